@@ -27,7 +27,6 @@ from common import COMMAND, parser, said
 from wirespeed.cli.common.reading import read_side
 from wirespeed.host.mpi import choose
 from wirespeed.report.compare.comparison import compare
-from wirespeed.report.compare.verdicts import WORSE
 from wirespeed.results.runs import Run
 
 RATE = 1e9
@@ -91,7 +90,7 @@ def report(folder: Path, pairs: int, before: int, after: int, shares: list[float
             for pair in range(pairs):
                 old = side(folder, path, pair, None, before)
                 new = side(folder, path, pair, share, after)
-                found += any(one.what == WORSE for one in compare(old, new).verdicts)
+                found += compare(old, new).verdicts.harmful
             what = f"{share:.0%} slower" if share else "nothing planted"
             print(f"  {path:<6}{what:<18}{found:>3} of {pairs} pairs named as worse")
 

@@ -1,5 +1,5 @@
 # Writes the kernels' text as C++ strings, one for each unit that run-time compilers compile by itself:
-# "data" and "transports" of native/kernels, and each program's headers (wirespeed/programs/NAME.h,
+# "data", "transports" and "soak" of native/kernels, and each program's headers (wirespeed/programs/NAME.h,
 # NAME_*.h) with those that they include. And a file that compiles the programs' kernels for the CPU:
 #   cmake -DKERNELS=<folder> -DPROGRAMS=<folder> -DOUTPUT=<file> -DPROGRAM_KERNELS=<file> -P this.
 # A header comes after those that it includes; include and pragma lines are dropped, since run-time
@@ -60,6 +60,7 @@ endmacro()
 
 add_unit("data" copy.h elements.h field_checks.h payload.h sums.h waiting_copy.h)
 add_unit("transports" chase.h persistent.h)
+add_unit("soak" soak.h)
 
 file(GLOB programs RELATIVE "${PROGRAMS}" "${PROGRAMS}/*.h")
 list(SORT programs)

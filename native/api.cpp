@@ -7,12 +7,15 @@
 #include <span>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include "api.hpp"
 #include "core/json.hpp"
 #include "libraries/ranges.hpp"
 #include "measure/clock.hpp"
+#include "measure/timed_loop.hpp"
 #include "measure/watchdog.hpp"
+#include "soak/soak.hpp"
 #include "transports/kept.hpp"
 #include "transports/mpi/world.hpp"
 #include "transports/work/work_program.hpp"
@@ -57,6 +60,31 @@ void add_work(std::vector<Step>& steps, const ws_work& given, const Buffers& buf
         .push_back(work_from(given, buffers));
 }
 
+/// The transfers by step. Throws Error for what does not fit.
+std::vector<Step> steps_of(const ws_transport& transport, const ws_buffers& buffers,
+                           std::span<const ws_transfer> transfers) {
+    std::vector<Step> steps;
+    const int ranks = transport.control.size();
+    for (std::size_t i = 0; i < transfers.size(); ++i) {
+        const ws_transfer& each = transfers[i];
+        if (each.step < 0 || each.step >= most_steps || (i && each.step < transfers[i - 1].step))
+            throw Error("transfer " + std::to_string(i) + " has step " + std::to_string(each.step) +
+                        ": steps count from 0 to " + std::to_string(most_steps - 1) +
+                        " and never go back");
+        if (each.peer < 0 || each.peer >= ranks)
+            throw Error("transfer " + std::to_string(i) + " has peer " + std::to_string(each.peer) +
+                        ": there are " + std::to_string(ranks) + " ranks");
+        if (each.back && each.peer != transport.control.rank())
+            throw Error("transfer " + std::to_string(i) + " goes back, and not inside a rank");
+        require_inside(buffers.buffers, each.offset, each.bytes);
+        steps.resize(std::max(steps.size(), static_cast<std::size_t>(each.step) + 1));
+        auto& step = steps[static_cast<std::size_t>(each.step)];
+        (each.receives ? step.receives : step.sends)
+            .push_back({each.peer, each.offset, each.bytes, each.remote_offset, each.back != 0});
+    }
+    return steps;
+}
+
 std::map<std::string, std::string> options_from(const char* text) {
     std::map<std::string, std::string> options;
     std::istringstream words(text ? text : "");
@@ -79,7 +107,8 @@ void ws_library_path(const char* name, const char* path) { Library::set_path(nam
 const char* ws_ranges_open(const char* thread) {
     return kept_text([&] {
         std::string listed;
-        for (const auto& one : open_ranges()) listed += (listed.empty() ? "" : ", ") + quoted(one);
+        for (const auto& one : open_ranges())
+            listed += (listed.empty() ? "" : ", ") + json_text(one);
         name_thread(thread);
         return "[" + listed + "]";
     });
@@ -146,28 +175,7 @@ ws_program* ws_program_open(ws_transport* transport, ws_buffers* buffers,
                             const ws_transfer* transfers, uint64_t count, const ws_work* work,
                             uint64_t work_count, int flags) {
     return guarded<ws_program*>(nullptr, [&] {
-        std::vector<Step> steps;
-        const int ranks = transport->control.size();
-        for (uint64_t i = 0; i < count; ++i) {
-            const ws_transfer& each = transfers[i];
-            if (each.step < 0 || each.step >= most_steps ||
-                (i && each.step < transfers[i - 1].step))
-                throw Error("transfer " + std::to_string(i) + " has step " +
-                            std::to_string(each.step) + ": steps count from 0 to " +
-                            std::to_string(most_steps - 1) + " and never go back");
-            if (each.peer < 0 || each.peer >= ranks)
-                throw Error("transfer " + std::to_string(i) + " has peer " +
-                            std::to_string(each.peer) + ": there are " + std::to_string(ranks) +
-                            " ranks");
-            if (each.back && each.peer != transport->control.rank())
-                throw Error("transfer " + std::to_string(i) + " goes back, and not inside a rank");
-            require_inside(buffers->buffers, each.offset, each.bytes);
-            steps.resize(std::max(steps.size(), static_cast<std::size_t>(each.step) + 1));
-            auto& step = steps[static_cast<std::size_t>(each.step)];
-            (each.receives ? step.receives : step.sends)
-                .push_back(
-                    {each.peer, each.offset, each.bytes, each.remote_offset, each.back != 0});
-        }
+        std::vector<Step> steps = steps_of(*transport, *buffers, {transfers, count});
         Buffers used = buffers->buffers;
         if (flags & 1) used.receive = used.send;
         for (uint64_t i = 0; i < work_count; ++i) add_work(steps, work[i], used);
@@ -179,10 +187,11 @@ ws_program* ws_program_open(ws_transport* transport, ws_buffers* buffers,
         for (const Step& step : std::span(steps).last(works ? 1 : steps.size()))
             for (const Transfer& each : step.receives)
                 if (!each.back) received = std::max(received, each.offset + each.bytes);
-        if (flags & 4)
-            return new ws_program{transport, used, 0, false,
-                                  make_work_program(transport->context, steps, used)};
         auto& to = *transport->transport;
+        if (flags & 4)
+            return new ws_program{
+                transport, used, 0, false,
+                make_work_program(transport->context, steps, used, to.takes_gated_work())};
         return new ws_program{transport, used, received, (flags & 2) != 0,
                               works ? to.compile_with_work(steps, used) : to.compile(steps, used)};
     });
@@ -215,12 +224,34 @@ ws_program* ws_collective_open(ws_transport* transport, ws_buffers* buffers,
     });
 }
 void ws_program_close(ws_program* program) { delete program; }
-int ws_program_run(ws_program* program, int untimed, int iterations_per_sample, int samples,
-                   double* seconds) {
+int ws_program_run(ws_program* program, int iterations, double* seconds) {
+    return succeeded([&] { *seconds = run_untimed(*program->program, iterations); });
+}
+int ws_program_sample(ws_program* program, int untimed, int iterations_per_sample, int samples,
+                      double* seconds, ws_batch_clocks* clocks) {
     return succeeded([&] {
-        program->program->run(
-            {untimed, iterations_per_sample, samples, program->barrier_per_sample},
-            {seconds, static_cast<std::size_t>(samples)});
+        StartBoard& board = *program->owner->context.start_board;
+        if (program->barrier_per_sample) board.record(program->start_skew);
+        const BatchClocks found =
+            run_samples(*program->program,
+                        {untimed, iterations_per_sample, samples, program->barrier_per_sample},
+                        {seconds, static_cast<std::size_t>(samples)});
+        board.record(nullptr);
+        *clocks = {found.host, found.stamped, found.verdict};
+    });
+}
+const char* ws_program_start(ws_program* program) {
+    return kept_text([&]() -> std::string {
+        StartBoard& board = *program->owner->context.start_board;
+        board.arrive();
+        const StartSkew skew = std::exchange(*program->start_skew, {});
+        if (skew.by.empty()) return "{}";
+        std::ostringstream text;
+        text << "{\"by\": " << json_text(skew.by) << ", \"samples\": " << skew.samples()
+             << ", \"skew_s\": " << skew.median() << ", \"skew_max_s\": " << skew.largest();
+        if (!board.why().empty()) text << ", \"why\": " << json_text(board.why());
+        text << "}";
+        return text.str();
     });
 }
 int ws_program_clock(ws_program* program, double* cost, double* resolution) {
@@ -237,4 +268,48 @@ const char* ws_program_describe(ws_program* program) {
             text += std::string(text.empty() ? "" : ", ") + "\"samples\": \"back to back\"";
         return "{" + text + "}";
     });
+}
+
+struct ws_soak {
+    std::unique_ptr<Soak> soak;
+};
+
+ws_soak* ws_soak_open(ws_transport* transport, ws_buffers* buffers, const ws_transfer* transfers,
+                      uint64_t count, uint64_t apart, const char* fault, uint64_t every) {
+    return guarded<ws_soak*>(nullptr, [&] {
+        const std::vector<Step> steps = steps_of(*transport, *buffers, {transfers, count});
+        for (uint64_t i = 0; i < count; ++i)
+            require_inside(buffers->buffers, transfers[i].offset + apart, transfers[i].bytes);
+        return new ws_soak{std::make_unique<Soak>(*transport->transport, transport->context, steps,
+                                                  buffers->buffers, apart,
+                                                  PlantedFault{fault, every})};
+    });
+}
+void ws_soak_close(ws_soak* soak) { delete soak; }
+int ws_soak_run(ws_soak* soak, int pairs, double* seconds) {
+    return succeeded([&] { *seconds = soak->soak->run(pairs); });
+}
+int ws_soak_settle(ws_soak* soak) {
+    return succeeded([&] { soak->soak->settle(); });
+}
+int ws_soak_count(ws_soak* soak, ws_soak_counts* counts) {
+    return succeeded([&] {
+        const SoakCounts found = soak->soak->counts();
+        const WsSoakFirst& first = found.state.first;
+        *counts = {found.iterations,
+                   found.state.checked,
+                   {found.state.kinds[0], found.state.kinds[1], found.state.kinds[2],
+                    found.state.kinds[3]},
+                   found.state.fault.planted,
+                   found.sender,
+                   static_cast<int32_t>(first.kind),
+                   first.iteration,
+                   first.offset,
+                   first.lag,
+                   first.expected,
+                   first.found};
+    });
+}
+const char* ws_soak_describe(ws_soak* soak) {
+    return kept_text([&] { return "{" + soak->soak->describe() + "}"; });
 }

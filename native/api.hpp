@@ -12,6 +12,7 @@
 #include "devices/device.hpp"
 #include "measure/page.hpp"
 #include "measure/program.hpp"
+#include "transports/local/start_board.hpp"
 #include "transports/transport.hpp"
 
 #pragma GCC visibility push(default)
@@ -92,7 +93,8 @@ struct ws_device {
 struct ws_transport {
     ws_transport(const ws_control& calls, wirespeed::Device& device, wirespeed::Page& page,
                  std::map<std::string, std::string> options, const std::string& name)
-        : control(calls), context{control, device, page, std::move(options)},
+        : control(calls), context{control, device, page, std::move(options),
+                                  std::make_shared<wirespeed::StartBoard>(control)},
           transport(wirespeed::open_transport(name, context)) {}
     wirespeed::api::ForeignControl control;
     wirespeed::Context context;
@@ -111,4 +113,5 @@ struct ws_program {
     std::size_t received;
     bool barrier_per_sample;
     std::unique_ptr<wirespeed::Program> program;
+    std::shared_ptr<wirespeed::StartSkew> start_skew = std::make_shared<wirespeed::StartSkew>();
 };

@@ -34,14 +34,17 @@ const DeviceKind& kind_with(const char* name, int index) {
 }
 
 std::string text_of(const Identity& it) {
-    return "{\"kind\": " + quoted(it.kind) + ", \"index\": " + std::to_string(it.index) +
-           ", \"name\": " + quoted(it.name) + ", \"id\": " + quoted(it.id) +
-           ", \"pci\": " + quoted(it.pci) + ", \"architecture\": " + quoted(it.architecture) +
-           ", \"driver\": " + quoted(it.driver) + ", \"bytes\": " + std::to_string(it.bytes) + "}";
+    return "{\"kind\": " + json_text(it.kind) + ", \"index\": " + std::to_string(it.index) +
+           ", \"name\": " + json_text(it.name) + ", \"id\": " + json_text(it.id) +
+           ", \"pci\": " + json_text(it.pci) + ", \"architecture\": " + json_text(it.architecture) +
+           ", \"driver\": " + json_text(it.driver) + ", \"bytes\": " + std::to_string(it.bytes) +
+           "}";
 }
 
 std::string text_of(const PointerFacts& it) {
-    const auto word = [](const std::string& text) { return text.empty() ? "null" : quoted(text); };
+    const auto word = [](const std::string& text) {
+        return text.empty() ? "null" : json_text(text);
+    };
     const auto flag = [](std::optional<bool> yes) {
         return !yes ? "null" : *yes ? "true" : "false";
     };
@@ -142,7 +145,7 @@ const char* ws_device_copies(ws_device* device) {
         const CopyCounts counts = device->device->copies();
         std::string text;
         for (std::size_t i = 0; i < counts.size(); ++i)
-            text += std::string(i ? ", " : "") + quoted(copy_kind_names[i]) +
+            text += std::string(i ? ", " : "") + json_text(copy_kind_names[i]) +
                     ": {\"count\": " + std::to_string(counts[i].count) +
                     ", \"bytes\": " + std::to_string(counts[i].bytes) + "}";
         return "{" + text + "}";

@@ -38,7 +38,7 @@ void ws_library_path(const char* name, const char* path);
  * may end its process. It gets a unit's name and a GPU's architecture as further words, and writes
  * to standard output the code, or the error with exit code 3. Without it this process compiles. */
 void ws_kernel_compiler(const char* const* command);
-/* The code of a unit of kernels ("data", "transports", or a program's name) for "sm_90" or
+/* The code of a unit of kernels ("data", "transports", "soak", or a program's name) for "sm_90" or
  * "gfx90a", made in this process. It holds as a string does. */
 const void* ws_kernel_code(const char* unit, const char* architecture, uint64_t* bytes);
 
@@ -128,7 +128,7 @@ const char* ws_device_copies(ws_device* device);
  */
 /* Set-up traffic, by whatever started the ranks. Each function is collective, gets `user` as
  * it was given, and returns 0, or another value to make the core's call fail. The core calls them
- * in the thread that called it, and only inside collective functions and ws_program_run. */
+ * in the thread that called it, and only inside collective functions. */
 typedef struct ws_control {
     int rank, size;
     void* user;
@@ -225,14 +225,58 @@ typedef struct ws_collective {
 ws_program* ws_collective_open(ws_transport* transport, ws_buffers* buffers,
                                const ws_collective* collective, int flags);
 void ws_program_close(ws_program* program);
-/* Collective. Runs untimed iterations, then samples x iterations_per_sample iterations; seconds[i]:
- * sample i per iteration. */
-int ws_program_run(ws_program* program, int untimed, int iterations_per_sample, int samples,
-                   double* seconds);
+/* Collective. Runs so many iterations, of which none is a figure; seconds: about what one took. */
+int ws_program_run(ws_program* program, int iterations, double* seconds);
+/* What the program's clock and the host's make of a batch, in seconds. */
+typedef struct ws_batch_clocks {
+    double host, stamped;
+    int verdict; /* 0: they agree; 1: the program's counts too much; 2: it counts too little */
+} ws_batch_clocks;
+/* Collective. Runs untimed iterations, one at least, then samples x iterations_per_sample
+ * iterations, without interruption; seconds[i]: sample i per iteration. */
+int ws_program_sample(ws_program* program, int untimed, int iterations_per_sample, int samples,
+                      double* seconds, ws_batch_clocks* clocks);
+/* How its samples began that a barrier precedes, since the last call of this function, as JSON:
+ * {"by": "agreed time", "MPI_Barrier" or "dissemination", "samples": how many are counted here,
+ * "skew_s": the median over them of how late the last rank of this host began, "skew_max_s": the
+ * largest, "why": why ranks could not share memory}; {} where none began so. The first rank of each
+ * host counts, once all ranks have met after ws_program_sample; the others count 0 samples. */
+const char* ws_program_start(ws_program* program);
 /* The clock that stamps its samples, in seconds: what a reading costs, and its smallest step. */
 int ws_program_clock(ws_program* program, double* cost, double* resolution);
 /* What was chosen for this program, as a JSON object. */
 const char* ws_program_describe(ws_program* program);
+
+/* ---- soaks --------------------------------------------------------------------------------------
+ */
+/* Iterations whose messages each have a content of their own, all of which is checked between two
+ * transfers. */
+typedef struct ws_soak ws_soak;
+/* Collective. The transfers of one iteration. Two iterations take turns in places that lie `apart`
+ * bytes from each other, the same on all ranks: buffers hold twice as much. fault: what is planted
+ * in one message of `every`, "damaged", "late", "stale" or "lost"; "": nothing. */
+ws_soak* ws_soak_open(ws_transport* transport, ws_buffers* buffers, const ws_transfer* transfers,
+                      uint64_t count, uint64_t apart, const char* fault, uint64_t every);
+void ws_soak_close(ws_soak* soak);
+/* Collective. Runs two iterations for each of so many pairs without interruption; seconds: about
+ * what an iteration took. */
+int ws_soak_run(ws_soak* soak, int pairs, double* seconds);
+/* Collective. Two more iterations without planted faults: all messages before have their verdict
+ * then. */
+int ws_soak_settle(ws_soak* soak);
+typedef struct ws_soak_counts {
+    uint64_t iterations;
+    uint64_t checked;  /* messages that this rank has received and that have a verdict */
+    uint64_t kinds[4]; /* wrong ones: damaged, late, stale, lost */
+    uint64_t planted;
+    int32_t sender, kind; /* of the first wrong one, if there is any; so is what follows */
+    uint64_t iteration, offset;
+    uint64_t lag; /* iterations that a stale one is old */
+    uint64_t expected, found;
+} ws_soak_counts;
+int ws_soak_count(ws_soak* soak, ws_soak_counts* counts);
+/* What was chosen for its program, as a JSON object. */
+const char* ws_soak_describe(ws_soak* soak);
 
 #ifdef __cplusplus
 }

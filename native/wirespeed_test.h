@@ -32,10 +32,13 @@ int64_t ws_kernel_compile(const char* architecture);
 /* ---- fault injection ----------------------------------------------------------------------------
  */
 /* From now on the program damages what it received, as a faulty transport would. fault:
- * "drop-byte", "drop-iteration", "repeat-iteration". */
+ * "drop-byte", "drop-iteration", "repeat-iteration"; in timed batches alone "batch-lost",
+ * "batch-stale", "batch-damaged", "batch-short"; or its samples are stamped wrongly:
+ * "fast-clock", "slow-clock", "early-stamp", "lost-work". */
 int ws_program_inject_fault(ws_program* program, const char* fault);
 /* The same for results of `bytes` bytes at `begin` of the receive buffer; also "drop-element",
- * "repeat-element", "swap-elements", of `element` bytes each. */
+ * "repeat-element", "swap-elements", of `element` bytes each; "batch-word": no fault, the word
+ * there says whether a batch runs. */
 int ws_program_inject_fault_at(ws_program* program, const char* fault, uint64_t begin,
                                uint64_t bytes, uint64_t element);
 

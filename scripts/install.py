@@ -102,7 +102,10 @@ class Installer:
             hint = f"if {self._offline} lacks something, fill it again: make pack DIR=..."
         else:
             hint = "if it is the network, use a folder that make pack has filled: make run OFFLINE=DIR"
-        command = [str(PYTHON), "-m", "pip", "install", "--quiet", *arguments]
+        # Python compiles modules when they are first used; all of them take pip as long as all else.
+        never = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
+        compiled = [] if never else ["--no-compile"]
+        command = [str(PYTHON), "-m", "pip", "install", "--quiet", *compiled, *arguments]
         self._call(command, f"pip failed, as said above; {hint}")
 
     def pip_prefix(self, name: str) -> None:
@@ -199,7 +202,7 @@ def mpi_wheels(goal: str, cuda: str) -> list[str]:
 
 def extras(goal: str, cuda: str) -> list[str]:
     """The package's extras for the goal, and those that earlier goals have brought."""
-    wanted = {"run": set[str](), "test": {"test"}, "test-gpu": {"test-gpu"}, "lint": {"lint", "test"}}[goal]
+    wanted = {"run": {"plot"}, "test": {"test"}, "test-gpu": {"test-gpu"}, "lint": {"lint", "test"}}[goal]
     if cuda != "none":
         wanted.add(f"cuda{cuda}")
     with suppress(OSError):

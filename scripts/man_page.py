@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import click
 
@@ -12,6 +13,27 @@ from wirespeed._version import __version__
 from wirespeed.cli.commands import cli
 
 COLUMNS = 100
+EXIT_CODES = Path(__file__).resolve().parents[1] / "docs" / "exit-codes.md"
+VARIABLES = {
+    "WIRESPEED_NO_EVIDENCE": "1: as --no-evidence.",
+    "WIRESPEED_LIBRARY_NCCL, _RCCL, _UCX, _OPENMP, _OPENACC": "The file of this library, instead of the one "
+    "that is found.",
+    "WIRESPEED_INTERFACE": "The network interface of host-tcp.",
+    "WIRESPEED_SECRET_FILE": "Under launchers without MPI, such as torchrun: a file with 16 random "
+    "characters or more that its owner alone can read, the same on every host.",
+    "WIRESPEED_PORT": "There: another port, the same on every rank.",
+    "WIRESPEED_RENDEZVOUS_TIMEOUT": "There: seconds in which all ranks must have come (120).",
+    "COLUMNS": "The width of tables.",
+    "TMPDIR": "Where folders for the time of a run are made.",
+    "LD_LIBRARY_PATH, PATH": "Where MPIs and vendors' libraries are looked for.",
+}
+FILES = {
+    "./wirespeed-TIME.jsonl": "The result file, unless --out names another.",
+    "./report.html, ./figure.pdf": "What report and plot write, unless --out names another.",
+    "~/.cache/wirespeed": "Compiled kernels; it can be removed at any time.",
+    "~/.local/share/wirespeed": "What paths --build has built.",
+    "/dev/shm/wirespeed-*": "The ranks' memory and pages for the time of a run.",
+}
 
 
 def main() -> None:
@@ -26,9 +48,10 @@ def main() -> None:
     ]
     for name, command, context in commands(cli, top):
         out += section(f"wirespeed {name}", [*paragraphs(command), *options(command, context)])
-    out += section(
-        "SEE ALSO", [r"The exit codes and all pages: docs/ in the source tree. mpiexec(1), srun(1)"]
-    )
+    out += section("EXIT STATUS", terms(exit_codes()))
+    out += section("ENVIRONMENT", terms(VARIABLES.items()))
+    out += section("FILES", terms(FILES.items()))
+    out += section("SEE ALSO", [r"All pages: docs/ in the source tree. mpiexec(1), srun(1)"])
     print("\n".join(out))
 
 
@@ -48,6 +71,18 @@ def commands(
             yield from commands(command, below, f"{before}{name} ")
 
 
+def exit_codes() -> Iterator[tuple[str, str]]:
+    """(code, meaning) of each, from the page about them."""
+    for code, meaning in re.findall(r"(?m)^\| (\d+) \|[^|]*\| (.*?[^\\]) \|", EXIT_CODES.read_text("utf-8")):
+        plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", meaning)
+        yield code, plain.replace("`", "").replace("\\|", "|")
+
+
+def terms(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    """A list of words and what they mean."""
+    return [line for name, text in pairs for line in (".TP", rf"\fB{escaped(name)}\fP", escaped(text))]
+
+
 def paragraphs(command: click.Command) -> list[str]:
     """The help's paragraphs; one that begins with \\b keeps its lines, as examples do."""
     found: list[str] = []
@@ -61,10 +96,7 @@ def paragraphs(command: click.Command) -> list[str]:
 
 def options(command: click.Command, context: click.Context) -> list[str]:
     records = filter(None, (each.get_help_record(context) for each in command.get_params(context)))
-    lines = []
-    for names, text in records:
-        lines += [".TP", rf"\fB{escaped(names)}\fP", escaped(" ".join(text.split()))]
-    return lines
+    return terms((names, " ".join(text.split())) for names, text in records)
 
 
 def escaped(text: str) -> str:

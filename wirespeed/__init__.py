@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False
+"""As typing has it, whose import would take a while in which Ctrl-C ends the command with a stack trace."""
 if TYPE_CHECKING:
+    from typing import Any
+
     from wirespeed._version import __version__
     from wirespeed.results.reading import read as load
 

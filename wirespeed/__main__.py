@@ -2,6 +2,6 @@
 
 import sys
 
-from wirespeed.cli.main import main
+from wirespeed.cli.start import main
 
 sys.exit(main())

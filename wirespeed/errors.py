@@ -20,11 +20,28 @@ class ExitCode(IntEnum):
     WRONG_WORLD = 5
     """The ranks' MPI is not the launcher's, or the world has the wrong size."""
     WORSE = 6
-    """Something is worse than before, or outside its bounds; nothing else went wrong."""
+    """Something is worse than before, or outside its bounds."""
+    IMPOSSIBLE = 7
+    """A figure cannot be true: another one of its run, or physics, contradicts it."""
+    CANNOT_TELL = 8
+    """Nothing was found wrong, but some of what was asked could not be judged."""
     HANG = 75
     """A rank inside somebody else's launcher gave up after a hang."""
     INTERRUPTED = 130
     """Ctrl-C; the result file holds everything measured until then."""
+
+
+PRECEDENCE = (
+    *(ExitCode.INTERRUPTED, ExitCode.HANG, ExitCode.USAGE, ExitCode.CANNOT_WRITE, ExitCode.WRONG_WORLD),
+    *(ExitCode.IMPOSSIBLE, ExitCode.FAILED_ENTRY, ExitCode.WORSE, ExitCode.CANNOT_TELL),
+    *(ExitCode.UNAVAILABLE, ExitCode.OK),
+)
+"""Of several codes that fit, the first one here is returned."""
+
+
+def gravest(*codes: ExitCode) -> ExitCode:
+    """The code that takes precedence."""
+    return min(codes, key=PRECEDENCE.index)
 
 
 class WirespeedError(Exception):

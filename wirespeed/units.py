@@ -7,16 +7,22 @@ import re
 from wirespeed.errors import WirespeedError
 
 _SUFFIX = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
-_SIZE = re.compile(r"^(\d+)\s*([kmgt]?)(i?b)?$", re.IGNORECASE)
+_SIZE = re.compile(r"^(\d+)\s*(?:([kmgt]?)(?:ib)?|b)$", re.IGNORECASE)
+_DECIMAL = re.compile(r"^(\d+)\s*([kmgt])b$", re.IGNORECASE)
 MAX_SIZE = 1 << 44
 
 
 def parse_size(text: str) -> int:
     """Bytes of '8', '64K', '1M', '4GiB'; K, M, G and T are powers of 1024. Raises WirespeedError."""
     match = _SIZE.match(text.strip())
+    if decimal := _DECIMAL.match(text.strip()):
+        number, unit = decimal[1], decimal[2].upper()
+        power = 3 * " KMGT".index(unit)
+        binary = f"write {number}{unit} or {number}{unit}iB, in powers of 1024"
+        raise WirespeedError(f"'{text}': {unit}B is 1e{power} bytes in tables; {binary}")
     if not match:
         raise WirespeedError(f"'{text}' is not a size: write bytes or 64K, 1M, 4G (powers of 1024)")
-    size = int(match[1]) << _SUFFIX[match[2].lower()]
+    size = int(match[1]) << _SUFFIX[(match[2] or "").lower()]
     if size > MAX_SIZE:
         raise WirespeedError(f"{text} is more than the largest message allowed, 16T")
     return size
@@ -73,6 +79,11 @@ def parse_share(text: str) -> float:
         return float(word[:-1]) / 100 if word.endswith("%") else float(word)
     except ValueError:
         raise WirespeedError(f"'{text}' is not a share: write 1% or 0.01") from None
+
+
+def counted(number: int, noun: str) -> str:
+    """'1 rank', '2 ranks', '1,024 ranks'."""
+    return f"{number:,} {noun}{'s' if number != 1 else ''}"
 
 
 def format_size(size: int) -> str:

@@ -7,7 +7,7 @@
 namespace wirespeed {
 
 /// `text` with quotes around it, escaped; bytes that are not ASCII become '?'.
-inline std::string quoted(std::string_view text) {
+inline std::string json_text(std::string_view text) {
     std::string result = "\"";
     for (const char c : text) {
         if (c == '"' || c == '\\')

@@ -95,6 +95,11 @@ class Stream {
     /// The arguments, of 8 bytes each, are copied before this returns.
     virtual void launch(std::string_view kernel, unsigned blocks, unsigned threads,
                         void** arguments) = 0;
+    /// The same for a step's work.
+    virtual void launch_work(std::string_view kernel, unsigned blocks, unsigned threads,
+                             void** arguments) {
+        launch(kernel, blocks, threads, arguments);
+    }
     /// The same where blocks wait for each other: all run at the same time, or it throws Error.
     virtual void launch_resident(std::string_view kernel, unsigned blocks, unsigned threads,
                                  void** arguments) {
@@ -143,6 +148,13 @@ class Device {
     /// Runs a kernel of native/kernels and waits for it. `arguments` as cuLaunchKernel takes them.
     virtual void launch(std::string_view kernel, unsigned blocks, unsigned threads,
                         void** arguments) = 0;
+
+    /// So many seconds after a kernel has ended the host surely knows, when it waits for that.
+    virtual double look_seconds() const { return 500e-6; }
+
+    /// Back after the time that a launch of a step's work takes beyond its kernel: none, unless an
+    /// emulated device declares it.
+    virtual void linger_after_work() {}
 
     /// Where it runs none, payload is made and checked in a copy of it on the host.
     virtual bool has_kernels() const { return true; }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "devices/device.hpp"
+#include "kernels/cpu.hpp"
 
 namespace wirespeed {
 
@@ -16,6 +17,9 @@ struct Work {
     std::string kernel;
     unsigned blocks = 1, threads = 1;
     std::vector<std::uint64_t> arguments;  ///< of 8 bytes each
+    cpu::Entry on_cpu = nullptr;           ///< the kernel as a CPU calls it
+    /// Bytes of host memory that it passes over, where several CPUs may share it; else 0.
+    std::size_t shared_bytes = 0;
 };
 
 /// Throws Error for a kernel that there is not, or that takes another number of arguments.
@@ -37,6 +41,7 @@ class Worker {
     void finish();
 
   private:
+    Device& device_;
     std::unique_ptr<Stream> stream_;  ///< none: the CPU does it
 };
 

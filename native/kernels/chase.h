@@ -50,6 +50,7 @@ WS_INLINE u64 ws_follow(u64 at, u64 loads) {
 WS_KERNEL ws_chase(u64 at, u64 untimed, u64 each, u64 samples, u64 block, u64* out) {
     if (ws_block() != block % ws_blocks() || ws_lane() != 0) return;
     u64* stamp = out + 2;
+    *stamp++ = ws_ticks();
     at = ws_follow(at, untimed);
     for (;; --samples) {
         // Never so, but the branch needs the last load's result: the clock is read after it.

@@ -95,12 +95,22 @@ void add(std::string name, Entry entry, std::size_t arguments) {
 
 std::size_t argument_count(std::string_view kernel) { return find(kernel).second.arguments; }
 
+Entry entry(std::string_view kernel) { return find(kernel).second.entry; }
+
+void run_alone(Entry entry, void** arguments) {
+    grid = {};
+    entry(arguments, same_address);
+}
+
 void run(std::string_view kernel, const Launch& launch, void** arguments) {
     Running(find(kernel), launch, arguments).run();
 }
 
 void meet(Site site) {
-    current->tma.meet();
+    {
+        const Unseen unseen;
+        current->tma.meet();
+    }
     current->lanes.meet(site);
 }
 

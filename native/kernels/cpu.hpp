@@ -78,6 +78,10 @@ template <auto kernel> struct Add {
 
 /// How many arguments a kernel takes, each of 8 bytes; throws Error for an unknown name.
 std::size_t argument_count(std::string_view kernel);
+/// What calls it; throws Error for an unknown name.
+Entry entry(std::string_view kernel);
+/// Runs a kernel without bulk copies as one block of one lane, which waits for nobody, at once.
+void run_alone(Entry entry, void** arguments);
 
 struct Launch {
     unsigned blocks = 1, lanes = 1;

@@ -14,8 +14,6 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/common_interface_defs.h>
-#elif defined(__SANITIZE_THREAD__)
-#include <sanitizer/tsan_interface.h>
 #endif
 
 namespace wirespeed::cpu {
@@ -91,17 +89,22 @@ void Fiber::begin() {
     Fiber& self = *newborn;
     arrive(self.inside_, self.outside_);
     for (;;) {
+        observe(&self);
         self.body_();
+        publish(&self);
         self.leave();
     }
 }
 
 /// Sanitizers must know of a change of stacks before it is made and after it.
+#if defined(__SANITIZE_THREAD__)
+[[gnu::no_sanitize("thread")]]  // which the other side has written
+#endif
 void Fiber::depart([[maybe_unused]] Side& from, [[maybe_unused]] const Side& to) {
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_start_switch_fiber(&from.sanitizer, to.stack, to.bytes);
 #elif defined(__SANITIZE_THREAD__)
-    __tsan_switch_to_fiber(to.sanitizer, 0);
+    __tsan_switch_to_fiber(to.sanitizer, __tsan_switch_to_fiber_no_sync);
 #endif
 }
 

@@ -8,6 +8,8 @@
 #include <functional>
 #include <utility>
 
+#include "kernels/lane_order.hpp"
+
 namespace wirespeed::cpu {
 
 class Fiber {
@@ -18,11 +20,16 @@ class Fiber {
     Fiber& operator=(const Fiber&) = delete;
 
     /// What resume() begins next; the body before it has ended. It throws nothing.
-    void give(std::function<void()> body) { body_ = std::move(body); }
+    void give(std::function<void()> body) {
+        body_ = std::move(body);
+        publish(this);
+    }
     /// Runs the body until it calls leave() or ends. Always on the same thread.
     void resume();
     /// Called by the body: resume() returns now, and the next one goes on here.
     void leave();
+    /// The body has ended: what it did comes before what follows.
+    void join() { observe(this); }
 
   private:
     /// One of the two sides of a change of stacks.

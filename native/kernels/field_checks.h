@@ -13,16 +13,25 @@ WS_KERNEL ws_fields_compare(const u32* a, u64 pitch_a, const u32* b, u64 pitch_b
     });
 }
 
+/// Does a fault show now? Always, or while the word is not 0.
+WS_INLINE bool ws_shows(const u64* when) { return !when || *when; }
+
 /// A fault of a transport, for tests: one bit of a byte that arrived is another one.
-WS_KERNEL ws_fields_damage(u8* at) {
-    if (ws_thread() == 0) *at ^= 0x80;
+WS_KERNEL ws_fields_damage(u8* at, const u64* when) {
+    if (ws_thread() == 0 && ws_shows(when)) *at ^= 0x80;
 }
 
 /// And: what arrived is what had arrived an iteration earlier.
-WS_KERNEL ws_fields_delay(u8* arrived, u8* earlier, u64 bytes) {
+WS_KERNEL ws_fields_delay(u8* arrived, u8* earlier, u64 bytes, const u64* when) {
     ws_for_each(bytes, [=](u64 i) {
         const u8 now = arrived[i];
-        arrived[i] = earlier[i];
+        if (ws_shows(when)) arrived[i] = earlier[i];
         earlier[i] = now;
     });
+}
+
+/// And: what a step had computed is as it was put aside before the step.
+WS_KERNEL ws_fields_keep(const u8* from, u8* to, u64 bytes, const u64* when) {
+    if (!ws_shows(when)) return;
+    ws_for_each(bytes, [=](u64 i) { to[i] = from[i]; });
 }

@@ -21,12 +21,11 @@ WS_INLINE double ws_block_sum(double mine) {
     while (left > 1) {
         const u32 half = (left + 1) / 2;
         ws_sync();
-        if (lane + half < left) parts[lane] += parts[lane + half];
+        if (lane + half < left) parts[lane] = mine += parts[lane + half];
         left = half;
     }
-    const double sum = parts[0];
     ws_sync();  // the room may be used again
-    return sum;
+    return mine;
 }
 
 /// The norm of a time step is summed where no processor waits for another. Each block of a step's
@@ -39,7 +38,11 @@ struct WsNormParts {
     u64 blocks[2];  ///< of the step's first launch, and of its second one if there is one
     double parts[1];
 };
+/// So many blocks of a launch have a part, and they do all its work.
 #define WS_NORM_MOST 8192
+WS_INLINE u32 ws_norm_blocks() {
+    return ws_blocks() < WS_NORM_MOST ? (u32)ws_blocks() : WS_NORM_MOST;
+}
 
 /// Another one, which lies so many bytes further.
 template <class T> WS_INLINE T* ws_norm_parts(T* parts, u64 further) {
@@ -49,10 +52,10 @@ template <class T> WS_INLINE T* ws_norm_parts(T* parts, u64 further) {
 /// second: of the launches that make up a step.
 WS_INLINE void ws_norm_leave(double mine, WsNormParts* to, bool second) {
     const double sum = ws_block_sum(mine);
-    if (ws_lane() != 0) return;
-    if (ws_block() < WS_NORM_MOST) to->parts[second * WS_NORM_MOST + ws_block()] = sum;
+    if (ws_lane() != 0 || ws_block() >= WS_NORM_MOST) return;
+    to->parts[second * WS_NORM_MOST + ws_block()] = sum;
     if (ws_block() != 0) return;
-    to->blocks[second] = ws_blocks();
+    to->blocks[second] = ws_norm_blocks();
     if (!second) to->blocks[1] = 0;
 }
 

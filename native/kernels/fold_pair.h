@@ -3,9 +3,9 @@
 // message, and those of the whole grid a longer one (ws_whole_grid). No block of a grid begins an
 // operation before the one before it has ended in all of them, with its whole result in memory.
 //
-// A grid needs no credit for slots, of which there are two or more. A thread sends packet p of
-// message n + 1 when it has that of the peer's message n, which a thread of the peer sent only when
-// it had taken packet p of message n - 1 out of the slot that is written now.
+// A slot is free when the peer has given credit for it: one of its threads does, behind the barrier
+// by which all have taken their packets. Both ends have to do with credit while a message is on its
+// way, and so off the critical path.
 #pragma once
 
 #include "kernels/folds.h"
@@ -53,25 +53,24 @@ WS_INLINE bool ws_fold_pair_iterations(const WsProgram& program, const WsCommon&
     WsEnd in = ws_end<group, WS_FOLD_PACKET>(common, ops[1]);
     const WsPairFold part = ws_pair_fold<group>(folds);
     WsGridBarrier barrier = {ws_at<u32>(folds->met), 0};
+    bool received = false;
     const u32 each = (u32)program.iterations_per_sample;
     u64 iteration = 0, samples = program.samples + 1;
+    ws_stamp<ws_ll>(stamps, ws_have_met);
     for (u32 left = (u32)program.untimed;; left = each) {
         WS_ROLLED
         for (; left; --left) {
-            bool good = true;
-            if (in.active) {
+            if (in.active)
                 ws_store_packet(out.channel.slot,
                                 ws_pack<true, true>(out.at, out.bytes, out.channel.number));
-                good = ws_fold_packet(common, part, in);
-            }
-            if (group == ws_whole_grid) {
-                if (!ws_meet_grid(barrier, common.stop) || !good) return false;
-                ws_advance(common, out.channel);
-                ws_advance(common, in.channel);
-            } else {
+            bool good = ws_after<group>(common, out, in, received);
+            received = true;
+            if (good && in.active) good = ws_fold_packet(common, part, in);
+            if (group == ws_whole_grid)
+                good = ws_meet_grid(barrier, common.stop) && good;
+            else
                 ws_join<group>();
-                if (!ws_after<group>(common, out, in, true) || !good) return false;
-            }
+            if (!good) return false;
         }
         ws_stamp<ws_ll>(stamps, iteration);
         iteration += each;

@@ -4,6 +4,7 @@
 #include "kernels/field_checks.h"
 #include "kernels/payload.h"
 #include "kernels/persistent.h"
+#include "kernels/soak.h"
 #include "kernels/sums.h"
 #include "kernels/waiting_copy.h"
 
@@ -14,6 +15,9 @@ namespace {
 
 ADD(ws_payload_fill);
 ADD(ws_payload_check);
+ADD(ws_soak_turn);
+ADD(ws_soak_start);
+ADD(ws_soak_plant);
 ADD(ws_sums_fill);
 ADD(ws_sums_add);
 ADD(ws_sums_check);
@@ -23,6 +27,7 @@ ADD(ws_elements_check);
 ADD(ws_fields_compare);
 ADD(ws_fields_damage);
 ADD(ws_fields_delay);
+ADD(ws_fields_keep);
 ADD(ws_copy_bytes);
 ADD(ws_copy_and_signal);
 ADD(ws_wait_and_copy);

@@ -52,17 +52,23 @@ void Lanes::run(const std::function<void()>& body) {
             try {
                 body();
             } catch (...) {
+                const Unseen unseen;
                 thrown_ = std::current_exception();
             }
+            const Unseen unseen;
             lane.state = State::returned;
         });
     }
     take_turns();
     // Where this is not reached, some stand in the middle of the kernel, and are not to go on.
-    for (Lane& lane : lanes_) idle().put(std::move(lane.fiber));
+    for (Lane& lane : lanes_) {
+        lane.fiber->join();
+        idle().put(std::move(lane.fiber));
+    }
 }
 
 void Lanes::take_turns() {
+    const Unseen unseen;
     std::vector<unsigned> order(lanes_.size());
     std::iota(order.begin(), order.end(), 0);
     for (std::size_t returned = 0; returned < order.size();) {
@@ -130,10 +136,18 @@ std::string Lanes::text(const Lane& lane) const {
 }
 
 void Lanes::wait(State state, Site site) {
+    const bool warp = state == State::at_warp_barrier;
     Lane& lane = lanes_[grid.lane];
-    lane.state = state;
-    lane.site = site;
+    Lane& first = lanes_[warp ? grid.lane / warp_lanes * warp_lanes : 0];
+    char* const place = &first.places[warp][lane.barriers[warp]++ % 2];
+    publish(place);
+    {
+        const Unseen unseen;
+        lane.state = state;
+        lane.site = site;
+    }
     lane.fiber->leave();
+    observe(place);
 }
 
 void Lanes::pause() {

@@ -31,7 +31,10 @@ class Lanes {
     void meet(Site site) { wait(State::at_barrier, site); }
     void meet_warp(Site site) { wait(State::at_warp_barrier, site); }
     void pause();
-    void give_up() { ending_ = true; }
+    void give_up() {
+        const Unseen unseen;
+        ending_ = true;
+    }
 
   private:
     enum class State { runs, at_barrier, at_warp_barrier, returned };
@@ -39,6 +42,10 @@ class Lanes {
         std::unique_ptr<Fiber> fiber;  ///< none where a lane is alone
         State state = State::runs;
         Site site;
+        /// Of the block and of the warp: how many barriers it has come to, and places that stand
+        /// for those of its group; two, for a lane may be at the next one already.
+        unsigned barriers[2] = {};
+        char places[2][2] = {};
     };
     /// Those that wait for each other in `waits`.
     struct Group {

@@ -58,6 +58,7 @@ WS_INLINE bool ws_pair_iterations(const WsProgram& program, const WsCommon& comm
     u64 samples = program.samples + 1;
     u32 left = (u32)program.untimed;
     bool first = true;
+    ws_stamp<protocol>(stamps, ws_have_met);
     for (;;) {
         for (; left; --left, ++iteration) {
             if (sends_first) {

@@ -13,6 +13,8 @@
 // Why it is right, in the terms of PTX's memory model. A flag is raised by one thread after its
 // block's barrier and a fence of the whole system (ws_fence), or by a release store; its reader
 // waits with an acquire load. Barriers of a block are causality order for all its threads, so:
+//  - start: what earlier kernels of a rank (stream order) did with its buffers and words comes
+//    before what its peers do there in this launch; at the end of a pull the other way round;
 //  - stores, TMA: the sender's writes come before the flag, and the receiver's reads after it;
 //  - pull: the flag says that the sender's earlier kernels (stream order) have filled the buffer;
 //    nobody writes to it before `finished` has been counted up, after the last read and a fence;
@@ -22,7 +24,7 @@
 //    releases, and the sender's next writes after its acquiring load. A relaxed store would do on
 //    today's chips, whose loads are over when their values are used; the model does not say so;
 //  - LL: data and flag are one access of 16 bytes (or each half has its flag), so nothing needs an
-//    order but the reuse of a slot, which credit gives (in a grid the exchange: fold_pair.h).
+//    order but the reuse of a slot, which credit gives.
 // Words only grow; they are compared by signed difference, so none may stay 2^31 behind: the host
 // raises those that no protocol in use has raised (Mailbox::raise).
 #pragma once
@@ -78,6 +80,15 @@ WS_INLINE void ws_invite(const WsCommon& common, const WsOp* ops, u32 from, u32 
         const WsChannel channel = ws_channel(common, ops[i], iteration);
         ws_release_flag(channel.readies + ws_block(), channel.number);
     }
+}
+
+/// Is this the last block to end the step? Each moves a share of a message, and none goes on before
+/// the gate's kernels have been told.
+WS_INLINE bool ws_last_moved(const WsProgram& program) {
+    u32* const moved = ws_at<u32>(program.moved);
+    if (ws_atomic_add(moved, 1) != (u32)ws_blocks() - 1) return false;
+    *moved = 0;
+    return true;
 }
 
 /// One iteration of any steps; false: told to give up. `known`: of each op's channel, for LL.
@@ -150,7 +161,8 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
         }
         if (!good) *stopped = 1;
         // In one buffer, what comes next may not overtake what another thread still sends.
-        if (all > sends || common.guarded || folding) ws_sync();
+        // Nor may work beside it change what a thread still sends.
+        if (all > sends || common.guarded || folding || program.arrived) ws_sync();
         if (*stopped) return false;
         if (folding && protocol != ws_ll) {
             good = do_folds(fold_step.after);
@@ -165,9 +177,10 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
             for (u32 i = sends; i < all; ++i) ws_change_in_place<protocol>(channel(i));
             ws_sync();
         }
-        if (program.arrived && ws_lane() == 0 && (protocol == ws_ll || ws_block() == 0)) {
+        if (program.arrived && ws_lane() == 0) {
             ws_fence();
-            ws_release_flag(ws_at<u32>(program.arrived), step + 1);
+            if (protocol == ws_ll || ws_last_moved(program))
+                ws_release_flag(ws_at<u32>(program.arrived), step + 1);
         }
         ops += all;
         if (protocol == ws_ll) known += all;
@@ -186,7 +199,7 @@ WS_INLINE bool ws_rendezvous(const WsProgram& program, u32 later, bool raises, u
     const WsPeer* peers = ws_at<WsPeer>(program.peers);
     if (raises)
         for (u32 i = lane; i < program.peer_count; i += lanes)
-            ws_store_flag(ws_at<u32>(peers[i].theirs), peers[i].start + later);
+            ws_release_flag(ws_at<u32>(peers[i].theirs), peers[i].start + later);
     for (u32 i = lane; i < program.peer_count; i += lanes)
         if (!ws_wait_word(ws_at<u32>(peers[i].mine), peers[i].start + later, stop)) return false;
     return true;
@@ -204,6 +217,7 @@ WS_INLINE bool ws_any_iterations(const WsProgram& program, const WsCommon& commo
     ws_sync();
     const u64 total = program.untimed + program.iterations_per_sample * program.samples;
     u64 next = program.untimed;
+    ws_stamp<protocol>(stamps, ws_have_met);
     for (u64 iteration = 0;; ++iteration) {
         if (iteration == next) {
             ws_stamp<protocol>(stamps, iteration);

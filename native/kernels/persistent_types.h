@@ -41,11 +41,12 @@ struct WsPeer {
 
 struct WsProgram {
     u64 steps, ops, peers;  ///< addresses of arrays
-    u64 stamps;             ///< samples + 1 times in ns
+    u64 stamps;             ///< samples + 2 times: at the begin, and around each sample
     u64 progress;           ///< iterations done so far, now and then; in host memory
     u64 stop;               ///< not 0: give up; in host memory
     u64 finished;           ///< counts blocks that are at their end
     u64 gathered;           ///< counts blocks at the end of a sample
+    u64 moved;              ///< counts blocks at the end of a step, where a gate is told of it
     u64 ready, arrived;     ///< a gate's words (gate.h); 0: no other kernel takes part
     u64 untimed, iterations_per_sample, samples;
     u64 show_after;  ///< ticks between two reports of progress to the host, at least
@@ -54,10 +55,9 @@ struct WsProgram {
     u32 slot_packets;
     u32 guarded;  ///< wait before a send until the receiver is at that step
     u32 place;    ///< LL: the block that does it all; where it runs matters
-    u32 counters[2];
+    u32 counters[3];
     u32 steps_before;  ///< steps of this gate before the launch
     u32 puts_off;      ///< all work can be done when its message is sent on
-    u32 reserved;
 };
 
 /// By which kernels in another stream are ordered with the transfers (gate.h).

@@ -57,7 +57,6 @@ WS_INLINE double ws_warp_sum(double mine) {
 template <class T> WS_INLINE T ws_from_lane(T mine, u32 further) {
     return __shfl_sync(~0u, mine, (ws_lane() + further) % WS_WARP);
 }
-/// What is not needed again before caches have forgotten it takes no place in them.
 #else
 template <class T> WS_INLINE T ws_from_lane(T mine, u32 further) {
     return __shfl(mine, (int)((ws_lane() + further) % 32), 32);
@@ -86,6 +85,7 @@ WS_INLINE u64 ws_opaque(u64 number) {
 WS_INLINE double ws_fma(double a, double b, double c) { return fma(a, b, c); }
 
 WS_INLINE void ws_atomic_min(u64* to, u64 value) { atomicMin(to, value); }
+WS_INLINE void ws_atomic_or(u64* to, u64 value) { atomicOr(to, value); }
 /// What stood there before.
 WS_INLINE u32 ws_atomic_add(u32* to, u32 value) { return atomicAdd(to, value); }
 
@@ -164,6 +164,8 @@ WS_INLINE void ws_atomic_min(u64* to, u64 value) {
     while (value < seen && !shared.compare_exchange_weak(seen, value)) {
     }
 }
+
+WS_INLINE void ws_atomic_or(u64* to, u64 value) { std::atomic_ref<u64>(*to).fetch_or(value); }
 
 WS_INLINE u32 ws_atomic_add(u32* to, u32 value) {
     return std::atomic_ref<u32>(*to).fetch_add(value);

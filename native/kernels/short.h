@@ -91,6 +91,7 @@ WS_INLINE bool ws_exact_iterations(const WsProgram& program, const WsCommon& com
     const u32 each = (u32)program.iterations_per_sample;
     u64 iteration = 0, samples = program.samples + 1;
     bool received = false;
+    ws_stamp<ws_ll>(stamps, ws_have_met);
     for (u32 left = (u32)program.untimed;; left = each) {
         if (sends_first) {
             WS_ROLLED

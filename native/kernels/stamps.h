@@ -3,6 +3,9 @@
 
 #include "kernels/channel.h"
 
+/// In place of an iteration's number: no iteration has begun, but all kernels are here.
+constexpr u64 ws_have_met = ~(u64)0;
+
 struct WsStamps {
     bool leads;
     u32* gathered;

@@ -27,7 +27,7 @@
 namespace wirespeed {
 
 struct Gasnet {
-    static constexpr int known_interface = 1;
+    static constexpr int known_interface = 2;
 
     WS_GASNET_CALLS(WS_TABLE_MEMBER)
 

@@ -19,6 +19,7 @@
     CALL(worker_create, ucp_worker_create, Status(Context, const WorkerParams*, Worker*)) \
     CALL(worker_destroy, ucp_worker_destroy, void(Worker)) \
     CALL(progress, ucp_worker_progress, unsigned(Worker)) \
+    CALL(fence, ucp_worker_fence, Status(Worker)) \
     CALL(flush_worker, ucp_worker_flush_nbx, Request(Worker, const RequestParams*)) \
     CALL(get_address, ucp_worker_get_address, Status(Worker, void** address, std::size_t* bytes)) \
     CALL(release_address, ucp_worker_release_address, void(Worker, void* address)) \

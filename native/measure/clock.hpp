@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <ctime>
 
 namespace wirespeed {
@@ -18,6 +19,19 @@ inline double now() {
     clock_gettime(CLOCK_MONOTONIC, &time);
     return static_cast<double>(time.tv_sec - first_second) +
            1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+/// Nanoseconds on the same clock, as all processes of a host read it.
+inline std::int64_t monotonic_ns() {
+    timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return std::int64_t{1'000'000'000} * time.tv_sec + time.tv_nsec;
+}
+
+/// The same moment as now() counts it.
+inline double as_now(std::int64_t nanoseconds) {
+    return static_cast<double>(nanoseconds / 1'000'000'000 - first_second) +
+           1e-9 * static_cast<double>(nanoseconds % 1'000'000'000);
 }
 
 /// What one reading of the clock costs, in seconds: the median of many.

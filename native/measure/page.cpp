@@ -30,7 +30,7 @@ static_assert(offsetof(PageLayout, frames) == 192 && offsetof(PageLayout, calls)
 Page::Page(const std::string& path, int rank) {
     int descriptor = -1;
     if (!path.empty()) {
-        descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (descriptor < 0) throw Error("open", path, std::strerror(errno));
         // posix_fallocate, not ftruncate: a full /dev/shm must be an error here, not a SIGBUS
         // later.

@@ -1,7 +1,5 @@
 #include "measure/program.hpp"
 
-#include "measure/clock.hpp"
-
 namespace wirespeed {
 
 void HostProgram::iterations(int count) {
@@ -11,20 +9,23 @@ void HostProgram::iterations(int count) {
     }
 }
 
-void HostProgram::run(const Schedule& schedule, std::span<double> seconds) {
-    if (align_ && schedule.aligned) align_->run();
+void HostProgram::meet() {
+    if (align_) align_->run();
+}
+
+void HostProgram::begin(const Schedule& schedule) {
+    stamps_.samples.resize(static_cast<std::size_t>(schedule.samples));
+    stamps_.begin = now();
     iterations(schedule.untimed);
     double last = now();
-    for (int sample = 0; sample < schedule.samples; ++sample) {
-        if (schedule.barrier_per_sample && align_) {
-            align_->run();
-            last = now();
-        }
+    for (Stamps::Sample& sample : stamps_.samples) {
+        if (schedule.barrier_per_sample && align_) last = align_->start_sample();
         iterations(schedule.iterations_per_sample);
-        const double stamp = now();
-        seconds[static_cast<std::size_t>(sample)] = (stamp - last) / schedule.iterations_per_sample;
-        last = stamp;
+        sample.begin = last;
+        sample.end = last = now();
     }
+    stamps_.end = last;
+    stamps_.host_seconds = stamps_.end - stamps_.begin;
     page_.leave();
 }
 

@@ -1,10 +1,11 @@
 // A program is a pattern's steps, made ready for one transport and one pair of buffers. Running it
-// is the only thing that is ever timed.
+// is the only thing that is ever timed (timed_loop.hpp).
 #pragma once
 
+#include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "measure/clock.hpp"
@@ -12,13 +13,19 @@
 
 namespace wirespeed {
 
-/// How many iterations to run and how to cut them into samples; the same on every rank.
+/// How many iterations to run without interruption, and how to cut them into samples; the same on
+/// every rank.
 struct Schedule {
-    int untimed = 0;  ///< iterations before the first sample
+    int untimed = 1;  ///< iterations before the first sample
     int iterations_per_sample = 1;
-    int samples = 1;
+    int samples = 0;
     bool barrier_per_sample = false;  ///< before each sample, where the program can
-    bool aligned = true;              ///< a barrier before the very first iteration
+
+    std::uint64_t iterations() const {
+        return static_cast<std::uint64_t>(untimed) +
+               static_cast<std::uint64_t>(iterations_per_sample) *
+                   static_cast<std::uint64_t>(samples);
+    }
 };
 
 /// In seconds: what reading a clock costs, and the smallest step that it resolves.
@@ -26,12 +33,31 @@ struct ClockQuality {
     double cost, resolution;
 };
 
+/// When iterations were complete, in seconds by the program's own clock.
+///
+/// Iteration k is complete when on this rank its receives have landed, its send buffers may be used
+/// again, and its last launch of work has ended; seeing it must not hold iteration k + 1 back.
+struct Stamps {
+    struct Sample {
+        double begin, end;  ///< the iteration before its first one is complete, and its last one
+    };
+    double begin = 0;  ///< nothing of the first iteration had begun
+    double end = 0;    ///< all iterations are complete
+    std::vector<Sample> samples;
+    double host_seconds = 0;       ///< from `begin` to `end` by the host's clock, as it saw them
+    double look_seconds = 500e-6;  ///< so much later the host may have seen the end
+};
+
 class Program {
   public:
     virtual ~Program() = default;
-    /// Runs all iterations of `schedule`; seconds[i] is sample i's time divided by its iterations.
-    /// Returns once the last byte of the last iteration has arrived.
-    virtual void run(const Schedule& schedule, std::span<double> seconds) = 0;
+    /// Collective: back when all ranks are here. Nothing of it is timed.
+    virtual void meet() = 0;
+    /// Starts the schedule's iterations; may be back before they are done.
+    virtual void begin(const Schedule& schedule) = 0;
+    /// Back when all of them are complete, and nothing of theirs is under way any more.
+    virtual Stamps settle() = 0;
+
     /// Can it begin each sample with a barrier of all ranks?
     virtual bool has_barrier() const { return false; }
     /// What was chosen for this program, as JSON members, for the record.
@@ -44,9 +70,9 @@ class Program {
 class WrappedProgram : public Program {
   public:
     explicit WrappedProgram(std::unique_ptr<Program> program) : program_(std::move(program)) {}
-    void run(const Schedule& schedule, std::span<double> seconds) override {
-        program_->run(schedule, seconds);
-    }
+    void meet() override { program_->meet(); }
+    void begin(const Schedule& schedule) override { program_->begin(schedule); }
+    Stamps settle() override { return program_->settle(); }
     bool has_barrier() const override { return program_->has_barrier(); }
     std::string describe() const override { return program_->describe(); }
     ClockQuality clock() const override { return program_->clock(); }
@@ -62,16 +88,27 @@ class Action {
     virtual void run() = 0;
 };
 
+/// Lets the ranks of a program start together: run() waits for all of them.
+class StartLine : public Action {
+  public:
+    /// The same before a sample: the moment, on now()'s clock, from which it counts on this rank.
+    /// Where the ranks agree on a moment it is that one, on all of them, and this rank's lateness
+    /// is part of its sample.
+    virtual double start_sample() = 0;
+};
+
 /// A program whose iterations are run by the CPU, which stamps each sample with its own clock.
 class HostProgram final : public Program {
   public:
-    /// `align` lets the ranks start together; it runs before the untimed iterations, before each
-    /// sample if the schedule says so, and may be null.
+    /// `align` lets the ranks start together, and each sample if the schedule says so; it may be
+    /// null.
     HostProgram(Page& page, std::vector<std::unique_ptr<Action>> iteration,
-                std::unique_ptr<Action> align, std::string details = {})
+                std::unique_ptr<StartLine> align, std::string details = {})
         : page_(page), iteration_(std::move(iteration)), align_(std::move(align)),
           details_(std::move(details)) {}
-    void run(const Schedule& schedule, std::span<double> seconds) override;
+    void meet() override;
+    void begin(const Schedule& schedule) override;
+    Stamps settle() override { return std::move(stamps_); }
     bool has_barrier() const override { return align_ != nullptr; }
     std::string describe() const override { return details_; }
 
@@ -80,8 +117,9 @@ class HostProgram final : public Program {
 
     Page& page_;
     std::vector<std::unique_ptr<Action>> iteration_;
-    std::unique_ptr<Action> align_;
+    std::unique_ptr<StartLine> align_;
     std::string details_;
+    Stamps stamps_;
 };
 
 }  // namespace wirespeed

@@ -2,18 +2,26 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "core/json.hpp"
 
 namespace wirespeed {
 namespace {
 
 constexpr std::size_t most_bytes = 4000;
+/// Of a name in it: that of a C++ template may have thousands.
+constexpr std::size_t most_of_a_name = 500;
+
+std::string shortened(const std::string& name) {
+    return name.size() <= most_of_a_name ? name : name.substr(0, most_of_a_name) + "...";
+}
 
 /// `lines` as a JSON array no longer than `room`.
 std::string as_array(const std::vector<std::string>& lines, std::size_t room) {
     std::string result = "[";
     for (const auto& line : lines) {
-        const std::string next = quoted(line);
+        const std::string next = json_text(line);
         if (result.size() + next.size() + 4 > room) break;
         if (result.size() > 1) result += ", ";
         result += next;
@@ -42,14 +50,14 @@ std::string as_json(const PageLayout& page, const Situation& situation) {
     int peer = -1;
     const std::string call = current_call(page, peer);
     std::string line =
-        "\x1e{\"kind\": " + quoted(situation.kind) + ", \"rank\": " + std::to_string(page.rank) +
-        ", \"pid\": " + std::to_string(page.pid) + ", \"host\": " + quoted(page.host) +
-        ", \"path\": " + quoted(page.path) + ", \"bytes\": " + std::to_string(page.bytes) +
+        "\x1e{\"kind\": " + json_text(situation.kind) + ", \"rank\": " + std::to_string(page.rank) +
+        ", \"pid\": " + std::to_string(page.pid) + ", \"host\": " + json_text(page.host) +
+        ", \"path\": " + json_text(page.path) + ", \"bytes\": " + std::to_string(page.bytes) +
         ", \"iteration\": " + std::to_string(page.iteration.load()) +
-        ", \"call\": " + (call.empty() ? "null" : quoted(call)) +
-        ", \"peer\": " + std::to_string(peer) + ", \"state\": " + quoted(situation.what) +
-        ", \"fault\": " + quoted(situation.fault);
-    const std::size_t room = most_bytes - line.size() - 40;
+        ", \"call\": " + (call.empty() ? "null" : json_text(call)) +
+        ", \"peer\": " + std::to_string(peer) + ", \"state\": " + json_text(situation.what) +
+        ", \"fault\": " + json_text(shortened(situation.fault));
+    const std::size_t room = most_bytes - std::min(most_bytes, line.size() + 40);
     line += ", \"native\": " + as_array(texts(situation.native), room / 2);
     line += ", \"python\": " + as_array(situation.python, room / 2);
     return line + "}\n";

@@ -1,5 +1,6 @@
 #include "measure/watchdog.hpp"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <thread>
 
 #include "core/error.hpp"
@@ -24,7 +26,7 @@ using namespace std::chrono_literals;
 constexpr auto tick = 100ms;
 constexpr auto grace = 2s;
 constexpr double orphaned =
-    10;  // seconds: a front end that still reaches its ranks ends them sooner
+    30;  // seconds: a front end that still reaches its ranks hears them out for 20, then ends them
 
 Page* watched = nullptr;
 Reports crash_reports;
@@ -120,16 +122,34 @@ Situation look(Page& page, pthread_t thread, const std::string& python_stack, do
     return situation;
 }
 
+/// Adds what this process maps of /dev/shm to the rank's list, which a cleanup reads once the rank
+/// has been killed: Python cannot while MPI_Init runs.
+void add_mapped(const std::string& list, std::set<std::string>& added) {
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) {
+        const auto at = line.find(" /dev/shm/");
+        if (at == std::string::npos || line.back() == ')' || added.count(line.substr(at))) continue;
+        const int file = open(list.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+        if (file < 0) return;
+        write_out(file, "\n" + line.substr(at + 1));
+        close(file);
+        added.insert(line.substr(at));
+    }
+}
+
 void watch(Page& page, Reports reports, std::string python_stack, pthread_t thread) {
     auto& layout = page.layout();
     const auto progress = [&] {
         return std::pair(layout.iteration.load(std::memory_order_relaxed), layout.stages.load());
     };
     auto seen = progress();
+    std::set<std::string> added;
+    const std::string list = std::filesystem::path(python_stack).replace_extension(".uses");
     bool reported = false;
     double still = 0, last = now();
     while (true) {
         std::this_thread::sleep_for(tick);
+        if (std::strncmp(layout.path, "start", sizeof layout.path) == 0) add_mapped(list, added);
         const double time = now();
         // A stopped process is not a stuck one: only ticks that came on time count.
         still += std::min(time - last, 0.3);

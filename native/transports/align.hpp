@@ -7,22 +7,14 @@
 
 namespace wirespeed {
 
-/// By the traffic of the set-up, whatever carries it.
-class ControlAlign final : public Action {
-  public:
-    explicit ControlAlign(Context& context)
-        : context_(context), call_(context.page.name("barrier before a batch")) {}
-    void run() override {
-        context_.page.enter(call_);
-        context_.control.barrier();
-    }
+/// Can the ranks of this world agree on a moment? Not those of several hosts.
+bool can_agree(const Context& context);
 
-  private:
-    Context& context_;
-    CallId call_;
-};
-
-/// By a barrier of MPI where there is one, which ranks leave more closely together.
-std::unique_ptr<Action> align(Context& context);
+/// At a moment that the ranks agree on, where all of them are on one host; else by a barrier, whose
+/// ranks leave it one after another. `barrier`: that of a library which moves on only while it is
+/// called, so that all ranks must come to it first, and `by` what the record calls it; null: MPI's
+/// where there is one.
+std::unique_ptr<StartLine> align(Context& context, std::unique_ptr<Action> barrier = nullptr,
+                                 const char* by = "dissemination");
 
 }  // namespace wirespeed

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.hpp"
+#include "transports/align.hpp"
 #include "transports/work/chain.hpp"
 
 namespace wirespeed {
@@ -115,7 +116,8 @@ std::unique_ptr<Program> Transport::compile_with_work(std::span<const Step> step
         run.push_back({step.sends, step.receives, {}, {}, {}});
         if (step.has_work() || &step == &steps.back()) end_run(step.meanwhile, step.after);
     }
-    return make_chain(context_.page, {context_.device, buffers.worked_on()}, std::move(links));
+    return make_chain(context_.page, {context_.device, buffers.worked_on()}, links,
+                      align(context_));
 }
 
 std::unique_ptr<Program> Transport::compile_collective(const Collective&, const Buffers&) {

@@ -46,6 +46,8 @@ struct Buffers {
     Memory kind = Memory::pageable;  ///< of the send buffer
     Memory into = Memory::pageable;  ///< of the receive buffer
     std::size_t bytes = 0;           ///< of each
+    /// Work reads what has arrived while peers may be an iteration ahead.
+    bool read_between = false;
 
     /// Where work finds its data: kernels' places count from the receive buffer's start.
     Memory worked_on() const { return send == receive ? kind : into; }
@@ -62,12 +64,15 @@ class Control {
     virtual void barrier() = 0;
 };
 
+class StartBoard;
+
 /// Everything a transport is given.
 struct Context {
     Control& control;
     Device& device;
     Page& page;
     std::map<std::string, std::string> options;
+    std::shared_ptr<StartBoard> start_board = nullptr;  ///< null: ranks start by barriers
 
     std::string option(const std::string& name, const std::string& otherwise) const {
         auto found = options.find(name);
@@ -107,6 +112,9 @@ class Transport {
     virtual std::unique_ptr<Program> compile_with_work(std::span<const Step> steps,
                                                        const Buffers& buffers);
 
+    /// Does it take the launches that a step names to be ordered by flags (Step::gated)?
+    virtual bool takes_gated_work() const { return false; }
+
     /// The library's own operation of all ranks, in one buffer. A transport that has one overrides
     /// it, and its paths say so (wirespeed/paths: `collectives`).
     virtual std::unique_ptr<Program> compile_collective(const Collective& collective,
@@ -126,7 +134,7 @@ class HostTransport : public Transport {
     using Transport::Transport;
     virtual std::unique_ptr<Action> compile_step(const Step& step, const Buffers& buffers) = 0;
     /// Lets the ranks start a batch together; null where the transport has no barrier of its own.
-    virtual std::unique_ptr<Action> align() { return nullptr; }
+    virtual std::unique_ptr<StartLine> align() { return nullptr; }
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override;
     std::unique_ptr<Program> compile_with_work(std::span<const Step> steps,
                                                const Buffers& buffers) override {

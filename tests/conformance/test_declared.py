@@ -72,10 +72,23 @@ def test_copies_both_ways(tmp_path: Path) -> None:
     (entry,) = [one for one in done.entries if one["pattern"] == "copy"]
     assert [(one["name"], one["amount"]) for one in entry["derived"]] == [("each way", entry["bytes"])]
     assert entry["bandwidth_bytes"] == 2 * entry["bytes"]
-    assert entry["checked"]["bytes"] == entry["checked"]["iterations"] * 2 * entry["bytes"]
+    assert (
+        entry["checked"]["bytes"]
+        == (entry["checked"]["iterations"] + entry["checked"]["batches"]) * 2 * entry["bytes"]
+    )
     # 134 ms beside 67 ms, or 201 ms one after the other: of the fastest of several, whatever runs besides.
     assert SIZE / slower <= entry["seconds"]["min"] < SIZE / slower + SIZE / faster
     assert entry["samples"] >= 5
+
+
+def test_copies_on_a_cpu_are_one_table(tmp_path: Path) -> None:
+    """Protects from a second table, of a ping-pong that is to show what pinned memory is worth."""
+    words = ("copy", "--ranks", "1", "--sizes", "4K", "--max-time", "0.01")
+    done = wirespeed(*words, "--device", "cpu", out=tmp_path / "r.jsonl")
+    assert done.code == 0 and "pingpong" not in done.out
+    assert {run["plan"]["pattern"] for run in done.of("run")} == {"copy"}
+    done = wirespeed(*words, "--device", "emulated", "--paths", "h2d-pinned", out=tmp_path / "s.jsonl")
+    assert "what pinned memory is worth to messages between two ranks:\npingpong on" in done.out
 
 
 def test_host_memory_of_one_numa_node(tmp_path: Path) -> None:
@@ -144,7 +157,7 @@ def test_a_failure_costs_no_other_plan(tmp_path: Path) -> None:
         (("--group", "1,2"), "one number each"),
         (("--ranks", "3"), "--ranks 3, but the launcher has started 2 ranks"),
         (("--with", "stream:host"), "not inside a launcher's job"),
-        (("--count", "4", "--sizes", "8"), "leave it out"),
+        (("--count", "4", "--sizes", "8"), "leave --sizes out"),
     ],
     ids=lambda value: str(value[0]) if isinstance(value, tuple) else "",
 )

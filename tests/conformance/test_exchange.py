@@ -34,5 +34,8 @@ def test_every_byte_arrives_both_ways(tmp_path: Path) -> None:
     for entry in done.entries:
         assert entry["definition"].startswith("each way, both at once")
         # Rank 0 checks what it receives: one message a round.
-        assert entry["checked"]["bytes"] == entry["checked"]["iterations"] * entry["bytes"]
+        assert (
+            entry["checked"]["bytes"]
+            == (entry["checked"]["iterations"] + entry["checked"]["batches"]) * entry["bytes"]
+        )
     assert "each way" in done.out and "one way" not in done.out

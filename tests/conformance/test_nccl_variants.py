@@ -32,7 +32,7 @@ def libraries(builds: Path) -> dict[str, str]:
 
 def reduced(tmp: Path, environment: dict[str, str], algorithms: str, device: str = "cuda") -> Done:
     """An all-reduce of two ranks by the path nccl."""
-    words = ("--ranks", "2", "--device", device, "--paths", "nccl", "--algorithm", algorithms)
+    words = ("--ranks", "2", "--device", device, "--paths", "nccl", "--algorithm", algorithms, "--explain")
     done = wirespeed("allreduce", *words, *FAST, out=tmp / "r.jsonl", environment=environment)
     done.no_stack_trace()
     lacks_compiler(done.failures)

@@ -44,7 +44,10 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
     assert done.code == 0, done.err + done.out
     assert [entry["bytes"] for entry in done.entries] == list(sizes.values())
     for entry in done.entries:
-        assert entry["checked"]["bytes"] == entry["checked"]["iterations"] * entry["bytes"]
+        assert (
+            entry["checked"]["bytes"]
+            == (entry["checked"]["iterations"] + entry["checked"]["batches"]) * entry["bytes"]
+        )
         assert entry["details"]["chunk"] <= 8 << 20 and entry["details"]["slots"] == 4
     (step,) = done.of("step")
     assert step["details"]["through"] == "shared memory ring"

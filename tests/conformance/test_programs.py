@@ -10,6 +10,7 @@ import pytest
 from support.command import disturbed, ranks_of, whole_lines, wirespeed
 from support.mpis import InstalledMpi
 from support.selection import thorough
+from support.shim import aware
 
 SMALL = ("jacobi", "--size", "96x40", "--steps", "8", "--max-time", "0.05")
 
@@ -44,12 +45,44 @@ def test_one_rank_and_two(mpi: InstalledMpi, tmp_path: Path) -> None:
         assert program["steps_per_iteration"] == 4 and program["copied_bytes"] >= 96 * 40 * 4
         assert program["compute"]["median"] > 0 and program["copy"]["median"] > 0
         assert entry["iterations"] * 4 >= 8
+        checked = entry["checked"]
+        assert checked["conserved"] == ["the sum of u"]
+        assert 1 <= checked["batches"] <= checked["of_batches"]
+        assert checked["rerun_steps"] % 4 == 0 < checked["rerun_steps"]
         rates = {one["name"]: one["median"] for one in entry["derived"]}
         sites = program["grid"][0] * program["grid"][1] / entry["seconds"]["median"]
         assert rates == pytest.approx({"site updates": sites, "operations": 8 * sites})
     shown = wirespeed("show", tmp_path / "r.jsonl").out
-    assert "effi-" in shown and "compute" in shown
+    assert "compu-" in shown and "compute" in shown
     assert all(step["path"] != "compute" or len(step["ranks"]) == 1 for step in done.of("step"))
+
+
+@pytest.mark.parametrize(
+    ("program", "fault"),
+    [
+        ("jacobi", "batch-stale"),
+        ("lbm", "batch-lost"),
+        *(thorough("jacobi", fault) for fault in ("batch-damaged", "batch-lost", "batch-short")),
+        *(thorough("lbm", fault) for fault in ("batch-damaged", "batch-stale", "batch-short")),
+    ],
+)
+@pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
+def test_a_fault_of_timed_batches_is_found(
+    mpi: InstalledMpi, program: str, fault: str, builds: Path, tmp_path: Path
+) -> None:
+    """Protects figures from a lost step, or a late halo, of which checks of single iterations see nothing."""
+    paths = ("gpu", "ipc-write", "staged", "aware")
+    done = wirespeed(
+        *(program, "--size", "64x64", "--steps", "8", "--max-time", "0.02", "--ranks", "2", "--no-evidence"),
+        *("--device", "emulated", "--paths", ",".join(paths), "--mpi", aware(builds, mpi)),
+        *("--test", f"fault={fault}"),
+        out=tmp_path / "r.jsonl",
+    )
+    assert done.code == 1 and not done.entries, done.out + done.err
+    assert sorted(failure["path"] for failure in done.failures) == sorted(paths), done.failures
+    for failure in done.failures:
+        assert failure["what"] == "mismatch"
+        assert "is not what a rerun over set-up traffic makes, after a batch of " in failure["text"]
 
 
 def test_overlap_and_its_absence_are_two_runs_of_one_file(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -22,6 +21,7 @@ from support.selection import thorough
 from wirespeed.frontend.job_step import SLOW_LAUNCHER
 from wirespeed.host.process import process_state
 from wirespeed.job import shm_cleanup
+from wirespeed.job.status_page import own_folder
 
 SUPPORT = Path(__file__).parents[1] / "support"
 SHORT = ("--sizes", "8,4K", "--max-time", "0.02", "--device", "cpu")
@@ -279,6 +279,6 @@ def test_a_run_that_is_ended_leaves_no_profiler(
     while any(process_state(pid) not in ("", "Z", "X") for pid in ranks_of(done.records)):
         assert time.monotonic() < deadline, "a rank still runs"
         time.sleep(0.05)
-    for folder in Path("/dev/shm").glob(f"wirespeed-{os.getuid()}-{done.of('run')[0]['run']}*"):
+    for folder in own_folder("").glob(f"{done.of('run')[0]['run']}*"):
         shm_cleanup.remove_listed(folder)
         shutil.rmtree(folder)

@@ -42,21 +42,24 @@ def test_every_byte_arrives(mpi: InstalledMpi, shmem: dict[str, str], tmp_path: 
     assert [entry["bytes"] for entry in done.entries] == list(sizes.values())
     for entry in done.entries:
         assert entry["checked"]["iterations"] >= 1
-        assert entry["checked"]["bytes"] == entry["checked"]["iterations"] * entry["bytes"]
+        assert (
+            entry["checked"]["bytes"]
+            == (entry["checked"]["iterations"] + entry["checked"]["batches"]) * entry["bytes"]
+        )
         assert entry["details"] == {"ready_notice": False, "direct": True}
     (step,) = done.of("step")
     assert step["details"] == {"library": "NVSHMEM 3.0.0"}
 
 
-def test_unaligned_buffers_in_place(shmem: dict[str, str], tmp_path: Path) -> None:
-    """Protects odd places in the heap, and one buffer for both ways, which takes ready notices."""
+def test_unaligned_buffers(shmem: dict[str, str], tmp_path: Path) -> None:
+    """Protects odd places in the heap."""
     done = wirespeed(
         *(*COMMAND, "--sizes", "1,8,4097,1M", "--loops", "50", "--test", "offset=3"),
         out=tmp_path / "r.jsonl",
         environment=shmem,
     )
     assert done.code == 0, done.err
-    assert [entry["details"]["ready_notice"] for entry in done.entries] == [True] * 4
+    assert [entry["details"]["ready_notice"] for entry in done.entries] == [False] * 4
 
 
 def test_irregular_patterns(shmem: dict[str, str]) -> None:
@@ -80,7 +83,7 @@ def test_one_sided_operations(mpi: InstalledMpi, shmem: dict[str, str], tmp_path
     done = wirespeed(
         "rma", *words, "--operation", "put,get,fetch-add", out=tmp_path / "r.jsonl", environment=shmem
     )
-    assert done.code == 3, "one run of three has no figure"
+    assert done.code == 0, "what a list names is measured where it can be"
     assert [entry["bytes"] for entry in done.entries] == [1, 4097, 1 << 16] * 2
     assert {entry["details"]["call"].partition(",")[0] for entry in done.entries} == {
         "nvshmemx_putmem_on_stream",

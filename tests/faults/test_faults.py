@@ -14,6 +14,8 @@ from support.mpis import InstalledMpi
 from support.selection import thorough
 from support.strikes import LONG, PATIENCE, SLOW, after, strike
 
+from wirespeed.units import format_size
+
 
 # Each MPI, and each rank twice; tests/hosts has MPICH's rank 0.
 @pytest.mark.parametrize(
@@ -81,6 +83,23 @@ def test_a_stopped_rank(mpi: InstalledMpi, tmp_path: Path) -> None:
     assert any("MPI" in line or "libmpi" in line for line in stacks[0]["native"]), stacks[0]
     assert any("path_run.py" in line for line in stacks[0]["python"])
     assert {entry["path"] for entry in done.entries} == {"host", "staged"}
+
+
+def test_after_a_hang_the_next_size_is_tried(tmp_path: Path) -> None:
+    """Protects the larger sizes of a path that hangs at one: they are measured in new processes."""
+    out = tmp_path / "r.jsonl"
+    sizes, act = ("--sizes", "64,4M,16M,32M", *LONG), strike(out, 1, signal.SIGSTOP, 0.0, rounds=2)
+    done = disturbed("pingpong", "--paths", "host", *PATIENCE, *sizes, out=out, when=after(1), act=act)
+    done.no_stack_trace()
+    assert done.code == 1
+    (failure,) = done.failures
+    struck = failure["bytes"]
+    assert failure["what"] == "hang" and struck in (4 << 20, 16 << 20), failure["text"]
+    assert f"host hung at {format_size(struck)}; " in done.err and " is tried in new processes" in done.err
+    measured = {entry["bytes"] for entry in done.entries}
+    assert measured == {64, 4 << 20, 16 << 20, 32 << 20} - {struck}
+    said = " ".join(done.out.split())
+    assert "host: one column, 2 launches (the ranks were started anew after a fault)" in said
 
 
 @pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)

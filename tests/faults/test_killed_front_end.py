@@ -37,7 +37,7 @@ def test_a_front_end_killed_without_warning(mpi: InstalledMpi, tmp_path: Path) -
     while any(_runs(pid) for pid in pids) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not [pid for pid in pids if _runs(pid)]
-    for folder in Path("/dev/shm").glob(f"wirespeed-{os.getuid()}-{done.of('run')[0]['run']}*"):
+    for folder in own_folder("").glob(f"{done.of('run')[0]['run']}*"):
         shm_cleanup.remove_listed(folder)
         for file in folder.iterdir():
             file.unlink()
@@ -90,7 +90,7 @@ def test_what_a_killed_front_end_leaves_is_swept(mpi: InstalledMpi, foreign: Pat
             while _runs(pid):
                 time.sleep(0.02)
         left = {path for path in left if path.exists()} | set(Path(folder).iterdir())
-        (pages,) = Path("/dev/shm").glob(f"wirespeed-{os.getuid()}-{records[0]['run']}-*")
+        (pages,) = own_folder("").glob(f"{records[0]['run']}-*")
         if mpi.name != "impi":  # it takes its segments' names as soon as they are mapped
             assert any(path.parent != pages for path in left)
         # The next run comes some hours later.
@@ -102,13 +102,77 @@ def test_what_a_killed_front_end_leaves_is_swept(mpi: InstalledMpi, foreign: Pat
         assert foreign.exists()
 
 
+@pytest.mark.parametrize("mpi", ["openmpi", "debian"], indirect=True)
+def test_a_front_end_killed_before_its_ranks_run_is_swept(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects TMPDIR from the launcher's folder, which no rank has listed yet."""
+    with tempfile.TemporaryDirectory(prefix="ws", dir="/tmp") as folder:
+        command = [
+            sys.executable,
+            "-m",
+            "wirespeed",
+            "pingpong",
+            "--mpi",
+            str(mpi.mpiexec),
+            "--paths",
+            "host",
+        ]
+        variables = {**os.environ, "TMPDIR": folder}
+        before = {*own_folder("").iterdir()} if own_folder("").exists() else set()
+        process = subprocess.Popen(command, env=variables, cwd=tmp_path, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 30
+        while not list(Path(folder).glob("ompi.*")) and time.monotonic() < deadline:
+            time.sleep(0.002)
+        process.kill()
+        process.wait()
+        time.sleep(1)  # as its processes may take to end
+        assert list(Path(folder).glob("ompi.*"))
+        for pages in {*own_folder("").iterdir()} - before:
+            # The next run comes some hours later.
+            os.utime(pages, (0, 0))
+        again = wirespeed(
+            "pingpong", "--paths", "host", "--sizes", "8", "--max-time", "0.02", out=tmp_path / "b"
+        )
+        assert again.code == 0, again.err
+        assert not list(Path(folder).iterdir())
+
+
+_IN_INIT = """
+import mmap, os, signal, sys, time
+from pathlib import Path
+from wirespeed.host.core import core
+from wirespeed.rank.watchdog import Watchdog
+
+watchdog = Watchdog(core(), sys.argv[1], 0, reports=-1, give_up=False)
+watchdog.stage("start", 0, 60.0)
+segment = Path(sys.argv[2])
+segment.write_bytes(bytes(mmap.PAGESIZE))
+with segment.open("r+b") as file, mmap.mmap(file.fileno(), 0):
+    time.sleep(0.5)  # Python says nothing, as while MPI_Init runs
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_rank_killed_in_mpi_init_leaves_is_swept(tmp_path: Path) -> None:
+    """Protects shared memory: the segments are there long before Python can list them."""
+    run, segment = f"test-init-{os.getpid()}", Path(f"/dev/shm/sm_segment.init.{os.getpid()}")
+    try:
+        subprocess.run([sys.executable, "-I", "-c", _IN_INIT, run, str(segment)], check=False)
+        assert segment.exists()
+        os.utime(own_folder(run), (0, 0))
+        shm_cleanup.sweep()
+        assert not segment.exists() and not own_folder(run).exists()
+    finally:
+        segment.unlink(missing_ok=True)
+        shutil.rmtree(own_folder(run), ignore_errors=True)
+
+
 def test_a_job_step_takes_what_its_ranks_use_alone(tmp_path: Path) -> None:
     """Protects a job that starts meanwhile in another container: its processes cannot be seen from here."""
     own, other = (Path(f"/dev/shm/sm_segment.{name}.{os.getpid()}") for name in ("own", "other"))
     script = tmp_path / "rank.py"
     script.write_text(_RANK)
     pages = tmp_path / "pages"
-    pages.mkdir()
+    pages.mkdir(mode=0o700)
     step = JobStep([sys.executable, str(script), str(pages), str(own)], dict(os.environ), pages, 1, 10.0)
     try:
         messages = step.messages()
@@ -124,7 +188,7 @@ def test_a_job_step_takes_what_its_ranks_use_alone(tmp_path: Path) -> None:
 def test_a_listed_segment_that_is_in_use_stays(foreign: Path) -> None:
     """Protects a running job from a list whose names it uses, too, and everything that no MPI has made."""
     pages = own_folder("test-in-use")
-    pages.mkdir()
+    pages.mkdir(mode=0o700)
     gone, other = (Path(f"/dev/shm/{name}.test.{os.getpid()}") for name in ("vader_segment", "wanted"))
     for path in (gone, other):
         path.touch()
@@ -143,7 +207,7 @@ def test_a_listed_segment_that_is_in_use_stays(foreign: Path) -> None:
 def test_pages_of_another_container_stay() -> None:
     """Protects ranks that run where this process cannot see them."""
     pages = own_folder("test-elsewhere")
-    pages.mkdir()
+    pages.mkdir(mode=0o700)
     try:
         (pages / "0.uses").write_text("n1 pid:[1]")
         os.utime(pages, (0, 0))
@@ -164,7 +228,7 @@ def test_the_folder_of_a_launcher(name: str, runs: bool, tmp_path: Path) -> None
     folder = tmp_path / name.format(process.pid)
     folder.mkdir(parents=True)
     pages = own_folder(f"test-{process.pid}")
-    pages.mkdir()
+    pages.mkdir(mode=0o700)
     try:
         (pages / "0.uses").write_text(f"{shm_cleanup.used().splitlines()[0]}\n{folder}")
         os.utime(pages, (0, 0))

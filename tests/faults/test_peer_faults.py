@@ -12,10 +12,11 @@ from support.selection import thorough
 from support.strikes import LONG, PATIENCE, after, strike
 
 PATHS = ("ipc-write", "ipc-read", "ipc-kernel", "gpu")
+BARRIERS = ("MPI_Barrier", "barrier before a batch")
 # What rank 0 may sit in when it notices that rank 1 does not go on.
 CALLS = {
     "gpu": ("persistent kernel",),
-    **dict.fromkeys(PATHS[:3], ("wait for the peer's word", "copy between GPUs", "barrier before a batch")),
+    **dict.fromkeys(PATHS[:3], ("wait for the peer's word", "copy between GPUs", *BARRIERS)),
 }
 
 
@@ -57,7 +58,7 @@ def test_a_stopped_rank(mpi: InstalledMpi, path: str, tmp_path: Path) -> None:
     stacks = {stack["rank"]: stack for stack in failure["stacks"]}
     # Between two batches rank 0 waits in MPI for what rank 1 has to say.
     assert stacks[0]["call"] in (*CALLS[path], "", None), stacks[0]
-    if stacks[0]["call"] in CALLS[path] and stacks[0]["call"] != "barrier before a batch":
+    if stacks[0]["call"] in CALLS[path] and stacks[0]["call"] not in BARRIERS:
         assert stacks[0]["peer"] == 1
 
 
@@ -74,14 +75,16 @@ def test_a_killed_rank(mpi: InstalledMpi, path: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_a_struck_rank_while_kernels_wait(mpi: InstalledMpi, number: int, tmp_path: Path) -> None:
     """Protects the other rank's process, whose kernel still waits for a word, from staying behind."""
-    sizes = {"8": 8, "1K": 1 << 10, "64K": 1 << 16, "256K": 1 << 18}
+    # Small sizes take turns and end together; the signal comes while the large one is measured.
+    sizes = {"8": 8, "256": 256, "16K": 1 << 14, "8M": 8 << 20}
     fixed = ("--sizes", ",".join(sizes), "--test", "copy=waiting-kernel")
     words = ("pingpong", "--paths", "ipc-write,staged", *fixed)
     done = beaten(mpi, words, tmp_path / "r.jsonl", 1, number)
     done.no_stack_trace()
     assert done.code == 1
     by = [e["details"]["copied by"] for e in done.entries if e["path"] == "ipc-write"]
-    assert set(by) == {"kernel that waits for the host's word"}
+    # After a hang new ranks try the next size, and a busy machine may not show them that a kernel waits.
+    assert by[0] == "kernel that waits for the host's word"
     assert [e["bytes"] for e in done.entries if e["path"] == "staged"] == [*sizes.values()]
     (failure,) = done.failures
     what = "death" if number == signal.SIGKILL else "hang"

@@ -14,6 +14,7 @@ import pytest
 from support import leftovers
 from support.command import disturbed, whole_lines, wirespeed
 from support.mpis import InstalledMpi
+from support.selection import thorough
 from support.strikes import after
 
 from wirespeed.job import shm_cleanup
@@ -48,6 +49,7 @@ def gone(states: list[RankState]) -> bool:
     return True
 
 
+@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
 def test_they_measure_when_their_turn_comes(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the figures: ranks that waited take no time of a CPU, and run on their own CPUs again."""
     out, seen = tmp_path / "r.jsonl", list[RankState]()
@@ -108,7 +110,7 @@ def test_the_front_end_ends_before_their_turn(mpi: InstalledMpi, tmp_path: Path,
     done = disturbed(*TWO_PATHS, "--mpi", mpi.mpiexec, *LONG, out=out, when=after(1), act=end)
     assert done.code == (130 if number == signal.SIGINT else -signal.SIGKILL)
     assert gone(seen)
-    folders = list(Path("/dev/shm").glob(f"wirespeed-{os.getuid()}-{done.of('run')[0]['run']}-*"))
+    folders = list(own_folder("").glob(f"{done.of('run')[0]['run']}-*"))
     # After SIGKILL nobody is left who could tidy up; a later run does.
     assert number == signal.SIGKILL or not folders
     for folder in folders:

@@ -56,6 +56,8 @@ def answer(folder: Path, *words: str) -> dict[str, list[str]]:
     return {"slow": named, "silent": [one["node"] for one in found["silent"]], "exclude": found["exclude"]}
 
 
+# On a busy machine Hydra may end the round before the watchdog names the host.
+@pytest.mark.thorough
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_a_slow_host_is_named_and_so_is_one_that_falls_silent(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the whole of a run: a host whose cable is pulled in a round costs that round a repetition."""
@@ -89,14 +91,14 @@ def test_a_slow_host_is_named_and_so_is_one_that_falls_silent(mpi: InstalledMpi,
     assert (out / "round-02-2.jsonl").exists() and not (out / "round-03-2.jsonl").exists()
 
 
-def sixteen(tmp_path: Path, done: Done) -> list[str]:
-    """The three that were planted are named, and no other; the silent ones."""
-    assert done.code == 6, done.err + done.out
+def sixteen(tmp_path: Path, done: Done, wrong: bool) -> list[str]:
+    """Those that were planted are named, and no other; returns the silent ones."""
+    assert done.code == (6 if wrong else 0), done.err + done.out
     found = answer(tmp_path / "results")
-    assert sorted(found["slow"]) == sorted(PLANTED), done.out + done.err
+    assert sorted(found["slow"]) == sorted(PLANTED if wrong else ()), done.out + done.err
     page = (tmp_path / "fleet.html").read_text()
-    assert "3 nodes are slow, in a fleet of 16 nodes" in page
-    assert all(f'<td class="name">{name}<' in page for name in PLANTED)
+    assert ("3 nodes are slow" if wrong else "No node stands out") + ", in a fleet of 16 nodes" in page
+    assert all((f'<td class="name">{name}<' in page) == wrong for name in PLANTED)
     return found["silent"]
 
 
@@ -106,28 +108,34 @@ def planted(there: Hosts) -> None:
 
 
 SIXTEEN = ("--rounds", "8", "--sizes", "8,512K", "--max-time", "0.5", *COMMON)
+sound_and_wrong = pytest.mark.parametrize(
+    "wrong", [pytest.param(True, id="three-are-slow"), pytest.param(False, id="sound")]
+)
 
 
 @pytest.mark.alone
 @pytest.mark.thorough
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
-def test_sixteen_hosts_under_a_plain_mpiexec(mpi: InstalledMpi, tmp_path: Path) -> None:
+@sound_and_wrong
+def test_sixteen_hosts_under_a_plain_mpiexec(mpi: InstalledMpi, tmp_path: Path, wrong: bool) -> None:
     words = ("--out", tmp_path / "results", "--page", tmp_path / "fleet.html", "--mpi", mpi.mpiexec)
     with fleet(16, tmp_path) as there:
-        planted(there)
+        if wrong:
+            planted(there)
         done = wirespeed(
             *("fleet", "run", "--hosts", "n[1-16]", *words, *SIXTEEN),
             before=there["n1"].enter(),
             environment=there.environment,
         )
-        assert not sixteen(tmp_path, done)
+        assert not sixteen(tmp_path, done, wrong)
 
 
 @pytest.mark.alone
 @pytest.mark.thorough
 @pytest.mark.timeout(1800)
-def test_sixteen_hosts_in_an_allocation_of_slurm(tmp_path: Path) -> None:
+@sound_and_wrong
+def test_sixteen_hosts_in_an_allocation_of_slurm(tmp_path: Path, wrong: bool) -> None:
     """Protects a run without --hosts: those of the allocation, each round one srun."""
     # Its ranks give way while they wait: 32 of MPICH's on two CPUs take minutes for a barrier. Those of Open
     # MPI crash now and then under Slurm where hosts are this slow (in mca_pml_ob1_recv_frag_callback_match,
@@ -140,12 +148,13 @@ def test_sixteen_hosts_in_an_allocation_of_slurm(tmp_path: Path) -> None:
         configuration = slurm.start(there)
         if not slurm.speaks_pmix(there, configuration):
             pytest.skip("Slurm's pmix plugin finds no libpmix.so (apt install libpmix-dev)")
-        planted(there)
+        if wrong:
+            planted(there)
         done = wirespeed(
             *("fleet", "run", *words, *SIXTEEN),
             before=there["n1"].enter("salloc", "--quiet", "--nodes=16", "--ntasks=32"),
             environment=configuration,
         )
-        sixteen(tmp_path, done)
+        sixteen(tmp_path, done, wrong)
         records = whole_lines(tmp_path / "results" / "round-01.jsonl")
         assert [one["launcher"] for one in records if one["kind"] == "step"] == ["srun"]

@@ -1,4 +1,4 @@
-"""docs/node-checks.md with a real Slurm: its prolog and its health check run `wirespeed check --measure`."""
+"""docs/checking.md with a real Slurm: its prolog and its health check run `wirespeed check --measure`."""
 
 from __future__ import annotations
 

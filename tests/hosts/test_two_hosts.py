@@ -89,8 +89,18 @@ def test_the_front_end_starts_a_rank_on_each(pair: Hosts, mpi: InstalledMpi, tmp
     is_sane(done, pair["n1"].sent_bytes() - before)
 
 
-def test_ranks_that_no_mpi_joins(pair: Hosts, tmp_path: Path) -> None:
-    """Protects torchrun on several hosts: a secret from a file, and TCP whose bytes the wire counts."""
+@pytest.mark.parametrize(
+    ("pattern", "start"),
+    [
+        ("pingpong", None),
+        ("halo", {"by": "dissemination", "samples": 0, "skew_s": None, "skew_max_s": None, "why": None}),
+    ],
+)
+def test_ranks_that_no_mpi_joins(pair: Hosts, pattern: str, start: Record | None, tmp_path: Path) -> None:
+    """Protects torchrun on several hosts: a secret from a file, and TCP whose bytes the wire counts.
+
+    Clocks of two hosts cannot tell how far apart ranks start.
+    """
     secret, out = tmp_path / "secret", tmp_path / "r.jsonl"
     secret.write_text("sixteen random characters")
     secret.chmod(0o600)
@@ -98,7 +108,7 @@ def test_ranks_that_no_mpi_joins(pair: Hosts, tmp_path: Path) -> None:
     variables = {"WORLD_SIZE": "2", "MASTER_ADDR": pair["n1"].address, "WIRESPEED_SECRET_FILE": str(secret)}
     ranks = [
         subprocess.Popen(
-            [*pair[f"n{rank + 1}"].enter(WIRESPEED, "pingpong", *FAST, "--paths", "host-tcp", "--out", out)],
+            [*pair[f"n{rank + 1}"].enter(WIRESPEED, pattern, *FAST, "--paths", "host-tcp", "--out", out)],
             env={**os.environ, **pair.environment, **variables, "RANK": str(rank), "LOCAL_RANK": "0"},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -109,6 +119,7 @@ def test_ranks_that_no_mpi_joins(pair: Hosts, tmp_path: Path) -> None:
     first, _ = [Done(rank.wait(PATIENCE), *rank.communicate()) for rank in ranks]
     first.records = read(out)
     is_sane(first, pair["n1"].sent_bytes() - before)
+    assert all(entry["start"] == start for entry in first.entries)
     (step,) = first.of("step")
     assert step["details"]["address"] == pair["n1"].address
 
@@ -125,6 +136,24 @@ def test_inside_a_launcher(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> No
         environment={**mpi.variables, **pair.environment},
     )
     is_sane(done, pair["n1"].sent_bytes() - before)
+
+
+@pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
+def test_ranks_of_several_hosts_leave_a_barrier_of_mpi(
+    pair: Hosts, mpi: InstalledMpi, tmp_path: Path
+) -> None:
+    """Protects ranks that share no clock from agreeing on a moment; those of a host are compared."""
+    done = wirespeed(
+        *("halo", "--hosts", pair.names, "--ranks", "4", "--oversubscribe", "--mpi", mpi.mpiexec),
+        *("--paths", "host", "--sizes", "8", "--max-time", "0.1"),
+        out=tmp_path / "r.jsonl",
+        before=pair["n1"].enter(),
+        environment=pair.environment,
+    )
+    assert done.code == 0, done.err + done.out
+    (entry,) = done.entries
+    assert entry["start"]["by"] == "MPI_Barrier" and entry["start"]["samples"] >= entry["samples"]
+    assert 0 < entry["start"]["skew_s"] <= entry["start"]["skew_max_s"]
 
 
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)

@@ -1,49 +1,16 @@
 // Threads stand for ranks: peer_offsets RANKS CASE. Built by test_peer_offsets.py.
 #include "transports/local/peer_offsets.hpp"
 
-#include <atomic>
-#include <barrier>
 #include <cstdio>
-#include <cstring>
 #include <string>
 #include <thread>
 
 #include "core/error.hpp"
+#include "thread_control.hpp"
 
 using namespace wirespeed;
 
 namespace {
-
-/// What the ranks of one world share.
-struct Room {
-    explicit Room(int size) : size(size), all_here(size) {}
-    int size;
-    std::barrier<> all_here;
-    std::vector<std::byte> gathered;
-    std::atomic<int> gathers = 0;
-};
-
-class ThreadControl final : public Control {
-  public:
-    ThreadControl(Room& room, int rank) : room_(room), rank_(rank) {}
-    int rank() const override { return rank_; }
-    int size() const override { return room_.size; }
-    void allgather(const void* mine, void* all, std::size_t bytes) override {
-        if (rank_ == 0) ++room_.gathers;
-        if (rank_ == 0) room_.gathered.resize(bytes * static_cast<std::size_t>(room_.size));
-        barrier();
-        std::memcpy(room_.gathered.data() + bytes * static_cast<std::size_t>(rank_), mine, bytes);
-        barrier();
-        std::memcpy(all, room_.gathered.data(), bytes * static_cast<std::size_t>(room_.size));
-        barrier();
-    }
-    void broadcast(void*, std::size_t, int) override { throw Error("not needed"); }
-    void barrier() override { room_.all_here.arrive_and_wait(); }
-
-  private:
-    Room& room_;
-    int rank_;
-};
 
 /// The place in `rank`'s send or receive buffer of its nth transfer with `peer`: anything, but
 /// another one for each.

@@ -51,10 +51,11 @@ int credit() {
 }
 
 /// Ranks wait for each other in whatever order each has its peers: here each has the next one
-/// first.
+/// first. What a rank did with its buffer before comes before what its peers do there.
 int rendezvous() {
     constexpr u32 ranks = 3;
     u32 words[ranks][ranks] = {}, stop = 0, met = 0;
+    u64 buffers[ranks] = {};
     std::vector<std::thread> threads;
     for (u32 me = 0; me < ranks; ++me)
         threads.emplace_back([&, me] {
@@ -66,7 +67,9 @@ int rendezvous() {
             WsProgram program{};
             program.peers = (u64)peers;
             program.peer_count = ranks - 1;
-            if (ws_rendezvous(program, 0, true, 0, 1, &stop)) ws_atomic_add(&met, 1);
+            buffers[me] = me + 1;
+            if (!ws_rendezvous(program, 0, true, 0, 1, &stop)) return;
+            if (buffers[0] == 1 && buffers[1] == 2 && buffers[2] == 3) ws_atomic_add(&met, 1);
         });
     // Whoever waits in a circle waits until it is told to stop.
     const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(20);

@@ -40,7 +40,7 @@ def next_lines(words: Any) -> Any:
 
 def chased(core: Core, words: Any, line: int, untimed: int, each: int, samples: int) -> tuple[int, int, Any]:
     """The number of the link reached, its line, and the clock's readings."""
-    out = np.zeros(2 + samples + 1, dtype=np.uint64)
+    out = np.zeros(2 + samples + 2, dtype=np.uint64)
     start = words.ctypes.data + LINE * line
     launch(core, b"ws_chase", start, untimed, each, samples, 3, out.ctypes.data)
     return int(out[0]), (int(out[1]) - words.ctypes.data) // LINE, out[2:]

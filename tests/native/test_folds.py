@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.kernels import ADDRESS, Fault, Workshop
+from support.kernels import ADDRESS, THREAD, Fault, Workshop
 
 ALONE = Fault("grid_barrier.h", "i < blocks && good;", "i < blocks && good && false;")
 OTHERS = Fault(
@@ -13,12 +13,13 @@ OTHERS = Fault(
 )
 
 
-def test_every_type_and_reduction(kernels: Workshop) -> None:
+@pytest.mark.parametrize("sanitizer", [ADDRESS, THREAD], ids=["address", "thread"])
+def test_every_type_and_reduction(sanitizer: tuple[str, ...], kernels: Workshop) -> None:
     """Protects what is combined from messages and memory, off 16 bytes too; nothing beside it is written.
 
     By one to three blocks of 1 to 40 threads, in a random order, which wait for each other where they must.
     """
-    done = kernels.run("folds", "combine", "meet", "shares", flags=ADDRESS)
+    done = kernels.run("folds", "combine", "meet", "shares", flags=sanitizer)
     assert done.stdout == "all right\n", done.stdout + done.stderr
 
 
@@ -36,16 +37,18 @@ def test_a_block_that_is_early_is_found(check: str, fault: Fault, said: str, ker
     assert done.returncode == 1 and done.stdout.startswith(said), done.stdout + done.stderr
 
 
-def test_several_blocks_share_an_exchange(kernels: Workshop) -> None:
+@pytest.mark.parametrize("sanitizer", [ADDRESS, THREAD], ids=["address", "thread"])
+def test_several_blocks_share_an_exchange(sanitizer: tuple[str, ...], kernels: Workshop) -> None:
     """Protects an all-reduce of two ranks whose packets are those of a whole grid, with few slots and many.
 
-    Messages are numbered across the words' wrap-around; odd ends; some blocks have no packet.
+    Messages are numbered across the words' wrap-around; odd ends; some blocks have no packet. No slot is
+    used again before the receiver has released it.
     """
-    done = kernels.run("fold_pair", flags=ADDRESS)
+    done = kernels.run("fold_pair", "sums", "credit", flags=sanitizer)
     assert done.stdout == "all right\n", done.stdout + done.stderr
 
 
 def test_an_operation_that_ends_early_is_found(kernels: Workshop) -> None:
     """Protects what an operation of several blocks is: it ends when all of its result is there."""
-    done = kernels.run("fold_pair", fault=ALONE)
+    done = kernels.run("fold_pair", "sums", fault=ALONE)
     assert done.returncode == 1 and "an operation ended" in done.stdout, done.stdout + done.stderr

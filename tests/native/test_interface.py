@@ -89,13 +89,15 @@ class Alone:
         opened = lib.ws_transport_open(name.encode(), options.encode(), self.control, self.device, self.page)
         return self.core.check(opened)
 
-    def buffers(self, transport: Any, size: int = 1 << 16) -> Any:
-        return self.core.check(self.core.lib.ws_buffers_open(transport, b"device", size))
+    def buffers(self, transport: Any, size: int = 1 << 16, memory: str = "device") -> Any:
+        return self.core.check(self.core.lib.ws_buffers_open(transport, memory.encode(), size))
 
-    def program(self, transport: Any, buffers: Any, transfers: Sequence[tuple[int, ...]]) -> Any:
+    def program(
+        self, transport: Any, buffers: Any, transfers: Sequence[tuple[int, ...]], in_place: bool = False
+    ) -> Any:
         flat = self.core.ffi.new("ws_transfer[]", transfers)
         opened = self.core.lib.ws_program_open(
-            transport, buffers, flat, len(transfers), self.core.ffi.NULL, 0, 0
+            transport, buffers, flat, len(transfers), self.core.ffi.NULL, 0, int(in_place)
         )
         return self.core.check(opened)
 

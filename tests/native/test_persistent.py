@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from support.kernels import ADDRESS, Workshop
+import pytest
+from support.kernels import ADDRESS, THREAD, Fault, Workshop
+
+RELAXED = Fault(
+    "persistent.h",
+    "ws_release_flag(ws_at<u32>(peers[i].theirs), peers[i].start",
+    "ws_store_flag(ws_at<u32>(peers[i].theirs), peers[i].start",
+)
 
 
 def test_a_sender_reads_credit_only_when_it_must(kernels: Workshop) -> None:
@@ -11,7 +18,19 @@ def test_a_sender_reads_credit_only_when_it_must(kernels: Workshop) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_ranks_start_together_whatever_their_order_of_peers(kernels: Workshop) -> None:
-    """Protects the start of a launch from a circle of ranks, each of which waits for the next one."""
-    done = kernels.run("persistent", "rendezvous", flags=ADDRESS)
+@pytest.mark.parametrize("sanitizer", [ADDRESS, THREAD], ids=["address", "thread"])
+def test_ranks_start_together_whatever_their_order_of_peers(
+    sanitizer: tuple[str, ...], kernels: Workshop
+) -> None:
+    """Protects the start of a launch from a circle of ranks, each of which waits for the next one.
+
+    And the order of what a rank did before and its peers do afterwards, which the thread sanitizer sees.
+    """
+    done = kernels.run("persistent", "rendezvous", flags=sanitizer)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_start_that_releases_nothing_is_found(kernels: Workshop) -> None:
+    """Protects the test before: a start word by a relaxed store orders no access."""
+    done = kernels.run("persistent", "rendezvous", flags=THREAD, fault=RELAXED)
+    assert "ThreadSanitizer: data race" in done.stderr, done.stdout + done.stderr

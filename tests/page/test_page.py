@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from support import report_files as made
 from support.browser_page import Opened, written
+from support.impossible import FALSE
 
 REAL = sorted(map(str, (Path(__file__).parents[2] / "results").glob("*.jsonl")))
 
@@ -46,6 +47,26 @@ def test_real_files(browser: Any, tmp_path: Path) -> None:
     assert page.tab.locator("svg.chart").first.locator(".curve").count() == 9 + 15
     page.tab.get_by_role("button", name="Summit").click()
     assert page.tab.locator("svg.chart").first.locator(".curve.published").count() == 3
+    page.check()
+
+
+def test_what_cannot_be_has_no_point(browser: Any, tmp_path: Path) -> None:
+    """Protects curves and tables from impossible figures; a path with no others has no curve at all."""
+    records = [made.head(), *(made.step(path) for path in ("aware", "gpu", "nccl"))]
+    records += [*made.curve("aware", 2e-6, 4e10), *made.curve("gpu", 1e-6, 4e10), made.entry("nccl", 8, 1e-9)]
+    for one in records:
+        if one["kind"] == "entry" and (one["path"], one["bytes"]) in {("gpu", 1 << 10), ("nccl", 8)}:
+            one |= FALSE
+        if one["kind"] == "entry" and (one["path"], one["bytes"]) == ("aware", 8):
+            one["seconds"] |= {"low": 1e-7, "high": 9e-6}
+    page = Opened(browser, written(tmp_path, made.write(tmp_path / "a.jsonl", *records, made.end())))
+    assert page.tab.locator("svg.chart").first.locator(".curve:not(.published)").count() == 2
+    page.tab.get_by_text("All figures as a table").click()
+    rows = [row.split("\t") for row in page.tab.locator("table.figures tbody").inner_text().splitlines()]
+    words = {tuple(row[1:3]): row[3] for row in rows}
+    assert words["gpu", "1 KiB"] == words["nccl", "8 B"] == "impossible" and words["gpu", "8 B"] == "1.00 us"
+    assert [row[4] for row in rows].count("uncertain") == 1
+    assert page.tab.get_by_text("gpu at 1 KiB").count() >= 1
     page.check()
 
 
@@ -155,7 +176,7 @@ def test_hostile_text_does_no_harm(browser: Any, tmp_path: Path) -> None:
     page.tab.wait_for_selector("table.figures")
     page.point(page.tab.locator("svg.chart").first, 0.6, 0.5)
     assert page.tab.evaluate("window.hurt") is None
-    assert page.tab.locator("svg.chart").first.locator(".curve").count() == 2
+    assert page.tab.locator("svg.chart").first.locator(".curve:not(.published)").count() == 2
     assert page.count("img") == 0
     page.check()
 
@@ -204,4 +225,31 @@ def test_one_rank_and_all_others(browser: Any, tmp_path: Path, width: int, schem
     assert place.locator("td").nth(4).inner_text() == "2.80 us"
     box = place.locator(".heat").bounding_box()
     assert box["x"] >= 0 and box["x"] + box["width"] <= width and box["height"] <= 0.8 * 900 + 1
+    page.check()
+
+
+COLLECTIVES = str(Path(__file__).parents[2] / "results/collectives/h200-x2-allreduce.jsonl")
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+def test_names_of_curves_fit_their_chart(browser: Any, tmp_path: Path, width: int) -> None:
+    """Protects "nccl-stream:registered" from being cut on a telephone."""
+    page = Opened(browser, written(tmp_path, COLLECTIVES), width)
+    for chart in page.tab.locator("#main svg.chart").all():
+        end = chart.bounding_box()["x"] + chart.bounding_box()["width"]
+        names = chart.locator(".label text")
+        boxes = [names.nth(number).bounding_box() for number in range(names.count())]
+        assert len(boxes) == 20 and all(box["x"] + box["width"] <= end for box in boxes)
+        assert "nccl-stream:registered" in names.all_text_contents()
+    page.check()
+
+
+def test_what_marks_mean_stands_beside_them(browser: Any, tmp_path: Path) -> None:
+    """Protects a reader from "&" and from "0.0000656 %"."""
+    page = Opened(browser, written(tmp_path, COLLECTIVES))
+    page.tab.locator("details[data-figures] summary").first.click()
+    table = page.tab.locator("details[data-figures]").first
+    assert "& a rank waited for a CPU" in table.locator(".note").inner_text()
+    cells = table.locator("tbody td:nth-child(7)").all_text_contents()
+    assert "<0.1 %" in cells and all(re.fullmatch(r"(<0\.1|\d+\.\d) %", cell) for cell in cells if cell)
     page.check()

@@ -86,6 +86,35 @@ def test_ranks_with_threads_of_their_own(monkeypatch: pytest.MonkeyPatch) -> Non
         assert ("--bind-to none" in " ".join(words)) == own_threads
 
 
+@pytest.mark.every_mpi
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+def test_taskset_holds(mpi: mpis.InstalledMpi, tmp_path: Path) -> None:
+    """Protects CPUs that the caller took away: Open MPI binds ranks to any core of the machine."""
+    cpu = max(os.sched_getaffinity(0))
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {cpu})
+    try:
+        words = (
+            "--mpi",
+            str(mpi.prefix),
+            "--device",
+            "cpu",
+            "--paths",
+            "host",
+            "--sizes",
+            "8",
+            "--loops",
+            "20",
+        )
+        done = wirespeed("pingpong", *words, out=tmp_path / "r.jsonl")
+    finally:
+        os.sched_setaffinity(0, before)
+    assert done.code == 0, done.err
+    ranks = done.of("step")[0]["ranks"]
+    assert [rank["cpus"] for rank in ranks] == [str(cpu)] * 2
+    assert all(f"share CPU {cpu}" in entry["cores"]["shared"] for entry in done.entries)
+
+
 def test_jsrun_takes_no_hosts() -> None:
     """Protects from measuring between other hosts than those named: LSF alone places ranks."""
     with pytest.raises(WirespeedError, match="--hosts"):

@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 from support.command import PATIENCE, Done, read, whole_lines
 
+from wirespeed.host.process import cpu_list
 from wirespeed.job.status_page import own_folder
+from wirespeed.rank.pinning import cores_of
 
 QUICK = ("--max-time", "0.02", "--device", "emulated")
 
@@ -84,6 +86,24 @@ def test_a_collective_operation_has_figures_by_default(tmp_path: Path) -> None:
     assert first.code == 0, first.err
     assert {entry["path"] for entry in first.entries} == {"host-shared:best", "host-tcp:best"}
     assert not first.failures
+    # torchrun binds no rank: without a CPU of its own, each would wait for the other one's.
+    if len(cores_of(sorted(os.sched_getaffinity(0)))) > 1:
+        one, other = (set(cpu_list(rank["cpus"])) for rank in first.of("step")[0]["ranks"])
+        assert one and other and not one & other
+
+
+@pytest.mark.parametrize("paths", ["host-shared,host-tcp", "ipc-write"])
+def test_samples_start_at_one_moment(paths: str, tmp_path: Path) -> None:
+    """Protects short figures from the order in which ranks leave a barrier over sockets."""
+    out = tmp_path / "r.jsonl"
+    words = ("halo", "--sizes", "8,64K", "--paths", paths, "--max-time", "0.02")
+    device = "emulated" if "ipc" in paths else "cpu"
+    first, *_ = ended(started(3, *words, "--device", device, out=out), out)
+    assert first.code == 0 and len(first.entries) == 2 * len(paths.split(",")), first.err
+    for entry in first.entries:
+        assert entry["start"]["by"] == "agreed time" and entry["start"]["why"] is None
+        assert entry["start"]["samples"] >= entry["samples"]
+        assert 0 < entry["start"]["skew_s"] <= entry["start"]["skew_max_s"]
 
 
 def test_a_path_that_needs_mpi_is_one_line(tmp_path: Path) -> None:
@@ -93,11 +113,15 @@ def test_a_path_that_needs_mpi_is_one_line(tmp_path: Path) -> None:
     assert "aware: moves bytes by MPI, without which torchrun joins ranks" in first.err
 
 
-@pytest.mark.parametrize("paths", ["gpu,ipc-write", "host-tcp"])
-def test_a_rank_that_dies_costs_nothing_before_it(paths: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("pattern", "paths"), [("pingpong", "gpu,ipc-write"), ("pingpong", "host-tcp"), ("halo", "host-shared")]
+)
+def test_a_rank_that_dies_costs_nothing_before_it(pattern: str, paths: str, tmp_path: Path) -> None:
     """Protects what was measured: rank 0 says which rank has gone, and ends."""
     out = tmp_path / "r.jsonl"
-    words = ("pingpong", "--paths", paths, "--sizes", "8,4M", "--loops", "1000000")
+    words: tuple[str, ...] = (pattern, "--paths", paths, "--sizes", "8,4M", "--loops", "1000000")
+    if pattern == "halo":  # many samples
+        words = (*words[:-2], "--precision", "0.0001%", "--max-time", "1000")
     processes = started(2, *words, "--timeout", "5", "--device", "emulated", out=out)
     while not any(record["kind"] == "step" for record in whole_lines(out)):
         assert processes[0].poll() is None

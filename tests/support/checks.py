@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from support.records import head
+from support.records import end, head
 
 Record = dict[str, Any]
 Check = Callable[..., tuple[int, list[str], str]]
@@ -22,6 +22,8 @@ def site(sizes: str, path: str = "host", more: str = "") -> str:
 def write(file: Path, *records: Record, plan: Record | None = None) -> Path:
     start = head()
     start["plan"] |= plan or {}
-    lines = ({"pattern": start["plan"]["pattern"], **record, "run": "r"} for record in (start, *records))
+    lines = (
+        {"pattern": start["plan"]["pattern"], **record, "run": "r"} for record in (start, *records, end())
+    )
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return file

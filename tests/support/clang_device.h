@@ -47,6 +47,9 @@ __device__ inline double fma(double a, double b, double c) { return __builtin_fm
 template <class T> __device__ inline T atomicAdd(T* to, T value) {
     return __hip_atomic_fetch_add(to, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
 }
+template <class T> __device__ inline T atomicOr(T* to, T value) {
+    return __hip_atomic_fetch_or(to, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
 template <class T> __device__ inline T atomicMin(T* to, T value) {
     return __hip_atomic_fetch_min(to, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
 }

@@ -10,7 +10,9 @@ _PAGE = Path(__file__).parents[2] / "docs" / "checking.md"
 
 def script(programs: Path, site: Path, logs: Path) -> str:
     """Its text, with the folder of wirespeed, the bounds and the folder of results of a test."""
-    (found,) = re.findall(r"```sh\n(#!/bin/sh\n.*?)```", _PAGE.read_text("utf-8"), re.DOTALL)
+    (found,) = re.findall(
+        r"```sh\n(#!/bin/sh\n# /etc/wirespeed/epilog\n.*?)```", _PAGE.read_text("utf-8"), re.DOTALL
+    )
     text = str(found)
     places = {"/opt/wirespeed/bin": programs, "/etc/wirespeed/site.toml": site, "/var/log": logs}
     for place, ours in places.items():

@@ -23,12 +23,19 @@ class FakeFleet:
 
     slow: dict[str, float] = field(default_factory=dict)
     """By how much longer pairs of this node take."""
+    slow_pairs: dict[tuple[str, str], float] = field(default_factory=dict)
+    """By how much longer these two nodes take with each other."""
+    late: dict[tuple[str, str, int], float] = field(default_factory=dict)
+    """The same, in one launch alone."""
     slow_gpus: dict[tuple[str, int], float] = field(default_factory=dict)
     """By how much longer that takes which this GPU of a node does within the node."""
+    cpu: dict[str, str] = field(default_factory=dict)
+    """CPU models by nodes."""
     unavailable: dict[str, str] = field(default_factory=dict)
     """Paths that give no figure, and why."""
     silent: dict[str, str] = field(default_factory=dict)
-    """Nodes that do not answer, and how a launch with them ends: hang, start, named or crash."""
+    """Nodes that do not answer, and how a launch with them ends: hang, start, named, crash, or blamed:
+    the launcher ends it, and the first node's rank is said to have gone."""
     moody: str = ""
     """A node whose rank crashes between nodes alone."""
     dies_in: int = 0
@@ -74,7 +81,11 @@ class FakeFleet:
         at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
         one = {"pattern": plan.pattern, "paths": ["host"], "hosts": list(plan.hosts), "options": plan.options}
         yield {"kind": "run", "schema": 2, "run": run, "started": at, "plan": one, "environment": {}}
-        ranks: list[dict[str, Any]] = [{"rank": n, "host": hosts[n // each]} for n in range(plan.ranks)]
+        ranks: list[dict[str, Any]] = [
+            {"rank": n, "host": host, "cpu_model": self.cpu.get(host, "")}
+            for n in range(plan.ranks)
+            for host in [hosts[n // each]]
+        ]
         if plan.device != "cpu":
             ranks = [{**one, "device": {"index": one["rank"] % each, "name": "GPU"}} for one in ranks]
         step = {"run": run, "step": 0, "path": "host"}
@@ -103,7 +114,8 @@ class FakeFleet:
                 if r // each not in places
             ]
             return {"what": "hang", "text": f"rank {rank} does not answer", "rank": rank, "stacks": stacks}
-        if how == "crash":
+        if how in ("crash", "blamed"):
+            rank = rank if how == "crash" else 0
             return {"what": "crash", "text": f"rank {rank} crashed", "rank": rank}
         log = [f"ssh: connect to host {hosts[min(places)]} port 22: refused"] if how == "named" else []
         return {"what": "error", "text": "the launcher could not start the ranks", "log": log}
@@ -120,6 +132,9 @@ class FakeFleet:
         factor = max(self.slow.get(node, 1.0) for node in nodes) if len(nodes) > 1 else 1.0
         if len(nodes) == 1:
             factor = max(self.slow_gpus.get((nodes[0], rank % each), 1.0) for rank in ranks)
+        if len(nodes) == 2:
+            factor *= self.slow_pairs.get((nodes[0], nodes[1]), 1.0)
+            factor *= self.late.get((nodes[0], nodes[1], len(self.launches) - 1), 1.0)
         seconds = 1e-5 * factor * self.chance.lognormvariate(0, 0.01)
         times = {"median": seconds, "low": seconds * 0.99, "high": seconds * 1.01}
         return {"name": "-".join(map(str, ranks)), "first": ranks[0], "ranks": len(ranks), "seconds": times}

@@ -22,6 +22,7 @@ def write_fleet(
     rounds: int = 6,
     factor: Factor = lambda _day, _one, _other: 1.0,
     driver: Callable[[int], str] = lambda _day: "580.1",
+    cpu: Callable[[str], str] = lambda _node: "",
     seed: int = 1,
     first_day: int = 0,
 ) -> None:
@@ -32,13 +33,15 @@ def write_fleet(
         at = START + timedelta(days=day)
         for name in names:
             seconds = 1e-3 * factor(day, name, "") * rng.lognormvariate(0, 0.01)
-            write_run(folder / f"{name}-{day}.jsonl", at, [name, name], seconds, rng, driver=driver(day))
+            write_run(
+                folder / f"{name}-{day}.jsonl", at, [name, name], seconds, rng, driver=driver(day), cpu=cpu
+            )
         for number in range(rounds):
             order = rng.sample(names, nodes)
-            for one, other in zip(order[::2], order[1::2], strict=True):
+            for one, other in zip(order[::2], order[1::2], strict=False):
                 seconds = 1e-5 * factor(day, one, other) * rng.lognormvariate(0, 0.01)
                 file = folder / f"{one}-{other}-{day}-{number}.jsonl"
-                write_run(file, at, [one, other], seconds, rng, driver=driver(day))
+                write_run(file, at, [one, other], seconds, rng, driver=driver(day), cpu=cpu)
 
 
 def write_run(
@@ -49,17 +52,26 @@ def write_run(
     rng: random.Random,
     *,
     driver: str = "",
+    cpu: Callable[[str], str] = lambda _node: "",
     more: Mapping[str, Any] | None = None,
+    plan: Mapping[str, Any] | None = None,
 ) -> None:
-    """One run of two ranks on these hosts, with one figure; `more`: other members of its entry."""
+    """One run of two ranks on these hosts, with one figure; `more`: other members of its entry, or `plan`."""
     file.parent.mkdir(parents=True, exist_ok=True)
     name = f"{rng.getrandbits(48):012x}"
-    records = _records(name, at, hosts, seconds, driver, more or {})
+    records = _records(name, at, hosts, seconds, driver, cpu, more or {}, plan or {})
     file.write_text("".join(json.dumps(one) + "\n" for one in records))
 
 
 def _records(
-    name: str, at: datetime, hosts: list[str], seconds: float, driver: str, more: Mapping[str, Any]
+    name: str,
+    at: datetime,
+    hosts: list[str],
+    seconds: float,
+    driver: str,
+    cpu: Callable[[str], str],
+    more: Mapping[str, Any],
+    plan: Mapping[str, Any],
 ) -> Iterator[dict[str, Any]]:
     moment = f"{at.isoformat()}+00:00"
     yield {
@@ -67,11 +79,14 @@ def _records(
         "run": name,
         "schema": 2,
         "started": moment,
-        "plan": {"pattern": "pingpong", "paths": ["host"]},
+        "plan": {"pattern": "pingpong", "paths": ["host"], **plan},
         "environment": {"host": hosts[0], "kernel": "Linux 6.1"},
     }
     device = {"kind": "cuda", "index": None, "name": "GPU", "driver": driver} if driver else None
-    ranks = [{"rank": rank, "host": host, "device": device} for rank, host in enumerate(hosts)]
+    ranks = [
+        {"rank": rank, "host": host, "cpu_model": cpu(host), "device": device}
+        for rank, host in enumerate(hosts)
+    ]
     mpi = {"vendor": "Open MPI", "version": "5.0.11"}
     yield {"kind": "step", "run": name, "step": 0, "path": "host", "ranks": ranks, "mpi": mpi}
     times = {"median": seconds, "low": seconds * 0.99, "high": seconds * 1.01}

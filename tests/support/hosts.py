@@ -86,7 +86,9 @@ class Host:
         return int(self.run("cat", "/sys/class/net/eth0/statistics/tx_bytes"))
 
     def shared_memory(self) -> list[str]:
-        return sorted(self.run("ls", "/dev/shm").split())
+        # A user's private folder stays.
+        found = self.run("find", "/dev/shm", "-mindepth", "1", "!", "-name", f"wirespeed-{os.getuid()}")
+        return sorted(found.split())
 
     def ranks(self) -> list[str]:
         """Command lines of wirespeed's processes that live there."""

@@ -164,7 +164,7 @@ class Rank:
                 int(case.in_place),
             )
         )
-        check(lib.ws_program_run(program, 0, case.rounds, 1, ffi.new("double *")))
+        check(lib.ws_program_run(program, case.rounds, ffi.new("double *")))
         self.world.barrier()
         found = bytearray(ROOM)
         self.copy(ffi.from_buffer(found), send if case.in_place else receive)

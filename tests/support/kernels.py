@@ -10,14 +10,15 @@ from pathlib import Path
 from support.builds import compiler, once
 from support.stand_ins import LAUNCHER, NATIVE
 
+SOLVERS = NATIVE.parent / "wirespeed"
 PROGRAMS = NATIVE.parent / "tests" / "native"
 ADDRESS = ("-fsanitize=address,undefined", "-fno-sanitize-recover")
-THREAD = ("-fsanitize=thread",)
+THREAD = ("-fsanitize=thread", "-Wno-tsan")
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What takes the place of a piece of a kernel's text."""
+    """What takes the place of a piece of a kernel's text; file: in native/kernels or wirespeed/programs."""
 
     file: str
     right: str
@@ -27,7 +28,12 @@ class Fault:
         """A copy of the core's source that has the fault."""
         for room in ("core", "kernels"):
             shutil.copytree(NATIVE / room, folder / room)
-        file = folder / "kernels" / self.file
+        shutil.copytree(SOLVERS / "programs", folder / "programs", ignore=shutil.ignore_patterns("*.py*"))
+        file = next(
+            folder / room / self.file
+            for room in ("kernels", "programs")
+            if (folder / room / self.file).exists()
+        )
         text = file.read_text()
         assert text.count(self.right) == 1, f"{self.file} has {text.count(self.right)} of {self.right!r}"
         file.write_text(text.replace(self.right, self.wrong))
@@ -63,5 +69,15 @@ class Workshop:
 
     @staticmethod
     def _compile(native: Path, flags: tuple[str, ...], *words: str) -> None:
-        command = [compiler() or "g++", "-std=c++20", "-O1", *flags, "-I", str(native), *words]
+        command = [
+            compiler() or "g++",
+            "-std=c++20",
+            "-O1",
+            *flags,
+            "-I",
+            str(native),
+            "-I",
+            str(SOLVERS),
+            *words,
+        ]
         subprocess.run(command, check=True)

@@ -71,7 +71,7 @@ def _ours(process: Path) -> Left | None:
 def look() -> set[Left]:
     """What there is now."""
     processes = (_ours(process) for process in Path("/proc").glob("[0-9]*"))
-    folders = Path("/dev/shm").glob(f"wirespeed-{os.getuid()}-*")
+    folders = Path("/dev/shm", f"wirespeed-{os.getuid()}").glob("*")
     return {left for left in processes if left} | {Left(str(folder), folder=folder) for folder in folders}
 
 

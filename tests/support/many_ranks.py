@@ -72,10 +72,11 @@ def main() -> None:
     program = opened.check(lib.ws_program_open(transport, buffers, transfers, len(flat), ffi.NULL, 0, 0))
     payload = PayloadCheck(opened, world, device, "device")
     seconds = ffi.new("double[]", SAMPLES)
+    clocks = ffi.new("ws_batch_clocks *")
     for untimed, iterations in ((0, 1), (3, 2), (1, 30)):
         payload.prepare(steps, buffers, LARGE)
         world.barrier()
-        opened.check(lib.ws_program_run(program, untimed, iterations, SAMPLES, seconds))
+        opened.check(lib.ws_program_sample(program, untimed, iterations, SAMPLES, seconds, clocks))
         wrong = payload.verify(steps, buffers, LARGE)
         assert wrong is None, wrong
         assert all(value > 0 for value in ffi.unpack(seconds, SAMPLES))

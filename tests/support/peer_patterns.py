@@ -183,9 +183,14 @@ class Rank:
             if each.sender == me:
                 self._fill(self.send + each.out, each.size, number + 1, tag)
         self.world.barrier()
-        samples = schedule[2]
+        untimed, iterations, samples = schedule
         seconds = self.core.ffi.new("double[]", samples)
-        self.check(self.lib.ws_program_run(program, *schedule, seconds))
+        if untimed:
+            clocks = self.core.ffi.new("ws_batch_clocks *")
+            self.check(self.lib.ws_program_sample(program, *schedule, seconds, clocks))
+        else:
+            # Just these: one untimed iteration more would find other bytes in one buffer.
+            self.check(self.lib.ws_program_run(program, iterations * samples, seconds))
         assert all(value >= 0 for value in self.core.ffi.unpack(seconds, samples))
         found = [number for number, each in enumerate(pattern.messages) if each.receiver == me]
         if pattern.last:
@@ -233,7 +238,7 @@ def nobody_comes(world: Communicator, transport: str) -> str:
     said = ""
     if world.rank == 0:
         try:
-            rank.check(rank.lib.ws_program_run(program, 0, 1, 1, rank.core.ffi.new("double[1]")))
+            rank.check(rank.lib.ws_program_run(program, 1, rank.core.ffi.new("double *")))
         except NativeError as error:
             said = str(error)
     world.barrier()
@@ -249,7 +254,7 @@ def progress(world: Communicator, transport: str) -> int:
     program = rank.program(Pattern([there, back]))
     before = rank.begun()
     world.barrier()
-    rank.check(rank.lib.ws_program_run(program, 0, 259, 1, rank.core.ffi.new("double[1]")))
+    rank.check(rank.lib.ws_program_run(program, 259, rank.core.ffi.new("double *")))
     told = rank.begun() - before
     rank.lib.ws_program_close(program)
     rank.close()

@@ -114,9 +114,9 @@ def console(width: int, **more: Any) -> Console:
     return Console(file=io.StringIO(), width=width, highlight=False, markup=False, emoji=False, **more)
 
 
-def shown(run: Run, width: int = 100, *, explain: bool = False) -> str:
+def shown(run: Run, width: int = 100, *, explain: bool = False, all_sizes: bool = True) -> str:
     screen = console(width)
-    run_summary.print_run(screen, run, explain=explain)
+    run_summary.print_run(screen, run, explain=explain, all_sizes=all_sizes)
     return text_of(screen)
 
 

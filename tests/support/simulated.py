@@ -44,17 +44,14 @@ class Ranks:
                 else a
                 for a in one.arguments
             ]
-            self.core.check(
-                self.core.lib.ws_device_launch(
-                    self.device,
-                    self.memory,
-                    one.kernel.encode(),
-                    one.blocks,
-                    one.threads,
-                    packed(self.core, arguments),
-                    len(arguments),
-                )
-            )
+            self._run(one.kernel, one.blocks, one.threads, arguments)
+
+    def _run(self, kernel: str, blocks: int, threads: int, arguments: list[int | float]) -> None:
+        words = packed(self.core, arguments)
+        launch = self.core.lib.ws_device_launch
+        self.core.check(
+            launch(self.device, self.memory, kernel.encode(), blocks, threads, words, len(arguments))
+        )
 
     def start(self, seed: int = 1) -> None:
         for rank in range(self.shape.ranks):
@@ -95,9 +92,11 @@ class Ranks:
         self.core.check(self.core.lib.ws_device_copy(self.device, room, self._at(origin), size))
         return bytes(self.core.ffi.buffer(room))
 
-    def write(self, rank: int, offset: int, data: bytes) -> None:
+    def write(self, rank: int, place: int | Place, data: bytes) -> None:
+        """A number is an offset in the program's own buffer."""
+        place = Place(place) if isinstance(place, int) else place
         room = self.core.ffi.from_buffer(data)
-        to = self._at(self.own[rank] + offset)
+        to = self._at((self.scratch if isinstance(place, Scratch) else self.own)[rank] + place.offset)
         self.core.check(self.core.lib.ws_device_copy(self.device, to, room, len(data)))
 
 

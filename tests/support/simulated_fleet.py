@@ -14,6 +14,8 @@ NOISE = 0.01
 """Standard deviation between measurements of one pair or node: wirespeed.statistics.comparison.SPREAD."""
 ALIKE = 0.01
 """Standard deviation between sound nodes."""
+TIMES_ALONE = 3
+"""Launches of every node by itself."""
 
 
 @dataclass
@@ -56,28 +58,39 @@ def simulate(
     own = random.normal(0, ALIKE, nodes)
     own[bad_nodes] += np.log1p(by)
 
-    alone = np.log(1e-3) + own + random.normal(0, noise, nodes)
     orders = [random.permutation(nodes)[: nodes // 2 * 2].reshape(-1, 2) for _ in range(rounds)]
-    pairs = np.unique(np.sort(np.concatenate(orders), axis=1), axis=0)
+    rows = [(order, place) for place, order in enumerate(orders)]
+    usable = np.flatnonzero(~np.isin(orders[0], bad_nodes).any(axis=1))
+    bad_links = orders[0][random.choice(usable, slow_links, replace=False)]
+    # They are measured again, with others.
+    if slow_links:
+        others = orders[0][random.choice(usable, min(len(usable), 10), replace=False)]
+        again = np.unique(np.concatenate([bad_links, others]), axis=0)
+        rows += [(again, rounds), (again, rounds + 1)]
+    pairs = np.sort(np.concatenate([order for order, _ in rows]), axis=1)
+    launches = np.concatenate([np.full(len(order), place) for order, place in rows])
     first, second = pairs.T
     times = np.log(1e-5) + own[first] + own[second] + random.normal(0, noise, len(pairs))
     times += np.log1p(by) * (np.isin(leaf[first], bad_switches) | np.isin(leaf[second], bad_switches))
-    usable = np.flatnonzero(~np.isin(pairs, bad_nodes).any(axis=1))
-    bad_links = random.choice(usable, slow_links, replace=False)
-    times[bad_links] += np.log1p(by)
+    for link in np.sort(bad_links, axis=1):
+        times[(pairs == link).all(axis=1)] += np.log1p(by)
+    alone = np.log(1e-3) + np.tile(own, TIMES_ALONE) + random.normal(0, noise, TIMES_ALONE * nodes)
 
-    empty = np.full(nodes, "", dtype=object)
+    labels = [f"alone {place}" for place in range(TIMES_ALONE) for _ in range(nodes)]
+    labels += [f"round {place}" for place in launches]
+    count = len(alone) + len(pairs)
     window = Window(
-        np.array(["copy h2h 16 MiB"] * nodes + ["pingpong host 8 B"] * len(pairs), dtype=object),
-        np.concatenate([names, names[first]]),
-        np.concatenate([empty, names[second]]),
-        np.full(nodes + len(pairs), "", dtype=object),
+        np.array(["copy h2h 16 MiB"] * len(alone) + ["pingpong host 8 B"] * len(pairs), dtype=object),
+        np.concatenate([np.tile(names, TIMES_ALONE), names[first]]),
+        np.concatenate([np.full(len(alone), "", dtype=object), names[second]]),
+        np.full(count, "", dtype=object),
+        np.array(labels, dtype=object),
+        np.full(count, 20000.0),
         np.concatenate([alone, times]),
-        np.ones(nodes + len(pairs), dtype=np.int64),
     )
     faults = {("node", str(names[at])) for at in bad_nodes}
     faults |= {("switch", f"leaf{at}") for at in bad_switches}
-    faults |= {("link", f"{names[first[at]]} - {names[second[at]]}") for at in bad_links}
+    faults |= {("link", " - ".join(sorted(names[link]))) for link in bad_links}
     return Planted(window, topology, faults)
 
 

@@ -66,6 +66,28 @@ def fake_nccl(builds: Path, name: str = "nccl") -> dict[str, str]:
     return {f"WIRESPEED_LIBRARY_{name.upper()}": str(library)}
 
 
+def fake_ucx(builds: Path) -> Path:
+    """A libucp for one rank, whose puts arrive in any order that UCX allows."""
+    file = "libfake_ucx.so"
+    build = partial(_build, file, (SUPPORT / "fake_ucx.cpp",))
+    return once(builds / "fake-ucx", build) / file
+
+
+def gasnet_of_one_rank(builds: Path) -> Path:
+    """What the core opens as a conduit of GASNet: shim.c over fake_gasnet.cpp."""
+    file, shim = "libfake_gasnet.so", NATIVE.parent / "wirespeed/host/gasnet/shim.c"
+    fake = SUPPORT / "fake_gasnet"
+
+    def build(folder: Path) -> None:
+        folder.mkdir()
+        compiled = folder / "shim.o"
+        command = [compiler(), "-x", "c", "-fPIC", "-I", str(fake), "-c", str(shim), "-o", str(compiled)]
+        subprocess.run(command, check=True, capture_output=True, text=True)
+        _build(file, (fake / "fake_gasnet.cpp", compiled), folder)
+
+    return once(builds / "fake-gasnet-of-one-rank", build) / file
+
+
 def driver(builds: Path, kind: str) -> Path:
     """A CUDA or HIP driver over host memory, with streams that do nothing until they are looked at."""
     file = f"lib{kind}.so"

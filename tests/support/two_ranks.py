@@ -49,7 +49,7 @@ class Rank:
         return cost[0], resolution[0]
 
     def run(self, program: Any, rounds: int) -> None:
-        self.check(self.lib.ws_program_run(program, 0, rounds, 1, self.ffi.new("double[1]")))
+        self.check(self.lib.ws_program_run(program, rounds, self.ffi.new("double *")))
 
     def moves(self, program: Any, buffers: Any, size: int, tag: int) -> None:
         """A round with fresh content, every byte of which is checked."""

@@ -121,7 +121,7 @@ class TestCompare:
         files = (f"h200-x2-allocator-{name}.jsonl" for name in ("driver", "openmp"))
         old, new = (collect(read(RESULTS / file).records) for file in files)
         found = compare(old, new)
-        assert {one.key.path for one in found.verdicts} == {"aware", "gpu", "ipc-write", "nccl"}
+        assert {one.key.path for one in found.verdicts.figures} == {"aware", "gpu", "ipc-write", "nccl"}
         assert not found.only_old and not found.only_new and not found.harmful
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "wirespeed"
 NATIVE = ROOT / "native"
 
-MOST_LINES = 400
+MOST_LINES = 500
 MEASURED_ROOMS = ("wirespeed", "native", "tests", "bench", "scripts")
 SOURCE_SUFFIXES = (".py", ".cpp", ".hpp", ".h", ".c")
 
@@ -33,6 +34,7 @@ INCLUDES = {
     "kernels": ("core", "kernels", "libraries"),
     "devices": ("core", "devices", "kernels", "libraries", "measure/clock.hpp"),
     "measure": ("core", "measure", "devices/device.hpp", "transports/transport.hpp"),
+    "soak": ("core", "kernels/soak_types.h", "measure", "soak", "transports"),
     "transports": (
         "core",
         "measure",
@@ -66,12 +68,24 @@ def python_files() -> list[Path]:
     return sorted(PACKAGE.rglob("*.py"))
 
 
+@cache
+def nodes(file: Path) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(file.read_text(), str(file))))
+
+
+def said(node: ast.AST) -> str:
+    """The function that a call calls, or an import; else nothing."""
+    if isinstance(node, ast.Call):
+        return ast.unparse(node.func) + "("
+    return ast.unparse(node) if isinstance(node, (ast.Import, ast.ImportFrom)) else ""
+
+
 def parsed(room_free: tuple[str, ...]) -> Iterator[tuple[str, ast.AST]]:
     """(place, node) of every syntax node in files outside the rooms that are free of the rule."""
     for file in python_files():
         if file.relative_to(PACKAGE).parts[0] in room_free:
             continue
-        for node in ast.walk(ast.parse(file.read_text(), str(file))):
+        for node in nodes(file):
             yield f"{file.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}", node
 
 
@@ -134,7 +148,7 @@ def test_a_vendor_s_device_is_known_to_its_own_folder() -> None:
 def test_only_commands_and_reports_print() -> None:
     found = []
     for place, node in parsed(PRINTING_ROOMS):
-        text = ast.unparse(node) if isinstance(node, (ast.Call, ast.Import, ast.ImportFrom)) else ""
+        text = said(node)
         if re.match(
             r"print\(|sys\.std(out|err)(\.buffer)?\.write(lines)?\(|(from|import) (rich|click)\b", text
         ):
@@ -146,7 +160,7 @@ def test_statistics_live_in_one_place() -> None:
     names = "|".join(STATISTICS)
     found = []
     for place, node in parsed(STATISTICS_ROOM):
-        text = ast.unparse(node) if isinstance(node, (ast.Call, ast.Import, ast.ImportFrom)) else ""
+        text = said(node)
         called = re.match(rf"(.*\.)?({names})\(", text)
         if re.match(r"(from|import) statistics\b", text) or (called and called[1] != "samples."):
             found.append(f"{place}: {text.splitlines()[0]}")
@@ -169,6 +183,6 @@ def test_every_module_says_what_it_is() -> None:
     found = [
         str(file.relative_to(ROOT))
         for file in python_files()
-        if file.read_text().strip() and not ast.get_docstring(ast.parse(file.read_text()))
+        if file.read_text().strip() and not ast.get_docstring(nodes(file)[0])  # type: ignore[arg-type]
     ]
     report("a module's first line says in one sentence what it is", found)

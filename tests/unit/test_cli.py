@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.fake_run import DEFAULT_OUT, FakeRun, entry, one_line
+from support.fake_run import DEFAULT_OUT, FakeRun, Observer, entry, one_line
 
 import wirespeed.cli.share
 from wirespeed.cli.main import PIPE_CLOSED, main
@@ -179,6 +179,28 @@ class TestBadInput:
 
 
 class TestEndings:
+    def test_of_several_operations_those_are_measured_that_can_be(
+        self, fake: FakeRun, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Protects a script from a failure where two of three were measured; the third is named, and why."""
+        measure = fake.measure
+
+        def refuses(plan: Plan, observe: Observer) -> ExitCode:
+            if dict(plan.options)["operation"] == "load":
+                raise WirespeedError("gpu-load: no GPU", ExitCode.UNAVAILABLE)
+            return measure(plan, observe)
+
+        monkeypatch.setattr(sys.modules["wirespeed.frontend.session"], "measure", refuses)
+        for words in ("put,get,load", "load,put,get"):
+            fake.plans.clear()
+            assert main(["rma", "--operation", words]) == ExitCode.OK
+            assert [dict(plan.options)["operation"] for plan in fake.plans] == ["put", "get"]
+            assert fake.plans[1].resume and fake.plans[1].out
+            assert "operation load is left out: gpu-load: no GPU" in capsys.readouterr().err.splitlines()
+        for words in ("load", "load,load"):
+            assert main(["rma", "--operation", words]) == ExitCode.UNAVAILABLE
+            assert one_line(capsys.readouterr().err) == "wirespeed: gpu-load: no GPU"
+
     @pytest.mark.parametrize("code", list(ExitCode))
     def test_the_runs_code_is_ours(self, code: ExitCode, fake: FakeRun) -> None:
         fake.code = code
@@ -298,12 +320,12 @@ class TestApplication:
         assert list(groups) == ["Measure", "Understand", "Guard", "Share"]
         names = [re.findall(r"^  (\w+)", text, re.MULTILINE) for text in groups.values()]
         assert names[0][:4] == ["survey", "pingpong", "exchange", "stream"]
-        assert {*names[0]} == {"survey", "script", *all_patterns()}
+        assert {*names[0]} == {"survey", *all_patterns()}
         assert names[1:] == [
             *(
-                ["doctor", "paths", "show", "systems"],
-                ["check", "compare", "fleet", "watch"],
-                ["completion", "plot", "report"],
+                ["doctor", "show", "paths", "systems"],
+                ["compare", "check", "watch", "fleet"],
+                ["report", "plot", "script", "completion"],
             )
         ]
         assert all(text.count("\n") == len(found) for text, found in zip(groups.values(), names, strict=True))
@@ -329,6 +351,17 @@ class TestApplication:
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         loaded = [name for name in eval(done.stdout.splitlines()[-1]) if ".common." not in name]
         assert loaded == ["wirespeed.cli.understand.show"]
+
+    def test_ctrl_c_is_quiet_as_soon_as_the_command_begins(self) -> None:
+        """Protects from a stack trace: hardly anything is imported before start.py has set the signal."""
+        code = (
+            "import sys, signal; before = set(sys.modules); import wirespeed.cli.start;"
+            "print(sorted(set(sys.modules) - before))"
+        )
+        done = subprocess.run(
+            [sys.executable, "-S", "-c", code], cwd=DOCS.parent, capture_output=True, check=True
+        )
+        assert eval(done.stdout) == ["__future__", "wirespeed", "wirespeed.cli", "wirespeed.cli.start"]
 
     def test_version(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["--version"]) == 0
@@ -380,6 +413,12 @@ class TestDocuments:
         """Protects the answer to 'what does this path measure?': a new path comes with its row."""
         text = (DOCS / "paths.md").read_text()
         assert [path.name for path in all_paths() if f"\n| `{path.name}` |" not in text] == []
+
+    def test_the_table_marks_the_default_paths(self) -> None:
+        text = (DOCS / "paths.md").read_text()
+        marked = set(re.findall(r"^\| `([^`]+)` \|.*\| yes \|$", text, re.MULTILINE))
+        between = [path for path in all_paths() if not path.intra_rank]
+        assert marked == {path.name for path in between if path.default}
 
     @pytest.mark.parametrize("command", ["survey", "paths", "show", *all_patterns()])
     def test_every_option_is_documented(self, command: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -101,7 +101,7 @@ def test_every_rank_has_the_exact_result(
         "type": data.draw(st.sampled_from(list(TYPES))),
         "in_place": data.draw(st.sampled_from(["no", "yes"])),
     }
-    shape, size = Shape(ranks, options), data.draw(st.integers(0, 400))
+    shape, size = Shape(ranks, options), data.draw(st.integers(0, 160))
     jobs = [pattern.rank_view(rank, shape, size) for rank in range(ranks)]
     plans = [pattern.steps(rank, shape, size) for rank in range(ranks)]
     for job, memory in zip(jobs, played(jobs, plans), strict=True):
@@ -110,6 +110,33 @@ def test_every_rank_has_the_exact_result(
             for number in range(one.count):
                 expected = tuple((rank, one.first + number) for rank in range(one.rank, one.rank + one.ranks))
                 assert memory[one.offset + number * job.element] == expected
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: str(pattern.name))
+@pytest.mark.parametrize("in_place", ["no", "yes"])
+@pytest.mark.parametrize("op", ["sum", "max"])
+@pytest.mark.parametrize("iterations", [2, 3])
+def test_what_many_iterations_leave(
+    pattern: CollectivePattern, algorithm: str, in_place: str, op: str, iterations: int
+) -> None:
+    """Protects checked batches: what is expected after several iterations is what they leave."""
+    ranks = 4
+    if algorithm not in pattern.algorithms(ranks):
+        pytest.skip(f"{pattern.name} is not done by {algorithm}")
+    shape = Shape(ranks, {"by": algorithm, "in_place": in_place, "op": op})
+    jobs = [pattern.rank_view(rank, shape, 64) for rank in range(ranks)]
+    plans = [pattern.steps(rank, shape, 64) * iterations for rank in range(ranks)]
+    # The largest of numbers that are combined twice is the same.
+    memories = played(jobs, plans, counted if op == "sum" else lambda one, other: (*sorted({*one, *other}),))
+    right = all(
+        memory[one.offset + number * job.element]
+        == tuple((rank, one.first + number) for rank in range(one.rank, one.rank + one.ranks))
+        for job, memory in zip(jobs, memories, strict=True)
+        for one in pattern.results(job, iterations)
+        for number in range(one.count)
+    )
+    assert right != pattern.accumulates(shape)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

@@ -12,11 +12,8 @@ from wirespeed.statistics.comparison import (
     Launch,
     change,
     convincing,
-    next_launch,
-    roughness,
     student_point,
     student_tail,
-    unrest,
 )
 
 NORMAL_975 = 1.959963984540054
@@ -76,41 +73,53 @@ def test_a_launch_knows_its_own_variance() -> None:
 
 
 def test_one_launch_a_side() -> None:
-    """expected = 0.01^2 + (0.03^2 + 0.01^2) / 2 = 0.0006, three degrees of freedom, 1/n + 1/m = 2."""
+    """Variance 0.05^2 + (0.03^2 + 0.01^2) / 2 at most 0.05^2 + 0.03^2 of each; three degrees of freedom."""
     found = change([known(0.0, 0.03)], [known(0.05, 0.01)])
     assert found and found.launches == (1, 1) and found.freedom == 3
     assert found.log_ratio == pytest.approx(0.05) and found.ratio == pytest.approx(math.exp(0.05))
-    assert found.error == pytest.approx(math.sqrt(0.0012))
-    half = T_975[3] * math.sqrt(0.0012)
+    assert found.error == pytest.approx(math.sqrt(2 * 0.0034))
+    half = T_975[3] * math.sqrt(0.0068)
     assert found.interval() == pytest.approx((math.exp(0.05 - half), math.exp(0.05 + half)))
-    assert found.p == pytest.approx(CLOSED_FORMS[3](0.05 / math.sqrt(0.0012)))
+    assert found.p == pytest.approx(CLOSED_FORMS[3](0.05 / math.sqrt(0.0068)))
 
 
-def test_what_launches_show_is_drawn_towards_what_is_expected() -> None:
-    """Sides of two and three: seen = 2 x 0.01^2 + 2 x 0.01^2 + 0.02^2 = 0.0008, three degrees of freedom."""
-    old, new = bare(0.0, 0.02), bare(0.1, 0.1, 0.13)
+def test_a_spread_that_is_known() -> None:
+    """Normal, with variance 0.02^2 + 0.01^2 of each launch, unless launches differ by more."""
+    found = change([known(0.0, 0.01)], [known(0.05, 0.01)], spread=0.02)
+    assert found and found.error == pytest.approx(math.sqrt(2 * 0.0005))
+    assert found.p == pytest.approx(math.erfc(0.05 / math.sqrt(0.001) / math.sqrt(2)), rel=1e-4)
+    contradicted = change(bare(0.0, 0.2), bare(0.1, 0.3), spread=0.02)
+    assert contradicted and contradicted.freedom == pytest.approx(2)
+    assert contradicted.error == pytest.approx(math.sqrt(0.02))
+
+
+def test_welch() -> None:
+    """Two and two: variances 0.0002 and 0.0008 of each side, 0.0001 and 0.0004 of their means."""
+    found = change(bare(0.0, 0.02), bare(0.1, 0.14))
+    assert found and found.launches == (2, 2) and found.log_ratio == pytest.approx(0.11)
+    assert found.error == pytest.approx(math.sqrt(0.0005))
+    # 0.0005^2 / (0.0001^2 / 1 + 0.0004^2 / 1)
+    assert found.freedom == pytest.approx(25 / 17)
+
+
+def test_unequal_sides() -> None:
+    """Three and four. Where the pooled variance gives the larger error, it counts."""
+    old, new = bare(-0.03, 0.0, 0.03), bare(0.1, 0.1, 0.12, 0.12)
     found = change(old, new)
-    # b = 3 x 3 x 0.0001 / 0.0008
-    assert found and found.freedom == pytest.approx(1.125 + 3) and found.launches == (2, 3)
-    assert found.log_ratio == pytest.approx(0.1)
-    variance = (1.125 * 0.0001 + 0.0008) / 4.125
-    assert found.error == pytest.approx(math.sqrt(variance * (1 / 2 + 1 / 3)))
-    # Where they contradict nothing, what is expected counts as three more launches.
-    calm = change(old, new, spread=0.1)
-    assert calm and calm.freedom == 6
-    assert calm.error == pytest.approx(math.sqrt((3 * 0.01 + 0.0008) / 6 * (1 / 2 + 1 / 3)))
-
-
-def test_launches_that_agree_count_as_expected() -> None:
-    found = change(bare(0.0, 0.0), bare(0.1, 0.1))
-    assert found and found.freedom == 5 and found.error == pytest.approx(math.sqrt(3 * 0.0001 / 5))
+    # Sums of squares 0.0018 and 0.0004: variances 0.0009 and 0.0004 / 3.
+    parts = 0.0009 / 3, 0.0004 / 3 / 4
+    assert found and found.error == pytest.approx(math.sqrt(sum(parts)))
+    assert found.freedom == pytest.approx(sum(parts) ** 2 / (parts[0] ** 2 / 2 + parts[1] ** 2 / 3))
+    calm = change(bare(0.0, 0.0, 0.0), bare(0.1, 0.1, 0.16, 0.16))
+    # At least 0.001^2 on the left; squares 2e-6 and 0.0036, pooled over five degrees of freedom.
+    assert calm and calm.error == pytest.approx(math.sqrt((2e-6 + 0.0036) / 5 * (1 / 3 + 1 / 4)))
 
 
 def test_one_launch_against_several() -> None:
-    """Protects a side of one: without an interval it may stand against several, and adds no freedom."""
-    found = change(bare(0.0), bare(0.1, 0.1, 0.1))
-    assert found and found.freedom == 5
-    assert found.error == pytest.approx(math.sqrt(3 * 0.0001 / 5 * (1 + 1 / 3)))
+    """Protects a side of one: it is held against the spread of the other side, at half its freedom."""
+    found, more = change(bare(0.0), bare(0.1, 0.12, 0.14)), change(bare(0.0, 0.1, 0.2, 0.1, 0.0), bare(0.0))
+    assert found and found.freedom == 1 and more and more.freedom == 2
+    assert found.error == pytest.approx(math.sqrt(0.0004 * (1 + 1 / 3)))
     assert change(bare(0.0, 0.0), []) is None and change([], bare(0.0, 0.0)) is None
     assert change([known(0.0, 0.01)], bare(0.1)) is None
 
@@ -127,12 +136,6 @@ def test_a_change_beyond_all_numbers_has_an_interval() -> None:
     assert low == 0.0 and 1e300 < high < math.inf
 
 
-def test_a_rougher_change_is_the_same_with_a_larger_error() -> None:
-    assert Change(0.1, 0.25, 4, (2, 2)).rougher(3) == Change(0.1, 0.75, 4, (2, 2))
-    low, high = Change(0.0, 0.01, 4, (2, 2)).rougher(3).interval()
-    assert (low, high) == pytest.approx((math.exp(-0.03 * T_975[4]), math.exp(0.03 * T_975[4])))
-
-
 def test_an_interval_of_another_confidence() -> None:
     """Student's t with four degrees of freedom: 2.131847 holds 90 %."""
     low, high = Change(0.2, 0.01, 4, (2, 2)).interval(0.9)
@@ -140,37 +143,6 @@ def test_an_interval_of_another_confidence() -> None:
 
 
 # ---- a curve --------------------------------------------------------------------------------------------
-
-
-def test_unrest() -> None:
-    """Two a side, 0.03 from their middles: 0.0036 / 2 / 0.0001 = 18; the usual is (1 - 2/18)^3 = 512/729."""
-    restless = (bare(-0.03, 0.03), bare(-0.03, 0.03))
-    assert unrest([restless] * 5) == pytest.approx(math.sqrt(18 * 729 / 512)) == pytest.approx(5.0625)
-    assert unrest([restless] * 5, spread=0.02) == pytest.approx(5.0625 / 2)
-    assert unrest([restless] * 4) == 1.0
-    # What says nothing does not count: a side without launches, one launch a side.
-    assert unrest([restless] * 4 + [(restless[0], []), ([], restless[1]), (bare(0.0), bare(0.0))]) == 1.0
-    # Of one and two launches one degree of freedom: 0.0018 / 0.0001 = 18; the usual is (7/9)^3.
-    assert unrest([(bare(0.0), restless[1])] * 5) == pytest.approx(math.sqrt(18 * 729 / 343))
-    # The middle one speaks; calm ones never make an error smaller.
-    calm = (bare(0.0, 0.0), bare(0.0, 0.0))
-    assert unrest([restless] * 3 + [calm] * 2) == pytest.approx(5.0625)
-    assert unrest([restless] * 2 + [calm] * 3) == 1.0
-
-
-def test_roughness() -> None:
-    """Neighbours 0.1 apart with errors of 0.03 and 0.04: twice the error of a difference, 0.05."""
-    jagged = [Change(0.1 * (i % 2), 0.03 + 0.01 * (i % 2), 3, (1, 1)) for i in range(5)]
-    # Half of all normal values are within 0.6744898 standard deviations.
-    assert roughness(jagged) == pytest.approx(2 / 0.6744897501960817)
-    assert roughness(jagged[:4]) == 1.0
-    # One without an error borrows its neighbour's; two such neighbours tell nothing.
-    exact = [Change(one.log_ratio, one.error * (i % 2), 3, (1, 1)) for i, one in enumerate(jagged)]
-    assert roughness(exact) == pytest.approx(2.5 / 0.6744897501960817)
-    assert roughness([*exact[:4], *[Change(9.0 * i, 0.0, 3, (1, 1)) for i in range(9)]]) == pytest.approx(
-        2.5 / 0.6744897501960817
-    )
-    assert roughness([Change(0.001 * i, 0.01, 3, (1, 1)) for i in range(9)]) == 1.0
 
 
 def test_the_example_of_benjamini_and_hochberg() -> None:
@@ -187,27 +159,3 @@ def test_convincing_at_the_limit() -> None:
     assert convincing([0.024, 0.9, 0.02, 0.9]) == [True, False, True, False]
     assert convincing([0.05, 0.9]) == [False, False]
     assert convincing([0.05]) == [True] and convincing([0.0501]) == [False] and convincing([]) == []
-
-
-# ---- the next launch ------------------------------------------------------------------------------------
-
-
-def test_where_the_next_launch_is_expected() -> None:
-    """0 and 0.01: seen = 0.00005, b = 3, variance (0.0003 + 0.00005) / 4; of one more launch x (1 + 1/2)."""
-    half = T_975[4] * math.sqrt(0.00035 / 4 * 1.5)
-    expected = (math.exp(0.005 - half), math.exp(0.005 + half))
-    assert next_launch(bare(0.0, 0.01), 0.95) == pytest.approx(expected)
-    # Never within what was seen already.
-    assert next_launch(bare(0.0, 0.01), 0.1) == pytest.approx((1.0, math.exp(0.01)))
-
-
-def test_what_one_launch_says_of_the_next() -> None:
-    assert next_launch(bare(0.0), 0.95) is None
-    half = T_975[3] * math.sqrt((0.0001 + 0.0004) * 2)
-    found = next_launch([known(0.0, 0.02)], 0.95)
-    assert found == pytest.approx((math.exp(-half), math.exp(half)))
-    # t x spread x sqrt(2) is ln 100 at 1.0232.
-    exact = [Launch(1.0, 1.0, 1.0)]
-    assert next_launch(exact, 0.95, spread=1.024) is None
-    found = next_launch(exact, 0.95, spread=1.023)
-    assert found and 0.01 < found[0] < 0.0101 and 99 < found[1] < 100

@@ -14,13 +14,15 @@ import pytest
 from msgspec import structs
 from rich.console import Console
 from support.fake_run import FakeRun, one_line
-from support.records import entry, failure, make_run, text_of
+from support.records import console, entry, failure, make_run, text_of
 
 from wirespeed.cli.guard.watch import interval
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode
 from wirespeed.job.plan import Plan
+from wirespeed.report.cannot_tell import TOO_EARLY, WAITED
 from wirespeed.report.drift.detection import Drift, drifted
+from wirespeed.report.drift.summary import print_summary
 from wirespeed.report.drift.terminal import Watching, line
 from wirespeed.results.model import Entry, Event
 from wirespeed.results.reading import read
@@ -44,8 +46,8 @@ def watched(*slower: float, first: int = 5) -> Drift:
 
 class TestDrift:
     def test_nothing_is_said_before_it_is_known_what_is_usual(self) -> None:
-        assert watched(*[1.0] * 5).verdicts == []
-        assert len(watched(*[1.0] * 6).verdicts) == len(SIZES)
+        assert watched(*[1.0] * 5).verdicts.figures == []
+        assert len(watched(*[1.0] * 6).verdicts.figures) == len(SIZES)
 
     def test_a_quiet_machine_stays_quiet(self) -> None:
         """Protects from alarms at night: 100 looks at five figures, launches that differ by 0.5 %."""
@@ -57,11 +59,31 @@ class TestDrift:
         assert {(one.what, one.key.bytes) for one in drifted(drift.verdicts)} == {
             ("worse", size) for size in SIZES
         }
-        assert len(drift.ever) == len(SIZES)
+        assert {key.bytes for key in drift.ever} == {0, *SIZES}, "0: the path as a whole"
 
     def test_what_was_slow_for_a_while_is_remembered(self) -> None:
         drift = watched(*[1.0] * 5, *[1.2] * 3, *[1.0] * 4)
         assert drifted(drift.verdicts) == [] and drift.ever
+
+    @pytest.mark.parametrize("from_the_start", [False, True])
+    def test_what_ranks_without_cpus_measured_is_not_as_before(self, from_the_start: bool) -> None:
+        """Protects from "as before" where other processes doubled every figure."""
+        cores = {"waited": 0.5, "rank": 0, "preempted": 9, "shared": None}
+        drift = watched(*[1.0] * (0 if from_the_start else 5))
+        while len(drift.runs) < 10:
+            slow = (entry("host", size, 2 * (1e-6 + size * 1e-10), 0.002, cores=cores) for size in SIZES)
+            found = drift.add(make_run(*slow))
+        assert not drift.harmed and {one.what for one in found.figures} == {"unsure"}
+        assert [one.reason for one in drift.unjudged] == [WAITED]
+        assert "as in the first" not in line(drift, found) and "cannot tell" in line(drift, found)
+        screen = console(100)
+        print_summary(screen, drift)
+        text = " ".join(text_of(screen).split())
+        assert "as before" not in text and "host at 8 B to 16 MiB: ranks waited for CPUs" in text
+
+    def test_nothing_is_told_before_there_is_anything_to_compare(self) -> None:
+        assert [one.reason for one in watched(*[1.0] * 5).unjudged] == [TOO_EARLY]
+        assert watched(*[1.0] * 10).unjudged == []
 
     def test_a_figure_that_is_gone(self) -> None:
         drift = watched(*[1.0] * 5)
@@ -133,6 +155,19 @@ class TestCommand:
         assert "time against the first 5: host" in capsys.readouterr().out
         fake.plans.clear()
         assert main([*words, "b.jsonl", "--fail"]) == ExitCode.WORSE
+
+    @pytest.mark.parametrize(
+        ("words", "code"),
+        [
+            ("--count 5", ExitCode.OK),
+            ("--count 5 --fail", ExitCode.CANNOT_TELL),
+            ("--count 5 --fail --strict", ExitCode.WORSE),
+        ],
+    )
+    def test_a_watch_that_ended_too_early(self, words: str, code: ExitCode, fake: FakeRun) -> None:
+        assert (
+            main([*["watch", "--every", "0", "--paths", "host", "--out", "w.jsonl"], *words.split()]) == code
+        )
 
     def test_ctrl_c_ends_it_in_order(self, fake: FakeRun, capsys: pytest.CaptureFixture[str]) -> None:
         fake.code = ExitCode.INTERRUPTED

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 from prometheus_client.parser import text_string_to_metric_families
+from support.measured import measured
 from support.records import as_read, end, entry, failure, head, make_run
 
 import wirespeed
@@ -81,7 +82,7 @@ class TestPrometheus:
             rates = found.get("wirespeed_bandwidth_bytes_per_second", {})
             assert (rates[path, str(size)].value if size else 0) == size / seconds
 
-    @pytest.mark.parametrize("file", RESULTS, ids=lambda file: file.stem)
+    @pytest.mark.parametrize("file", measured("*.jsonl"))
     def test_measured_files(self, file: Path) -> None:
         results = read(file)
         text = export("prometheus", *collect(results.records))
@@ -184,7 +185,7 @@ class TestReframe:
     @settings(max_examples=30)
     @given(FIGURES)
     def test_extracted_by_a_regular_expression(self, figures: dict[tuple[str, int], float]) -> None:
-        """What ReFrame's sn.extractsingle does with the pattern in docs/exports.md."""
+        """What ReFrame's sn.extractsingle does with the pattern in examples/reframe_check.py."""
         run = make_run(*(entry(path, size, seconds) for (path, size), seconds in figures.items()))
         text = export("reframe", run)
         for (path, size), seconds in figures.items():
@@ -250,9 +251,10 @@ class TestTables:
 
 
 def test_the_documented_patterns_find_what_they_are_for() -> None:
-    """Protects docs/exports.md: its regular expressions, on its own lines."""
-    text = (Path(__file__).parents[2] / "docs" / "exports.md").read_text()
-    patterns = re.findall(r'r"(.+?)"', text)
+    """Protects examples/reframe_check.py: its regular expressions, on the lines that docs/report.md shows."""
+    root = Path(__file__).parents[2]
+    text = (root / "docs" / "report.md").read_text()
+    patterns = re.findall(r'r"(.+?)"', (root / "examples" / "reframe_check.py").read_text())
     assert len(patterns) == 3
     found = [re.search(pattern, text, re.MULTILINE) for pattern in patterns]
     assert all(found)

@@ -58,3 +58,15 @@ def test_it_starts_on_its_node_and_measures_on_its_own(tmp_path: Path, moved_bef
     wide, back, follows, chose, its_own = json.loads(done.stdout)
     assert wide == ALL and back == follows == its_own == [FIRST]
     assert chose == [ALL[-1]] or len(ALL) == 1
+
+
+def test_it_stays_within_the_cpus_of_the_job(tmp_path: Path) -> None:
+    """Protects CPUs that taskset has taken from the whole job."""
+    (tmp_path / "node0").mkdir()
+    (tmp_path / "node0" / "cpulist").write_text(span(ALL))
+    code = "import os, sys; from pathlib import Path; from wirespeed.rank.free_cpus import FreeCpus\n"
+    code += f"FreeCpus(Path(sys.argv[1]), {{{FIRST}}}); print(sorted(os.sched_getaffinity(0)))"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert json.loads(done.stdout) == [FIRST]

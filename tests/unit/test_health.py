@@ -300,3 +300,15 @@ class TestSysfs:
             ("GPU 0", "corrected xGMI errors"): 2,
         }
         assert amd.find([{"kind": "cuda", "index": 0, "pci": "0000:03:00.0"}], False, tmp_path) is None
+
+
+def test_a_counter_that_is_gone_has_told_nothing() -> None:
+    """Protects a rule on errors from a GPU that fell off the bus, and from one that answered once only."""
+    both = HealthReading(errors={("GPU 0", "replays"): 1, ("GPU 1", "replays"): 2}, held_now={"GPU 0": []})
+    less = HealthReading(errors={("GPU 0", "replays"): 1})
+    for before, after in ((both, less), (less, both)):
+        found = changes("n1", before, after)
+        assert found["counted"] == [] and found["watched"] == []
+        assert "n1: replays of GPU 1: read before or after the path only" in found["lacks"]
+    assert changes("n1", both, both)["counted"] == ["replays"]
+    assert changes("n1", both, both)["watched"] == ["n1 GPU 0"]

@@ -103,7 +103,8 @@ class TestNotes:
 class TestShown:
     def test_a_marked_table(self) -> None:
         text = shown(measured(health("aware", error(12)), health("staged")))
-        assert text.count("#1.00 us") == 2, "both figures of the path, and none of the other"
+        table = text.split("best:")[0]
+        assert table.count("#1.00 us") == 2, "both figures of the path, and none of the other"
         assert facts.LEGEND in text and "aware: new NVLink replay errors: 12 on GPU 0 link 3" in text
 
     def test_the_mark_takes_the_place_of_another(self) -> None:
@@ -119,7 +120,7 @@ class TestShown:
         plain = shown(run, 160)
         (record,) = as_read([health("nccl", error(1))])
         run.add(record)
-        assert shown(run, 160).count("#") == plain.count("#") + len(run.of_path("nccl")) + 1
+        assert shown(run, 160).count("#") == plain.count("#") + len(run.of_path("nccl")) + 2
 
     def test_what_was_wrong_before(self) -> None:
         text = shown(measured(health("aware", notes=["n1 GPU 0: memory rows wait to be remapped"])))
@@ -151,6 +152,7 @@ class TestShown:
         assert f"wirespeed_throttled{{{where.format('staged')}}} 1\n" in text
 
 
+NONE_NEW = "no new errors (NVLink replay errors, PCIe replays)"
 RULES = """[[require]]
 path = "aware"
 new_errors = 0
@@ -174,23 +176,23 @@ class TestRules:
     def test_a_healthy_path_passes(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert self.check(RULES, health("aware")) == ExitCode.OK
         out = capsys.readouterr().out.splitlines()
-        assert out[0] == "ok       site.toml:3: pingpong aware: new_errors = 0: no new errors"
+        assert out[0] == f"ok       site.toml:3: pingpong aware: new_errors = 0: {NONE_NEW}"
         assert out[1] == "ok       site.toml:4: pingpong aware: throttled = false: no clock was held back"
-        assert out[3] == "all 3 bounds hold"
+        assert out[-1] == "all 3 bounds hold"
 
     def test_errors_and_throttling_fail(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert self.check(RULES, health("aware", error(2), throttled=(held(seconds=0.5),))) == ExitCode.WORSE
         out = capsys.readouterr().out.splitlines()
         assert out[0].startswith("FAILED   site.toml:3:") and "2 on GPU 0 link 3" in out[0]
         assert out[1].startswith("FAILED   site.toml:4:") and "by its power cap, for 0.50 s" in out[1]
-        assert out[3] == "2 of 3 bounds do not hold"
+        assert out[-1] == "2 of 3 bounds do not hold"
 
     def test_each_path_has_its_own_line(self, capsys: pytest.CaptureFixture[str]) -> None:
         """Protects a healthy path's rule from being told together with a sick one's."""
         more = [entry("staged", 8, 1e-6, 0.002), health("aware"), health("staged", error(2))]
         assert self.check(RULES + RULES.replace("aware", "staged"), *more) == ExitCode.WORSE
         out = capsys.readouterr().out
-        assert "site.toml:3: pingpong aware: new_errors = 0: no new errors\n" in out
+        assert f"site.toml:3: pingpong aware: new_errors = 0: {NONE_NEW}\n" in out
         assert "site.toml:9: pingpong staged: new_errors = 0: new NVLink replay errors: 2 on GPU 0" in out
 
     def test_some_errors_may_be_allowed(self) -> None:
@@ -200,9 +202,9 @@ class TestRules:
 
     def test_what_nobody_counted_is_no_pass(self, capsys: pytest.CaptureFixture[str]) -> None:
         """Protects an acceptance test from a file, or a machine, that says nothing of errors."""
-        assert self.check(RULES) == ExitCode.WORSE
-        assert capsys.readouterr().out.count("UNKNOWN") == 2
-        assert self.check(RULES, health("aware", counted=[], watched=[])) == ExitCode.WORSE
+        assert self.check(RULES) == ExitCode.CANNOT_TELL
+        assert capsys.readouterr().out.count("cannot tell site.toml") == 2
+        assert self.check(RULES, health("aware", counted=[], watched=[])) == ExitCode.CANNOT_TELL
         out = capsys.readouterr().out
         assert "nothing here counts errors" in out
         assert "nothing here tells whether clocks are held back" in out
@@ -229,13 +231,13 @@ class TestRules:
     def test_learnt_where_it_held(self) -> None:
         """Protects a learnt file from rules that the machine it was learnt from would break."""
         run = measured(health("aware"), health("staged", error(1), throttled=(held(after=True),)))
-        staged, aware = learn([run], ["r.jsonl"]).split("[[require]]")[1:]
+        staged, aware = learn([run], ["r.jsonl"], 0.01).split("[[require]]")[1:]
         assert "\nnew_errors = 0\nthrottled = false\n[require.sizes]" in aware
         assert "new_errors" not in staged and "throttled" not in staged
-        assert "new_errors" not in learn([measured()], ["r.jsonl"])
+        assert "new_errors" not in learn([measured()], ["r.jsonl"], 0.01)
         once = [measured(health("aware")), measured(health("aware", error(1), throttled=(held(times=1),)))]
-        assert "new_errors" not in learn(once, ["r"]) and "throttled" not in learn(once, ["r"])
-        unknown = learn([measured(health("aware", counted=[], watched=[]))], ["r.jsonl"])
+        assert "new_errors" not in learn(once, ["r"], 0.01) and "throttled" not in learn(once, ["r"], 0.01)
+        unknown = learn([measured(health("aware", counted=[], watched=[]))], ["r.jsonl"], 0.01)
         assert "new_errors" not in unknown and "throttled" not in unknown
 
     def test_measure_needs_no_size_of_it(self, fake: FakeRun) -> None:
@@ -288,8 +290,8 @@ class TestWatch:
         assert "new NVLink replay errors: 6 in 2 of 4 repetitions: 6 on GPU 0 link 3" in text
         assert "held back by its power cap in 2 of 4 repetitions, for 0.50 s in all" in text
         rows = [row.split() for row in text.splitlines()]
-        assert ["aware", "as", "before", "6", "2", "of", "4"] in rows
-        assert ["staged", "as", "before", "0", "0", "of", "4"] in rows
+        assert any(row[:3] + row[-4:] == ["aware", "cannot", "tell", "6", "2", "of", "4"] for row in rows)
+        assert any(row[:3] + row[-4:] == ["staged", "cannot", "tell", "0", "0", "of", "4"] for row in rows)
 
     def test_nothing_counted_is_a_dash(self) -> None:
         drift = Drift(5)
@@ -321,7 +323,7 @@ class TestWatch:
 
     def test_a_line_and_a_table_name_the_sick(self) -> None:
         drift = watched(False, False, True)
-        assert ", throttled or with new errors: aware, as in the first 2" in line(drift, drift.verdicts)
+        assert ", throttled or with new errors: aware, cannot tell" in line(drift, drift.verdicts)
         screen = Console(file=io.StringIO(), width=120, force_terminal=True, legacy_windows=False)
         with Watching(screen, drift, lambda: 100.0, over=190.0) as watching:
             watching.measured(drift.verdicts)

@@ -207,3 +207,24 @@ def test_which_mpi_wheels(
         (tmp_path / "mpirun").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert install.mpi_wheels(goal, cuda) == wheels
+
+
+@pytest.mark.parametrize(
+    ("goal", "cuda", "wanted"), [("run", "none", ["plot"]), ("run", "13", ["cuda13", "plot"])]
+)
+def test_what_make_run_installs_draws(venv: Path, goal: str, cuda: str, wanted: list[str]) -> None:
+    """Protects the README's --picture and plot from a missing matplotlib."""
+    assert install.extras(goal, cuda) == wanted
+
+
+@pytest.mark.parametrize("never", ["", "1"])
+def test_pip_leaves_compiling_to_python(venv: Path, never: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects a first `make run` from compiling thousands of modules that nobody imports.
+
+    Where Python may not keep what it has compiled, each start would compile anew.
+    """
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", never)
+    told: list[list[str]] = []
+    monkeypatch.setattr(install.Installer, "_call", lambda self, command, failed: told.append(command))
+    install.Installer(None).pip("x")
+    assert ("--no-compile" in told[0]) != bool(never)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -14,15 +15,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
-from support.simulated import Ranks, ranks_of
+from support.jacobi_reference import field, noise, norm, relaxed
+from support.simulated import ranks_of
 
 from wirespeed.host.core import Core, core
-from wirespeed.patterns import Shape
+from wirespeed.patterns import Place, Shape
 from wirespeed.programs.jacobi import PATTERN
-from wirespeed.rank.faulty_steps import FAULTS, with_fault
-
-Array = NDArray[Any]
+from wirespeed.rank.faulty_steps import FAULTS, of_batches, with_fault
 
 
 @pytest.fixture(params=["host", "emulated"])
@@ -34,53 +33,6 @@ def device(
     handle = opened.open_device(request.param, 0)
     yield opened, handle, "pageable" if request.param == "host" else "device"
     opened.lib.ws_device_close(handle)
-
-
-def field(ranks: Ranks) -> Array:
-    """The whole plane as [y, x], from what comparisons() compare."""
-    plane = PATTERN.divided(ranks.shape)
-    kind = np.dtype(f"f{int(str(ranks.shape.options.get('fp', '32'))) // 8}")
-    whole = np.empty((plane.height, plane.width), kind)
-    for rank in range(ranks.shape.ranks):
-        (one,) = PATTERN.comparisons(rank, ranks.shape)
-        raw = ranks.read(rank, one.own, one.own_pitch * (one.rows - 1) + one.row_bytes)
-        x, y = plane.origin(rank)
-        for row in range(one.rows):
-            numbers = np.frombuffer(raw, kind, one.row_bytes // kind.itemsize, row * one.own_pitch)
-            whole[y + row, x : x + plane.nx] = numbers
-    return whole
-
-
-def noise(width: int, height: int, seed: int, kind: Any) -> Array:
-    """jacobi.h's start, with a frame of the values beyond the sides."""
-    mask = (1 << 64) - 1
-    result = np.empty((height + 2, width + 2), kind)
-    for y in range(height + 2):
-        for x in range(width + 2):
-            word = ((y * (width + 2) + x + 1) * 0x9E3779B97F4A7C15 + seed * 0xD6E8FEB86659FD93) & mask
-            word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & mask
-            word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & mask
-            result[y, x] = 1 + ((word ^ (word >> 31)) >> 41) / 2**23
-    return result
-
-
-def relaxed(frame: Array, steps: int, periodic: bool) -> tuple[Array, list[float]]:
-    """The iteration in numpy, with the kernel's order of sums; and the norm of each step."""
-    norms, quarter = [], frame.dtype.type(0.25)
-    frame = frame.copy()
-    for _ in range(steps):
-        if periodic:
-            frame[0], frame[-1] = frame[-2], frame[1]
-            frame[:, 0], frame[:, -1] = frame[:, -2], frame[:, 1]
-        west, east, south, north = frame[1:-1, :-2], frame[1:-1, 2:], frame[:-2, 1:-1], frame[2:, 1:-1]
-        new = quarter * (((west + east) + (south + north)) + frame.dtype.type(0))
-        norms.append(float(np.sum((new - frame[1:-1, 1:-1]).astype("f8") ** 2)))
-        frame[1:-1, 1:-1] = new
-    return frame[1:-1, 1:-1], norms
-
-
-def norm(ranks: Ranks, rank: int) -> list[float]:
-    return [struct.unpack("<d", ranks.read(rank, one.own, 8))[0] for one in PATTERN.norms(rank, ranks.shape)]
 
 
 WORLDS = [(1, None), (2, None), (2, 2), (3, 3), (4, 1), (4, 2), (4, 4)]
@@ -141,7 +93,10 @@ def test_whole_tiles_and_rests_of_tiles(device: tuple[Core, Any, str], fp: str, 
         assert norm(job, 3) == pytest.approx(list(wanted.values()), rel=1e-6)
 
 
-@pytest.mark.parametrize("threads", ["blocks=3,threads=64,seed=1", "blocks=5,threads=33,seed=7"])
+@pytest.mark.parametrize(
+    "threads",
+    ["blocks=5,threads=33,seed=7", pytest.param("blocks=3,threads=64,seed=1", marks=pytest.mark.thorough)],
+)
 def test_no_bit_depends_on_the_grid_of_threads(threads: str) -> None:
     """Protects GPUs: warps that pass numbers to each other, and threads that are no whole warps."""
     command = [
@@ -188,12 +143,25 @@ def test_the_reference_is_what_one_rank_alone_computes(device: tuple[Core, Any, 
     )
 
 
+@pytest.mark.parametrize("overlap", ["yes", "no"])
+@pytest.mark.parametrize(("depth", "fp"), [("1", "32"), ("2", "32"), ("2", "64"), ("4", "64")])
+def test_a_norm_has_room_for_every_block_of_a_launch(depth: str, fp: str, overlap: str) -> None:
+    """Protects the norm of large planes: native/kernels/fields.h keeps a part for so many blocks."""
+    opened = core()
+    text = opened.text(opened.lib.ws_kernel_source(b"ws_jacobi_step_f32"))
+    (room,) = re.findall(r"#define WS_NORM_MOST (\d+)", text)
+    shape = Shape(2, {"size": "16384x16384", "depth": depth, "fp": fp, "overlap": overlap})
+    steps = PATTERN.steps(0, shape, PATTERN.fixed_sizes(shape)[0])
+    blocks = [work.blocks for step in steps for work in (*step.after, *step.meanwhile, *step.gated)]
+    assert max(blocks) == int(room)
+
+
 @pytest.mark.parametrize("depth", ["1", "2", "4"])
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", [fault for fault in FAULTS if not of_batches(fault)])
 def test_a_faulty_halo_is_found(device: tuple[Core, Any, str], depth: str, fault: str) -> None:
     """Protects the check, where rows of a halo have room between them that nobody reads."""
     with ranks_of(*device, PATTERN, 4, size="40x24", columns=1, depth=depth) as job:
-        job.steps[2] = with_fault(job.steps[2], fault, PATTERN.aside(job.shape))
+        job.steps[2] = with_fault(job.steps[2], fault, PATTERN.aside(job.shape), Place(0))
         for seed in (1, 2):
             job.start(seed)
             job.iterate(PATTERN.checked_iterations(job.shape))

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from wirespeed.frontend import job_step
 from wirespeed.frontend.job_step import JobStep
 from wirespeed.job.messages import Message
+from wirespeed.job.status_page import RankState
 
 BEGIN = """
 import time
@@ -26,7 +29,7 @@ for rank in (0, 1, 2):
 time.sleep(600)
 """
 GOES_ON = """
-send({"kind": "entry"})
+send({"kind": "measured"})
 time.sleep(6)
 send({"kind": "done"})
 """
@@ -45,14 +48,91 @@ def test_ranks_that_report_one_after_the_other(tmp_path: Path) -> None:
     assert "does not answer" in watched.outcome.text
 
 
+def test_a_silent_rank_beside_starved_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects the name of a stopped rank where the others wait for CPUs: they do not wait for that alone."""
+    monkeypatch.setattr(job_step, "LONG_GRACE", 3.0)
+    monkeypatch.setattr(JobStep, "_starved", lambda *_: 0.95)
+    monkeypatch.setattr(JobStep, "_least_limit", lambda *_: 60.0)
+    watched = step(LATE.replace("600", "20"), tmp_path)
+    assert [message["kind"] for message in watched.messages()] == ["hello"]
+    assert (watched.outcome.what, watched.outcome.rank) == ("hang", 3), watched.outcome.text
+
+
 def test_a_record_that_takes_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects ranks of other hosts from being said to hang while the front end waits for a slow disk."""
     watched = step(GOES_ON, tmp_path)
     messages: list[Message] = []
     for message in watched.messages():
         messages.append(message)
-        if message["kind"] == "entry":
+        if message["kind"] == "measured":
             monkeypatch.setattr(JobStep, "_limit", lambda _, states: 3.5)
             time.sleep(4.5)
     assert watched.outcome.what == "ok", watched.outcome.text
-    assert [message["kind"] for message in messages] == ["hello", "entry", "done"]
+    assert [message["kind"] for message in messages] == ["hello", "measured", "done"]
+
+
+CRASH = """
+import os
+said = {"host": "n0", "path": "ucx-host", "call": "ucp_tag_send_nbx", "state": "killed by SIGABRT"}
+numbers = {"rank": 0, "pid": 1, "bytes": 8, "iteration": 5, "peer": 1}
+send({"kind": "crash", **said, **numbers, "fault": "", "native": [], "python": []})
+time.sleep(0.5)
+os._exit(134)
+"""
+
+
+@pytest.mark.parametrize("first", [1, 0], ids=["killed", "aborted"])
+def test_a_killed_rank_comes_before_its_peer_that_aborts(
+    first: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects the name of a killed rank: the last words of its peer may be read before its end is seen."""
+    here = os.uname().nodename
+    with subprocess.Popen(["true"]) as gone:
+        pid = gone.pid
+    states = [
+        RankState(rank, here, pid, "ucx-host", 8, 5, 1, 60.0, "ucp_tag_send_nbx", 1 - rank, 0, "", "")
+        for rank in (0, 1)
+    ]
+    watched = step(CRASH, tmp_path)
+    note_crash = JobStep._note_crash
+
+    def crashed(self: JobStep, message: Message) -> None:
+        note_crash(self, message)
+        self._closed += [states[first], states[1 - first]]
+        self._died([states[first]])
+
+    monkeypatch.setitem(watched._takes, "crash", lambda message: crashed(watched, message))
+    monkeypatch.setattr(job_step, "read_pages", lambda _: states)
+    monkeypatch.setattr(JobStep, "_follow", lambda *_: None)
+    assert [message["kind"] for message in watched.messages()] == ["hello"]
+    expected = ("death", 1) if first else ("crash", 0)
+    assert (watched.outcome.what, watched.outcome.rank) == expected, watched.outcome.text
+
+
+STUCK = """
+said = {"host": "n", "path": "host", "call": "MPI_Recv", "state": "no progress", "fault": ""}
+numbers = {"rank": 0, "pid": 1, "bytes": 1 << 27, "iteration": 5, "peer": 1}
+time.sleep(2)
+send({"kind": "stuck", **said, **numbers, "native": [], "python": []})
+time.sleep(6)
+send({"kind": "done"})
+"""
+
+
+@pytest.mark.parametrize(("share", "what"), [(0.9, "ok"), (0.0, "hang")], ids=["starved", "hung"])
+def test_a_rank_that_gets_no_cpu_does_not_hang(
+    share: float, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects all larger sizes of a path on a busy machine, where its ranks go on late."""
+    here = os.uname().nodename
+    with subprocess.Popen(["sleep", "60"]) as rank:
+        place = (here, rank.pid, "host", 1 << 27, 5, 1, 2.0, "MPI_Recv", 1, 0, "", "R")
+        states = [RankState(number, *place) for number in range(4)]
+        began = time.monotonic()
+        monkeypatch.setattr(job_step, "waited_for_cpu", lambda _: share * (time.monotonic() - began))
+        monkeypatch.setattr(job_step, "read_pages", lambda _: states)
+        monkeypatch.setattr(job_step, "LONG_GRACE", 1.0)
+        monkeypatch.setattr(JobStep, "_follow", lambda *_: None)
+        watched = step(STUCK, tmp_path)
+        list(watched.messages())
+    assert watched.outcome.what == what, watched.outcome.text

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.records import as_read, end, entry, failure, figure, head, make_run, shown
 
+from wirespeed.report.cannot_tell import CANNOT_TELL
 from wirespeed.report.check import evaluate
 from wirespeed.report.check.learn import learn
 from wirespeed.report.check.requirements import Requirement, parse_bound
@@ -111,8 +112,8 @@ ALIKE: dict[str, Callable[[random.Random], float]] = {
 
 
 def documented() -> dict[str, dict[int, float]]:
-    """The table of docs/measuring.md: by noise and number of launches."""
-    text = (Path(__file__).parents[2] / "docs" / "measuring.md").read_text()
+    """The table of results/README.md: by noise and number of launches."""
+    text = (Path(__file__).parents[2] / "results" / "README.md").read_text()
     heads = re.search(r"^\| launches, in percent \|([\d |]+)\|$", text, re.MULTILINE)
     assert heads
     counts = [int(word) for word in heads[1].split("|")]
@@ -277,16 +278,16 @@ def test_check_judges_the_combined_figure(three: Run) -> None:
     """Protects acceptance tests: a bound inside the interval across launches is in doubt, not broken."""
     bound = Requirement(1, "pingpong", "host", 8, parse_bound("at most 1.9 us"))
     (found,) = evaluate.check([bound], [three])
-    assert found.what == evaluate.DOUBTFUL and "2.00 us (" in found.text and ", 3 launches)" in found.text
+    assert found.what == CANNOT_TELL and "2.00 us (" in found.text and ", 3 launches)" in found.text
 
 
 def test_bounds_are_learnt_from_each_launch(three: Run) -> None:
-    assert "3 launches, the slowest" in learn([three], ["f.jsonl"])
+    assert "3 launches, the slowest" in learn([three], ["f.jsonl"], 0.01)
 
 
 def test_compare_takes_each_launch_as_one(three: Run) -> None:
     found = compare([three], [three])
-    assert {one.key.path: one.change.launches for one in found.verdicts if one.change} == {
+    assert {one.key.path: one.change.launches for one in found.verdicts.figures if one.change} == {
         "host": (3, 3),
         "staged": (2, 2),
     }
@@ -310,7 +311,7 @@ def test_a_lost_launch_is_named() -> None:
 def test_compare_says_that_a_launch_was_lost() -> None:
     whole = run_of(*launches(1e-6, 1e-6, 1e-6))
     broken = run_of(entry("host", 8, 1e-6, launch=1), lost(2), entry("host", 8, 1e-6, launch=3))
-    assert compare([whole], [broken]).verdicts[0].what == FAILING
+    assert compare([whole], [broken]).verdicts.figures[0].what == FAILING
 
 
 def test_joined_runs_keep_the_latest_of_each_launch() -> None:

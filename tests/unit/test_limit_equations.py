@@ -213,7 +213,7 @@ def test_only_a_stated_rate_of_the_wire_used_wins() -> None:
         ("pcie", "mpi", True),
         ("unknown", "mpi", False),
         ("unknown", "pipelined", True),
-        (None, "staged-vmm", True),
+        (None, "staged", True),
         (None, "nccl", False),
     ],
 )

@@ -162,7 +162,7 @@ class TestCompact:
         run_summary.print_run(screen, run_of(SEVEN))
         assert "\x1b[32m" not in text_of(screen) and "\x1b[33m" not in text_of(screen)
         file = io.TextIOWrapper(io.BytesIO(), "ascii", "replace")
-        Console(file=file, width=120).print(*path_columns.lay_out(120, run_of(SEVEN)))
+        Console(file=file, width=120).print(*path_columns.lay_out(120, run_of(SEVEN), run_of(SEVEN).sizes))
         file.seek(0)
         assert "one way, us ---" in file.read()
 

@@ -91,9 +91,11 @@ def test_no_rank_waits_longer_than_it_was_timed(monkeypatch: pytest.MonkeyPatch)
     """Protects the share of the time without a CPU, whose two clocks differ by little: 101 % is none."""
     clock = iter((0.0, 1.02))
     monkeypatch.setattr(cpu_wait, "_waited", lambda: next(clock))
-    monkeypatch.setattr("time.monotonic", iter((5.0, 6.0)).__next__)
     wait = cpu_wait.CpuWait()
+    monkeypatch.setattr("time.monotonic", iter((5.0, 6.0, 7.0)).__next__)
     with wait.timed():
         pass
-    alone: Any = SimpleNamespace(maximum=lambda share: share, first=lambda found: (0, found))
+    alone: Any = SimpleNamespace(
+        maximum=lambda share: share, first=lambda found: (0, found), everyone=lambda use: [use]
+    )
     assert wait.worst(alone)["waited"] == 1.0

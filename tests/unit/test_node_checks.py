@@ -1,4 +1,4 @@
-"""The script of docs/node-checks.md: which exit code of `wirespeed check` says what of a node."""
+"""The script of docs/checking.md: which exit code of `wirespeed check` says what of a node."""
 
 from __future__ import annotations
 

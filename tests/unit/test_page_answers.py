@@ -96,7 +96,7 @@ def test_the_worst_finding_of_a_loaded_host_has_a_name(tmp_path: Path) -> None:
     records = made.on_cpus()
     for record in records:
         if record["kind"] == "entry":
-            record["cores"] = {"waited": 0.77, "rank": 0, "preempted": 9, "shared": None}
+            record["cores"] = {"waited": 0.77, "rank": 0, "preempted": 9, "by": "others"}
     (one,) = answered(made.write(tmp_path / "a.jsonl", *records))
     assert tiles(one)["Worst finding"][0] == "slowed by other processes"
     assert "&" not in one.sentences[-1].text
@@ -119,11 +119,22 @@ def test_hosts_without_gpus(tmp_path: Path) -> None:
 
 
 def test_a_limit_that_does_not_apply_gives_no_percentage(tmp_path: Path) -> None:
-    """A figure beyond its limit is no share of it, in words as in the tile."""
-    records = [made.head(), made.step("aware"), *made.curve("aware", 1e-9, 9e11), made.end()]
+    """A figure a little beyond its limit is no share of it, in words as in the tile."""
+    records = [made.head(), made.step("aware"), *made.curve("aware", 1e-9, 4.55e11), made.end()]
     (one,) = answered(made.write(tmp_path / "a.jsonl", *records))
-    assert tiles(one)["Highest bandwidth"] == ("900 GB/s", "aware, 1 GiB")
+    assert tiles(one)["Highest bandwidth"] == ("455 GB/s", "aware, 1 GiB")
     assert "% of the limit" not in " ".join(said.text for said in one.sentences[:2])
+
+
+def test_a_path_without_mpi_is_none_of_mpi(tmp_path: Path) -> None:
+    """Protects MPI from the time of the ring in shared memory that stands beside it."""
+    ring, mpi = made.step("host-shared", transport="pipelined"), made.step("host")
+    times = {"host-shared": 0.2e-6, "host": 3e-6}
+    figures = [made.entry(path, 8, seconds, memory="pageable") for path, seconds in times.items()]
+    records = [*made.on_cpus()[:1], ring, mpi, *figures]
+    (one,) = answered(made.write(tmp_path / "a.jsonl", *({**each, "run": "u"} for each in records)))
+    assert one.sentences[0].text.startswith("Open MPI 5.0.11 takes 3.00 us at 8 B")
+    assert "host-shared" in one.sentences[1].text, "it is the fastest all the same"
 
 
 def test_what_a_trial_refuted_is_nothing_to_change(tmp_path: Path) -> None:
@@ -188,3 +199,24 @@ def test_names_of_wires_come_from_the_data() -> None:
         assert f'"{kind}": {{"gpu": {"false" if wire.of_host else "true"}, "name": "{wire.name}"}}' in page
         assert f'"{kind}"' not in script or kind == "pcie"
         assert wire.name not in script or wire.name == "network"
+
+
+def test_an_mpi_that_another_machine_asked(tmp_path: Path) -> None:
+    """Protects from "not measured" above a machine whose run has the path aware."""
+    bare = [made.head(), made.step("nccl", transport="ccl"), *made.curve("nccl", 9e-6, 3e11), made.end()]
+    known = [made.head(), made.step("aware"), *made.curve("aware", 9e-6, 3.9e11), made.end()]
+    known[0]["environment"] |= {"host": "n7"}
+    first, second = answered(
+        made.write(tmp_path / "a.jsonl", *bare), made.write(tmp_path / "b.jsonl", *known)
+    )
+    value, note = tiles(first)["GPU-aware MPI"]
+    assert value != "not measured" and note.endswith(", on n7")
+    assert first.sentences[0].text.startswith("On n7: ") and "not measured on" in first.sentences[0].text
+    assert "n7" not in tiles(second)["GPU-aware MPI"][1]
+
+
+def test_an_mpi_that_another_run_of_the_machine_asked(tmp_path: Path) -> None:
+    bare = [made.head(), made.step("nccl", transport="ccl"), *made.curve("nccl", 9e-6, 3e11), made.end()]
+    known = [made.head(), made.step("aware"), made.entry("aware", 1 << 20, 1e-5), made.end()]
+    (one,) = answered(made.write(tmp_path / "a.jsonl", *bare), made.write(tmp_path / "b.jsonl", *known))
+    assert tiles(one)["GPU-aware MPI"][0] != "not measured"

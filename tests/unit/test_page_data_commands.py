@@ -16,7 +16,8 @@ from wirespeed.errors import ExitCode
 from wirespeed.report.export.markdown import markdown, plain
 from wirespeed.report.page import read_sources
 
-PAPER = Path(__file__).parents[2] / "results" / "h200-x2-paths.jsonl"
+RESULTS = Path(__file__).parents[2] / "results"
+PAPER = RESULTS / "h200-x2-paths.jsonl"
 
 
 @pytest.fixture
@@ -128,6 +129,42 @@ class TestPlot:
         assert {"limit 450 GB/s", "1 GiB"} <= set(shown)
         assert sum(text.startswith("limit ") for text in shown) == 2
         assert "host" not in shown
+
+    @pytest.mark.parametrize("file", ["h200-x2-jacobi", "programs/h200-lbm-20-runs"])
+    def test_a_program_has_bars(self, wanted: None, tmp_path: Path, file: str) -> None:
+        """Protects one size from an axis without numbers, and from "$\\mathdefault{9\\times10^{2}}$"."""
+        assert main(["plot", str(RESULTS / f"{file}.jsonl"), "-o", str(tmp_path / "a.svg")]) == 0
+        shown = re.findall(r"<text[^>]*>([^<]*)</text>", (tmp_path / "a.svg").read_text())
+        assert not any("mathdefault" in word or "e+" in word for word in shown)
+        assert "message size" not in shown and "time, a step (us)" in shown and "0" in shown
+
+    def test_limits_that_are_close_share_their_words(self, wanted: None, tmp_path: Path) -> None:
+        """Protects from "limit 2.4e+03", and from two limits on one another."""
+        assert main(["plot", str(RESULTS / "h200-x4-copy.jsonl"), "-o", str(tmp_path / "a.svg")]) == 0
+        shown = re.findall(r"<text[^>]*>([^<]*)</text>", (tmp_path / "a.svg").read_text())
+        limits = [word for word in shown if word.startswith("limit")]
+        assert limits == ["limits 57.6, 58.4 GB/s", "limit 2400 GB/s"]
+
+    @pytest.mark.parametrize("most", [1.5, 4, 30, 3000])
+    def test_an_axis_has_plain_numbers(self, wanted: None, tmp_path: Path, most: float) -> None:
+        records = [made.head(), made.step("host")]
+        records += [
+            made.entry("host", size, seconds) for size, seconds in ((8, 9e-4), (1 << 20, 9e-4 * most))
+        ]
+        assert (
+            main(
+                [
+                    "plot",
+                    made.write(tmp_path / "a.jsonl", *records, made.end()),
+                    "-o",
+                    str(tmp_path / "a.svg"),
+                ]
+            )
+            == 0
+        )
+        shown = re.findall(r"<text[^>]*>([^<]*)</text>", (tmp_path / "a.svg").read_text())
+        times = [word for word in shown[: shown.index("time, one way (us)")] if re.fullmatch(r"[\d.]+", word)]
+        assert len(times) >= 2 and not any("math" in word or "e+" in word for word in shown)
 
     def test_one_panel(self, wanted: None, file: str, tmp_path: Path) -> None:
         assert main(["plot", file, "-o", "a.svg", "--kind", "time"]) == 0

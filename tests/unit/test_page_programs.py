@@ -27,7 +27,7 @@ def test_a_step_and_its_parts() -> None:
     assert [bar.label for bar in hidden.bars[:6]] == ["gpu", "", "ipc-write", "", "aware", ""]
     assert hidden.bars[0].note == "35.4 us, its communication is hidden"
     first, alone = hidden.bars[2:4]
-    assert first.note == "48.5 us, of which 12.1 us is communication"
+    assert first.note == "~48.5 us, of which ~12.1 us ±1.19 us is communication"
     assert alone.note == "36.3 us computation alone" and alone.paler and alone.value < first.value
     assert first.limit and 34e-6 < first.limit < 36e-6
     assert {"gpu, 2 ranks", "gpu, 2 ranks, overlap no"} <= {bar.label for bar in efficiency.bars}

@@ -27,7 +27,7 @@ from wirespeed.job.status_page import read_pages
 def test_a_folder_that_goes_while_it_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects a whole run from its ranks' end: the last one takes the folder away between two looks."""
     folder = tmp_path / "pages"
-    folder.mkdir()
+    folder.mkdir(mode=0o700)
 
     def goes_before(function: Callable[..., Any]) -> Callable[..., Any]:
         def gone(path: Any = ".") -> Any:
@@ -70,7 +70,7 @@ messages.send({"kind": "error", "rank": 1, "text": "MPI_Recv: no such process", 
 def test_an_error_that_a_death_caused(tmp_path: Path) -> None:
     """Protects the dead rank's name where both ended before anybody looked: its peer's call failed first."""
     folder = tmp_path / "pages"
-    folder.mkdir()
+    folder.mkdir(mode=0o700)
     script = tmp_path / "ranks.py"
     script.write_text(_RANKS)
     step = JobStep([sys.executable, str(script), str(folder)], dict(os.environ), folder, 2, 10.0)
@@ -84,8 +84,8 @@ from wirespeed.job import messages
 for rank in (0, 1):
     time.sleep(1.3)
     messages.send({"kind": "stuck", "rank": rank, "host": "n", "pid": 1, "state": "spinning",
-                   "call": "MPI_Recv", "peer": 1 - rank, "bytes": 8, "iteration": 3, "fault": "",
-                   "native": [], "python": []})
+                   "path": "host", "call": "MPI_Recv", "peer": 1 - rank, "bytes": 8, "iteration": 3,
+                   "fault": "", "native": [], "python": []})
 time.sleep(60)
 """
 
@@ -173,7 +173,7 @@ def test_the_pipe_of_a_killed_rank_closes_before_its_sockets(tmp_path: Path) -> 
     """Protects the order of deaths: at a socket's end a launcher kills the peer."""
     ours, theirs = socket.socketpair()
     pages = tmp_path / "pages"
-    pages.mkdir()
+    pages.mkdir(mode=0o700)
     arguments = [sys.executable, "-I", "-c", _MANY_FILES, str(pages), str(theirs.fileno())]
     with ours, subprocess.Popen(arguments, stdout=subprocess.PIPE, pass_fds=[theirs.fileno()]) as rank:
         theirs.close()
@@ -191,7 +191,7 @@ def test_the_pipe_of_a_killed_rank_closes_before_its_sockets(tmp_path: Path) -> 
 def told_late(tmp_path: Path) -> JobStep:
     """Two ranks under a launcher that hears of no death until it is told to reap."""
     folder = tmp_path / "pages"
-    folder.mkdir()
+    folder.mkdir(mode=0o700)
     script = tmp_path / "ranks.py"
     script.write_text(_TOLD_LATE.replace('"x"', repr(str(folder))))
     return JobStep([sys.executable, str(script), str(folder)], dict(os.environ), folder, 2, 10.0)
@@ -236,7 +236,7 @@ def test_folders_of_killed_processes_are_swept(tmp_path: Path, monkeypatch: pyte
     killed, foreign = (tmp_path / f"{one}-{gone.pid}-{rest}" for one in (start, "wirespeed-home-0a1b2c3d"))
     other = tmp_path / f"{start}-notes"
     for folder in (killed, foreign, other):
-        folder.mkdir()
+        folder.mkdir(mode=0o700)
     with temporary.temporary_folder("home") as again:
         assert again.exists() and mine.exists() and foreign.exists() and other.exists()
         assert not killed.exists()
@@ -262,7 +262,7 @@ page = opened.check(opened.lib.ws_page_open((sys.argv[1] + "/0.page").encode(), 
 opened.lib.ws_page_stage(page, b"host", 8, 10.0)
 time.sleep(0.5)
 messages.send({"kind": "stuck", "rank": 0, "host": "n", "pid": os.getpid(), "state": "spinning",
-               "call": "MPI_Recv", "peer": 1, "bytes": 8, "iteration": 3, "fault": "",
+               "path": "host", "call": "MPI_Recv", "peer": 1, "bytes": 8, "iteration": 3, "fault": "",
                "native": [], "python": []})
 time.sleep(0.5)
 opened.lib.ws_page_stage(page, b"host", 16, 10.0)
@@ -274,7 +274,7 @@ messages.send({"kind": "done"})
 def test_a_rank_that_goes_on_takes_its_complaint_back(tmp_path: Path) -> None:
     """Protects figures on a busy machine: a rank that was slow for once does not hang."""
     folder = tmp_path / "pages"
-    folder.mkdir()
+    folder.mkdir(mode=0o700)
     script = tmp_path / "rank.py"
     script.write_text(_SLOW)
     step = JobStep([sys.executable, str(script), str(folder)], dict(os.environ), folder, 1, 10.0)

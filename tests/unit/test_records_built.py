@@ -14,6 +14,7 @@ from support.results import DEVICE, RUN, STEP_PATH, line_of, run, told
 
 from wirespeed.errors import ExitCode
 from wirespeed.evidence.verdict import Counted
+from wirespeed.host.processor import cpu_model
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath
@@ -43,7 +44,7 @@ def entry(seconds: dict[str, float | None], **more: Any) -> dict[str, Any]:
         "bandwidth_bytes": 1000,
         "derived": [vars(one) for one in DERIVED],
         "iterations_per_sample": 5,
-        "checked": {"iterations": 2, "bytes": 16, "wrong": None},
+        "checked": {"iterations": 1, "batches": 3, "of_batches": 9, "bytes": 32, "wrong": None},
     }
     return line_of(recorder.entry(RUN, 3, {**message, **more}))
 
@@ -73,7 +74,15 @@ def test_rates_follow_from_times() -> None:
     assert (made["step"], made["bytes"], made["checked"]) == (
         3,
         8,
-        {"iterations": 2, "bytes": 16, "wrong": None},
+        {
+            "iterations": 1,
+            "batches": 3,
+            "of_batches": 9,
+            "bytes": 32,
+            "rerun_steps": None,
+            "wrong": None,
+            "conserved": [],
+        },
     )
 
 
@@ -95,6 +104,7 @@ def test_a_step_says_where_its_bytes_go() -> None:
     """Protects copies between kinds of memory; a path that names no other memory ends where it began."""
     copy = TransferPath("d2h", "", "copy", "device", into="pinned")
     rank = {"rank": 0, "host": "n1", "pid": 7, "cpus": "0", "cpu_quota": 1.5, "device": None}
+    rank["cpu_model"] = "Xeon"
     job = {"mpi": None, "launcher": "mpiexec", "variables": {"UCX_TLS": "all"}, "ranks": [rank]}
     pointer = {"rank": 0, "memory": "device", "device": 1, "context": "own", "ipc": True}
     pointer |= {"rdma": None, "library": "libgomp.so.1"}
@@ -270,10 +280,10 @@ def test_a_kernel_that_says_nothing(system: Path) -> None:
         ("", None),
     ],
 )
-def test_the_name_of_a_processor(monkeypatch: pytest.MonkeyPatch, text: str, model: str | None) -> None:
+def test_the_name_of_a_processor(tmp_path: Path, text: str, model: str | None) -> None:
     """Protects the line by which people tell machines apart; Arm's kernel names none."""
-    monkeypatch.setattr(environment, "_read", lambda file: text)
-    assert environment.cpu()["model"] == (model or f"linux {os.uname().machine}")
+    (tmp_path / "cpuinfo").write_text(text)
+    assert cpu_model(tmp_path / "cpuinfo") == (model or f"linux {os.uname().machine}")
 
 
 def test_versions() -> None:

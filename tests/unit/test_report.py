@@ -117,7 +117,7 @@ class TestProgress:
     def test_plain_lines(self) -> None:
         stream = io.StringIO()
         lacking = failure("aware", None, "unavailable", "no GPU", "buy one")
-        with progress.make_progress((), 2, stream) as view:
+        with progress.make_progress((), (8, 16), stream) as view:
             assert stream.getvalue() == ""
             view(step_start("host", 0, 1))
             view({"kind": "progress", "path": "host", "bytes": 65536, "index": 0, "of": 2})
@@ -134,7 +134,7 @@ class TestProgress:
     def plain(self, sizes: int, events: Sequence[tuple[float, Event]]) -> list[str]:
         """What a pipe shows in brackets, after (seconds that pass, event)."""
         now, screen = [0.0], console(200)
-        view = progress.Progress(screen, sizes, clock=lambda: now[0])
+        view = progress.Progress(screen, (8,) * sizes, clock=lambda: now[0])
         for seconds, event in events:
             now[0] += seconds
             view(event)
@@ -163,6 +163,37 @@ class TestProgress:
             "path 2 of 2, 0:23 so far, about 0:01 left",
         ]
 
+    def test_large_sizes_are_expected_to_take_longer(self) -> None:
+        """Protects from "about 0:03 left" before the half of a run: its largest messages come last."""
+        now, screen = [0.0], console(200)
+        view = progress.Progress(screen, (8, 16, 1 << 30), clock=lambda: now[0])
+        for event in (step_start("host", 0, 1), size("host", 0, 3), figure("host", 8, 1e-6)):
+            view(event)
+            now[0] += 1
+        view(figure("host", 16, 1e-6))
+        assert "0:03 so far, about 0:17 left" in text_of(screen)
+
+    def test_a_long_size_is_not_silent(self) -> None:
+        """Protects from a pipe that is silent for a minute, and from words where lines come anyway."""
+        now, screen = [0.0], console(200)
+        view = progress.Progress(screen, (8, 16), clock=lambda: now[0])
+        view.speak()
+        view(step_start("host", 0, 1))
+        now[0] = 4.9
+        view.speak()
+        assert text_of(screen) == ""
+        now[0] = 5.0
+        view.speak()
+        view({"kind": "progress", "path": "host", "bytes": 8, "index": 0, "of": 2, "samples": 12})
+        now[0] = 9.9
+        view.speak()
+        now[0] = 10.0
+        view.speak()
+        assert text_of(screen).splitlines() == [
+            "host: ranks start  [path 1 of 1, 0:05 so far]",
+            "host  8 B: 12 samples  [path 1 of 1, 0:10 so far]",
+        ]
+
     def test_a_pipe_names_the_launch(self) -> None:
         assert self.plain(1, [(0, step_start("host", 4, 9, 2, 3)), (0, figure("host", 8, 1e-6))]) == [
             "launch 2 of 3, step 5 of 9, 0:00 so far"
@@ -185,7 +216,7 @@ class TestProgress:
     def live(self, width: int, events: Sequence[Event]) -> tuple[str, str]:
         now = [0.0]
         screen = console(width, force_terminal=True)
-        view = progress.LiveProgress(screen, ("host", "aware"), 10, clock=lambda: now[0])
+        view = progress.LiveProgress(screen, ("host", "aware"), (8,) * 10, clock=lambda: now[0])
         for event in events:
             view(event)
             now[0] += 1

@@ -20,6 +20,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from support.measured import measured
 from support.results import STEP_PATH, entry, failure, line_of, read_entry, run, whole_file
 
 import wirespeed
@@ -59,10 +60,7 @@ def test_the_published_schema_is_the_model_s() -> None:
     assert SCHEMA["$defs"]["Head"]["properties"]["schema"]["const"] == model.SCHEMA == 2
 
 
-KEPT = sorted((Path(__file__).parents[2] / "results").rglob("*.jsonl"))
-
-
-@pytest.mark.parametrize("file", KEPT, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", measured())
 def test_kept_files_are_valid_and_nothing_of_them_is_lost(file: Path) -> None:
     """Protects measured files: each line fits the schema, and written again it says the same.
 

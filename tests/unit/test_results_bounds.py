@@ -114,18 +114,18 @@ def test_a_row_has_what_the_entry_says() -> None:
         "iterations_per_sample": 5,
         "iterations": 200,
         "stopped": "time",
-        "checked": {"iterations": 2, "bytes": 32},
+        "checked": {"iterations": 2, "batches": 3, "bytes": 32},
         "cores": {"waited": 0.125},
         "elapsed_s": 0.25,
         "at": "now",
         "definition": "one way",
     }
     line = "a,1,stream,host,pageable,8,16,2.0,1.0,3.0,0.5,4.0,3.5,2.5,8.0,5.0,16.0,1,0.95,0.5"
-    line += ",40,4,5,200,time,2,32,0.125"
+    line += ",40,4,5,200,time,2,3,32,0.125"
     one = fitted(Entry, fields)
-    assert export.to_csv([one]).splitlines()[1] == f"{line},0.25,now,one way"
+    assert export.to_csv([one]).splitlines()[1] == f"{line},0.25,now,one way,"
     arrays = export.to_arrays([one])
-    assert [str(arrays[name][0]) for name in export.COLUMNS] == f"{line},0.25,now,one way".split(",")
+    assert [str(arrays[name][0]) for name in export.COLUMNS] == f"{line},0.25,now,one way,".split(",")
 
 
 def test_a_frame_has_the_same_columns(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from support.fake_run import FakeRun, one_line
 
@@ -11,6 +13,7 @@ from wirespeed.job import path_selection
 from wirespeed.job.path_selection import select, suited, unsuited
 from wirespeed.paths import TransferPath, all_paths, find_path
 from wirespeed.patterns import find_pattern
+from wirespeed.transports import ALL
 
 PATHS = (
     TransferPath("host", "", "mpi", "pageable", order=10),
@@ -202,3 +205,15 @@ def test_a_counterpart_is_a_path_and_a_switch_is_named() -> None:
 def test_what_joins_the_ranks_is_shared_by_paths_alike(one: str, other: str, shared: bool) -> None:
     """Protects a path from what another one has NCCL set up, in its figures and in its log."""
     assert find_path(one).goes_on_as(other) is find_path(other).goes_on_as(one) is shared
+
+
+def test_every_path_names_a_transport_that_is_declared() -> None:
+    """Protects what is asked of a transport: one that is not declared would have no traits."""
+    folders = {
+        folder.name
+        for folder in (Path(__file__).parents[2] / "native/transports").iterdir()
+        if folder.is_dir()
+    }
+    for path in all_paths():
+        assert path.transport in folders and path.traits in ALL, path.name
+    assert {transport.name for transport in ALL} <= folders

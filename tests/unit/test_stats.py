@@ -152,7 +152,7 @@ def test_batches_are_bounded_and_keep_their_interval(monkeypatch: pytest.MonkeyP
     assert whole and joined
     # Exponential: the true median is ln 2, the mean 1; joining must not pull towards the mean.
     for low, high in (whole, joined):
-        assert low < math.log(2) < high and high - low < 0.3
+        assert low < math.log(2) < high and high - low < 0.4
 
 
 # ---- intervals ------------------------------------------------------------------------------------------
@@ -241,10 +241,11 @@ def test_batches_keep_their_promises(
     # What the clock can tell at this precision, but no sample so long that it takes the time of ten.
     assert sample_s >= min(resolution / precision, max_time / stopping.FEWEST_FOR_PRECISION) * (1 - 1e-9)
     assert 1 <= count <= stopping.MOST_SAMPLES_A_BATCH
-    assert (count - 1) * sample_s <= max(max_time - elapsed, 0) * (1 + 1e-9)
-    assert (count - 1) * sample_s <= max(stopping.BATCH_S, elapsed * stopping.BATCH_SHARE) * (1 + 1e-9)
-    if iteration_s > 0.005 and elapsed < 1:
-        assert (rounds, count) == (1, 1) or sample_s > iteration_s
+    if rule.long_samples:
+        assert sample_s >= stopping.BATCH_S and count <= stopping.LONG_RUN
+    else:
+        assert (count - 1) * sample_s <= max(max_time - elapsed, 0) * (1 + 1e-9)
+        assert (count - 1) * sample_s <= max(stopping.BATCH_S, elapsed * stopping.BATCH_SHARE) * (1 + 1e-9)
     if sample_s <= 2.4e-4 and max_time > 0.1 and elapsed < max_time - 0.01:
         assert count >= 20
     samples.add([iteration_s / divisor / 3] * count)

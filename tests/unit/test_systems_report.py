@@ -1,4 +1,4 @@
-"""wirespeed systems: limits, published figures and measured ones as tables; docs/systems.md."""
+"""wirespeed systems: limits, published figures and measured ones as tables; docs/launchers.md."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from wirespeed.systems import all_systems, load, names
 
 ROOT = Path(__file__).parents[2]
 MEASURED = ROOT / "results" / "h200-x2-pingpong.jsonl"
-PAGE = ROOT / "docs" / "systems.md"
+PAGE = ROOT / "docs" / "launchers.md"
+SCRIPT, MACHINE = ROOT / "examples" / "delta.sh", ROOT / "examples" / "machine.toml"
+"""What the page shows."""
 
 
 @pytest.fixture(autouse=True)
@@ -154,15 +156,16 @@ class TestPage:
         command = re.findall(r"^wirespeed (script groups --system \S+ .*)$", text, re.MULTILINE)[0]
         assert main(command.split()) == ExitCode.OK
         body = [line for line in capsys.readouterr().out.splitlines() if "Written by" not in line]
-        shown_there = re.findall(r"```bash\n(#!/bin/bash\n.*?)```", text, re.DOTALL)[0].splitlines()
+        shown_there = SCRIPT.read_text().splitlines()
+        assert f"examples/{SCRIPT.name}" in text
         assert [line for line in shown_there if "Written by" not in line] == body
 
     def test_its_example_of_a_new_machine_is_valid(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         """Copied as it stands, it is a machine with a script."""
-        example = re.findall(r"```toml\n(.*?)```", PAGE.read_text(), re.DOTALL)[0]
-        (tmp_path / "ours.toml").write_text(example)
+        assert f"examples/{MACHINE.name}" in PAGE.read_text()
+        (tmp_path / "ours.toml").write_text(MACHINE.read_text())
         monkeypatch.setattr(systems, "FOLDER", tmp_path)
         assert main(["script", "pingpong", "--system", "ours"]) == ExitCode.OK
         script = capsys.readouterr().out

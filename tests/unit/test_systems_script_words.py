@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wirespeed.cli.measure.script import minutes
+from wirespeed.cli.share.script import minutes
 from wirespeed.systems.scripts import BatchJob, write
 
 

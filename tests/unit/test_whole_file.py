@@ -32,7 +32,7 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 COMMANDS = {
     "script": ["script", "ring", "--system", "summit", "-o", "job.sh"],
-    "learn": ["check", "--learn", "results.jsonl", "-o", "site.toml"],
+    "learn": ["check", "--learn", "results.jsonl", "--spread", "1%", "-o", "site.toml"],
     "page": ["report", "results.jsonl", "-o", "a.html"],
     "markdown": ["report", "results.jsonl", "-o", "a.md"],
     "plot": ["plot", "results.jsonl", "-o", "a.svg"],

@@ -133,9 +133,9 @@ def test_no_alarm_within_the_interval_of_a_measured_limit() -> None:
 
 BURST = "a shaper or a buffer lets bursts pass faster than the rate of the link"
 TOO_LOW = "the rate given with --link is too low"
-IMPOSSIBLE = (
-    "that is impossible, so the figure or the known rate of the links is wrong: a bug in wirespeed, "
-    "please report it (--link NAME=RATE supplies the right rate)"
+WRONG = (
+    "the figure or the known rate of the links is a little wrong: a bug in wirespeed, please report it "
+    "(--link NAME=RATE supplies the right rate)"
 )
 
 
@@ -149,8 +149,8 @@ IMPOSSIBLE = (
         ("memory", True, 1 << 28, TOO_LOW),
         ("loopback", True, 1 << 16, TOO_LOW),
         ("nvlink", True, 1 << 16, TOO_LOW),
-        ("nvlink", False, 1 << 16, IMPOSSIBLE),
-        ("pcie", False, 1 << 28, IMPOSSIBLE),
+        ("nvlink", False, 1 << 16, WRONG),
+        ("pcie", False, 1 << 28, WRONG),
         ("pcie", True, 1 << 28, TOO_LOW),
     ],
 )
@@ -160,7 +160,9 @@ def test_a_reason_fits_the_wire(
     """Protects from a bug's text for what a network's shaper did."""
     limit = Ceiling(1e9, "made", "made", wire, stated)
     monkeypatch.setattr(Run, "ceiling", lambda self, path: limit)
-    figures = [entry("host", size, size / (2e9 if size == fast else 0.9e9)) for size in (1 << 16, 1 << 28)]
+    # By more than 2 % no known link can be surpassed: tests/unit/test_contradictions.py.
+    above = 2e9 if stated or wire == "network" else 1.015e9
+    figures = [entry("host", size, size / (above if size == fast else 0.9e9)) for size in (1 << 16, 1 << 28)]
     (line,) = beyond(make_run(*figures))
     assert line.split(" % of the limit: ")[1] == reason
 

@@ -10,8 +10,14 @@ import click
 from wirespeed._version import __version__
 
 GROUPS = ("measure", "understand", "guard", "share")
-FIRST = ("survey", "pingpong", "exchange", "stream")
-"""Above the others of their group; those are in alphabetical order."""
+FIRST = (
+    *("survey", "pingpong", "exchange", "stream", "copy", "pairs", "groups", "halo", "ring", "rma"),
+    *("allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "reduce", "barrier"),
+    *("jacobi", "lbm", "custom", "pairing"),
+    *("doctor", "show", "paths", "systems", "compare", "check", "watch", "fleet"),
+    *("report", "plot", "script", "completion"),
+)
+"""By use; the others of their group come behind them, in alphabetical order."""
 
 
 class Commands(click.Group):

@@ -72,9 +72,9 @@ def _usage_text(error: click.UsageError) -> str:
     if isinstance(error, click.NoSuchOption) and error.ctx:
         listed = {
             name
-            for one in error.ctx.command.params
-            if isinstance(one, click.Option) and not one.hidden
-            for name in one.opts
+            for param in error.ctx.command.params
+            if isinstance(param, click.Option) and not param.hidden
+            for name in param.opts
         }
         close = [name for name in error.possibilities or () if name in listed]
         error = click.NoSuchOption(error.option_name, error.message, close, error.ctx)

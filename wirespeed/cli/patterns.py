@@ -21,12 +21,15 @@ from wirespeed.cli.common.options import (
     plan_of,
     profiling,
     reporting,
+    soaking,
     together,
     unlisted,
     where,
 )
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job.plan import DEFAULT_SIZES, Plan
+from wirespeed.job.soaking import SIZES as SOAK_SIZES
+from wirespeed.job.soaking import why_not
 from wirespeed.patterns import Option, Pattern, Shape, find_pattern
 from wirespeed.units import parse_sizes
 
@@ -50,7 +53,7 @@ def command_of(pattern: Pattern) -> click.Command:
     def command(**given: Any) -> ExitCode:
         return _run(pattern, given)
 
-    own = [_option(one) for one in pattern.options]
+    own = [_option(option) for option in pattern.options]
     if pattern.many_ranks:
         own = [flag("--oversubscribe", OVERSUBSCRIBE), *own]
     if pattern.ranks is None:
@@ -60,10 +63,11 @@ def command_of(pattern: Pattern) -> click.Command:
     background = option("--with", words.Word("PATTERN:PATH[:SIZE]", _background), WITH, key="background")
     measured = measuring(pattern.sizes or DEFAULT_SIZES)
     shown = together(reporting(pattern.published, pattern.collective), profiling)
-    options = together(*own, measured, launches, background, shown, where)
+    options = together(*own, measured, soaking, launches, background, shown, where)
     text = f"{pattern.summary}\n\n{inspect.cleandoc(pattern.help)}"
     made = click.command(pattern.name, help=text)(options(command))
-    return unlisted(made, "sizes") if pattern.own_sizes else made
+    hidden = ("sizes",) * pattern.own_sizes + ("soak",) * bool(why_not(pattern))
+    return unlisted(made, *hidden)
 
 
 def _option(one: Option) -> Decorator:
@@ -89,19 +93,27 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
     from wirespeed.cli.common.measuring import measure_and_print
     from wirespeed.launch import launched_rank
 
-    how = Reporting(given.pop("style"), given.pop("against"), given.pop("explain"))
+    how = Reporting(*map(given.pop, ("style", "against", "explain", "all_sizes")))
     background = given.pop("background")
     if not pattern.published and (how.against or how.format == "tutorial"):
         word = f"--against {how.against}" if how.against else "--format tutorial"
         raise WirespeedError(f"{word}: those figures are of ping-pongs, not of {pattern.name}")
+    if given.get("soak") and how.format not in ("table", "json"):
+        raise WirespeedError(f"--format {how.format} prints figures, and a soak has none: take table or json")
     if how.format == "nccl-tests" and not pattern.collective:
         raise WirespeedError(
             f"--format nccl-tests: that layout is of collective operations, not of {pattern.name}"
         )
     plan, *further = plans(pattern, given, click.get_current_context())
+    if plan.soak and (further or background):
+        what = "--with compares figures" if background else "one file takes one soak"
+        raise WirespeedError(f"--soak: {what}; leave out --with, and lists of --ranks and other options")
     fixed = pattern.fixed_sizes(Shape(max(plan.ranks, 2), dict(plan.options)))
     if fixed is not None and plan.sizes != parse_sizes(pattern.sizes or DEFAULT_SIZES):
-        raise WirespeedError("--sizes: another option fixes the sizes here; leave it out")
+        set_by = next(
+            (f"--{option.name}" for option in pattern.options if option.name == "count"), pattern.name
+        )
+        raise WirespeedError(f"--sizes: {set_by} fixes the sizes here; leave --sizes out")
     if launched_rank():
         # The launcher's world can be joined once.
         if further:
@@ -124,10 +136,10 @@ def plans(pattern: Pattern, given: dict[str, Any], context: click.Context) -> li
 
     `context`: in which the words were read; it knows which of them the user gave.
     """
-    own = {one.key: given[one.key] for one in pattern.options}
+    own = {option.key: given[option.key] for option in pattern.options}
     common = {name: value for name, value in given.items() if name not in {*own, "ranks"}}
     worlds = given.get("ranks") or [pattern.exact_ranks(own) or 0]
-    in_one_table = {one.key for one in pattern.options if one.in_one_table}
+    in_one_table = {option.key for option in pattern.options if option.in_one_table}
     lists = [
         [(key, ",".join(values))]
         if key in in_one_table
@@ -144,6 +156,9 @@ def plans(pattern: Pattern, given: dict[str, Any], context: click.Context) -> li
     ]
     if context.get_parameter_source("sizes") is not ParameterSource.DEFAULT:
         return chosen
+    fixed = pattern.fixed_sizes(Shape(max(chosen[0].ranks, 2), dict(chosen[0].options)))
+    if common.get("soak") and fixed is None:
+        return [replace(plan, sizes=parse_sizes(SOAK_SIZES)) for plan in chosen]
     return [
         replace(plan, sizes=parse_sizes(sizes)) if sizes else plan
         for plan in chosen
@@ -156,7 +171,7 @@ def _each_node(pattern: Pattern, plan: Plan) -> list[Plan]:
     from wirespeed.results.environment import numa_nodes
 
     own = dict(plan.options)
-    wanted = [one.key for one in pattern.options if one.each_node and own[one.key] is None]
+    wanted = [option.key for option in pattern.options if option.each_node and own[option.key] is None]
     nodes = numa_nodes() if wanted else []
     if len(nodes) < 2:
         return []

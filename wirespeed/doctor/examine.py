@@ -52,10 +52,10 @@ def examine(request: Request, say: Say, sources: Sources | None = None) -> Resul
         return Result(facts, tuple(_hangs(facts, request, say)))
     # Figures of another machine do not show how much a remedy improves on this one.
     own = () if facts.foreign else facts.runs
-    findings = [measured.with_worth(one, own, facts.file) for one in find_all(facts)]
-    findings = [_as_tried(one, request.tried, foreign=facts.foreign) for one in findings]
+    findings = [measured.with_worth(finding, own, facts.file) for finding in find_all(facts)]
+    findings = [_as_tried(finding, request.tried, foreign=facts.foreign) for finding in findings]
     if request.try_remedies:
-        findings = [_with_trial(one, request, say) for one in findings]
+        findings = [_with_trial(finding, request, say) for finding in findings]
     last = next((run for run in reversed(facts.runs) if run.competing), None)
     return Result(facts, tuple(ordered(findings)), tuple(measured.stretches(last)) if last else ())
 
@@ -135,13 +135,14 @@ def _with_trial(finding: Finding, request: Request, say: Say) -> Finding:
 def _hangs(facts: Facts, request: Request, say: Say) -> list[Finding]:
     """Remedies for each hang of the file, tried where that was requested."""
     found = [
-        (one, hang.finding(one, bool(facts.nics), _vendor(one, facts, request)))
-        for one in hang.hangs(request.hung)
+        (hung, hang.finding(hung, bool(facts.nics), _vendor(hung, facts, request)))
+        for hung in hang.hangs(request.hung)
     ]
     if not found:
         raise WirespeedError("--after-hang: nothing hung in that file; name one in which something did")
     return [
-        hang.tried(finding, one, request, say) if request.try_remedies else finding for one, finding in found
+        hang.tried(finding, hung, request, say) if request.try_remedies else finding
+        for hung, finding in found
     ]
 
 

@@ -36,8 +36,8 @@ def ordered(findings: Sequence[Finding]) -> list[Finding]:
     """Most expensive first; within a class, the largest measured improvement first. Refuted ones are last."""
     order = list(COSTS)
 
-    def key(one: Finding) -> tuple[bool, int, float]:
-        gain = one.best.ratio if one.best else None
-        return one.refuted, order.index(one.measured_cost), -(gain or 0.0)
+    def key(finding: Finding) -> tuple[bool, int, float]:
+        gain = finding.best.ratio if finding.best else None
+        return finding.refuted, order.index(finding.measured_cost), -(gain or 0.0)
 
     return sorted(findings, key=key)

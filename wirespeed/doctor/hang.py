@@ -101,23 +101,23 @@ def _resume(host: str) -> tuple[str, ...]:
     )
 
 
-def _fits(one: TableRow, hang: Hang, nics: bool, vendor: str) -> bool:
-    wants_call, memories = one.get("call"), one.get("memory")
+def _fits(table_row: TableRow, hang: Hang, nics: bool, vendor: str) -> bool:
+    wants_call, memories = table_row.get("call"), table_row.get("memory")
     return bool(
         (not wants_call or (hang.call and re.search(wants_call, hang.call)))
-        and re.fullmatch(one.get("path", ".*"), hang.path)
-        and re.fullmatch(one.get("transport", ".*"), hang.transport)
+        and re.fullmatch(table_row.get("path", ".*"), hang.path)
+        and re.fullmatch(table_row.get("transport", ".*"), hang.transport)
         and (not memories or hang.memory in memories)
-        and (not one.get("mpi") or vendor in one["mpi"])
-        and (one.get("needs") != "nics" or nics)
-        and one.get("instead") != hang.path
+        and (not table_row.get("mpi") or vendor in table_row["mpi"])
+        and (table_row.get("needs") != "nics" or nics)
+        and table_row.get("instead") != hang.path
     )
 
 
-def _option(one: TableRow) -> RemedyOption:
-    variables, instead = dict(one.get("variables", {})), one.get("instead", "")
+def _option(table_row: TableRow) -> RemedyOption:
+    variables, instead = dict(table_row.get("variables", {})), table_row.get("instead", "")
     lines = (f"wirespeed pingpong --paths {instead}",) if instead else exports(variables)
-    return RemedyOption(one["title"], Conditions(variables), lines, instead, one["source"])
+    return RemedyOption(table_row["title"], Conditions(variables), lines, instead, table_row["source"])
 
 
 def tried(found: Finding, hang: Hang, base: job.Base, say: Callable[[str], None]) -> Finding:

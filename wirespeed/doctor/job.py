@@ -151,6 +151,8 @@ def _read(out: Path, path: str, said: str) -> Attempt:
 def placements(run: Run | None) -> tuple[RankPlacement, ...]:
     """CPUs and GPU of each rank in a run's last step."""
     return tuple(
-        RankPlacement(one.rank, one.host, cpu_list(one.cpus), ((one.device and one.device.pci) or "").lower())
-        for one in (run.steps[-1].ranks if run and run.steps else ())
+        RankPlacement(
+            rank.rank, rank.host, cpu_list(rank.cpus), ((rank.device and rank.device.pci) or "").lower()
+        )
+        for rank in (run.steps[-1].ranks if run and run.steps else ())
     )

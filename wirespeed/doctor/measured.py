@@ -15,6 +15,7 @@ from wirespeed.results.model import Doctor
 from wirespeed.results.reading import read
 from wirespeed.results.runs import Entry, Run, collect
 from wirespeed.statistics import samples
+from wirespeed.transports import find_transport
 
 PAIRS = {
     "mpi-not-aware": ("staged", "aware"),
@@ -35,8 +36,12 @@ def same_machine(run: Run, host: str, cpu: Mapping[str, Any], devices: Sequence[
     there = run.head.environment
     if there.host != host or there.cpu.model != cpu.get("model"):
         return False
-    theirs = {one.name for one in there.devices if one.kind not in ("emulated", "openmp")}
-    ours = {str(one.get("name")) for one in devices if one.get("kind") not in ("emulated", "host", "openmp")}
+    theirs = {device.name for device in there.devices if device.kind not in ("emulated", "openmp")}
+    ours = {
+        str(device.get("name"))
+        for device in devices
+        if device.get("kind") not in ("emulated", "host", "openmp")
+    }
     return not theirs or theirs == ours
 
 
@@ -76,9 +81,15 @@ def tried_before(file: str) -> dict[str, Improvement]:
     doctors: list[Doctor] = []
     with suppress(WirespeedError):
         doctors = read(file).doctors
-    found = {one.key: one.worth for one in (doctors[-1].findings if doctors else ()) if one.worth}
+    found = {
+        finding.key: finding.worth for finding in (doctors[-1].findings if doctors else ()) if finding.worth
+    }
     name = Path(file).name
-    return {key: structs.replace(one, measured=name) for key, one in found.items() if one.verdict}
+    return {
+        key: structs.replace(improvement, measured=name)
+        for key, improvement in found.items()
+        if improvement.verdict
+    }
 
 
 def point(size: int, before: Entry | None, after: Entry | None) -> Point:
@@ -110,16 +121,12 @@ class Stretch(Struct, frozen=True):
     most: float | None = None
 
 
-MPI_TRANSPORTS = ("mpi", "rma", "staged", "pipelined")
-"""What a program that uses MPI alone can choose from."""
-
-
 def stretches(run: Run) -> list[Stretch]:
     """Which path is best at which size, and where that changes: of all paths, and of those through MPI."""
     found: list[Stretch] = []
     for home in run.competing:
         everything = {entry.path for entry in run.entries.values() if entry.memory_domain == home}
-        by_mpi = {path for path in everything if run.step(path).transport in MPI_TRANSPORTS}
+        by_mpi = {path for path in everything if find_transport(run.step(path).transport).moved_by == "mpi"}
         found += _stretches(run, home, everything, mpi=False)
         if 1 < len(by_mpi) < len(everything):
             found += _stretches(run, home, by_mpi, mpi=True)

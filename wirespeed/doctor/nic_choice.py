@@ -40,11 +40,11 @@ class OneForAll(Struct, frozen=True):
 
 def farther(run: Run, path: str) -> Iterator[Farther]:
     """Of the path's largest messages, for ranks whose GPU is known."""
-    gpus = {one.rank: (one.device.pci or "").lower() for one in run.step(path).ranks if one.device}
-    for one in _nics(run, path):
-        ports = _ports(run, path, one.host)
-        gpu = gpus.get(one.rank, "")
-        for nic in one.nics:
+    gpus = {rank.rank: (rank.device.pci or "").lower() for rank in run.step(path).ranks if rank.device}
+    for rank_nics in _nics(run, path):
+        ports = _ports(run, path, rank_nics.host)
+        gpu = gpus.get(rank_nics.rank, "")
+        for nic in rank_nics.nics:
             if nic.distance not in ORDER or nic.name not in ports:
                 continue
             near = [
@@ -54,16 +54,16 @@ def farther(run: Run, path: str) -> Iterator[Farther]:
             ]
             if near and (nearest := min(near))[0] < ORDER.index(nic.distance):
                 level, name = nearest
-                yield Farther(one.rank, nic.name, nic.distance, name, ORDER[level])
+                yield Farther(rank_nics.rank, nic.name, nic.distance, name, ORDER[level])
 
 
 def one_for_all(run: Run, path: str) -> Iterator[OneForAll]:
     """Hosts all of whose ranks, two or more, use one NIC of several."""
     hosts: dict[str, list[RankNics]] = {}
-    for one in _nics(run, path):
-        hosts.setdefault(one.host, []).append(one)
+    for rank_nics in _nics(run, path):
+        hosts.setdefault(rank_nics.host, []).append(rank_nics)
     for host, there in hosts.items():
-        names = {nic.name for one in there for nic in one.nics}
+        names = {nic.name for rank_nics in there for nic in rank_nics.nics}
         ports = _ports(run, path, host)
         if len(there) < 2 or len(names) != 1 or not names <= set(ports):
             continue
@@ -72,16 +72,16 @@ def one_for_all(run: Run, path: str) -> Iterator[OneForAll]:
             other for other, port in ports.items() if other != name and _as_good(port, ports[name])
         )
         if others:
-            yield OneForAll(host, tuple(one.rank for one in there), name, others)
+            yield OneForAll(host, tuple(rank_nics.rank for rank_nics in there), name, others)
 
 
 def farther_lines(found: Iterable[Farther]) -> list[str]:
     """'ranks 1,3 use mlx5_1:1 (other NUMA node than the GPU); ...': a few lines, alike ranks together."""
     alike: dict[str, list[int]] = {}
-    for one in found:
-        used, nearer = DISTANCES[one.distance], DISTANCES[one.nearer_distance]
-        words = f"{one.nic} ({used} the GPU); {one.nearer} is nearer ({nearer} the GPU)"
-        alike.setdefault(words, []).append(one.rank)
+    for farther in found:
+        used, nearer = DISTANCES[farther.distance], DISTANCES[farther.nearer_distance]
+        words = f"{farther.nic} ({used} the GPU); {farther.nearer} is nearer ({nearer} the GPU)"
+        alike.setdefault(words, []).append(farther.rank)
     lines = [
         f"ranks {span(ranks)} use {words}" if len(ranks) > 1 else f"rank {ranks[0]} uses {words}"
         for words, ranks in alike.items()
@@ -96,8 +96,8 @@ def _nics(run: Run, path: str) -> list[RankNics]:
 
 def _ports(run: Run, path: str, host: str) -> dict[str, Wire]:
     """The NICs of a host by name; virtual interfaces are none."""
-    wires = (one for one in run.wires_of(path) if one.host == host and one.kind in PORTS and one.pci)
-    return {nic_name({"name": one.name}): one for one in wires}
+    wires = (wire for wire in run.wires_of(path) if wire.host == host and wire.kind in PORTS and wire.pci)
+    return {nic_name({"name": wire.name}): wire for wire in wires}
 
 
 def _as_good(other: Wire, used: Wire) -> bool:

@@ -31,7 +31,7 @@ class Result(Struct, frozen=True):
     @property
     def standing(self) -> tuple[RecordedFinding, ...]:
         """The findings whose remedies no measurement has refuted."""
-        return tuple(one for one in self.findings if not one.refuted)
+        return tuple(finding for finding in self.findings if not finding.refuted)
 
     @property
     def record(self) -> Doctor:
@@ -39,8 +39,8 @@ class Result(Struct, frozen=True):
         members = structs.asdict(self.facts).items()
         record = {
             "at": now(),
-            "facts": {name: one for name, one in members if name not in ("runs", "trial")},
-            "findings": [structs.replace(one, cost=one.measured_cost) for one in self.findings],
+            "facts": {name: item for name, item in members if name not in ("runs", "trial")},
+            "findings": [structs.replace(finding, cost=finding.measured_cost) for finding in self.findings],
             "fastest": self.stretches,
         }
         found: Doctor = fitted(Doctor, to_builtins(record))

@@ -35,7 +35,7 @@ def set_variables(variables: Mapping[str, str], told: Collection[str] = ()) -> l
         for name, value in sorted(variables.items())
         if name.startswith(tuple(library["prefix"])) and name not in told
     )
-    return [one for one in found if one is not None]
+    return [set_variable for set_variable in found if set_variable is not None]
 
 
 def _explained(name: str, value: str, library: TableRow) -> SetVariable | None:

@@ -16,7 +16,11 @@ _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 def visible(text: str) -> str:
     """One line: what is not printable as an escape sequence, line separators of Unicode included."""
-    return text if text.isprintable() else "".join(one if one.isprintable() else _escape(one) for one in text)
+    return (
+        text
+        if text.isprintable()
+        else "".join(name if name.isprintable() else _escape(name) for name in text)
+    )
 
 
 def _escape(letter: str) -> str:

@@ -133,7 +133,7 @@ def try_option(
 
 def compared(options: Sequence[RemedyOption]) -> tuple[RemedyOption, ...]:
     """The options that work come first, fastest first."""
-    return tuple(sorted(options, key=lambda one: (one.outcome != WORKS, one.seconds or 0.0)))
+    return tuple(sorted(options, key=lambda option: (option.outcome != WORKS, option.seconds or 0.0)))
 
 
 def outcome_of(attempt: Attempt) -> str:
@@ -149,12 +149,12 @@ def merged(attempts: Sequence[Attempt]) -> Attempt:
     """Several launches as one: the median of their medians, and an interval that spans all of theirs."""
     whole = structs.replace(attempts[-1], entries={})
     for size, entry in attempts[-1].entries.items():
-        same = [one.entries[size] for one in attempts if size in one.entries]
+        same = [attempt.entries[size] for attempt in attempts if size in attempt.entries]
         whole.entries[size] = entry.with_time(
-            samples.middle(sorted(one.seconds for one in same)),
-            min(one.low for one in same),
-            max(one.high for one in same),
-            None if any(one.precision is None for one in same) else entry.precision,
+            samples.middle(sorted(repeated.seconds for repeated in same)),
+            min(repeated.low for repeated in same),
+            max(repeated.high for repeated in same),
+            None if any(repeated.precision is None for repeated in same) else entry.precision,
         )
     return whole
 

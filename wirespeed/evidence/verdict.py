@@ -166,7 +166,7 @@ def more_would_help(verdict: WireVerdict, times: float) -> bool:
     if verdict.rests_on is not None:
         return verdict.uncertainties.get(verdict.rests_on, 0.0) > WANTED_UNCERTAINTY
     doubts = verdict.uncertainties.values() if verdict.verdict in ("unknown", "mixed") else ()
-    return any(WANTED_UNCERTAINTY < one <= times * TOO_UNCERTAIN for one in doubts)
+    return any(WANTED_UNCERTAINTY < doubt <= times * TOO_UNCERTAIN for doubt in doubts)
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,8 @@ class _Copies:
             return _Copies(False)
         kinds = ("device_to_host", "host_to_device", "peer", "on_device")
         return _Copies(
-            True, *(sum(int(one.get(kind, {}).get("bytes", 0)) for one in copies) / payload for kind in kinds)
+            True,
+            *(sum(int(copy.get(kind, {}).get("bytes", 0)) for copy in copies) / payload for kind in kinds),
         )
 
     @property

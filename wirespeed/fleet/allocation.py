@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from wirespeed.errors import WirespeedError
-from wirespeed.fleet.names import expand
+from wirespeed.fleet.names import expand, node_name
 
-_HOST = re.compile(r"[A-Za-z0-9_][\w.-]*", re.ASCII)
 _ALLOWED = "write n1,n2 or n[1-4,7], or name a file with a host in each line"
 NODE_FILES = {
     "PBS": ("PBS_NODEFILE",),
@@ -48,7 +46,7 @@ def allocated_hosts(environment: Mapping[str, str]) -> tuple[str, ...]:
                     f"{variable}={file}: cannot read {name}'s list of hosts ({error})"
                 ) from None
             # The first of LSF's is the launch node where that is none of the compute nodes.
-            if name == "LSF" and hosts.count(hosts[0]) == 1 and len(hosts) > 2 and hosts.count(hosts[1]) > 1:
+            if name == "LSF" and len(hosts) > 2 and hosts.count(hosts[0]) == 1 < hosts.count(hosts[1]):
                 hosts = hosts[1:]
             return _checked(hosts, file)
     raise WirespeedError(f"no allocation of a batch system here: name the hosts with --hosts ({_ALLOWED})")
@@ -76,9 +74,10 @@ def _lines(file: Path) -> list[str]:
 def _checked(hosts: list[str], where: str) -> tuple[str, ...]:
     """Each once, in their order."""
     for host in hosts:
-        if not _HOST.fullmatch(host):
+        if node_name(host) is None:
             raise WirespeedError(f"{where}: '{host[:60]}' is no name of a host; {_ALLOWED}")
     found = tuple(dict.fromkeys(hosts))
     if len(found) < 2:
-        raise WirespeedError(f"{where}: a fleet has two hosts or more, not {len(found)}")
+        missing = "there is no such file, and " if list(found) == [where] else ""
+        raise WirespeedError(f"{where}: {missing}a fleet has two hosts or more, not {len(found)}")
     return found

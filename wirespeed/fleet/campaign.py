@@ -11,7 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.errors import ExitCode, WirespeedError, gravest
+from wirespeed.fleet.again import Suspected, parts_again
 from wirespeed.fleet.parts import FleetPlan, Part, parts
 from wirespeed.fleet.silence import by_rank, deaths, suspects, unanswering
 from wirespeed.fleet.state import FleetState, SilentNode
@@ -37,6 +38,8 @@ class Campaign:
     measure: Measure
     say: Callable[[str], None]
     """Takes a line for the user."""
+    suspects: Callable[[], Suspected] | None = None
+    """Judges what was measured, so that what is suspicious is measured again; None: nothing is."""
     doing: Callable[[str], None] = lambda _: None
     """Takes what is under way."""
     clock: Callable[[], float] = time.monotonic
@@ -55,34 +58,51 @@ class Campaign:
         return [host for host in self._order or self.plan.hosts if host not in self.state.names]
 
     def run(self) -> ExitCode:
-        """Measures every part that has no complete file yet. Raises WirespeedError."""
-        every = list(parts(self.plan))
+        """Measures every part that has no complete file yet, then suspects again. Raises WirespeedError."""
+        code = self._measure(list(parts(self.plan)))
+        if code != ExitCode.INTERRUPTED and self.suspects:
+            what = self.suspects()
+            again = list(parts_again(self.plan, what, self.answering))
+            if again:
+                several = what.count > 1
+                self.say(
+                    f"{what.count} suspect{'s' if several else ''}, slow in too few launches to be named: "
+                    f"measured again with others, in {len(again)} more launch{'es' if len(again) > 1 else ''}"
+                )
+                code = gravest(code, self._measure(again))
+        if code == ExitCode.INTERRUPTED:
+            return code
+        return gravest(code, ExitCode.FAILED_ENTRY) if self.failed else ExitCode.OK
+
+    def _measure(self, every: Sequence[Part]) -> ExitCode:
+        """Those parts that have no complete file yet."""
         missing = [part for part in every if not self._complete(part)]
         if missing and len(missing) < len(every):
             self.say(f"{len(every) - len(missing)} of {len(every)} launches are there already")
-        begun = self.clock()
+        begun, code = self.clock(), ExitCode.OK
         for done, part in enumerate(missing):
             left = len(missing) - done
             spent = self.clock() - begun
             time_left = f", about {_minutes(spent / done * left)} left" if done else ""
-            self.doing(f"{part.title} on {len(self.answering)} nodes{time_left}")
-            if self._measured(part) == ExitCode.INTERRUPTED:
-                return ExitCode.INTERRUPTED
+            self.doing(f"{part.title} on {len(part.of(self.answering))} nodes{time_left}")
+            code = gravest(code, self._measured(part))
+            if code == ExitCode.INTERRUPTED:
+                return code
             spent = self.clock() - begun
             self.say(
                 f"{part.title}: {'figures are missing' if part.title in self.failed else 'measured'}  "
                 f"[{done + 1} of {len(missing)}, {_minutes(spent)} so far, "
                 f"about {_minutes(spent / (done + 1) * (left - 1))} left]"
             )
-        return ExitCode.FAILED_ENTRY if self.failed else ExitCode.OK
+        return code
 
     def _measured(self, part: Part) -> ExitCode:
         """Measures a part; again without the nodes that turn out to be silent."""
         named_before: set[str] = set()
         unexplained = 0
         for _ in range(MOST_ATTEMPTS):
-            hosts = self.answering
-            plan = self.plan.plan(part, hosts)
+            hosts = part.of(self.answering)
+            plan = self.plan.plan(part, hosts) if len(hosts) > 1 else None
             if plan is None:
                 # Each of its pairs has a silent node.
                 return ExitCode.OK
@@ -99,8 +119,9 @@ class Campaign:
                 return code
             self.say(f"{part.title}: {dead[0].text}")
             silent = self._silent(dead[0], hosts, part, named_before)
-            if 2 * (len(hosts) - len(silent)) < len(self.plan.hosts):
-                text = f"{len(self.plan.hosts) - len(hosts) + len(silent)} of {len(self.plan.hosts)} nodes"
+            answering = len(self.answering) - len(silent)
+            if 2 * answering < len(self.plan.hosts):
+                text = f"{len(self.plan.hosts) - answering} of {len(self.plan.hosts)} nodes"
                 raise WirespeedError(f"{text} do not answer; last: {dead[0].text}", ExitCode.FAILED_ENTRY)
             for node, why in silent.items():
                 self.state.add(SilentNode(node, part.title, why, now()))
@@ -114,18 +135,21 @@ class Campaign:
         return ExitCode.FAILED_ENTRY
 
     def _silent(self, death: Failure, hosts: Sequence[str], part: Part, before: set[str]) -> dict[str, str]:
-        """The nodes that a launch died of, and why. `before`: suspects of this part that answered."""
+        """The nodes that a launch died of, and why. `before`: suspects of this part that answered.
+
+        A suspect that answers is blamed only if it is one again and every other node answers, too: where the
+        launcher ends a launch, it may name a node that has only lost another one.
+        """
         if found := unanswering(death, hosts, part.each):
             return dict.fromkeys(found, death.text)
         suspected = suspects(death, hosts, part.each)
-        if again := [host for host in suspected if host in before]:
-            return dict.fromkeys(again, f"{death.text} (twice)")
         found = [host for host in suspected if not self._answers([host])]
-        # A rank that crashed once may be bad luck: the launch is repeated before every node is asked.
-        if not found and (before or not suspected):
-            found = self._silent_among(hosts, known=True)
+        found = found or self._silent_among(hosts, known=not suspected)
+        again = [host for host in suspected if host in before]
         before.update(suspected)
-        return dict.fromkeys(found, "it does not answer when it is launched by itself")
+        if found:
+            return dict.fromkeys(found, "it does not answer when it is launched by itself")
+        return dict.fromkeys(again, f"{death.text} (twice)")
 
     def _silent_among(self, hosts: Sequence[str], known: bool = False) -> list[str]:
         """By halves. `known`: that these do not all answer, or not together."""
@@ -153,17 +177,19 @@ class Campaign:
         order = by_rank(records, hosts, part.each)
         self._order = [*order, *(host for host in self.plan.hosts if host not in order)]
         if part.round is not None:
-            entries = (one for one in records if isinstance(one, Entry))
-            rates = [one.amount / team.seconds for one in entries for team in one.teams if team.seconds > 0]
+            entries = (record for record in records if isinstance(record, Entry) and not record.impossible)
+            rates = [
+                entry.amount / team.seconds for entry in entries for team in entry.teams if team.seconds > 0
+            ]
             self.fastest = max([self.fastest, *rates])
 
     def _say_unavailable(self, records: Sequence[Event], part: Part) -> None:
         """Once for all rounds."""
-        for one in records:
-            if isinstance(one, Failure) and one.what == "unavailable":
-                key = part.round is not None, one.path
+        for record in records:
+            if isinstance(record, Failure) and record.what == "unavailable":
+                key = part.round is not None, record.path
                 if key not in self._lacking:
-                    self.say(f"{part.title}: {one.path} is not measured: {one.text}")
+                    self.say(f"{part.title}: {record.path} is not measured: {record.text}")
                 self._lacking.add(key)
 
     def _complete(self, part: Part) -> bool:
@@ -171,9 +197,9 @@ class Campaign:
         for file in self._files(part):
             with suppress(WirespeedError):
                 records = read(file).records
-                ended = any(isinstance(one, End) and one.status == "complete" for one in records)
-                if ended and not deaths(records) and any(isinstance(one, Entry) for one in records):
-                    heads = (one for one in records if isinstance(one, Head))
+                ended = any(isinstance(record, End) and record.status == "complete" for record in records)
+                if ended and not deaths(records) and any(isinstance(record, Entry) for record in records):
+                    heads = (record for record in records if isinstance(record, Head))
                     self._take(records, next(heads).plan.hosts, part)
                     return True
         return False

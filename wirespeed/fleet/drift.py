@@ -9,11 +9,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from wirespeed.fleet.estimates import LINK, Estimates, estimates
+from wirespeed.fleet.estimates import LINK, NODE, Estimates, estimates
 from wirespeed.fleet.judge import FleetVerdict, Outlier, decide
-from wirespeed.fleet.topology import Topology
+from wirespeed.fleet.topology import NO_TOPOLOGY, Topology
 from wirespeed.fleet.window import FACTS, Facts, Window
-from wirespeed.statistics.two_way import median_of
 
 MOST_NAMED = 3
 """Values of one fact that are named."""
@@ -52,54 +51,57 @@ class FleetDrift:
 def drift(
     since: str, before: Window, now: Window, topology: Topology, least: float, false_alarms: float
 ) -> FleetDrift:
-    """Compares two windows: subjects against the change of those alike, and the change of all."""
+    """Compares two windows: subjects against the change of those alike, and the change of all.
+
+    What was usual for its subjects before is taken off each time, then what is left is judged as a fleet is.
+    """
     olds = {
-        (one.figure, one.kind, one.partners is None): one
-        for one in estimates(before, topology, least, false_alarms)
+        (old.figure, old.kind, old.partners is None): old
+        for old in estimates(replace(before, kinds={}), NO_TOPOLOGY, least)
+        if old.spread
     }
     changes: list[Estimates] = []
     fleet: list[FleetChange] = []
-    for new in estimates(now, topology, least, false_alarms):
-        old = olds.get((new.figure, new.kind, new.partners is None))
-        # Random pairs hardly ever meet twice.
-        if old is None or (new.kind == LINK and " - " in "".join(new.names[:1])):
-            continue
-        change = _difference(old, new)
-        if change is None:
-            continue
-        changes.append(change)
-        ratio = math.exp(median_of(change.effects) + new.centre - old.centre)
-        if new.partners is None:
-            # The centre of a figure of single nodes is in their effects already.
-            ratio = math.exp(median_of(change.effects))
-        if abs(math.log(ratio)) > math.log1p(least):
-            fleet.append(FleetChange(new.figure, new.kind, ratio, math.exp(new.centre), len(change.names)))
-    fleet.sort(key=lambda one: -abs(math.log(one.ratio)))
-    return FleetDrift(since, decide(changes, topology, least, false_alarms), fleet)
+    for figure, rows in now.by_figure():
+        for old in (old for old in olds.values() if old.figure == figure):
+            if old.kind == LINK and old.between_nodes:
+                # Random pairs hardly ever meet twice.
+                continue
+            for change in estimates(_without(rows, old), topology, least):
+                if change.kind == LINK and change.between_nodes:
+                    continue
+                ratio = math.exp(change.centre)
+                usual = change.centre + old.centre
+                changes.append(replace(change, centre=usual))
+                if change.kind == old.kind and abs(change.centre) > math.log1p(least):
+                    count = int(np.isfinite(change.effects).sum())
+                    fleet.append(FleetChange(figure, old.kind, ratio, math.exp(usual), count))
+    fleet.sort(key=lambda change: -abs(math.log(change.ratio)))
+    return FleetDrift(since, decide(changes, topology, false_alarms, least), fleet)
 
 
-def _difference(old: Estimates, new: Estimates) -> Estimates | None:
-    """Of those measured in both windows; None of none."""
-    places = {name: place for place, name in enumerate(old.names)}
-    both = [(places[name], place) for place, name in enumerate(new.names) if name in places]
-    both = [(a, b) for a, b in both if np.isfinite(old.errors[a]) and np.isfinite(new.errors[b])]
-    if not both:
-        return None
-    before, now = (np.array(column, dtype=np.int64) for column in zip(*both, strict=True))
-    return replace(
-        new,
-        names=[new.names[place] for place in now],
-        effects=new.effects[now] - old.effects[before],
-        errors=np.hypot(new.errors[now], old.errors[before]),
-        counts=new.counts[now] + old.counts[before],
-        partners=None if new.partners is None else new.partners[now],
-    )
+def _without(rows: Window, old: Estimates) -> Window:
+    """The times of the same subjects over what was usual for them before."""
+    known = {
+        name: float(effect)
+        for name, effect in zip(old.names, old.effects, strict=True)
+        if math.isfinite(effect)
+    }
+    usual = np.full(len(rows), math.nan)
+    for place, (item, other, part) in enumerate(zip(rows.ones, rows.others, rows.parts, strict=True)):
+        between = old.partners is not None
+        if bool(other) == between and bool(part) == (old.kind != NODE):
+            own = known.get(f"{item} {part}" if part else item, math.nan)
+            usual[place] = own + (known.get(other, math.nan) if other else 0.0)
+    kept = np.isfinite(usual)
+    found = rows[kept]
+    return replace(found, logs=found.logs - old.centre - usual[kept])
 
 
 def add_causes(found: FleetDrift, before: Facts, now: Facts) -> None:
     """What of driver, MPI and kernel changed on the nodes of each finding, and on most nodes."""
-    for one in found.verdict.findings:
-        found.changed[one.name] = list(dict.fromkeys(_changes_of(one, before, now)))
+    for finding in found.verdict.findings:
+        found.changed[finding.name] = list(dict.fromkeys(_changes_of(finding, before, now)))
     every = Counter(line for node in sorted({*before} & {*now}) for line in _changes(node, before, now))
     nodes = len({*before} & {*now})
     found.of_fleet = [
@@ -109,8 +111,8 @@ def add_causes(found: FleetDrift, before: Facts, now: Facts) -> None:
     ]
 
 
-def _changes_of(one: Outlier, before: Facts, now: Facts) -> Iterator[str]:
-    for node in one.nodes:
+def _changes_of(outlier: Outlier, before: Facts, now: Facts) -> Iterator[str]:
+    for node in outlier.nodes:
         yield from _changes(node, before, now)
 
 

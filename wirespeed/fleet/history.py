@@ -2,22 +2,53 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
+from msgspec import Struct, field
+
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.fleet.observations import Observation, counts, observations
+from wirespeed.fleet.names import node_name, not_a_node
+from wirespeed.fleet.observations import Observation, moment, observations
 from wirespeed.fleet.packed import Packed
 from wirespeed.fleet.state import SilentNode, silent_below
 from wirespeed.fleet.window import Facts, Window, facts_of, window_of
-from wirespeed.results.reading import cannot, read, shown, why
-from wirespeed.results.runs import collect
+from wirespeed.results.lenient import printable
+from wirespeed.results.parts import Whole
+from wirespeed.results.reading import cannot, read, read_json, shown, why
+from wirespeed.results.runs import Run, collect
 
 CONTENTS = "packed.json"
-"""Names the result files that are in a folder's Parquet files, with their size and time of change."""
+"""Names the result files that are in a folder's Parquet files."""
+
+
+class PackedFile(Struct, frozen=True):
+    """A result file as it was when it was packed; `bytes` and `changed_ns` tell a later change."""
+
+    bytes: Whole
+    changed_ns: int
+    """Time of the last change, in nanoseconds since 1970."""
+    days: list[str] = field(default_factory=list)
+    """Days that have its figures: 2026-11-22."""
+
+    def same(self, other: PackedFile | None) -> bool:
+        """Has the file not changed since?"""
+        return other is not None and (self.bytes, self.changed_ns) == (other.bytes, other.changed_ns)
+
+
+class Contents(Struct):
+    """The content of packed.json."""
+
+    files: dict[str, PackedFile] = field(default_factory=dict)
+    """By their names below the folder."""
+
+
+AHEAD = timedelta(hours=1)
+"""What is dated later than this from now was not measured yet."""
 
 
 @dataclass
@@ -25,135 +56,189 @@ class History:
     """What is known of a fleet: observations of result files, and packed days."""
 
     folder: Path
-    loose: list[Observation] = field(default_factory=list)
-    """Of result files that are in no packed day, or have grown since."""
+    contended: bool = False
+    """Whether pairs whose ranks waited for CPUs count."""
+    observed: list[Observation] = dataclass_field(default_factory=list)
+    """Of result files that are in no packed day, or have changed since."""
     packed: Packed | None = None
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[str] = dataclass_field(default_factory=list)
     files: int = 0
     """Result files read."""
-    contended: int = 0
-    """Figures left out of them because ranks waited for CPUs."""
-    waiting: set[str] = field(default_factory=set)
-    """Nodes of those figures."""
+    ahead: dict[str, datetime] = dataclass_field(default_factory=dict)
+    """Files with figures that are dated ahead, which do not count, and the latest date."""
+    begun: dict[tuple[str, str], tuple[Path, datetime]] = dataclass_field(default_factory=dict)
+    """Runs that did not end, by what they were to measure and where: their files, and when they began."""
+    ended: set[tuple[str, str]] = dataclass_field(default_factory=set)
+    """What was measured to its end."""
+    latest: datetime = dataclass_field(
+        default_factory=lambda: datetime.now(timezone.utc).replace(tzinfo=None) + AHEAD
+    )
+    """In UTC: what is later is dated ahead."""
+
+    @property
+    def loose(self) -> list[Observation]:
+        """Those of the observed that count."""
+        return [observation for observation in self.observed if observation.counts(self.contended)]
 
     @property
     def newest(self) -> datetime:
         """When the last figure was measured. Raises WirespeedError if there is none."""
-        moments = [one.at for one in self.loose]
-        if self.packed and (last := self.packed.newest):
+        moments = [observation.at for observation in self.loose]
+        if self.packed and (last := self.packed.newest(self.latest)):
             moments.append(last)
         if not moments:
             waited = (
-                f" ({self.contended} of ranks that waited for CPUs do not count; --contended)"
-                if self.contended
+                f" ({len(self.observed)} of ranks that waited for CPUs do not count; --contended)"
+                if self.observed
                 else ""
             )
+            names = ", ".join(list(self.ahead)[:3])
+            ahead = f"; dated ahead, which does not count: {names}" if self.ahead else ""
             raise WirespeedError(
-                f"{shown(self.folder)}: {self.files} result files, no figure of one node or of two{waited}",
+                f"{shown(self.folder)}: {self.files} result files, no figure of one node or of two"
+                f"{waited}{ahead}",
                 ExitCode.CANNOT_WRITE,
             )
         return max(moments)
 
     def window(self, begin: datetime, end: datetime) -> Window:
-        """The medians of what was measured from `begin` until before `end`."""
-        loose = [one for one in self.loose if begin <= one.at < end]
+        """Independent times from `begin` until before `end`."""
+        loose = [observation for observation in self.loose if begin <= observation.at < end]
         return self.packed.window(begin, end, loose) if self.packed else window_of(loose)
 
     def facts(self, begin: datetime, end: datetime) -> Facts:
         """Driver, MPI and kernel of each node in these days."""
-        loose = [one for one in self.loose if begin <= one.at < end]
-        rows = [(one.one, one.other, one.driver, one.mpi, one.kernel) for one in loose]
+        loose = [observation for observation in self.loose if begin <= observation.at < end]
+        rows = [
+            (observation.one, observation.other, observation.driver, observation.mpi, observation.kernel)
+            for observation in loose
+        ]
         return facts_of([*rows, *(self.packed.facts(begin, end) if self.packed else ())])
 
     def silent(self, begin: datetime) -> list[SilentNode]:
         """Nodes that fell silent in a `fleet run` since then."""
-        return list(silent_below(self.folder, begin))
+        return list(silent_below(self.folder, begin, self.warnings))
 
-    @property
-    def unjudged(self) -> set[str]:
+    def unjudged(self, begin: datetime, end: datetime) -> set[str]:
         """Nodes without a figure that counts, because their ranks waited for CPUs."""
-        return self.waiting - {node for one in self.loose for node in (one.one, one.other)}
+        nodes = self.packed.nodes(begin, end) if self.packed else {}
+        for observation in self.observed:
+            if begin <= observation.at < end:
+                nodes |= {
+                    node: nodes.get(node, False) or observation.counts(self.contended)
+                    for node in observation.nodes
+                }
+        return {node for node, counts in nodes.items() if not counts}
+
+    def unfinished(self, begin: datetime, end: datetime) -> list[str]:
+        """Result files of runs that did not end, and that no other run has measured to the end since."""
+        left = (file for key, (file, at) in self.begun.items() if key not in self.ended and begin <= at < end)
+        return [shown(file) for file in left]
+
+    def note(self, file: Path, run: Run) -> None:
+        """Notes whether a run has ended."""
+        key = str(run.head.plan), run.head.environment.host
+        if not run.interrupted:
+            self.ended.add(key)
+        elif at := moment(run.head.started):
+            self.begun[key] = file, at
 
     def last_days(self, days: float | None) -> tuple[datetime, datetime]:
         """Begin and end of the latest days that have figures; None: of all that are in no packed day."""
         end = self.newest + timedelta(microseconds=1)
         if days is None:
-            return min([end, *(one.at for one in self.loose)]), end
-        return end - timedelta(days=days), end
+            return min([end, *(observation.at for observation in self.loose)]), end
+        return end - timedelta(days=min(days, (end - datetime.min).days)), end
 
 
 def read_history(name: str, contended: bool = False) -> History:
     """All result files below a folder, and its packed days. Raises WirespeedError if it cannot be read.
 
-    `contended`: also the result files' pairs whose ranks waited for CPUs.
+    `contended`: also the pairs whose ranks waited for CPUs.
     """
-    folder = Path(name)
+    folder = existing_folder(name)
+    history = History(folder, contended)
     try:
-        if not folder.is_dir():
-            raise cannot(f"{shown(name)} is no folder: name one that has the result files of all nodes")
+        # In this order, a day that is packed meanwhile is read from the result files.
+        known = contents(folder, history.warnings).files
         days = sorted(folder.rglob("*.parquet"))
-        history = History(folder, packed=Packed(days) if days else None)
-        changed = list(_unpacked(folder, contents(folder)))
+        changed = [file for file, now in result_files(folder) if not now.same(known.get(key(folder, file)))]
     except (OSError, ValueError) as error:
         raise cannot(f"cannot read {shown(name)}: {why(error)}") from None
-    runs = _read_into(history, changed, contended)
+    if days:
+        history.packed = Packed(days, contended, history.warnings)
+        for file, day in history.packed.after(history.latest):
+            history.ahead[shown(file)] = datetime.combine(day, datetime.min.time())
+    runs: set[str] = set()
+    for file in changed:
+        for seen in read_into(history, file, runs) or ():
+            if seen.at <= history.latest:
+                history.observed.append(seen)
+            else:
+                name = shown(file)
+                history.ahead[name] = max(seen.at, history.ahead.get(name, seen.at))
     if history.packed:
         # A file that has grown since is read again: its packed rows are not counted twice.
         history.packed.without = runs
     return history
 
 
-def read_all(folder: Path, files: Iterable[Path]) -> tuple[History, set[str]]:
-    """The observations of these result files, and the names of their runs."""
-    history = History(folder)
-    return history, _read_into(history, files)
-
-
-def _read_into(history: History, files: Iterable[Path], contended: bool = False) -> set[str]:
-    """Adds the files' observations; returns the names of their runs."""
-    runs: set[str] = set()
-    for file in files:
-        history.loose += _read(file, history, runs, contended)
-    return runs
-
-
-def contents(folder: Path) -> dict[str, list[int]]:
-    """The files in the packed days: name below the folder, size, time of change in ns; {} without any."""
+def existing_folder(name: str) -> Path:
+    """The folder of this name. Raises WirespeedError."""
     try:
-        found = json.loads((folder / CONTENTS).read_text())
-        return found if isinstance(found, dict) else {}
-    except (OSError, ValueError):
-        return {}
+        if Path(name).is_dir():
+            return Path(name)
+    except (OSError, ValueError) as error:
+        raise cannot(f"cannot read {shown(name)}: {why(error)}") from None
+    raise cannot(f"{shown(name)} is no folder: name one that has the result files of all nodes")
 
 
-def state(file: Path) -> list[int]:
-    """Size and time of change of a file, by which a later change is noticed."""
-    known = file.stat()
-    return [known.st_size, known.st_mtime_ns]
+def contents(folder: Path, warnings: list[str]) -> Contents:
+    """What is in the packed days; empty without any, and with a warning where that cannot be read."""
+    file = folder / CONTENTS
+    if not file.exists():
+        return Contents()
+    try:
+        return read_json(Contents, file)
+    except WirespeedError as error:
+        warnings.append(f"{error}; all result files are read")
+        return Contents()
 
 
-def _unpacked(folder: Path, packed: dict[str, list[int]]) -> Iterator[Path]:
+def result_files(folder: Path) -> Iterator[tuple[Path, PackedFile]]:
+    """The result files below a folder, and their present state."""
     for file in sorted(folder.rglob("*.jsonl")):
-        if packed.get(str(file.relative_to(folder))) != state(file):
-            yield file
+        known = file.stat()
+        if stat.S_ISREG(known.st_mode):
+            yield file, PackedFile(known.st_size, known.st_mtime_ns)
 
 
-def _read(file: Path, history: History, seen: set[str], contended: bool) -> list[Observation]:
-    """A file's observations; a run that was in another file, too, counts once."""
+def key(folder: Path, file: Path) -> str:
+    """A file's name in packed.json."""
+    return printable(str(file.relative_to(folder)))
+
+
+def read_into(history: History, file: Path, seen: set[str]) -> list[Observation] | None:
+    """A file's observations; None of one that cannot be read, with a warning.
+
+    A run that was in another file, too, counts once: `seen` gets the names of the file's runs.
+    """
     try:
         results = read(file)
     except WirespeedError as error:
         history.warnings.append(f"{error}; left out")
-        return []
+        return None
     history.files += 1
     history.warnings += [f"{shown(file)}: {line}" for line in results.warnings]
     runs = [run for run in collect(results.records) if run.name not in seen]
     seen.update(run.name for run in runs)
-    kept = []
-    for one, waited in observations(runs):
-        if counts(one, waited, contended):
-            kept.append(one)
-        else:
-            history.contended += 1
-            history.waiting |= {one.one, one.other} - {""}
-    return kept
+    for run in runs:
+        history.note(file, run)
+    if impossible := sum(len(run.impossible) for run in runs):
+        figures = f"{impossible} figure{'s' if impossible > 1 else ''} that cannot be true"
+        history.warnings.append(f"{shown(file)}: {figures}, left out ('wirespeed show' says why)")
+    hosts = dict.fromkeys(rank.host for run in runs for step in run.steps for rank in step.ranks)
+    history.warnings += [
+        f"{shown(file)}: {not_a_node(host)}" for host in hosts if host and not node_name(host)
+    ]
+    return list(observations(runs))

@@ -1,26 +1,38 @@
-"""What stands out of a fleet: all nodes, GPUs, links and switches tested together."""
+"""What stands out of a fleet: switches first, then nodes and GPUs, then links."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
-from wirespeed.fleet.estimates import LINK, NODE, SWITCH, Estimates, Subject, estimates
+from wirespeed.fleet.estimates import (
+    GPU,
+    LINK,
+    NODE,
+    SWITCH,
+    Estimates,
+    KindTime,
+    Subject,
+    estimates,
+)
 from wirespeed.fleet.topology import NO_TOPOLOGY, Topology
 from wirespeed.fleet.window import Window
-from wirespeed.statistics.comparison import convincing
-from wirespeed.statistics.outliers import Excess, excess, simes
-from wirespeed.statistics.two_way import FEWEST_PARTNERS, median_of
+from wirespeed.statistics.comparison import convincing, student_point
+from wirespeed.statistics.outliers import FEWEST_TIMES, Slow, simes
 
 FALSE_ALARMS = 0.01
 """At most this share of what is named is named by chance."""
 LEAST = 0.02
 """Excess times up to this share count as none."""
+ORDER = (SWITCH, NODE, GPU, LINK)
+"""Each kind is judged by itself, the widest first."""
+_MEDIAN_ERROR = 1.2533141373155003
+"""Standard error of a median over that of a mean."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +51,13 @@ class OutlierEvidence:
     usual_s: float
     """What the usual one takes."""
     measured: int
-    """Measurements behind it."""
+    """Independent times behind it."""
     partners: int | None = None
     """Other nodes that it was measured with; None: alone."""
-    slow_with: int | None = None
-    """With how many of them it was slow; None: with all."""
+    slow_times: int | None = None
+    """In how many of its times it was slow, if not in most."""
+    days: float | None = None
+    """Slow in so many latest days; None: in all."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +81,13 @@ class Outlier:
 
 
 class _Test(NamedTuple):
-    p: float
+    slow: Slow
     estimates: Estimates
-    excess: Excess
     place: int
+
+    @property
+    def p(self) -> float:
+        return self.slow.p
 
 
 @dataclass
@@ -78,15 +95,23 @@ class FleetVerdict:
     """What was found, of how many."""
 
     findings: list[Outlier] = field(default_factory=list)
+    suspects: list[Outlier] = field(default_factory=list)
+    """Slow in fewer independent times than name them."""
     tested: dict[str, int] = field(default_factory=dict)
     """How many of each kind were judged."""
     figures: int = 0
     distances: dict[str, dict[str, float]] = field(default_factory=dict)
     """Of each node and figure: its time over the usual one's."""
-    untold: dict[str, int] = field(default_factory=dict)
-    """Nodes with too few partners to be told from them, and how many those are."""
+    untold: dict[str, str] = field(default_factory=dict)
+    """What cannot be judged in any figure, and why."""
+    few_times: list[str] = field(default_factory=list)
+    """Nodes that were measured, in every figure, fewer than FEWEST_TIMES times, and are no suspects."""
     usual: dict[str, float] = field(default_factory=dict)
     """Seconds of each figure that the usual one takes."""
+    kinds: list[KindTime] = field(default_factory=list)
+    """Kinds of hardware that differ from the most frequent one."""
+    smallest: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Of each kind: slowdowns found in 90 % of cases, of the best figure and of the worst."""
 
 
 def judge(
@@ -95,92 +120,123 @@ def judge(
     least: float = LEAST,
     false_alarms: float = FALSE_ALARMS,
 ) -> FleetVerdict:
-    """What is slow in some days, at a false discovery rate over all that was judged."""
-    return decide(list(estimates(window, topology, least, false_alarms)), topology, least, false_alarms)
+    """What is slow in some days, at a false discovery rate."""
+    return decide(list(estimates(window, topology, least)), topology, false_alarms, least)
 
 
-def decide(found: Sequence[Estimates], topology: Topology, least: float, false_alarms: float) -> FleetVerdict:
-    """The tests of all figures together.
+def decide(
+    found: Sequence[Estimates], topology: Topology, false_alarms: float, least: float = LEAST
+) -> FleetVerdict:
+    """The tests of all figures together, for switches, nodes, GPUs and links one after the other.
 
     A subject's figures give one p value by Simes' rule; Benjamini and Hochberg's procedure over the subjects
-    then says which are slow, so that at most the share `false_alarms` of the named subjects is wrong; in the
-    same way the figures of a named subject are chosen.
+    of a kind then says which are slow, so that at most the share `false_alarms` of the named subjects is
+    wrong; in the same way the figures of a named subject are chosen. Figures in which a subject has fewer
+    than FEWEST_TIMES independent times make it a suspect.
     """
-    verdict = FleetVerdict(figures=len({one.figure for one in found}))
-    partners: dict[str, dict[str, int]] = {}
-    figures: Counter[Subject] = Counter()
-    slow_in: dict[Subject, list[_Test]] = defaultdict(list)
-    for one in found:
-        judged = excess(one.effects, one.errors)
-        if one.kind == NODE:
-            _note_distances(verdict, one)
-            if one.partners is not None:
-                partners[one.figure] = dict(zip(one.names, one.partners.tolist(), strict=True))
-        if judged is None:
-            continue
-        usable = np.flatnonzero(np.isfinite(judged.errors)).tolist()
-        figures.update((one.kind, one.names[place]) for place in usable)
-        p_values = judged.p_values(least)
-        for place in np.flatnonzero(p_values < 1).tolist():
-            slow_in[one.kind, one.names[place]].append(_Test(float(p_values[place]), one, judged, place))
-    verdict.tested = dict(Counter(kind for kind, _ in figures))
-    subjects = list(slow_in)
-    p_values_of = {subject: [test.p for test in slow_in[subject]] for subject in subjects}
-    together = [simes(p_values_of[subject], figures[subject]) for subject in subjects]
-    # All others have a p value of 1.
-    named = convincing([*together, *[1.0] * (len(figures) - len(subjects))], false_alarms)
-    for subject, p, slow in zip(subjects, together, named, strict=False):
-        if slow:
-            chosen = convincing(
-                [*p_values_of[subject], *[1.0] * (figures[subject] - len(slow_in[subject]))], false_alarms
-            )
-            shown = [test for test, sure in zip(slow_in[subject], chosen, strict=False) if sure]
-            verdict.findings.append(_finding(subject, p, shown, topology, len(verdict.distances)))
-    verdict.findings = _joined(verdict.findings, partners)
-    verdict.findings.sort(key=lambda one: (-one.cost, one.kind, one.name))
+    verdict = FleetVerdict(figures=len({each.figure for each in found}))
+    for each in found:
+        _note(verdict, each, least)
+    told = {subject for each in found for subject in _subjects(each, sure=False)}
+    for each in found:
+        for name, why in each.untold.items():
+            if (each.kind, name) not in told:
+                verdict.untold.setdefault(name, why)
+    for kind in ORDER:
+        of_kind = [each for each in found if each.kind == kind]
+        sure, figures = _named(of_kind, topology, false_alarms, len(verdict.distances), sure=True)
+        once, _ = _named(of_kind, topology, false_alarms, len(verdict.distances), sure=False)
+        known = {finding.name for finding in sure}
+        verdict.findings += sure
+        verdict.suspects += [finding for finding in once if finding.name not in known]
+        if figures:
+            verdict.tested[kind] = len(figures)
+            _note_smallest(verdict, kind, of_kind, figures, false_alarms)
+    often = {name for each in found for kind, name in _subjects(each, sure=True) if kind == NODE}
+    ever = {name for each in found for kind, name in _subjects(each, sure=False) if kind == NODE}
+    verdict.few_times = sorted(
+        ever - often - {node for suspect in verdict.suspects for node in suspect.nodes}
+    )
+    verdict.findings = _without_ends(verdict.findings, verdict.findings)
+    verdict.suspects = _without_ends(verdict.suspects, verdict.findings)
+    for findings in (verdict.findings, verdict.suspects):
+        findings.sort(key=lambda finding: (-finding.cost, finding.kind, finding.name))
     return verdict
 
 
-def _joined(findings: Sequence[Outlier], partners: Mapping[str, Mapping[str, int]]) -> list[Outlier]:
-    """Slow links that meet in one node as that node: it was slow on some days only, or has a bad cable.
-
-    `partners`: of each figure and node, how many others it was measured with.
-    """
-    links = [one for one in findings if one.kind == LINK and len(one.nodes) == 2]
-    ends = Counter(node for one in links for node in one.nodes)
-    named = {one.name for one in findings if one.kind == NODE}
-    nodes = [
-        node for node, count in ends.items() if count >= FEWEST_PARTNERS or (node in named and count > 1)
+def _subjects(each: Estimates, sure: bool) -> list[Subject]:
+    """Those that a figure can judge; `sure`: those with enough times."""
+    return [
+        (each.kind, each.names[place])
+        for place in each.usable.tolist()
+        if not sure or each.times[place] >= FEWEST_TIMES
     ]
-    found = [one for one in findings if one not in links or not any(node in nodes for node in one.nodes)]
-    for node in sorted({*nodes} - named):
-        of_node = [one for one in links if node in one.nodes]
-        slowest = [one.worst for one in of_node]
-        worst = sorted(slowest, key=lambda one: one.ratio)[len(slowest) // 2]
-        all_partners = partners.get(worst.figure, {}).get(node)
-        measured = sum(one.measured for one in slowest)
-        evidence = replace(worst, measured=measured, partners=all_partners, slow_with=len(of_node))
-        p = min(one.p for one in of_node)
-        found.append(Outlier(NODE, node, (node,), (evidence,), p, evidence.ratio - 1))
-    return found
 
 
-def _note_distances(verdict: FleetVerdict, one: Estimates) -> None:
-    usable = np.isfinite(one.errors)
-    if one.partners is not None:
-        few = np.flatnonzero(one.partners < FEWEST_PARTNERS).tolist()
-        verdict.untold |= {one.names[place]: int(one.partners[place]) for place in few}
-    if not usable.any():
+def _named(
+    found: Sequence[Estimates], topology: Topology, false_alarms: float, fleet: int, sure: bool
+) -> tuple[list[Outlier], Counter[Subject]]:
+    """What is slow among the subjects of a kind, and in how many figures each was tested."""
+    figures: Counter[Subject] = Counter()
+    tests: dict[Subject, list[_Test]] = defaultdict(list)
+    for each in found:
+        figures.update(_subjects(each, sure))
+        for place, slow in each.slow.items():
+            if (not sure or each.times[place] >= FEWEST_TIMES) and math.isfinite(each.effects[place]):
+                tests[each.kind, each.names[place]].append(_Test(slow, each, place))
+    subjects = list(tests)
+    p_values = {subject: [test.p for test in tests[subject]] for subject in subjects}
+    together = [simes(p_values[subject], figures[subject]) for subject in subjects]
+    # All others have a p value of 1.
+    named = convincing([*together, *[1.0] * (len(figures) - len(subjects))], false_alarms)
+    findings = []
+    for subject, p, slow_one in zip(subjects, together, named, strict=False):
+        if slow_one:
+            others = [1.0] * (figures[subject] - len(tests[subject]))
+            chosen = convincing([*p_values[subject], *others], false_alarms)
+            shown = [test for test, chosen_one in zip(tests[subject], chosen, strict=False) if chosen_one]
+            findings.append(_finding(subject, p, shown, topology, fleet))
+    return findings, figures
+
+
+def _without_ends(findings: Sequence[Outlier], known: Sequence[Outlier]) -> list[Outlier]:
+    """Links whose end is slow in some of its times or days are that node's."""
+    some = {
+        outlier.name
+        for outlier in known
+        if outlier.kind == NODE and any(e.slow_times or e.days for e in outlier.evidence)
+    }
+    return [finding for finding in findings if finding.kind != LINK or not some & {*finding.nodes}]
+
+
+def _note(verdict: FleetVerdict, each: Estimates, least: float) -> None:
+    """Distances of nodes, and kinds of hardware that differ."""
+    verdict.kinds += [kind for kind in each.kinds if abs(math.log(kind.ratio)) > math.log1p(least)]
+    if each.kind != NODE:
         return
-    middle = median_of(one.effects[usable])
-    verdict.usual[one.figure] = math.exp(min(one.centre, 700.0))
-    for place in np.flatnonzero(usable).tolist():
-        ratio = math.exp(min(float(one.effects[place]) - middle, 700.0))
-        verdict.distances.setdefault(one.names[place], {})[one.figure] = ratio
+    for place, name in enumerate(each.names):
+        verdict.distances.setdefault(name, {})
+        if math.isfinite(each.effects[place]):
+            ratio = math.exp(min(float(each.effects[place]), 700.0))
+            verdict.distances[name][each.figure] = ratio
+    verdict.usual[each.figure] = math.exp(min(each.centre, 700.0))
+
+
+def _note_smallest(
+    verdict: FleetVerdict,
+    kind: str,
+    found: Sequence[Estimates],
+    figures: Counter[Subject],
+    false_alarms: float,
+) -> None:
+    level = false_alarms / len(figures) / max(figures.values())
+    ratios = [each.smallest(level) for each in found if len(_subjects(each, sure=True))]
+    if ratios:
+        verdict.smallest[kind] = (min(ratios), max(ratios))
 
 
 def _finding(subject: Subject, p: float, tests: Sequence[_Test], topology: Topology, fleet: int) -> Outlier:
-    evidence = sorted((_evidence(*test) for test in tests), key=lambda one: -one.ratio)
+    evidence = sorted((_evidence(*test) for test in tests), key=lambda each: -each.ratio)
     kind, name = subject
     if kind == SWITCH:
         nodes = topology.switches[name].nodes
@@ -193,16 +249,24 @@ def _finding(subject: Subject, p: float, tests: Sequence[_Test], topology: Topol
     return Outlier(kind, name, nodes, tuple(evidence), p, (evidence[0].ratio - 1) * share)
 
 
-def _evidence(p: float, one: Estimates, judged: Excess, place: int) -> OutlierEvidence:
-    ratio = math.exp(min(float(judged.effects[place]), 700.0))
-    low, high = judged.interval(place)
-    usual = math.exp(min(one.centre, 700.0))
-    partners = None if one.partners is None else int(one.partners[place])
+def _evidence(slow: Slow, each: Estimates, place: int) -> OutlierEvidence:
+    assert each.spread
+    ratio = math.exp(min(slow.effect, 700.0))
+    often = max(1, slow.times if slow.slow_times is None else slow.slow_times)
+    own = _MEDIAN_ERROR * each.deviation / often**0.5
+    usual_error = each.spread.deviation / max(1, len(each.usable)) ** 0.5
+    freedom = max(2.0, each.spread.freedom)
+    half = student_point(0.05, freedom) * float(np.hypot(own, usual_error))
+    low, high = (math.exp(min(700.0, slow.effect + side)) for side in (-half, half))
+    usual = math.exp(min(each.centre, 700.0))
+    partners = None if each.partners is None else int(each.partners[place])
+    measured = slow.times if each.kind != SWITCH else int(each.times[place])
     return OutlierEvidence(
-        one.figure, ratio, low, high, p, usual * ratio, usual, int(one.counts[place]), partners
+        *(each.figure, ratio, low, high, slow.p, usual * ratio, usual),
+        *(measured, partners, slow.slow_times, slow.lately),
     )
 
 
 def exclude(findings: Iterable[Outlier]) -> list[str]:
     """Nodes that a scheduler should leave out: those slow by themselves or by their GPUs, no switch's."""
-    return sorted({node for one in findings if one.kind in (NODE, "GPU") for node in one.nodes})
+    return sorted({node for finding in findings if finding.kind in (NODE, GPU) for node in finding.nodes})

@@ -1,16 +1,35 @@
-"""Lists of node names as Slurm writes them: n[001-004,7],login1."""
+"""Names that a scheduler may be told, and lists of them as Slurm writes them: n[001-004,7],login1."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import product
+from typing import NewType
 
 from wirespeed.errors import WirespeedError
 
 MOST_NAMES = 1_000_000
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]")
-_RANGE = re.compile(r"(\d+)(?:-(\d+))?")
+_RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
+_NODE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}")
+_NUMBERED = re.compile(r"(.*[^0-9]|)([0-9]{1,18})([^0-9]*)", re.DOTALL)
+
+
+NodeName = NewType("NodeName", str)
+"""What no shell and no scheduler takes for anything but a node's name; only node_name() makes one."""
+
+
+@lru_cache(maxsize=1 << 17)
+def node_name(text: str) -> NodeName | None:
+    """The text as a node's name; None of one that cannot be."""
+    return NodeName(text) if _NODE_NAME.fullmatch(text) else None
+
+
+def not_a_node(text: str) -> str:
+    """A warning."""
+    return f"'{text[:60]}' is no name of a node; left out"
 
 
 def expand(text: str) -> list[str]:
@@ -26,7 +45,7 @@ def expand(text: str) -> list[str]:
             count *= len(choice)
         if count + len(names) > MOST_NAMES:
             raise WirespeedError(f"'{text}' names more than {MOST_NAMES} nodes")
-        names += ["".join(one) for one in product(*choices)]
+        names += ["".join(pair) for pair in product(*choices)]
     return names
 
 
@@ -41,15 +60,16 @@ def _numbers(text: str, whole: str) -> list[str]:
     return found
 
 
-def natural(name: str) -> tuple[tuple[str, int], ...]:
+def natural(name: str) -> tuple[tuple[str, int, str], ...]:
     """A key to sort names by: n2 before n10."""
-    return tuple((text, int(number or 0)) for text, number in re.findall(r"(\D*)(\d*)", name))
+    parts = ((text, number.lstrip("0")) for text, number in re.findall(r"([^0-9]*)([0-9]*)", name))
+    return tuple((text, len(number), number) for text, number in parts)
 
 
 def compress(names: Iterable[str]) -> str:
     """The shortest list that Slurm reads: n[1-4,7]; the last number of a name is what varies."""
     groups: dict[tuple[str, str, int], list[int]] = {}
-    parts = [re.fullmatch(r"(.*?)(\d+)(\D*)", name) or name for name in sorted(set(names), key=natural)]
+    parts = [_NUMBERED.fullmatch(name) or name for name in sorted(set(names), key=natural)]
     plain = [part for part in parts if isinstance(part, str)]
     numbered = [part for part in parts if not isinstance(part, str)]
     padded = {(part[1], part[3], len(part[2])) for part in numbered if part[2].startswith("0")}

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from datetime import datetime, timezone
-from typing import NamedTuple
+from datetime import MAXYEAR, MINYEAR, datetime, timezone
 
+from msgspec import Struct
+
+from wirespeed.fleet.names import node_name
 from wirespeed.results.model import Entry, StepRecord
 from wirespeed.results.parts import Rank
 from wirespeed.results.runs import Run
@@ -19,8 +21,11 @@ BETWEEN = ", between nodes"
 _PAIR = re.compile(r"(\d+)-(\d+)")
 
 
-class Observation(NamedTuple):
-    """One median of one launch, of a node alone or of two nodes."""
+class Observation(Struct, frozen=True):
+    """One median of one launch, of a node alone or of two nodes.
+
+    Its members, in this order, are the columns of packed days; those with a default may be missing there.
+    """
 
     at: datetime
     """In UTC, without an offset."""
@@ -33,37 +38,59 @@ class Observation(NamedTuple):
     part: str
     """'GPU 0', 'GPU 0-1': what of the node; '' for the whole."""
     seconds: float
-    kernel: str
-    driver: str
-    mpi: str
+    kernel: str = ""
+    driver: str = ""
+    mpi: str = ""
+    waited: bool = False
+    """Its ranks waited for CPUs."""
+    launch: int = 1
+    """Counts from 1 within the run."""
+    hardware: str = ""
+    """CPU model of the first node; '' of older files."""
+    other_hardware: str = ""
+    """CPU model of the second node."""
+
+    @property
+    def launch_name(self) -> str:
+        """What was measured by the same processes has the same."""
+        return f"{self.run} {self.launch}" if self.launch > 1 else self.run
+
+    @property
+    def hardware_of(self) -> tuple[tuple[str, str], ...]:
+        """Each node, and its CPU model."""
+        own = (self.one, self.hardware)
+        return (own, (self.other, self.other_hardware)) if self.other else (own,)
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """One or two."""
+        return (self.one, self.other) if self.other else (self.one,)
+
+    def counts(self, contended: bool) -> bool:
+        """Whether it is judged. `contended`: a pair's counts even if its ranks waited for CPUs.
+
+        A pair has partners to be compared with; a node alone would show how it was scheduled.
+        """
+        return not self.waited or (contended and bool(self.other))
 
 
-def counts(one: Observation, waited: bool, contended: bool) -> bool:
-    """Whether it is judged. `waited`: its ranks waited for CPUs; `contended`: a pair's counts even so.
+def observations(runs: Iterable[Run]) -> Iterator[Observation]:
+    """Every launch's median of one node or of a pair of nodes.
 
-    A pair has partners to be compared with; a node alone would show how it was scheduled.
-    """
-    return not waited or (contended and bool(one.other))
-
-
-def observations(runs: Iterable[Run]) -> Iterator[tuple[Observation, bool]]:
-    """Every launch's median of one node or of a pair of nodes, and whether its ranks waited for CPUs.
-
-    Left out: figures of more than two nodes, and times without a date.
+    Left out: figures of more than two nodes, times without a date, figures that cannot be true, and ranks on
+    hosts whose names no node can have.
     """
     for run in runs:
         steps = {step.step: step for step in run.steps}
-        for entry in run.records:
-            if not (isinstance(entry, Entry) and entry.possible):
-                continue
-            at = _moment(entry.at) or _moment(run.head.started)
+        for entry in (launch for figure in run.entries.values() for launch in figure.each):
+            at = moment(entry.at) or moment(run.head.started)
             step = steps.get(entry.step)
             if at and step:
                 yield from _of_entry(run, step, entry, at)
 
 
-def _of_entry(run: Run, step: StepRecord, entry: Entry, at: datetime) -> Iterator[tuple[Observation, bool]]:
-    ranks = {rank.rank: rank for rank in step.ranks if rank.host}
+def _of_entry(run: Run, step: StepRecord, entry: Entry, at: datetime) -> Iterator[Observation]:
+    ranks = {rank.rank: rank for rank in step.ranks if node_name(rank.host)}
     known = [
         (_ranks_of(team.name, team.first, team.ranks), team.seconds, entry.contended_team(team))
         for team in entry.teams
@@ -73,7 +100,8 @@ def _of_entry(run: Run, step: StepRecord, entry: Entry, at: datetime) -> Iterato
         hosts = sorted({rank.host for rank in those})
         if len(those) != len(numbers) or len(hosts) not in (1, 2) or seconds <= 0:
             continue
-        found = Observation(
+        models = {rank.host: rank.cpu_model for rank in those}
+        yield Observation(
             at,
             entry.run,
             _figure(run, entry, those) + (BETWEEN if len(hosts) == 2 else ""),
@@ -84,8 +112,10 @@ def _of_entry(run: Run, step: StepRecord, entry: Entry, at: datetime) -> Iterato
             run.head.environment.kernel,
             next((rank.device.driver for rank in those if rank.device and rank.device.driver), ""),
             f"{step.mpi.vendor} {step.mpi.version}".strip() if step.mpi else "",
+            waited,
+            entry.launch,
+            *(models[host] for host in hosts),
         )
-        yield found, waited
 
 
 def _ranks_of(name: str, first: int, count: int) -> Sequence[int]:
@@ -114,8 +144,10 @@ def _part(ranks: Sequence[Rank]) -> str:
     return f"GPU {'-'.join(map(str, places))}" if len(places) in (1, 2) else ""
 
 
-def _moment(text: str) -> datetime | None:
+def moment(text: str) -> datetime | None:
+    """A time in UTC, without an offset; None of a text that is no date, or too late to be reckoned with."""
     with suppress(ValueError, OverflowError):
         at = datetime.fromisoformat(text)
-        return (at.astimezone(timezone.utc) if at.tzinfo else at).replace(tzinfo=None)
+        at = (at.astimezone(timezone.utc) if at.tzinfo else at).replace(tzinfo=None)
+        return at if MINYEAR < at.year < MAXYEAR else None
     return None

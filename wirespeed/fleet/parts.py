@@ -10,6 +10,8 @@ from wirespeed.job.plan import Plan
 from wirespeed.patterns.pairs import Pairs, meets
 from wirespeed.statistics.stopping import Stopping
 
+FEW_NODES, ROUNDS, ROUNDS_OF_FEW = 16, 8, 12
+"""Among few nodes, more rounds tell what differs."""
 SMALLEST_COPY = 4096
 """Bytes; a shorter copy takes as long as its call."""
 
@@ -59,11 +61,13 @@ class FleetPlan:
         if part.round is not None:
             places = {host: rank for rank, host in enumerate(hosts)}
             silent = {*self.hosts} - {*hosts}
-            pairs = pairs_of(part.round, self.hosts, self.seed, silent)
-            ranks = [(places[one], places[other]) for one, other in pairs]
+            pairs = [pair for pair in part.pairs if places.keys() >= {*pair}]
+            if not part.pairs:
+                pairs = pairs_of(part.round, self.hosts, self.seed, silent)
+            ranks = [(places[name], places[other]) for name, other in pairs]
             common = self.common
             return self._pairing(hosts, [ranks], common.paths, common.sizes, at_once=self.at_once)
-        if part.name == LINKS:
+        if (part.like or part.name) == LINKS:
             phases = _within(len(hosts), self.ranks_alone)
             plan = self._pairing(hosts, phases, self.node_paths, self.node_sizes, self.ranks_alone)
             return plan and replace(plan, options=(*plan.options, ("within_hosts", True)))
@@ -94,7 +98,7 @@ class FleetPlan:
         each: int = 1,
         at_once: int | None = None,
     ) -> Plan | None:
-        words = [",".join(f"{one}-{other}" for one, other in phase) for phase in phases]
+        words = [",".join(f"{number}-{other}" for number, other in phase) for phase in phases]
         if not all(words):
             return None
         options = (("rank_pairs", "/".join(words)), ("at_once", at_once))
@@ -113,9 +117,25 @@ class Part:
     """Counts from 0; None: every node by itself."""
     each: int = 1
     """Ranks of a node."""
+    like: str = ""
+    """The name of the part that is repeated; '': none."""
+    hosts: tuple[str, ...] = ()
+    """Only these; (): all."""
+    pairs: tuple[tuple[str, str], ...] = ()
+    """Of a round; (): those of its number."""
+
+    def of(self, hosts: Sequence[str]) -> list[str]:
+        """Those of the hosts that take part."""
+        wanted = {*self.hosts, *(host for pair in self.pairs for host in pair)}
+        return [host for host in hosts if not wanted or host in wanted]
 
 
 COPIES, LINKS = "node-copies", "node-links"
+
+
+def usual_rounds(nodes: int) -> int:
+    """Rounds of pairs by default."""
+    return ROUNDS_OF_FEW if nodes <= FEW_NODES else ROUNDS
 
 
 def parts(plan: FleetPlan) -> Iterator[Part]:
@@ -133,5 +153,7 @@ def parts(plan: FleetPlan) -> Iterator[Part]:
 def _within(nodes: int, each: int) -> Iterator[list[tuple[int, int]]]:
     """In each phase disjoint pairs of every node's ranks, until all of them have met."""
     for number in range(Pairs.round_robin_phases(each)):
-        inside = [(one, other) for one in range(each) if (other := meets(one, number, each) or 0) > one]
-        yield [(node * each + one, node * each + other) for node in range(nodes) for one, other in inside]
+        inside = [
+            (value, other) for value in range(each) if (other := meets(value, number, each) or 0) > value
+        ]
+        yield [(node * each + value, node * each + other) for node in range(nodes) for value, other in inside]

@@ -27,8 +27,8 @@ def pairs_of(round_: int, hosts: Sequence[str], seed: int, silent: Collection[st
     rounds = count - 1 + count % 2
     number = chance.sample(range(rounds), rounds)[place]
     found = []
-    for rank, one in enumerate(order):
+    for rank, name in enumerate(order):
         other = meets(rank, number, count)
-        if other is not None and rank < other and not {one, order[other]} & set(silent):
-            found.append((one, order[other]))
+        if other is not None and rank < other and not {name, order[other]} & set(silent):
+            found.append((name, order[other]))
     return found

@@ -13,7 +13,7 @@ DIED = ("crash", "hang", "death", "error")
 
 def deaths(records: Iterable[Event]) -> list[Failure]:
     """What ended launches."""
-    return [one for one in records if isinstance(one, Failure) and one.what in DIED]
+    return [record for record in records if isinstance(record, Failure) and record.what in DIED]
 
 
 def unanswering(failure: Failure, hosts: Sequence[str], each: int) -> list[str]:
@@ -21,7 +21,7 @@ def unanswering(failure: Failure, hosts: Sequence[str], each: int) -> list[str]:
 
     `hosts`: by their ranks, `each` on each. Where most are silent, only the one that the diagnosis names.
     """
-    reported = {one.rank for one in failure.stacks}
+    reported = {stack.rank for stack in failure.stacks}
     if failure.what != "hang" or failure.rank is None or not reported or failure.rank in reported:
         return []
     speaking = {rank // each for rank in reported}
@@ -48,7 +48,7 @@ def by_rank(records: Iterable[Event], hosts: Sequence[str], each: int) -> list[s
     The given order where a record names other hosts, such as those behind addresses.
     """
     known = {host.partition(".")[0]: host for host in hosts}
-    for step in (one for one in records if isinstance(one, StepRecord)):
+    for step in (record for record in records if isinstance(record, StepRecord)):
         found = [known.get(rank.host.partition(".")[0], "") for rank in step.ranks[::each]]
         if sorted(found) == sorted(hosts):
             return found

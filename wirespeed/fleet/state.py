@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct, field, json
+
 from wirespeed.errors import WirespeedError
-from wirespeed.results.reading import shown
+from wirespeed.fleet.names import node_name, not_a_node
+from wirespeed.fleet.observations import moment
+from wirespeed.results.reading import read_json, shown
 from wirespeed.results.whole_file import write_whole
 
 FILE = "fleet-run.json"
 
 
-@dataclass(frozen=True)
-class SilentNode:
+class SilentNode(Struct, frozen=True):
     """A node that did not answer, and was left out from then on."""
 
     node: str
-    part: str
+    part: str = ""
     """What was being measured: 'round 3 of 8'."""
-    why: str
+    why: str = ""
     """One line."""
-    at: str
+    at: str = ""
     """ISO 8601, with its offset from UTC."""
+
+
+class FleetRun(Struct):
+    """The content of the file."""
+
+    figures: dict[str, Any]
+    """What the figures depend on, by the names of the options."""
+    silent: list[SilentNode] = field(default_factory=list)
 
 
 @dataclass
@@ -35,31 +44,27 @@ class FleetState:
     """The file of a folder."""
 
     folder: Path
-    figures: dict[str, Any]
-    """What the figures depend on, by the names of the options."""
-    silent: list[SilentNode] = field(default_factory=list)
+    run: FleetRun
 
     @property
     def names(self) -> set[str]:
         """The silent nodes."""
-        return {one.node for one in self.silent}
+        return {silent_node.node for silent_node in self.run.silent}
 
     def add(self, node: SilentNode) -> None:
         """Notes a silent node. Raises WirespeedError if the file cannot be written."""
-        self.silent.append(node)
+        self.run.silent.append(node)
         self.write()
 
     def write(self) -> None:
         """The file, whole or not at all. Raises WirespeedError."""
-        found = {"figures": self.figures, "silent": [asdict(one) for one in self.silent]}
-        write_whole(self.folder / FILE, json.dumps(found, indent=1) + "\n")
+        write_whole(self.folder / FILE, json.format(json.encode(self.run), indent=1) + b"\n")
 
 
 def begin(folder: Path, figures: Mapping[str, Any], *, resume: bool) -> FleetState:
     """Makes the folder and its file, or goes on with them. Raises WirespeedError."""
-    file = folder / FILE
-    before = _read(file)
-    name = shown(folder)
+    file, name = folder / FILE, shown(folder)
+    before = read_json(FleetRun, file) if file.exists() else None
     if before and not resume:
         raise WirespeedError(f"--out {name}: a run is in there; go on with --resume, or name another folder")
     changed = [key for key, value in figures.items() if before and before.figures.get(key) != value]
@@ -73,24 +78,27 @@ def begin(folder: Path, figures: Mapping[str, Any], *, resume: bool) -> FleetSta
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise WirespeedError(f"--out {name}: cannot make this folder ({error.strerror})") from None
-    state = before or FleetState(folder, dict(figures))
+    state = FleetState(folder, before or FleetRun(dict(figures)))
     state.write()
     return state
 
 
-def silent_below(folder: Path, begin: datetime) -> Iterator[SilentNode]:
-    """Nodes that fell silent since a moment in UTC, in all runs below a folder."""
+def silent_below(folder: Path, begin: datetime, warnings: list[str]) -> Iterator[SilentNode]:
+    """Nodes that fell silent since a moment in UTC, in all runs below a folder.
+
+    Adds a line to `warnings` for each file that cannot be read, and each name that is no node's.
+    """
     for file in sorted(folder.rglob(FILE)):
-        state = _read(file)
-        for one in state.silent if state else ():
-            with suppress(ValueError):
-                if datetime.fromisoformat(one.at).replace(tzinfo=None) >= begin:
-                    yield one
-
-
-def _read(file: Path) -> FleetState | None:
-    """None of a file that is not there, or is damaged."""
-    with suppress(OSError, ValueError, TypeError, KeyError):
-        found = json.loads(file.read_text())
-        return FleetState(file.parent, dict(found["figures"]), [SilentNode(**one) for one in found["silent"]])
-    return None
+        try:
+            run = read_json(FleetRun, file)
+        except WirespeedError as error:
+            warnings.append(f"{error}; left out")
+            continue
+        for silent_node in run.silent:
+            at = moment(silent_node.at)
+            if not (at and at >= begin):
+                continue
+            if node_name(silent_node.node) is None:
+                warnings.append(f"{shown(file)}: {not_a_node(silent_node.node)}")
+            else:
+                yield silent_node

@@ -41,14 +41,16 @@ class Topology:
 
     @cached_property
     def _racks(self) -> dict[str, str]:
-        leaves = [one for one in self.switches.values() if one.level == 0]
-        return {node: one.name for one in leaves for node in one.nodes}
+        leaves = [switch for switch in self.switches.values() if switch.level == 0]
+        return {node: leave.name for leave in leaves for node in leave.nodes}
 
     @property
     def levels(self) -> list[list[NetworkSwitch]]:
         """Switches by level, the highest first."""
-        top = max((one.level for one in self.switches.values()), default=-1)
-        return [[one for one in self.switches.values() if one.level == at] for at in range(top, -1, -1)]
+        top = max((switch.level for switch in self.switches.values()), default=-1)
+        return [
+            [switch for switch in self.switches.values() if switch.level == at] for at in range(top, -1, -1)
+        ]
 
 
 NO_TOPOLOGY = Topology({})
@@ -84,9 +86,11 @@ def topology_of(text: str, file: str = "topology.conf") -> Topology:
         if name not in nodes:
             raise WirespeedError(f"{file}: switch {name} has no line of its own")
         if name not in found:
-            under = [visit(one, (*above, name)) for one in below[name]]
-            all_nodes = dict.fromkeys([*nodes[name], *(node for one in under for node in one.nodes)])
-            level = max((one.level + 1 for one in under), default=0)
+            under = [visit(word, (*above, name)) for word in below[name]]
+            all_nodes = dict.fromkeys(
+                [*nodes[name], *(node for network_switch in under for node in network_switch.nodes)]
+            )
+            level = max((network_switch.level + 1 for network_switch in under), default=0)
             found[name] = NetworkSwitch(name, level, tuple(all_nodes), tuple(below[name]))
         return found[name]
 

@@ -1,11 +1,12 @@
-"""Some days of a fleet's history: one time for each figure of each node and each pair of nodes."""
+"""Some days of a fleet's history: the independent times of each node and each pair of nodes."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,21 +23,29 @@ FACTS = ("driver", "MPI", "kernel")
 """What may have changed when a node became slower, the likeliest cause first."""
 Facts = dict[str, dict[str, set[str]]]
 """Of each node: the values of each of FACTS that were seen."""
+MINUTES_APART = 10
+"""Times of one launch and one pair that are so far apart are independent."""
+SLOT_S = 60 * MINUTES_APART
+EPOCH = datetime(1970, 1, 1)
 
 
 @dataclass(frozen=True)
 class Window:
-    """Rows as columns, ordered by figure: each row is the median of what was measured in these days."""
+    """Rows as columns, ordered by figure: each is one independent time."""
 
     figures: Names
     ones: Names
     others: Names
     """'' for a node alone."""
     parts: Names
+    launches: Names
+    """Names of the launches; what one launch measured may have an effect in common."""
+    moments: NDArray[np.float64]
+    """Days since 1970."""
     logs: NDArray[np.float64]
     """Natural logarithms of seconds."""
-    counts: NDArray[np.int64]
-    """Measurements behind each."""
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    """The hardware of each node, where it is known."""
 
     def __len__(self) -> int:
         return len(self.figures)
@@ -50,8 +59,11 @@ class Window:
             yield str(self.figures[start]), self[slice(start, end)]
 
     def __getitem__(self, which: Any) -> Window:
-        columns = (self.figures, self.ones, self.others, self.parts, self.logs, self.counts)
-        return Window(*(column[which] for column in columns))
+        names = (self.figures, self.ones, self.others, self.parts, self.launches)
+        figures, ones, others, parts, launches = (column[which] for column in names)
+        return Window(
+            figures, ones, others, parts, launches, self.moments[which], self.logs[which], self.kinds
+        )
 
     @property
     def nodes(self) -> list[str]:
@@ -60,19 +72,23 @@ class Window:
 
 
 def window_of(found: Iterable[Observation]) -> Window:
-    """The medians of observations."""
-    times: dict[tuple[str, str, str, str], list[float]] = defaultdict(list)
-    for one in found:
-        times[one.figure, one.one, one.other, one.part].append(math.log(one.seconds))
+    """Independent times: medians of what one launch measured of the same pair within MINUTES_APART."""
+    times: dict[tuple[str, str, str, str, str, int], list[float]] = defaultdict(list)
+    days: dict[tuple[str, str, str, str, str, int], float] = {}
+    kinds: dict[str, str] = {}
+    for seen in sorted(found, key=lambda seen: seen.at):
+        seconds = (seen.at - EPOCH).total_seconds()
+        key = (seen.figure, seen.one, seen.other, seen.part, seen.launch_name, int(seconds // SLOT_S))
+        times[key].append(math.log(seen.seconds))
+        days.setdefault(key, seconds / 86400)
+        kinds.update((node, kind) for node, kind in seen.hardware_of if kind)
     keys = sorted(times)
-    figures, ones, others, parts = (_names([key[place] for key in keys]) for place in range(4))
+    figures, ones, others, parts, launches = (_names([str(key[place]) for key in keys]) for place in range(5))
     return Window(
-        figures,
-        ones,
-        others,
-        parts,
+        *(figures, ones, others, parts, launches),
+        np.array([days[key] for key in keys], dtype=np.float64),
         np.array([middle(sorted(times[key])) for key in keys], dtype=np.float64),
-        np.array([len(times[key]) for key in keys], dtype=np.int64),
+        kinds,
     )
 
 
@@ -85,8 +101,8 @@ def _names(words: Sequence[str]) -> Names:
 def facts_of(found: Iterable[tuple[str, str, str, str, str]]) -> Facts:
     """From rows of node, partner ('': none), and the FACTS of a measurement; '' is not known."""
     facts: Facts = defaultdict(lambda: defaultdict(set))
-    for one, other, *values in found:
-        for node in filter(None, (one, other)):
+    for word, other, *values in found:
+        for node in filter(None, (word, other)):
             for name, value in zip(FACTS, values, strict=True):
                 if value:
                     facts[node][name].add(value)

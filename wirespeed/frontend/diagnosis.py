@@ -118,17 +118,19 @@ class Events:
         if rank is None and pid and len(on_host) > 1 and not _same_host(host, self.here):
             return None  # Hydra's proxy has killed the others there, too, and names any of them
         everyone: list[RankIdentity] = [*self.states.values(), *self.roster.values()]
-        for one in everyone:
-            by_pid = rank is None and str(one.pid) == pid and _same_host(one.host, host)
-            if str(one.rank) == rank or by_pid:
-                return one
+        for rank_identity in everyone:
+            by_pid = rank is None and str(rank_identity.pid) == pid and _same_host(rank_identity.host, host)
+            if str(rank_identity.rank) == rank or by_pid:
+                return rank_identity
         if rank is None and pid is None and len(on_host) == 1:
             return self.states.get(on_host[0].rank, on_host[0])
         return RankIdentity(int(rank), host, int(pid)) if rank is not None and pid is not None else None
 
     def on_host(self, name: str) -> list[RankIdentity]:
         """The ranks there that have introduced themselves."""
-        return [one for one in self.roster.values() if _same_host(one.host, name)]
+        return [
+            rank_identity for rank_identity in self.roster.values() if _same_host(rank_identity.host, name)
+        ]
 
     @cached_property
     def dead(self) -> RankIdentity | None:
@@ -289,7 +291,14 @@ def _not_started(seen: Events) -> Outcome:
 
 def _halted(seen: Events) -> Outcome | None:
     states = list(seen.states.values())
-    state = next((one for one in sorted(states, key=lambda one: not one.stopped) if one.halted()), None)
+    state = next(
+        (
+            rank_state
+            for rank_state in sorted(states, key=lambda rank_state: not rank_state.stopped)
+            if rank_state.halted()
+        ),
+        None,
+    )
     if state is None:
         return None
     other = next((other for other in states if other.rank != state.rank and other.call), None)
@@ -310,7 +319,7 @@ def _unanswering(seen: Events) -> Outcome | None:
     if identity and len(silent) > 1:
         why = "they are stopped, or the host is unreachable"
         text = f"none of the {len(silent)} ranks on {identity.host} answers ({why})"
-    others = sorted(set(missing) - {rank, *(one.rank for one in silent)})
+    others = sorted(set(missing) - {rank, *(rank_identity.rank for rank_identity in silent)})
     more = f", nor {'do ranks' if len(others) > 1 else 'does rank'} {span(others)}" if others else ""
     outcome = _hang(seen, f"{text}{more}; {waits}", first)
     outcome.rank, outcome.host = rank, identity.host if identity else None
@@ -320,7 +329,7 @@ def _unanswering(seen: Events) -> Outcome | None:
 def _silent_with(rank: int, missing: Sequence[int], seen: Events) -> list[RankIdentity]:
     """The ranks of this rank's host, if none of them reports."""
     there = seen.on_host(seen.roster[rank].host) if rank in seen.roster else []
-    return there if all(one.rank in missing for one in there) else []
+    return there if all(rank_identity.rank in missing for rank_identity in there) else []
 
 
 def _all_report(seen: Events) -> Outcome | None:
@@ -370,9 +379,9 @@ WITHOUT_PROGRESS: tuple[Rule, ...] = (
 )
 
 
-def _hang(seen: Events, text: str, one: Message | RankState | None = None) -> Outcome:
+def _hang(seen: Events, text: str, message: Message | RankState | None = None) -> Outcome:
     stacks = [stack(seen.reports[rank]) for rank in sorted(seen.reports)]
-    return Outcome("hang", text, stacks=stacks, **(place_of(one) if one else {}))
+    return Outcome("hang", text, stacks=stacks, **(place_of(message) if message else {}))
 
 
 def _lowest_report(seen: Events) -> Message | None:
@@ -380,9 +389,9 @@ def _lowest_report(seen: Events) -> Message | None:
     return min(seen.reports.values(), key=lambda report: (report["iteration"], report["rank"]), default=None)
 
 
-def _same_host(one: str, other: str) -> bool:
+def _same_host(name: str, other: str) -> bool:
     """Launchers and kernels differ in whether a host's name includes its domain."""
-    return one.split(".")[0] == other.split(".")[0]
+    return name.split(".")[0] == other.split(".")[0]
 
 
 def _where(report: Message) -> str:

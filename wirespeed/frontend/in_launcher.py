@@ -19,7 +19,9 @@ from typing import Any
 
 from wirespeed import launch
 from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.frontend.fitting import with_room
 from wirespeed.frontend.interruption import Interruption, say
+from wirespeed.frontend.rank_messages import MessageReader
 from wirespeed.frontend.run_steps import (
     NO_GPUS,
     StepRecorder,
@@ -29,11 +31,11 @@ from wirespeed.frontend.run_steps import (
     step_end,
     step_start,
 )
-from wirespeed.host import devices, mpi
+from wirespeed.host import devices, mpi, private_folder
 from wirespeed.host.core import NativeError, core
 from wirespeed.host.process import ancestors
 from wirespeed.job import shm_cleanup
-from wirespeed.job.messages import Message, parse
+from wirespeed.job.messages import Message
 from wirespeed.job.outcome import Outcome, place_of
 from wirespeed.job.plan import Plan
 from wirespeed.job.status_page import own_folder, read_pages
@@ -43,6 +45,7 @@ from wirespeed.paths import TransferPath
 from wirespeed.patterns import find_pattern
 from wirespeed.rank import rendezvous
 from wirespeed.rank.communicator import Communicator
+from wirespeed.rank.pinning import pin
 from wirespeed.rank.socket_world import SocketWorld
 from wirespeed.rank.startup import (
     ignore,
@@ -116,22 +119,25 @@ def _of_ancestors() -> mpi.Mpi | None:
 def _of_environment() -> mpi.Mpi | None:
     """Under a batch system: an MPI of the kind whose start-up protocol it speaks."""
     openmpi = "PMIX_RANK" in os.environ
-    return next((one for one in mpi.all_mpis() if (one.vendor == "openmpi") == openmpi), None)
+    return next(
+        (installed for installed in mpi.all_mpis() if (installed.vendor == "openmpi") == openmpi), None
+    )
 
 
 class _Voice:
     """Reads this rank's own watchdog: rank 0 records what it says, every rank names stopped neighbours."""
 
     def __init__(self, folder: Path, record_failure: Callable[[Message], None]) -> None:
-        self.descriptor, self._folder, self._record = -1, folder, record_failure
+        self.descriptor, self.folders, self._record = -1, {str(folder)}, record_failure
         self._reading, self.descriptor = os.pipe()
         threading.Thread(target=self._listen, daemon=True).start()
 
     def _listen(self) -> None:
         with os.fdopen(self._reading, errors="replace") as pipe:
+            reader = MessageReader()
             for line in pipe:
-                _, message = parse(line.rstrip("\n"))
-                if message is None:
+                _, message = reader.read(line.rstrip("\n"))
+                if message is None or message["kind"] not in ("stuck", "crash"):
                     continue
                 if message["kind"] == "stuck":
                     self._name_stopped()
@@ -139,12 +145,16 @@ class _Voice:
                     self._record(message)
 
     def _name_stopped(self) -> None:
-        for state in read_pages(self._folder):
-            if halted := state.halted():
-                os.write(2, f"wirespeed: {halted}\n".encode())
+        for folder in map(Path, sorted(self.folders)):
+            # A folder's name may be told by a rank of another host.
+            with suppress(OSError), private_folder.opened(folder):
+                for state in read_pages(folder):
+                    if halted := state.halted():
+                        os.write(2, f"wirespeed: {halted}\n".encode())
 
 
 def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
+    from wirespeed.rank.buffers import buffer_room
     from wirespeed.rank.path_run import PathRunner
 
     if plan.launches > 1:
@@ -192,7 +202,7 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
         device = open_device(opened, kind, plan, place.rank, max(place.local_rank, 0))
         ranges = open_ranges(opened, plan, place.rank, began)
         with ranges("connect"):
-            comm = Communicator(expected) if launch.joins_mpi(place) else SocketWorld(place)
+            comm = Communicator(expected) if launch.joins_mpi(place) else SocketWorld(place, say=say)
     except (WirespeedError, NativeError):
         watchdog.close()
         if recorder:
@@ -206,13 +216,20 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
         watchdog.close()
         comm.leave()
         raise WirespeedError(refused[0], ExitCode(refused[1]))
+    if not launch.joins_mpi(place) and not plan.between:
+        pin(comm, whole_cores=kind == "host")
     ranks = introduced(opened, comm, device, kind)
+    voice.folders.update(comm.everyone(str(watchdog.file.parent)))
     if recorder:
         recorder.begin(comm, place.launcher, ranks or [], variables)
     tell = recorder.take if recorder else ignore
     runner = PathRunner(opened, comm, device, watchdog, plan, tell, ranges)
+    fewer, left_out = with_room(plan, buffer_room(opened, comm, device, comm.neighbours()))
+    if recorder and left_out:
+        observe({"kind": "note", "text": left_out})
     for step, path in enumerate(paths):
-        sizes = comm.share(recorder.sizes(path) if recorder else None)
+        wanted = [size for size in recorder.sizes(path) if size in fewer.sizes] if recorder else None
+        sizes = comm.share(wanted)
         if recorder:
             recorder.start(step, path, len(paths))
         try:

@@ -15,11 +15,12 @@ from typing import BinaryIO
 
 from wirespeed.evidence.nics.ucx_log import UcxLog
 from wirespeed.frontend.diagnosis import Events, diagnose
-from wirespeed.host.process import command_name, parent, process_state
+from wirespeed.frontend.rank_messages import MessageReader
+from wirespeed.host.process import command_name, parent, process_state, waited_for_cpu
 from wirespeed.host.tether import tethered
 from wirespeed.job import shm_cleanup
 from wirespeed.job.gate import Gate
-from wirespeed.job.messages import Message, parse
+from wirespeed.job.messages import Message
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.status_page import (
     GONE,
@@ -36,6 +37,10 @@ GRACE, LONG_GRACE, MOST_GRACE = 2.0, 8.0, 20.0
 and for all others after the first."""
 SLOW_LAUNCHER = 8.0
 """Seconds that a launcher may take to end a job one of whose ranks has died."""
+SHORT_QUIET = 1.0
+"""Seconds without progress that mean nothing."""
+MOST_STARVED = 0.95
+"""A hang is found after at most 20 times the time that it takes on an idle machine."""
 EXITING = 0.5
 """Seconds that a process may take from closing its files to its end."""
 
@@ -69,9 +74,12 @@ class JobStep:
         self.outcome = Outcome()
         self.ucx_log = UcxLog()
         self._partial = {"out": b"", "err": b""}
+        self._reader = MessageReader()
         self._death = self._hurried = False
         self._handles: set[int] = set()
         self._last_sign = time.monotonic()
+        self._waits: dict[int, tuple[float, float]] = {}
+        """Of each process here: a moment without progress, and how long it had waited for CPUs by then."""
         self._closed: list[RankState] = []
         """Ranks that have closed their pipe, in that order."""
         self._progress: dict[int, tuple[int, int]] = {}
@@ -93,6 +101,9 @@ class JobStep:
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
+        # Without it a run that is killed now leaves the launcher's folder, and nothing else is lost.
+        with suppress(OSError):
+            shm_cleanup.list_launcher(pages, self._process.pid, Path(environment.get("TMPDIR") or "/tmp"))
         self._seen.launcher = f"{Path(command[0]).name} (pid {self._process.pid})"
         self._launchers = {self._process.pid}
         """The launcher, and what it has started the ranks of this host with."""
@@ -150,14 +161,43 @@ class JobStep:
             )
             first_death = first_death or (now if self._death or self._seen.errors else 0.0)
             quiet = now - self._last_sign
+            starved = self._starved(states, quiet, now)
             if waited or quiet > self._limit(states):
+                silent = bool(first_report) and now - latest_report > LONG_GRACE and self._silent(states)
+                if quiet * (1 - starved) < self._least_limit(states) and not silent:
+                    continue
                 self._wake(states)
                 return self._diagnose(states, quiet)
+
+    def _starved(self, states: list[RankState], quiet: float, now: float) -> float:
+        """The share of the quiet time in which a rank of this host could run, but got no CPU: the worst."""
+        if quiet < SHORT_QUIET:
+            self._waits = {}
+        # Those will not go on, whatever the others wait for.
+        if quiet < SHORT_QUIET or any(state.stopped or state.gone for state in states):
+            return 0.0
+        share = 0.0
+        for state in states:
+            waited = waited_for_cpu(state.pid)
+            since, before = self._waits.setdefault(state.pid, (now, waited))
+            if now - since >= SHORT_QUIET:
+                share = max(share, (waited - before) / (now - since))
+        return min(share, MOST_STARVED)
+
+    def _silent(self, states: list[RankState]) -> bool:
+        """Does a rank of another host say nothing where others report? That takes hardly any CPU time."""
+        heard = {*self._seen.reports, *(state.rank for state in states)}
+        return len(heard) < self._seen.ranks
+
+    @staticmethod
+    def _least_limit(states: list[RankState]) -> float:
+        """Seconds in which the ranks of this host must get somewhere, if they get a CPU."""
+        return min((state.timeout for state in states if state.timeout > 0), default=0.0)
 
     def _grace(self, states: list[RankState]) -> float:
         """Ranks that wait for a CPU report late; one that is stopped, or a lost host, is at one place."""
         heard = {*self._seen.reports, *(state.rank for state in states)}
-        hosts = {one.host for rank, one in self._seen.roster.items() if rank not in heard}
+        hosts = {rank_identity.host for rank, rank_identity in self._seen.roster.items() if rank not in heard}
         return GRACE if len(hosts) <= 1 else LONG_GRACE
 
     def _note_progress(self, state: RankState, now: float) -> None:
@@ -227,7 +267,7 @@ class JobStep:
                 return
             *lines, self._partial[name] = (self._partial[name] + data).split(b"\n")
             for raw in lines:
-                printed, message = parse(raw.decode(errors="replace"))
+                printed, message = self._reader.read(raw.decode(errors="replace"))
                 if printed.strip() and not self.ucx_log.take(printed):
                     self._seen.log.append(printed.rstrip()[:2000])
                 if message is not None:
@@ -274,6 +314,10 @@ class JobStep:
 
     def _diagnose(self, states: list[RankState], quiet: float | None = None) -> None:
         """`quiet`: seconds without progress, of a hang; None: the launcher has ended, or a rank has."""
+        crashed = {message["rank"] for message in self._seen.crashes}
+        # The kernel closes what a killed rank held before it is gone: its peer's last words may come earlier.
+        if self._closed and self._closed[0].rank not in crashed:
+            self._seen.crashed_after_a_death |= crashed
         self._seen.states = {state.rank: state for state in states}
         self._seen.code, self._seen.quiet = self._process.poll(), quiet
         stopped = self._stopped_launchers()

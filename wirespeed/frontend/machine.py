@@ -51,7 +51,7 @@ class Machine:
 
     def _lacks_oshmem(self, path: TransferPath) -> str | None:
         """As the transport does, this looks beside the libmpi in use alone."""
-        if path.transport != "oshmem":
+        if path.traits.beside_mpi != "oshmem":
             return None
         first = self.mpis[0]
         if first.vendor not in ("openmpi", "spectrum"):
@@ -61,9 +61,11 @@ class Machine:
 
     def _lacks_ucx(self, path: TransferPath) -> str | None:
         """As ranks do, this takes the one that the MPI in use brings, else any other."""
-        if path.transport == "ucx" and path.needs_device and self.kind == "emulated":
+        if path.traits.beside_mpi != "ucx":
+            return None
+        if path.needs_device and self.kind == "emulated":
             return "UCX knows no memory of emulated devices"
-        if path.transport != "ucx" or any(self.mpis[0].library.parent.glob("*/libucp.so.0")):
+        if any(self.mpis[0].library.parent.glob("*/libucp.so.0")):
             return None
         return lacking("ucx", self.kind)
 
@@ -101,5 +103,5 @@ def _identities(opened: Core, kind: str, word: str) -> list[dict[str, Any]]:
     if devices.by_slices(word):
         # This process sees one of them at most.
         return [{"kind": kind, "name": "MIG slice", "id": name} for name in names]
-    known = {one["index"]: one for one in devices.every_identity(opened, kind)}
+    known = {record["index"]: record for record in devices.every_identity(opened, kind)}
     return [known[index] for index in devices.chosen(opened, kind, names) if index in known]

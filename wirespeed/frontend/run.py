@@ -24,6 +24,7 @@ from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath, all_paths
 from wirespeed.patterns import find_pattern
 from wirespeed.results.recorder import Observer, Recorder
+from wirespeed.units import format_size
 
 
 class Run:
@@ -46,14 +47,16 @@ class Run:
         if self._recorder.resumed:
             self._same_as_before()
 
-    def all_steps(self, paths: list[TransferPath]) -> ExitCode:
+    def all_steps(self, paths: list[TransferPath], left_out: str | None = None) -> ExitCode:
         """Measures path after path, launch after launch; whatever breaks costs its own path and launch only.
+
+        `left_out`: what the plan had asked for besides.
 
         All paths take their turn before any is launched again, so that a drift of the machine hits all alike.
         """
         begin(self._recorder, self._found.devices)
-        if self._found.hidden:
-            self._observe({"kind": "note", "text": self._found.hidden})
+        for text in filter(None, (self._found.hidden, left_out)):
+            self._observe({"kind": "note", "text": text})
         status, launches = "interrupted", self._plan.launches
         try:
             found = self._available(paths)
@@ -155,13 +158,26 @@ class Run:
             self._end_turn()
 
     def _again(self, turns: Sequence[Turn], step: StepRecorder, outcome: Outcome) -> None:
-        """Smaller sizes that took turns with the one that broke have their own turn, in new processes."""
+        """Smaller sizes that took turns with the one that broke have their own turn, in new processes.
+
+        After a hang larger ones have it, too, unless the first of them hangs as well.
+        """
         if not step.accepted or step.counting or outcome.what not in ("crash", "death", "hang"):
             return
         turn = next(turn for turn in turns if turn.path == step.path)
         broke = outcome.bytes or 0
-        if smaller := tuple(size for size in turn.sizes if size < broke and size not in step.measured):
-            self._turns.insert(0, replace(turn, sizes=smaller))
+        again = [size for size in turn.sizes if size < broke and size not in step.measured]
+        larger = [size for size in turn.sizes if size > broke and size not in step.measured]
+        hung = outcome.what == "hang" and broke > 0
+        if hung and larger:
+            goes_on = not turn.after_hang or bool(step.measured)
+            again += larger if goes_on else []
+            then = f"{format_size(larger[0])} is tried in new processes"
+            if not goes_on:
+                then = "a hang twice in a row: larger sizes are left out"
+            self._observe({"kind": "note", "text": f"{step.path.name} hung at {format_size(broke)}; {then}"})
+        if again:
+            self._turns.insert(0, replace(turn, sizes=tuple(again), after_hang=hung))
 
     def _begin_turn(self, turn: Turn) -> None:
         self._turns.remove(turn)
@@ -217,10 +233,10 @@ class Run:
         if not path.gpu_aware_mpi or self._plan.mpi or self._found.kind not in GPU_KINDS:
             return [self._mpi]
         # With and without GPUDirect are compared: by the same MPI.
-        working = (self._works.get(one.name) for one in all_paths() if one.gpu_aware_mpi)
+        working = (self._works.get(known_path.name) for known_path in all_paths() if known_path.gpu_aware_mpi)
         if library := next(filter(None, working), None):
             return [library]
-        aware = [one for one in self._found.mpis if gpu_aware_mpi.aware_environment(one)]
+        aware = [mpi for mpi in self._found.mpis if gpu_aware_mpi.aware_environment(mpi)]
         return list(dict.fromkeys([self._mpi, *aware]))
 
     def _job_step(self, turns: Sequence[Turn], library: mpi.Mpi) -> tuple[StepRecorder, Outcome]:
@@ -238,7 +254,7 @@ class Run:
             if message["kind"] == "entry":
                 # Not before the first figure, for which somebody waits.
                 self._starter.start_ahead(self._coming(turns))
-            if message["kind"] == "turn" and message["index"]:
+            if message["kind"] == "turn" and 0 < message["index"] < len(turns):
                 self._settled(step, wrong, library, None)
                 self._end_turn()
                 turn = turns[message["index"]]
@@ -257,9 +273,9 @@ class Run:
 
     def _settle_ends(self, hurry: bool) -> None:
         """What became of processes after their last figure."""
-        for one in self._ending:
-            if (outcome := one.outcome(hurry)).what != "ok":
-                self._settled(one.step, outcome, one.library, None)
+        for ending_step in self._ending:
+            if (outcome := ending_step.outcome(hurry)).what != "ok":
+                self._settled(ending_step.step, outcome, ending_step.library, None)
 
     def _recorded(self, turn: Turn, job_said: Message, watched: JobStep) -> StepRecorder:
         self._steps += 1

@@ -7,14 +7,16 @@ import sys
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from wirespeed.errors import WirespeedError
-from wirespeed.evidence.nics.ucx_log import OVER_UCX, UcxLog
+from wirespeed.evidence.nics.ucx_log import UcxLog
 from wirespeed.evidence.nics.used import used
 from wirespeed.frontend.shared_cpus import sharing
 from wirespeed.host.core import core
 from wirespeed.host.devices import GPU_KINDS
 from wirespeed.host.process import clock_name, span
+from wirespeed.job import soaking
 from wirespeed.job.messages import Message
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.path_selection import ALL, by_algorithms, select, suited
@@ -39,6 +41,7 @@ def completed(plan: Plan, ranks: int, kind: str) -> Plan:
     fixed = pattern.fixed_sizes(shape)
     if refusal := pattern.refuse(shape):
         raise WirespeedError(refusal)
+    soaking.refuse(plan, shape)
     if not plan.hosts:
         for option in pattern.options:
             _check_node(option, shape.options.get(option.key))
@@ -73,7 +76,12 @@ def chosen_paths(plan: Plan, kind: str, mpi: bool = True) -> list[TransferPath]:
     )
     if isinstance(pattern, CollectivePattern):
         return by_algorithms(chosen, pattern, Shape(plan.ranks, dict(plan.options)))
-    return [_alone(chosen)] if pattern.view == "program" and plan.ranks == 1 else chosen
+    if pattern.view != "program":
+        return chosen
+    if not plan.paths:
+        # A CPU takes minutes for a field that a GPU takes seconds for.
+        chosen = [path for path in chosen if path.memory == "device"] or chosen
+    return [_alone(chosen)] if plan.ranks == 1 else chosen
 
 
 def _alone(chosen: list[TransferPath]) -> TransferPath:
@@ -136,15 +144,15 @@ class StepRecorder:
                 self.recorder.started(self.number, self.path, self._described(message))
             case "measured":
                 self.counting = True
-            case "entry" | "health" | "evidence" | "wires" as kind:
-                self.counting = self.counting or kind != "entry"
+            case "entry" | "health" | "evidence" | "wires" | "soak" as kind:
+                self.counting = self.counting or kind not in ("entry", "soak")
                 if kind == "wires":
                     self._wires = message["wires"]
                 elif kind == "evidence":
                     message |= self._nics(message["wires"], set(message["between_hosts"]))
                 if kind == "entry":
                     self.measured.add(message["bytes"])
-                    message["cores"]["shared"] = sharing(self.job["ranks"])
+                    message["cores"]["shared"] = self._shared
                 self.recorder.take({**message, "launch": self.launch}, self.number)
             case "failure":
                 outcome = Outcome(message["what"], message["text"], message["rank"], bytes=message["bytes"])
@@ -160,11 +168,16 @@ class StepRecorder:
                 self.observe(message)
         return None
 
+    @cached_property
+    def _shared(self) -> str | None:
+        """Which ranks share CPUs: the same for every figure."""
+        return sharing(self.job.get("ranks", ()))
+
     def _nics(self, counted: list[Message], between_hosts: set[int]) -> Message:
         """By which NICs the bytes of these ranks left their hosts, as members of an evidence record."""
-        ranks = [one for one in self.job["ranks"] if one["rank"] in between_hosts]
-        if self.path.transport in OVER_UCX:
-            self._named = {one["rank"]: self.ucx_log.of(one) for one in ranks}
+        ranks = [item for item in self.job.get("ranks", ()) if item["rank"] in between_hosts]
+        if self.path.traits.over_ucx:
+            self._named = {rank["rank"]: self.ucx_log.of(rank) for rank in ranks}
         nics, differ = used(ranks, self._named, self._wires, counted)
         return {"nics": nics, "nics_differ": differ}
 

@@ -13,6 +13,7 @@ from types import FrameType
 from wirespeed import launch
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.frontend import machine
+from wirespeed.frontend.fitting import with_room
 from wirespeed.frontend.machine import Machine
 from wirespeed.frontend.rank_limit import refuse_too_many
 from wirespeed.frontend.run import Run
@@ -57,13 +58,15 @@ def measure(plan: Plan, observe: Observer) -> ExitCode:
         path = paths[0]
         raise WirespeedError(f"{path.name}: {found.availability(path)}", ExitCode.UNAVAILABLE)
     check_temporary_folder()
+    left_out = None
     if not plan.hosts:
         _check_places(plan, found)
         _check_memory(plan, found)
+        plan, left_out = with_room(plan, _room(plan, found))
     sweep()
     run = Run(plan, found, observe)
     with ending_on_signals():
-        return run.all_steps(paths)
+        return run.all_steps(paths, left_out)
 
 
 def _check_places(plan: Plan, found: Machine) -> None:
@@ -86,13 +89,18 @@ def _check_memory(plan: Plan, found: Machine) -> None:
     # What goes into a file that has figures already is a failure there, and ends nothing else.
     if pattern.view != "program" or plan.resume:
         return
-    least = min((int(one.get("bytes") or 0) for one in found.devices), default=0)
-    room, needed = room_for_buffers(plan.ranks, least), pattern.extent(0, shape, plan.sizes[0])
+    room, needed = _room(plan, found), pattern.extent(0, shape, plan.sizes[0])
     if room is not None and needed > room:
         raise WirespeedError(
             f"--size {shape.options['size']}: it takes two buffers of {_in_mib(needed)} on each "
             f"rank; the memory that is free holds {_in_mib(room)}; write a smaller size"
         )
+
+
+def _room(plan: Plan, found: Machine) -> int | None:
+    """Bytes for each of a rank's two buffers, where all ranks are on this host."""
+    least = min((int(device.get("bytes") or 0) for device in found.devices), default=0)
+    return room_for_buffers(plan.ranks, least)
 
 
 def _in_mib(bytes_: int) -> str:

@@ -15,15 +15,20 @@ def sharing(ranks: Sequence[Mapping[str, Any]]) -> str | None:
 
     `ranks`: members rank, host, cpus and cpu_quota of each, as the step record has them.
     """
-    found = []
-    for host in dict.fromkeys(one["host"] for one in ranks):
-        here = {one["rank"]: set(cpu_list(one["cpus"])) for one in ranks if one["host"] == host}
-        for group, cpus in _crowded(here):
+    hosts: dict[str, list[Mapping[str, Any]]] = {}
+    for rank in ranks:
+        hosts.setdefault(rank["host"], []).append(rank)
+    found: list[str] = []
+    for host, here in hosts.items():
+        allowed = {rank["rank"]: set(cpu_list(rank["cpus"])) for rank in here}
+        for group, cpus in _crowded(allowed):
             word = "CPU" if len(cpus) == 1 else "CPUs"
             found.append(f"ranks {span(group)} on {host} share {word} {span(cpus)}")
-        quotas = [one["cpu_quota"] for one in ranks if one["host"] == host and one.get("cpu_quota")]
+        quotas = [rank["cpu_quota"] for rank in here if rank.get("cpu_quota")]
         if quotas and min(quotas) < len(here):
             found.append(f"{len(here)} ranks on {host} may use {min(quotas):g} CPUs' time (control group)")
+        if len(found) >= MOST_NAMED:
+            break
     return "; ".join(found[:MOST_NAMED]) or None
 
 
@@ -41,16 +46,16 @@ def _crowded(allowed: Mapping[int, set[int]]) -> list[tuple[set[int], set[int]]]
         """Gives the rank a CPU, moving others if need be; where none is free, the CPUs that are too few."""
         asked: dict[int, int] = {}
         asking = [rank]
-        for one in asking:
-            for cpu in allowed[one] - asked.keys():
-                asked[cpu] = one
+        for number in asking:
+            for cpu in allowed[number] - asked.keys():
+                asked[cpu] = number
                 if cpu in holder:
                     asking.append(holder[cpu])
                     continue
                 while True:
-                    given, one = cpu, asked[cpu]
-                    cpu = owned.get(one, -1)
-                    holder[given], owned[one] = one, given
+                    given, number = cpu, asked[cpu]
+                    cpu = owned.get(number, -1)
+                    holder[given], owned[number] = number, given
                     if cpu < 0:
                         return set()
         return set(asked)

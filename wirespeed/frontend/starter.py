@@ -19,8 +19,9 @@ from wirespeed.evidence.nics import ucx_log
 from wirespeed.frontend.job_step import SLOW_LAUNCHER, JobStep
 from wirespeed.frontend.machine import Machine
 from wirespeed.frontend.profiles import PROFILER_SECONDS, Profiles
-from wirespeed.host import gpu_aware_mpi, mpi
+from wirespeed.host import gpu_aware_mpi, mpi, private_folder
 from wirespeed.host.cgroup import cpu_quota
+from wirespeed.host.process import fewer_cpus
 from wirespeed.job.messages import Message
 from wirespeed.job.plan import Plan, encode
 from wirespeed.job.status_page import own_folder
@@ -38,6 +39,8 @@ class Turn:
     path: TransferPath
     number: int
     sizes: tuple[int, ...]
+    after_hang: bool = False
+    """Did the path hang at the size before?"""
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,8 @@ class Starter:
         plan, turns, library = self.plan, key.turns, key.library
         launcher = launch.choose(plan.launcher, library)
         variables = self.variables(turns[0].path, library)
+        elsewhere = plan.hosts or launch.by_batch_system(plan.launcher) or mpi.in_batch_job()
+        cpus = () if elsewhere else fewer_cpus()
         spec = StepSpec(
             plan=plan,
             paths=tuple((turn.path.name, turn.sizes) for turn in turns),
@@ -141,6 +146,8 @@ class Starter:
             profiler=self.profiles.command(turns[0].path.name) if self.profiles else (),
             profiles=str(self.profiles.folder) if self.profiles else "",
             ahead=ahead,
+            base=str(private_folder.of_user()),
+            cpus=() if turns[0].path.own_threads else cpus,
         )
         self._started += 1
         entry = Path(__file__).parents[1] / "rank"
@@ -150,11 +157,12 @@ class Starter:
             hosts=plan.hosts,
             variables=variables,
             own_threads=turns[0].path.own_threads,
+            places_itself=bool(cpus),
         )
         return JobStep(
             launcher.command(library, job),
             {**os.environ, **variables, **(_aside() if ahead else {})},
-            own_folder(spec.run),
+            own_folder(spec.run, spec.base),
             plan.ranks,
             max(startup_limit(plan), stuck_after(plan, _largest(turns))),
             PROFILER_SECONDS if self.profiles else SLOW_LAUNCHER,

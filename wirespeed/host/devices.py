@@ -32,7 +32,7 @@ def kind_of(word: str) -> str:
 
 def names_in(word: str) -> tuple[str, ...]:
     """The GPUs that --device names, by number or UUID; none: all that the driver shows."""
-    return tuple(one.partition(":")[2] for one in word.split(",") if ":" in one)
+    return tuple(name.partition(":")[2] for name in word.split(",") if ":" in name)
 
 
 def with_slices(word: str, environment: Mapping[str, str]) -> str:
@@ -121,13 +121,13 @@ def chosen(core: Core, kind: str, names: Sequence[str]) -> list[int]:
 def _find(kind: str, name: str, known: Sequence[Identity]) -> int:
     """A number, a UUID, or enough of its first digits, as in CUDA_VISIBLE_DEVICES."""
     found = [
-        int(one["index"])
-        for one in known
-        if name == str(one["index"]) or str(one["id"]).lower().startswith(name.lower())
+        int(identity["index"])
+        for identity in known
+        if name == str(identity["index"]) or str(identity["id"]).lower().startswith(name.lower())
     ]
     if len(found) == 1:
         return found[0]
-    there = ", ".join(f"{one['index']} = {one['id']}" for one in known) or "none"
+    there = ", ".join(f"{identity['index']} = {identity['id']}" for identity in known) or "none"
     what = (
         f"this begins the UUIDs of {len(found)} GPUs; write more of it" if found else "there is no such GPU"
     )
@@ -181,6 +181,6 @@ def by_board(devices: Iterable[Identity]) -> dict[str, Identity]:
     """
     first: dict[str, Identity] = {}
     found = {}
-    for one in devices:
-        found[str(one["id"])] = first.setdefault(str(one.get("pci") or one["id"]), one)
+    for device in devices:
+        found[str(device["id"])] = first.setdefault(str(device.get("pci") or device["id"]), device)
     return found

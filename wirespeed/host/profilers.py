@@ -25,7 +25,9 @@ class Profiler:
         for program, arguments in self.programs.items():
             if found := shutil.which(program):
                 file = f"rank{RANK}-{path}"
-                return found, *(one.replace("FOLDER", str(folder)).replace("FILE", file) for one in arguments)
+                return found, *(
+                    argument.replace("FOLDER", str(folder)).replace("FILE", file) for argument in arguments
+                )
         programs = " or ".join(self.programs)
         raise WirespeedError(
             f"--profile {name}: there is no {programs} on PATH; install {self.title}, or add its folder "

@@ -17,7 +17,7 @@ _BELOW = {"hip": "ROCR_VISIBLE_DEVICES"}
 
 def entries(text: str | None) -> tuple[str, ...]:
     """The entries of such a list; none where it is unset or empty."""
-    return tuple(one.strip() for one in (text or "").split(",")) if text else ()
+    return tuple(word.strip() for word in (text or "").split(",")) if text else ()
 
 
 def _set(kind: str, environment: Mapping[str, str]) -> list[str]:
@@ -42,9 +42,9 @@ def explained(kind: str, shown: int, environment: Mapping[str, str]) -> str | No
         return f"{name} is empty, which hides every GPU: unset it"
     if shown >= len(listed):
         return None
-    if double := next((one for one in listed if listed.count(one) > 1), None):
+    if double := next((word for word in listed if listed.count(word) > 1), None):
         return f"{setting} names {double} more than once: name each GPU once"
-    slices = [one for one in listed if one.startswith("MIG-")]
+    slices = [word for word in listed if word.startswith("MIG-")]
     if shown == 1 and slices:
         return None  # no more than one slice is shown to a process, which is not the list's fault
     among = f", counted among those of {names[1]}={environment[names[1]]}" if len(names) > 1 else ""

@@ -10,6 +10,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from wirespeed.host import private_folder
+
 _FILE = "gate"
 
 
@@ -18,8 +20,7 @@ class Gate:
 
     def __init__(self, folder: Path) -> None:
         """`folder`: of the job step's status pages."""
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._lock = os.open(folder / _FILE, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        self._lock = private_folder.create(private_folder.make(folder), _FILE)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
 
     def open(self) -> None:
@@ -32,6 +33,6 @@ class Gate:
 def wait_at(folder: Path) -> None:
     """Comes back once the gate is open, or gone."""
     with suppress(FileNotFoundError):
-        lock = os.open(folder / _FILE, os.O_RDWR | os.O_CLOEXEC)
+        lock = os.open(folder / _FILE, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
         fcntl.flock(lock, fcntl.LOCK_SH)
         os.close(lock)

@@ -27,6 +27,6 @@ def parse(line: str) -> tuple[str, Message | None]:
         return line, None
     try:
         message = json.loads(after)
-    except ValueError:
+    except (ValueError, RecursionError):
         return line, None
     return before, message if isinstance(message, dict) else None

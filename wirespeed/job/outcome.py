@@ -31,13 +31,13 @@ class Outcome:
     log: list[str] = field(default_factory=list)
 
 
-def place_of(one: Message | RankState) -> dict[str, Any]:
+def place_of(message: Message | RankState) -> dict[str, Any]:
     """Rank, host, call, bytes and iteration of a rank, from its own report or from its status page."""
     names = ("rank", "host", "call", "bytes", "iteration")
-    if not isinstance(one, RankState):
-        return {name: one[name] for name in names}
-    place = {name: getattr(one, name) for name in names}
-    return place | {"bytes": None, "iteration": None} if one.path in ("start", "end") else place
+    if not isinstance(message, RankState):
+        return {name: message[name] for name in names}
+    place = {name: getattr(message, name) for name in names}
+    return place | {"bytes": None, "iteration": None} if message.path in ("start", "end") else place
 
 
 def stack(message: Message) -> dict[str, Any]:

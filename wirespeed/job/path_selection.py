@@ -68,7 +68,7 @@ def lacks(path: TransferPath, pattern: Pattern, options: Mapping[str, Any]) -> s
     """What the pattern does and this path cannot, in one line."""
 
     def names(able: Callable[[TransferPath], bool]) -> str:
-        return ", ".join(one.name for one in all_paths() if able(one))
+        return ", ".join(path.name for path in all_paths() if able(path))
 
     if pattern.one_sided:
         operation = str(options.get("operation") or "put")
@@ -120,10 +120,6 @@ def by_algorithms(
     return list({path.name: path for path in found}.values())
 
 
-OPENMP_TRANSPORTS = ("copy", "mpi", "rma", "staged")
-"""Those that need no more of a device than memory and copies."""
-
-
 def unsuited(
     path: TransferPath,
     pattern: Pattern,
@@ -161,7 +157,7 @@ def beyond_openmp(path: TransferPath) -> str | None:
     if not path.needs_device:
         return None
     managed = any(word.startswith("managed") for word in (path.memory, path.into))
-    if managed or "by=kernel" in path.options or path.transport not in OPENMP_TRANSPORTS:
+    if managed or path.choices.get("by") == "kernel" or not path.traits.plain_device:
         return "--device openmp only allocates and copies; 'staged' and 'aware' need no more"
     return None
 

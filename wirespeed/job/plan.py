@@ -27,6 +27,8 @@ class Plan:
     sizes: tuple[int, ...] = parse_sizes(DEFAULT_SIZES)
     """Bytes of one message, in the order measured."""
     stopping: Stopping = field(default_factory=Stopping)
+    soak: float | None = None
+    """Seconds for each size in which messages are checked on their way; None: times are measured."""
     launches: int = 1
     """How many times every path is measured, with new processes each time."""
     device: str = "auto"

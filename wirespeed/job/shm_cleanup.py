@@ -16,8 +16,9 @@ from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
 
+from wirespeed.host import private_folder
 from wirespeed.host.process import process_namespace, process_state
-from wirespeed.job.status_page import GONE, own_folder, read_pages
+from wirespeed.job.status_page import GONE, read_pages
 
 _FOLDER = Path("/dev/shm")
 _NAMES = (
@@ -47,9 +48,18 @@ def used() -> str:
     return "\n".join([process_namespace(), *mapped, *filter(None, [os.environ.get("PMIX_SERVER_TMPDIR")])])
 
 
+def list_launcher(pages: Path, pid: int, temporary: Path) -> None:
+    """Lists where Open MPI's launcher may have its folder, before any rank can. Raises OSError."""
+    user = f"ompi.{os.uname().nodename.partition('.')[0]}.{os.getuid()}"
+    folders = temporary / f"ompi.{pid}", temporary / user / f"pid.{pid}"
+    with os.fdopen(private_folder.create(private_folder.make(pages), f"launcher{SUFFIX}"), "w") as file:
+        file.write("\n".join([process_namespace(), *map(str, folders)]))
+
+
 def sweep(older_than: float = 60.0) -> None:
     """Removes page folders of this user whose ranks are all gone, and what they list: killed front ends'."""
-    for folder in own_folder("").parent.glob(f"wirespeed-{os.getuid()}-*"):
+    bases = private_folder.all_of_user()
+    for folder in (run for base in bases for run in base.glob("*") if run.is_dir()):
         with suppress(OSError):
             if not _own(folder) or time.time() - folder.stat().st_mtime < older_than:
                 continue
@@ -62,6 +72,11 @@ def sweep(older_than: float = 60.0) -> None:
             if known and ended and all(state.gone for state in read_pages(folder)):
                 remove_listed(folder)
                 shutil.rmtree(folder)
+    for base in bases:
+        # One that a process made for itself alone goes with its last run.
+        with suppress(OSError):
+            if base.name.count("-") > 1 and time.time() - base.stat().st_mtime >= older_than:
+                base.rmdir()
 
 
 def remove_listed(pages: Path) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import mmap
-import os
 import struct
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from wirespeed.host import private_folder
 from wirespeed.host.process import process_state
 from wirespeed.units import format_size
 
@@ -156,7 +156,13 @@ def ask_for_stack(file: Path) -> None:
         memory[_ASKED_AT : _ASKED_AT + 4] = struct.pack("=I", 1)
 
 
-def own_folder(run: str) -> Path:
-    """Where the ranks of a run keep their pages on this host: shared memory, else the temporary folder."""
-    base = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else Path(os.environ.get("TMPDIR", "/tmp"))
-    return base / f"wirespeed-{os.getuid()}-{run}"
+def own_folder(run: str, base: str = "") -> Path:
+    """Where the ranks of a run keep their pages on this host.
+
+    `base`: the front end's private folder, which may have a name of its own; one that is not here, or not
+    private, is passed over.
+    """
+    if base:
+        with suppress(OSError):
+            return private_folder.make(Path(base)) / run
+    return private_folder.of_user() / run

@@ -27,6 +27,10 @@ class StepSpec:
     """Folder that the profiler writes into."""
     ahead: bool = False
     """Started while an earlier step measures: the ranks wait at the gate of their step."""
+    base: str = ""
+    """The front end's private folder, for the pages of ranks on its host."""
+    cpus: tuple[int, ...] = ()
+    """The front end's, among which each rank places itself; empty: the launcher binds ranks."""
     host: str = field(default_factory=lambda: os.uname().nodename)
     """Where the front end watches."""
 

@@ -37,6 +37,8 @@ class Job:
     variables: Mapping[str, str]
     own_threads: bool = False
     """Has a rank a thread besides its own that must not wait for the rank's CPU?"""
+    places_itself: bool = False
+    """Do ranks choose among the CPUs that they inherit, instead of being bound to any of the machine's?"""
 
 
 class Launcher:
@@ -108,7 +110,7 @@ def launched_rank(environment: Mapping[str, str] | None = None) -> LaunchedRank 
 
 def joins_mpi(place: LaunchedRank) -> bool:
     """Whether an MPI joins ranks that were started so."""
-    return next(one.joins_mpi for one in all_launchers() if one.name == place.launcher)
+    return next(launcher.joins_mpi for launcher in all_launchers() if launcher.name == place.launcher)
 
 
 def local_rank(environment: Mapping[str, str] | None = None) -> int:
@@ -127,15 +129,17 @@ def foreign_to(vendor: str, environment: Mapping[str, str] | None = None) -> str
     Open MPI's mpiexec speaks PMIx, Hydra PMI; batch systems speak both.
     """
     place = launched_rank(environment)
-    starter = next((one for one in all_launchers() if place and one.name == place.launcher), None)
+    starter = next(
+        (launcher for launcher in all_launchers() if place and launcher.name == place.launcher), None
+    )
     started = starter.starts_mpi if starter else ()
     if (
         vendor not in NAMES
         or not started
-        or any((one == "openmpi") == (vendor == "openmpi") for one in started)
+        or any((name == "openmpi") == (vendor == "openmpi") for name in started)
     ):
         return ""
-    return " or ".join(NAMES[one] for one in started)
+    return " or ".join(NAMES[name] for name in started)
 
 
 def choose(name: str, mpi: Mpi) -> Launcher:
@@ -155,8 +159,10 @@ def choose(name: str, mpi: Mpi) -> Launcher:
 
 def by_batch_system(name: str) -> bool:
     """Whether --launcher NAME starts ranks through a batch system here."""
-    batch = [one for one in all_launchers() if one.starts_mpi and one.order < 50]
-    return any(one.name == name or (name == "auto" and one.usable(os.environ)) for one in batch)
+    batch = [launcher for launcher in all_launchers() if launcher.starts_mpi and launcher.order < 50]
+    return any(
+        launcher.name == name or (name == "auto" and launcher.usable(os.environ)) for launcher in batch
+    )
 
 
 def check_installed(launcher: Launcher) -> None:

@@ -22,7 +22,7 @@ class OpenMpi(Launcher):
         if job.hosts:
             each = spread(job.hosts, job.ranks)
             command += ["--host", ",".join(f"{host}:{each}" for host in job.hosts), "--bind-to", "none"]
-        elif job.ranks > (os.cpu_count() or 1):
+        elif job.places_itself or job.ranks > (os.cpu_count() or 1):
             command += ["--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"]
         elif job.ranks > cores():
             # Open MPI counts cores, not their threads.

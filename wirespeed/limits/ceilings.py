@@ -10,6 +10,7 @@ from typing import Any
 from wirespeed.limits import rates
 from wirespeed.limits.rates import Ceiling
 from wirespeed.limits.wires import PORTS
+from wirespeed.transports import find_transport
 
 Record = dict[str, Any]
 
@@ -20,8 +21,6 @@ FAN = "fan"
 """One rank and all others, as 'pairs --fan' measures it."""
 OUT_OF_A_RANK = ("ring", "halo", FAN, *COLLECTIVES)
 """Patterns whose figure is the bytes that one rank sends, to all others together."""
-STAGED = ("staged", "pipelined")
-"""Transports through host memory; all others on device memory may be direct."""
 
 
 @dataclass(frozen=True)
@@ -51,19 +50,19 @@ class Used:
     def devices(self) -> list[Record]:
         """Each rank's GPU; empty if one has none."""
         found = [rank.get("device") for rank in self.ranks]
-        return [one for one in found if isinstance(one, dict)] if all(found) else []
+        return [record for record in found if isinstance(record, dict)] if all(found) else []
 
     @property
     def model(self) -> str | None:
         """The name of all GPUs; None where they differ. A slice's name is no GPU's."""
-        names = {str(one.get("name")) for one in self.devices}
+        names = {str(device.get("name")) for device in self.devices}
         return names.pop() if len(names) == 1 else None
 
     @property
     def device_name(self) -> str | None:
         """The name of all GPUs; None where they differ, or where ranks share one, or slices of one."""
         places = zip(self.ranks, self.devices, strict=False)
-        boards = {(rank.get("host"), str(one.get("pci") or one.get("id"))) for rank, one in places}
+        boards = {(rank.get("host"), str(record.get("pci") or record.get("id"))) for rank, record in places}
         return self.model if len(boards) == len(self.ranks) else None
 
     @property
@@ -73,7 +72,7 @@ class Used:
         if verdict in ("direct", "staged", "pcie"):
             return bool(verdict != "direct")
         # With GPUDirect switched off no copy is direct.
-        return bool(self.step.get("without")) or str(self.step.get("transport")).startswith(STAGED)
+        return bool(self.step.get("without")) or find_transport(self.step.get("transport")).through_host
 
     def facts(self, kind: str, key: str) -> int | None:
         """The lowest value that the drivers give for wires of this kind."""
@@ -109,6 +108,11 @@ def ceiling(used: Used) -> Ceiling | None:
     return _in_memory(used)
 
 
+def field_ceiling(used: Used) -> Ceiling | None:
+    """The rate of a GPU's own memory, through which a program's field passes in every step."""
+    return rates.memory(used.model) if used.model else None
+
+
 def _between_gpus(used: Used) -> Ceiling | None:
     name = used.device_name
     if name is None:
@@ -133,9 +137,9 @@ def _mesh(used: Used, kind: str) -> int | None:
     """Links from each GPU to each other one, the least of all pairs; None where a switch joins them."""
     links = [wire for wire in used.wires if wire.get("kind") == kind and isinstance(wire.get("ends"), dict)]
     if ends := {wire.get("device"): wire["ends"] for wire in links if wire["ends"]}:
-        pci = {str(one.get("id")): str(one.get("pci")) for one in used.devices}
+        pci = {str(device.get("id")): str(device.get("pci")) for device in used.devices}
         pairs = itertools.permutations(pci, 2)
-        return min(int(ends.get(one, {}).get(pci[other], 0)) for one, other in pairs)
+        return min(int(ends.get(name, {}).get(pci[other], 0)) for name, other in pairs)
     known = rates.device_links(used.device_name or "")
     return int(known["pair"]) if known and "pair" in known else None
 
@@ -161,7 +165,7 @@ def _staged(used: Used) -> Ceiling | None:
     down, up = _slot(used, to_device=False), _slot(used, to_device=True)
     if down is None or up is None:
         return None
-    if str(used.step.get("transport")) != "staged":
+    if not find_transport(used.step.get("transport")).serial:
         # A library may overlap them, whether it says so or not.
         return _times(used.width, min(down, up, key=lambda rate: rate.rate), "both copies at once")
     value = 1 / (1 / down.rate + 1 / up.rate)
@@ -195,8 +199,10 @@ def _copies(used: Used) -> Ceiling | None:
     if not crosses:
         return None
     if used.both_ways:
-        slower = [one for to_device in (False, True) if (one := _slot(used, to_device=to_device))]
-        return _times(2, min(slower, key=lambda one: one.rate), "both ways at once") if slower else None
+        slower = [ceiling for to_device in (False, True) if (ceiling := _slot(used, to_device=to_device))]
+        return (
+            _times(2, min(slower, key=lambda ceiling: ceiling.rate), "both ways at once") if slower else None
+        )
     return _slot(used, to_device=into == "device")
 
 
@@ -206,10 +212,10 @@ def _between_hosts(used: Used) -> Ceiling | None:
     whole_hosts = used.pattern in ("groups", "stream") and used.width == per_host
     if used.evidence.get("verdict") not in ("network", "staged") or not (per_host == 1 or whole_hosts):
         return None
-    known = [one for host in used.hosts if (one := _of_host(used, host))]
+    known = [ceiling for host in used.hosts if (ceiling := _of_host(used, host))]
     if len(known) < len(used.hosts):
         return None
-    least = min(known, key=lambda one: one.rate)
+    least = min(known, key=lambda ceiling: ceiling.rate)
     shared = f", shared by {used.width} pairs" * (used.pattern == "stream" and used.width > 1)
     return replace(least, equation=least.equation + shared)
 
@@ -269,16 +275,18 @@ def _in_memory(used: Used) -> Ceiling | None:
         return None
     if used.evidence.get("verdict") == "loopback":
         return used.stated("loopback")
-    known = (one for one in used.wires if one.get("kind") == "memory" and one.get("rate"))
-    measured = sorted(known, key=lambda one: float(one["rate"]))
+    known = (wire for wire in used.wires if wire.get("kind") == "memory" and wire.get("rate"))
+    measured = sorted(known, key=lambda record: float(record["rate"]))
     if used.evidence.get("verdict") != "shared memory" or not measured:
         return None
-    cached = max(int(one.get("caches") or rates.CPU_CACHES) for one in measured)
+    cached = max(int(record.get("caches") or rates.CPU_CACHES) for record in measured)
     if stated := used.stated("memory"):
         return replace(stated, equation=f"copies in memory = {stated.equation}", cached=cached)
     middle = measured[len(measured) // 2]
     rate = float(middle["rate"])
-    ends = [float(one[name]) for one in measured for name in ("low", "rate", "high") if one.get(name)]
+    ends = [
+        float(record[name]) for record in measured for name in ("low", "rate", "high") if record.get(name)
+    ]
     low, high = (min(ends), max(ends)) if len(ends) > 1 else (0.0, 0.0)
     text = f"one core {middle.get('slower', 'copying from memory to memory')} = {rate / 1e9:.1f} GB/s"
     text += f" ({low / 1e9:.1f} to {high / 1e9:.1f})" if low else ""
@@ -286,8 +294,12 @@ def _in_memory(used: Used) -> Ceiling | None:
     return Ceiling(rate, text, source, "memory", low=low, high=high, cached=cached)
 
 
-def _times(width: int, one: Ceiling, how: str) -> Ceiling:
-    total = width * one.rate
-    text = f"{width} x {one.equation.split(' = ')[0]} = {total / 1e9:.4g} GB/s" if width > 1 else one.equation
+def _times(width: int, ceiling: Ceiling, how: str) -> Ceiling:
+    total = width * ceiling.rate
+    text = (
+        f"{width} x {ceiling.equation.split(' = ')[0]} = {total / 1e9:.4g} GB/s"
+        if width > 1
+        else ceiling.equation
+    )
     text += f" {how}" if how.startswith("out") else f", {how}"
-    return replace(one, rate=total, equation=text)
+    return replace(ceiling, rate=total, equation=text)

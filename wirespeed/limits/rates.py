@@ -73,7 +73,7 @@ def gpu_links(name: str, count: int | None = None) -> Ceiling | None:
 
 def memory(name: str) -> Ceiling | None:
     """A GPU's own memory, reads and writes together."""
-    known = next((one for one in _table()["memory"] if name in one["names"]), None)
+    known = next((item for item in _table()["memory"] if name in item["names"]), None)
     if known is None:
         return None
     text = f"{known['rate'] / 1e9:g} GB/s"
@@ -82,7 +82,7 @@ def memory(name: str) -> Ceiling | None:
 
 def pcie(generation: int, width: int, *, to_device: bool) -> Ceiling | None:
     """A slot's payload rate: lanes x rate of a lane x share of a packet that is payload."""
-    known = next((one for one in _table()["pcie"] if one["generation"] == generation), None)
+    known = next((item for item in _table()["pcie"] if item["generation"] == generation), None)
     if known is None:
         return None
     packets = _table()["pcie_packets"]

@@ -28,6 +28,6 @@ WIRE_KINDS = {
     "network": WireKind("network", of_host=True, port=True),
     "loopback": WireKind("TCP on the loopback interface", of_host=True),
 }
-GPU_LINKS = tuple(kind for kind, one in WIRE_KINDS.items() if one.between_gpus)
-NETWORKS = tuple(kind for kind, one in WIRE_KINDS.items() if one.of_host)
-PORTS = tuple(kind for kind, one in WIRE_KINDS.items() if one.port)
+GPU_LINKS = tuple(kind for kind, wire_kind in WIRE_KINDS.items() if wire_kind.between_gpus)
+NETWORKS = tuple(kind for kind, wire_kind in WIRE_KINDS.items() if wire_kind.of_host)
+PORTS = tuple(kind for kind, wire_kind in WIRE_KINDS.items() if wire_kind.port)

@@ -11,6 +11,10 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from wirespeed.errors import WirespeedError
+from wirespeed.transports import Transport, find_transport
+
+PUTS = ("put", "get", "fetch-add")
+"""One-sided operations of a transport that puts."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,10 @@ class TransferPath:
     """The path that this one is with something switched off; their ratio says what that is worth."""
     collectives: tuple[str, ...] = ()
     """Operations of all ranks that the transport hands to its library in one call."""
+    operations: tuple[str, ...] = ()
+    """One-sided operations of its transport, which no message accompanies: of PUTS, or "load"."""
+    loads_own: bool = False
+    """Its loads are from the rank's own memory and cross no wire."""
     algorithm: str = ""
     """Who does such an operation where it is not the library: ours over the path's messages."""
     variants: dict[str, str] = field(default_factory=dict, hash=False)
@@ -71,8 +79,8 @@ class TransferPath:
         if word not in self.variants:
             return replace(self, name=name, algorithm=word)
         options = ";".join(filter(None, (self.options, self.variants[word])))
-        own_memory = self.own_memory or "buffers=" in options
-        return replace(self, name=name, variant=word, options=options, own_memory=own_memory)
+        path = replace(self, name=name, variant=word, options=options)
+        return replace(path, own_memory=self.own_memory or "buffers" in path.choices)
 
     def goes_on_as(self, following: str) -> bool:
         """May that path use what has joined the ranks for this one, NCCL's communicator?
@@ -81,14 +89,22 @@ class TransferPath:
         other has messages: what it set up for one would stay, and be recorded as the other's.
         """
         other = find_path(following)
-        return (self.transport, self.algorithm, self._buffers) == (
-            other.transport, other.algorithm, other._buffers,
-        )  # fmt: skip
+        return self._joined_by == other._joined_by
 
     @property
-    def _buffers(self) -> list[str]:
-        """The option that says what the library is told of buffers."""
-        return [option for option in self.options.split(";") if option.startswith("buffers=")]
+    def _joined_by(self) -> tuple[str, str, str]:
+        return self.transport, self.algorithm, self.choices.get("buffers", "")
+
+    @property
+    def choices(self) -> dict[str, str]:
+        """The transport's options by name."""
+        pairs = (option.partition("=") for option in self.options.split(";") if option)
+        return {name: value for name, _, value in pairs}
+
+    @property
+    def traits(self) -> Transport:
+        """What its transport can do."""
+        return find_transport(self.transport)
 
     @property
     def needs_device(self) -> bool:
@@ -98,38 +114,23 @@ class TransferPath:
     @property
     def needs_mpi(self) -> bool:
         """Does an MPI move its bytes, all or some?"""
-        return self.transport in ("mpi", "rma", "staged", "oshmem")
+        return self.traits.needs_mpi
 
     @property
     def loads(self) -> bool:
         """Are loads from memory all that its transport does?"""
-        return self.transport == "load"
-
-    @property
-    def loads_own(self) -> bool:
-        """Do the loads cross no wire?"""
-        return self.loads and "of=own" in self.options
-
-    @property
-    def operations(self) -> tuple[str, ...]:
-        """One-sided operations of its transport, which no message accompanies."""
-        if self.loads:
-            return ("load",)
-        several = self.transport == "shmem" or (
-            self.transport in ("rma", "ucx") and "call=put" in self.options
-        )
-        return ("put", "get", "fetch-add") if several else ()
+        return self.operations == ("load",)
 
     @property
     def instead_of_mpi(self) -> bool:
         """Is it a default between host buffers where no MPI joins the ranks?"""
-        between = not (self.intra_rank or self.work_alone or self.needs_mpi or self.library)
-        return between and not self.needs_device and self.transport != "ucx"
+        between = not (self.intra_rank or self.work_alone or self.needs_device)
+        return between and self.traits.moved_by == "wirespeed"
 
     @property
     def gpu_aware_ucx(self) -> bool:
         """Does it need the UCX that the MPI loads to take device pointers?"""
-        return self.gpu_aware_mpi or (self.transport == "ucx" and self.needs_device)
+        return self.gpu_aware_mpi or (self.traits.beside_mpi == "ucx" and self.needs_device)
 
     @property
     def on_device(self) -> bool:

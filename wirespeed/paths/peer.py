@@ -16,7 +16,7 @@ PATHS = (
     peer("gpu", "kernels write the other GPU's memory and signal it; iterations run without the CPU",
          transport="gpu", order=58),
     peer("gpu-load", "rma --operation load: a thread follows a chain of pointers in the other GPU's memory",
-         transport="load", order=59, default=False),
+         transport="load", operations=("load",), order=59, default=False),
     peer("gpu-load-own", "rma --operation load: the same in its own GPU's memory",
-         transport="load", options="of=own", order=59, default=False),
+         transport="load", options="of=own", operations=("load",), loads_own=True, order=59, default=False),
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from wirespeed.paths import TransferPath
+from wirespeed.paths import PUTS, TransferPath
 
 ucx = partial(TransferPath, transport="ucx", default=False)
 device = partial(ucx, memory="device", trial=True)
@@ -10,9 +10,9 @@ PATHS = (
     ucx("ucx-host", "UCX's tag send and receive between pageable host buffers, without MPI",
         memory="pageable", options="call=tag", order=13),
     ucx("ucx-host-put", "UCX's put between pageable host buffers, then a word, without MPI",
-        memory="pageable", options="call=put", order=14),
+        memory="pageable", options="call=put", operations=PUTS, order=14),
     device("ucx", "UCX's tag send and receive given device pointers, without MPI",
            options="call=tag", order=35),
     device("ucx-put", "UCX's put given device pointers, then a word, without MPI",
-           options="call=put", order=36),
+           options="call=put", operations=PUTS, order=36),
 )  # fmt: skip

@@ -43,7 +43,7 @@ def all_patterns() -> dict[str, Pattern]:
             one = importlib.import_module(f"{package.__name__}.{module.name}")
             # Others are shared by patterns.
             found += [one.PATTERN] if hasattr(one, "PATTERN") else getattr(one, "PATTERNS", ())
-    return {pattern.name: pattern for pattern in sorted(found, key=lambda one: str(one.name))}
+    return {pattern.name: pattern for pattern in sorted(found, key=lambda pattern: str(pattern.name))}
 
 
 def find_pattern(name: str) -> Pattern:

@@ -81,9 +81,9 @@ class Step:
 
 @dataclass(frozen=True)
 class Sums:
-    """Doubles that an iteration changes: `before`, `before` + 1, ... `before` + 1023, `before`, ...
+    """Doubles that iterations change: `before`, `before` + 1, ... `before` + 1023, `before`, ...
 
-    After one iteration those at `offset` begin with `after`.
+    Afterwards those at `offset` begin with `after`.
     """
 
     bytes: int
@@ -187,8 +187,6 @@ class Pattern(ABC):
     """Ranks move bytes between their own buffers, not between each other."""
     one_sided = False
     """It needs operations on a peer's memory that no message accompanies (`TransferPath.one_sided`)."""
-    one_buffer = False
-    """With --loops, each rank sends from and receives into the same buffer, as in the ping-pong tutorial."""
     followed_by: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """(pattern, paths) measured after it, into the same file."""
     published = False
@@ -221,7 +219,7 @@ class Pattern(ABC):
     @property
     def many_ranks(self) -> bool:
         """Can it be told to take more ranks than two?"""
-        return self.ranks is None or any(one.key == "pairs" for one in self.options)
+        return self.ranks is None or any(option.key == "pairs" for option in self.options)
 
     def barriers(self, shape: Shape) -> bool:
         """Does every sample begin with a barrier of all ranks?"""
@@ -266,8 +264,8 @@ class Pattern(ABC):
         """The team of `rank` in a phase; None where it has nothing to do."""
         return Team("", range(shape.ranks))
 
-    def sums(self, rank: int, shape: Shape, size: int) -> Sums | None:
-        """What an iteration must make of the numbers it adds to; None: it moves bytes unchanged."""
+    def sums(self, rank: int, shape: Shape, size: int, iterations: int = 1) -> Sums | None:
+        """What iterations must make of the numbers they add to; None: they move bytes unchanged."""
         return None
 
     def reported_phase(self, shape: Shape) -> int | None:

@@ -19,7 +19,6 @@ class Exchange(Pattern):
       wirespeed exchange
       wirespeed exchange --paths gpu,ipc-write --sizes 1M:1G
     """
-    one_buffer = True
 
     def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
         other = (Transfer(1 - rank, size),)

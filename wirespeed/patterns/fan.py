@@ -24,11 +24,13 @@ class Fan:
     def steps(self, rank: int, size: int, phase: int) -> list[Step]:
         """The center has a place for each message; the answers keep senders from running ahead."""
         center, sends = self._center(phase)
-        others = [one % self._ranks for one in range(center + 1, center + self._ranks)]
+        others = [number % self._ranks for number in range(center + 1, center + self._ranks)]
         if rank == center:
             places = [number * size for number in range(len(others))]
-            messages = tuple(Transfer(one, size, place) for one, place in zip(others, places, strict=True))
-            answers = tuple(Transfer(one, 0) for one in others)
+            messages = tuple(
+                Transfer(other, size, place) for other, place in zip(others, places, strict=True)
+            )
+            answers = tuple(Transfer(other, 0) for other in others)
         else:
             place = others.index(rank) * size
             messages, answers = (Transfer(center, size, 0, place),), (Transfer(center, 0),)
@@ -42,7 +44,7 @@ class Fan:
     def team(self, phase: int) -> Team:
         """All ranks, the one before the others: its clock counts."""
         center, sends = self._center(phase)
-        others = (one % self._ranks for one in range(center, center + self._ranks))
+        others = (number % self._ranks for number in range(center, center + self._ranks))
         return Team(f"rank {center} to all" if sends else f"all to rank {center}", tuple(others))
 
     def figure(self, shape: Shape, size: int) -> Figure:

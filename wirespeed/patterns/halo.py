@@ -66,7 +66,7 @@ class Halo(Pattern):
         sends = tuple(Transfer(peer, size, way * size, _OPPOSITE[way] * size) for way, peer in around)
         receives = tuple(
             Transfer(peer, size, way * size, _OPPOSITE[way] * size)
-            for way, peer in sorted(around, key=lambda one: _OPPOSITE[one[0]])
+            for way, peer in sorted(around, key=lambda pair: _OPPOSITE[pair[0]])
         )
         return [Step(sends, receives)]
 
@@ -75,7 +75,7 @@ class Halo(Pattern):
         most = max(len(self.neighbours(rank, shape)) for rank in self._samples(shape))
         definition = (
             f"slowest rank: all edges of a {columns} x {rows} grid at once; GB/s out of a rank with {most} "
-            "neighbours"
+            f"neighbour{'s' if most != 1 else ''}"
         )
         return Figure(1, most * size, definition, (Derived("both ways", 2 * most * size),))
 

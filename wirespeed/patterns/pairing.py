@@ -76,15 +76,15 @@ def _phase(text: str) -> Partners:
     found: Partners = {}
     for word in text.split(","):
         match = _PAIR.fullmatch(word.strip())
-        one, other = (int(match[1]), int(match[2])) if match else (0, 0)
-        if one == other:
+        number, other = (int(match[1]), int(match[2])) if match else (0, 0)
+        if number == other:
             raise WirespeedError(
                 f"'{word}' is no pair of two ranks: write 0-5,1-3, and / before another phase"
             )
-        for rank in (one, other):
+        for rank in (number, other):
             if rank in found:
                 raise WirespeedError(f"rank {rank} is in two pairs of one phase; write / between phases")
-        found |= {one: other, other: one}
+        found |= {number: other, other: number}
     return found
 
 
@@ -93,11 +93,11 @@ def _split(text: str, at_once: int) -> tuple[Partners, ...]:
     """The phases, each of at most `at_once` pairs; 0: of all that it has."""
     found: list[Partners] = []
     for partners in parsed(text):
-        pairs = [(one, other) for one, other in partners.items() if one < other]
+        pairs = [(number, other) for number, other in partners.items() if number < other]
         step = at_once or len(pairs)
         for first in range(0, len(pairs), step):
             part = pairs[first : first + step]
-            found.append(dict([*part, *((other, one) for one, other in part)]))
+            found.append(dict([*part, *((other, number) for number, other in part)]))
     return tuple(found)
 
 

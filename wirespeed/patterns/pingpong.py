@@ -23,7 +23,6 @@ class PingPong(Pattern):
       wirespeed pingpong --loops 50 --warmup 5 --format tutorial
       mpirun -n 2 wirespeed pingpong --out pair.jsonl
     """
-    one_buffer = True
     published = True
 
     def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:

@@ -72,8 +72,8 @@ class Ring(Pattern):
     def extent(self, rank: int, shape: Shape, size: int) -> int:
         return 2 * self.whole(size)
 
-    def sums(self, rank: int, shape: Shape, size: int) -> Sums:
-        steps, ranks = self.steps_of(shape), shape.ranks
+    def sums(self, rank: int, shape: Shape, size: int, iterations: int = 1) -> Sums:
+        steps, ranks = iterations * self.steps_of(shape), shape.ranks
         turns, rest = divmod(steps, ranks)
         # What is here at the end began `steps` places back and went by all ranks in between.
         begin = (rank - steps) % ranks

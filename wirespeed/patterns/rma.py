@@ -82,11 +82,13 @@ class Rma(Pattern):
         sends = (rank == 0) != (self.operation(shape.options) in (GET, LOAD))
         return [Step(sends=other) if sends else Step(receives=other)]
 
-    def sums(self, rank: int, shape: Shape, size: int) -> Sums | None:
-        """The origin ends with the word as it was before, the target with one more."""
+    def sums(self, rank: int, shape: Shape, size: int, iterations: int = 1) -> Sums | None:
+        """The origin ends with the word as the last one found it, the target with one more each time."""
         if self.operation(shape.options) != FETCH_ADD:
             return None
-        return Sums(WORD, 0.0, START) if rank == 0 else Sums(WORD, START, START + 1)
+        if rank == 0:
+            return Sums(WORD, 0.0, START + iterations - 1)
+        return Sums(WORD, START, START + iterations)
 
     def team(self, rank: int, shape: Shape, phase: int = 0) -> Team | None:
         return Team("", range(1)) if rank == 0 else None

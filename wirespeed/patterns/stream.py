@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Shape, Step, Team, Transfer
+from wirespeed.units import counted
 
 
 class Stream(Pattern):
@@ -73,7 +74,7 @@ class Stream(Pattern):
     def figure(self, shape: Shape, size: int) -> Figure:
         count, pairs = self.window(shape, size), self.pairs(shape.options)
         asked = int(shape.options.get("window", 64))
-        held = f"{count} messages" if count == asked else f"{count} messages (memory holds no more)"
+        held = counted(count, "message") + ("" if count == asked else " (memory holds no more)")
         where, whose = f"to rank {pairs}", ""
         if pairs > 1:
             where = f"in each of {pairs} pairs (rank i to i + {pairs})"

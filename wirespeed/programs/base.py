@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Place, Shape, Transfer, Work
+from wirespeed.programs.conserved import Conservation
 from wirespeed.programs.plane import Plane, divisions, parse_grid, smallest_halo
 
 LINE = 128
@@ -216,11 +217,13 @@ class ProgramPattern(Pattern):
         return -(-steps // self.facts(shape).steps_per_iteration)
 
     def extent(self, rank: int, shape: Shape, size: int) -> int:
-        messages = [one.bytes for step in self.steps(rank, shape, size) for one in step.receives]
-        return max(self.aside(shape) + max(messages, default=0), self.verdict(rank, shape).offset + LINE)
+        messages = [receive.bytes for step in self.steps(rank, shape, size) for receive in step.receives]
+        return max(
+            self.aside(shape) + LINE + max(messages, default=0), self.verdict(rank, shape).offset + LINE
+        )
 
     def aside(self, shape: Shape) -> int:
-        """Where tests of the check put a message aside, behind all else."""
+        """Where tests of the check put a line and a message aside, behind all else."""
         return to_lines(self.room(shape))
 
     def verdict(self, rank: int, shape: Shape) -> Scratch:
@@ -285,6 +288,10 @@ class ProgramPattern(Pattern):
     def norms(self, rank: int, shape: Shape) -> list[NormCheck]:
         """Sums over all ranks that must be those of the reference."""
         return []
+
+    def conserved(self, rank: int, shape: Shape) -> Conservation | None:
+        """What the checked iterations must not change but by rounding; None: nothing is conserved."""
+        return None
 
     @abstractmethod
     def values(self, rank: int, shape: Shape) -> Values:

@@ -234,7 +234,8 @@ template <class T, bool norm>
 WS_INLINE double ws_jacobi_tiles(WsGate* gate, u64 part, const WsJacobi<T>& b, u32 edges) {
     const WsJacobiTile inner = ws_jacobi_region(b, 4);
     const WsJacobiCut cut = ws_jacobi_cut(inner, 4);
-    const u32 end = part == 2 ? edges : edges + cut.tiles, blocks = (u32)ws_blocks();
+    const u32 blocks = ws_norm_blocks();
+    const u32 end = ws_block() >= blocks ? 0 : part == 2 ? edges : edges + cut.tiles;
     double sum = 0;
     for (u32 number = (part == 1 ? edges : 0) + (u32)ws_block(); number < end; number += blocks) {
         const bool edge = number < edges;

@@ -19,6 +19,7 @@ from wirespeed.programs.base import (
     to_lines,
 )
 from wirespeed.programs.cells import means
+from wirespeed.programs.conserved import ROUNDING, Conservation, Quantity
 from wirespeed.programs.jacobi_blocks import (
     ALL,
     ALL_WAIT,
@@ -197,7 +198,7 @@ class Jacobi(ProgramPattern):
             for side, peer in around.items()
         ]
         # Two neighbours may be one rank, between which messages match in order.
-        by_sender = sorted(around.items(), key=lambda one: OPPOSITE[one[0]])
+        by_sender = sorted(around.items(), key=lambda pair: OPPOSITE[pair[0]])
         receives = [
             Transfer(peer, own[side][0], own[side][2], own[OPPOSITE[side]][1]) for side, peer in by_sender
         ]
@@ -298,6 +299,17 @@ class Jacobi(ProgramPattern):
             NormCheck(Place(layout.total(0) + 8 * place), Scratch(block.end + 8 * place))
             for place in self._compared_norms(shape)
         ]
+
+    def conserved(self, rank: int, shape: Shape) -> Conservation | None:
+        if not self.periodic(shape):
+            return None
+        block, real = self._layout(shape).block, _real(shape)
+        # A point is rounded by three additions; a quarter of it is exact.
+        rounding = 3 * self._checked_steps(shape) * (ROUNDING if real == 8 else 2.0**-24)
+        place, pitch = Place(block.row(0, 0)), block.pitch // real
+        return Conservation(
+            (Quantity("the sum of u", (1,)),), place, real, block.nx, block.ny, pitch, rounding
+        )
 
     def comparisons(self, rank: int, shape: Shape) -> list[Comparison]:
         own, other = self._layout(shape).block, self._around(rank, shape)[0]

@@ -12,7 +12,7 @@ from wirespeed.programs.plane import EAST, NORTH, SOUTH, WEST, Plane
 TILE, STRIP, TILE_ROWS, THREADS = 1024, 32, 4, 256
 """Of jacobi.h: points of a tile in x, of a strip at a cut side; and rows of a tile, lanes of a block."""
 MOST_BLOCKS = 8192
-"""Of jacobi.h's norm."""
+"""Of a launch: those that a norm has room for (native/kernels/fields.h)."""
 DOWN = 16
 """A bit beside those of `cut`: from the top down."""
 ALL, INNER, EDGES, ALL_WAIT = range(4)
@@ -110,15 +110,19 @@ def step_work(
     return Work(f"ws_jacobi_step_f{8 * real}", arguments, _blocks(block, cut, part), THREADS)
 
 
+def blocks_of(part: int, edges: int, inner: int) -> int:
+    """Blocks of threads for the tiles of a part: as many as tiles, but no more than a norm has room for."""
+    tiles = {ALL: edges + inner, ALL_WAIT: edges + inner, INNER: inner, EDGES: edges}[part]
+    return max(1, min(tiles, MOST_BLOCKS))
+
+
 @cache
 def _blocks(block: Block, cut: int, part: int) -> int:
-    """One for each tile of the part, as far as a norm has room for them."""
     strips = sum(cut >> side & 1 for side in (WEST, EAST)) * -(-block.ny // STRIP)
     across = -(-block.nx // TILE)
     edges = strips + across * sum(cut >> side & 1 for side in (SOUTH, NORTH))
     inner = across * -(-block.ny // TILE_ROWS)
-    count = {ALL: edges + inner, ALL_WAIT: edges + inner, INNER: inner, EDGES: edges}[part]
-    return max(1, min(count, MOST_BLOCKS))
+    return blocks_of(part, edges, inner)
 
 
 def fill_work(

@@ -204,9 +204,9 @@ WS_INLINE void ws_jacobi_chunk(const WsJacobiDeep<T>& b, u32 strip, i32 y, i32 r
 template <class T, u32 K, bool norm>
 WS_INLINE void ws_jacobi_pass(WsGate* gate, u64 part, const WsJacobiDeep<T>& b,
                               const WsJacobiTiles& t, double* sums) {
-    const u32 end = part == 2 ? t.edges : t.tiles, warp = ws_lane() / WS_JACOBI_LANES % t.warps;
-    for (u32 tile = (part == 1 ? t.edges : 0) + (u32)ws_block(); tile < end;
-         tile += (u32)ws_blocks()) {
+    const u32 blocks = ws_norm_blocks(), warp = ws_lane() / WS_JACOBI_LANES % t.warps;
+    const u32 end = ws_block() >= blocks ? 0 : part == 2 ? t.edges : t.tiles;
+    for (u32 tile = (part == 1 ? t.edges : 0) + (u32)ws_block(); tile < end; tile += blocks) {
         const bool edge = tile < t.edges;
         if (edge)
             ws_gate_wait(gate);

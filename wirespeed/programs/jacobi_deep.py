@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from wirespeed.patterns.base import Place, Work
-from wirespeed.programs.jacobi_blocks import ALL, ALL_WAIT, DOWN, EDGES, INNER, Block
+from wirespeed.programs.jacobi_blocks import DOWN, Block, blocks_of
 from wirespeed.programs.plane import EAST, NORTH, SOUTH, WEST
 
 DEPTHS = ("1", "2", "4")
@@ -45,12 +45,11 @@ def deep_work(
 
 @cache
 def _blocks(block: Block, cut: int, part: int) -> int:
-    """One for each tile of the part."""
     warps, width = THREADS // _LANES, _LANES * 16 // block.real - 2 * _OVERLAP
     strips, sides = -(-block.nx // width), sum(cut >> side & 1 for side in (SOUTH, NORTH))
     edges = -(-strips * sides // warps)
     inner = -(-strips * -(-(block.ny - sides * block.depth) // _CHUNK[block.depth]) // warps)
-    return max(1, {ALL: edges + inner, ALL_WAIT: edges + inner, INNER: inner, EDGES: edges}[part])
+    return blocks_of(part, edges, inner)
 
 
 def refusal(depth: int, nx: int, ny: int, every: int) -> str | None:

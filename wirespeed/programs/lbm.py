@@ -19,6 +19,7 @@ from wirespeed.programs.base import (
     to_lines,
 )
 from wirespeed.programs.cells import means
+from wirespeed.programs.conserved import ROUNDING, Conservation, Quantity
 from wirespeed.programs.lbm_math import (
     BYTES_PER_SITE,
     COLUMNS,
@@ -57,6 +58,10 @@ CONSTANTS = {
     "sound-wave": ("speed of sound", "sites/step"),
     "heat": ("thermal diffusivity", "sites^2/step"),
 }
+STEP_ROUNDINGS = 128
+"""Relative to a quantity, of a step at most: 19 of each sum over the populations, which the equilibrium takes
+up two or three at a time, 12 of the equilibrium's polynomial, one of each population's last addition; and as
+many again for the constants of the lattice, which are rounded, and for relaxation beyond the equilibrium."""
 SET_UP = 1024, 128
 """Blocks and threads of kernels that only prepare."""
 
@@ -166,14 +171,14 @@ class Lbm(ProgramPattern):
         sends, receives = [], []
         for side in (SOUTH, NORTH):
             if side in around:
-                for one in block.layers(up=side == NORTH):
-                    own, halo = field + one.own * REAL, field + one.halo * REAL
-                    sends.append(Transfer(around[side], one.doubles * REAL, own, halo))
+                for layer in block.layers(up=side == NORTH):
+                    own, halo = field + layer.own * REAL, field + layer.halo * REAL
+                    sends.append(Transfer(around[side], layer.doubles * REAL, own, halo))
             # In the order of their senders, since two neighbours may be one rank.
             if OPPOSITE[side] in around:
-                for one in block.layers(up=side == NORTH):
-                    own, halo = field + one.own * REAL, field + one.halo * REAL
-                    receives.append(Transfer(around[OPPOSITE[side]], one.doubles * REAL, halo, own))
+                for layer in block.layers(up=side == NORTH):
+                    own, halo = field + layer.own * REAL, field + layer.halo * REAL
+                    receives.append(Transfer(around[OPPOSITE[side]], layer.doubles * REAL, halo, own))
         return tuple(sends), tuple(receives)
 
     def _columns(
@@ -207,7 +212,7 @@ class Lbm(ProgramPattern):
         sides |= ROWS_BELOW * (SOUTH in around) | ROWS_ABOVE * (NORTH in around)
         if self.walled(shape):
             sides |= WALL_BELOW * (row == 0) | WALL_ABOVE * (row == plane.rows - 1)
-        fields = [Place(self._field(shape, one)) for one in (twin, 1 - twin)]
+        fields = [Place(self._field(shape, number)) for number in (twin, 1 - twin)]
         arguments: tuple[int | float | Place, ...]
         arguments = (0, part, *fields, *block.geometry, sides, *self._fluid(shape).arguments)
         return Work("ws_lbm_step", arguments, block.tiles, THREADS)
@@ -256,6 +261,24 @@ class Lbm(ProgramPattern):
             arguments = (0, ALL, *two, *block.geometry, sides, *self._fluid(shape).arguments)
             work.append(Work("ws_lbm_step", arguments, block.tiles, THREADS))
         return work
+
+    def conserved(self, rank: int, shape: Shape) -> Conservation:
+        """Walls and gravity take momentum across, and gravity adds energy; all else stays."""
+        lattice = [VELOCITIES[number] for number in sorted(range(len(PLACES)), key=PLACES.__getitem__)]
+        quantities = [
+            Quantity("mass", (1.0,) * len(lattice)),
+            Quantity("momentum in x", tuple(float(x) for x, _ in lattice)),
+        ]
+        if not self.walled(shape):
+            quantities += [
+                Quantity("momentum in y", tuple(float(y) for _, y in lattice)),
+                Quantity("energy", tuple((x * x + y * y) / 2 for x, y in lattice)),
+            ]
+        block, rounding = self._block(shape), STEP_ROUNDINGS * PERIOD * ROUNDING
+        place = Place(block.first * REAL)
+        return Conservation(
+            tuple(quantities), place, REAL, block.nx, block.ny, block.pitch, rounding, block.plane
+        )
 
     def comparisons(self, rank: int, shape: Shape) -> list[Comparison]:
         own, (other, west, south) = self._block(shape), self._around(rank, shape)
@@ -317,7 +340,7 @@ def _array(rows: Sequence[bytes], nx: int) -> Any:
     """Moments as an array [4, rows, nx]."""
     import numpy as np
 
-    return np.stack([np.frombuffer(one).reshape(-1, nx) for one in rows])
+    return np.stack([np.frombuffer(row).reshape(-1, nx) for row in rows])
 
 
 PATTERN = Lbm()

@@ -69,8 +69,8 @@ def smallest_halo(sizes: Sequence[tuple[tuple[int, int], int, int]]) -> tuple[tu
     Of equals the one with fewer columns: rows of points are contiguous.
     """
 
-    def points(one: tuple[tuple[int, int], int, int]) -> int:
-        (columns, rows), nx, ny = one
+    def points(pair: tuple[tuple[int, int], int, int]) -> int:
+        (columns, rows), nx, ny = pair
         return 2 * ny * (columns > 1) + 2 * nx * (rows > 1)
 
     return min(sizes, key=points)

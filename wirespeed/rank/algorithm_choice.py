@@ -24,9 +24,9 @@ def fastest(context: RankContext, transport: Any, buffers: Any, size: int) -> st
         shape = replace(context.shape, options={**context.shape.options, "by": name})
         try:
             with closing(Program(replace(context, shape=shape), transport, buffers, size)) as program:
-                first = context.comm.maximum(program.run(1)[0])
+                first = context.comm.maximum(program.run())
                 count = max(1, min(int(SECONDS / max(first, 1e-9)), MOST_ITERATIONS))
-                seconds[name] = context.comm.maximum(min(program.run(count, samples=2)))
+                seconds[name] = context.comm.maximum(min(program.sample(count, 2).seconds))
         except Unusable as error:
             failure = error
     if not seconds:

@@ -31,7 +31,7 @@ class Offset:
 
 def offset(exchanges: list[Exchange]) -> Offset:
     """By the fastest exchange; its uncertainty is half its round trip."""
-    sent, theirs, answered = min(exchanges, key=lambda one: one[2] - one[0])
+    sent, theirs, answered = min(exchanges, key=lambda exchange: exchange[2] - exchange[0])
     middle = (sent + answered) // 2
     return Offset(middle, theirs - middle, -(-(answered - sent) // 2))
 
@@ -50,7 +50,7 @@ class ClockOffsets:
         self._comm, self._ranges = comm, ranges
         clocks = comm.everyone(f"{clock_name()} {ranges.ahead or ''}".strip())
         self.shared = clocks[0]
-        self._leaders = [clocks.index(one) for one in clocks]
+        self._leaders = [clocks.index(clock) for clock in clocks]
         """The first rank with the same clock, of each rank."""
         self._found: dict[int, list[Offset]] = {}
         self.compare()

@@ -102,7 +102,9 @@ class Communicator(World):
         near.Free()
         return count
 
-    def of_ranks(self, ranks: Sequence[int]) -> SubCommunicator:
+    def of_ranks(self, ranks: Sequence[int]) -> SubCommunicator | None:
+        if not ranks:
+            return None
         if isinstance(ranks, range):
             group = self.comm.group.Range_incl([(ranks[0], ranks[-1], ranks.step)])
         else:
@@ -111,6 +113,10 @@ class Communicator(World):
 
     def everyone(self, value: Any) -> list[Any]:
         return self.comm.allgather(value)
+
+    def exchange(self, outgoing: dict[int, list[bytes]]) -> dict[int, list[bytes]]:
+        of_ranks = self.comm.alltoall([outgoing.get(rank) for rank in range(self.size)])
+        return {rank: messages for rank, messages in enumerate(of_ranks) if messages}
 
     def barrier(self) -> None:
         self.comm.Barrier()

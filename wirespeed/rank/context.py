@@ -43,6 +43,10 @@ class RankContext:
     """For tests: every transfer starts so many bytes into its buffer."""
     fault: str | None = None
     """For tests: the fault injected into each program."""
+    planted: tuple[str, int] | None = None
+    """For tests: the kind of wrong message that a soak has, one in so many; None: none is planted."""
+    late_s: float = 0.0
+    """For tests: rank 1 comes so many seconds late to each timed batch."""
     ranges: Ranges = field(default_factory=Ranges)
 
     def failed(

@@ -1,4 +1,4 @@
-"""Whether this rank had a CPU while it was timed, by the kernel's scheduler."""
+"""Whether this rank had a CPU while it was timed, by the kernel's scheduler; if not, who had it."""
 
 from __future__ import annotations
 
@@ -6,25 +6,37 @@ import math
 import os
 import resource
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from wirespeed.rank.world import World
+
+TOLD = 0.02
+"""Who had the CPU is told from this share on."""
+FULL = 0.8
+"""A waiting rank's CPUs that are less in use were not all taken: the kernel had put too much on one."""
+_USED = (0, 1, 2, 5, 6)
+"""Columns of /proc/stat: user, nice, system, irq, softirq (proc_stat(5)); stolen time is nobody's."""
 
 
 class CpuWait:
     """Time in which this thread was ready to run and had no CPU, as a share of the time inside timed()."""
 
     def __init__(self) -> None:
-        self._waited = self._wall = 0.0
+        self._waited = self._wall = self._threads = 0.0
         self._preempted = 0
+        self._cpus = frozenset(os.sched_getaffinity(0))
+        self._began = _Moment.now(self._cpus)
 
     @contextmanager
     def timed(self) -> Iterator[None]:
         """Around timed iterations, on the thread that runs them."""
-        began, waited, preempted = time.monotonic(), _waited(), _preempted()
+        began, waited, preempted, threads = time.monotonic(), _waited(), _preempted(), _other_threads()
         yield
+        self._threads += _other_threads() - threads
         self._wall += time.monotonic() - began
         self._waited += _waited() - waited
         self._preempted += _preempted() - preempted
@@ -36,12 +48,90 @@ class CpuWait:
         return None if math.isnan(self._waited) else min(self._waited / max(self._wall, 1e-9), 1.0)
 
     def worst(self, comm: World) -> dict[str, Any]:
-        """Collective. Share, number and preemptions of the rank that waited most, on every rank."""
+        """Collective. Share, number and preemptions of the rank that waited most, and who had its CPU."""
         share = -1.0 if self.share is None else self.share
         most = comm.maximum(share)
         found = comm.first(self._preempted if share == most else None)
         assert found
-        return {"waited": None if most < 0 else most, "rank": found[0], "preempted": found[1]}
+        uses = comm.everyone(self._use()) if most >= TOLD else None
+        by = whose(uses, found[0], most) if uses else None
+        return {"waited": None if most < 0 else most, "rank": found[0], "preempted": found[1], "by": by}
+
+    def _use(self) -> Use:
+        now = _Moment.now(self._cpus)
+        seconds = max(now.clock - self._began.clock, 1e-9)
+        return Use(
+            os.uname().nodename,
+            sorted(self._cpus),
+            (now.process - self._began.process) / seconds,
+            self._threads / max(self._wall, 1e-9),
+            (now.busy - self._began.busy) / seconds,
+        )
+
+
+class Use(NamedTuple):
+    """What a rank says of CPUs; uses are in CPUs."""
+
+    host: str
+    cpus: list[int]
+    """Where it may run."""
+    process: float
+    """Its own use, all threads together."""
+    threads: float
+    """Of that, threads beside the one that is timed, while it is timed."""
+    busy: float
+    """The use of its CPUs, by whomever; NaN: not known."""
+
+
+def whose(uses: Sequence[Sequence[Any]], rank: int, waited: float) -> str | None:
+    """Who ran on a rank's CPUs while it waited: others, threads (its own) or ranks; None: not known."""
+    every = [Use(*use) for use in uses]
+    mine = every[rank]
+    ranks = sum(
+        use.process
+        for number, use in enumerate(every)
+        if number != rank and use.host == mine.host and {*use.cpus} & {*mine.cpus}
+    )
+    others = mine.busy - mine.process - ranks
+    if others >= waited / 2 and mine.busy >= FULL * len(mine.cpus):
+        return "others"
+    name, most = max(("threads", mine.threads), ("ranks", ranks), key=lambda pair: pair[1])
+    return name if most >= waited / 2 else None
+
+
+@dataclass(frozen=True)
+class _Moment:
+    clock: float
+    process: float
+    """CPU seconds of this process."""
+    busy: float
+    """CPU seconds of all processes on some CPUs."""
+
+    @classmethod
+    def now(cls, cpus: frozenset[int]) -> _Moment:
+        return cls(time.monotonic(), time.process_time(), _busy(cpus))
+
+
+def _busy(cpus: frozenset[int]) -> float:
+    """NaN where the kernel does not say."""
+    names = {f"cpu{number}".encode() for number in cpus}
+    with suppress(OSError, ValueError, IndexError), Path("/proc/stat").open("rb") as file:
+        ticks, seen = 0, 0
+        for line in file:
+            name, *words = line.split()
+            if not name.startswith(b"cpu"):
+                break
+            if name in names:
+                ticks += sum(int(words[at]) for at in _USED)
+                seen += 1
+        if seen == len(names):
+            return ticks / os.sysconf("SC_CLK_TCK")
+    return math.nan
+
+
+def _other_threads() -> float:
+    """CPU seconds of this process's other threads."""
+    return time.process_time() - time.thread_time()
 
 
 def _waited() -> float:

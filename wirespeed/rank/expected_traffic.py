@@ -49,7 +49,7 @@ class ExpectedTraffic:
         sent, received = Counter[Location | str](), Counter[Location | str]()
         read, written = Counter[Location](), Counter[Location]()
         crossing: set[int] = set()
-        several = len({one.host for one in locations}) > 1
+        several = len({location.host for location in locations}) > 1
         for rank, (here, peers) in enumerate(zip(locations, sends, strict=True)):
             for peer, count in peers.items():
                 there = locations[peer]

@@ -7,28 +7,51 @@ from dataclasses import replace
 
 from wirespeed.errors import WirespeedError
 from wirespeed.patterns import Place, Step, Work
+from wirespeed.programs.base import LINE
 
-FAULTS = ("drop-byte", "drop-iteration", "repeat-iteration")
+FAULTS = (
+    *("drop-byte", "drop-iteration", "repeat-iteration"),
+    *("batch-damaged", "batch-stale", "batch-lost"),
+)
+"""Those of batches show in timed batches alone, and never while iterations are checked."""
+NATIVE_FAULTS = ("fast-clock", "slow-clock", "early-stamp", "lost-work", "batch-short")
+"""The core injects them."""
+WORD = 8
+"""Bytes in which the core says whether a batch runs; behind them lies room for a message."""
 _FROM_END = 72
 """Bytes: more than a corner has."""
 
 
-def with_fault(steps: Sequence[Step], fault: str, aside: int) -> list[Step]:
-    """The steps with a fault in what the last one receives first; `aside`: room for one message.
+def of_batches(fault: str) -> bool:
+    """Does it show in timed batches alone?"""
+    return fault.startswith("batch-")
 
-    A message that is dropped, or repeated, leaves what came an iteration earlier.
+
+def with_fault(steps: Sequence[Step], fault: str, aside: int, computed: Place) -> list[Step]:
+    """The steps with a fault in the last one.
+
+    In what it receives first: a message that is dropped, or repeated, leaves what came an iteration earlier.
+    "batch-lost": in what it computes, of which a part stays as it was two steps earlier.
+
+    `aside`: the core's word, and room for one message. `computed`: what the last step computes.
     """
     if fault not in FAULTS:
-        raise WirespeedError(f"a fault is {', '.join(FAULTS)}, not '{fault}'")
+        raise WirespeedError(f"a fault is {', '.join(FAULTS + NATIVE_FAULTS)}, not '{fault}'")
     # A gate's one launch has no place between the transfers and the work.
     *before, last = [replace(step, gated=()) for step in steps]
     if not last.receives:
         return [*before, last]
-    one = last.receives[0]
-    if fault == "drop-byte":
+    transfer, room = last.receives[0], Place(aside + LINE)
+    when = Place(aside) if of_batches(fault) else 0
+    if fault == "batch-lost":
+        size = min(transfer.bytes, LINE)
+        keep = Work("ws_fields_keep", (computed, room, size, 0))
+        lose = Work("ws_fields_keep", (room, computed, size, when))
+        return [*before, replace(last, after=(keep, *last.after, lose))]
+    if fault in ("drop-byte", "batch-damaged"):
         # The sign of a number of the last row: nobody reads its corners, or what lies between rows.
-        at = max(one.bytes - _FROM_END, 0) // 8 * 8 + min(7, one.bytes - 1)
-        work = Work("ws_fields_damage", (Place(one.offset + at),))
+        at = max(transfer.bytes - _FROM_END, 0) // 8 * 8 + min(7, transfer.bytes - 1)
+        work = Work("ws_fields_damage", (Place(transfer.offset + at), when))
     else:
-        work = Work("ws_fields_delay", (Place(one.offset), Place(aside), one.bytes), 8, 256)
+        work = Work("ws_fields_delay", (Place(transfer.offset), room, transfer.bytes, when), 8, 256)
     return [*before, replace(last, after=(work, *last.after))]

@@ -1,19 +1,25 @@
-"""The check of a program: its field against a reference that each rank computes alone."""
+"""The check of a program: its field against one that each rank computes alone, and against a rerun."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from wirespeed.patterns import Work
-from wirespeed.programs import Comparison, ProgramPattern
+from wirespeed.patterns import Place, Work
+from wirespeed.programs import Comparison, ProgramPattern, Scratch
+from wirespeed.programs.conserved import total
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.field_memory import FieldMemory
-from wirespeed.rank.payload_check import PayloadMismatch
+from wirespeed.rank.field_rerun import Alive, FieldRerun
+from wirespeed.rank.payload_check import PayloadMismatch, after_batch
 from wirespeed.rank.program import Program
 
 NORM_TOLERANCE = 1e-6
 """Relative: sums depend on their order, points of the field do not."""
+SEEDS = 64
+"""Initial fields that take turns."""
 _NONE = (1 << 64) - 1
 
 
@@ -29,49 +35,126 @@ class WrongField:
 
 
 class FieldCheck:
-    """Runs untimed iterations of a program from a known field, and compares every bit of the result."""
+    """Lets a program run from a known field, and compares every bit of the result.
 
-    def __init__(self, context: RankContext, pattern: ProgramPattern, memory: FieldMemory) -> None:
+    Of untimed iterations with what one rank alone computes; of batches with a rerun of as many steps.
+    """
+
+    takes_batches = True
+
+    def __init__(
+        self, context: RankContext, pattern: ProgramPattern, memory: FieldMemory, alive: Alive
+    ) -> None:
+        self._alive = alive
         self._context, self._comm, self._pattern, self._memory = context, context.comm, pattern, memory
-        self.iterations = 0
+        self._conservation = pattern.conserved(context.comm.rank, context.shape)
+        quantities = self._conservation.quantities if self._conservation else ()
+        self.conserved = [quantity.name for quantity in quantities]
+        self._seed = 0
+        """Of the latest initial field."""
+        self.iterations = self.batches = self.rerun_steps = 0
         self.bytes = 0
 
     def checked_iteration(self, program: Program) -> float:
-        """Collective. Iterations from a new field: seconds of one. Raises PayloadMismatch on every rank."""
         pattern, shape, rank = self._pattern, self._context.shape, self._comm.rank
-        seed = self.iterations + 1
-        self._memory.launch(pattern.start(rank, shape, seed))
+        self.restart()
+        before = self._plane_sums()
         self._comm.barrier()
-        seconds = program.run(pattern.checked_iterations(shape))[0]
-        self._memory.launch(pattern.reference(rank, shape, seed))
-        # Every rank takes part in the sums of the norm, whatever it has found before.
-        wrong = [self._wrong_field(), self._wrong_norm()]
+        seconds = program.run(pattern.checked_iterations(shape))
+        after = self._plane_sums()
+        self._memory.launch(pattern.reference(rank, shape, self._seed))
+        alone = "one rank alone computes", f"after checked iteration {self.iterations}"
+        # Every rank takes part in sums over all ranks, whatever it has found before.
+        wrong = [
+            self._wrong_field(pattern.comparisons(rank, shape), *alone),
+            self._wrong_norm(),
+            self._wrong_sums(before, after),
+        ]
         self.iterations += pattern.checked_iterations(shape)
-        if found := self._comm.first(next(filter(None, wrong), None)):
-            raise PayloadMismatch(found[1])
+        self._raise_first(wrong)
         return seconds
 
-    def _wrong_field(self) -> WrongField | None:
-        shape, rank = self._context.shape, self._comm.rank
-        for number, one in enumerate(self._pattern.comparisons(rank, shape)):
-            self.bytes += one.rows * one.row_bytes
-            first = self._first_difference(one)
-            if first != _NONE:
-                row, byte = divmod(4 * first, one.row_bytes)
-                place = self._pattern.place(rank, shape, number, row, byte)
+    def begin_batch(self, program: Program) -> None:
+        self.restart()
+        self._comm.barrier()
+
+    def end_batch(self, program: Program, iterations: int) -> None:
+        pattern, shape, rank = self._pattern, self._context.shape, self._comm.rank
+        field = pattern.copied(rank, shape)
+        self._memory.copy(Scratch(0), Place(field.offset), field.bytes)
+        norms = self._own_norms()
+        self._fill()
+        FieldRerun(self._comm, self._memory, pattern.steps(rank, shape, program.size), self._alive).run(
+            iterations
+        )
+        saved = [
+            replace(
+                comparison,
+                reference=Scratch(comparison.own.offset - field.offset),
+                reference_pitch=comparison.own_pitch,
+            )
+            for comparison in pattern.comparisons(rank, shape)
+        ]
+        when = after_batch(iterations)
+        wrong = self._wrong_field(saved, "a rerun over set-up traffic makes", when)
+        self._raise_first([wrong, self._other_norm(norms, when)])
+        self.batches += 1
+        self.rerun_steps += iterations * pattern.facts(shape).steps_per_iteration
+
+    def restart(self) -> None:
+        """Fills the field anew, on this rank alone."""
+        self._seed = 1 + self._seed % SEEDS
+        self._fill()
+
+    def _fill(self) -> None:
+        self._memory.launch(self._pattern.start(self._comm.rank, self._context.shape, self._seed))
+
+    def _raise_first(self, wrong: Sequence[WrongField | None]) -> None:
+        if found := self._comm.first(next(filter(None, wrong), None)):
+            raise PayloadMismatch(found[1])
+
+    def _own_norms(self) -> list[float]:
+        norms = self._pattern.norms(self._comm.rank, self._context.shape)
+        return [self._memory.number(norm.own) for norm in norms]
+
+    def _other_norm(self, of_batch: Sequence[float], when: str) -> WrongField | None:
+        """Norms of the batch that are not those of the rerun, whose launches may add in another order."""
+        rank = self._comm.rank
+        for found, rerun in zip(of_batch, self._own_norms(), strict=True):
+            if not abs(found - rerun) <= NORM_TOLERANCE * rerun:
                 return WrongField(
                     rank,
-                    f"wrong data: {place}, on rank {rank}, is not what one rank alone computes, "
-                    f"after checked iteration {self.iterations}",
+                    f"wrong data: the norm's sum over all ranks is {found:.9g} on rank {rank}, and "
+                    f"{rerun:.9g} by a rerun over set-up traffic, {when}",
                 )
         return None
 
-    def _first_difference(self, one: Comparison) -> int:
+    def _wrong_field(self, comparisons: Sequence[Comparison], than: str, when: str) -> WrongField | None:
+        """`than`: what it should be, in words."""
+        shape, rank = self._context.shape, self._comm.rank
+        for number, comparison in enumerate(comparisons):
+            self.bytes += comparison.rows * comparison.row_bytes
+            first = self._first_difference(comparison)
+            if first != _NONE:
+                row, byte = divmod(4 * first, comparison.row_bytes)
+                place = self._pattern.place(rank, shape, number, row, byte)
+                return WrongField(rank, f"wrong data: {place}, on rank {rank}, is not what {than}, {when}")
+        return None
+
+    def _first_difference(self, comparison: Comparison) -> int:
         """The number of the first word that differs."""
         verdict = self._pattern.verdict(self._comm.rank, self._context.shape)
         self._memory.write(verdict, _NONE.to_bytes(8, "little"))
-        pitches = one.own_pitch // 4, one.reference_pitch // 4
-        arguments = (one.own, pitches[0], one.reference, pitches[1], one.row_bytes // 4, one.rows, verdict)
+        pitches = comparison.own_pitch // 4, comparison.reference_pitch // 4
+        arguments = (
+            comparison.own,
+            pitches[0],
+            comparison.reference,
+            pitches[1],
+            comparison.row_bytes // 4,
+            comparison.rows,
+            verdict,
+        )
         self._memory.launch([Work("ws_fields_compare", arguments, 1024, 256)])
         return int.from_bytes(self._memory.read(verdict, 8), "little")
 
@@ -79,9 +162,9 @@ class FieldCheck:
         """Collective. Compares sums over all ranks with the sum of what the references have."""
         rank = self._comm.rank
         norms = self._pattern.norms(rank, self._context.shape)
-        of_ranks = self._comm.everyone([self._memory.number(one.reference) for one in norms])
-        for one, parts in zip(norms, zip(*of_ranks, strict=True), strict=True):
-            found, expected = self._memory.number(one.own), math.fsum(parts)
+        of_ranks = self._comm.everyone([self._memory.number(norm.reference) for norm in norms])
+        for norm, parts in zip(norms, zip(*of_ranks, strict=True), strict=True):
+            found, expected = self._memory.number(norm.own), math.fsum(parts)
             # A number that is none compares unequal, too.
             if not abs(found - expected) <= NORM_TOLERANCE * expected:
                 return WrongField(
@@ -90,3 +173,26 @@ class FieldCheck:
                     f"{expected:.9g} by the reference, after checked iteration {self.iterations}",
                 )
         return None
+
+    def _plane_sums(self) -> list[float]:
+        """The sum of each plane of this rank's block. The reference's field is overwritten."""
+        if not self._conservation:
+            return []
+        self._memory.launch([self._conservation.work(Scratch(0))])
+        count = self._conservation.planes * self._conservation.blocks
+        parts = struct.unpack(f"<{count}d", self._memory.read(Scratch(0), 8 * count))
+        return self._conservation.plane_sums(parts)
+
+    def _wrong_sums(self, before: list[float], after: list[float]) -> WrongField | None:
+        """Collective. What the iterations must conserve, whatever kernels the reference shares with them."""
+        if not self._conservation:
+            return None
+        whole = [
+            [total(of_ranks) for of_ranks in zip(*self._comm.everyone(sums), strict=True)]
+            for sums in (before, after)
+        ]
+        violation = self._conservation.violation(*whole)
+        if not violation:
+            return None
+        text = f"wrong data: {violation}, after checked iteration {self.iterations}"
+        return WrongField(self._comm.rank, text)

@@ -24,7 +24,9 @@ class FieldMemory:
     def launch(self, all_work: Iterable[Work]) -> None:
         """Does it, and waits."""
         for work in all_work:
-            given = [self._at(one) if isinstance(one, Place) else one for one in work.arguments]
+            given = [
+                self._at(argument) if isinstance(argument, Place) else argument for argument in work.arguments
+            ]
             self._core.check(
                 self._core.lib.ws_device_launch(
                     self._device,
@@ -45,6 +47,10 @@ class FieldMemory:
 
     def write(self, place: Place, data: bytes) -> None:
         self._copy(self._pointer(place), self._core.ffi.from_buffer(data), len(data))
+
+    def copy(self, to: Place, origin: Place, size: int) -> None:
+        """From one place to another one."""
+        self._copy(self._pointer(to), self._pointer(origin), size)
 
     def number(self, place: Place) -> float:
         """The double that lies there."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,11 +19,13 @@ class FreeCpus:
     same nodes, so that its memory lies where it would have been.
     """
 
-    def __init__(self, nodes: Path = NODES) -> None:
+    def __init__(self, nodes: Path = NODES, within: Collection[int] = ()) -> None:
+        """`within`: the only CPUs that the whole job may use; none: there is no such limit."""
         own = os.environ.pop("WIRESPEED_OWN_CPUS", "")
         self.own = {int(cpu) for cpu in own.split(",")} if own else os.sched_getaffinity(0)
         with suppress(OSError):
-            os.sched_setaffinity(0, _of_nodes(self.own, nodes))
+            wide = _of_nodes(self.own, nodes)
+            os.sched_setaffinity(0, wide & {*within} if within else wide)
         self._wide = os.sched_getaffinity(0)
 
     def leave(self) -> None:

@@ -51,17 +51,17 @@ class HostCounters:
         host = os.uname().nodename
         everyone = comm.everyone((host, mine))
         hosts = dict.fromkeys(name for name, _ in everyone)
-        boards = {here: by_board(one for name, one in everyone if name == here and one) for here in hosts}
+        boards = {here: by_board(item for name, item in everyone if name == here and item) for here in hosts}
         self.locations = [
-            Location(name, None if one is None else str(boards[name][str(one["id"])]["id"]))
-            for name, one in everyone
+            Location(name, None if item is None else str(boards[name][str(item["id"])]["id"]))
+            for name, item in everyone
         ]
-        first = next(rank for rank, one in enumerate(self.locations) if one.host == host)
+        first = next(rank for rank, location in enumerate(self.locations) if location.host == host)
         self.reads = first == comm.rank
-        here = (str(one.get("pci") or "").lower() for name, one in everyone if name == host and one)
+        here = (str(item.get("pci") or "").lower() for name, item in everyone if name == host and item)
         self.gpus = tuple(dict.fromkeys(filter(None, here)))
         if self.reads:
-            counted = {str(one["id"]): one for one in boards[host].values()}
+            counted = {str(board["id"]): board for board in boards[host].values()}
             self._sources, self.unread = find_counter_sources(list(counted.values()))
 
     def close(self) -> None:

@@ -26,8 +26,8 @@ class HostHealth:
         self._sources: list[HealthSource] = []
         self._broken: list[str] = []
         if self._reads:
-            boards = by_board(one for _, one in (everyone[rank] for rank in here) if one)
-            devices = {str(one["id"]): one for one in boards.values()}
+            boards = by_board(item for _, item in (everyone[rank] for rank in here) if item)
+            devices = {str(board["id"]): board for board in boards.values()}
             several = len({host for host, _ in everyone}) > 1
             self._sources, self._broken = find_health_sources(list(devices.values()), several)
         self._took = self._began = 0.0
@@ -46,16 +46,24 @@ class HostHealth:
         after, lasted = self._before, self._began - began
         mine = None
         if self._reads:
-            mine = changes(self._host, before, after) | {"reading_s": self._took}
+            mine = changes(self._host, before, after) | {"reading_s": self._took, "host": self._host}
             mine["lacks"] += self._broken
-        hosts = [one for one in self._comm.gather(mine) or () if one]
+        hosts = [item for item in self._comm.gather(mine) or () if item]
         if not hosts:
             return None
         lists = ("errors", "corrected", "throttled", "clocks", "counted", "watched", "notes", "lacks")
-        joined: dict[str, list[Any]] = {name: [item for one in hosts for item in one[name]] for name in lists}
+        joined: dict[str, list[Any]] = {
+            name: [item for host in hosts for item in host[name]] for name in lists
+        }
         for name in ("counted", "lacks"):
             joined[name] = [*dict.fromkeys(joined[name])]
-        slowest = max(one["reading_s"] for one in hosts)
+        for name, what in (("counted", "errors"), ("watched", "held back clocks")):
+            silent = [host["host"] for host in hosts if not host[name]]
+            if silent and joined[name]:
+                # A rule that all hosts have to keep must not hold because one of them was watched.
+                joined[name] = []
+                joined["lacks"].append(f"{', '.join(silent)}: nothing tells of {what}")
+        slowest = max(host["reading_s"] for host in hosts)
         return {"kind": "health", "path": path, "seconds": lasted, "reading_s": slowest, **joined}
 
     def close(self) -> None:

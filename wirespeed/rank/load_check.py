@@ -28,9 +28,11 @@ class WrongLink:
 class LoadCheck:
     """Follows the chain once round, so that a wrong link of it leads elsewhere."""
 
+    takes_batches = True
+
     def __init__(self, comm: World, links: int) -> None:
         self._comm, self._loads = comm, min(links, MOST)
-        self.iterations = 0
+        self.iterations = self.batches = 0
         self.bytes = 0
 
     def checked_iteration(self, program: Program) -> float:
@@ -38,7 +40,7 @@ class LoadCheck:
         self._comm.barrier()
         seconds, wrong = 0.0, None
         try:
-            seconds = program.run(self._loads)[0]
+            seconds = program.run(self._loads)
         except NativeError as error:
             # After any other one the target still waits for the origin.
             if not str(error).startswith("wrong data"):
@@ -49,3 +51,10 @@ class LoadCheck:
         self.iterations += self._loads
         self.bytes += self._loads * WORD
         return seconds
+
+    def begin_batch(self, program: Program) -> None:
+        """The chain stays."""
+
+    def end_batch(self, program: Program, iterations: int) -> None:
+        """The transport itself has compared where the loads of the batch led."""
+        self.batches += 1

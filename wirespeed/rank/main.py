@@ -20,6 +20,7 @@ from wirespeed.job.status_page import lost, own_folder
 from wirespeed.job.step_spec import StepSpec, startup_limit
 from wirespeed.rank.communicator import Communicator
 from wirespeed.rank.free_cpus import FreeCpus
+from wirespeed.rank.pinning import place
 from wirespeed.rank.startup import (
     ignore,
     introduced,
@@ -70,7 +71,7 @@ def main(word: str) -> NoReturn:
 def _fail(spec: StepSpec, rank: int, text: str, python: Sequence[str] = ()) -> None:
     """Says what failed, and which ranks were gone by then: a call fails when the peer has died, too."""
     told = {"rank": rank, "text": text, "code": int(ExitCode.FAILED_ENTRY), "python": list(python)}
-    messages.send({"kind": "error", **told, "lost": lost(own_folder(spec.run), 0.05)})
+    messages.send({"kind": "error", **told, "lost": lost(own_folder(spec.run, spec.base), 0.05)})
     # The launcher ends the others once this rank has ended: the front end must see an earlier death before.
     time.sleep(0.3)
 
@@ -80,10 +81,12 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
 
     opened = core()
     here = spec.host == os.uname().nodename
-    watchdog = Watchdog(opened, spec.run, rank, reports=1, give_up=False, read_here=here)
+    watchdog = Watchdog(opened, spec.run, rank, reports=1, give_up=False, read_here=here, base=spec.base)
     watchdog.stage("start", 0, startup_limit(spec.plan))
     show_own_slice(spec.plan, rank, launch.local_rank())
-    elsewhere = FreeCpus() if spec.ahead else None
+    if spec.cpus:
+        place(spec.cpus, launch.local_rank(), spec.plan.ranks, whole_cores=spec.device == "host")
+    elsewhere = FreeCpus(within=spec.cpus) if spec.ahead else None
     device = open_device(opened, spec.device, spec.plan, rank, launch.local_rank())
     ranges = open_ranges(opened, spec.plan, rank, started)
     with ranges("connect"):
@@ -100,7 +103,7 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
         runner.prepare()
         elsewhere.leave()
         watchdog.turn("start", 0, LONGEST_WAIT)
-        wait_at(own_folder(spec.run))
+        wait_at(own_folder(spec.run, spec.base))
         # What was done while another path was measured has taken no time of this one.
         ranges.take()
     for index, (path, sizes) in enumerate(spec.paths):
@@ -117,5 +120,5 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
         messages.send({"kind": "done"})
     watchdog.close(keep_list=here)
     # The next job step measures already.
-    FreeCpus()
+    FreeCpus(within=spec.cpus)
     comm.leave()

@@ -22,6 +22,7 @@ from wirespeed.rank.observers import Observers
 from wirespeed.rank.payload_check import PayloadMismatch
 from wirespeed.rank.sampler import Turns
 from wirespeed.rank.size_run import Measured, SizeRun
+from wirespeed.rank.soak_run import SoakRun, apart
 from wirespeed.rank.turns import taking_turns
 from wirespeed.rank.watchdog import Watchdog
 from wirespeed.rank.wire_counting import WireCounting
@@ -72,13 +73,16 @@ class OpenPath:
         if observers:
             with context.ranges("health"):
                 observers.health.begin()
-        self._measure(sizes)
+        if context.plan.soak:
+            self._soak(sizes)
+        else:
+            self._measure(sizes)
         context.tell({"kind": "measured"})
         if not observers:
             return
         # Counting comes after all figures, so that none of them can suffer from it. What another pattern
         # moves at the same time would be counted as ours.
-        counts = not (self._path.work_alone or self._path.loads_own)
+        counts = not (self._path.work_alone or self._path.loads_own or context.plan.soak)
         if counts and not context.comm.share(bool(context.plan.background)):
             with context.ranges("counting"):
                 self._count(sizes, observers.counters)
@@ -137,8 +141,8 @@ class OpenPath:
                     at_once = len(running)
             finally:
                 # What they have open goes before the transport, which a failure on this rank abandons.
-                for one in running.values():
-                    one.close()
+                for size_run in running.values():
+                    size_run.close()
 
     def _groups(self, sizes: Sequence[int], needs: Sequence[int]) -> Iterator[list[int]]:
         """Indices of sizes that take turns, once there are buffers for all of them."""
@@ -162,12 +166,26 @@ class OpenPath:
             return False
         return True
 
+    def _soak(self, sizes: Sequence[int]) -> None:
+        """Size after size; what fails costs its own size."""
+        needs = [2 * apart(need) for need in self._needs(sizes)]
+        for index, size in enumerate(sizes):
+            self._context.tell(self._position(sizes, index))
+            try:
+                with self._context.ranges("soak", format_size(size), bytes=size):
+                    held = self._hold(sizes, needs, index)
+                    position = self._position(sizes, index)
+                    place = (self._transport, held, size, needs[index] // 2, position)
+                    SoakRun(self._context, self._path, *place).run()
+            except Unusable as error:
+                self._failure(error, size)
+
     def _figure(self, sizes: Sequence[int], needs: Sequence[int], index: int, draws: bool) -> Turns[None]:
         self._context.tell(self._position(sizes, index))
-        one = self._size_run(sizes, needs, index)
-        self._measured[sizes[index]] = yield from one.measure()
+        size_run = self._size_run(sizes, needs, index)
+        self._measured[sizes[index]] = yield from size_run.measure()
         if draws and not self.drawn:
-            one.draw()
+            size_run.draw()
             self.drawn = True
 
     def _count(self, sizes: Sequence[int], counters: HostCounters) -> None:
@@ -188,7 +206,9 @@ class OpenPath:
         needs, comm = self._needs(sizes), self._context.comm
         # Rank 0 alone knows the verdicts, and says which size is next.
         known = [self._measured.get(size, Measured()) for size in sizes]
-        plan = sizes_to_count(sizes, [one.protocol for one in known], [one.seconds for one in known])
+        plan = sizes_to_count(
+            sizes, [measured.protocol for measured in known], [measured.seconds for measured in known]
+        )
         index = comm.share(next(plan, -1))
         while index >= 0:
             size, verdict = sizes[index], None
@@ -219,7 +239,9 @@ class OpenPath:
                 self._algorithms[size] = fastest(context, self._transport, held, size)
             options = {**context.shape.options, "by": self._algorithms[size]}
             context = replace(context, shape=replace(context.shape, options=options))
-        return SizeRun(context, self._path, self._transport, held, size, position)
+        patience = stuck_after(context.plan, max(size, needs[index]))
+        alive = partial(self._watchdog.turn, self._path.name, size, patience)
+        return SizeRun(context, self._path, self._transport, held, size, position, alive)
 
     def _hold(self, sizes: Sequence[int], needs: Sequence[int], index: int) -> Any:
         """The native buffers of a size. Raises Unusable."""

@@ -11,6 +11,7 @@ from typing import Any
 from wirespeed.host.core import Core
 from wirespeed.job.path_selection import unsuited
 from wirespeed.job.plan import Plan
+from wirespeed.job.soaking import FAULT
 from wirespeed.job.step_spec import startup_limit
 from wirespeed.paths import TransferPath, find_path
 from wirespeed.patterns import Shape, find_pattern
@@ -27,7 +28,7 @@ from wirespeed.rank.startup import share_node
 from wirespeed.rank.watchdog import Watchdog
 from wirespeed.rank.world import World
 
-OWN_TEST_KEYS = ("ahead", "apart", "clock", "fault", "offset", "instead")
+OWN_TEST_KEYS = ("ahead", "apart", "clock", "fault", "late", "offset", "instead", "soak-every")
 """Of `--test`; all others are options of the transport, for tests and sweeps."""
 
 
@@ -49,8 +50,10 @@ class PathRunner:
         self._device = device
         self._control = comm.control(core)
         test = dict(plan.test)
+        fault = test.get("fault")
+        planted = fault.removeprefix(FAULT) if fault and fault.startswith(FAULT) else None
         pattern, options = find_pattern(plan.pattern), dict(plan.options)
-        given = {k: v for k, v in test.items() if k not in OWN_TEST_KEYS}
+        given = {k: v for k, v in test.items() if k not in OWN_TEST_KEYS and "@" not in k}
         for option in pattern.options:
             if option.for_transport and options.get(option.key) is not None:
                 given[option.key] = options[option.key]
@@ -65,7 +68,9 @@ class PathRunner:
             tell=tell,
             open_transport=self._opened,
             offset=int(test.get("offset", "0")),
-            fault=test.get("fault"),
+            fault=None if planted else fault,
+            planted=(planted, int(test.get("soak-every", "10000"))) if planted else None,
+            late_s=float(test.get("late", "0")),
             ranges=ranges,
         )
         self._observers: Observers | None = None
@@ -173,7 +178,12 @@ class PathRunner:
     def _open_transport(self, path: TransferPath) -> Any:
         instead = dict(self._plan.test).get("instead")
         own = "" if instead else path.options
-        options = ";".join(filter(None, (own, self._transport_options)))
+        of_path = (
+            f"{key.removesuffix(f'@{path.name}')}={value}"
+            for key, value in self._plan.test
+            if key.endswith(f"@{path.name}")
+        )
+        options = ";".join(filter(None, (own, self._transport_options, *of_path)))
         return self._opened(instead or path.transport, options)
 
     def _opened(self, name: str, options: str) -> Any:

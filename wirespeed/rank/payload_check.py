@@ -1,4 +1,4 @@
-"""The payload check: content that depends on sender, place, size and iteration, into poisoned buffers."""
+"""The payload check: content that depends on sender, place, size and turn, into poisoned buffers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wirespeed.rank.world import World
 
 _MASK = (1 << 64) - 1
 POISON = 0x80
-"""Flips one bit of the iteration's tag: a poisoned buffer differs from the content in every byte."""
+"""Flips one bit of the content's tag: a poisoned buffer differs from the content in every byte."""
 
 
 @dataclass(frozen=True)
@@ -23,18 +23,19 @@ class Wrong:
     sender: int
     offset: int
     bytes: int
-    iteration: int
+    when: str
+    """"in checked iteration 3"."""
     summed: bool = False
 
     def __str__(self) -> str:
         if self.summed:
             return (
                 f"wrong sum: double {self.offset // 8} of {self.bytes // 8} on rank {self.rank} is not what "
-                f"the closed form gives, in checked iteration {self.iteration}"
+                f"the closed form gives, {self.when}"
             )
         return (
             f"wrong data: byte {self.offset} of {self.bytes} from rank {self.sender} to rank {self.rank} "
-            f"differs in checked iteration {self.iteration}"
+            f"differs {self.when}"
         )
 
 
@@ -58,13 +59,28 @@ class Found(Protocol):
 
 
 class Check(Protocol):
-    """Runs checked iterations, and counts what it has compared."""
+    """Runs checked iterations, checks batches, and counts what it has compared."""
 
     iterations: int
+    """Untimed ones, each alone."""
+    batches: int
     bytes: int
+    takes_batches: bool
+    """Is it known what a batch of many iterations must leave?"""
 
     def checked_iteration(self, program: Program) -> float:
         """Collective. Seconds of one iteration. Raises PayloadMismatch on every rank."""
+
+    def begin_batch(self, program: Program) -> None:
+        """Collective. New content, and poison where something will arrive, on every rank."""
+
+    def end_batch(self, program: Program, iterations: int) -> None:
+        """Collective. Compares what so many iterations have left. Raises PayloadMismatch on every rank."""
+
+
+def after_batch(iterations: int) -> str:
+    """When something was found to be wrong, in words."""
+    return f"after a batch of {iterations} iterations"
 
 
 class PayloadMismatch(Exception):
@@ -78,80 +94,99 @@ class PayloadMismatch(Exception):
 
 
 class PayloadCheck:
-    """Runs untimed iterations of programs and checks every byte that arrives."""
+    """Lets programs move new content, and compares every byte that arrives."""
+
+    takes_batches = True
 
     def __init__(self, core: Core, comm: World, device: Any, memory: str, into: str = "") -> None:
         """`memory`: where the send buffer lies; `into`: where the receive buffer does, if elsewhere."""
         self._core, self._comm, self._device = core, comm, device
         self._from, self._into = memory.encode(), (into or memory).encode()
-        self.iterations = 0
+        self._turn = 0
+        """Counts contents: each is new."""
+        self.iterations = self.batches = 0
         self.bytes = 0
 
     def checked_iteration(self, program: Program) -> float:
-        """Collective. One iteration with fresh content; its seconds. Raises PayloadMismatch on every rank."""
-        buffers, sums = program.buffers, program.sums
-        if sums:
-            self.prepare_sums(sums, buffers)
-        else:
-            self.prepare(program.steps, buffers, program.size)
-        self._comm.barrier()
-        seconds = program.run(1)[0]
-        wrong = self.verify_sums(sums, buffers) if sums else self.verify(program.steps, buffers, program.size)
-        if found := self._comm.first(wrong):
-            raise PayloadMismatch(found[1])
+        self.begin_batch(program)
+        seconds = program.run()
+        self._compare(program, 1, f"in checked iteration {self.iterations}")
+        self.iterations += 1
         return seconds
 
-    def prepare(self, steps: list[Step], buffers: Any, size: int) -> None:
-        """Fills what will be sent with the next iteration's content, and poisons what will be received."""
-        tag, rank = self.iterations & 0xFF, self._comm.rank
-        for step in steps:
-            for one in step.sends:
-                memory, at = self._place(one, buffers, sent=True)
-                self._fill(memory, at, one.bytes, seed(rank, size, one.offset), tag)
-            for one in step.receives:
-                memory, at = self._place(one, buffers, sent=False)
-                self._fill(memory, at, one.bytes, seed(one.peer, size, one.remote_offset), tag ^ POISON)
+    def begin_batch(self, program: Program) -> None:
+        if sums := program.sums_after(1):
+            self._prepare_sums(sums, program.buffers)
+        else:
+            self.prepare(program.steps, program.buffers, program.size)
+        self._comm.barrier()
 
-    def verify(self, steps: list[Step], buffers: Any, size: int) -> Wrong | None:
-        """Checks what this rank received in the iteration that prepare() made ready."""
+    def end_batch(self, program: Program, iterations: int) -> None:
+        self._compare(program, iterations, after_batch(iterations))
+        self.batches += 1
+
+    def _compare(self, program: Program, iterations: int, when: str) -> None:
+        if sums := program.sums_after(iterations):
+            wrong = self._verify_sums(sums, program.buffers, when)
+        else:
+            wrong = self.verify(program.steps, program.buffers, program.size, when)
+        self._turn += 1
+        if found := self._comm.first(wrong):
+            raise PayloadMismatch(found[1])
+
+    def prepare(self, steps: list[Step], buffers: Any, size: int) -> None:
+        """Fills what will be sent with new content, and poisons what will be received."""
+        tag, rank = self._turn & 0xFF, self._comm.rank
+        for step in steps:
+            for send in step.sends:
+                memory, at = self._place(send, buffers, sent=True)
+                self._fill(memory, at, send.bytes, seed(rank, size, send.offset), tag)
+            for receive in step.receives:
+                memory, at = self._place(receive, buffers, sent=False)
+                self._fill(
+                    memory, at, receive.bytes, seed(receive.peer, size, receive.remote_offset), tag ^ POISON
+                )
+
+    def verify(self, steps: list[Step], buffers: Any, size: int, when: str = "") -> Wrong | None:
+        """Compares what this rank received since prepare()."""
         lib, first = self._core.lib, self._core.ffi.new("uint64_t *")
-        tag = self.iterations & 0xFF
+        tag = self._turn & 0xFF
         found = None
-        for one in (one for step in steps for one in step.receives):
-            content = seed(one.peer, size, one.remote_offset)
-            memory, at = self._place(one, buffers, sent=False)
-            self._core.check(lib.ws_device_check(self._device, memory, at, one.bytes, content, tag, first))
-            if first[0] < one.bytes and found is None:
-                found = Wrong(self._comm.rank, one.peer, int(first[0]), one.bytes, self.iterations)
-            self.bytes += one.bytes
-        self.iterations += 1
+        for transfer in (receive for step in steps for receive in step.receives):
+            content = seed(transfer.peer, size, transfer.remote_offset)
+            memory, at = self._place(transfer, buffers, sent=False)
+            self._core.check(
+                lib.ws_device_check(self._device, memory, at, transfer.bytes, content, tag, first)
+            )
+            if first[0] < transfer.bytes and found is None:
+                found = Wrong(self._comm.rank, transfer.peer, int(first[0]), transfer.bytes, when)
+            self.bytes += transfer.bytes
         return found
 
-    def prepare_sums(self, sums: Sums, buffers: Any) -> None:
-        """Fills the numbers that the iteration adds to. One buffer is sent from and received into."""
+    def _prepare_sums(self, sums: Sums, buffers: Any) -> None:
+        """Fills the numbers that iterations add to. One buffer is sent from and received into."""
         send, _ = self._addresses(buffers)
-        at, start = send + sums.offset, sums.before + self.iterations
+        at, start = send + sums.offset, sums.before + self._turn
         lib = self._core.lib
         self._core.check(lib.ws_device_fill_sums(self._device, self._from, at, sums.bytes, start))
 
-    def verify_sums(self, sums: Sums, buffers: Any) -> Wrong | None:
+    def _verify_sums(self, sums: Sums, buffers: Any, when: str) -> Wrong | None:
         """Compares the numbers with the closed form."""
         send, _ = self._addresses(buffers)
-        at, start = send + sums.offset, sums.after + self.iterations
+        at, start = send + sums.offset, sums.after + self._turn
         lib, first = self._core.lib, self._core.ffi.new("uint64_t *")
         self._core.check(lib.ws_device_check_sums(self._device, self._from, at, sums.bytes, start, first))
         self.bytes += sums.bytes
-        self.iterations += 1
         if first[0] >= sums.bytes // 8:
             return None
         rank = self._comm.rank
-        return Wrong(rank, rank, int(first[0]) * 8, sums.bytes, self.iterations - 1, summed=True)
+        return Wrong(rank, rank, int(first[0]) * 8, sums.bytes, when, summed=True)
 
-    def _place(self, one: Transfer, buffers: Any, *, sent: bool) -> tuple[bytes, Any]:
+    def _place(self, transfer: Transfer, buffers: Any, *, sent: bool) -> tuple[bytes, Any]:
         """The memory, and the address, of what a transfer sends or receives."""
         send, receive = self._addresses(buffers)
-        memory, start = (self._from, send) if sent != one.back else (self._into, receive)
-        return memory, start + one.offset
+        memory, start = (self._from, send) if sent != transfer.back else (self._into, receive)
+        return memory, start + transfer.offset
 
     def _addresses(self, buffers: Any) -> tuple[Any, Any]:
         """The send and the receive buffer's first byte."""

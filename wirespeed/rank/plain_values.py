@@ -26,17 +26,17 @@ def _plain(value: Any) -> Any:
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     if isinstance(value, tuple):
-        return {_TAG: "tuple", "is": [_plain(one) for one in value]}
+        return {_TAG: "tuple", "is": [_plain(item) for item in value]}
     if isinstance(value, bytes):
         return {_TAG: "bytes", "is": base64.b64encode(value).decode()}
     if isinstance(value, complex):
         return {_TAG: "complex", "is": [value.real, value.imag]}
     if isinstance(value, dict):
         if all(type(key) is str for key in value) and _TAG not in value:
-            return {key: _plain(one) for key, one in value.items()}
-        return {_TAG: "dict", "is": [[_plain(key), _plain(one)] for key, one in value.items()]}
+            return {key: _plain(item) for key, item in value.items()}
+        return {_TAG: "dict", "is": [[_plain(key), _plain(item)] for key, item in value.items()]}
     kind = type(value)
     if dataclasses.is_dataclass(value) and kind.__module__.startswith("wirespeed."):
         fields = [_plain(getattr(value, field.name)) for field in dataclasses.fields(value)]
@@ -46,20 +46,20 @@ def _plain(value: Any) -> Any:
 
 def _value(plain: Any) -> Any:
     if isinstance(plain, list):
-        return [_value(one) for one in plain]
+        return [_value(item) for item in plain]
     if not isinstance(plain, dict):
         return plain
     if _TAG not in plain:
-        return {key: _value(one) for key, one in plain.items()}
+        return {key: _value(item) for key, item in plain.items()}
     kind, inner = plain[_TAG], plain["is"]
     if kind == "tuple":
-        return tuple(_value(one) for one in inner)
+        return tuple(_value(item) for item in inner)
     if kind == "bytes":
         return base64.b64decode(inner)
     if kind == "complex":
         return complex(*inner)
     if kind == "dict":
-        return {_value(key): _value(one) for key, one in inner}
+        return {_value(key): _value(item) for key, item in inner}
     if kind == "dataclass":
         return _known(*plain["of"])(*map(_value, inner))
     raise ValueError(f"no kind of value: {kind}")

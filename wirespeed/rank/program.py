@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from wirespeed.patterns import Place, Step, Sums, Transfer, Work
+from wirespeed.patterns import Place, Step, Sums, Transfer, Work, rma
 from wirespeed.patterns.collectives.operation import CollectivePattern
-from wirespeed.patterns.rma import WORD
 from wirespeed.programs import ProgramPattern
 from wirespeed.rank.context import RankContext
-from wirespeed.rank.faulty_steps import with_fault
+from wirespeed.rank.faulty_steps import NATIVE_FAULTS, WORD, of_batches, with_fault
 from wirespeed.rank.work_list import WorkList, packed_collective
 
 IN_PLACE, BARRIER_PER_SAMPLE, ALONE = 1, 2, 4
 """Flags of ws_program_open (native/wirespeed.h)."""
+LONG_STAMPS, SHORT_STAMPS = 1, 2
+"""Verdicts of ws_batch_clocks."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Samples of one uninterrupted run, and its seconds by the host's clock and by the program's."""
+
+    seconds: list[float]
+    """Of an iteration, by sample."""
+    host_s: float
+    stamped_s: float
+    verdict: int
+    """0: the clocks agree; LONG_STAMPS or SHORT_STAMPS."""
+    iterations: int
+    """All that ran, untimed ones among them."""
 
 
 class Program:
@@ -41,11 +57,19 @@ class Program:
         self._transport, self.buffers, self.size = transport, buffers, size
         self._in_place = pattern.in_place if in_place is None else in_place
         self._alone = steps is not None and not any(step.sends or step.receives for step in steps)
+        self._arrived: tuple[int, int, int] | None = None
+        """Bytes that a fault damages, and of one element; None: all that the last step receives."""
+        fault = context.fault if steps is None else None
         if steps is None:
             steps = pattern.steps(rank, context.shape, size, phase)
-            if context.fault and isinstance(pattern, ProgramPattern):
-                steps = with_fault(steps, context.fault, pattern.aside(context.shape))
-        self.steps = [_shifted(step, context.offset) for step in steps]
+            if fault and isinstance(pattern, ProgramPattern) and fault not in NATIVE_FAULTS:
+                aside = pattern.aside(context.shape)
+                computed = pattern.comparisons(rank, context.shape)[0].own
+                steps = with_fault(steps, fault, aside, computed)
+                if of_batches(fault):
+                    self._arrived = (aside + context.offset, WORD, 1)
+                fault = "batch-word" if of_batches(fault) else None
+        self.steps = [shifted(step, context.offset) for step in steps]
         self.traffic: Sequence[Step] = self.steps
         """Steps that move the bytes; for a library's collective operation those that move the least.
 
@@ -55,26 +79,50 @@ class Program:
             self.traffic = pattern.least_traffic(rank, context.shape, size)
         if pattern.links(context.shape, size) is not None:
             self.traffic = [_of_a_load(step) for step in self.steps]
-        sums = pattern.sums(rank, context.shape, size)
-        self.sums: Sums | None = sums and replace(sums, offset=sums.offset + context.offset)
-        """What an iteration must make of the buffer's doubles; None: it moves bytes unchanged."""
-        by_core = not isinstance(pattern, ProgramPattern)
-        self._arrived: tuple[int, int, int] | None = None
-        """Bytes that a fault damages, and of one element; None: all that the last step receives."""
         if isinstance(pattern, CollectivePattern):
             view = pattern.rank_view(rank, context.shape, size)
             self._arrived = (view.got, view.got_bytes if view.gets else 0, view.element)
         with context.ranges("protocol"):
-            self._handle = self._compile(self.steps, context.fault if by_core else None)
+            self._handle = self._compile(self.steps, fault)
 
     def close(self) -> None:
         self._core.lib.ws_program_close(self._handle)
 
-    def run(self, iterations: int, samples: int = 1, untimed: int = 0) -> list[float]:
-        """Collective. Untimed iterations, then `samples` times `iterations`: seconds per iteration."""
-        seconds = self._core.ffi.new("double[]", samples)
-        self._core.check(self._core.lib.ws_program_run(self._handle, untimed, iterations, samples, seconds))
-        return list(self._core.ffi.unpack(seconds, samples))
+    def sums_after(self, iterations: int) -> Sums | None:
+        """What iterations must make of the buffer's doubles; None: they move bytes unchanged."""
+        context = self._context
+        sums = context.pattern.sums(context.comm.rank, context.shape, self.size, iterations)
+        return sums and replace(sums, offset=sums.offset + context.offset)
+
+    def run(self, iterations: int = 1) -> float:
+        """Collective. So many iterations; about the seconds of one, which are no figure."""
+        seconds = self._core.ffi.new("double *")
+        self._core.check(self._core.lib.ws_program_run(self._handle, iterations, seconds))
+        return float(seconds[0])
+
+    def sample(self, iterations: int, samples: int, untimed: int = 1) -> Batch:
+        """Collective. Untimed iterations, one at least, then `samples` times `iterations`, in one run."""
+        if self._context.late_s and self._context.comm.rank == 1 and not self._alone:
+            time.sleep(self._context.late_s)
+        new, lib = self._core.ffi.new, self._core.lib
+        seconds, clocks = new("double[]", samples), new("ws_batch_clocks *")
+        self._core.check(lib.ws_program_sample(self._handle, untimed, iterations, samples, seconds, clocks))
+        found = list(self._core.ffi.unpack(seconds, samples))
+        ran = max(untimed, 1) + iterations * samples
+        return Batch(found, clocks.host, clocks.stamped, clocks.verdict, ran)
+
+    def start(self) -> dict[str, Any] | None:
+        """Collective. How the samples that a barrier precedes have begun since the last call, on rank 0.
+
+        A record's `start`: that of the host whose ranks began furthest apart.
+        """
+        mine = self._core.described(self._core.lib.ws_program_start(self._handle))
+        by_rank: list[dict[str, Any]] | None = self._context.comm.gather(mine)
+        if not by_rank or not by_rank[0]:
+            return None
+        counted = [skew for skew in by_rank if skew["samples"]]
+        uncounted = by_rank[0] | {"skew_s": None, "skew_max_s": None}
+        return max(counted, key=lambda skew: float(skew["skew_s"]), default=uncounted)
 
     def clock(self) -> tuple[float, float]:
         """Cost and resolution of the clock that stamps the samples, in seconds."""
@@ -88,10 +136,18 @@ class Program:
 
     def _compile(self, steps: list[Step], fault: str | None = None) -> Any:
         flat = [
-            (number, receives, one.peer, one.back, one.offset, one.bytes, one.remote_offset)
+            (
+                number,
+                receives,
+                transfer.peer,
+                transfer.back,
+                transfer.offset,
+                transfer.bytes,
+                transfer.remote_offset,
+            )
             for number, step in enumerate(steps)
             for receives, transfers in ((0, step.sends), (1, step.receives))
-            for one in transfers
+            for transfer in transfers
         ]
         lib = self._core.lib
         transfers = self._core.ffi.new("ws_transfer[]", flat)
@@ -118,8 +174,8 @@ class Program:
         found = WorkList(self._core)
         for number, step in enumerate(steps):
             for when, all_work in enumerate((step.after, step.meanwhile, step.gated)):
-                for one in all_work:
-                    found.add(number, when, one)
+                for work in all_work:
+                    found.add(number, when, work)
         return found
 
     def _with_fault(self, handle: Any, fault: str | None) -> Any:
@@ -142,12 +198,12 @@ def _of_a_load(step: Step) -> Step:
     """What one load moves, where the step names the whole chain."""
 
     def word(transfers: tuple[Transfer, ...]) -> tuple[Transfer, ...]:
-        return tuple(replace(one, bytes=WORD) for one in transfers)
+        return tuple(replace(transfer, bytes=rma.WORD) for transfer in transfers)
 
     return Step(word(step.sends), word(step.receives))
 
 
-def _shifted(step: Step, shift: int) -> Step:
+def shifted(step: Step, shift: int) -> Step:
     """The step as it lies in the buffers: tests move it off its alignment."""
     if not shift:
         return step
@@ -160,12 +216,12 @@ def _shifted(step: Step, shift: int) -> Step:
     def placed(work: tuple[Work, ...]) -> tuple[Work, ...]:
         return tuple(
             replace(
-                one,
+                kernel_work,
                 arguments=tuple(
-                    Place(a.offset + shift) if isinstance(a, Place) else a for a in one.arguments
+                    Place(a.offset + shift) if isinstance(a, Place) else a for a in kernel_work.arguments
                 ),
             )
-            for one in work
+            for kernel_work in work
         )
 
     return Step(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import closing
 from dataclasses import asdict, replace
 from typing import Any
@@ -9,57 +10,116 @@ from typing import Any
 from wirespeed.patterns import Step, Transfer
 from wirespeed.programs import ProgramPattern
 from wirespeed.rank.context import RankContext
+from wirespeed.rank.field_check import FieldCheck
 from wirespeed.rank.program import Program, work_alone
 from wirespeed.rank.teams import TeamSamples
 from wirespeed.statistics.samples import Samples
+from wirespeed.statistics.stopping import StoppingRule
 
 BATCHES, SECONDS = 16, 0.15
 """Of each of the two, at most; --max-time limits it, too."""
+FEWEST_BATCHES = 6
+"""Of long iterations."""
 COPIED, MOST_COPIES = 2 << 30, 32
 """Copies an iteration: so many bytes, so that the wait for them is nothing."""
 
 
-def limits(
-    context: RankContext, pattern: ProgramPattern, transport: Any, buffers: Any, size: int
-) -> dict[str, Any]:
+class _Baseline:
+    """Batches of a program that the measured one is compared with. All methods are collective."""
+
+    def __init__(self, context: RankContext, program: Program, divisor: int) -> None:
+        self._comm, self._program, self._divisor = context.comm, program, divisor
+        self._team = TeamSamples(context.comm, context.pattern, context.shape, 0)
+        self._samples = Samples()
+        self._stopping = context.plan.stopping
+        self._seconds = min(SECONDS, self._stopping.max_time)
+        self._per_sample = self._per_batch = 0
+        self._batches, self._elapsed = 0, 0.0
+
+    def wants_more(self) -> bool:
+        mine = self._batches < BATCHES and (self._batches < FEWEST_BATCHES or self._elapsed < self._seconds)
+        return bool(self._comm.share(mine))
+
+    def batch(self) -> None:
+        began = time.monotonic()
+        if not self._per_batch:
+            self._plan()
+        seconds = self._program.sample(self._per_sample, self._per_batch, self._per_sample).seconds
+        self._samples.add([value / self._divisor for value in self._team.gathered(seconds)])
+        self._batches += 1
+        self._elapsed += time.monotonic() - began
+
+    def _plan(self) -> None:
+        """Samples as long as a figure's, so that the clock's own cost is as small in them."""
+        estimate = self._comm.maximum(min(self._program.sample(1, 2).seconds))
+        rule = StoppingRule(replace(self._stopping, loops=None), *self._program.clock())
+        if more := self._comm.share(rule.calibration_iterations(estimate)):
+            estimate = self._comm.maximum(self._program.run(more))
+        self._per_sample, _ = self._comm.share(rule.next_batch(estimate, Samples(), 0.0))
+        sample_s = self._per_sample * max(estimate, 1e-9)
+        self._per_batch = max(1, min(int(self._seconds / BATCHES / sample_s), 1000))
+
+    def summary(self) -> dict[str, float]:
+        """Median and interval of an iteration / divisor, of the slowest rank, on every rank."""
+        found = self._team.summary_of(self._samples, 0)["seconds"]
+        return {name: float(found[name]) for name in ("median", "low", "high")}
+
+    def close(self) -> None:
+        self._team.close()
+
+
+class Computation:
+    """A program's steps without their transfers, measured by turns with the program itself."""
+
+    def __init__(
+        self, context: RankContext, transport: Any, buffers: Any, size: int, check: FieldCheck
+    ) -> None:
+        """Collective, as are all methods. `check`: it knows how the field begins."""
+        assert isinstance(context.pattern, ProgramPattern)
+        divisor = context.pattern.facts(context.shape).steps_per_iteration
+        self._program = Program(context, transport, buffers, size, steps=work_alone(context, size))
+        self._baseline = _Baseline(context, self._program, divisor)
+        self._check = check
+
+    def turn(self) -> None:
+        """One batch, as long as there are few; then the field is as at the program's start."""
+        if self._baseline.wants_more():
+            self._baseline.batch()
+            self._check.restart()
+
+    def seconds(self) -> dict[str, float]:
+        """Median and interval of a step; batches that are still missing are made up for."""
+        while self._baseline.wants_more():
+            self._baseline.batch()
+        return self._baseline.summary()
+
+    def close(self) -> None:
+        self._baseline.close()
+        self._program.close()
+
+
+def limits(context: RankContext, pattern: ProgramPattern, buffers: Any, size: int) -> dict[str, Any]:
     """Collective. What the record says of the program; times are those of the slowest rank.
 
     Field and reference are no longer what they were.
     """
     shape, rank = context.shape, context.comm.rank
-    facts = pattern.facts(shape)
-    with closing(Program(context, transport, buffers, size, steps=work_alone(context, size))) as program:
-        compute = _seconds(context, pattern, program, facts.steps_per_iteration)
-    one = pattern.copied(rank, shape)
-    count = max(1, min(COPIED // one.bytes, MOST_COPIES))
+    transfer = pattern.copied(rank, shape)
+    count = max(1, min(COPIED // transfer.bytes, MOST_COPIES))
     copying = context.open_transport("copy", "")
     try:
-        steps = [Step(sends=(one,) * count, receives=(_landed(one),) * count)]
+        steps = [Step(sends=(transfer,) * count, receives=(_landed(transfer),) * count)]
         with closing(Program(context, copying, buffers, size, in_place=False, steps=steps)) as program:
-            copy = _seconds(context, pattern, program, count)
+            baseline = _Baseline(context, program, count)
+            while baseline.wants_more():
+                baseline.batch()
+            copy = baseline.summary()
+            baseline.close()
     finally:
         context.core.lib.ws_transport_abandon(copying)
-    return {**asdict(facts), "compute": compute, "copy": copy, "copied_bytes": one.bytes}
+    return {**asdict(pattern.facts(shape)), "copy": copy, "copied_bytes": transfer.bytes}
 
 
-def _landed(one: Transfer) -> Transfer:
+def _landed(transfer: Transfer) -> Transfer:
     """A copy as its receiver, the same rank, sees it."""
-    return replace(one, offset=one.remote_offset, remote_offset=one.offset)
-
-
-def _seconds(
-    context: RankContext, pattern: ProgramPattern, program: Program, divisor: int
-) -> dict[str, float]:
-    """Median and interval of an iteration / divisor, on every rank."""
-    team, samples = TeamSamples(context.comm, pattern, context.shape, 0), Samples()
-    try:
-        estimate = context.comm.maximum(min(program.run(1, samples=2, untimed=1)))
-        seconds = min(SECONDS, context.plan.stopping.max_time)
-        each = max(1, min(int(seconds / BATCHES / max(estimate, 1e-9)), 1000))
-        for _ in range(BATCHES):
-            context.comm.barrier()
-            samples.add([one / divisor for one in team.gathered(program.run(1, samples=each, untimed=1))])
-        found = team.summary_of(samples, 0)["seconds"]
-        return {name: float(found[name]) for name in ("median", "low", "high")}
-    finally:
-        team.close()
+    return replace(transfer, offset=transfer.remote_offset, remote_offset=transfer.offset)

@@ -1,4 +1,4 @@
-"""Plans batches of samples until the figure is precise enough.
+"""Plans batches of samples until the figure is precise enough, and which of them are checked.
 
 The timed loop itself is in the core (native/measure/program.cpp), which Program.run calls; no Python runs
 inside it. Rank 0 alone decides when to stop, between batches.
@@ -10,23 +10,24 @@ import math
 import time
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from wirespeed.programs import ProgramPattern
+from wirespeed.rank.check_budget import CheckBudget
+from wirespeed.rank.clock_agreement import ClockAgreement
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.cpu_wait import CpuWait
 from wirespeed.rank.payload_check import Check
 from wirespeed.rank.program import Program
+from wirespeed.rank.program_limits import Computation
 from wirespeed.rank.teams import TeamSamples
 from wirespeed.statistics.samples import Samples
-from wirespeed.statistics.stopping import StoppingRule
+from wirespeed.statistics.stopping import MOMENT_S, StoppingRule
 
-CHECK_SHARE = 0.1
-"""Limit of the time for checked iterations between batches, as a share of all time spent on the phase."""
 WARM_UP_ITERATIONS, WARM_UP_SECONDS = 5, 0.05
 LONG_ITERATION_SECONDS = 0.05
-"""Longer iterations are checked before the samples only, shorter ones after them too."""
+"""Longer iterations are not repeated for checks, or to settle a program, as shorter ones are."""
 LEAD_SECONDS = 1e-4
 """Untimed iterations before a batch of short ones, where another size has just run."""
 PROGRESS_SECONDS = 0.5
@@ -52,6 +53,10 @@ class _AllTeams:
     def precision(self) -> float | None:
         return self.widest
 
+    def after(self, count: int, long_samples: bool) -> _AllTeams:
+        """The same with so many samples more."""
+        return replace(self, count=self.count + count, batches=self.batches + (count if long_samples else 1))
+
 
 @dataclass(frozen=True)
 class PhaseSamples:
@@ -60,15 +65,21 @@ class PhaseSamples:
     samples: Samples
     iterations_per_sample: int
     stopped: str
+    batches: int
+    """Uninterrupted runs of iterations that were timed."""
     details: dict[str, Any]
     cores: dict[str, Any]
     """Whether the ranks had CPUs meanwhile (CpuWait.worst)."""
+    clock: dict[str, Any] | None
+    """Whether the samples add up to the host's clock (ClockAgreement.worst)."""
+    start: dict[str, Any] | None = None
+    """On rank 0: how far apart the ranks began their samples (Program.start)."""
     waited: float | None = None
     """This rank's own share of the timed seconds without a CPU; None: not counted."""
 
 
 class Sampler:
-    """Checks, warms up, samples and checks again. All methods are collective."""
+    """Checks, warms up, and samples batches, of which it checks some. All methods are collective."""
 
     def __init__(
         self,
@@ -77,47 +88,59 @@ class Sampler:
         check: Check,
         team: TeamSamples,
         progress: Progress,
+        computation: Computation | None = None,
     ) -> None:
+        """`computation`: measured by turns with the program."""
         self._context, self._comm, self._stopping = context, context.comm, context.plan.stopping
         self._ranges = context.ranges
         self._program, self._payload, self._team, self._progress = program, check, team, progress
         self._divisor = context.pattern.figure(context.shape, program.size).divisor
         self._least = context.pattern.least_iterations(context.shape)
-        self._samples, self._wait = Samples(), CpuWait()
-        self._checking = 0.0
+        self._samples, self._wait, self._clock = Samples(), CpuWait(), ClockAgreement()
+        self._computation = computation
+        self._batches = 0
+        self._last_checked = False
+        """Was the latest batch?"""
+        self._check_s = 0.0
+        """The latest check took so long, without the iterations that it checked."""
         self.paused = 0.0
         """Seconds in which other sizes had their turns."""
 
-    def measure(self, timed: Program) -> Turns[PhaseSamples]:
-        """`timed`: the program whose time counts, which with --loops may use one buffer only.
-
-        Raises PayloadMismatch on every rank.
-        """
+    def measure(self) -> Turns[PhaseSamples]:
+        """Raises PayloadMismatch on every rank."""
         first = self._comm.maximum(self._check())
         if self._stopping.loops is not None:
-            per_sample, stopped = self._fixed(timed, self._stopping.loops), "fixed"
+            per_sample, stopped = self._fixed(self._stopping.loops), "fixed"
         else:
             per_sample, stopped = yield from self._sample(first)
         # The median decides, because a first iteration may be long on a busy machine.
-        if self._team.slowest_latest(self._samples) * self._divisor < LONG_ITERATION_SECONDS:
+        long = self._team.slowest_latest(self._samples) * self._divisor >= LONG_ITERATION_SECONDS
+        if not (self._payload.takes_batches or long):
             self._check()
-        cores = self._wait.worst(self._comm)
-        return PhaseSamples(self._samples, per_sample, stopped, timed.described(), cores, self._wait.share)
+        return PhaseSamples(
+            self._samples,
+            per_sample,
+            stopped,
+            self._batches,
+            self._program.described(),
+            self._wait.worst(self._comm),
+            self._clock.worst(self._comm),
+            self._program.start(),
+            self._wait.share,
+        )
 
     def _check(self) -> float:
         """Seconds of one checked iteration."""
         began = time.monotonic()
         with self._ranges("check"):
             seconds = self._payload.checked_iteration(self._program)
-        self._checking += time.monotonic() - began
+        self._check_s = max(time.monotonic() - began - seconds, 0.0)
         return seconds
 
-    def _fixed(self, timed: Program, loops: int) -> int:
+    def _fixed(self, loops: int) -> int:
         """As the ping-pong tutorial: one elapsed time over all loops."""
         warm_up = WARM_UP_ITERATIONS if self._stopping.warmup is None else self._stopping.warmup
-        with self._batch(1, loops), self._wait.timed():
-            seconds = timed.run(loops, untimed=warm_up)
-        self._keep(seconds)
+        self._take_batch(loops, 1, warm_up, check=self._payload.takes_batches)
         return loops
 
     def _warm_up(self, first: float) -> float:
@@ -128,7 +151,11 @@ class Sampler:
         rest = min(WARM_UP_ITERATIONS - 1, math.ceil((WARM_UP_SECONDS - first) / max(first, 1e-9)))
         if self._stopping.warmup is not None:
             rest = self._stopping.warmup
-        return self._comm.maximum(min(self._program.run(1, samples=rest))) if rest > 0 else first
+        if rest <= 0:
+            return first
+        if rest == 1:
+            return self._comm.maximum(self._program.run())
+        return self._comm.maximum(min(self._program.sample(1, rest - 1).seconds))
 
     def _sample(self, first: float) -> Turns[tuple[int, str]]:
         """Batch after batch, until rank 0 decides to stop: iterations per sample, and the reason."""
@@ -136,40 +163,50 @@ class Sampler:
             estimate = self._warm_up(first)
         rule = StoppingRule(self._stopping, *self._program.clock(), divisor=self._divisor)
         if more := self._comm.share(rule.calibration_iterations(estimate)):
-            estimate = self._comm.maximum(self._program.run(more)[0])
+            estimate = self._comm.maximum(self._program.run(more))
+        self._program.start()  # of the warm-up
         taking_turns = yield from self._pause()
         elapsed, resumed = 0.0, time.monotonic()
         last_progress = resumed
         teams = _AllTeams()
+        budget, recent = CheckBudget(self._check_s), estimate
         reason: str | None = None
+        next_moment = 0.0
         while True:
             now = time.monotonic()
             elapsed, resumed = elapsed + now - resumed, now
             if self._comm.share(rule.due(teams, elapsed)):
                 teams.widest = self._team.widest(self._samples)
-            batch = (0, 0, 0, False)
+            batch = (0, 0, 0, False, False)
             if self._comm.rank == 0:
-                reason = rule.decide(teams, elapsed)
+                reason = reason or rule.decide(teams, elapsed)
                 if reason and teams.count * rule.iterations_per_sample < self._least:
                     reason = None
-                if reason is None:
+                if reason is None or (self._payload.takes_batches and not self._last_checked):
                     per_sample, count = rule.next_batch(estimate, teams, elapsed, taking_turns)
-                    untimed = per_sample if estimate * per_sample < 1e-3 else 0
-                    if untimed and taking_turns > 1:
+                    untimed = per_sample if estimate * per_sample < 1e-3 else 1
+                    if taking_turns > 1 or teams.count:
                         untimed = max(untimed, math.ceil(LEAD_SECONDS / max(estimate, 1e-9)))
-                    batch = (untimed, per_sample, count, teams.count > 0 and self._may_check(elapsed))
-            untimed, per_sample, count, check = self._comm.share(batch)
+                    after = teams.after(count, rule.long_samples)
+                    seconds = (untimed + per_sample * count) * recent
+                    last = after.count * per_sample >= self._least and rule.over(after, elapsed + seconds)
+                    check = reason is not None or last or budget.allows(elapsed + seconds)
+                    check = check and self._payload.takes_batches
+                    batch = (untimed, per_sample, count, check, rule.long_samples)
+                    time.sleep(max(0.0, next_moment - time.monotonic()))
+                    resumed = time.monotonic()
+                    next_moment = resumed + MOMENT_S
+            untimed, per_sample, count, check, long_samples = self._comm.share(batch)
             if count == 0:
                 return rule.iterations_per_sample, self._comm.share(str(reason))
             rule.iterations_per_sample = per_sample
             self._samples.step_s = rule.step_s
+            self._take_batch(per_sample, count, untimed, long_samples, check)
             if check:
-                self._check()
-            with self._batch(count, per_sample), self._wait.timed():
-                seconds = self._program.run(per_sample, count, untimed)
-            self._keep(seconds)
-            teams.count, teams.batches = teams.count + count, teams.batches + 1
+                budget.add(self._check_s)
+            teams = teams.after(count, long_samples)
             teams.latest = self._team.slowest_latest(self._samples)
+            recent = teams.latest * self._divisor
             if self._comm.rank == 0 and time.monotonic() - last_progress > PROGRESS_SECONDS:
                 last_progress = time.monotonic()
                 precision = self._samples.precision() if self._samples.count else None
@@ -186,14 +223,32 @@ class Sampler:
         self.paused += time.monotonic() - began
         return taking_turns
 
-    def _batch(self, samples: int, iterations: int) -> AbstractContextManager[None]:
+    def _take_batch(
+        self, per_sample: int, count: int, untimed: int, long_samples: bool = False, check: bool = False
+    ) -> None:
+        """`long_samples`: each counts as a batch. `check`: from new content on, which is compared at once."""
+        began = time.monotonic()
+        if check:
+            with self._ranges("check"):
+                self._payload.begin_batch(self._program)
+        self._check_s = time.monotonic() - began
+        with self._batch_range(count, per_sample), self._wait.timed():
+            batch = self._program.sample(per_sample, count, untimed)
+        began = time.monotonic()
+        if check:
+            with self._ranges("check"):
+                self._payload.end_batch(self._program, batch.iterations)
+        self._check_s += time.monotonic() - began
+        self._batches += 1
+        self._last_checked = check
+        self._clock.add(batch)
+        seconds = self._team.gathered(batch.seconds)
+        self._samples.add([value / self._divisor for value in seconds], each=long_samples)
+        if self._computation:
+            self._computation.turn()
+
+    def _batch_range(self, samples: int, iterations: int) -> AbstractContextManager[None]:
         """The range of a batch; a program's is a block of its steps."""
         steps = samples * iterations * round(self._divisor)
         name = f"{steps} steps" if isinstance(self._context.pattern, ProgramPattern) else ""
         return self._ranges("batch", name, samples=samples, iterations=iterations)
-
-    def _keep(self, seconds: list[float]) -> None:
-        self._samples.add([value / self._divisor for value in self._team.gathered(seconds)])
-
-    def _may_check(self, elapsed: float) -> bool:
-        return self._checking <= CHECK_SHARE * (elapsed + self._checking)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,14 +16,16 @@ from wirespeed.rank.collective_check import CollectiveCheck
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.field_check import FieldCheck
 from wirespeed.rank.field_memory import FieldMemory
+from wirespeed.rank.field_rerun import Alive
 from wirespeed.rank.field_views import FieldViews
 from wirespeed.rank.load_check import LoadCheck
 from wirespeed.rank.payload_check import Check, PayloadCheck
 from wirespeed.rank.program import Program, work_alone
-from wirespeed.rank.program_limits import limits
+from wirespeed.rank.program_limits import Computation, limits
 from wirespeed.rank.sampler import LONG_ITERATION_SECONDS, PhaseSamples, Sampler, Turns
 from wirespeed.rank.teams import TeamSamples
 from wirespeed.rank.wire_counting import WireCounting
+from wirespeed.statistics.slowest import of_the_slowest
 
 
 @dataclass(frozen=True)
@@ -47,14 +49,15 @@ class SizeRun:
         buffers: Any,
         size: int,
         position: Message,
+        alive: Alive,
     ) -> None:
-        """`position`: what a progress message says of this size among all."""
+        """`position`: what a progress message says of this size among all. `alive`: tells the watchdog."""
         self._context, self._path, self._size, self._position = context, path, size, position
         self._transport, self._buffers = transport, buffers
         pattern = context.pattern
         self._payload: Check
         if isinstance(pattern, ProgramPattern):
-            self._payload = FieldCheck(context, pattern, FieldMemory(context, path.memory, buffers))
+            self._payload = FieldCheck(context, pattern, FieldMemory(context, path.memory, buffers), alive)
         elif isinstance(pattern, CollectivePattern):
             self._payload = CollectiveCheck(context, path.memory, buffers)
         elif links := pattern.links(context.shape, size):
@@ -65,7 +68,11 @@ class SizeRun:
         self._phases = context.pattern.phases(context.shape)
         self._reported = context.pattern.reported_phase(context.shape)
         self._phase = 0
+        self._batches = 0
+        self._computation: Computation | None = None
         self._teams: list[dict[str, Any]] = []
+        self._rivals = 0
+        """Of so many teams the figure is that of the slowest."""
         self._slowest: tuple[PhaseSamples, dict[str, Any]] | None = None
         self._began = time.monotonic()
 
@@ -84,7 +91,7 @@ class SizeRun:
         with self._program(self._reported or 0) as program:
             if seconds < LONG_ITERATION_SECONDS:
                 # A program is new to a library at first; what it sets up then crosses wires, too.
-                first = self._context.comm.maximum(program.run(1)[0])
+                first = self._context.comm.maximum(program.run())
                 seconds = seconds or first
             if found := counting.evidence(program, seconds):
                 self._context.tell(found)
@@ -97,17 +104,26 @@ class SizeRun:
         phases = range(self._phases)
         if context.plan.reported_phase_only and self._reported is not None:
             phases = range(self._reported, self._reported + 1)
-        for self._phase in phases:
-            if self._phase:
-                self._progress(0, None, 0.0)
-            team = TeamSamples(context.comm, context.pattern, context.shape, self._phase)
-            try:
-                self._take(team, (yield from self._sampled(team)))
-            finally:
-                team.close()
-        if isinstance(pattern := context.pattern, ProgramPattern):
+        pattern = context.pattern
+        with ExitStack() as open_now:
+            if isinstance(pattern, ProgramPattern):
+                assert isinstance(self._payload, FieldCheck)
+                self._computation = open_now.enter_context(
+                    closing(Computation(context, self._transport, self._buffers, self._size, self._payload))
+                )
+            for self._phase in phases:
+                if self._phase:
+                    self._progress(0, None, 0.0)
+                team = TeamSamples(context.comm, pattern, context.shape, self._phase)
+                try:
+                    self._take(team, (yield from self._sampled(team)))
+                finally:
+                    team.close()
+            if self._computation:
+                compute = self._computation.seconds()
+        if isinstance(pattern, ProgramPattern):
             with context.ranges("limits"):
-                found = limits(context, pattern, self._transport, self._buffers, self._size)
+                found = limits(context, pattern, self._buffers, self._size) | {"compute": compute}
             if pattern.sampling(context.comm.rank, context.shape):
                 with self._views(pattern) as views:
                     found["constant"] = views.constant()
@@ -138,27 +154,20 @@ class SizeRun:
         with self._program(0) as program:
             yield FieldViews(self._context, pattern, memory, program, doing)
 
-    def _program(self, phase: int, in_place: bool | None = None) -> closing[Program]:
+    def _program(self, phase: int) -> closing[Program]:
         steps = work_alone(self._context, self._size) if self._path.work_alone else None
-        return closing(
-            Program(self._context, self._transport, self._buffers, self._size, phase, in_place, steps)
-        )
+        return closing(Program(self._context, self._transport, self._buffers, self._size, phase, steps=steps))
 
     def _sampled(self, team: TeamSamples) -> Turns[PhaseSamples]:
-        one_buffer = self._context.plan.stopping.loops is not None and self._context.pattern.one_buffer
-        one_buffer = one_buffer and not self._path.into
         with self._program(self._phase) as program:
-            sampler = Sampler(self._context, program, self._payload, team, self._progress)
-            if one_buffer:
-                with self._program(self._phase, in_place=True) as timed:
-                    found = yield from sampler.measure(timed)
-            else:
-                found = yield from sampler.measure(program)
+            sampler = Sampler(self._context, program, self._payload, team, self._progress, self._computation)
+            found = yield from sampler.measure()
         self._began += sampler.paused
         return found
 
     def _take(self, team: TeamSamples, sampled: PhaseSamples) -> None:
         """Adds the phase's teams; keeps the summary of the slowest one so far. Collective."""
+        self._batches += sampled.batches
         found = team.figures(sampled.samples, sampled.waited)
         leader = -1
         if found:
@@ -167,6 +176,7 @@ class SizeRun:
             counts = _median(slowest) > before if self._reported is None else self._reported == self._phase
             leader = slowest["first"] if counts else -1
             self._teams += found
+            self._rivals += len(found) if self._reported in (None, self._phase) else 0
         leader = self._context.comm.share(leader)
         if leader >= 0:
             self._slowest = sampled, team.summary_of(sampled.samples, leader)
@@ -189,21 +199,31 @@ class SizeRun:
             "definition": figure.definition,
             "bandwidth_bytes": figure.bytes,
             "derived": list(map(asdict, figure.derived)),
-            **summary,
+            **of_the_slowest(summary, self._rivals),
             "iterations_per_sample": sampled.iterations_per_sample,
             "stopped": sampled.stopped,
             "checked": {
                 "iterations": self._payload.iterations,
+                "batches": self._payload.batches,
+                "of_batches": self._batches,
                 "bytes": self._payload.bytes,
-                # A wrong one has no figure.
-                **({"wrong": 0} if isinstance(self._payload, CollectiveCheck) else {}),
+                **self._of_kind(),
             },
             "details": sampled.details | self._algorithm(),
             "cores": sampled.cores,
+            "clock": sampled.clock,
+            "start": sampled.start,
             "teams": self._teams if self._several_teams() else [],
             "elapsed_s": time.monotonic() - self._began,
             **({"program": self._program_facts} if self._program_facts else {}),
         }
+
+    def _of_kind(self) -> dict[str, Any]:
+        """What else this kind of check has to say."""
+        if isinstance(self._payload, FieldCheck):
+            return {"rerun_steps": self._payload.rerun_steps, "conserved": self._payload.conserved}
+        # A wrong one has no figure.
+        return {"wrong": 0} if isinstance(self._payload, CollectiveCheck) else {}
 
     def _several_teams(self) -> bool:
         """Not where one team of all ranks has the entry's own figure."""

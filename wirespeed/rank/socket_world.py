@@ -1,42 +1,50 @@
 """The ranks' world where no MPI joined them: connections in a star round the first rank.
 
 Ranks tell each other bytes and JSON, after both have shown that they know the job's secret. Nothing that is
-timed goes this way.
+timed goes this way. A barrier, a maximum and a minimum go from rank to rank, since a sample may follow them:
+ranks leave a star one after another, and its first rank would send as many messages as there are ranks.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
+import select
 import socket
+import struct
 import time
 from array import array
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, nullcontext, suppress
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, TypeVar
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host.core import Core
 from wirespeed.job.messages import Message
 from wirespeed.launch import LaunchedRank
+from wirespeed.rank.handshake import Claim, Listener, connect, wrong
 from wirespeed.rank.plain_values import decode, encode
 from wirespeed.rank.rendezvous import (
-    Listener,
-    Meeting,
-    connect,
+    allow_all_descriptors,
+    is_loopback,
     join,
+    listening_address,
     make_secret,
     meeting,
     secret_of,
-    wrong,
 )
 from wirespeed.rank.world import Subworld, World
 from wirespeed.units import format_seconds
 
-_LOOPBACK = "127.0.0.1"
+Number = TypeVar("Number", int, float)
+
 _MOST = 1 << 28
 """Bytes of a message at most."""
+_WATCH_MS = 5
+"""After which rank 0, which waits for one rank, looks whether another one has gone."""
+
+_WORD = 5.0
+"""Seconds of waiting for other ranks, after which it is said."""
 
 
 class _Star:
@@ -49,16 +57,16 @@ class _Star:
     def gather(self, mine: bytes) -> list[bytes] | None:
         """Every rank's bytes, on the first one."""
         if self.leads:
-            return [mine if rank == self._mine else self._from(rank) for rank in self.ranks]
-        self._to(self.ranks[0], mine)
+            return [mine if rank == self._mine else self.receive(rank) for rank in self.ranks]
+        self.send(self.ranks[0], mine)
         return None
 
     def spread(self, data: bytes) -> bytes:
         """The first rank's bytes, on every rank."""
         if not self.leads:
-            return self._from(self.ranks[0])
+            return self.receive(self.ranks[0])
         for rank in self.ranks[1:]:
-            self._to(rank, data)
+            self.send(rank, data)
         return data
 
     def handed(self, data: bytes, root: int) -> bytes:
@@ -66,102 +74,124 @@ class _Star:
         if root == self.ranks[0]:
             return data
         if self.leads:
-            return self._from(root)
+            return self.receive(root)
         if self._mine == root:
-            self._to(self.ranks[0], data)
+            self.send(self.ranks[0], data)
         return b""
 
     def close(self) -> None:
         for link in self._links.values():
             link.close()
 
-    def _to(self, rank: int, data: bytes) -> None:
+    def send(self, rank: int, data: bytes) -> None:
         try:
             self._links[rank].send_bytes(data)
         except OSError:
-            raise self._gone(rank) from None
+            raise _gone(rank) from None
 
-    def _from(self, rank: int) -> bytes:
+    def receive(self, rank: int) -> bytes:
         try:
             return self._links[rank].recv_bytes(_MOST)
         except (EOFError, OSError):
-            raise self._gone(rank) from None
-
-    @staticmethod
-    def _gone(rank: int) -> WirespeedError:
-        text = f"rank {rank} has gone: its connection is closed"
-        return WirespeedError(text, ExitCode.FAILED_ENTRY)
+            raise _gone(rank) from None
 
 
 class SocketWorld(World):
-    """All ranks, joined at the address and by the secret that rendezvous.py finds."""
+    """All ranks, joined at the address and by the secret that rendezvous.py finds.
 
-    def __init__(self, place: LaunchedRank, environment: Mapping[str, str] | None = None) -> None:
-        """Collective. Raises WirespeedError where a rank does not come, or knows another secret."""
+    A rank listens only while others are due to come: at the join, and while a team is made.
+    """
+
+    def __init__(
+        self,
+        place: LaunchedRank,
+        environment: Mapping[str, str] | None = None,
+        say: Callable[[str], None] | None = None,
+    ) -> None:
+        """Collective. Raises WirespeedError where a rank does not come, or knows another secret.
+
+        `say`: takes a line about ranks that rank 0 has waited for.
+        """
+        self._say = say
         self.rank, self.size = place.rank, place.size
         self._meeting = meeting(os.environ if environment is None else environment, place)
-        self._early: dict[tuple[str, int], list[Connection]] = {}
-        """Connections of smaller worlds that this rank has not asked for yet, in the order they came."""
         self._links: dict[int, Connection] = {}
         self._star = _Star(range(self.size), self.rank, self._links)
-        self._inner: Listener | None = None
+        self._distances = [1 << power for power in range((self.size - 1).bit_length())]
+        """To the ranks that this one tells of itself in a barrier, one after another."""
+        self._hangups = select.poll()
+        """Tells which ranks have closed their connections."""
+        allow_all_descriptors()
         try:
             self._secret = self._welcome() if self.rank == 0 else self._join()
-            self._inner = Listener("" if self._far() else _LOOPBACK, 0, self._secret)
-            own = os.uname().nodename, self._own_address(), self._inner.port
-            self._ranks: list[tuple[str, str, int]] = self.everyone(own)
+            self._ranks: list[tuple[str, str]] = self.everyone((os.uname().nodename, self._own_address()))
+            self._connect()
         except BaseException:
             self.close()
             raise
 
-    def _far(self) -> bool:
-        """May ranks be on other hosts?"""
-        return self._meeting.address != _LOOPBACK
-
     def _welcome(self) -> bytes:
         """Rank 0 waits for all others. The job's secret."""
-        found, meeting = self._links, self._meeting
+        meeting = self._meeting
         until = time.monotonic() + meeting.patience
         secret = os.urandom(32).hex().encode() if meeting.own else secret_of(meeting.file)
-        listener = Listener(_bindable(meeting), meeting.port, secret)
-        try:
-            if meeting.own:
-                # The port is this job's now, so no other job's file is replaced.
-                make_secret(meeting.file, secret)
-            while len(found) < self.size - 1:
-                if (came := listener.accept(until)) is None:
-                    others = f"; {listener.refused} had another secret" if listener.refused else ""
-                    missing = [rank for rank in range(1, self.size) if rank not in found]
-                    raise wrong(
-                        f"{_ranks(missing)} of {self.size} did not come to {meeting.address}, port "
-                        f"{meeting.port}, within {format_seconds(meeting.patience)}{others}"
-                    )
-                hello, connection = came
-                rank, size = decode(hello)
-                if size != self.size or rank in found or not 0 < rank < self.size:
-                    raise wrong(f"a rank {rank} of {size} came to a job of {self.size}")
-                found[rank] = connection
-            return secret
-        finally:
-            if meeting.own:
-                with suppress(OSError):
-                    meeting.file.unlink()
-            listener.close()
+        address = listening_address(meeting)
+        with closing(Listener(address, meeting.port, secret, self.rank)) as listener:
+            try:
+                if meeting.own:
+                    # The port is this job's now, so no other job's file is replaced.
+                    make_secret(meeting.file, secret)
+                where = f"come to {meeting.address}, port {meeting.port},"
+                self._links |= self._come(listener, "join", set(range(1, self.size)), until, where)
+                return secret
+            finally:
+                if meeting.own:
+                    with suppress(OSError):
+                        meeting.file.unlink()
 
     def _join(self) -> bytes:
-        self._links[0], secret = join(self._meeting, encode((self.rank, self.size)))
+        self._links[0], secret = join(self._meeting, self._claim("join", 0))
         return secret
 
+    def _claim(self, purpose: str, to: int) -> Claim:
+        return Claim(purpose, self.rank, to, self.size)
+
     def _own_address(self) -> str:
-        """Where other ranks reach this one: where it reaches rank 0 from."""
-        if not self._far() or self.rank == 0:
-            return self._meeting.address
-        with socket.socket(fileno=os.dup(self._links[0].fileno())) as opened:
-            return str(opened.getsockname()[0])
+        """Where other ranks reach this one: its end of a connection, preferably not of loopback."""
+        own = []
+        for link in self._links.values():
+            with socket.socket(fileno=os.dup(link.fileno())) as opened:
+                own.append(str(opened.getsockname()[0]).removeprefix("::ffff:"))
+        return min(own, key=is_loopback, default="")
+
+    def _come(
+        self, listener: Listener, purpose: str, missing: set[int], until: float, where: str = "connect"
+    ) -> dict[int, Connection]:
+        """The connections of these ranks, all of which call this one."""
+        links: dict[int, Connection] = {}
+        while waited_for := missing - links.keys():
+            came = listener.accept(min(until, time.monotonic() + _WORD))
+            if came is None and (left := until - time.monotonic()) > 0:
+                if self._say:
+                    text = f"waiting for {_ranks(sorted(waited_for))} of {self.size} to {where}"
+                    self._say(f"{text} for {left:.0f} s more{listener.strangers()}")
+                continue
+            if came is None:
+                waited = format_seconds(self._meeting.patience)
+                raise wrong(
+                    f"{_ranks(sorted(waited_for))} of {self.size} did not {where} within {waited}"
+                    f"{listener.strangers()}"
+                )
+            claim, connection = came
+            if claim != Claim(purpose, claim.rank, self.rank, self.size) or claim.rank not in waited_for:
+                connection.close()
+                raise wrong(f"a rank {claim.rank} of {claim.size} came to a job of {self.size}")
+            links[claim.rank] = connection
+        return links
 
     def gather(self, value: Any) -> list[Any] | None:
         all_ = self._star.gather(encode(value))
-        return None if all_ is None else [decode(one) for one in all_]
+        return None if all_ is None else [decode(address) for address in all_]
 
     def share(self, value: Any, root: int = 0) -> Any:
         mine = encode(value) if self.rank == root else b""
@@ -171,31 +201,88 @@ class SocketWorld(World):
         all_ = self.gather(value)
         return list(self.share(all_))
 
+    def exchange(self, outgoing: dict[int, list[bytes]]) -> dict[int, list[bytes]]:
+        of_ranks = self.gather(outgoing)
+        if of_ranks is None:
+            return dict(decode(self._star.receive(0)))
+        for rank in range(1, self.size):
+            self._star.send(rank, encode(_sent_to(rank, of_ranks)))
+        return _sent_to(0, of_ranks)
+
     def barrier(self) -> None:
-        self._star.gather(b"")
-        self._star.spread(b"")
+        self._disseminate(b"", lambda mine, _: mine)
+
+    def maximum(self, value: float) -> float:
+        return self._agree("d", float(value), max)
+
+    def minimum(self, value: int) -> int:
+        return self._agree("q", int(value), min)
+
+    def _agree(self, code: str, value: Number, pick: Callable[[Number, Number], Number]) -> Number:
+        """The value that `pick` prefers of all ranks' values, in messages of 8 bytes."""
+
+        def better(mine: bytes, other: bytes) -> bytes:
+            return struct.pack(code, pick(*struct.unpack(code, mine), *struct.unpack(code, other)))
+
+        (agreed,) = struct.unpack(code, self._disseminate(struct.pack(code, value), better))
+        found: Number = agreed
+        return found
+
+    def _disseminate(self, mine: bytes, combine: Callable[[bytes, bytes], bytes]) -> bytes:
+        """Tells ranks further and further on, until each has heard of all, of some more than once."""
+        for far in self._distances:
+            self._star.send((self.rank + far) % self.size, mine)
+            origin = (self.rank - far) % self.size
+            if self.rank == 0:
+                self._watch_all_until_it_speaks(origin)
+            mine = combine(mine, self._star.receive(origin))
+        return mine
+
+    def _connect(self) -> None:
+        """Collective. What a barrier needs besides the star; lower ranks first, or all would call."""
+        peers = {(self.rank + far) % self.size for far in (*self._distances, *(-d for d in self._distances))}
+        peers -= {*self._links, self.rank}
+        come = {peer for peer in peers if peer > self.rank}
+        self._links |= self._linked("barrier", sorted(peers - come), come)
+        for link in self._links.values():
+            self._hangups.register(link, select.POLLRDHUP)
+
+    def _linked(self, purpose: str, called: Sequence[int], come: set[int]) -> dict[int, Connection]:
+        """Collective. Connections to ranks that this one calls, and of those that call this one."""
+        until = time.monotonic() + self._meeting.patience
+        listener, why = None, None
+        try:
+            if come:
+                listener = Listener(self._ranks[self.rank][1], 0, self._secret, self.rank)
+        except WirespeedError as error:
+            why = str(error)
+        with closing(listener) if listener else nullcontext():
+            places = self.everyone((listener.port if listener else 0, why))
+            for rank, (_, refused) in enumerate(places):
+                if refused:
+                    raise wrong(f"rank {rank}: {refused}")
+            links = {}
+            for rank in called:
+                address, port = self._ranks[rank][1], places[rank][0]
+                links[rank] = connect(address, port, self._secret, until, self._claim(purpose, rank))
+            return links | (self._come(listener, purpose, come, until) if listener else {})
+
+    def _watch_all_until_it_speaks(self, rank: int) -> None:
+        """Rank 0 names the rank that has gone first, not one that ended because of it."""
+        speaks = select.poll()
+        speaks.register(self._links[rank], select.POLLIN)
+        while not speaks.poll(_WATCH_MS):
+            if closed := {descriptor for descriptor, _ in self._hangups.poll(0)}:
+                raise _gone(next(peer for peer, link in self._links.items() if link.fileno() in closed))
 
     def neighbours(self) -> int:
-        return sum(host == os.uname().nodename for host, _, _ in self._ranks)
+        return sum(host == os.uname().nodename for host, _ in self._ranks)
 
-    def of_ranks(self, ranks: Sequence[int]) -> Subworld:
-        assert self._inner
-        # A digest: the names of a thousand ranks are more than a first message may hold.
-        name, lead = hashlib.sha256(",".join(map(str, ranks)).encode()).hexdigest(), ranks[0]
-        until = time.monotonic() + self._meeting.patience
-        if self.rank != lead:
-            _, address, port = self._ranks[lead]
-            hello = encode((name, self.rank))
-            link = connect(address, port, self._secret, until, hello)
-            return SocketSubworld(_Star(ranks, self.rank, {lead: link}))
-        links: dict[int, Connection] = {}
-        for rank in ranks[1:]:
-            while not self._early.get((name, rank)):
-                if (came := self._inner.accept(until)) is None:
-                    raise wrong(f"rank {rank} did not come within {format_seconds(self._meeting.patience)}")
-                self._early.setdefault(decode(came[0]), []).append(came[1])
-            links[rank] = self._early[name, rank].pop(0)
-        return SocketSubworld(_Star(ranks, self.rank, links))
+    def of_ranks(self, ranks: Sequence[int]) -> Subworld | None:
+        leads = bool(ranks) and self.rank == ranks[0]
+        called = [] if leads else ranks[:1]
+        links = self._linked("team", called, set(ranks[1:]) if leads else set())
+        return SocketSubworld(_Star(ranks, self.rank, links)) if ranks else None
 
     def described(self) -> Message | None:
         return None
@@ -211,13 +298,11 @@ class SocketWorld(World):
         data[:] = self._star.spread(self._star.handed(bytes(data), root))
 
     def leave(self) -> None:
-        self.barrier()
+        self.everyone(None)
         self.close()
 
     def close(self) -> None:
         """The end of this rank's connections. Not collective."""
-        if self._inner:
-            self._inner.close()
         self._star.close()
 
 
@@ -231,20 +316,20 @@ class SocketSubworld:
         all_ = self._star.gather(values.tobytes())
         if all_ is None:
             return array("d", bytes(8 * len(values)))
-        numbers = [array("d", one) for one in all_]
+        numbers = [array("d", address) for address in all_]
         return array("d", map(max, *numbers)) if len(numbers) > 1 else numbers[0]
 
     def free(self) -> None:
         self._star.close()
 
 
-def _bindable(meeting: Meeting) -> str:
-    """The address itself where it is this host's, as a service's is not; else all of this host's."""
-    try:
-        with socket.create_server((meeting.address, 0)):
-            return meeting.address
-    except OSError:
-        return ""
+def _sent_to(rank: int, of_ranks: Sequence[dict[int, list[bytes]]]) -> dict[int, list[bytes]]:
+    """What each rank has for this one; `of_ranks`: what each has, by receiver."""
+    return {sender: messages[rank] for sender, messages in enumerate(of_ranks) if rank in messages}
+
+
+def _gone(rank: int) -> WirespeedError:
+    return WirespeedError(f"rank {rank} has gone: its connection is closed", ExitCode.FAILED_ENTRY)
 
 
 def _ranks(numbers: Sequence[int]) -> str:

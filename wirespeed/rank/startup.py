@@ -12,6 +12,7 @@ from wirespeed.host import devices, mps
 from wirespeed.host.cgroup import cpu_quota
 from wirespeed.host.core import Core, NativeError
 from wirespeed.host.process import allowed_cpus, own_cpus, span
+from wirespeed.host.processor import cpu_model
 from wirespeed.host.profilers import RANK
 from wirespeed.job.messages import Message
 from wirespeed.job.plan import Plan
@@ -117,7 +118,7 @@ def introduced(
     """
     comm.open_mpi(opened)
     own = {"rank": comm.rank, "host": os.uname().nodename, "pid": os.getpid()}
-    own |= {"cpus": span(cpus) if cpus else own_cpus(), "cpu_quota": cpu_quota()}
+    own |= {"cpus": span(cpus) if cpus else own_cpus(), "cpu_quota": cpu_quota(), "cpu_model": cpu_model()}
     if kind == "cuda":
         own["mps"] = mps.state()
     return comm.gather(own | {"device": None if kind == "host" else opened.identity(device)})

@@ -23,7 +23,8 @@ class TeamSamples:
         self._comm = comm
         self.team: Team | None = pattern.team(comm.rank, shape, phase)
         reduced = pattern.slowest_counts and self.team is not None and len(self.team.ranks) > 1
-        self._inner = comm.of_ranks(self.team.ranks) if reduced and self.team else None
+        own = self.team.ranks if reduced and self.team else ()
+        self._inner = comm.of_ranks(own) if pattern.slowest_counts else None
         self.leads = self.team is not None and comm.rank == self.team.ranks[0]
         """This rank keeps the team's samples."""
 
@@ -54,12 +55,12 @@ class TeamSamples:
             times = samples.summary()["seconds"]
             mine |= {"name": self.team.name, "ranks": len(self.team.ranks)}
             mine["seconds"] = {name: times[name] for name in ("median", "low", "high", "min")}
-        every = [one for one in self._comm.gather(mine) or () if one]
+        every = [item for item in self._comm.gather(mine) or () if item]
         most: dict[int, float] = {}
-        for one in every:
-            if one["waited"] is not None:
-                most[one["first"]] = max(one["waited"], most.get(one["first"], 0.0))
-        return [{**one, "waited": most.get(one["first"])} for one in every if "name" in one]
+        for item in every:
+            if item["waited"] is not None:
+                most[item["first"]] = max(item["waited"], most.get(item["first"], 0.0))
+        return [{**item, "waited": most.get(item["first"])} for item in every if "name" in item]
 
     def summary_of(self, samples: Samples, rank: int) -> dict[str, Any]:
         """The whole summary that the team led by `rank` has, on every rank."""

@@ -8,8 +8,8 @@ from itertools import groupby
 from wirespeed.rank.buffers import SMALL
 from wirespeed.rank.context import RankContext
 
-AT_ONCE = 5
-"""Sizes that take turns: a batch lasts a fifth of the time until the next one of the same size."""
+AT_ONCE = 24
+"""Sizes that take turns, at most: so many batches of 1 ms fill the time between two of the same size."""
 
 
 def taking_turns(context: RankContext, needs: Sequence[int]) -> Iterator[list[int]]:

@@ -8,6 +8,7 @@ import os
 import resource
 from contextlib import suppress
 
+from wirespeed.host import private_folder
 from wirespeed.host.core import Core
 from wirespeed.job import shm_cleanup
 from wirespeed.job.status_page import alive_file, own_folder
@@ -20,12 +21,21 @@ class Watchdog:
     """This rank's status page and watchdog."""
 
     def __init__(
-        self, opened: Core, run: str, rank: int, reports: int, give_up: bool, read_here: bool = True
+        self,
+        opened: Core,
+        run: str,
+        rank: int,
+        reports: int,
+        give_up: bool,
+        read_here: bool = True,
+        base: str = "",
     ) -> None:
-        """`read_here`: the front end on this host reads the files; otherwise they are unlinked at once."""
+        """`read_here`: the front end on this host reads the files; otherwise they are unlinked at once.
+
+        `base`: the front end's private folder.
+        """
         self._core, self._reports, self._give_up = opened, reports, give_up
-        folder = own_folder(run if read_here else f"{run}-{rank}")
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder = private_folder.make(own_folder(run, base) if read_here else own_folder(f"{run}-{rank}"))
         self.file = folder / f"{rank}.page"
         self._stack, self._uses = folder / f"{rank}.python", folder / f"{rank}{shm_cleanup.SUFFIX}"
         self._used = ""
@@ -34,8 +44,9 @@ class Watchdog:
         self._alive = alive_file(folder, rank)
         if read_here and not give_up:
             self._hold_open()
+        os.close(private_folder.create(folder, self.file.name))
         self.page = opened.check(opened.lib.ws_page_open(str(self.file).encode(), rank))
-        self._python = self._stack.open("w")
+        self._python = os.fdopen(private_folder.create(folder, self._stack.name), "w")
         stack = str(self._stack)
         if not read_here:
             self.close()
@@ -52,8 +63,10 @@ class Watchdog:
         """
         # Without it the order of two deaths is less sure, and nothing else is lost.
         with suppress(OSError):
-            os.mkfifo(self._alive, 0o600)
-            end = os.open(self._alive, os.O_RDWR | os.O_CLOEXEC)
+            with private_folder.opened(self._alive.parent) as folder:
+                os.mkfifo(self._alive.name, 0o600, dir_fd=folder)
+                flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+                end = os.open(self._alive.name, flags, dir_fd=folder)
             allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
             self.held = fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, min(allowed, USUAL_FILES) - 1)
             os.close(end)
@@ -78,7 +91,8 @@ class Watchdog:
             with suppress(OSError):
                 # A rank may be killed at any moment, and its list is needed whole.
                 new = self._uses.with_suffix(".new")
-                new.write_text(used)
+                with os.fdopen(private_folder.create(new.parent, new.name), "w") as file:
+                    file.write(used)
                 new.replace(self._uses)
 
     def close(self, keep_list: bool = False) -> None:

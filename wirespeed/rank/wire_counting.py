@@ -144,21 +144,21 @@ class WireCounting:
         found: dict[str, Any] | None = None
         with suppress(NativeError):
             kinds = self._core.described(self._core.lib.ws_device_copies(self._context.device))
-            found = {"rank": self._comm.rank, **{kind: one for kind, one in kinds.items() if one["count"]}}
+            found = {"rank": self._comm.rank, **{kind: item for kind, item in kinds.items() if item["count"]}}
         self._watch_copies(False)
         return found
 
     def _judged(self, size: int, expected: ExpectedTraffic, counts: _Counts) -> tuple[Message, bool]:
         """The record, and whether a longer run would leave less uncertainty."""
         path = self._path
-        wires = [self._with_expected(one, counts.iterations, expected) for one in counts.wires]
-        usable = [one for one in wires if one.in_range]
+        wires = [self._with_expected(wire, counts.iterations, expected) for wire in counts.wires]
+        usable = [wire for wire in wires if wire.in_range]
         claim = Claim(
             path=path.name,
             on_device=path.memory in ("device", "managed") or path.mixed,
             direct=path.claims_direct,
-            hosts=len({one.host for one in self._counters.locations}),
-            devices=len({one for one in self._counters.locations if one.device}),
+            hosts=len({location.host for location in self._counters.locations}),
+            devices=len({location for location in self._counters.locations if location.device}),
             intra_rank=path.intra_rank,
             crosses=path.mixed,
         )
@@ -183,8 +183,8 @@ class WireCounting:
         }
         return message, more_would_help(verdict, ATTEMPTS[1] / ATTEMPTS[0])
 
-    def _with_expected(self, one: Counted, iterations: int, expected: ExpectedTraffic) -> Counted:
-        edge = one.host if one.kind in NETWORKS else Location(one.host, one.device)
+    def _with_expected(self, counted: Counted, iterations: int, expected: ExpectedTraffic) -> Counted:
+        edge = counted.host if counted.kind in NETWORKS else Location(counted.host, counted.device)
         sent, received = expected.sent.get(edge, 0), expected.received.get(edge, 0)
         if self._path.mixed and isinstance(edge, Location):
             # One of the two buffers lies beyond the GPU's edge, wherever the peer is.
@@ -193,4 +193,4 @@ class WireCounting:
             received = expected.written[edge] if into == "device" else 0
             if self._path.intra_rank and self._context.shape.options.get("both_ways"):
                 sent = received = expected.read[edge] // 2
-        return replace(one, expected_sent=iterations * sent, expected_received=iterations * received)
+        return replace(counted, expected_sent=iterations * sent, expected_received=iterations * received)

@@ -18,28 +18,28 @@ OPERATIONS = ("allreduce", "allgather", "reducescatter", "alltoall", "broadcast"
 def packed(core: Core, arguments: Iterable[int | float | Place]) -> Any:
     """The arguments as the core takes them; places as their offsets."""
     words = []
-    for one in arguments:
-        if isinstance(one, float):
-            words.append(struct.unpack("<Q", struct.pack("<d", one))[0])
+    for argument in arguments:
+        if isinstance(argument, float):
+            words.append(struct.unpack("<Q", struct.pack("<d", argument))[0])
         else:
-            words.append(one.offset if isinstance(one, Place) else one)
+            words.append(argument.offset if isinstance(argument, Place) else argument)
     return core.ffi.new("uint64_t[]", words)
 
 
-def packed_collective(one: Collective) -> tuple[int, ...]:
+def packed_collective(collective: Collective) -> tuple[int, ...]:
     """The members of ws_collective."""
     return (
-        OPERATIONS.index(one.operation),
-        list(TYPES).index(one.type),
-        REDUCTIONS.index(one.reduction),
-        one.root,
-        int(one.gets),
-        int(one.in_place),
-        one.count,
-        one.given,
-        one.got,
-        one.given_bytes,
-        one.got_bytes if one.gets else 0,
+        OPERATIONS.index(collective.operation),
+        list(TYPES).index(collective.type),
+        REDUCTIONS.index(collective.reduction),
+        collective.root,
+        int(collective.gets),
+        int(collective.in_place),
+        collective.count,
+        collective.given,
+        collective.got,
+        collective.given_bytes,
+        collective.got_bytes if collective.gets else 0,
     )
 
 
@@ -56,7 +56,7 @@ class WorkList:
         name = self._core.ffi.new("char[]", work.kernel.encode())
         arguments = packed(self._core, work.arguments)
         self._kept += [name, arguments]
-        places = sum(1 << i for i, one in enumerate(work.arguments) if isinstance(one, Place))
+        places = sum(1 << i for i, argument in enumerate(work.arguments) if isinstance(argument, Place))
         self._rows.append(
             (step, when, name, work.blocks, work.threads, len(work.arguments), places, arguments)
         )

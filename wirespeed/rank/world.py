@@ -43,6 +43,10 @@ class World(ABC):
         """Every rank's value, on every rank."""
 
     @abstractmethod
+    def exchange(self, outgoing: dict[int, list[bytes]]) -> dict[int, list[bytes]]:
+        """Messages to ranks; those from ranks, in the order in which each has sent them."""
+
+    @abstractmethod
     def barrier(self) -> None: ...
 
     @abstractmethod
@@ -50,8 +54,8 @@ class World(ABC):
         """Ranks on this host."""
 
     @abstractmethod
-    def of_ranks(self, ranks: Sequence[int]) -> Subworld:
-        """A world of these ranks alone, which all of them (and nobody else) ask for."""
+    def of_ranks(self, ranks: Sequence[int]) -> Subworld | None:
+        """Collective. A world of these ranks, of which this one is a member; None where `ranks` is empty."""
 
     @abstractmethod
     def described(self) -> Message | None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
+from itertools import groupby
 from typing import TypeVar
+
+from wirespeed.units import format_size
 
 K = TypeVar("K")
 V = TypeVar("V")
+MAX_RANGES = 3
 
 
 def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
@@ -15,3 +19,20 @@ def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
     for key, value in pairs:
         found.setdefault(key, []).append(value)
     return found
+
+
+def size_ranges(sizes: Collection[int], among: Iterable[int]) -> str:
+    """'8 B to 64 B and 1 MiB': only these; sizes that are neighbours in `among` are one range.
+
+    Of more than MAX_RANGES their number: '9 of 31 sizes from 8 B to 1 MiB'.
+    """
+    everything = sorted({*among, *sizes})
+    ranges = [[*group] for inside, group in groupby(everything, key=lambda size: size in sizes) if inside]
+    if len(ranges) > MAX_RANGES:
+        return f"{len(sizes)} of {len(everything)} sizes from {size_range([*sizes])}"
+    return " and ".join(map(size_range, ranges))
+
+
+def size_range(sizes: Sequence[int]) -> str:
+    """'8 B', '8 B to 1 GiB'."""
+    return " to ".join(map(format_size, dict.fromkeys((min(sizes), max(sizes)))))

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from wirespeed.host.processor import cpu_model
 from wirespeed.job.messages import Message
 
 PREFIXES = (
@@ -77,7 +78,7 @@ def cpu() -> Message:
     places = {tuple(_read(folder / name) for name in names) for folder in _CPUS.glob("cpu[0-9]*/topology")}
     cores = [place for place in places if all(place)]
     return {
-        "model": _cpu_model(),
+        "model": cpu_model(),
         "sockets": len({package for package, _ in cores}) or None,
         "cores": len(cores) or None,
         "threads": os.cpu_count(),
@@ -88,15 +89,6 @@ def cpu() -> Message:
 def numa_nodes() -> list[int]:
     """Numbers of this machine's NUMA nodes, which may have gaps; none where the kernel does not say."""
     return sorted(int(node.name[4:]) for node in _NODES.glob("node[0-9]*"))
-
-
-def _cpu_model() -> str:
-    """x86 names its model; others at least the architecture."""
-    for line in _read(Path("/proc/cpuinfo")).splitlines():
-        name, _, text = line.partition(":")
-        if name.strip() in ("model name", "cpu model", "cpu") and text.strip():
-            return " ".join(text.split())
-    return f"{sys.platform} {os.uname().machine}"
 
 
 def _read(file: Path) -> str:

@@ -34,13 +34,15 @@ COLUMNS = {
     "bandwidth_high_Bps": "bytes_per_second.high",
     **{name: name for name in _SAMPLES},
     "checked_iterations": "checked.iterations",
+    "checked_batches": "checked.batches",
     "checked_bytes": "checked.bytes",
     **{name: name for name in ("waited", "elapsed_s", "at", "definition")},
+    "impossible": "why_impossible",
 }
 """Column: the entry's attribute. _s: seconds, _Bps: bytes per second."""
-_TEXTS = {"run", "pattern", "path", "memory", "stopped", "at", "definition"}
+_TEXTS = {"run", "pattern", "path", "memory", "stopped", "at", "definition", "impossible"}
 _WHOLE = {"step", "launches", "bytes", "bandwidth_bytes", "samples", "batches", "iterations"}
-_WHOLE |= {"iterations_per_sample", "checked_iterations", "checked_bytes"}
+_WHOLE |= {"iterations_per_sample", "checked_iterations", "checked_batches", "checked_bytes"}
 
 
 def to_csv(entries: Iterable[Entry]) -> str:

@@ -8,19 +8,19 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
+from wirespeed.results.health_parts import NewErrors, Throttled
 from wirespeed.results.model import Entry, Health
 from wirespeed.results.parts import (
     Checked,
     Cores,
     Interval,
-    NewErrors,
     Rates,
     TeamFigure,
-    Throttled,
     Times,
     in_unit,
     rate,
 )
+from wirespeed.results.start import Start
 from wirespeed.statistics.comparison import Launch
 from wirespeed.statistics.samples import CONFIDENCE, median_interval, middle
 
@@ -40,11 +40,11 @@ class Combined(Entry, frozen=True, kw_only=True, tag="launches"):
         """As JSON shows it: of each launch what tells how it differs from the others."""
         shown = {name: value for name, value in msgspec.to_builtins(self).items() if name not in _OF_ONE}
         names = ("launch", "seconds", "precision", "samples", "stopped", "at")
-        each = ({name: one[name] for name in names} for one in msgspec.to_builtins(self.each))
+        each = ({name: to_builtin[name] for name in names} for to_builtin in msgspec.to_builtins(self.each))
         return {**shown, "launches": self.launches, "each": [*each]}
 
 
-_OF_ONE = ("step", "launch", "stopped", "histogram", "iterations_per_sample")
+_OF_ONE = ("step", "launch", "stopped", "histogram", "iterations_per_sample", "clock")
 """Members that mean nothing for several launches together."""
 
 
@@ -69,7 +69,8 @@ def combined(entries: Sequence[Entry]) -> Entry:
                 median=rate(last.amount, seconds), low=rate(last.amount, high), high=rate(last.amount, low)
             ),
             "derived": [
-                structs.replace(one, median=in_unit(one.unit, one.amount, seconds)) for one in last.derived
+                structs.replace(derived, median=in_unit(derived.unit, derived.amount, seconds))
+                for derived in last.derived
             ],
             "confidence": CONFIDENCE if ends else None,
             "precision": (ends[1] - ends[0]) / 2 / seconds if ends else None,
@@ -80,13 +81,26 @@ def combined(entries: Sequence[Entry]) -> Entry:
             "histogram": None,
             "checked": Checked(
                 iterations=sum(entry.checked.iterations for entry in each),
+                batches=sum(entry.checked.batches for entry in each),
+                of_batches=sum(entry.checked.of_batches for entry in each),
+                rerun_steps=_known_sum(entry.checked.rerun_steps for entry in each),
                 bytes=sum(entry.checked.bytes for entry in each),
+                conserved=last.checked.conserved,
             ),
             "teams": _teams(each),
             "cores": max((entry.cores for entry in each if entry.cores), key=_waiting, default=None),
+            "start": max((entry.start for entry in each if entry.start), key=_skew, default=None),
             "elapsed_s": sum(elapsed) if elapsed else None,
+            "clock": None,
+            "impossible": [why for entry in each for why in entry.impossible],
         }
     )
+
+
+def _known_sum(counts: Iterable[int | None]) -> int | None:
+    """Their sum; None if none is known."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
 
 
 def launch(entry: Entry) -> Launch:
@@ -103,9 +117,9 @@ def with_earlier(before: Health | None, health: Health) -> Health:
     if before is None:
         return health
     throttled: dict[tuple[str, ...], Throttled] = {}
-    for one in (*before.throttled, *health.throttled):
-        key = one.host, one.place, one.reason
-        throttled[key] = _together(throttled[key], one) if key in throttled else one
+    for throttle in (*before.throttled, *health.throttled):
+        key = throttle.host, throttle.place, throttle.reason
+        throttled[key] = _together(throttled[key], throttle) if key in throttled else throttle
     return structs.replace(
         health,
         errors=_added([*before.errors, *health.errors]),
@@ -142,11 +156,20 @@ def _waiting(cores: Cores) -> tuple[bool, float]:
     return cores.contended, cores.waited or 0.0
 
 
+def _skew(start: Start) -> float:
+    return start.skew_s or 0.0
+
+
 def _teams(each: Sequence[Entry]) -> list[TeamFigure]:
     """The median over the launches for each team of the last one; teams have no interval across launches."""
     found = []
     for team in each[-1].teams:
-        seconds = sorted(one.seconds for entry in each for one in entry.teams if one.name == team.name)
+        seconds = sorted(
+            team_figure.seconds
+            for entry in each
+            for team_figure in entry.teams
+            if team_figure.name == team.name
+        )
         times = Interval(median=middle(seconds), min=seconds[0])
         found.append(structs.replace(team, times=times))
     return found

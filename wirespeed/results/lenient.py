@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
@@ -50,12 +49,12 @@ def _fitted(kind: inspect.Type, value: Any) -> Any:
     if isinstance(kind, (inspect.IntType, inspect.FloatType)):
         return _number(kind, value)
     if isinstance(kind, inspect.DictType) and isinstance(value, Mapping):
-        return {printable(str(name)): one for name, one in _good(kind.value_type, value.items())}
+        return {printable(str(name)): item for name, item in _good(kind.value_type, value.items())}
     if isinstance(value, (list, tuple)):
         if isinstance(kind, inspect.ListType):
-            return [one for _, one in _good(kind.item_type, enumerate(value))]
+            return [item for _, item in _good(kind.item_type, enumerate(value))]
         if isinstance(kind, inspect.VarTupleType):
-            return tuple(_fitted(kind.item_type, one) for one in value)
+            return tuple(_fitted(kind.item_type, item) for item in value)
         if isinstance(kind, inspect.TupleType) and len(value) == len(kind.item_types):
             return tuple(map(_fitted, kind.item_types, value))
     raise DoesNotFit
@@ -87,9 +86,9 @@ def _first(kinds: Iterable[inspect.Type], value: Any) -> Any:
 
 
 def _good(kind: inspect.Type, items: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
-    for name, one in items:
+    for name, item in items:
         with suppress(DoesNotFit):
-            yield name, _fitted(kind, one)
+            yield name, _fitted(kind, item)
 
 
 def _number(kind: inspect.IntType | inspect.FloatType, value: Any) -> int | float:
@@ -108,10 +107,10 @@ def cleaned(value: Any) -> Any:
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, Mapping):
-        return {printable(str(name)): cleaned(one) for name, one in value.items()}
+        return {printable(str(name)): cleaned(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [cleaned(one) for one in value]
-    if isinstance(value, (int, float)) and not (math.isfinite(value) and abs(value) <= LARGEST):
+        return [cleaned(item) for item in value]
+    if isinstance(value, (int, float)) and not abs(value) <= LARGEST:
         return None
     return value
 

@@ -13,13 +13,14 @@ from msgspec import UNSET, Meta, UnsetType, field, structs
 
 from wirespeed.job.messages import Message
 from wirespeed.job.plan import Plan
+from wirespeed.results.contradictions import BatchClock, Contradiction
 from wirespeed.results.findings import RecordedFinding
+from wirespeed.results.health_parts import ClockRates, NewErrors, Throttled
 from wirespeed.results.nics import RankNics
 from wirespeed.results.parts import (
     Amount,
     Checked,
     Clock,
-    ClockRates,
     Copies,
     Cores,
     CountedWire,
@@ -28,7 +29,6 @@ from wirespeed.results.parts import (
     Fact,
     Histogram,
     LoadedMpi,
-    NewErrors,
     Part,
     ProgramTimes,
     Rank,
@@ -37,7 +37,6 @@ from wirespeed.results.parts import (
     Stack,
     TeamFigure,
     Texts,
-    Throttled,
     Timed,
     Times,
     Whole,
@@ -45,19 +44,13 @@ from wirespeed.results.parts import (
     one_of,
 )
 from wirespeed.results.pointers import Pointer
+from wirespeed.results.run_record import Moment, RunRecord
+from wirespeed.results.soak import Soak
+from wirespeed.results.start import Start
 
 SCHEMA = 2
 SHORTEST = 1e-15
 """Seconds: no clock tells less, and rates stay finite."""
-Moment = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
-"""ISO 8601, with its offset from UTC."""
-
-
-class RunRecord(Part, frozen=True, kw_only=True, tag_field="kind"):
-    """A line of a run."""
-
-    run: Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9a-f]{12}$"})]
-    """Names the run; every line of it carries this."""
 
 
 VERDICTS = (
@@ -91,6 +84,8 @@ class End(RunRecord, frozen=True, kw_only=True, tag="end"):
     status: Annotated[str, one_of("complete", "interrupted")] = ""
     entries: Whole = 0
     failures: Whole = 0
+    impossible: list[str] = []
+    """The figures that cannot be true by all that the run says, and why."""
 
 
 class StepRecord(RunRecord, frozen=True, kw_only=True, tag="step"):
@@ -159,10 +154,16 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
     """Of a program."""
     cores: Cores | None = None
     """Whether the ranks had CPUs meanwhile; null: not known."""
+    start: Start | None = None
+    """How samples began, where a barrier precedes each; null: none does."""
     teams: list[TeamFigure] = []
     """The figure of each team, where there are several; the entry's own is that of the slowest."""
     elapsed_s: Amount | None = None
     """Spent on this entry in all."""
+    clock: BatchClock | None = None
+    """null: nobody compared the samples with the host's clock."""
+    impossible: list[Contradiction] = []
+    """Why the figure cannot be true, as far as was known when it was written: the `end` record knows all."""
     at: Moment = ""
 
     def __hash__(self) -> int:
@@ -178,9 +179,19 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
         return len(self.each)
 
     @property
-    def possible(self) -> bool:
+    def has_time(self) -> bool:
         """Is this a time that can be reckoned with?"""
         return self.low > SHORTEST and self.high > SHORTEST and self.seconds > SHORTEST
+
+    @property
+    def uncertain(self) -> bool:
+        """Is the interval wider than ±100 %?"""
+        return self.precision is not None and self.precision > 1
+
+    @property
+    def why_impossible(self) -> str:
+        """In a line; '': nothing contradicts the figure."""
+        return "; ".join(contradiction.text for contradiction in self.impossible)
 
     @property
     def waited(self) -> float | None:
@@ -197,6 +208,12 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
         if self.cores is None or team.waited is None:
             return self.contended
         return structs.replace(self.cores, waited=team.waited).contended
+
+    @property
+    def skew(self) -> float:
+        """How far apart the ranks began a sample, as a share of its time; 0: not known."""
+        known = self.start.skew_s if self.start and self.start.skew_s and self.iterations_per_sample else 0.0
+        return known / self.iterations_per_sample / self.seconds if known and not self.impossible else 0.0
 
     @property
     def memory_domain(self) -> str:
@@ -223,7 +240,9 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
     def with_time(self, seconds: float, low: float, high: float, precision: float | None) -> Entry:
         """The same with another time, and without what followed from its own."""
         times = Times(median=seconds, low=low, high=high)
-        return structs.replace(self, times=times, precision=precision, teams=[], derived=[])
+        return structs.replace(
+            self, times=times, precision=precision, teams=[], derived=[], clock=None, impossible=[]
+        )
 
 
 class Failure(RunRecord, frozen=True, kw_only=True, tag="failure"):
@@ -316,9 +335,10 @@ class Health(RunRecord, frozen=True, kw_only=True, tag="health"):
     throttled: list[Throttled] = []
     clocks: list[ClockRates] = []
     counted: list[str] = []
-    """Kinds of errors that some host counts; of one that is not among `errors` there were none."""
+    """Kinds of errors that were counted before and after; of one that is not among `errors` there were none.
+    None where a host counts nothing."""
     watched: list[str] = []
-    """Host and place whose clocks are known to be held back or not."""
+    """Host and place whose clocks are known to be held back or not; none where a host tells of none."""
     notes: list[str] = []
     """What was wrong already."""
     lacks: list[str] = []
@@ -342,7 +362,9 @@ class Doctor(Part, frozen=True, kw_only=True, tag_field="kind", tag="doctor"):
     """Which path is best at which size."""
 
 
-Record = Head | StepRecord | Entry | Health | Wires | Evidence | Failure | Doctor | End
+Record = Head | StepRecord | Entry | Health | Wires | Evidence | Failure | Soak | Doctor | End
 Event = Record | Message
 """A record, or what is of interest at the moment alone: progress, notes, the start of a step."""
-KINDS: dict[str, type[Record]] = {str(one.__struct_config__.tag): one for one in get_args(Record)}
+KINDS: dict[str, type[Record]] = {
+    str(get_argument.__struct_config__.tag): get_argument for get_argument in get_args(Record)
+}

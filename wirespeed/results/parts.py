@@ -104,6 +104,7 @@ class Rank(Part, frozen=True, kw_only=True):
     """Where it may run, as in 0-7,16."""
     cpu_quota: Amount | None = None
     """CPUs' worth of time that its control group may use; null: no limit."""
+    cpu_model: str = ""
     device: Device | None = None
     """null: the host's own memory only."""
     mps: Annotated[str, one_of(*MPS_STATES)] | UnsetType = UNSET
@@ -213,6 +214,11 @@ class Timed:
     def high(self) -> float:
         return self.times.high or self.seconds
 
+    @property
+    def uncertain(self) -> bool:
+        """Is the interval wider than ±100 %?"""
+        return self.high - self.low > 2 * self.seconds
+
 
 class TeamFigure(Part, Timed, frozen=True, kw_only=True):
     """One team's figure: a pair's, a group's, a rank's."""
@@ -239,12 +245,21 @@ class Histogram(Part, frozen=True, kw_only=True):
 
 
 class Checked(Part, frozen=True, kw_only=True):
-    """Untimed iterations whose every byte was compared, and how many bytes that were."""
+    """What was compared, byte by byte."""
 
     iterations: Whole = 0
+    """Untimed ones, each alone."""
+    batches: Whole = 0
+    """Timed runs of iterations that began with new content, and were compared at their end."""
+    of_batches: Whole = 0
+    """All timed runs."""
+    rerun_steps: Whole | None = None
+    """Of a program: time steps of these batches, which were repeated over set-up traffic."""
     bytes: Whole = 0
     wrong: Whole | None = None
     """Elements that were not the exact result; null: not counted by element."""
+    conserved: tuple[str, ...] = ()
+    """Sums over a program's field that the untimed iterations left as they were."""
 
 
 class Cores(Part, frozen=True, kw_only=True):
@@ -257,6 +272,8 @@ class Cores(Part, frozen=True, kw_only=True):
     """That rank."""
     preempted: Whole = 0
     """How often the kernel took its CPU away from it (involuntary context switches)."""
+    by: Annotated[str, one_of("others", "threads", "ranks")] | None = None
+    """Who had its CPU: other processes, its own threads, or other ranks; null: not known."""
     shared: str | None = None
     """Ranks that have fewer CPUs than they are, and so take turns; null: each can have one of its own."""
 
@@ -359,41 +376,3 @@ class Copies(Sparse, frozen=True, kw_only=True):
     device_to_host: Copied = NO_COPIES
     on_device: Copied = NO_COPIES
     peer: Copied = NO_COPIES
-
-
-class NewErrors(Part, frozen=True, kw_only=True):
-    """Errors of one kind that a counter rose by."""
-
-    host: str = ""
-    place: str
-    """GPU 0 link 3, mlx5_0 port 1, eth0, ..."""
-    what: str
-    """NVLink replay errors, PCIe replays, ..."""
-    count: Fact
-
-
-class Throttled(Sparse, frozen=True, kw_only=True):
-    """Clocks that something held back. Settings and idling do not count."""
-
-    host: str = ""
-    place: str
-    """GPU 0, CPU."""
-    reason: str
-    """its power cap, its temperature limit, ..."""
-    seconds: Amount | None = None
-    """For how long; missing: nobody counts."""
-    times: Whole | None = None
-    """How often; missing: nobody counts."""
-    before: bool = False
-    """Were they held back when the path began?"""
-    after: bool = False
-    """Were they when it ended?"""
-
-
-class ClockRates(Part, frozen=True, kw_only=True):
-    """Clocks of one GPU, in megahertz: sm, memory, most_sm, most_memory."""
-
-    host: str = ""
-    place: str
-    before: dict[str, Whole] = {}
-    after: dict[str, Whole] = {}

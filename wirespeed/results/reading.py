@@ -28,6 +28,7 @@ from wirespeed.results.model import (
     StepRecord,
     Wires,
 )
+from wirespeed.units import counted
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -50,10 +51,10 @@ class _All(Generic[Kind]):
         self._kind = kind
 
     def __get__(self, results: Results, owner: type[Results]) -> list[Kind]:
-        return [one for one in results.records if isinstance(one, self._kind)]
+        return [record for record in results.records if isinstance(record, self._kind)]
 
 
-@dataclass
+@dataclass(repr=False)
 class Results:
     """A result file's records (wirespeed/results/model.py), in the order written."""
 
@@ -64,13 +65,20 @@ class Results:
 
     runs = _All(Head)
     steps = _All(StepRecord)
-    entries = _All(Entry)
     failures = _All(Failure)
     evidence = _All(Evidence)
     health = _All(Health)
     wires = _All(Wires)
     doctors = _All(Doctor)
     ends = _All(End)
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The figures of all launches; those that cannot be true say so (`impossible`)."""
+        from wirespeed.results.runs import collect
+
+        runs = {run.name: run for run in collect(self.records)}
+        return [runs[record.run].judged(record) for record in self.records if isinstance(record, Entry)]
 
     def table(self) -> dict[str, ndarray[Any, Any]]:
         """The figures as numpy arrays, one a column, units in the names; docs/results.md lists them."""
@@ -86,6 +94,11 @@ class Results:
 
         return to_frame(figures(self.records))
 
+    def __repr__(self) -> str:
+        lists = (self.records, "record"), (self.runs, "run"), (self.warnings, "warning")
+        counts = ", ".join(counted(len(found), noun) for found, noun in lists)
+        return f"<Results of {shown(self.file)}: {counts}>"
+
     def add_line(self, line: bytes, number: int) -> None:
         """Takes one line of the file. Raises WirespeedError for one of an older version."""
         if not line.strip():
@@ -98,7 +111,7 @@ class Results:
             return
         if isinstance(record, Head):
             self._check_schema(record.schema, number)
-        if isinstance(record, Entry) and not record.possible:
+        if isinstance(record, Entry) and not record.has_time:
             self._left_out(number, "entry with a time that cannot be")
         elif record is not None:
             self.records.append(record)
@@ -171,6 +184,25 @@ def read(file: str | os.PathLike[str]) -> Results:
     if not ours:
         raise cannot(f"{shown(file)} is not a result file of wirespeed")
     return results
+
+
+def read_json(kind: type[Kind], file: Path) -> Kind:
+    """A JSON file's content as a `kind`; an invalid member gets its default. Raises WirespeedError."""
+    try:
+        # Not blocking, because a pipe of that name would never end.
+        with open(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:  # noqa: PTH123
+            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                raise cannot(f"{shown(file)} is no regular file")
+            text = stream.read(LONGEST_LINE + 1)
+        if len(text) > LONGEST_LINE:
+            raise cannot(f"{shown(file)} is too long for what it should be")
+        return fitted(kind, json.loads(text))
+    except DoesNotFit as error:
+        raise cannot(f"{shown(file)} is damaged: no proper '{error or kind.__name__}' in it") from None
+    except OSError as error:
+        raise cannot(f"cannot read {shown(file)}: {why(error)}") from None
+    except (ValueError, RecursionError):
+        raise cannot(f"{shown(file)} is damaged: it is no JSON") from None
 
 
 def _read_lines(stream: IO[bytes], results: Results) -> bool:

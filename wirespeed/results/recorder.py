@@ -19,7 +19,9 @@ from wirespeed.results.environment import environment, shareable
 from wirespeed.results.lenient import fitted
 from wirespeed.results.model import KINDS, End, Entry, Event, Failure, Head, Record, StepRecord
 from wirespeed.results.parts import in_unit, rate
+from wirespeed.results.runs import Run, collect, resumed
 from wirespeed.results.store import Store
+from wirespeed.units import format_size
 
 Observer = Callable[[Event], None]
 
@@ -37,6 +39,8 @@ class Recorder:
         """What the file held, on resume."""
         self._done = self._store.done(plan) if plan.resume else set()
         self._entries = self._failures = 0
+        self._measured = Run(self.run, others=collect(self.before.records))
+        self._measured.others.append(self._measured)
 
     @property
     def resumed(self) -> bool:
@@ -60,7 +64,7 @@ class Recorder:
         """A figure, its wires or its evidence, as rank 0 of job step `number` tells it."""
         if message["kind"] == "entry":
             self._entries += 1
-            self.write(entry(self.run, number, message))
+            self.write(self._measured.judged(entry(self.run, number, message), so_far=True))
         else:
             place = {"run": self.run, "step": number, "at": now()}
             self.write(fitted(KINDS[message["kind"]], {**message, **place}))
@@ -76,7 +80,17 @@ class Recorder:
         """Writes the last record and closes the file; what became of the run."""
         try:
             self.write(
-                End(run=self.run, ended=now(), status=status, entries=self._entries, failures=self._failures)
+                End(
+                    run=self.run,
+                    ended=now(),
+                    status=status,
+                    entries=self._entries,
+                    failures=self._failures,
+                    impossible=[
+                        f"{entry.path} at {format_size(entry.bytes)}: {entry.why_impossible}"
+                        for entry in self._measured.impossible.values()
+                    ],
+                )
             )
         finally:
             self._store.close()
@@ -84,9 +98,12 @@ class Recorder:
             self._observe({"kind": "note", "text": slow})
         if status == "interrupted":
             return ExitCode.INTERRUPTED
-        if self._failures:
+        # Judged again: limits and the figures of one rank may have come later.
+        if any(run.impossible for run in resumed(self._measured.others)):
+            return ExitCode.IMPOSSIBLE
+        if self._failures or any(soak.wrong.total for soak in self._measured.soaks.values()):
             return ExitCode.FAILED_ENTRY
-        return ExitCode.OK if self._entries or self._done else ExitCode.UNAVAILABLE
+        return ExitCode.OK if self._entries or self._done or self._measured.soaks else ExitCode.UNAVAILABLE
 
     def close(self) -> None:
         """Without a last record; a file that got no line goes away."""
@@ -95,6 +112,7 @@ class Recorder:
     def write(self, record: Record) -> None:
         """First into the file, then to the observer: what was shown is never lost."""
         self._store.append(record)
+        self._measured.add(record)
         self._observe(record)
 
 
@@ -162,8 +180,8 @@ def entry(run: str, number: int, message: Message) -> Entry:
             "high": rate(counted, seconds["low"]),
         },
         "derived": [
-            {**one, "median": in_unit(one["unit"], one["amount"], seconds["median"])}
-            for one in message["derived"]
+            {**item, "median": in_unit(item["unit"], item["amount"], seconds["median"])}
+            for item in message["derived"]
         ],
         "iterations": message["samples"] * message["iterations_per_sample"],
     }

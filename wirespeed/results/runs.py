@@ -6,12 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from msgspec import to_builtins
+from msgspec import structs, to_builtins
 
 from wirespeed.job.messages import Message
-from wirespeed.limits import FAN, Ceiling, Used, ceiling
+from wirespeed.limits import FAN, Ceiling, Used, ceiling, field_ceiling
 from wirespeed.paths import table_order
 from wirespeed.patterns import Pattern, all_patterns
+from wirespeed.results.contradictions import contradictions
+from wirespeed.results.judgement import IMPOSSIBLE, Judged
 from wirespeed.results.launches import combined, with_earlier
 from wirespeed.results.model import (
     End,
@@ -21,14 +23,26 @@ from wirespeed.results.model import (
     Head,
     Health,
     Record,
-    RunRecord,
     StepRecord,
     Wires,
 )
 from wirespeed.results.parts import Wire
+from wirespeed.results.run_record import RunRecord
+from wirespeed.results.soak import Soak
 from wirespeed.statistics.stopping import Stopping
 
-__all__ = ["CONDITIONS", "NO_STEP", "Entry", "Evidence", "Failure", "Record", "Run", "collect", "joined"]
+__all__ = [
+    "CONDITIONS",
+    "IMPOSSIBLE",
+    "NO_STEP",
+    "Entry",
+    "Evidence",
+    "Failure",
+    "Record",
+    "Run",
+    "collect",
+    "joined",
+]
 
 CONDITIONS = (
     *("pattern", "options", "background", "stopping", "device", "between"),
@@ -50,19 +64,23 @@ class Run:
     health: dict[tuple[str, str], Health] = field(default_factory=dict)
     """By run and path: a resumed run has several runs' records."""
     wires: list[Wires] = field(default_factory=list)
-    failures: list[Failure] = field(default_factory=list)
+    soaks: dict[tuple[str, int, int], Soak] = field(default_factory=dict)
+    """By path, bytes and launch, as far as each has come."""
+    recorded_failures: list[Failure] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
     others: list[Run] = field(default_factory=list, repr=False)
     """All runs of the file, this one among them."""
-    _figures: dict[tuple[str, int], Entry] = field(default_factory=dict)
     _launches: dict[tuple[str, int], dict[int, Entry]] = field(default_factory=dict)
-    _changed: dict[tuple[str, int], None] = field(default_factory=dict)
-    """Figures whose launches have changed, in the order measured."""
+    """In the order measured."""
+    _judged: Judged | None = field(default=None, repr=False)
+    """None: records have come since."""
+    _ceilings: dict[str, Ceiling | None] = field(default_factory=dict, repr=False)
+    """By path, as far as the records go."""
 
     @property
     def way(self) -> str:
         """What a figure's seconds are called: the first words of its definition."""
-        first = next((entry.definition for entry in self.entries.values() if entry.definition), "one way")
+        first = next((entry.definition for entry in self.figures.values() if entry.definition), "one way")
         return first.split(":")[0].split(",")[0]
 
     @property
@@ -77,10 +95,11 @@ class Run:
     @property
     def changed_options(self) -> dict[str, Any]:
         """The pattern's options that are not what they are by default."""
-        known = {one.key: one for one in self.pattern.options} if self.pattern else {}
+        known = {option.key: option for option in self.pattern.options} if self.pattern else {}
         # What is in one table is told by the paths' names.
         usual = {
-            key: self.options.get(key) if one.in_one_table else one.default for key, one in known.items()
+            key: self.options.get(key) if option.in_one_table else option.default
+            for key, option in known.items()
         }
         return {name: value for name, value in self.options.items() if value != usual.get(name)}
 
@@ -130,11 +149,19 @@ class Run:
 
         A program's rate is that of a rank's memory, which no wire bounds.
         """
-        if self.view == "program":
-            return None
+        if path not in self._ceilings:
+            self._ceilings[path] = None if self.view == "program" else ceiling(self._used(path))
+        return self._ceilings[path]
+
+    def field_limit(self, entry: Entry) -> Ceiling | None:
+        """What bounds a program's rate: that of the GPU's memory in which its field lies, if it is known."""
+        on_gpu = entry.memory_domain == "GPU"
+        return field_ceiling(Used("", to_builtins(self.step(entry.path)))) if on_gpu else None
+
+    def _used(self, path: str) -> Used:
         counted = [self.evidence[key] for key in sorted(self.evidence) if key[0] == path]
-        told = [one for one in counted if one.verdict != "unknown"]
-        used = Used(
+        told = [evidence for evidence in counted if evidence.verdict != "unknown"]
+        return Used(
             pattern=FAN if self.options.get("fan") else self.head.plan.pattern,
             step=to_builtins(self.step(path)),
             width=int(self.options.get("group") or self.options.get("pairs") or 1),
@@ -142,7 +169,6 @@ class Run:
             wires=to_builtins([*self.wires_of(path), *self._memory_beside(path)]),
             evidence=to_builtins(told[-1]) if told else {},
         )
-        return ceiling(used)
 
     def ceiling_through_host(self, path: str) -> Ceiling | None:
         """The most that a way through host memory could carry between the path's GPUs; None between hosts."""
@@ -152,7 +178,7 @@ class Run:
     def _memory_beside(self, path: str) -> list[Wire]:
         """How fast the memory of the path's hosts was whenever other paths were measured."""
         hosts = {rank.host for rank in self.step(path).ranks}
-        others = {one.path: one.wires for one in self.wires if one.path != path}
+        others = {wire.path: wire.wires for wire in self.wires if wire.path != path}
         return [
             wire
             for wires in others.values()
@@ -162,13 +188,15 @@ class Run:
 
     def wires_of(self, path: str) -> list[Wire]:
         """What the drivers of all hosts say of the wires that the path's ranks can use."""
-        return next((one.wires for one in reversed(self.wires) if one.path == path), [])
+        return next((wire.wires for wire in reversed(self.wires) if wire.path == path), [])
 
     def add(self, record: Record) -> None:
         """Takes one record; of a path, size and launch the last entry counts.
 
         The doctor's records are no part of a run.
         """
+        self._judged = None
+        self._ceilings.clear()
         match record:
             case Head():
                 self.head = record
@@ -177,10 +205,8 @@ class Run:
             case End():
                 self.end = record
             case Entry():
-                if record.possible:
-                    key = (record.path, record.bytes)
-                    self._launches.setdefault(key, {})[record.launch] = record
-                    self._changed[key] = None
+                if record.has_time:
+                    self._launches.setdefault((record.path, record.bytes), {})[record.launch] = record
             case Evidence():
                 before = self.evidence.get((record.path, record.bytes))
                 # A launch whose wires deny what the path promises must not be hidden by a later one.
@@ -191,44 +217,73 @@ class Run:
                 self.health[key_of_path] = with_earlier(self.health.get(key_of_path), record)
             case Wires():
                 self.wires.append(record)
+            case Soak():
+                self.soaks[record.path, record.bytes, record.launch] = record
             case Failure():
-                self.failures.append(record)
+                self.recorded_failures.append(record)
         self.records.append(record)
 
     @property
+    def figures(self) -> dict[tuple[str, int], Entry]:
+        """All figures by path and bytes, several launches combined; those that cannot be true are marked."""
+        return self._judgement.figures
+
+    @property
     def entries(self) -> dict[tuple[str, int], Entry]:
-        """The figures by path and bytes; several launches are combined (wirespeed/results/launches.py)."""
-        if self._changed:
-            for key in self._changed:
-                self._figures[key] = combined(list(self._launches[key].values()))
-            self._changed.clear()
-            # Sizes that took turns are recorded in the order in which they came to their ends.
-            turn = {path: at for at, path in enumerate(dict.fromkeys(path for path, _ in self._figures))}
-            in_order = sorted(self._figures, key=lambda key: (turn[key[0]], key[1]))
-            self._figures = {key: self._figures[key] for key in in_order}
-        return self._figures
+        """The figures that can be true: whatever is made of figures is made of these."""
+        return self._judgement.entries
+
+    @property
+    def impossible(self) -> dict[tuple[str, int], Entry]:
+        """The figures that cannot be true, with what contradicts them."""
+        return self._judgement.impossible
+
+    @property
+    def failures(self) -> list[Failure]:
+        """What gave no figure that could be shown: failures, and figures that cannot be true."""
+        return [*self.recorded_failures, *self._judgement.failures]
+
+    def judged(self, entry: Entry, *, so_far: bool = False) -> Entry:
+        """An entry of a launch with all that contradicts it; `so_far`: as far as the run has come."""
+        found = contradictions(self, entry, so_far=so_far)
+        return structs.replace(entry, impossible=found) if found != entry.impossible else entry
+
+    @property
+    def _judgement(self) -> Judged:
+        if self._judged is None:
+            self._judged = Judged(
+                {key: combined([*map(self.judged, each.values())]) for key, each in self._in_order()}
+            )
+        return self._judged
+
+    def _in_order(self) -> list[tuple[tuple[str, int], dict[int, Entry]]]:
+        """Path after path, by size: sizes that took turns are recorded in the order in which they ended."""
+        turn = {path: at for at, path in enumerate(dict.fromkeys(path for path, _ in self._launches))}
+        return sorted(self._launches.items(), key=lambda item: (turn[item[0][0]], item[0][1]))
 
     @property
     def launches(self) -> int:
         """The most launches behind a figure; 1 where there is none."""
-        return max((entry.launches for entry in self.entries.values()), default=1)
+        return max((entry.launches for entry in self.figures.values()), default=1)
 
     def has(self, path: str, size: int, launch: int) -> bool:
         """Is there a figure of this launch?"""
         entry = self.entries.get((path, size))
-        return entry is not None and any(one.launch == launch for one in entry.each)
+        return entry is not None and any(launch_entry.launch == launch for launch_entry in entry.each)
 
     @property
     def measured(self) -> set[tuple[str, int, int]]:
         """(path, bytes, launch) of every figure."""
         return {
-            (path, size, one.launch) for (path, size), entry in self.entries.items() for one in entry.each
+            (path, size, launch_entry.launch)
+            for (path, size), entry in self.entries.items()
+            for launch_entry in entry.each
         }
 
     @property
     def paths(self) -> list[str]:
-        """Paths with at least one figure, in table order."""
-        seen = dict.fromkeys(path for path, _ in self.entries)
+        """Paths with at least one figure, true or not, in table order."""
+        seen = dict.fromkeys(path for path, _ in self.figures)
         return sorted(seen, key=table_order)
 
     @property
@@ -239,12 +294,15 @@ class Run:
         return sorted({size for _, size in self.entries} | failed)
 
     def of_path(self, path: str) -> list[Entry]:
-        """A path's entries, smallest size first."""
+        """A path's entries, smallest size first; none where no figure can be true."""
         return sorted((e for e in self.entries.values() if e.path == path), key=lambda e: e.bytes)
 
     def failure(self, path: str, size: int) -> Failure | None:
         """What went wrong at this cell of the table, if anything did."""
-        return next((one for one in reversed(self.failures) if (one.path, one.bytes) == (path, size)), None)
+        return next(
+            (failure for failure in reversed(self.failures) if (failure.path, failure.bytes) == (path, size)),
+            None,
+        )
 
     def step(self, path: str) -> StepRecord:
         """The job step that the path's figures come from; an empty one if the file does not say."""
@@ -267,8 +325,8 @@ class Run:
         """
         if size == 0 and domain == "GPU":
             return []
-        rivals = (e for e in self.entries.values() if (e.bytes, e.memory_domain) == (size, domain))
-        ranked = sorted(rivals, key=lambda entry: entry.seconds)
+        alike = (e for e in self.entries.values() if (e.bytes, e.memory_domain) == (size, domain))
+        ranked = sorted((entry for entry in alike if not entry.uncertain), key=lambda entry: entry.seconds)
         most = AS_FAST * ranked[0].seconds if ranked else 0.0
         return [entry for entry in ranked if entry.low <= ranked[0].high and entry.seconds <= most]
 
@@ -296,8 +354,11 @@ def collect(records: Iterable[Record | Message]) -> list[Run]:
 
 
 def figures(records: Iterable[Record]) -> list[Entry]:
-    """Every figure of a file once, path after path and by size, several launches of it combined."""
-    return [entry for run in resumed(collect(records)) for entry in run.entries.values()]
+    """Every figure of a file once, path after path and by size, several launches of it combined.
+
+    Also those that cannot be true, which say so (`impossible`).
+    """
+    return [entry for run in resumed(collect(records)) for entry in run.figures.values()]
 
 
 def resumed(runs: Iterable[Run]) -> list[Run]:

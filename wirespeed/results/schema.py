@@ -10,18 +10,20 @@ from typing import Any
 import msgspec
 
 from wirespeed.job.plan import Plan
-from wirespeed.results import findings, model, nics, parts
+from wirespeed.results import contradictions, findings, health_parts, model, nics, parts, soak
 from wirespeed.statistics.stopping import Stopping
 
-CLASSES = {**vars(findings), **vars(parts), **vars(nics), **vars(model), "Plan": Plan, "Stopping": Stopping}
+MODULES = (findings, parts, health_parts, nics, contradictions, soak, model)
+CLASSES = {name: kind for module in MODULES for name, kind in vars(module).items()}
+CLASSES |= {"Plan": Plan, "Stopping": Stopping}
 
 
 def schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of a line."""
     refs, described = msgspec.json.schema_components(model.KINDS.values(), ref_template="#/$defs/{name}")
-    for name, one in described.items():
+    for name, item in described.items():
         notes = _notes(CLASSES[name])
-        for member, facts in one["properties"].items():
+        for member, facts in item["properties"].items():
             facts.pop("default", None)
             facts |= {"description": notes[member]} if member in notes else {}
     return {

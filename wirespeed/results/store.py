@@ -21,6 +21,7 @@ import msgspec
 from wirespeed.job.plan import Plan
 from wirespeed.results.model import Event
 from wirespeed.results.reading import Results, cannot, read, shown, why
+from wirespeed.results.runs import collect
 
 SYNC_S = 1.0
 """Data is forced to the disk at most this often, and at the end."""
@@ -156,11 +157,19 @@ class Store:
         self._synced = time.monotonic()
 
     def done(self, plan: Plan) -> set[tuple[str, str, int, int]]:
-        """(pattern, path, bytes, launch) of the entries that the file already held for such a plan."""
+        """(pattern, path, bytes, launch) of the entries that the file already held for such a plan.
+
+        Without those that cannot be true, which are measured again.
+        """
         wanted = _figures(plan)
         same = {run.run for run in self.before.runs if _figures(run.plan) == wanted}
-        entries = (one for one in self.before.entries if one.run in same)
-        return {(one.pattern, one.path, one.bytes, one.launch) for one in entries}
+        runs = [run for run in collect(self.before.records) if run.name in same]
+        entries = (entry for run in runs for figure in run.figures.values() for entry in figure.each)
+        return {
+            (entry.pattern, entry.path, entry.bytes, entry.launch)
+            for entry in entries
+            if not entry.impossible
+        }
 
     def close(self) -> None:
         """Forces everything to the disk. A new file that got no line goes away."""

@@ -1,37 +1,39 @@
-"""Is one figure really slower than another? Launches on both sides, their spread, and many sizes at once.
+"""Is one figure really slower than another? Launches on both sides, and many sizes of many paths at once.
 
-Pure Python with nothing but the standard library. For users: docs/comparing.md.
+A launch is the unit: whatever slows one down slows all that it measures, so its figures count once. Pure
+Python with nothing but the standard library. For users: docs/comparing.md.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import lru_cache
 
 from wirespeed.statistics.samples import middle
 
-SPREAD = 0.01
-"""What launches of the same thing differ by, as a standard deviation, before any were seen.
-
-Measured: the middle one of 48 figures that several launches gave on two H200s, results/h200-x2-*.jsonl.
-"""
-BELIEF = 3.0
-"""So many degrees of freedom that assumption counts as: a few real launches soon outweigh it."""
+UNSEEN_SPREAD = 0.05
+"""Standard deviation between launches of the same thing where no side has two of them."""
+UNSEEN_FREEDOM = 3.0
+"""Degrees of freedom that this assumption counts as."""
+LEAST_SPREAD = 0.001
+"""Launches that agree by more than this do so by chance, or by their clock."""
 FALSE_ALARMS = 0.05
 """The most that may be named as changed where nothing has."""
-FEWEST_FOR_ROUGHNESS = 5
-"""Fewer figures side by side say nothing of how they scatter."""
-SAYS_NOTHING = 100.0
-"""Bounds further away than this factor are none."""
-_NORMAL_975 = 1.959963984540054
-_NORMAL_75 = 0.6744897501960817
+WHOLE_SHARE = 0.8
+"""The share of a path's false alarms that the test of the whole path may cause; the rest is its sizes'."""
+POWER = 0.9
+"""The smallest change that is told of is found in so many cases."""
+KNOWN = 1e6
+"""Degrees of freedom of a spread that the user knows."""
+
+LaunchId = Hashable
 
 
 @dataclass(frozen=True)
 class Launch:
-    """What one launch measured: its median and the ends of that median's 95 % interval, in seconds."""
+    """One launch's median and the ends of that median's 95 % interval, in seconds."""
 
     median: float
     low: float | None
@@ -39,10 +41,15 @@ class Launch:
 
     @property
     def variance(self) -> float | None:
-        """Of the median's logarithm, as far as this launch alone can tell; None without an interval."""
+        """Variance of the median's logarithm within this launch; None without an interval."""
         if not self.low or not self.high:
             return None
-        return (math.log(self.high / self.low) / 2 / _NORMAL_975) ** 2
+        return (math.log(self.high / self.low) / 2 / NORMAL_975) ** 2
+
+
+Side = Mapping[LaunchId, Launch]
+"""The launches of one figure on one side."""
+NORMAL_975 = 1.959963984540054
 
 
 @dataclass(frozen=True)
@@ -59,7 +66,7 @@ class Change:
     @property
     def ratio(self) -> float:
         """New time over old time."""
-        return math.exp(self.log_ratio)
+        return _exp(self.log_ratio)
 
     @property
     def p(self) -> float:
@@ -69,87 +76,153 @@ class Change:
         return student_tail(abs(self.log_ratio) / self.error, self.freedom) if self.error else 0.0
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Of the ratio."""
+        """Ends of the ratio's interval."""
         half = student_point(1 - confidence, self.freedom) * self.error
         return _exp(self.log_ratio - half), _exp(self.log_ratio + half)
 
-    def rougher(self, factor: float) -> Change:
-        """The same with an error so many times as large."""
-        return Change(self.log_ratio, self.error * factor, self.freedom, self.launches)
+    def smallest(self, level: float) -> float:
+        """The smallest slowdown, as a share of the time, that is significant at `level` in POWER of cases."""
+        # Rounded down, which is on the safe side, so that many figures share an answer.
+        freedom = math.floor(10 * self.freedom) / 10 if self.freedom < 20 else math.floor(self.freedom)
+        return _exp(found_at(level, max(freedom, 1.0)) * self.error) - 1
 
 
-def change(old: Sequence[Launch], new: Sequence[Launch], spread: float = SPREAD) -> Change | None:
-    """From the launches of both sides; None where nothing tells how sure a figure is.
+@dataclass(frozen=True)
+class PathChange:
+    """A path's change at all its sizes together, and at each."""
 
-    The logarithms of the launches' medians are compared by Student's t. Their variance is what they show
-    among themselves, drawn towards what is expected of one launch: the variance within it plus `spread`
-    squared (a moderated t, as in Smyth 2004, doi:10.2202/1544-6115.1027). With one launch a side the
-    expectation is all there is; the more the launches contradict it, the less it counts.
+    whole: Change | None
+    """The change common to all sizes; None where nothing tells how sure it is."""
+    figures: list[Change | None]
+    """In the order of the sizes."""
+
+    @property
+    def p(self) -> float:
+        """How often any change as sure as this is seen where nothing has changed at any size."""
+        known = [change.p for change in self.figures if change]
+        if self.whole is None or len(known) < 2:
+            return simes(known)
+        return min(1.0, self.whole.p / WHOLE_SHARE, simes(known) / (1 - WHOLE_SHARE))
+
+    def smallest(self, level: float) -> float | None:
+        """The smallest slowdown of the whole path that is found in POWER of cases, as a share of the time."""
+        several = sum(change is not None for change in self.figures) > 1
+        return self.whole.smallest(WHOLE_SHARE * level if several else level) if self.whole else None
+
+    def smallest_of_a_size(self, level: float) -> float | None:
+        """The same of a slowdown at one size alone: of the median size."""
+        known = [change for change in self.figures if change]
+        each = (1 - WHOLE_SHARE) * level / len(known) if len(known) > 1 else level
+        known.sort(key=lambda change: change.error)
+        return known[len(known) // 2].smallest(each) if known else None
+
+
+def path_change(sides: Sequence[tuple[Side, Side]], spread: float | None = None) -> PathChange:
+    """A path's figures, each with its launches on both sides; `spread`: what launches differ by, if known.
+
+    The change of a launch is the median over the path's sizes, so that what is common to a launch counts
+    once, and sizes that vary widely do not hide what the others show.
     """
-    alone = len(old) == len(new) == 1
-    if not (old and new) or (alone and None in (old[0].variance, new[0].variance)):
+    figures = [change([*old.values()], [*new.values()], spread) for old, new in sides]
+    both = [(old, new) for old, new in sides if old and new]
+    if len(both) < 2:
+        return PathChange(next((figure for figure in figures if figure), None), figures)
+    olds, news = (common([pair[at] for pair in both], [_centre(*pair) for pair in both]) for at in (0, 1))
+    within = [variance for pair in both for side in pair if (variance := _within([*side.values()]))]
+    # Errors within a launch are each figure's own, so that their median over the sizes has less of them.
+    own = middle(sorted(within)) / len(both) if within else None
+    whole = _welch(olds, news, (own, own), spread)
+    return PathChange(whole if any(figures) else None, figures)
+
+
+def common(sides: Sequence[Side], centres: Sequence[float]) -> list[float]:
+    """What each launch's figures have in common: the median distance of their logarithms from `centres`.
+
+    Launches that gave less than half as many figures as the fullest one are left out.
+    """
+    distances: dict[LaunchId, list[float]] = {}
+    for side, centre in zip(sides, centres, strict=True):
+        for name, launch in side.items():
+            distances.setdefault(name, []).append(math.log(launch.median) - centre)
+    fullest = max(map(len, distances.values()), default=0)
+    return [middle(sorted(found)) for found in distances.values() if 2 * len(found) >= fullest]
+
+
+def _centre(old: Side, new: Side) -> float:
+    """Both sides count alike, however many launches they have."""
+    return (_mean(_logs(old.values())) + _mean(_logs(new.values()))) / 2
+
+
+def change(old: Sequence[Launch], new: Sequence[Launch], spread: float | None = None) -> Change | None:
+    """The change of one figure; None where nothing tells how sure it is.
+
+    Welch's t test of the launches' logarithms: each side has its own variance, at least that within its
+    launches. `spread`: the standard deviation between launches, if it is known.
+    """
+    if not (old and new):
         return None
-    freedom, deviation = _moderated(old, new, spread)
-    error = deviation * math.sqrt(1 / len(old) + 1 / len(new))
-    return Change(_logs(new)[1] - _logs(old)[1], error, freedom, (len(old), len(new)))
+    if len(old) == len(new) == 1 and None in (old[0].variance, new[0].variance):
+        return None
+    return _welch(_logs(old), _logs(new), (_within(old), _within(new)), spread)
 
 
-def _moderated(one: Sequence[Launch], other: Sequence[Launch], spread: float) -> tuple[float, float]:
-    """Degrees of freedom, and the standard deviation between launches of one side; `other` may be empty."""
-    sides = [side for side in (one, other) if side]
-    freedom = sum(len(side) - 1 for side in sides)
-    expected, squares = _expected(one, other, spread), _squares(*sides)
-    belief = BELIEF * (min(1.0, freedom * expected / squares) if freedom and squares else 1.0)
-    return belief + freedom, math.sqrt((belief * expected + squares) / (belief + freedom))
-
-
-def unrest(pairs: Sequence[tuple[Sequence[Launch], Sequence[Launch]]], spread: float = SPREAD) -> float:
-    """How many times further than expected the launches of a curve's figures lie apart; at least 1.
-
-    The middle one of the figures speaks for all: what is expected of each may be multiplied by it.
-    """
-    ratios = []
-    for old, new in pairs:
-        freedom = len(old) + len(new) - 2
-        if old and new and freedom > 0:
-            # The median of chi squared over its degrees of freedom: Wilson and Hilferty 1931.
-            usual = (1 - 2 / (9 * freedom)) ** 3
-            ratios.append(_squares(old, new) / freedom / _expected(old, new, spread) / usual)
-    if len(ratios) < FEWEST_FOR_ROUGHNESS:
-        return 1.0
-    return math.sqrt(max(1.0, middle(sorted(ratios))))
-
-
-def _logs(side: Sequence[Launch]) -> tuple[list[float], float]:
-    logs = [math.log(launch.median) for launch in side]
-    return logs, math.fsum(logs) / len(logs)
-
-
-def _squares(*sides: Sequence[Launch]) -> float:
-    """Of the distances between each launch and the middle of its side."""
-    return math.fsum((x - centre) ** 2 for logs, centre in map(_logs, sides) for x in logs)
-
-
-def _expected(old: Sequence[Launch], new: Sequence[Launch], spread: float) -> float:
-    """Variance of one launch's logarithm: what it knows of itself, and what launches differ by."""
-    known = [variance for launch in (*old, *new) if (variance := launch.variance) is not None]
-    return spread**2 + (math.fsum(known) / len(known) if known else 0.0)
-
-
-def roughness(changes: Sequence[Change]) -> float:
-    """How much more neighbouring sizes disagree about the change than their errors allow; at least 1.
-
-    Neighbours share what is true of both, a slower wire for example, so that their difference shows the
-    noise alone: its middle size, over that of a normal distribution.
-    """
-    steps = [
-        abs(a.log_ratio - b.log_ratio) / math.hypot(a.error, b.error)
-        for a, b in pairwise(changes)
-        if a.error or b.error
+def _welch(
+    old: Sequence[float],
+    new: Sequence[float],
+    within: tuple[float | None, float | None],
+    spread: float | None,
+) -> Change:
+    """From logarithms of seconds; `within`: the variance of one of them that is known, at least."""
+    counts = len(old), len(new)
+    difference = _mean(new) - _mean(old)
+    floors = [max(known or 0.0, LEAST_SPREAD**2) for known in within]
+    least = max(floors)
+    seen = [
+        (max(_variance(side), floor), len(side) - 1)
+        for side, floor in zip((old, new), floors, strict=True)
+        if len(side) > 1
     ]
-    if len(steps) < FEWEST_FOR_ROUGHNESS - 1:
-        return 1.0
-    return max(1.0, middle(sorted(steps)) / _NORMAL_75)
+    if spread is not None:
+        freedom = sum(count for _, count in seen)
+        given = spread**2 + least
+        if not freedom or sum(variance * count for variance, count in seen) <= given * freedom:
+            return Change(difference, math.sqrt(given * (1 / counts[0] + 1 / counts[1])), KNOWN, counts)
+    if not seen:
+        variance = UNSEEN_SPREAD**2 + least
+        return Change(difference, math.sqrt(2 * variance), UNSEEN_FREEDOM, counts)
+    if len(seen) == 1:
+        # Held against the spread of the other side, of whose tail few launches tell little.
+        variance, half = max(seen[0][0], least), max(seen[0][1] / 2, 1.0)
+        return Change(difference, math.sqrt(variance * (1 / counts[0] + 1 / counts[1])), half, counts)
+    parts = [(variance / (freedom + 1), freedom) for variance, freedom in seen]
+    error = sum(part for part, _ in parts)
+    squares = sum(part**2 / freedom for part, freedom in parts)
+    degrees = error**2 / squares
+    if counts[0] != counts[1]:
+        # Welch's test is too sure where few launches agree by chance: the other side's spread counts too.
+        pooled = sum(variance * count for variance, count in seen) / (sum(counts) - 2)
+        error = max(error, pooled * (1 / counts[0] + 1 / counts[1]))
+        degrees = degrees if min(counts) > 2 else 1.0
+    return Change(difference, math.sqrt(error), degrees, counts)
+
+
+def _logs(side: Iterable[Launch]) -> list[float]:
+    return [math.log(launch.median) for launch in side]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def _variance(values: Sequence[float]) -> float:
+    mean = _mean(values)
+    return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
+
+
+def _within(side: Sequence[Launch]) -> float | None:
+    """The mean variance within a launch, of those that have one."""
+    known = [variance for launch in side if (variance := launch.variance) is not None]
+    return _mean(known) if known else None
 
 
 def convincing(p_values: Sequence[float], false_alarms: float = FALSE_ALARMS) -> list[bool]:
@@ -209,21 +282,57 @@ def _incomplete_beta(x: float, a: float, b: float) -> float:
     return math.exp(logs) / a * p
 
 
-def next_launch(
-    launches: Sequence[Launch], confidence: float, spread: float = SPREAD
-) -> tuple[float, float] | None:
-    """Seconds between which the next launch's median is expected, from those seen; never within them.
+def simes(p_values: Sequence[float]) -> float:
+    """One p value for 'any of these' (Simes 1986, doi:10.1093/biomet/73.3.751); 1 of none."""
+    count = len(p_values)
+    return min(1.0, *(p * count / rank for rank, p in enumerate(sorted(p_values), 1))) if count else 1.0
 
-    None where one launch alone cannot tell how sure it is, or where they say less than a factor of 100.
+
+@lru_cache(maxsize=4096)
+def found_at(level: float, freedom: float) -> float:
+    """The true change over its standard error that is significant at `level` in POWER of cases.
+
+    The power of Student's t, P(|Z + distance| > t * u), is averaged over u, the estimated over the true
+    error, by the midpoint rule on its distribution function's grid (u^2 is chi squared over `freedom`).
     """
-    logs, centre = _logs(launches)
-    if len(launches) == 1 and launches[0].variance is None:
-        return None
-    freedom, error = _moderated(launches, (), spread)
-    half = student_point(1 - confidence, freedom) * error * math.sqrt(1 + 1 / len(launches))
-    if half > math.log(SAYS_NOTHING):
-        return None
-    return _exp(min([centre - half, *logs])), _exp(max([centre + half, *logs]))
+    point = student_point(level, freedom)
+    if freedom >= 1e4:
+        return point + _normal_point(1 - POWER)
+    shares = _chi_grid(freedom)
+
+    def power(distance: float) -> float:
+        return math.fsum(weight * _above(point * u - distance) for u, weight in shares)
+
+    low, high = 0.0, 1.0
+    while power(high) < POWER:
+        low, high = high, high * 2
+    for _ in range(40):
+        half = (low + high) / 2
+        low, high = (half, high) if power(half) < POWER else (low, half)
+    return (low + high) / 2
+
+
+def _chi_grid(freedom: float, steps: int = 400) -> list[tuple[float, float]]:
+    """Values of sqrt(chi squared / freedom), evenly spaced on the logarithmic scale, with their weights."""
+    grid = []
+    for step in range(steps):
+        log_u = -12.0 + (step + 0.5) * 14.0 / steps
+        # The density of u times u: the constant goes by what all weights add up to.
+        log_weight = freedom * (log_u - math.exp(2 * log_u) / 2)
+        grid.append((math.exp(log_u), log_weight))
+    most = max(weight for _, weight in grid)
+    weights = [math.exp(weight - most) for _, weight in grid]
+    total = math.fsum(weights)
+    return [(u, weight / total) for (u, _), weight in zip(grid, weights, strict=True)]
+
+
+def _above(z: float) -> float:
+    return math.erfc(z / math.sqrt(2)) / 2
+
+
+def _normal_point(tail: float) -> float:
+    """The z with P(Z >= z) = `tail`."""
+    return student_point(2 * tail, KNOWN)
 
 
 def _exp(x: float) -> float:

@@ -1,89 +1,281 @@
-"""What stands out of many alike: distances from the median, judged by how the bulk of them scatters.
+"""What stands out of many alike, by how they differ and by how single times scatter.
 
-For users: docs/fleet.md.
+A subject is slow if two thirds of its times are, by more than sound subjects differ and noise explains. For
+users: docs/fleet.md.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wirespeed.statistics.comparison import student_point, student_tail
+from wirespeed.statistics.mixed import BELIEF, NORMAL, NORMAL_75, TAIL, USUAL
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+    Places = NDArray[np.int64]
+    Flags = NDArray[np.bool_]
 
-FEWEST = 5
-"""Among fewer none can be said to stand out."""
-NORMAL_75 = 0.6744897501960817
-_NORMAL_99 = 2.3263478740408408
-_EFFICIENCY = 0.37
-"""A scale from the median absolute deviation is as sure as one from this share of the values by squares
-(Rousseeuw and Croux 1993, doi:10.1080/01621459.1993.10476408)."""
-_ENOUGH_FOR_TAIL = 500
-"""From so many on the fast tail has five values or more below its 1 % point."""
+FEWEST_TIMES = 3
+"""Independent times that name a subject."""
+FEWEST_ALIKE = 4
+"""Among fewer nobody can say which one is slow."""
+FEWEST_FOR_SOME = 8
+"""From so many times on, three that are far too slow are noticed among others that are not."""
+POWER = 0.9
+_NORMAL_90 = 1.2815515655446004
+_FAR = 5.0
+"""Values further off than so many standard deviations say nothing of those alike."""
+_HOPELESS = 0.05
+_PARETO = 3.0
+"""Beyond the slowest time seen, the tail falls with this power, as Student's t with 3 degrees does."""
+_SPLITS = np.concatenate([np.arange(0, 8, 0.25), np.geomspace(8, 4000, 40)])
 
 
 @dataclass(frozen=True)
-class Excess:
-    """How much longer each takes than the median one, with what is needed to say how sure that is."""
+class Spread:
+    """How much those alike differ."""
 
-    effects: Floats
-    """Natural logarithms of the ratios to the median."""
-    errors: Floats
-    """What those alike differ by: the spread of the bulk and the error of each; a standard deviation."""
+    centre: float
+    deviation: float
+    """Standard deviation, without those far off."""
     freedom: float
-    """Degrees of freedom of the errors."""
+    """Degrees of freedom of the deviation."""
+    far: Flags
+    """Which ones are far off."""
 
-    def p_values(self, least: float) -> Floats:
-        """How often one of the bulk is seen as slow as this, if it were slower by the ratio `least`."""
-        with np.errstate(invalid="ignore"):
-            distance = (self.effects - np.log1p(least)) / self.errors
-        p_values: Floats = np.ones(len(distance))
-        for place in np.flatnonzero(distance > 0).tolist():
-            p_values[place] = student_tail(float(distance[place]), self.freedom) / 2
-        return p_values
+    def without(self, variance: float) -> Spread:
+        """The same without what noise adds to it, if that is not nearly all."""
+        left = max(self.deviation**2 - variance, 0.4 * self.deviation**2)
+        return replace(self, deviation=left**0.5)
 
-    def interval(self, place: int, confidence: float = 0.95) -> tuple[float, float]:
-        """Ends of the interval of one's ratio."""
-        half = student_point(1 - confidence, self.freedom) * float(self.errors[place])
-        low, high = np.exp(np.clip(self.effects[place] + np.array([-half, half]), -700, 700))
-        return float(low), float(high)
+    @cached_property
+    def splits(self) -> tuple[Floats, Floats]:
+        """Distances from the centre, and how often one of those alike is further off."""
+        tails = [student_tail(float(step), self.freedom) / 2 for step in _SPLITS]
+        return _SPLITS * self.deviation, np.array(tails)
+
+    def p_of(self, distance: float) -> float:
+        """How often one of those alike is slower than the centre by this much."""
+        return student_tail(distance / self.deviation, self.freedom) / 2 if distance > 0 else 1.0
+
+    def half_interval(self, confidence: float = 0.95) -> float:
+        """Half the width of the interval that most of those alike are in."""
+        return student_point(1 - confidence, self.freedom) * self.deviation
 
 
-def bulk_scale(values: Floats) -> float:
-    """Standard deviation of the bulk: the median absolute deviation, as for normal noise."""
-    return float(np.median(np.abs(values - np.median(values)))) / NORMAL_75
+def spread_of(values: Floats) -> Spread:
+    """The centre and the spread of the bulk (an empirical null, Efron 2004, doi:10.1198/016214504000000089).
 
-
-def excess(effects: Floats, errors: Floats) -> Excess | None:
-    """Of values that are alike but for a few, each with a standard error; None among fewer than FEWEST.
-
-    The spread between those alike is taken from the values themselves (an empirical null, Efron 2004,
-    doi:10.1198/016214504000000089): the one with which half of them lie within 0.67 standard deviations.
-    Nothing broken makes anyone fast, so where the fast tail is longer than a normal one, all errors grow.
+    Begins with the median absolute deviation, then takes all that are not far off. What is expected before
+    any values are seen counts as BELIEF of them, less the more they contradict it.
     """
-    usable = np.isfinite(effects) & np.isfinite(errors)
-    if usable.sum() < FEWEST:
-        return None
-    effects = effects - np.median(effects[usable])
-    squares, own = effects[usable] ** 2, errors[usable] ** 2
-    low, high = 0.0, float(np.max(squares)) + 1e-18
-    for _ in range(60):
-        spread = (low + high) / 2
-        wide = np.median(squares / (own + spread + 1e-30)) > NORMAL_75**2
-        low, high = (spread, high) if wide else (low, spread)
-    whole = np.sqrt(np.where(usable, errors**2 + high, np.inf))
-    count = int(usable.sum())
-    if count >= _ENOUGH_FOR_TAIL:
-        fast = float(np.quantile((effects / whole)[usable], 0.01))
-        whole = whole * max(1.0, -fast / _NORMAL_99)
-    return Excess(effects, whole, max(2.0, _EFFICIENCY * (count - 1)))
+    centre = float(np.median(values))
+    deviation = max(float(np.median(np.abs(values - centre))) / NORMAL_75, USUAL / 2)
+    near = np.ones(len(values), dtype=bool)
+    for _ in range(10):
+        near = np.abs(values - centre) <= _FAR * deviation
+        before = deviation
+        centre, deviation = _scale(values[near])
+        if abs(deviation - before) <= 0.001 * before:
+            break
+    far = np.abs(values - centre) > _FAR * deviation
+    rest = int((~far).sum())
+    # The prediction of one more than those seen.
+    return Spread(centre, deviation * math.sqrt(1 + 1 / rest), BELIEF + 0.8 * (rest - 1), far)
+
+
+def _scale(values: Floats) -> tuple[float, float]:
+    """Centre and standard deviation by the likelihood of Student's t, drawn towards what is usual."""
+    centre, square = float(np.median(values)), USUAL**2
+    for _ in range(30):
+        weights = (TAIL + 1) / (TAIL + (values - centre) ** 2 / square)
+        centre = float((weights * values).sum() / weights.sum())
+        squares = float((weights * (values - centre) ** 2).sum())
+        seen = squares * len(values) / max(1, len(values) - 1)
+        belief = BELIEF * min(1.0, USUAL**2 * len(values) / seen) if seen else BELIEF
+        before, square = square, (belief * (USUAL / NORMAL) ** 2 + seen) / (belief + len(values))
+        if abs(square - before) <= 1e-4 * before:
+            break
+    return centre, NORMAL * math.sqrt(square)
+
+
+class Tail:
+    """How often a single time is late by how much: the distribution of noise, and beyond it a power."""
+
+    def __init__(self, noise: Floats, free: float) -> None:
+        """`noise`: of all times, logarithms; `free`: how many independent ones they are worth."""
+        self._noise = np.sort(noise)
+        self._free = max(1.0, min(free, float(len(noise))))
+
+    def survival(self, late: Floats, without: Floats | None = None) -> Floats:
+        """The share of times that are later than this; `without`: ascending noise that does not count."""
+        count = len(self._noise) - np.searchsorted(self._noise, late, "left").astype(np.float64)
+        total, top = float(len(self._noise)), self._noise[-1]
+        if without is not None and len(without) and total > len(without):
+            count -= len(without) - np.searchsorted(without, late, "left")
+            total -= len(without)
+            tops = self._noise[-len(without) - 1 :][::-1]
+            differs = tops[: len(without)] != without[::-1]
+            top = tops[int(np.argmax(differs))] if differs.any() else tops[-1]
+        free = max(1.0, self._free * total / len(self._noise))
+        shares = (np.maximum(count, 0) / total * free + 1) / (free + 1)
+        beyond = (late > top) & (late > 0)
+        tail = np.where(beyond, np.maximum(top, 1e-9) / np.where(beyond, late, 1.0), 1.0)
+        found: Floats = np.where(late <= -1e9, 1.0, np.minimum(1.0, shares * tail**_PARETO))
+        return found
+
+    def quantile(self, share: float) -> float:
+        return float(np.quantile(self._noise, share))
+
+
+def at_least(hits: int, count: int, chance: Floats) -> Floats:
+    """The probability of so many hits in `count` independent attempts, each with this chance."""
+    numbers = np.arange(hits, count + 1)
+    ways = np.array(
+        [math.lgamma(count + 1) - math.lgamma(k + 1) - math.lgamma(count - k + 1) for k in numbers]
+    )
+    chance = np.clip(chance, 1e-300, 1 - 1e-12)[:, None]
+    terms = ways + numbers * np.log(chance) + (count - numbers) * np.log1p(-chance)
+    found: Floats = np.minimum(1.0, np.exp(terms).sum(axis=1))
+    return found
+
+
+def hits_of(count: int) -> int:
+    """How many of so many times must be slow: two thirds."""
+    return count - (count - 1) // 3
+
+
+def p_of_times(
+    slowest: float, hits: int, count: int, spread: Spread, tail: Tail, without: Floats | None = None
+) -> float:
+    """How often a sound subject has so many of `count` times at or above a distance from the centre.
+
+    What a subject differs by and what noise adds are split in every way: the probability that their sum
+    reaches the distance is at most that of one part plus that of the other (Boole).
+    """
+    steps, differing = spread.splits
+    left = slowest - steps
+    noisy = np.where(left > -1e9, at_least(hits, count, tail.survival(left, without)), 1.0)
+    return float(min(1.0, (differing + noisy).min()))
+
+
+def smallest_named(count: int, level: float, spread: Spread, tail: Tail) -> float:
+    """The logarithm of the slowdown that a p value of `level` finds in 90 % of cases, of so many times."""
+    hits = hits_of(count)
+    low, high = 0.0, 50.0
+    if p_of_times(high, hits, count, spread, tail) > level:
+        return math.inf
+    for _ in range(40):
+        middle = (low + high) / 2
+        enough = p_of_times(middle, hits, count, spread, tail) <= level
+        low, high = (low, middle) if enough else (middle, high)
+    # The place of the time that decides, among its subject's times.
+    usual, early = (_order_quantile(tail, count, hits, share) for share in (0.5, 0.1))
+    return high - usual + _NORMAL_90 * math.hypot(spread.deviation, (usual - early) / _NORMAL_90)
+
+
+def _order_quantile(tail: Tail, count: int, hits: int, share: float) -> float:
+    """The value that the time which decides is below with this probability."""
+    shares = np.linspace(0.001, 0.999, 999)
+    # Below it: fewer than `hits` times are above it.
+    below = 1 - at_least(hits, count, 1 - shares)
+    return tail.quantile(float(shares[int(np.searchsorted(below, share))]))
+
+
+@dataclass(frozen=True)
+class Slow:
+    """What a subject's times say."""
+
+    p: float
+    """How often a sound subject would have such times."""
+    effect: float
+    """Logarithm of its time over the usual one."""
+    times: int
+    """Independent times that say it."""
+    slow_times: int | None = None
+    """How many of them are slow, where the others are not; None: most."""
+    lately: float | None = None
+    """The latest days alone say it; None: all do."""
+
+
+def slow_ones(
+    subjects: Places,
+    values: Floats,
+    moments: Floats,
+    spread: Spread,
+    tail: Tail,
+    least: float,
+    noise: Floats,
+    partners: Places | None = None,
+    lately: Sequence[float] = (3.0, 1.0),
+) -> dict[int, Slow]:
+    """Those whose p value is below 1, by their numbers.
+
+    `values`: logarithms of single times over the usual one; `moments`: days; `noise`: what the times hold of
+    it, which does not judge their own subject; `partners`: with whom each was taken, so that one bad link
+    does not make its two ends look slow; `lately`: also judged are the latest days, so many.
+    """
+    order = np.lexsort((moments, subjects))
+    starts = np.flatnonzero(np.diff(subjects[order], prepend=-1))
+    ends = np.append(starts[1:], len(order))
+    newest = float(moments.max()) if len(moments) else 0.0
+    found: dict[int, Slow] = {}
+    middles = np.array([np.median(values[order[a:b]]) for a, b in zip(starts, ends, strict=True)])
+    tops = np.maximum.reduceat(values[order], starts) if len(starts) else middles
+    limit = math.log1p(least)
+    # Noise alone explains most single times that are late: their p value is at least this.
+    hopeless = (ends - starts == 1) & (tail.survival(tops) > _HOPELESS)
+    for place in np.flatnonzero(((middles > limit) | (tops > limit)) & ~hopeless).tolist():
+        rows = order[starts[place] : ends[place]]
+        own = np.sort(noise[rows])
+        with_whom = np.arange(len(rows)) if partners is None else partners[rows]
+        tests = _tests(values[rows], moments[rows], with_whom, newest, lately)
+        sure = [
+            (min(1.0, len(tests) * p_of_times(value, hits, len(times), spread, tail, own)), times, some, days)
+            for value, hits, times, some, days in tests
+            if value > limit / 2
+        ]
+        sure = [test for test in sure if _effect(test[1], test[2]) > limit]
+        if sure:
+            p, times, some, days = min(sure, key=lambda test: test[0])
+            slow = int((times > _effect(times, some) / 2).sum()) if some else None
+            found[int(subjects[rows[0]])] = Slow(p, _effect(times, some), len(times), slow, days)
+    return found
+
+
+def _effect(times: Floats, some: bool) -> float:
+    return float(np.median(np.sort(times)[-3:] if some else times))
+
+
+def _tests(
+    values: Floats, moments: Floats, partners: Places, newest: float, lately: Sequence[float]
+) -> list[tuple[float, int, Floats, bool, float | None]]:
+    """The time that decides, how many are at or above it, of which times; of some only; of how many days."""
+    count = len(values)
+    ordered = np.sort(values)
+    tests: list[tuple[float, int, Floats, bool, float | None]] = [
+        (float(ordered[(count - 1) // 3]), hits_of(count), values, False, None)
+    ]
+    before = count
+    for days in lately:
+        recent = values[moments >= newest - days]
+        if FEWEST_TIMES <= len(recent) < before:
+            place = (len(recent) - 1) // 3
+            tests.append((float(np.sort(recent)[place]), hits_of(len(recent)), recent, False, days))
+            before = len(recent)
+    slowest = [float(values[partners == partner].max()) for partner in np.unique(partners)]
+    if count >= FEWEST_FOR_SOME and len(slowest) >= FEWEST_TIMES:
+        tests.append((sorted(slowest)[-FEWEST_TIMES], FEWEST_TIMES, values, True, None))
+    return tests
 
 
 def simes(p_values: Sequence[float], count: int) -> float:

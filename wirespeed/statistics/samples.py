@@ -24,6 +24,9 @@ KEPT_BATCHES = 9_999
 MOST_GROUPS = 20
 """Batches are joined until no more groups than these are left: long groups depend less on each other."""
 _MOST_CORRELATION = 0.9
+WIDER = 1.5
+"""A launch's interval is so many times as wide, on the logarithmic scale, as its batches alone say: stopping
+picks those that agree by chance, and slow noise does not show in so few batches."""
 
 # Two-sided 95 % points of Student's t for 2, 3 and 4 degrees of freedom:
 # NIST/SEMATECH e-Handbook of Statistical Methods, section 1.3.6.7.2, column 0.975, to more digits.
@@ -53,8 +56,15 @@ class Samples:
         self._medians: list[float] = []
         self._sum, self._min, self._max = 0.0, math.inf, 0.0
 
-    def add(self, batch: Sequence[float]) -> None:
-        """Adds the samples of one batch, in seconds. Raises ValueError for what cannot be a time."""
+    def add(self, batch: Sequence[float], each: bool = False) -> None:
+        """Adds the samples of one batch, in seconds. Raises ValueError for what cannot be a time.
+
+        `each`: every sample is so long that it counts as a batch.
+        """
+        if each and len(batch) > 1:
+            for sample in batch:
+                self.add([sample])
+            return
         if not batch:
             return
         ascending, total = sorted(batch), math.fsum(batch)
@@ -114,6 +124,8 @@ class Samples:
             return None
         # A median that reads k steps may be anything from k - 1/2 to k + 1/2, however often it is read.
         low, high = median_interval(self._medians, median) or (median, median)
+        if low > 0:
+            low, high = median * (low / median) ** WIDER, median * (high / median) ** WIDER
         return max(0.0, low - self.step_s / 2), high + self.step_s / 2
 
     def precision(self) -> float | None:
@@ -190,7 +202,7 @@ def median_interval(batch_medians: Sequence[float], median: float) -> tuple[floa
 
 
 def ratio_interval(
-    one: tuple[float, float, float], other: tuple[float, float, float]
+    pair: tuple[float, float, float], other: tuple[float, float, float]
 ) -> tuple[float, float, float]:
     """one / other and the 95 % interval of that ratio, from each figure's (median, low, high).
 
@@ -201,19 +213,19 @@ def ratio_interval(
     def away(first: float, second: float) -> float:
         return math.hypot(math.log(first), math.log(second))
 
-    ratio = one[0] / other[0]
-    below = away(one[0] / one[1], other[2] / other[0])
-    above = away(one[2] / one[0], other[0] / other[1])
+    ratio = pair[0] / other[0]
+    below = away(pair[0] / pair[1], other[2] / other[0])
+    above = away(pair[2] / pair[0], other[0] / other[1])
     return ratio, ratio * math.exp(-below), ratio * math.exp(above)
 
 
 def difference_interval(
-    one: tuple[float, float, float], other: tuple[float, float, float]
+    pair: tuple[float, float, float], other: tuple[float, float, float]
 ) -> tuple[float, float, float]:
     """one - other and the 95 % interval of that difference, by the same method (MOVER) without logarithms."""
-    difference = one[0] - other[0]
-    below = math.hypot(one[0] - one[1], other[2] - other[0])
-    above = math.hypot(one[2] - one[0], other[0] - other[1])
+    difference = pair[0] - other[0]
+    below = math.hypot(pair[0] - pair[1], other[2] - other[0])
+    above = math.hypot(pair[2] - pair[0], other[0] - other[1])
     return difference, difference - below, difference + above
 
 

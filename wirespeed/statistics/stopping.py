@@ -11,7 +11,12 @@ from wirespeed.statistics.histogram import SHORTEST_S
 from wirespeed.statistics.samples import FEWEST_BATCHES
 
 BATCH_S = 0.005
-"""Seconds from one batch to the next of the same size: several sizes that take turns share them."""
+"""Seconds of a batch; of sizes that take turns, each has a part of them."""
+MOMENT_S = 0.025
+"""Seconds from the start of one batch to the start of the next of the same size, at least: a figure that is
+precise was so at several separate moments."""
+SHARERS = 5
+"""A batch of sizes that take turns is at least BATCH_S over so many long."""
 BATCH_SHARE = 1e-3
 """After 5 s, a batch lasts this share of the time spent: there are never too many."""
 MOST_SAMPLES_A_BATCH = 100_000
@@ -23,6 +28,8 @@ FEWEST_FOR_PRECISION = 14
 """No stop for precision before so many batches: fewer agree by chance too often."""
 LOOK_AGAIN = 1.5
 """The next look at the precision comes with so many times the batches: each look is a chance to be fooled."""
+LONG_RUN = 4
+"""So many samples follow an untimed iteration, where they are too long for more to fit a batch."""
 EXTENSION = 3
 """So many times --max-time for a figure which that makes precise enough, or which has few batches."""
 LONG_ITERATION_S = 5.0
@@ -84,6 +91,8 @@ class StoppingRule:
         self._iteration_s = 0.0
         self.iterations_per_sample = 0
         """0 until the first batch is planned, then fixed."""
+        self.long_samples = False
+        """Does each sample of the batch planned last as long as a batch, and count as one?"""
 
     @property
     def step_s(self) -> float:
@@ -96,7 +105,8 @@ class StoppingRule:
             return 0
         return min(max(1, round(1e-3 / max(iteration_s, SHORTEST_S))), MOST_ITERATIONS_A_SAMPLE)
 
-    def _over(self, samples: Sampled, elapsed_s: float) -> bool:
+    def over(self, samples: Sampled, elapsed_s: float) -> bool:
+        """Is all the time spent that there is, however wide the interval?"""
         needed = 1 if self._iteration_s > LONG_ITERATION_S else FEWEST_BATCHES
         return elapsed_s >= self._most_s and samples.batches >= needed
 
@@ -112,14 +122,14 @@ class StoppingRule:
         """Will decide() look at the precision? Others may have to work it out together."""
         if self._stopping.loops is not None:
             return False
-        late = self._over(samples, elapsed_s) or self._asks_for_hope(samples, elapsed_s)
+        late = self.over(samples, elapsed_s) or self._asks_for_hope(samples, elapsed_s)
         return late or samples.batches >= self._next_look
 
     def decide(self, samples: Sampled, elapsed_s: float) -> str | None:
         """Why to stop ("precision", "max-time" or "fixed"), or None to go on."""
         if self._stopping.loops is not None:
             return "fixed" if samples.count else None
-        over, late = self._over(samples, elapsed_s), self._asks_for_hope(samples, elapsed_s)
+        over, late = self.over(samples, elapsed_s), self._asks_for_hope(samples, elapsed_s)
         if not (over or late or samples.batches >= self._next_look):
             return None
         precision = samples.precision()
@@ -151,6 +161,13 @@ class StoppingRule:
             self.iterations_per_sample = max(1, wanted)
         sample_s = iteration_s * self.iterations_per_sample
         limit = self._most_s
-        batch_s = max(min(BATCH_S / taking_turns, limit / FEWEST_FOR_PRECISION), BATCH_SHARE * elapsed_s)
-        count = min(batch_s, max(limit - elapsed_s, 0.0)) / sample_s
+        batch_s = max(
+            min(BATCH_S / min(taking_turns, SHARERS), limit / FEWEST_FOR_PRECISION), BATCH_SHARE * elapsed_s
+        )
+        left_s = max(limit - elapsed_s, 0.0)
+        self.long_samples = sample_s >= max(BATCH_S, batch_s)
+        if self.long_samples:
+            needed = 1 if iteration_s > LONG_ITERATION_S else FEWEST_BATCHES - samples.batches
+            return self.iterations_per_sample, max(needed, min(math.ceil(left_s / sample_s), LONG_RUN), 1)
+        count = min(max(batch_s, min(LONG_RUN * sample_s, BATCH_S)), left_s) / sample_s
         return self.iterations_per_sample, max(1, min(int(count), MOST_SAMPLES_A_BATCH))

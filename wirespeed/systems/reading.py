@@ -44,7 +44,7 @@ def _in_words(reason: str, table: str) -> str:
         return f"{wanted} is expected here, not {got}"
     if found := re.fullmatch(r"Object contains unknown field `(.+)`", reason):
         hint = get_type_hints(System).get(table, System)
-        kind = next(one for one in (hint, *get_args(hint)) if hasattr(one, "__struct_fields__"))
+        kind = next(item for item in (hint, *get_args(hint)) if hasattr(item, "__struct_fields__"))
         return f"nothing is called {found[1]} here; allowed: {', '.join(kind.__struct_fields__)}"
     if found := re.fullmatch(r"Object missing required field `(.+)`", reason):
         return f"{found[1]} must be given"

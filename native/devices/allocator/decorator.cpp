@@ -80,6 +80,8 @@ class WithAllocator final : public Device {
     void load(std::string_view kernel) override { device_->load(kernel); }
     unsigned resident_blocks() override { return device_->resident_blocks(); }
     double clock_rate() override { return device_->clock_rate(); }
+    double look_seconds() const override { return device_->look_seconds(); }
+    void linger_after_work() override { device_->linger_after_work(); }
     void* register_host(void* address, std::size_t bytes) override {
         return device_->register_host(address, bytes);
     }

@@ -32,6 +32,8 @@ Declared parse(const std::string& text) {
             result.peer = number;
         else if (good && key == "latency")
             result.latency = number;
+        else if (good && key == "work")
+            result.work = number;
         else if (good && key == "values")
             result.values = number != 0;
         else if (good && key == "blocks" && number >= 1 && number <= 256)
@@ -43,8 +45,8 @@ Declared parse(const std::string& text) {
         else
             throw Error(
                 "WIRESPEED_EMULATED: '" + word +
-                "' is not count, h2d, d2h, d2d, peer, latency, values, blocks, threads or seed = a "
-                "positive number");
+                "' is not count, h2d, d2h, d2d, peer, latency, work, values, blocks, threads or "
+                "seed = a positive number");
     }
     return result;
 }

@@ -1,6 +1,7 @@
 // What an emulated device claims to be: WIRESPEED_EMULATED="count=2,h2d=10e9,d2h=10e9,d2d=2e12,
-// peer=50e9,latency=5e-6,blocks=3,threads=32,seed=7" (bytes per second of all copies in a direction
-// together, and seconds a copy; what is not declared is as fast as memcpy).
+// peer=50e9,latency=5e-6,blocks=3,threads=32,seed=7,work=0.02" (bytes per second of all copies in a
+// direction together, seconds a copy and a launch of work; what is not declared is as fast as the
+// CPU does it).
 #pragma once
 
 #include <cstddef>
@@ -13,6 +14,7 @@ enum class Direction { host_to_device, device_to_host, on_device, peer, host };
 struct Declared {
     int count = 2;
     double h2d = 0, d2h = 0, d2d = 0, peer = 0, latency = 0;
+    double work = 0;     ///< seconds that a launch of a step's work sleeps at its end
     bool values = true;  ///< false ("values=0"): a driver whose streams cannot wait for a value
     /// At most, of one kernel: blocks are threads of the CPU, and their threads take turns.
     unsigned blocks = 2, threads = 4;

@@ -130,6 +130,13 @@ class EmulatedDevice final : public Device {
                  arguments);
     }
 
+    /// Its kernels are threads of this process, which may wait for a CPU.
+    double look_seconds() const override { return 10e-3; }
+    void linger_after_work() override {
+        if (const double seconds = emulated::declared().work; seconds > 0)
+            sleep_until(now() + seconds);
+    }
+
     unsigned resident_blocks() override { return emulated::declared().blocks; }
 
     void* register_host(void* address, std::size_t) override { return address; }

@@ -82,7 +82,7 @@ class HipDriver final : public gpu::VendorDriver<Hip> {
   private:
     /// Documented for memory of hipExtMallocWithFlags(hipMallocSignalMemory) alone, which no other
     /// process can see; whether a version takes shared host memory as well is tried.
-    /// docs/amd-intel.md
+    /// docs/devices.md
     void check_value(Hip::Result code, const char* call) const {
         if (code == Hip::invalid_value || code == Hip::not_supported)
             throw Unavailable(std::string(call) +

@@ -80,6 +80,12 @@ void ThreadStream::launch(std::string_view kernel, unsigned blocks, unsigned thr
     });
 }
 
+void ThreadStream::launch_work(std::string_view kernel, unsigned blocks, unsigned threads,
+                               void** arguments) {
+    launch(kernel, blocks, threads, arguments);
+    enqueue([this] { device_.linger_after_work(); });
+}
+
 void ThreadStream::write_value(std::uint32_t* to, std::uint32_t value) {
     enqueue([=] { std::atomic_ref(*to).store(value, std::memory_order_release); });
 }

@@ -19,6 +19,8 @@ class ThreadStream : public Stream {
     void copy(void* to, const void* from, std::size_t bytes) override;
     void launch(std::string_view kernel, unsigned blocks, unsigned threads,
                 void** arguments) override;
+    void launch_work(std::string_view kernel, unsigned blocks, unsigned threads,
+                     void** arguments) override;
     void write_value(std::uint32_t* to, std::uint32_t value) override;
     void wait_value(std::uint32_t* from, std::uint32_t value) override;
     void wait_for(const Event& event) override;

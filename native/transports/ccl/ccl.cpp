@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/json.hpp"
+#include "transports/align.hpp"
 #include "transports/ccl/communicator.hpp"
 #include "transports/ccl/op_list.hpp"
 #include "transports/ccl/registration.hpp"
@@ -64,7 +65,9 @@ class InStream final : public StreamIteration {
     Stream& stream() override { return communicator_.stream(); }
     void enqueue() override { op_list_.enqueue(); }
     void meet() override { barrier_.enqueue(); }
-    void wait(const std::function<bool()>& reached) override { communicator_.wait(reached); }
+    void wait(Event& event) override {
+        communicator_.wait([&] { return event.reached(); });
+    }
     int last_peer() const override { return op_list_.last_peer(); }
 
   private:
@@ -140,7 +143,7 @@ class CclTransport final : public Transport {
 
     std::string describe() const override {
         const std::string text = communicator_->describe(), kind = context_.option("buffers", "");
-        return kind.empty() ? text : text + ", \"buffers\": " + quoted(kind);
+        return kind.empty() ? text : text + ", \"buffers\": " + json_text(kind);
     }
 
   private:
@@ -183,7 +186,9 @@ class CclTransport final : public Transport {
             actions.push_back(std::make_unique<Iteration>(std::move(iteration)));
         auto program = std::make_unique<HostProgram>(
             context_.page, std::move(actions),
-            std::make_unique<Iteration>(ccl::OpList::barrier(*communicator_, context_.page)));
+            align(context_,
+                  std::make_unique<Iteration>(ccl::OpList::barrier(*communicator_, context_.page)),
+                  "NCCL"));
         if (!captured) return program;
         return std::make_unique<Noted>(std::move(program), "\"enqueue\": \"graph\"");
     }

@@ -1,7 +1,7 @@
 #include "transports/ccl/channels.hpp"
 
 #include <algorithm>
-#include <regex>
+#include <optional>
 #include <set>
 
 #include "core/json.hpp"
@@ -15,22 +15,81 @@ struct Line {
     bool collective;
 };
 
+/// Reads a line from its beginning; after a step that failed, all others fail.
+class Words {
+  public:
+    explicit Words(std::string_view text) : rest_(text) {}
+
+    bool skip(std::string_view word) {
+        return step(rest_.substr(0, word.size()) == word, word.size());
+    }
+    bool skip_past(std::string_view word) {
+        const auto at = rest_.find(word);
+        return step(at != rest_.npos, at + word.size());
+    }
+    /// Of one to nine digits: a longer one is no rank.
+    std::optional<int> number() {
+        const auto digits = std::min(rest_.find_first_not_of("0123456789"), rest_.size());
+        const std::string text(rest_.substr(0, digits));
+        if (!step(digits > 0 && digits < 10, digits)) return std::nullopt;
+        return std::stoi(text);
+    }
+    std::string_view rest() const { return rest_; }
+
+  private:
+    bool step(bool right, std::size_t length) {
+        rest_ = right ? rest_.substr(length) : std::string_view{};
+        return right;
+    }
+
+    std::string_view rest_;
+};
+
+/// The network's name with its number, or the first word.
+std::string via_of(std::string_view text) {
+    auto end = text.find_first_of(" \t\r");
+    if (text.substr(0, 4) == "NET/") {
+        for (auto slash = text.find('/', 5); slash != text.npos;
+             slash = text.find('/', slash + 1)) {
+            if (slash + 1 == text.size() || text[slash + 1] < '0' || text[slash + 1] > '9')
+                continue;
+            end = text.find_first_of(" \t\r", slash);
+            break;
+        }
+    }
+    return std::string(text.substr(0, end));
+}
+
 /// "Channel 00/1 : 0[0] -> 1[1] via P2P/CUMEM/read", with other words before and behind, and for
 /// networks "[send]" before "via". The number behind the slash is 0 for collectives; not every kind
 /// of connection has one. A network's name may have blanks: "NET/AWS Libfabric/0/GDRDMA".
+std::optional<Line> line_in(std::string_view text) {
+    Words words(text);
+    if (!words.skip_past("Channel ") && !(words = Words(text)).skip_past("Ring "))
+        return std::nullopt;
+    if (!words.number()) return std::nullopt;
+    std::optional<int> kind;
+    if (words.rest().substr(0, 1) == "/") {
+        words.skip("/");
+        if (!(kind = words.number())) return std::nullopt;
+    }
+    if (!words.skip(" : ")) return std::nullopt;
+    const auto from = words.number();
+    if (!from || !words.skip("[") || !words.skip_past("] -> ")) return std::nullopt;
+    const auto to = words.number();
+    if (!to || !words.skip("[") || !words.skip_past("]")) return std::nullopt;
+    const auto via = words.rest().rfind(" via ");
+    if (via == std::string_view::npos) return std::nullopt;
+    std::string name = via_of(words.rest().substr(via + 5));
+    if (name.empty()) return std::nullopt;
+    return Line{*from, *to, std::move(name), kind == 0};
+}
+
 std::vector<Line> lines_in(std::string_view log) {
-    static const std::regex pattern(
-        R"((?:Channel|Ring) \d+(?:/(\d+))? : (\d+)\[[^\]]*\] -> (\d+)\[[^\]]*\].* via (NET/.+?/\d\S*|\S+))");
     std::vector<Line> lines;
     while (!log.empty()) {
         const auto end = std::min(log.find('\n'), log.size());
-        std::cmatch found;
-        // Numbers of more than nine digits are no ranks: what else the line may be, it is no
-        // channel's.
-        if (std::regex_search(log.data(), log.data() + end, found, pattern) &&
-            found.length(2) < 10 && found.length(3) < 10)
-            lines.push_back(
-                {std::stoi(found[2]), std::stoi(found[3]), found[4].str(), found[1] == "0"});
+        if (auto line = line_in(log.substr(0, end))) lines.push_back(std::move(*line));
         log.remove_prefix(std::min(end + 1, log.size()));
     }
     return lines;
@@ -79,15 +138,15 @@ std::string as_json(const std::vector<Channels>& channels,
         kinds.insert(each.via);
         if (!all.empty()) all += ", ";
         all += "{\"from\": " + std::to_string(each.from) + ", \"to\": " + std::to_string(each.to) +
-               ", \"via\": " + quoted(each.via) + ", \"count\": " + std::to_string(each.count) +
+               ", \"via\": " + json_text(each.via) + ", \"count\": " + std::to_string(each.count) +
                "}";
     }
     std::string via;
     for (const auto& kind : kinds) via += (via.empty() ? "" : ", ") + kind;
     if (via.empty()) via = "unknown (the log names no channel)";
     std::string named;
-    for (const auto& line : networks) named += (named.empty() ? "" : ", ") + quoted(line);
-    return "\"via\": " + quoted(via) + ", \"channels\": [" + all + "], \"networks\": [" + named +
+    for (const auto& line : networks) named += (named.empty() ? "" : ", ") + json_text(line);
+    return "\"via\": " + json_text(via) + ", \"channels\": [" + all + "], \"networks\": [" + named +
            "]";
 }
 

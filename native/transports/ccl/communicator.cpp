@@ -152,10 +152,10 @@ std::string Communicator::describe() const {
     const Log& log = Log::open();
     // Of a start that another transport has waited for, this one has no time to tell.
     const std::string start = went_on_ ? "null" : std::to_string(joined_->start_seconds);
-    std::string text = "\"version\": " + quoted(version()) +
-                       ", \"library\": " + quoted(joined_->library) + ", \"start_s\": " + start +
+    std::string text = "\"version\": " + json_text(version()) +
+                       ", \"library\": " + json_text(joined_->library) + ", \"start_s\": " + start +
                        ", \"settings\": {" + joined_->settings + "}, ";
-    if (!log.lack().empty()) return text + "\"via\": " + quoted("unknown (" + log.lack() + ")");
+    if (!log.lack().empty()) return text + "\"via\": " + json_text("unknown (" + log.lack() + ")");
     // The devices are numbered once in a process, by its first communicator.
     return text + as_json(channels_in(log.since(joined_->log_begin)), networks_in(log.since(0)));
 }

@@ -42,7 +42,7 @@ std::string Joined::own_settings() {
         if (equals == std::string_view::npos || word.substr(0, 10) == "NCCL_DEBUG") continue;
         if (word.substr(0, 5) != "NCCL_" && word.substr(0, 5) != "RCCL_") continue;
         if (!found.empty()) found += ", ";
-        found += quoted(word.substr(0, equals)) + ": " + quoted(word.substr(equals + 1));
+        found += json_text(word.substr(0, equals)) + ": " + json_text(word.substr(equals + 1));
     }
     return found;
 }

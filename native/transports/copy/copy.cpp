@@ -73,6 +73,9 @@ class CopyTransport final : public Transport {
             throw Error("by is engine or kernel for copies, not '" + by_ + "'");
     }
 
+    /// A program on one rank, whose steps are one launch each.
+    bool takes_gated_work() const override { return true; }
+
     Buffers allocate(Memory kind, std::size_t bytes) override {
         const FromNode node(node_);
         const Buffers buffers = Transport::allocate(kind, bytes);

@@ -4,26 +4,20 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 
 #include "core/error.hpp"
 
 namespace wirespeed {
-namespace {
-
-constexpr unsigned long most_nodes = 1024;
-
-}  // namespace
-
 FromNode::FromNode(const std::string& node) {
     if (node.empty()) return;
     const unsigned long number = std::stoul(node);
     constexpr unsigned long bits = 8 * sizeof(unsigned long);
-    std::array<unsigned long, most_nodes / bits> nodes{};
+    Nodes nodes{};
     if (number >= most_nodes) throw Unavailable("there is no NUMA node " + node);
     nodes[number / bits] = 1ul << (number % bits);
+    syscall(SYS_get_mempolicy, &before_, nodes_before_.data(), most_nodes, nullptr, 0);
     errno = 0;
     if (syscall(SYS_set_mempolicy, MPOL_BIND, nodes.data(), most_nodes + 1) != 0)
         throw Unavailable(errno == EINVAL ? "there is no NUMA node " + node + " with memory"
@@ -33,7 +27,10 @@ FromNode::FromNode(const std::string& node) {
 }
 
 FromNode::~FromNode() {
-    if (bound_) syscall(SYS_set_mempolicy, MPOL_DEFAULT, nullptr, 0);
+    if (!bound_) return;
+    const bool any = before_ == MPOL_DEFAULT;
+    syscall(SYS_set_mempolicy, before_, any ? nullptr : nodes_before_.data(),
+            any ? 0 : most_nodes + 1);
 }
 
 }  // namespace wirespeed

@@ -21,8 +21,9 @@ class HostCalls {
   public:
     HostCalls(const Session& session, Page& page)
         : session_(session), calls_(session.calls()), page_(page), put_(page.name("gex_RMA_PutNB")),
-          set_(page.name("gex_RMA_PutNBIVal")), arrive_(page.name("gex_Event_Wait")),
-          wait_(page.name("gasnet_AMPoll until the signal")), quiet_(page.name("gex_NBI_Wait")) {}
+          set_(page.name("gex_RMA_PutNBVal")), arrive_(page.name("gex_Event_Wait")),
+          wait_(page.name("gasnet_AMPoll until the signal")),
+          quiet_(page.name("gex_Event_Wait of signals")) {}
 
     void put(std::byte* to, const std::byte* from, std::size_t bytes, std::uint64_t* word,
              std::uint64_t value, int peer) {

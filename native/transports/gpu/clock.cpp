@@ -61,17 +61,6 @@ Facts platform_facts(Device& device) {
     return answer;
 }
 
-double GpuClock::counted(std::span<const u64> stamps, double took) const {
-    constexpr double agreement = 1.02, slack = 100e-6;
-    if (!std::is_sorted(stamps.begin(), stamps.end()))
-        throw Error("the GPU's clock went backwards while the kernel ran");
-    const double counted = tick * static_cast<double>(stamps.back() - stamps.front());
-    if (counted > agreement * took + slack)
-        throw Error("the GPU's clock says " + std::to_string(counted) +
-                    " s for iterations that took the host " + std::to_string(took) + " s");
-    return counted;
-}
-
 GpuClock agreed_clock(Context& context, const Facts& facts, const std::string& path) {
     const auto all =
         exchange(context.control, [&] { return clock_of(context.device, facts, path); });

@@ -1,7 +1,6 @@
 // The clock that kernels read, compared with the host's.
 #pragma once
 
-#include <span>
 #include <string>
 
 #include "kernels/persistent_types.h"
@@ -18,11 +17,6 @@ Facts platform_facts(Device& device);
 struct GpuClock {
     double tick;  ///< seconds that one count stands for
     double step;  ///< the smallest difference of two readings, in seconds
-
-    /// Seconds from the first stamp to the last one. `took`: what the launch took the host. Throws
-    /// Error where the clock counted more time than that, or went backwards. (It may count less: a
-    /// peer's kernel begins when it can.)
-    double counted(std::span<const u64> stamps, double took) const;
 };
 
 /// This rank's tick, and the coarsest step of all. Every rank calls it. Throws Unavailable where

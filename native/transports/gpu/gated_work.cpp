@@ -10,19 +10,25 @@ namespace wirespeed {
 namespace {
 
 constexpr std::size_t line = 128;  ///< words that different kernels write share no cache line
-constexpr std::uint64_t kernels_a_graph = 128;
-/// Graphs in the queue at most: the stream never runs dry, and an end is never far.
+constexpr std::size_t kernels_a_graph = 128;
+/// Graphs in the queue at most: an end is never far.
 constexpr std::size_t most_in_flight = 8;
+
+int iterations_a_graph(std::size_t launches) {
+    return static_cast<int>(
+        std::max<std::size_t>(kernels_a_graph / std::max<std::size_t>(launches, 1), 1));
+}
 
 }  // namespace
 
 GatedWork::GatedWork(Context& context, std::vector<Work> iteration, std::uint32_t steps,
                      std::uint64_t stop)
     : iteration_(std::move(iteration)), steps_(steps),
-      piece_(std::max<std::uint64_t>(kernels_a_graph / std::max<std::size_t>(iteration_.size(), 1),
-                                     1)),
       gate_(context.device, Memory::device, 3 * line), device_(context.device), stop_(stop),
-      stream_(context.device.stream()) {
+      stream_(context.device.stream()), clock_(stream_clock(*stream_)),
+      batch_(
+          *stream_, [this] { enqueue(*stream_, iteration_); },
+          iterations_a_graph(iteration_.size()), most_in_flight) {
     for (Work& work : iteration_)
         work.arguments.at(0) = reinterpret_cast<std::uint64_t>(gate_.address());
     reset();
@@ -56,41 +62,25 @@ void GatedWork::load() {
     reset();
 }
 
-void GatedWork::prepare(std::uint64_t iterations) {
-    all_ = left_ = iterations;
-    for (const std::uint64_t count : {std::min(iterations, piece_), iterations % piece_}) {
-        if (!captures_ || count == 0 || graphs_.count(count)) continue;
-        try {
-            graphs_[count] = stream_->capture([&] {
-                for (std::uint64_t i = 0; i < count; ++i) enqueue(*stream_, iteration_);
-            });
-        } catch (const Unavailable&) {
-            captures_ = false;
-        }
+void GatedWork::prepare(const Schedule& schedule) {
+    iterations_ = schedule.iterations();
+    if (!captures_) return;
+    try {
+        batch_.prepare(schedule);
+        batch_.use_graphs(true);
+    } catch (const Unavailable&) {
+        captures_ = false;
     }
 }
 
-void GatedWork::put(std::uint64_t iterations) {
-    if (captures_)
-        graphs_.at(iterations)->launch();
-    else
-        for (std::uint64_t i = 0; i < iterations; ++i) enqueue(*stream_, iteration_);
-    auto event = stream_->event(false);
-    event->record();
-    in_flight_.push_back(std::move(event));
-    left_ -= iterations;
-}
-
-void GatedWork::go_on() {
-    while (!in_flight_.empty() && in_flight_.front()->reached()) in_flight_.pop_front();
-    while (left_ && in_flight_.size() < most_in_flight) put(std::min(left_, piece_));
-}
-
-void GatedWork::finish() {
-    while (left_) go_on();
-    stream_->wait();
-    in_flight_.clear();
-    steps_before_ += static_cast<std::uint32_t>(all_) * steps_;
+Stamps GatedWork::finish() {
+    while (!batch_.done()) {
+        batch_.oldest().wait();
+        batch_.go_on();
+    }
+    stream_->done();  // throws what its work threw
+    steps_before_ += static_cast<std::uint32_t>(iterations_) * steps_;
+    return batch_.stamps();
 }
 
 }  // namespace wirespeed

@@ -3,13 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
-#include <map>
 #include <memory>
 #include <vector>
 
 #include "devices/work.hpp"
 #include "transports/transport.hpp"
+#include "transports/work/stream_batch.hpp"
 
 namespace wirespeed {
 
@@ -27,29 +26,30 @@ class GatedWork {
     /// Steps done so far.
     std::uint32_t steps_before() const { return steps_before_; }
 
-    /// Makes ready for so many iterations.
-    void prepare(std::uint64_t iterations);
+    /// Makes ready for a schedule: nothing is captured once it runs.
+    void prepare(const Schedule& schedule);
+    void begin(const Schedule& schedule) { batch_.begin(schedule); }
     /// Puts in what fits the queue; back at once.
-    void go_on();
-    /// Puts in the rest and waits for it.
-    void finish();
+    void go_on() { batch_.go_on(); }
+    /// Puts in the rest and waits for it. An iteration is complete when its last launch has ended,
+    /// which has waited for the transfers.
+    Stamps finish();
+    ClockQuality clock() const { return clock_; }
 
   private:
     void reset();
     void load();
-    void put(std::uint64_t iterations);
 
     std::vector<Work> iteration_;
     std::uint32_t steps_, steps_before_ = 0;
-    std::uint64_t piece_;  ///< iterations in one graph
+    std::uint64_t iterations_ = 0;  ///< of the schedule
+    bool captures_ = true;
     Allocation gate_;
     Device& device_;
     std::uint64_t stop_;
     std::unique_ptr<Stream> stream_;
-    std::map<std::uint64_t, std::unique_ptr<Graph>> graphs_;  ///< by iterations
-    bool captures_ = true;
-    std::uint64_t all_ = 0, left_ = 0;
-    std::deque<std::unique_ptr<Event>> in_flight_;
+    ClockQuality clock_;
+    StreamBatch batch_;
 };
 
 }  // namespace wirespeed

@@ -66,6 +66,8 @@ class GpuTransport final : public Transport {
         return make_program(steps, buffers, by);
     }
 
+    bool takes_gated_work() const override { return true; }
+
     std::string describe() const override {
         return "\"clock_ns\": " + std::to_string(std::lround(1e9 * clock_.step)) +
                ", \"packet_bytes\": " + std::to_string(facts_.packet_bytes) +

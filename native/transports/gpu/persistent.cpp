@@ -82,7 +82,6 @@ struct HostWords {
     u64 stop;
 };
 
-constexpr double long_enough = 10e-3;
 constexpr double spin_seconds = 2e-3;
 constexpr double show_seconds = 20e-3;
 constexpr u64 stale_limit = u64{1} << 30;
@@ -142,7 +141,7 @@ void PersistentProgram::raise_stale_words() {
 /// Writes what the kernel reads: one block of bytes, which the stream copies to the device.
 void PersistentProgram::prepare(const Schedule& schedule) {
     const auto samples = static_cast<std::size_t>(schedule.samples);
-    if (const auto size = (samples + 1) * sizeof(u64); stamps_.bytes() < size) {
+    if (const auto size = (samples + 2) * sizeof(u64); stamps_.bytes() < size) {
         stamps_ = Allocation(context_.device, Memory::device, size);
         stamps_here_ = Allocation(context_.device, Memory::pinned, size);
     }
@@ -196,6 +195,7 @@ void PersistentProgram::prepare(const Schedule& schedule) {
     const u64 counters = reinterpret_cast<u64>(program_.address() + offsetof(WsProgram, counters));
     program.finished = counters;
     program.gathered = counters + sizeof(u32);
+    program.moved = counters + 2 * sizeof(u32);
     program.show_after = static_cast<u64>(show_seconds / clock_.tick);
     program.slots = op_list_.slots;
     program.slot_packets = op_list_.slot_packets;
@@ -212,44 +212,63 @@ void PersistentProgram::prepare(const Schedule& schedule) {
     stream_->copy(program_.address(), bytes, program_.bytes());
 }
 
-void PersistentProgram::run(const Schedule& schedule, std::span<double> seconds) {
-    const auto iterations =
-        static_cast<u64>(schedule.untimed) +
-        static_cast<u64>(schedule.iterations_per_sample) * static_cast<u64>(schedule.samples);
-    if (op_list_.ops.empty()) {
-        std::fill(seconds.begin(), seconds.end(), 0.0);
-        return;
-    }
-    const int part = part_of(schedule.iterations_per_sample, op_list_);
-    const int parts = schedule.iterations_per_sample / part;
+void PersistentProgram::begin(const Schedule& schedule) {
+    schedule_ = schedule;
+    if (op_list_.ops.empty()) return;
     raise_stale_words();
-    if (gated_) gated_->prepare(iterations);
-    prepare({schedule.untimed, part, schedule.samples * parts});
+    if (gated_) gated_->prepare(schedule);
+    // Without samples the untimed iterations are stamped in parts.
+    const bool timed = schedule.samples > 0;
+    const int stretch = timed ? schedule.iterations_per_sample : schedule.untimed;
+    const int part = part_of(stretch, op_list_);
+    parts_ = stretch / part;
+    prepare({timed ? schedule.untimed : 0, part, std::max(schedule.samples, 1) * parts_});
     void* program = program_.address();
     void* arguments[] = {&program, &folds_};  // of those that fold; others take the first one
-    const double began = now();
     const auto [kernel, threads] = launch_for(tuning_, op_list_);
     stream_->launch_resident(kernel, std::max(tuning_.blocks, tuning_.place + 1), threads,
                              arguments);
-    const std::size_t count_of_stamps = seconds.size() * static_cast<std::size_t>(parts) + 1;
-    stream_->copy(stamps_here_.address(), stamps_.address(), count_of_stamps * sizeof(u64));
-    wait_for(iterations);
-    if (gated_) gated_->finish();
-    const double took = now() - began;
-    count(iterations);
-    const std::span stamps(reinterpret_cast<const u64*>(stamps_here_.address()), count_of_stamps);
-    const double counted = clock_.counted(stamps, took);
-    if (took > long_enough) counted_ = std::max(counted_, counted / took);
-    for (std::size_t i = 0; i < seconds.size(); ++i) {
-        const u64* const first = &stamps[i * static_cast<std::size_t>(parts)];
-        seconds[i] = clock_.tick * static_cast<double>(first[parts] - *first) /
-                     schedule.iterations_per_sample;
-    }
-    context_.page.leave();
+    if (gated_) gated_->begin(schedule);
+    stream_->copy(stamps_here_.address(), stamps_.address(), count_of_stamps() * sizeof(u64));
 }
 
-/// Until the kernel is at its end; the page shows how far it is.
-void PersistentProgram::wait_for(u64 iterations) {
+Stamps PersistentProgram::settle() {
+    if (op_list_.ops.empty()) return {};
+    wait_for_kernel();
+    Stamps stamps = gated_ ? gated_->finish() : stamps_of_kernel();
+    stamps.host_seconds = now() - host_began_;
+    stamps.look_seconds = context_.device.look_seconds();
+    count(schedule_.iterations());
+    context_.page.leave();
+    return stamps;
+}
+
+/// At the begin, before the first part, and after each one.
+std::size_t PersistentProgram::count_of_stamps() const {
+    return static_cast<std::size_t>(std::max(schedule_.samples, 1)) *
+               static_cast<std::size_t>(parts_) +
+           2;
+}
+
+Stamps PersistentProgram::stamps_of_kernel() const {
+    const std::span ticks(reinterpret_cast<const u64*>(stamps_here_.address()), count_of_stamps());
+    const auto seconds = [&](std::size_t i) {
+        // Signed: a clock that goes backwards is found out by who reads the stamps.
+        return clock_.tick * static_cast<double>(static_cast<std::int64_t>(ticks[i] - ticks[0]));
+    };
+    Stamps stamps;
+    stamps.end = seconds(ticks.size() - 1);
+    const auto parts = static_cast<std::size_t>(parts_);
+    for (int i = 0; i < schedule_.samples; ++i) {
+        const std::size_t first = 1 + static_cast<std::size_t>(i) * parts;
+        stamps.samples.push_back({seconds(first), seconds(first + parts)});
+    }
+    return stamps;
+}
+
+/// Until the kernel is at its end; the page shows how far it is. Its first word says that the
+/// kernels have met.
+void PersistentProgram::wait_for_kernel() {
     auto& host = *reinterpret_cast<HostWords*>(host_.address());
     const std::atomic_ref<u64> progress(host.progress);
     const int peer = op_list_.ops.front().peer;
@@ -263,6 +282,7 @@ void PersistentProgram::wait_for(u64 iterations) {
         if (gated_) gated_->go_on();
         const double time = now();
         if (const u64 done = progress.load(std::memory_order_relaxed); done != seen) {
+            if (!seen) host_began_ = time;
             seen = done;
             moved = time;
             context_.page.begin_iteration();
@@ -280,9 +300,10 @@ void PersistentProgram::wait_for(u64 iterations) {
             sched_yield();
         }
     }
+    if (!seen) host_began_ = now();
     if (stopping)
         throw Error("the persistent kernel got no answer from rank " + std::to_string(peer) +
-                    " and was told to end, somewhere in " + std::to_string(iterations) +
+                    " and was told to end, somewhere in " + std::to_string(schedule_.iterations()) +
                     " iterations");
 }
 
@@ -303,8 +324,7 @@ std::string PersistentProgram::describe() const {
            ", \"threads\": " + std::to_string(tuning_.threads) +
            ", \"place\": " + std::to_string(tuning_.place) +
            (op_list_.works ? ", \"work\": \"by the same kernel\"" : "") +
-           (gated_ ? ", \"work\": \"beside it, ordered by flags\"" : "") +
-           (counted_ > 0 ? ", \"clock_share\": " + std::to_string(counted_) : "");
+           (gated_ ? ", \"work\": \"beside it, ordered by flags\"" : "");
 }
 
 }  // namespace wirespeed

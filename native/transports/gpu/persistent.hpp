@@ -74,17 +74,24 @@ class PersistentProgram final : public Program {
   public:
     PersistentProgram(Context& context, Mailbox& mailbox, Counts& counts, OpList op_list,
                       Tuning tuning, GpuClock clock);
-    void run(const Schedule& schedule, std::span<double> seconds) override;
+    /// The kernels meet by themselves, before their first stamp.
+    void meet() override {}
+    void begin(const Schedule& schedule) override;
+    Stamps settle() override;
     std::string describe() const override;
-    ClockQuality clock() const override { return {clock_.step, clock_.step}; }
+    ClockQuality clock() const override {
+        return gated_ ? gated_->clock() : ClockQuality{clock_.step, clock_.step};
+    }
 
     void use(Tuning tuning) { tuning_ = tuning; }
 
   private:
     void raise_stale_words();
     void prepare(const Schedule& schedule);
-    void wait_for(u64 iterations);
+    void wait_for_kernel();
     void count(u64 iterations);
+    std::size_t count_of_stamps() const;
+    Stamps stamps_of_kernel() const;
 
     Context& context_;
     Mailbox& mailbox_;
@@ -93,7 +100,9 @@ class PersistentProgram final : public Program {
     Tuning tuning_;
     GpuClock clock_;
     CallId running_;
-    double counted_ = 0;  ///< the largest share of the host's time that the GPU's clock counted
+    Schedule schedule_;
+    int parts_ = 1;          ///< of each sample, which the kernel stamps one by one
+    double host_began_ = 0;  ///< when the host saw that the kernels had met
     std::unique_ptr<Stream> stream_;
     void* folds_ = nullptr;                         ///< in program_
     Allocation program_, stamps_;                   ///< on the device

@@ -58,7 +58,7 @@ class IpcTransport final : public HostTransport {
         throw Error("ipc compiles whole programs only: it must know both ends of each transfer");
     }
 
-    std::unique_ptr<Action> align() override { return std::make_unique<ControlAlign>(context_); }
+    std::unique_ptr<StartLine> align() override { return wirespeed::align(context_); }
 
   private:
     /// The writers worth trying; for large messages nothing comes near a copy engine.

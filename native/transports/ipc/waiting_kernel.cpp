@@ -205,20 +205,31 @@ class ProgramWithKernel final : public WrappedProgram {
     ProgramWithKernel(std::unique_ptr<Program> program, std::shared_ptr<WaitingKernel> kernel)
         : WrappedProgram(std::move(program)), kernel_(std::move(kernel)) {}
 
-    void run(const Schedule& schedule, std::span<double> seconds) override {
-        const auto number = [](int count) { return static_cast<std::uint64_t>(count); };
-        try {
-            kernel_->begin(number(schedule.untimed) +
-                           number(schedule.iterations_per_sample) * number(schedule.samples));
-            program_->run(schedule, seconds);
+    void begin(const Schedule& schedule) override {
+        or_stop([&] {
+            kernel_->begin(schedule.iterations());
+            program_->begin(schedule);
+        });
+    }
+    Stamps settle() override {
+        Stamps stamps;
+        or_stop([&] {
+            stamps = program_->settle();
             kernel_->end();
+        });
+        return stamps;
+    }
+
+  private:
+    template <class Body> void or_stop(Body body) {
+        try {
+            body();
         } catch (...) {
             kernel_->stop();
             throw;
         }
     }
 
-  private:
     std::shared_ptr<WaitingKernel> kernel_;
 };
 

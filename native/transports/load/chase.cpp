@@ -24,7 +24,9 @@ u64 step_through(u64 blocks) {
 
 u64 links_in(std::size_t bytes) { return std::max<u64>(bytes / WS_CHAIN_LINE, 2); }
 
-u64 elapsed(std::span<const u64> stamps, u64 sample) { return stamps[sample + 1] - stamps[sample]; }
+u64 elapsed(std::span<const u64> stamps, u64 stretch) {
+    return stamps[stretch + 1] - stamps[stretch];
+}
 
 }  // namespace
 
@@ -46,36 +48,61 @@ Chase::Chase(Context& context, GpuClock clock, u64 chain, std::size_t bytes)
     expected_ = number_;
 }
 
-std::string Chase::run(const Schedule& schedule, std::span<double> seconds) {
+Stamps Chase::run(const Schedule& schedule) {
     const auto each = static_cast<u64>(schedule.iterations_per_sample);
     auto untimed = static_cast<u64>(schedule.untimed);
-    const u64 loads = untimed + each * seconds.size();
-    expected_ = (expected_ + loads) % links_;
-    for (; untimed > most_loads; untimed -= most_loads) launch(most_loads, 0, 0);
-    for (std::size_t i = 0; i < seconds.size();) {
+    loads_ = schedule.iterations();
+    expected_ = (expected_ + loads_) % links_;
+    Stamps stamps;
+    stamps.samples.resize(static_cast<std::size_t>(schedule.samples));
+    const double began = now();
+    const u64 launches_before = launches_;
+    u64 clock = 0;  // ticks of all launches so far
+    for (; untimed > most_loads || (untimed && !schedule.samples);
+         untimed -= std::min(untimed, most_loads))
+        clock += elapsed(launch(std::min(untimed, most_loads), 0, 0), 0);
+    for (std::size_t i = 0; i < stamps.samples.size();) {
         u64 left = each, before = 0;
-        for (; left > most_loads; left -= most_loads, untimed = 0)
-            before += elapsed(launch(untimed, most_loads, 1), 0);
+        for (; left > most_loads; left -= most_loads, untimed = 0) {
+            const std::span<const u64> stretches = launch(untimed, most_loads, 1);
+            clock += elapsed(stretches, 0);
+            before += elapsed(stretches, 1);
+        }
         // The rest of a sample; where that is all of it, further samples too.
-        const u64 samples = left == each ? std::min<u64>(seconds.size() - i, most_loads / each) : 1;
-        const std::span<const u64> stamps = launch(untimed, left, samples);
+        const u64 samples =
+            left == each ? std::min<u64>(stamps.samples.size() - i, most_loads / each) : 1;
+        const std::span<const u64> stretches = launch(untimed, left, samples);
+        clock += elapsed(stretches, 0);
         untimed = 0;
-        for (u64 sample = 0; sample < samples; ++sample)
-            seconds[i++] = clock_.tick * static_cast<double>(before + elapsed(stamps, sample)) /
-                           static_cast<double>(each);
+        for (u64 sample = 0; sample < samples; ++sample) {
+            const u64 begin = clock;
+            clock += before + elapsed(stretches, sample + 1);
+            stamps.samples[i++] = {clock_.tick * static_cast<double>(begin),
+                                   clock_.tick * static_cast<double>(clock)};
+            before = 0;
+        }
     }
+    stamps.end = clock_.tick * static_cast<double>(clock);
+    stamps.host_seconds = now() - began;
+    // Between launches the clock does not count.
+    stamps.look_seconds =
+        static_cast<double>(launches_ - launches_before) * context_.device.look_seconds();
     context_.page.leave();
+    return stamps;
+}
+
+std::string Chase::wrong() const {
     if (number_ == expected_) return {};
-    return "wrong data: " + std::to_string(loads) + " loads lead to link " +
+    return "wrong data: " + std::to_string(loads_) + " loads lead to link " +
            std::to_string(number_) + " of " + std::to_string(links_) + ", not to link " +
            std::to_string(expected_);
 }
 
-/// Back come the clock's readings before the first sample and after each one.
+/// Back come the clock's readings: at the begin, before the first sample and after each one.
 std::span<const u64> Chase::launch(u64 untimed, u64 each, u64 samples) {
     context_.page.enter(running_);
     context_.page.begin_iteration();
-    const std::size_t words = words_before + samples + 1;
+    const std::size_t words = words_before + samples + 2;
     if (found_.bytes() < words * sizeof(u64)) {
         found_ = Allocation(context_.device, Memory::device, words * sizeof(u64));
         found_here_ = Allocation(context_.device, Memory::pinned, words * sizeof(u64));
@@ -83,16 +110,15 @@ std::span<const u64> Chase::launch(u64 untimed, u64 each, u64 samples) {
     u64 values[] = {at_, untimed, each, samples, block_};
     void* found = found_.address();
     void* arguments[] = {&values[0], &values[1], &values[2], &values[3], &values[4], &found};
-    const double began = now();
     stream_->launch("ws_chase", blocks_, 1, arguments);
     stream_->copy(found_here_.address(), found, words * sizeof(u64));
     stream_->wait();
     const std::span here(reinterpret_cast<const u64*>(found_here_.address()), words);
     const std::span stamps = here.subspan(words_before);
-    clock_.counted(stamps, now() - began);
     number_ = here[0];
     at_ = here[1];
     block_ = (block_ + apart_) % blocks_;
+    ++launches_;
     return stamps;
 }
 

@@ -21,10 +21,11 @@ class Chase {
     /// `chain`: where write_chain() has written one, as this rank's GPU reaches it.
     Chase(Context& context, GpuClock clock, u64 chain, std::size_t bytes);
 
-    /// The schedule's iterations, each of which is one load, from where the last call ended.
-    /// seconds[i] as Program::run has them, by the GPU's clock. Back comes what is wrong: empty if
-    /// the kernel came to the link that it had to come to.
-    std::string run(const Schedule& schedule, std::span<double> seconds);
+    /// The schedule's iterations, each of which is one load, from where the last call ended; their
+    /// stamps by the GPU's clock, between launches at a halt.
+    Stamps run(const Schedule& schedule);
+    /// What is wrong: empty if the kernel has come to the link that it had to come to.
+    std::string wrong() const;
 
     u64 links() const { return links_; }
 
@@ -35,7 +36,7 @@ class Chase {
     GpuClock clock_;
     CallId running_;
     std::unique_ptr<Stream> stream_;
-    u64 links_, at_, number_ = 0, expected_ = 0;
+    u64 links_, at_, number_ = 0, expected_ = 0, loads_ = 0, launches_ = 0;
     unsigned blocks_;
     u64 apart_, block_ = 0;  ///< a launch's loads are those of one block, each time another one
     Allocation found_, found_here_;  ///< on the device, and its copy in pinned memory

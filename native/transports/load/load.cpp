@@ -18,11 +18,15 @@ class LoadProgram final : public Program {
     LoadProgram(Context& context, GpuClock clock, std::unique_ptr<Chase> chase)
         : page_(context.page), clock_(clock), chase_(std::move(chase)), barrier_(align(context)) {}
 
-    void run(const Schedule& schedule, std::span<double> seconds) override {
-        const std::string wrong = chase_ ? chase_->run(schedule, seconds) : "";
+    void meet() override { barrier_->run(); }
+    void begin(const Schedule& schedule) override { schedule_ = schedule; }
+    Stamps settle() override {
+        Stamps stamps = chase_ ? chase_->run(schedule_) : Stamps{};
+        const std::string wrong = chase_ ? chase_->wrong() : "";
         barrier_->run();
         page_.leave();
         if (!wrong.empty()) throw Error(wrong);
+        return stamps;
     }
     std::string describe() const override {
         return chase_ ? "\"links\": " + std::to_string(chase_->links()) : "";
@@ -34,6 +38,7 @@ class LoadProgram final : public Program {
     GpuClock clock_;
     std::unique_ptr<Chase> chase_;  ///< at the origin
     std::unique_ptr<Action> barrier_;
+    Schedule schedule_;
 };
 
 class LoadTransport final : public Transport {

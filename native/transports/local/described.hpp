@@ -17,10 +17,12 @@ class DescribedProgram final : public Program {
           iterations_(context.page, only(std::move(iteration)), align(context)),
           description_(std::move(description)) {}
 
-    void run(const Schedule& schedule, std::span<double> seconds) override {
+    void meet() override { iterations_.meet(); }
+    void begin(const Schedule& schedule) override {
         device_.enter();  // libraries work on the device that is current
-        iterations_.run(schedule, seconds);
+        iterations_.begin(schedule);
     }
+    Stamps settle() override { return iterations_.settle(); }
     bool has_barrier() const override { return iterations_.has_barrier(); }
     std::string describe() const override { return description_; }
 

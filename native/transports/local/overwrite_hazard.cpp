@@ -35,7 +35,8 @@ bool receives_overlap(std::span<const Step> steps, bool in_order) {
 bool has_overwrite_hazard(Control& control, std::span<const Step> steps, const Buffers& buffers,
                           bool in_order) {
     const auto ranks = exchange(control, [&] {
-        return buffers.send == buffers.receive || receives_overlap(steps, in_order);
+        return buffers.send == buffers.receive || buffers.read_between ||
+               receives_overlap(steps, in_order);
     });
     return std::find(ranks.begin(), ranks.end(), true) != ranks.end();
 }

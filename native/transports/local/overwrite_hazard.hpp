@@ -12,7 +12,7 @@ namespace wirespeed {
 /// what was not sent yet. Where two senders write to the same place: the later one might be
 /// overtaken. Where one sender writes to the same place twice, only if what it writes does not land
 /// `in_order`. Not else: nobody reads a receive buffer before run() is over, which is when all of
-/// the last iteration has arrived.
+/// the last iteration has arrived, unless work reads it in between (Buffers::read_between).
 ///
 /// Every rank calls it and gets the same answer.
 bool has_overwrite_hazard(Control& control, std::span<const Step> steps, const Buffers& buffers,

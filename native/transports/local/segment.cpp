@@ -6,6 +6,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -33,6 +34,13 @@ std::array<char, 128> place() {
     const std::string all = boot + " " + std::to_string(folder.st_dev) + " " +
                             std::to_string(folder.st_ino) + " " + host.nodename;
     all.copy(text.data(), text.size() - 1);
+    return text;
+}
+
+/// What two processes must have in common to read the same monotonic clock, besides.
+std::array<char, 80> clock_offsets() {
+    std::array<char, 80> text{};
+    std::ifstream("/proc/self/timens_offsets").read(text.data(), text.size() - 1);
     return text;
 }
 
@@ -142,6 +150,46 @@ std::vector<Segment> share_segments(Control& control, std::size_t bytes_each) {
     shm_unlink(mine.data());
     segments[me] = std::move(own);
     return segments;
+}
+
+HostRanks ranks_of_host(Control& control) {
+    struct Name {
+        std::array<char, 128> place;
+        std::array<char, 80> clock;
+        bool operator==(const Name&) const = default;
+    };
+    const auto names = exchange(control, [] { return Name{place(), clock_offsets()}; });
+    const auto me = static_cast<std::size_t>(control.rank());
+    const auto before = names.begin() + control.rank();
+    return {static_cast<int>(std::count(names.begin(), names.end(), names[me])),
+            static_cast<int>(std::count(names.begin(), before, names[me])),
+            static_cast<int>(std::find(names.begin(), names.end(), names[me]) - names.begin())};
+}
+
+Segment share_segment(Control& control, const HostRanks& here, std::size_t bytes,
+                      const std::function<void(Segment&)>& prepare) {
+    const bool makes = here.first == control.rank();
+    const Name mine = random_name();
+    Segment segment;
+    try {
+        const auto names = exchange(control, [&] {
+            if (makes) {
+                segment = HostSegments::create(mine, bytes);
+                prepare(segment);
+            }
+            return mine;
+        });
+        exchange(control, [&] {
+            if (!makes)
+                segment = HostSegments::open(names[static_cast<std::size_t>(here.first)], bytes);
+            return true;
+        });
+    } catch (...) {
+        if (makes) shm_unlink(mine.data());
+        throw;
+    }
+    if (makes) shm_unlink(mine.data());
+    return segment;
 }
 
 }  // namespace wirespeed

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,19 @@ class Segment {
 /// One segment of each rank, by rank; those of other hosts are empty. Every rank calls it.
 /// Throws Error on every rank when one cannot make its own or open another's.
 std::vector<Segment> share_segments(Control& control, std::size_t bytes_each);
+
+/// The ranks that share memory with this one and read the same clock, itself too.
+struct HostRanks {
+    int count, before;  ///< all of them, and those below this one
+    int first;          ///< the lowest one's number in the world
+};
+/// Every rank calls it.
+HostRanks ranks_of_host(Control& control);
+
+/// One segment for all these ranks, which the first of them makes and prepares. Every rank calls
+/// it. Throws Error on every rank when one cannot make or open its own.
+Segment share_segment(Control& control, const HostRanks& here, std::size_t bytes,
+                      const std::function<void(Segment&)>& prepare);
 
 /// For each rank: does it share memory with this one? Every rank calls it.
 std::vector<bool> same_host(Control& control);

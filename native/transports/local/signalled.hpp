@@ -29,9 +29,13 @@ class Signals {
     /// The word that this rank writes to at any peer; the word that `peer` writes to here.
     std::uint64_t* mine(Kind kind) const { return words_ + place(kind, rank_); }
     std::uint64_t* of(Kind kind, int peer) const { return words_ + place(kind, peer); }
-    /// The next value to signal to `peer`, or to wait for from it.
-    std::uint64_t next(Kind kind, int peer) { return ++sent_[place(kind, peer)]; }
-    std::uint64_t see(Kind kind, int peer) { return ++seen_[place(kind, peer)]; }
+    /// The value to signal to `peer`, or to wait for from it, for so many messages more.
+    std::uint64_t next(Kind kind, int peer, std::uint64_t messages = 1) {
+        return sent_[place(kind, peer)] += messages;
+    }
+    std::uint64_t see(Kind kind, int peer, std::uint64_t messages = 1) {
+        return seen_[place(kind, peer)] += messages;
+    }
 
   private:
     std::size_t place(Kind kind, int peer) const {
@@ -40,6 +44,20 @@ class Signals {
     std::uint64_t* words_;
     int rank_, ranks_;
     std::vector<std::uint64_t> sent_, seen_;
+};
+
+/// The messages of a step between this rank and a peer, for which one signal is enough.
+struct MessagesOfPeer {
+    int peer;
+    std::uint64_t messages;
+
+    static void count(std::vector<MessagesOfPeer>& all, int peer) {
+        const auto known = std::ranges::find(all, peer, &MessagesOfPeer::peer);
+        if (known == all.end())
+            all.push_back({peer, 1});
+        else
+            ++known->messages;
+    }
 };
 
 /// `Calls` has
@@ -65,7 +83,7 @@ template <class Calls> class SignalledIterations final : public Action {
             note_peer(mine.peer);
         }
         for (const Transfer& transfer : step.receives) {
-            turn.from.push_back(transfer.peer);
+            MessagesOfPeer::count(turn.from, transfer.peer);
             note_peer(transfer.peer);
         }
         turns_.push_back(std::move(turn));
@@ -74,12 +92,12 @@ template <class Calls> class SignalledIterations final : public Action {
     void run() override {
         for (const Turn& turn : turns_) {
             if (ready_notice_)
-                for (const int peer : turn.from)
+                for (const auto& [peer, messages] : turn.from)
                     calls_.signal(signals_.mine(Signals::ready),
-                                  signals_.next(Signals::ready, peer), peer);
+                                  signals_.next(Signals::ready, peer, messages), peer);
             for (const Put& put : turn.puts) {
                 // In their order: enough where both ends of a transfer are in the same step.
-                if (ready_notice_) wait(Signals::ready, put.peer);
+                if (ready_notice_) wait(Signals::ready, put.peer, 1);
                 const std::uint64_t value = signals_.next(Signals::arrived, put.peer);
                 std::uint64_t* const word = signals_.mine(Signals::arrived);
                 if (put.bytes)
@@ -87,7 +105,7 @@ template <class Calls> class SignalledIterations final : public Action {
                 else
                     calls_.signal(word, value, put.peer);
             }
-            for (const int peer : turn.from) wait(Signals::arrived, peer);
+            for (const auto& [peer, messages] : turn.from) wait(Signals::arrived, peer, messages);
         }
         calls_.finish(std::max(only_peer_, -1));
     }
@@ -102,15 +120,15 @@ template <class Calls> class SignalledIterations final : public Action {
     /// One step.
     struct Turn {
         std::vector<Put> puts;
-        std::vector<int> from;  ///< the senders of what arrives
+        std::vector<MessagesOfPeer> from;
     };
     static constexpr int several = -1, none = -2;
 
     void note_peer(int peer) {
         only_peer_ = only_peer_ == none || only_peer_ == peer ? peer : several;
     }
-    void wait(Signals::Kind kind, int peer) {
-        calls_.wait(signals_.of(kind, peer), signals_.see(kind, peer), peer);
+    void wait(Signals::Kind kind, int peer, std::uint64_t messages) {
+        calls_.wait(signals_.of(kind, peer), signals_.see(kind, peer, messages), peer);
     }
 
     Calls calls_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "measure/timed_loop.hpp"
 #include "transports/local/exchange.hpp"
 
 namespace wirespeed {
@@ -25,7 +26,7 @@ int iterations_in(double seconds, double iteration) {
 double run(Control& control, Program& program, const Schedule& schedule) {
     std::vector<double> seconds(static_cast<std::size_t>(schedule.samples));
     const auto all = exchange(control, [&] {
-        program.run(schedule, seconds);
+        run_samples(program, schedule, seconds);
         const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
         std::nth_element(seconds.begin(), middle, seconds.end());
         return *middle;
@@ -43,7 +44,7 @@ double trial_seconds(Control& control, Program& program, double least) {
         if (brief > hopeless * least) return brief;
         return run(control, program, {2, iterations_in(short_sample, brief), samples});
     }
-    return iteration > far_behind * least ? iteration : run(control, program, {0, 1, few_samples});
+    return iteration > far_behind * least ? iteration : run(control, program, {1, 1, few_samples});
 }
 
 double settled_seconds(Control& control, Program& program) {

@@ -6,7 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/json.hpp"
-#include "transports/mpi/align.hpp"
+#include "transports/align.hpp"
 #include "transports/mpi/collective.hpp"
 #include "transports/mpi/message.hpp"
 #include "transports/mpi/world.hpp"
@@ -151,12 +151,12 @@ class MpiTransport final : public HostTransport {
         return op_list({&step, 1}, buffers);
     }
 
-    std::unique_ptr<Action> align() override { return mpi::align(context_.page); }
+    std::unique_ptr<StartLine> align() override { return wirespeed::align(context_); }
 
     std::string describe() const override {
         const std::string layer = mpi::openmpi_layer();
         return std::string("\"abi\": \"") + mpi::world_abi() + "\"" +
-               (layer.empty() ? "" : ", \"pml\": " + quoted(layer));
+               (layer.empty() ? "" : ", \"pml\": " + json_text(layer));
     }
 
   private:

@@ -74,7 +74,7 @@ class Lanes {
 
   private:
     struct Counts {
-        int incoming_shared = 0, outgoing_shared = 0, messages = 0;
+        int incoming_shared = 0, messages = 0;
     };
     Counts counts() const;
     bool shares(int peer) const { return here_[static_cast<std::size_t>(peer)]; }

@@ -10,6 +10,7 @@
 
 #include "core/error.hpp"
 #include "core/json.hpp"
+#include "measure/timed_loop.hpp"
 #include "transports/align.hpp"
 #include "transports/local/exchange.hpp"
 #include "transports/pipelined/message_mover.hpp"
@@ -63,19 +64,19 @@ class PipelinedProgram final : public Program {
     PipelinedProgram(std::shared_ptr<Lanes> lanes, std::unique_ptr<HostProgram> iterations,
                      std::size_t chunk, By by)
         : lanes_(std::move(lanes)), iterations_(std::move(iterations)), chunk_(chunk), by_(by) {}
-    void run(const Schedule& schedule, std::span<double> seconds) override {
-        iterations_->run(schedule, seconds);
-    }
+    void meet() override { iterations_->meet(); }
+    void begin(const Schedule& schedule) override { iterations_->begin(schedule); }
+    Stamps settle() override { return iterations_->settle(); }
     bool has_barrier() const override { return iterations_->has_barrier(); }
     std::string describe() const override {
         return "\"chunk\": " + std::to_string(chunk_) +
                ", \"slots\": " + std::to_string(lanes_->slots()) +
-               ", \"by\": " + quoted(word_for(by_)) +
+               ", \"by\": " + json_text(word_for(by_)) +
                (tried_.empty() ? "" : ", \"tried_us\": {" + tried_ + "}");
     }
     /// `"1048576 by streams": 52.1`
     std::string outcome(double seconds) const {
-        return quoted(std::to_string(chunk_) + " by " + word_for(by_)) + ": " +
+        return json_text(std::to_string(chunk_) + " by " + word_for(by_)) + ": " +
                std::to_string(seconds * 1e6);
     }
     void tried(std::string outcomes) { tried_ = std::move(outcomes); }
@@ -117,10 +118,10 @@ class PipelinedTransport final : public Transport {
         if (!lanes_) return {};
         std::string through = lanes_->any_shared() ? "shared memory ring" : "";
         if (lanes_->any_messages()) through += through.empty() ? "MPI" : " and MPI";
-        std::string text = "\"through\": " + quoted(through) +
+        std::string text = "\"through\": " + json_text(through) +
                            ", \"pinned_bytes\": " + std::to_string(lanes_->pinned_bytes());
         if (!lanes_->why_by_host().empty())
-            text += ", \"why_by_host\": " + quoted(lanes_->why_by_host());
+            text += ", \"why_by_host\": " + json_text(lanes_->why_by_host());
         return text;
     }
 
@@ -296,7 +297,7 @@ class PipelinedTransport final : public Transport {
         double slowest = 0;
         for (const double seconds : exchange(context_.control, [&] {
                  std::vector<double> each(static_cast<std::size_t>(samples));
-                 program.run({1, 1, samples}, each);
+                 run_samples(program, {1, 1, samples}, each);
                  return *std::min_element(each.begin(), each.end());
              }))
             slowest = std::max(slowest, seconds);

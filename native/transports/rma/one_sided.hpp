@@ -90,18 +90,25 @@ template <class Abi> class OneSidedProgram final : public Program {
           program_(context, std::move(operations),
                    std::string("\"call\": \"") + operations_.name() + ", MPI_Win_flush\"") {}
 
-    void run(const Schedule& schedule, std::span<double> seconds) override {
-        settle();
+    void meet() override {
+        synchronise();
+        program_.meet();
+    }
+    void begin(const Schedule& schedule) override {
         operations_.begin();
-        program_.run(schedule, seconds);
-        settle();
+        program_.begin(schedule);
+    }
+    Stamps settle() override {
+        Stamps stamps = program_.settle();
+        synchronise();
         operations_.end(context_.device);
+        return stamps;
     }
     bool has_barrier() const override { return program_.has_barrier(); }
     std::string describe() const override { return program_.describe(); }
 
   private:
-    void settle() {
+    void synchronise() {
         sync();
         barrier_->run();
         sync();

@@ -68,10 +68,11 @@ class OneSidedProgram final : public WrappedProgram {
   public:
     OneSidedProgram(Context& context, std::unique_ptr<Program> program)
         : WrappedProgram(std::move(program)), page_(context.page), barrier_(align(context)) {}
-    void run(const Schedule& schedule, std::span<double> seconds) override {
-        program_->run(schedule, seconds);
+    Stamps settle() override {
+        Stamps stamps = program_->settle();
         barrier_->run();
         page_.leave();
+        return stamps;
     }
 
   private:

@@ -72,7 +72,7 @@ class ShmemTransport final : public Transport {
             return std::make_unique<shmem::OneSidedProgram>(
                 context_, std::make_unique<DescribedProgram>(
                               context_, std::move(moves),
-                              "\"call\": " + quoted(name + ", nvshmemx_quiet_on_stream")));
+                              "\"call\": " + json_text(name + ", nvshmemx_quiet_on_stream")));
         }
         const bool ready_notice = has_overwrite_hazard(context_.control, steps, buffers);
         auto iterations =
@@ -96,11 +96,11 @@ class ShmemTransport final : public Transport {
                                                                 collective, buffers.send);
         const std::string name = operation->name();
         return std::make_unique<DescribedProgram>(context_, std::move(operation),
-                                                  "\"call\": " + quoted(name));
+                                                  "\"call\": " + json_text(name));
     }
 
     std::string describe() const override {
-        return "\"library\": " + quoted("NVSHMEM " + session_.version());
+        return "\"library\": " + json_text("NVSHMEM " + session_.version());
     }
 
   private:

@@ -79,7 +79,7 @@ class StagedTransport final : public HostTransport {
                                             carrier_->compile_step(step, host), std::move(in));
     }
 
-    std::unique_ptr<Action> align() override { return carrier_->align(); }
+    std::unique_ptr<StartLine> align() override { return carrier_->align(); }
     std::string describe() const override { return inner_->describe(); }
 
   private:

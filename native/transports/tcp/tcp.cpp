@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/json.hpp"
+#include "transports/align.hpp"
 #include "transports/tcp/connections.hpp"
 
 namespace wirespeed {
@@ -96,9 +97,9 @@ class TcpStep final : public Action {
 };
 
 /// A word to a rank further and further on, until each has heard of all.
-class TcpAlign final : public Action {
+class TcpBarrier final : public Action {
   public:
-    TcpAlign(Page& page, Control& control, const Connections& connections) {
+    TcpBarrier(Page& page, Control& control, const Connections& connections) {
         for (int far = 1; far < control.size(); far *= 2) {
             const int to = (control.rank() + far) % control.size();
             const int from = (control.rank() - far + control.size()) % control.size();
@@ -150,12 +151,16 @@ class TcpTransport final : public HostTransport {
         return std::make_unique<TcpStep>(context_.page, std::move(flows));
     }
 
-    std::unique_ptr<Action> align() override {
-        return std::make_unique<TcpAlign>(context_.page, context_.control, connections_);
+    /// Bytes move on by themselves: ranks of one host need no messages to meet.
+    std::unique_ptr<StartLine> align() override {
+        std::unique_ptr<Action> barrier;
+        if (!can_agree(context_))
+            barrier = std::make_unique<TcpBarrier>(context_.page, context_.control, connections_);
+        return wirespeed::align(context_, std::move(barrier));
     }
 
     std::string describe() const override {
-        return "\"address\": " + quoted(connections_.address());
+        return "\"address\": " + json_text(connections_.address());
     }
 
   private:

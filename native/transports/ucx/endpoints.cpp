@@ -175,8 +175,8 @@ std::string Endpoints::file() const {
 }
 
 std::string Endpoints::describe() const {
-    return "\"version\": " + quoted(calls_.version()) + ", \"library\": " + quoted(file()) +
-           ", \"transports\": " + quoted(transports());
+    return "\"version\": " + json_text(calls_.version()) + ", \"library\": " + json_text(file()) +
+           ", \"transports\": " + json_text(transports());
 }
 
 }  // namespace wirespeed::ucx

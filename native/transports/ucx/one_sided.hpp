@@ -94,10 +94,14 @@ class OneSidedProgram final : public WrappedProgram {
   public:
     OneSidedProgram(Device& device, OneSided& operations, std::unique_ptr<Program> program)
         : WrappedProgram(std::move(program)), device_(device), operations_(operations) {}
-    void run(const Schedule& schedule, std::span<double> seconds) override {
+    void begin(const Schedule& schedule) override {
         operations_.begin();
-        program_->run(schedule, seconds);
+        program_->begin(schedule);
+    }
+    Stamps settle() override {
+        Stamps stamps = program_->settle();
         operations_.end(device_);
+        return stamps;
     }
 
   private:

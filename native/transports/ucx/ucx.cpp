@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "transports/align.hpp"
 #include "transports/local/described.hpp"
 #include "transports/local/exchange.hpp"
 #include "transports/local/operation.hpp"
@@ -50,7 +51,7 @@ class UcxTransport : public HostTransport {
 
     void close() override {
         ucx_.flush();
-        align()->run();
+        barrier()->run();
         ucx_.flush();
         context_.control.barrier();
         ucx_.close();
@@ -61,16 +62,18 @@ class UcxTransport : public HostTransport {
         return HostTransport::allocate(kind, bytes);
     }
 
-    std::unique_ptr<Action> align() override {
+    std::unique_ptr<StartLine> align() override { return wirespeed::align(context_, barrier()); }
+
+    std::string describe() const override { return ucx_.describe(); }
+
+  protected:
+    std::unique_ptr<Action> barrier() {
         auto barrier = std::make_unique<TagList>(ucx_, context_.page, context_.control.rank(),
                                                  TagList::Purpose::barrier);
         for (const Step& step : barrier_steps(context_.control)) barrier->add(step, {});
         return barrier;
     }
 
-    std::string describe() const override { return ucx_.describe(); }
-
-  protected:
     /// Throws Unavailable, on every rank alike, where UCX cannot move such memory.
     void must_know(Memory kind) const {
         ucx_.memory_type(kind);
@@ -92,12 +95,16 @@ class FlushedProgram final : public WrappedProgram {
                    std::unique_ptr<Action> barrier)
         : WrappedProgram(std::move(program)), device_(device), ucx_(endpoints),
           barrier_(std::move(barrier)) {}
-    void run(const Schedule& schedule, std::span<double> seconds) override {
+    void begin(const Schedule& schedule) override {
         device_.enter();
-        program_->run(schedule, seconds);
+        program_->begin(schedule);
+    }
+    Stamps settle() override {
+        Stamps stamps = program_->settle();
         ucx_.flush();
         barrier_->run();
         ucx_.flush();
+        return stamps;
     }
 
   private:
@@ -113,7 +120,7 @@ class TagTransport final : public UcxTransport {
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
         ucx_.connect(peers_of(steps));
         return std::make_unique<FlushedProgram>(context_.device, ucx_,
-                                                HostTransport::compile(steps, buffers), align());
+                                                HostTransport::compile(steps, buffers), barrier());
     }
 
     std::unique_ptr<Action> compile_step(const Step& step, const Buffers& buffers) override {
@@ -143,11 +150,11 @@ class PutTransport final : public UcxTransport {
     Buffers allocate(Memory kind, std::size_t bytes) override {
         must_know(kind);
         Buffers buffers;
-        exchange(context_.control, [&] {
-            buffers = Transport::allocate(kind, bytes);
-            return true;
-        });
         try {
+            exchange(context_.control, [&] {
+                buffers = Transport::allocate(kind, bytes);
+                return true;
+            });
             open(buffers.send, bytes, buffers.kind);
             open(buffers.receive, bytes, buffers.into);
         } catch (...) {
@@ -170,10 +177,13 @@ class PutTransport final : public UcxTransport {
     /// Peers may still put into it.
     void abandon(Buffers& buffers) noexcept override { buffers = {}; }
 
-    std::unique_ptr<Action> compile_step(const Step&, const Buffers&) override { return nullptr; }
+    std::unique_ptr<Action> compile_step(const Step&, const Buffers&) override {
+        throw Error(
+            "ucx put compiles whole programs only: it must know both ends of each transfer");
+    }
     std::unique_ptr<Program> compile_with_work(std::span<const Step> steps,
                                                const Buffers& buffers) override {
-        return Transport::compile_with_work(steps, buffers);
+        return compile(steps, buffers);
     }
 
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
@@ -181,17 +191,28 @@ class PutTransport final : public UcxTransport {
         const auto theirs = peer_offsets(context_.control, steps);
         if (operation_) return one_sided(steps, theirs, buffers);
         const bool ready_notice = has_overwrite_hazard(context_.control, steps, buffers);
-        auto list = std::make_unique<PutList>(ucx_, context_.page, signals_, words_, ready_notice);
-        for (std::size_t i = 0; i < steps.size(); ++i)
-            list->add(steps[i], theirs[i], buffers, regions_.at(buffers.receive));
-        std::vector<std::unique_ptr<Action>> iteration;
-        iteration.push_back(std::move(list));
-        return std::make_unique<FlushedProgram>(
-            context_.device, ucx_,
-            std::make_unique<HostProgram>(
-                context_.page, std::move(iteration), align(),
-                std::string("\"ready_notice\": ") + (ready_notice ? "true" : "false")),
-            align());
+        const auto list_of = [&](std::size_t first, std::size_t end) {
+            auto list =
+                std::make_unique<PutList>(ucx_, context_.page, signals_, words_, ready_notice);
+            for (std::size_t i = first; i < end; ++i)
+                list->add(steps[i], theirs[i], buffers, regions_.at(buffers.receive));
+            return list;
+        };
+        const std::string details =
+            std::string("\"ready_notice\": ") + (ready_notice ? "true" : "false");
+        std::unique_ptr<Program> program;
+        if (std::ranges::any_of(steps, &Step::has_work)) {
+            program = program_of(
+                steps, buffers, [&](std::size_t i) { return list_of(i, i + 1); }, details);
+        } else {
+            // What is put needs to be complete at an iteration's end only.
+            std::vector<std::unique_ptr<Action>> iteration;
+            iteration.push_back(list_of(0, steps.size()));
+            program = std::make_unique<HostProgram>(context_.page, std::move(iteration), align(),
+                                                    details);
+        }
+        return std::make_unique<FlushedProgram>(context_.device, ucx_, std::move(program),
+                                                barrier());
     }
 
   private:
@@ -218,7 +239,7 @@ class PutTransport final : public UcxTransport {
                 context_.device, ucx_,
                 std::make_unique<HostProgram>(context_.page, std::move(iteration), align(),
                                               call + ", ucp_ep_flush_nbx\""),
-                align()));
+                barrier()));
     }
 
     /// Either buffer: a pattern may work in one of them alone.

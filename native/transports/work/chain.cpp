@@ -1,58 +1,40 @@
 #include "transports/work/chain.hpp"
 
-#include "measure/clock.hpp"
-
 namespace wirespeed {
 namespace {
 
-class Chain final : public Program {
+class LinkAction final : public Action {
   public:
-    Chain(Page& page, Worker worker, std::vector<Link> links)
-        : page_(page), worker_(std::move(worker)), links_(std::move(links)),
+    LinkAction(Page& page, std::shared_ptr<Worker> worker, Link link)
+        : page_(page), worker_(std::move(worker)), link_(std::move(link)),
           working_(page.name(work_call)) {}
-
-    void run(const Schedule& schedule, std::span<double> seconds) override {
-        aligned_ = false;
-        for (int i = 0; i < schedule.untimed; ++i) run_iteration();
-        double last = now();
-        for (int sample = 0; sample < schedule.samples; ++sample) {
-            for (int i = 0; i < schedule.iterations_per_sample; ++i) run_iteration();
-            const double stamp = now();
-            seconds[static_cast<std::size_t>(sample)] =
-                (stamp - last) / schedule.iterations_per_sample;
-            last = stamp;
-        }
-        page_.leave();
+    void run() override {
+        if (!link_.meanwhile.empty()) page_.enter(working_);
+        worker_->start(link_.meanwhile);
+        link_.program->begin({});
+        link_.program->settle();
+        page_.enter(working_);
+        worker_->start(link_.after);
+        worker_->finish();
     }
-
-    std::string describe() const override { return links_.front().program->describe(); }
 
   private:
-    void run_iteration() {
-        for (const auto& link : links_) {
-            if (!link.meanwhile.empty()) page_.enter(working_);
-            worker_.start(link.meanwhile);
-            double unused = 0;
-            // The ranks meet once, at the very beginning.
-            link.program->run({0, 1, 1, false, !aligned_}, {&unused, 1});
-            aligned_ = true;
-            page_.enter(working_);
-            worker_.start(link.after);
-            worker_.finish();
-        }
-    }
-
     Page& page_;
-    Worker worker_;
-    std::vector<Link> links_;
+    std::shared_ptr<Worker> worker_;
+    Link link_;
     CallId working_;
-    bool aligned_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<Program> make_chain(Page& page, Worker worker, std::vector<Link> links) {
-    return std::make_unique<Chain>(page, std::move(worker), std::move(links));
+std::unique_ptr<Program> make_chain(Page& page, Worker worker, const std::vector<Link>& links,
+                                    std::unique_ptr<StartLine> start) {
+    const auto shared = std::make_shared<Worker>(std::move(worker));
+    std::vector<std::unique_ptr<Action>> iteration;
+    for (const Link& link : links)
+        iteration.push_back(std::make_unique<LinkAction>(page, shared, link));
+    return std::make_unique<HostProgram>(page, std::move(iteration), std::move(start),
+                                         links.front().program->describe());
 }
 
 }  // namespace wirespeed

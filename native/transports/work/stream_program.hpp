@@ -1,16 +1,11 @@
-// Iterations that the GPU's stream runs by itself: all are put into it, and events in between stamp
-// the samples. The CPU only follows.
+// Iterations that the GPU's stream runs by itself: all are put into it, and the CPU only follows.
 #pragma once
 
-#include <deque>
-#include <functional>
-#include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
-#include "measure/program.hpp"
 #include "transports/transport.hpp"
+#include "transports/work/stream_batch.hpp"
 
 namespace wirespeed {
 
@@ -21,10 +16,10 @@ class StreamIteration {
     virtual Stream& stream() = 0;
     /// Puts one iteration into the stream.
     virtual void enqueue() = 0;
-    /// What follows in the stream starts when all ranks have come so far.
+    /// Puts in what waits for all ranks.
     virtual void meet() {}
-    /// Waits until `reached()` holds.
-    virtual void wait(const std::function<bool()>& reached);
+    /// Waits for an event of the stream.
+    virtual void wait(Event& event) { event.wait(); }
     /// The rank that the last transfer waits for; -1 none.
     virtual int last_peer() const { return -1; }
 };
@@ -37,43 +32,25 @@ class StreamProgram final : public Program {
     StreamProgram(Context& context, std::unique_ptr<StreamIteration> iteration, const char* waits,
                   const std::string& enqueue, ClockQuality clock);
 
-    void run(const Schedule& schedule, std::span<double> seconds) override;
+    void meet() override;
+    void begin(const Schedule& schedule) override;
+    Stamps settle() override;
     std::string describe() const override;
     ClockQuality clock() const override { return clock_; }
 
   private:
-    /// An event behind some iterations, which may end a sample.
-    struct Mark {
-        std::unique_ptr<Event> event;
-        int iterations, sample;
-    };
-    static constexpr int no_sample = -1, start = -2;
-
     void choose(Control& control, const std::string& enqueue);
     bool can_capture(Control& control, int iterations);
     double try_out(int iterations);
-    void prepare(int iterations);
-    void put(int iterations, int sample);
-    void mark(int iterations, int sample);
-    void follow();
 
     Page& page_;
     std::unique_ptr<StreamIteration> iteration_;
     CallId wait_;
     ClockQuality clock_;
-    int piece_ = 1;  ///< so many iterations are put in at most before the next event
-    bool as_graph_ = false;
-    std::string no_graph_;                          ///< why this rank could make none
-    std::map<int, std::unique_ptr<Graph>> graphs_;  ///< by iterations
-
-    std::deque<Mark> marks_;  ///< not known to be reached, the oldest first
-    std::vector<std::unique_ptr<Event>> spare_;
-    std::unique_ptr<Event> last_;  ///< where the running sample began
-    std::span<double> seconds_;
-    int iterations_per_sample_ = 1;
+    double look_seconds_;
+    StreamBatch batch_;
+    std::unique_ptr<Event> met_;
+    std::string no_graph_;  ///< why this rank could make none
 };
-
-/// What the clock of such samples resolves, and what it costs in the stream.
-ClockQuality stream_clock(Stream& stream);
 
 }  // namespace wirespeed

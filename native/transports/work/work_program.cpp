@@ -7,14 +7,14 @@ namespace wirespeed {
 namespace {
 
 /// In the order of the steps; what is gated needs no gate here.
-std::vector<Work> all_work(std::span<const Step> steps) {
+std::vector<Work> all_work(std::span<const Step> steps, bool gated) {
     std::vector<Work> all;
     for (const Step& step : steps) {
         if (step.has_transfers()) throw Error("a program of work alone has no transfers");
         const auto add = [&](const std::vector<Work>& work) {
             all.insert(all.end(), work.begin(), work.end());
         };
-        if (!step.gated.empty()) {
+        if (gated && !step.gated.empty()) {
             add(step.gated);
             continue;
         }
@@ -50,8 +50,8 @@ class WorkByCpu final : public Action {
 }  // namespace
 
 std::unique_ptr<Program> make_work_program(Context& context, std::span<const Step> steps,
-                                           const Buffers& buffers) {
-    std::vector<Work> work = all_work(steps);
+                                           const Buffers& buffers, bool gated) {
+    std::vector<Work> work = all_work(steps, gated);
     if (on_host(buffers.worked_on())) {
         std::vector<std::unique_ptr<Action>> iteration;
         iteration.push_back(std::make_unique<WorkByCpu>(Worker(context.device, buffers.worked_on()),

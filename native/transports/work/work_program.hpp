@@ -8,8 +8,9 @@
 
 namespace wirespeed {
 
-/// Collective, as every program. Work of device memory runs in a stream, by itself.
+/// Collective, as every program. Work of device memory runs in a stream, by itself. `gated`: the
+/// launches that a step names to be ordered by flags, without a gate; else its others.
 std::unique_ptr<Program> make_work_program(Context& context, std::span<const Step> steps,
-                                           const Buffers& buffers);
+                                           const Buffers& buffers, bool gated);
 
 }  // namespace wirespeed

@@ -1,6 +1,7 @@
 // For tests alone: gasnetex.h without a network. All segments lie in one file of /dev/shm. A put
-// moves nothing before it is waited for, and a value nothing before the next poll or wait: what
-// relies on an earlier arrival fails here.
+// moves nothing before it is waited for, and a value nothing before it is or the next poll, by
+// which the latest values arrive first: what relies on an earlier arrival or on an order fails
+// here.
 #include "gasnetex.h"
 
 #include <fcntl.h>
@@ -12,8 +13,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <map>
 #include <string>
-#include <vector>
 
 namespace {
 
@@ -25,18 +27,22 @@ struct Shared {
 };
 struct Put {
     void* to;
-    const void* from;
+    const void* from;  ///< null: of a value
     std::size_t bytes;
-};
-struct Value {
-    std::atomic<std::uint64_t>* word;
     std::uint64_t value;
+
+    void arrive() const {
+        if (from)
+            std::memcpy(to, from, bytes);
+        else
+            static_cast<std::atomic<std::uint64_t>*>(to)->store(value, std::memory_order_release);
+    }
 };
 
 unsigned me = 0, ranks = 0;
 std::byte* file = nullptr;
-std::vector<Put> pending;
-std::vector<Value> values;
+gex_Event_t latest = 0;
+std::map<gex_Event_t, Put, std::greater<>> pending;
 
 Shared& shared() { return *reinterpret_cast<Shared*>(file); }
 void wait_for_all(std::atomic<unsigned>& counter) {
@@ -57,10 +63,6 @@ std::byte* owners_address(unsigned rank) {
 template <class T> T* mapped(unsigned rank, void* theirs) {
     const auto offset = static_cast<std::byte*>(theirs) - owners_address(rank);
     return reinterpret_cast<T*>(file + first_page + rank * segment_bytes + offset);
-}
-void deliver() {
-    for (const Value& one : values) one.word->store(one.value, std::memory_order_release);
-    values.clear();
 }
 
 /// Never returns: it ends when all ranks have opened the file.
@@ -112,23 +114,25 @@ gex_Event_t gex_EP_QueryBoundSegmentNB(gex_TM_t, gex_Rank_t rank, void** owners,
     return 0;
 }
 void gex_Event_Wait(gex_Event_t event) {
-    if (!event) return;
-    const Put& put = pending[event - 1];
-    std::memcpy(put.to, put.from, put.bytes);
-    if (event == pending.size()) pending.clear();
+    const auto put = pending.find(event);
+    if (put == pending.end()) return;
+    put->second.arrive();
+    pending.erase(put);
 }
 gex_Event_t gex_RMA_PutNB(gex_TM_t, gex_Rank_t rank, void* to, const void* from, size_t bytes,
                           gex_Event_t*, gex_Flags_t) {
-    pending.push_back({mapped<void>(rank, to), from, bytes});
-    return pending.size();
+    pending[++latest] = {mapped<void>(rank, to), from, bytes, 0};
+    return latest;
 }
-int gex_RMA_PutNBIVal(gex_TM_t, gex_Rank_t rank, void* to, gex_RMA_Value_t value, size_t,
-                      gex_Flags_t) {
-    values.push_back({mapped<std::atomic<std::uint64_t>>(rank, to), value});
-    return 0;
+gex_Event_t gex_RMA_PutNBVal(gex_TM_t, gex_Rank_t rank, void* to, gex_RMA_Value_t value, size_t,
+                             gex_Flags_t) {
+    pending[++latest] = {mapped<void>(rank, to), nullptr, 0, value};
+    return latest;
 }
 int gasnet_AMPoll() {
-    deliver();
+    std::erase_if(pending, [](const auto& each) {
+        if (!each.second.from) each.second.arrive();
+        return !each.second.from;
+    });
     return 0;
 }
-void gex_NBI_Wait(int, gex_Flags_t) { deliver(); }

@@ -10,7 +10,6 @@
 #define GASNET_RELEASE_VERSION_MINOR 1
 #define GASNET_RELEASE_VERSION_PATCH 0
 #define GASNET_PAGESIZE 4096
-#define GEX_EC_ALL 1
 #define GEX_EVENT_DEFER ((gex_Event_t*)0)
 
 typedef int gex_Client_t, gex_EP_t, gex_TM_t, gex_Segment_t;
@@ -32,9 +31,8 @@ gex_Event_t gex_EP_QueryBoundSegmentNB(gex_TM_t, gex_Rank_t, void**, void**, uin
 void gex_Event_Wait(gex_Event_t);
 gex_Event_t gex_RMA_PutNB(gex_TM_t, gex_Rank_t, void*, const void*, size_t, gex_Event_t*,
                           gex_Flags_t);
-int gex_RMA_PutNBIVal(gex_TM_t, gex_Rank_t, void*, gex_RMA_Value_t, size_t, gex_Flags_t);
+gex_Event_t gex_RMA_PutNBVal(gex_TM_t, gex_Rank_t, void*, gex_RMA_Value_t, size_t, gex_Flags_t);
 int gasnet_AMPoll(void);
-void gex_NBI_Wait(int, gex_Flags_t);
 #ifdef __cplusplus
 }
 #endif

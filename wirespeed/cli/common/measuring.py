@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from wirespeed.cli.common.options import Reporting
 from wirespeed.cli.common.streams import distrust_terminals, note
 from wirespeed.cli.common.traced import Traced
-from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.errors import ExitCode, WirespeedError, gravest
 from wirespeed.job.plan import Plan
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def measure_plan(
 
     # What a pattern means shows as its paths begin.
     named = () if any(map(is_pattern, plan.paths)) else plan.paths
-    with make_progress(named, len(plan.sizes)) as progress:
+    with make_progress(named, plan.sizes) as progress:
 
         def observe(event: Event) -> None:
             if traced and traced.take(event):
@@ -114,8 +114,8 @@ def _earlier(plan: Plan) -> list[Event]:
     return []
 
 
-GO_ON = (ExitCode.OK, ExitCode.UNAVAILABLE, ExitCode.FAILED_ENTRY)
-"""After which the next plan is measured all the same; of several, the last one here is the command's."""
+GO_ON = (ExitCode.OK, ExitCode.UNAVAILABLE, ExitCode.FAILED_ENTRY, ExitCode.IMPOSSIBLE)
+"""After which the next plan is measured all the same."""
 
 
 def measure_and_print(plan: Plan, reporting: Reporting, further: Sequence[Plan] = ()) -> ExitCode:
@@ -132,30 +132,76 @@ def measure_and_print(plan: Plan, reporting: Reporting, further: Sequence[Plan] 
         refuse_picture(plan.picture)
         plan, *further = _last_draws([plan, *further])
     traced = Traced.of(plan)
-    measured = measure_plan(plan, traced=traced)
     # What programs read is one document: it comes at the end.
     at_once = not further or reporting.format in ("table", "tutorial")
-    if measured.records and at_once:
-        measured.print(reporting)
-    for one in further:
+    alike = [variant for variant in (plan, *further) if _condition(variant) == _condition(plan)]
+    measured: Measured | None = None
+    codes: list[ExitCode] = []
+    lacking: dict[str, WirespeedError] = {}
+    for variant in (plan, *further):
+        if measured:
+            if variant.pattern != plan.pattern and not _pins(measured):
+                continue
+            variant = replace(variant, out=measured.file, resume=True)
+        elif lacking and _condition(variant) != _condition(plan):
+            break
+        try:
+            measured = measure_plan(variant, traced=traced)
+        except WirespeedError as error:
+            # Of the values of a list those are measured that can be.
+            if (
+                error.code != ExitCode.UNAVAILABLE
+                or len(alike) == 1
+                or _condition(variant) != _condition(plan)
+            ):
+                raise
+            lacking[_value(variant, alike)] = error
+            continue
+        if measured.records and at_once:
+            if codes:
+                print()
+                if variant.pattern != plan.pattern and reporting.format == "table":
+                    print("what pinned memory is worth to messages between two ranks:")
+            measured.print(reporting)
+            if codes:
+                _print_contention(measured)
+        codes.append(measured.code)
         if measured.code not in GO_ON:
             break
-        code = measured.code
-        measured = measure_plan(replace(one, out=measured.file, resume=True), traced=traced)
-        if measured.code in GO_ON:
-            measured.code = max(code, measured.code, key=GO_ON.index)
-        if measured.records and at_once:
-            print()
-            measured.print(reporting)
-            _print_contention(measured)
+    if measured is None:
+        raise next(iter(lacking.values()))
+    for value, why in lacking.items():
+        note(f"{value} is left out: {why}")
+    if measured.code in GO_ON:
+        able = [code for code in codes if code != ExitCode.UNAVAILABLE or len(alike) == 1]
+        measured.code = gravest(*(able or codes))
     if measured.records:
         if not at_once:
             reporting.print(measured.runs)
-        more = "; go on with --resume and this --out" if measured.code == ExitCode.INTERRUPTED else ""
+        resumes = measured.code == ExitCode.INTERRUPTED and not plan.soak
+        more = "; go on with --resume and this --out" if resumes else ""
         note(f"results: {measured.file}{more}")
         measured.draw()
         traced.finish(reporting.console())
     return measured.code
+
+
+def _pins(measured: Measured) -> bool:
+    """Was there a GPU? Without one no memory is pinned, and nothing shows what that is worth to messages."""
+    return any(run.head.environment.devices for run in measured.runs)
+
+
+def _condition(plan: Plan) -> tuple[str, str | None]:
+    """What plans for the values of one list have in common."""
+    return plan.pattern, plan.background
+
+
+def _value(plan: Plan, others: Sequence[Plan]) -> str:
+    """'operation load': how the plan differs from the others."""
+    own, *rest = ({"ranks": variant.ranks, **dict(variant.options)} for variant in (plan, *others))
+    return ", ".join(
+        f"{name} {value}" for name, value in own.items() if any(other[name] != value for other in rest)
+    )
 
 
 def _last_draws(plans: Sequence[Plan]) -> list[Plan]:

@@ -27,9 +27,9 @@ STOPPING = ("precision", "max_time", "loops", "warmup")
 
 def unlisted(command: click.Command, *names: str) -> click.Command:
     """The command; its --help leaves out these options, which it refuses with a reason of its own."""
-    for one in command.params:
-        if isinstance(one, click.Option) and one.name in names:
-            one.hidden = True
+    for param in command.params:
+        if isinstance(param, click.Option) and param.name in names:
+            param.hidden = True
     return command
 
 
@@ -79,7 +79,7 @@ _sampling = together(
     option("--max-time", words.SECONDS, "Time per size; up to three times that where it helps.", "0.05"),
     option("--loops", words.count(1), "Measure exactly N iterations per size, whatever the precision."),
     option("--warmup", words.count(), "Untimed iterations first. Default: 5, fewer if 5 take over 0.05 s."),
-    option("--allocator", words.ALLOCATOR, "Who hands out GPU memory; docs/openmp-openacc.md.", "driver"),
+    option("--allocator", words.ALLOCATOR, "Who hands out GPU memory; docs/devices.md.", "driver"),
     option(
         "--context",
         words.CONTEXT,
@@ -118,6 +118,15 @@ def measuring(sizes: str = DEFAULT_SIZES) -> Decorator:
     )
 
 
+soaking = option(
+    "--soak",
+    words.SECONDS,
+    "Time per path and size in which iterations run freely and each message is checked on its way; "
+    "docs/checking.md.",
+)
+"""For patterns that move bytes unchanged."""
+
+
 launches = option(
     "--launches",
     words.count(1, 1000),
@@ -152,6 +161,7 @@ def reporting(published: bool = True, collective: bool = True) -> Decorator:
             "--explain",
             "Also print what the columns and marks mean, each limit's equation, and what paths chose.",
         ),
+        flag("--all-sizes", "Print a row for each size, also of a sweep of more than 16."),
     )
 
 
@@ -184,10 +194,15 @@ class Reporting:
     format: str = "table"
     against: str | None = None
     explain: bool = False
+    all_sizes: bool = False
 
     def __post_init__(self) -> None:
         if self.explain and self.format != "table":
             raise WirespeedError(f"--explain explains a table; it does not go with --format {self.format}")
+        if self.all_sizes and self.format != "table":
+            raise WirespeedError(
+                f"--all-sizes is for a table; --format {self.format} has all sizes: leave it out"
+            )
         if self.against is None:
             return
         if self.format != "table":
@@ -206,5 +221,5 @@ class Reporting:
         """The runs, on stdout."""
         from wirespeed.report.export.formats import FORMATS
 
-        FORMATS[self.format](runs, sys.stdout, self.against, self.explain)
+        FORMATS[self.format](runs, sys.stdout, self.against, self.explain, self.all_sizes)
         sys.stdout.flush()

@@ -35,7 +35,7 @@ class Word(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.
     ) -> list[CompletionItem]:
         """The words that the last one of several can become."""
         before, comma, last = incomplete.rpartition(",")
-        return [CompletionItem(before + comma + one) for one in self.known() if one.startswith(last)]
+        return [CompletionItem(before + comma + name) for name in self.known() if name.startswith(last)]
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
         return self.name
@@ -50,7 +50,8 @@ class Word(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.
         except ValueError as error:
             raise WirespeedError(f"{name} {shown(value)}: {error}") from None
         except WirespeedError as error:
-            raise WirespeedError(f"{name}: {error}") from None
+            text = str(error)
+            raise WirespeedError(text if text.startswith(f"{name} ") else f"{name}: {text}") from None
 
     def read(self, word: str) -> Any:
         """What `parse` makes of it; where it complains about the word, the word is fit to be printed."""
@@ -138,7 +139,7 @@ def _device(word: str) -> str:
         return str(choice(*CHOICES).parse(word))
     if kind not in NAMED:
         raise ValueError("write devices as in cuda:GPU-3f2a,cuda:GPU-8a01, all of one kind")
-    names = [one.strip().removeprefix(f"{kind}:") for one in word.split(",")]
+    names = [name.strip().removeprefix(f"{kind}:") for name in word.split(",")]
     if not all(re.fullmatch(r"[0-9A-Za-z][0-9A-Za-z./-]{0,99}", name) for name in names):
         raise ValueError("write devices as in cuda:GPU-3f2a,cuda:GPU-8a01, all of one kind")
     if len(set(names)) < len(names):
@@ -204,6 +205,13 @@ def _link(word: str) -> tuple[str, float]:
     return name, Word("RATE", parse_rate).read(rate)
 
 
+def _part(word: str) -> float:
+    share = parse_share(word)
+    if not 0 <= share < 1:
+        raise ValueError("write a share from 0 to below 1, as in 1% or 0.01")
+    return share
+
+
 def _pairs(word: str) -> str:
     from wirespeed.patterns.pairing import parsed
 
@@ -226,8 +234,21 @@ TEST_KEYS = (
         "enqueue",
         "fault",
         "instead",
+        "late",
     ),
-    *("iterations", "largest-count", "offset", "protocol", "shared", "signal", "slots", "streams"),
+    *(
+        "iterations",
+        "largest-count",
+        "offset",
+        "protocol",
+        "share",
+        "shared",
+        "signal",
+        "slots",
+        "soak-every",
+        "start",
+        "streams",
+    ),
     *("threads", "transfers-before", "wrong-link"),
 )
 
@@ -237,7 +258,8 @@ def _test(word: str) -> tuple[str, str]:
     key, sign, rest = word.partition("=")
     if not key or not sign:
         raise ValueError("write KEY=VALUE")
-    return str(choice(*TEST_KEYS).parse(key)), rest
+    name, at, path = key.partition("@")
+    return str(choice(*TEST_KEYS).parse(name)) + at + path, rest
 
 
 CORES = several(count(most=999_999), "I,J")
@@ -257,5 +279,8 @@ PATHS = Word("NAME,...", _paths, _path_names)
 PROFILER = choice(*PROFILERS)
 SECONDS = Word("SECONDS", _seconds)
 SHARE = Word("SHARE", parse_share)
+PART = Word("SHARE", _part)
+"""A share below 1, or none."""
 SIZES = Word("SIZES", _sizes)
 TEST = Word("KEY=VALUE", _test)
+"""KEY@PATH=VALUE: for one path of the run."""

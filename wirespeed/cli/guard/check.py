@@ -1,11 +1,13 @@
 """Hold results against bounds in a file, for acceptance tests.
 
 FILE has the results: a result file, a folder of them, or a quoted wildcard. Each rule ([[require]]) that does
-not hold is one line; the exit code is then 6.
+not hold is one line; the exit code is then 6, or 7 if a figure is impossible. It is 8 if all that could be
+judged holds, but some could not be.
 
 \b
 Examples:
-  wirespeed check --learn RESULTS.jsonl -o site.toml   # write bounds that this machine reaches
+  wirespeed pingpong --launches 5 --out good.jsonl     # a healthy machine
+  wirespeed check --learn good.jsonl -o site.toml      # write bounds that it reaches
   wirespeed check --require site.toml RESULTS.jsonl    # hold other results against them
   wirespeed check --require site.toml --measure        # measure what they need, now
 """
@@ -22,7 +24,7 @@ import click
 from wirespeed.cli.common import words
 from wirespeed.cli.common.options import flag, option, plan_of, where
 from wirespeed.cli.common.streams import note, print_or_write
-from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.errors import ExitCode, WirespeedError, gravest
 from wirespeed.job.plan import Plan
 
 if TYPE_CHECKING:
@@ -35,11 +37,12 @@ if TYPE_CHECKING:
 @click.option("--require", metavar="SITE.toml", help="Bounds that must hold.")
 @flag("--measure", "Measure what --require asks for, instead of reading FILE.")
 @option("--out", words.FILE, "Result file of --measure.")
-@flag("--strict", "Doubtful figures fail as well.")
+@flag("--strict", "What cannot be told fails as well (exit code 6).")
 @flag("--all", "Also print the rules that hold.", "everything")
 @flag("--explain", "Print a line for each size of each rule.")
 @flag("--json", "Print a JSON list with every size of each rule.", "as_json")
 @click.option("--learn", metavar="FILE", help="Write a first SITE.toml from these results.")
+@option("--spread", words.PART, "With --learn: what launches differ by (standard deviation), if you know it.")
 @click.option("-o", "--output", type=words.FILE, help="Where --learn writes to. Default: stdout.")
 @where
 def command(
@@ -47,6 +50,7 @@ def command(
     require: str | None,
     learn: str | None,
     output: str | None,
+    spread: float | None,
     measure: bool,
     **given: Any,
 ) -> ExitCode:
@@ -58,7 +62,9 @@ def command(
             raise WirespeedError(
                 "--learn FILE goes with -o SITE.toml alone; check against that file afterwards"
             )
-        return _learn(learn, output)
+        return _learn(learn, output, spread)
+    if spread is not None:
+        raise WirespeedError("--spread goes with --learn")
     if require is None:
         raise WirespeedError("--require SITE.toml says what must hold; --learn FILE writes a first one")
     if output is not None:
@@ -66,11 +72,13 @@ def command(
     if (file is None) != measure:
         raise WirespeedError("give either FILE or --measure")
     from wirespeed.cli.common.reading import read_side
+    from wirespeed.report import cannot_tell
     from wirespeed.report.check.as_json import to_json
     from wirespeed.report.check.evaluate import check, rules
     from wirespeed.report.check.requirements import read_requirements
     from wirespeed.report.check.terminal import print_findings
     from wirespeed.report.terminal.run_summary import make_console
+    from wirespeed.results.runs import IMPOSSIBLE
 
     requirements = read_requirements(require)
     if file is not None:
@@ -84,7 +92,11 @@ def command(
         print_findings(make_console(), require, findings, **how)
     if code == ExitCode.INTERRUPTED:
         return code
-    return ExitCode.WORSE if any(one.bad(strict=how["strict"]) for one in rules(findings)) else ExitCode.OK
+    outcomes = rules(findings)
+    broken = [finding.what for rule in outcomes for finding in rule.broken(strict=how["strict"])]
+    codes = [ExitCode.IMPOSSIBLE if what == IMPOSSIBLE else ExitCode.WORSE for what in broken]
+    unjudged = any(rule.unjudged for rule in outcomes)
+    return gravest(ExitCode.OK, cannot_tell.code(unjudged, strict=how["strict"]), *codes)
 
 
 def _measure(base: Plan, requirements: Sequence[Requirement], file: str) -> tuple[ExitCode, list[Run]]:
@@ -123,14 +135,17 @@ def plans(base: Plan, requirements: Sequence[Requirement]) -> Iterator[Plan]:
     from wirespeed.patterns import find_pattern
 
     sizes: dict[tuple[_Job, str], set[int]] = defaultdict(set)
-    for one in requirements:
-        pattern = find_pattern(one.pattern)
-        own = {option.key: option.default for option in pattern.options} | one.options
+    for requirement in requirements:
+        pattern = find_pattern(requirement.pattern)
+        own = {option.key: option.default for option in pattern.options} | requirement.options
         job = _Job(
-            one.pattern, one.ranks or pattern.exact_ranks(own) or 0, tuple(own.items()), one.oversubscribe
+            requirement.pattern,
+            requirement.ranks or pattern.exact_ranks(own) or 0,
+            tuple(own.items()),
+            requirement.oversubscribe,
         )
-        if one.bytes is not None:
-            sizes[job, one.path].add(one.bytes)
+        if requirement.bytes is not None:
+            sizes[job, requirement.path].add(requirement.bytes)
     paths: dict[tuple[_Job, tuple[int, ...]], list[str]] = defaultdict(list)
     for (job, path), wanted in sizes.items():
         paths[job, tuple(sorted(wanted))].append(path)
@@ -138,19 +153,25 @@ def plans(base: Plan, requirements: Sequence[Requirement]) -> Iterator[Plan]:
         yield replace(base, **job._asdict(), sizes=in_order, paths=tuple(names))
 
 
-def _learn(name: str, output: str | None) -> ExitCode:
+def _learn(name: str, output: str | None, spread: float | None = None) -> ExitCode:
     """Writes bounds that the results keep."""
     from wirespeed.cli.common.reading import files_of, read_side
     from wirespeed.report.check.learn import learn
+    from wirespeed.statistics.next_launch import FEWEST_LAUNCHES
 
     runs = read_side(name)
-    text = learn(runs, files_of(name))
+    text = learn(runs, files_of(name), spread)
     if "\n[[require]]\n" not in text:
         if any(entry.contended for run in runs for entry in run.entries.values()):
             why = (
                 "ranks waited for CPUs, so that no figure makes a bound; measure again when nothing else runs"
             )
             raise WirespeedError(f"{name}: {why}")
+        if any(entry.precision is not None for run in runs for entry in run.entries.values()):
+            raise WirespeedError(
+                f"{name}: bounds need {FEWEST_LAUNCHES} launches or more (--launches {FEWEST_LAUNCHES}), "
+                "or --spread, if you know what launches differ by"
+            )
         raise WirespeedError(f"{name}: no entry has enough samples to derive a bound")
     print_or_write(text, output)
     return ExitCode.OK

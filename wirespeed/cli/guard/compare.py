@@ -1,7 +1,8 @@
 """Compare result files: what became slower or faster, and why.
 
-OLD and NEW are each a result file, a folder of them, or a quoted wildcard ('old-*.jsonl'). With files of
-several launches per side, small changes can be told from chance. The exit code is 6 if anything is worse.
+OLD and NEW are each a result file, a folder of them, or a quoted wildcard ('old-*.jsonl'). Three to five
+launches per side (--launches) tell small changes from chance. The exit code is 6 if anything is worse, 7 if
+impossible figures were left out, and 8 if nothing is worse but some could not be told.
 """
 
 from __future__ import annotations
@@ -10,33 +11,32 @@ import click
 
 from wirespeed.cli.common import words
 from wirespeed.cli.common.options import debugging, flag, option, table_or_json
-from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.units import parse_share
+from wirespeed.errors import ExitCode, WirespeedError, gravest
 
-
-def _share(word: str) -> float:
-    share = parse_share(word)
-    if not 0 <= share < 1:
-        raise ValueError("write a share from 0 to below 1, as in 1% or 0.01")
-    return share
-
-
-SHARE = words.Word("SHARE", _share)
+SHARE = words.PART
 
 
 @click.command(help=__doc__)
 @click.argument("sides", metavar="OLD NEW", nargs=-1, required=True, type=words.ANY_FILE)
 @click.option("--against", metavar="SYSTEM", help="Published figures of a system instead of OLD (summit).")
-@option("--spread", SHARE, "Variation between launches of the same thing, where it is not known.", "1%")
-@option("--least", SHARE, "Ignore changes of the time up to this share.", "0%")
+@option("--spread", words.PART, "Standard deviation between launches of the same thing, if you know it.")
+@option("--least", words.PART, "Ignore changes of the time up to this share.", "0%")
 @flag("--all", "Print every figure, changed or not.", "everything")
+@flag("--strict", "What cannot be told fails as well (exit code 6).")
 @table_or_json
 @debugging
 def command(
-    sides: tuple[str, ...], against: str | None, spread: float, least: float, everything: bool, style: str
+    sides: tuple[str, ...],
+    against: str | None,
+    spread: float | None,
+    least: float,
+    everything: bool,
+    strict: bool,
+    style: str,
 ) -> ExitCode:
     """Compares and prints."""
     from wirespeed.cli.common.reading import read_side
+    from wirespeed.report import cannot_tell
     from wirespeed.report.compare.as_json import to_json
     from wirespeed.report.compare.comparison import compare, compare_published
     from wirespeed.report.compare.terminal import print_comparison
@@ -59,4 +59,6 @@ def command(
         click.echo(to_json(comparison), nl=False)
     else:
         print_comparison(make_console(), comparison, everything=everything)
-    return ExitCode.WORSE if comparison.harmful else ExitCode.OK
+    worse = ExitCode.WORSE if comparison.harmful else ExitCode.OK
+    impossible = ExitCode.IMPOSSIBLE if any(comparison.impossible) else ExitCode.OK
+    return gravest(worse, impossible, cannot_tell.code(bool(comparison.unjudged), strict=strict))

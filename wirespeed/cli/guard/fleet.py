@@ -14,9 +14,10 @@ from wirespeed.cli.common import words
 from wirespeed.cli.common.options import debugging, flag, option, plan_of, together, where
 from wirespeed.cli.common.streams import note, print_or_write, warn_of
 from wirespeed.cli.guard.compare import SHARE
-from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.errors import ExitCode, WirespeedError, gravest
 
 if TYPE_CHECKING:
+    from wirespeed.fleet.again import Suspected
     from wirespeed.fleet.drift import FleetDrift
     from wirespeed.fleet.history import History
     from wirespeed.fleet.topology import Topology
@@ -72,6 +73,7 @@ _judging = together(
         "1%",
     ),
     flag("--contended", "Also judge pairs whose ranks waited for CPUs, which is less sure."),
+    flag("--strict", "Exit with 6 instead of 8 where something cannot be told."),
     option("--page", words.FILE, "Also write an HTML page with the map of the fleet."),
 )
 
@@ -94,7 +96,7 @@ def show(folder: str, everything: bool, style: str, page: str | None, **judging:
     """Name what is slow, the most expensive first.
 
     DIR has the result files of all nodes, in any folders below it, and packed days. The exit code is 6 if
-    anything stands out.
+    anything stands out, 8 if something cannot be told.
     """
     return _answer(folder, Judging(**judging), everything, style, page)
 
@@ -109,6 +111,8 @@ class Judging:
     """False discovery rate."""
     contended: bool
     """Also judge pairs whose ranks waited for CPUs."""
+    strict: bool
+    """Is what cannot be told a failure?"""
     last: float | None = None
     """Latest days; None: all."""
     since: datetime | None = None
@@ -127,19 +131,45 @@ def _answer(
     _check_page(page)
     switches = read_topology(how.topology) if how.topology else NO_TOPOLOGY
     history = read_history(folder, contended=how.contended)
-    warn_of(folder, history.warnings)
-    begin, end = history.last_days(how.last)
-    verdict = judge(history.window(begin, end), switches, how.least, how.fdr)
-    changes = _drift(history, how.since, how, switches) if how.since else None
-    found = (history.silent(begin), history.unjudged)
-    shown = Shown(folder, begin, end, verdict, switches, how.least, how.fdr, changes, *found)
+    try:
+        begin, end = history.last_days(how.last)
+        verdict = judge(history.window(begin, end), switches, how.least, how.fdr)
+        changes = _drift(history, how.since, how, switches) if how.since else None
+        found = (history.silent(begin), history.unjudged(begin, end))
+    finally:
+        warn_of(folder, history.warnings)
+    doubts = history.ahead, history.unfinished(begin, end)
+    shown = Shown(folder, begin, end, verdict, switches, how.least, how.fdr, changes, *found, *doubts)
     if page is not None:
         from wirespeed.report.fleet.page import render
 
         print_or_write(render(shown), page)
         note(f"page: {page}")
     print_as(style, shown, everything=everything)
-    return ExitCode.OK if shown.sound else ExitCode.WORSE
+    return shown.code(how.strict)
+
+
+def _suspects(folder: str, how: Judging) -> Suspected:
+    """What looks slow, but in too few launches to be named; nothing where nothing can be judged."""
+    from wirespeed.fleet.again import SUSPICIOUS, Suspected, suspected
+    from wirespeed.fleet.history import read_history
+    from wirespeed.fleet.judge import judge
+    from wirespeed.fleet.topology import NO_TOPOLOGY, read_topology
+
+    switches = read_topology(how.topology) if how.topology else NO_TOPOLOGY
+    history = read_history(folder, contended=how.contended)
+    try:
+        window = history.window(*history.last_days(None))
+    except WirespeedError:
+        return Suspected()
+    verdict = judge(window, switches, how.least, max(how.fdr, SUSPICIOUS))
+    known = {(finding.kind, finding.name) for finding in judge(window, switches, how.least, how.fdr).findings}
+    return suspected(
+        [
+            *verdict.suspects,
+            *(finding for finding in verdict.findings if (finding.kind, finding.name) not in known),
+        ]
+    )
 
 
 def _check_page(page: str | None) -> None:
@@ -183,7 +213,9 @@ _NODE_PATHS = "Paths within a node. Default: host, with GPUs also aware and gpu.
 @option("--hosts", HOSTS, "The nodes: a file with one in each line, or n1,n[2-9]. Default: the allocation's.")
 @option("--out", words.FILE, "Folder for the result files. Default: ./fleet-<time>.")
 @option(
-    "--rounds", words.count(0, 10_000), "Rounds of pairs: every node is measured with so many others.", "8"
+    "--rounds",
+    words.count(0, 10_000),
+    "Rounds of pairs: every node is measured with so many others. Default: 8, of up to 16 nodes 12.",
 )
 @option("--at-once", words.count(1, 1_000_000), "At most N pairs at the same time. Default: all of a round.")
 @option("--seed", words.count(), "Seed of the random pairs.", "1")
@@ -205,7 +237,7 @@ _NODE_PATHS = "Paths within a node. Default: host, with GPUs also aware and gpu.
 def run(
     hosts: tuple[str, ...] | None,
     out: str | None,
-    rounds: int,
+    rounds: int | None,
     at_once: int | None,
     seed: int,
     resume: bool,
@@ -215,6 +247,7 @@ def run(
     least: float,
     fdr: float,
     contended: bool,
+    strict: bool,
     page: str | None,
     **given: Any,
 ) -> ExitCode:
@@ -234,7 +267,7 @@ def run(
     """
     from wirespeed.fleet.allocation import allocated_hosts
     from wirespeed.fleet.campaign import Campaign
-    from wirespeed.fleet.parts import FleetPlan
+    from wirespeed.fleet.parts import FleetPlan, usual_rounds
     from wirespeed.fleet.state import begin
     from wirespeed.frontend import session
     from wirespeed.launch import launched_rank
@@ -253,6 +286,8 @@ def run(
     gpus = len(found.devices)
     common = replace(common, paths=common.paths or (("host", "aware") if gpus else ("host",)))
     inside = node_paths or (("host", "aware", "gpu") if gpus else ("host",))
+    rounds = usual_rounds(len(hosts)) if rounds is None else rounds
+    how = Judging(topology, least, fdr, contended, strict)
     plan = FleetPlan(hosts, common, rounds, at_once, seed, inside, node_sizes, gpus)
     folder = Path(out or f"fleet-{datetime.now():%Y%m%d-%H%M%S}")
     state = begin(folder, plan.figures, resume=resume)
@@ -260,7 +295,9 @@ def run(
     load = f"at most {most} at the same time, each with one message under way (--at-once)"
     note(f"{counted(len(hosts), 'node')}, {counted(rounds, 'round')}; load on the network: {load}")
     with Doing() as doing:
-        campaign = Campaign(plan, state, session.measure, doing.say, doing.now)
+        campaign = Campaign(
+            plan, state, session.measure, doing.say, lambda: _suspects(str(folder), how), doing.now
+        )
         try:
             code = campaign.run()
         except KeyboardInterrupt:
@@ -269,11 +306,11 @@ def run(
     if code == ExitCode.INTERRUPTED:
         note(f"go on with --resume --out {folder}")
         return code
-    answer = _answer(str(folder), Judging(topology, least, fdr, contended), page=page)
+    answer = _answer(str(folder), how, page=page)
     if campaign.fastest:
         fastest = format_rate(campaign.fastest)
         note(f"load on the network: at most {most} at the same time, the fastest at {fastest} GB/s")
-    return code or answer
+    return gravest(code, answer)
 
 
 @command.command()
@@ -292,6 +329,8 @@ def pack(folder: str, again: bool) -> ExitCode:
     warn_of(folder, done.warnings)
     if done.files:
         print(f"packed {done.rows} figures of {done.files} result files into {done.days} days")
+    elif done.unread:
+        print("no new result file can be read; nothing is packed")
     else:
         print("all result files are packed already")
     return ExitCode.OK

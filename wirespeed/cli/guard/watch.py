@@ -1,6 +1,6 @@
 """Repeat a short measurement, and say when the machine drifts.
 
-Each repetition starts new ranks. The latest three are compared with the first ones: what is slower by more
+Each repetition starts new ranks. The latest five are compared with the first ones: what is slower by more
 than chance is named. All are in one result file, as launches for 'wirespeed compare'.
 """
 
@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wirespeed.cli.common import words
-from wirespeed.cli.common.options import flag, measuring, option, plan_of, unlisted, where
+from wirespeed.cli.common.options import flag, measuring, option, plan_of, soaking, unlisted, where
 from wirespeed.cli.common.streams import distrust_terminals, note
-from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.errors import ExitCode, WirespeedError, gravest
 from wirespeed.job.plan import Plan
 
 if TYPE_CHECKING:
@@ -49,14 +49,27 @@ def interval(text: str) -> float:
 @option("--count", words.count(1), "Number of repetitions. Default: until Ctrl-C.")
 @option("--for", words.Word("TIME", interval), "Start no repetition after this time: 30m, 12h.", key="lasts")
 @option("--first", words.count(1, 1000), "The first N define what is usual.", "5")
-@flag("--fail", "Exit with code 6 if anything became slower, failed, was throttled or had new errors.")
+@flag(
+    "--fail",
+    "Exit with code 6 if anything became slower, failed or throttled, or had new errors; 7 if impossible; "
+    "8 if nothing did, but some of it cannot be told.",
+)
+@flag("--strict", "With --fail: what cannot be told fails as well (exit code 6).")
 @measuring(SIZES)
+@soaking
 @where
 def command(
-    every: float | None, count: int | None, lasts: float | None, first: int, fail: bool, **given: Any
+    every: float | None,
+    count: int | None,
+    lasts: float | None,
+    first: int,
+    fail: bool,
+    strict: bool,
+    **given: Any,
 ) -> ExitCode:
     """Measures, compares and prints until it is stopped."""
     from wirespeed.launch import launched_rank
+    from wirespeed.report import cannot_tell
     from wirespeed.report.drift.detection import Drift
     from wirespeed.report.drift.summary import print_summary
     from wirespeed.report.drift.terminal import Watching
@@ -91,7 +104,12 @@ def command(
             code = ExitCode.INTERRUPTED
     print_summary(console, drift)
     note(f"results: {store.path}")
-    return ExitCode.WORSE if drift.harmed and fail else code
+    if not fail:
+        return code
+    impossible = any(run.impossible for run in drift.runs)
+    worse = ExitCode.WORSE if drift.harmed else ExitCode.OK
+    told = cannot_tell.code(bool(drift.unjudged), strict=strict)
+    return gravest(code, ExitCode.IMPOSSIBLE if impossible else worse, told)
 
 
 def _once(plan: Plan, store: Any, drift: Any, watching: Any) -> ExitCode:
@@ -100,7 +118,7 @@ def _once(plan: Plan, store: Any, drift: Any, watching: Any) -> ExitCode:
     from wirespeed.host.temporary import temporary_folder
     from wirespeed.results.runs import Run
 
-    repetition = Run()
+    repetition, code = Run(), ExitCode.OK
 
     def observe(event: Event) -> None:
         if not isinstance(event, dict):
@@ -109,7 +127,10 @@ def _once(plan: Plan, store: Any, drift: Any, watching: Any) -> ExitCode:
 
     # A run has a file of its own: going on with one it would measure nothing twice.
     with temporary_folder("watch") as folder:
-        code = session.measure(replace(plan, out=str(folder / "once.jsonl")), observe)
+        for number, soak in enumerate(dict.fromkeys((None, plan.soak))):
+            if code != ExitCode.INTERRUPTED:
+                once = replace(plan, soak=soak, out=str(folder / f"{number}.jsonl"))
+                code = gravest(code, session.measure(once, observe))
     if code != ExitCode.INTERRUPTED:
         watching.measured(drift.add(repetition))
     return code

@@ -34,14 +34,14 @@ MEMORY_PER_BYTE = 12
 @reporting(collective=False)
 @profiling
 @where
-def command(style: str, against: str | None, explain: bool, **given: Any) -> ExitCode:
+def command(style: str, against: str | None, explain: bool, all_sizes: bool, **given: Any) -> ExitCode:
     """Measures and prints."""
     from wirespeed.cli.common.measuring import measure_plan
     from wirespeed.cli.common.traced import Traced
     from wirespeed.report.terminal.survey import print_lacking, print_machine, print_next
     from wirespeed.results.runs import joined
 
-    how = Reporting(style, against, explain)
+    how = Reporting(style, against, explain, all_sizes)
     distrust_terminals()
     plan = plan_of(given)
     wanted = len(plan.sizes)

@@ -18,11 +18,11 @@ from wirespeed.errors import ExitCode
 @click.argument("file", type=words.ANY_FILE)
 @reporting()
 @debugging
-def command(file: str, style: str, against: str | None, explain: bool) -> ExitCode:
+def command(file: str, style: str, against: str | None, explain: bool, all_sizes: bool) -> ExitCode:
     """Reads and prints."""
     from wirespeed.cli.common.reading import read_results, runs_of
 
-    shown, results = Reporting(style, against, explain), read_results(file)
+    shown, results = Reporting(style, against, explain, all_sizes), read_results(file)
     if results.doctors and not results.runs and shown == Reporting():
         from wirespeed.doctor.result import Result
         from wirespeed.report.doctor.terminal import print_result

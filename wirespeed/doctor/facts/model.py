@@ -261,7 +261,7 @@ class Facts(Struct, frozen=True):
 
     @property
     def chosen(self) -> MpiFact | None:
-        return next((one for one in self.mpis if one.chosen), None)
+        return next((mpi for mpi in self.mpis if mpi.chosen), None)
 
     @property
     def nic_names(self) -> str:

@@ -36,7 +36,7 @@ def with_nearest(tree: Tree, gpu: Gpu, adapters: Sequence[Nic]) -> Gpu:
     """The GPU with the adapters nearest to it."""
     addresses = {nic.name: nic.pci for nic in adapters if nic.pci}
     found = distances(gpu.pci, set(addresses.values()), tree.root)
-    least = next((one for one in DISTANCES if one in found.values()), "")
+    least = next((distance for distance in DISTANCES if distance in found.values()), "")
     names = tuple(name for name, address in addresses.items() if least and found.get(address) == least)
     return structs.replace(gpu, nearest=names, distance=least)
 

@@ -100,17 +100,19 @@ def _gpu(nvml: Nvml, tree: Tree, index: int, handle: Any) -> Gpu:
 def _slices(nvml: Nvml, handle: Any) -> Iterator[str]:
     """Numbers of slices have gaps."""
     for number in range(nvml.ask("nvmlDeviceGetMaxMigDeviceCount", 0, handle)):
-        if (one := nvml.ask("nvmlDeviceGetMigDeviceHandleByIndex", None, handle, number)) is not None:
-            yield nvml.ask("nvmlDeviceGetUUID", "MIG-?", one)
+        if (item := nvml.ask("nvmlDeviceGetMigDeviceHandleByIndex", None, handle, number)) is not None:
+            yield nvml.ask("nvmlDeviceGetUUID", "MIG-?", item)
 
 
 def _processes(nvml: Nvml, handle: Any) -> Iterator[Process]:
     """Processes of others: reading a GPU's state makes this process one of its processes."""
     running: list[Any] = nvml.ask("nvmlDeviceGetComputeRunningProcesses", [], handle)
-    for one in running:
-        if one.pid != os.getpid():
-            name = nvml.ask("nvmlSystemGetProcessName", "", one.pid)
-            yield Process(int(one.pid), name.rsplit("/", 1)[-1], getattr(one, "usedGpuMemory", None))
+    for launched in running:
+        if launched.pid != os.getpid():
+            name = nvml.ask("nvmlSystemGetProcessName", "", launched.pid)
+            yield Process(
+                int(launched.pid), name.rsplit("/", 1)[-1], getattr(launched, "usedGpuMemory", None)
+            )
 
 
 def _fabric(nvml: Nvml, handle: Any) -> str:
@@ -126,13 +128,13 @@ def _fabric(nvml: Nvml, handle: Any) -> str:
     return f"failed (NVML status {int(info.status)})" if failed else _FABRIC.get(state, "")
 
 
-def _pair(nvml: Nvml, one: Gpu, first: Any, other: Gpu, second: Any) -> GpuPair:
+def _pair(nvml: Nvml, gpu: Gpu, first: Any, other: Gpu, second: Any) -> GpuPair:
     states = [nvml.ask("nvmlDeviceGetP2PStatus", -1, first, second, index) for index in (_READ, _WRITE)]
     known = [state for state in states if state >= 0]
     worst = next((state for state in known if state), 0)
     level = _LEVELS.get(nvml.ask("nvmlDeviceGetTopologyCommonAncestor", -1, first, second), "")
     peer = _P2P.get(worst, "unknown to the driver") if known else ""
-    return GpuPair(one.index, other.index, _between(one, other), level, peer)
+    return GpuPair(gpu.index, other.index, _between(gpu, other), level, peer)
 
 
 def _between(one: Gpu, other: Gpu) -> int:

@@ -23,7 +23,10 @@ MOST = 4
 
 def find(facts: Facts) -> Iterator[Finding]:
     """Of the latest run on several hosts. The PCIe ports of a virtual machine are made up."""
-    run = next((run for run in reversed(facts.runs) if any(one.nics for one in run.evidence.values())), None)
+    run = next(
+        (run for run in reversed(facts.runs) if any(evidence.nics for evidence in run.evidence.values())),
+        None,
+    )
     if run:
         listed = [name for name in _LISTS if name in facts.variables and not facts.foreign]
         unset = (f"unset {' '.join(listed)}  # that list may leave out the right NIC",) * bool(listed)
@@ -44,8 +47,8 @@ def _far(run: Run, unset: tuple[str, ...]) -> Iterator[Finding]:
     first = far[0]
     yield Finding(
         "nic-far",
-        f"{len({one.rank for one in far})} of {len(run.step(path).ranks)} ranks use a NIC that is farther "
-        "from their GPU than another one",
+        f"{len({rank_nic.rank for rank_nic in far})} of {len(run.step(path).ranks)} ranks use a NIC that is "
+        "farther from their GPU than another one",
         Cost.HIGH if first.distance == "SYS" else Cost.SOME,
         tuple(f"{', '.join(paths)}: {words}" for words, paths in [*alike.items()][:MOST]),
         (
@@ -68,8 +71,8 @@ def _shared(run: Run, unset: tuple[str, ...]) -> Iterator[Finding]:
         f"All ranks of a host use one NIC, {first.nic}, of {len(names)} that are up",
         Cost.HIGH,
         tuple(
-            f"{path}: ranks {span(one.ranks)} on {host} by {one.nic}, none by {', '.join(one.others)}"
-            for host, (one, path) in [*found.items()][:MOST]
+            f"{path}: ranks {span(only.ranks)} on {host} by {only.nic}, none by {', '.join(only.others)}"
+            for host, (only, path) in [*found.items()][:MOST]
         ),
         (
             *unset,
@@ -86,6 +89,6 @@ def _ucx(names: list[str]) -> str:
 
 def _nccl(names: list[str]) -> str:
     """A port has a number, an interface none. A shell such as zsh expands '=' at the beginning of a word."""
-    name = _LISTS[1] if any(":" in one for one in names) else _LISTS[2]
+    name = _LISTS[1] if any(":" in word for word in names) else _LISTS[2]
     value = "=" + ",".join(names)
     return f"{name}={quoted(value) if quoted(value) != value else repr(value)}"

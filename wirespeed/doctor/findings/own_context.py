@@ -22,13 +22,17 @@ def find(facts: Facts) -> Iterator[Finding]:
 
 def _of_run(run: Run, file: str) -> Iterator[Finding]:
     # An MPI that failed before another one took its place fails at any device pointer.
-    refused = next((one for one in run.failures if one.path == "aware"), None)
+    refused = next((failure for failure in run.failures if failure.path == "aware"), None)
     refused = None if run.of_path("aware") else refused
-    staged = [one for one in run.evidence.values() if one.path == "aware" and one.verdict == "staged"]
+    staged = [
+        evidence
+        for evidence in run.evidence.values()
+        if evidence.path == "aware" and evidence.verdict == "staged"
+    ]
     if refused:
         did, cost, seen = "is refused by MPI or ends the program", Cost.BREAKS, refused.text
     elif staged:
-        last = max(staged, key=lambda one: one.bytes)
+        last = max(staged, key=lambda evidence: evidence.bytes)
         did, cost = "goes through host memory", Cost.HIGH
         seen = f"counters of the wires at {format_size(last.bytes)}: {last.text}"
     else:
@@ -45,5 +49,5 @@ def _of_run(run: Run, file: str) -> Iterator[Finding]:
             f"{OWN_CONTEXT_REMEDY}  # before the first allocation, target or data region",
             f"wirespeed pingpong --paths aware,staged --allocator {allocator}  # with the primary context",
         ),
-        source="docs/openmp-openacc.md; GCC's libgomp/plugin/plugin-nvptx.c, nvptx_open_device",
+        source="docs/devices.md; GCC's libgomp/plugin/plugin-nvptx.c, nvptx_open_device",
     )

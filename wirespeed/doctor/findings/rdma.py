@@ -34,7 +34,7 @@ def _down(ports: list[tuple[Nic, Port]]) -> Iterator[Finding]:
     if not down:
         return
     every = len(down) == len(ports)
-    names = ", ".join(_name(*one) for one in down[:8])
+    names = ", ".join(_name(*pair) for pair in down[:8])
     first = quoted(down[0][0].name)
     yield Finding(
         "nic-down",

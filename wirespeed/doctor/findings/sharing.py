@@ -67,16 +67,19 @@ def _numbers(gpus: Iterable[Gpu]) -> str:
 
 def _others(gpus: Iterable[Gpu]) -> Iterator[Finding]:
     """Processes of others, but not the server by which processes share a GPU on purpose."""
-    by_gpu = {gpu: [one for one in gpu.processes if one.name != "nvidia-cuda-mps-server"] for gpu in gpus}
+    by_gpu = {
+        gpu: [process for process in gpu.processes if process.name != "nvidia-cuda-mps-server"]
+        for gpu in gpus
+    }
     busy = {gpu: processes for gpu, processes in by_gpu.items() if processes}
     if not busy:
         return
     evidence = []
     for gpu, processes in busy.items():
-        for one in processes[:4]:
-            size = f", {one.bytes / 2**30:.1f} GiB" if one.bytes else ""
-            evidence.append(f"{gpu.title}: pid {one.pid} {one.name}{size}".rstrip())
-    pids = ",".join(dict.fromkeys(str(one.pid) for processes in busy.values() for one in processes))
+        for process in processes[:4]:
+            size = f", {process.bytes / 2**30:.1f} GiB" if process.bytes else ""
+            evidence.append(f"{gpu.title}: pid {process.pid} {process.name}{size}".rstrip())
+    pids = ",".join(dict.fromkeys(str(process.pid) for processes in busy.values() for process in processes))
     yield Finding(
         "gpu-shared",
         f"Others compute on {_names(busy)}: figures show what they leave over",

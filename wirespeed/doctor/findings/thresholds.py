@@ -29,13 +29,13 @@ def find(facts: Facts) -> Iterator[Finding]:
     """From the last run that has the path; there are no findings without measurements."""
     for path, domain in PATHS.items():
         # Memory that is older than any context has a finding of its own.
-        runs = [one for one in facts.runs if one.of_path(path) and one.head.plan.context != "own"]
+        runs = [of_run for of_run in facts.runs if of_run.of_path(path) and of_run.head.plan.context != "own"]
         if not runs:
             continue
         run = runs[-1]
         cases = {"small": _seen_again(_small, runs, path), "slow": _seen_again(_slow, runs, path)}
         for tuning in table("tunings"):
-            slow = [one for one in cases[tuning["when"]] if _in_range(tuning, one[0].bytes)]
+            slow = [case for case in cases[tuning["when"]] if _in_range(tuning, case[0].bytes)]
             if slow and (tuning["library"], tuning["domain"]) == (library_of(run, path), domain):
                 yield _finding(facts, path, tuning, slow)
 
@@ -49,10 +49,10 @@ def _seen_again(case: Case, runs: Sequence[Run], path: str) -> list[Slow]:
     for before in runs[-2:-1]:
         again = {own.bytes for own, _ in case(before, path)}
         measured = {entry.bytes for entry in before.of_path(path)}
-        found = [one for one in found if one[0].bytes in again or one[0].bytes not in measured]
+        found = [pair for pair in found if pair[0].bytes in again or pair[0].bytes not in measured]
     sizes = [entry.bytes for entry in runs[-1].of_path(path)]
     at = {sizes.index(own.bytes): (own, other) for own, other in found}
-    return [one for number, one in at.items() if len(sizes) <= FEW or {number - 1, number + 1} & at.keys()]
+    return [pair for number, pair in at.items() if len(sizes) <= FEW or {number - 1, number + 1} & at.keys()]
 
 
 def _in_range(tuning: TableRow, size: int) -> bool:
@@ -65,7 +65,9 @@ def _small(run: Run, path: str) -> list[Slow]:
     fastest = (min(entries[at:], key=lambda other: other.seconds) for at in range(1, len(entries)))
     pairs = zip(entries, fastest, strict=False)
     return [
-        (one, other) for one, other in pairs if one.seconds > NOTABLE * other.seconds and one.low > other.high
+        (entry, other)
+        for entry, other in pairs
+        if entry.seconds > NOTABLE * other.seconds and entry.low > other.high
     ]
 
 
@@ -73,9 +75,9 @@ def _slow(run: Run, path: str) -> list[Slow]:
     """Sizes at which another path for the same kind of data is much faster."""
     fastest = ((entry, run.fastest(entry.bytes, PATHS[path])) for entry in _sure(run, path))
     return [
-        (one, best[0])
-        for one, best in fastest
-        if best and best[0].precision is not None and one.low > WORTH_TRYING * best[0].high
+        (entry, best[0])
+        for entry, best in fastest
+        if best and best[0].precision is not None and entry.low > WORTH_TRYING * best[0].high
     ]
 
 
@@ -85,8 +87,8 @@ def _sure(run: Run, path: str) -> list[Entry]:
 
 
 def _finding(facts: Facts, path: str, tuning: TableRow, slow: list[Slow]) -> Finding:
-    own, other = max(slow, key=lambda one: one[0].seconds / one[1].seconds)
-    sizes = tuple(one.bytes for one, _ in slow)
+    own, other = max(slow, key=lambda pair: pair[0].seconds / pair[1].seconds)
+    sizes = tuple(entry.bytes for entry, _ in slow)
     few = tuple(sorted({sizes[0], sizes[len(sizes) // 2], sizes[-1]}))
     here = not facts.foreign and facts.can_run(path)
     than = format_size(other.bytes) if tuning["when"] == "small" else other.path

@@ -17,7 +17,7 @@ _RDMA = {
 } | {"srd"}
 _ALIASES = {
     "ib": _RDMA,
-    **{kind: {one for one in _RDMA if one.startswith(kind)} for kind in ("rc", "ud", "dc")},
+    **{kind: {word for word in _RDMA if word.startswith(kind)} for kind in ("rc", "ud", "dc")},
     **dict.fromkeys(("sm", "shm", "mm"), _SHARED),
     "cuda": {"cuda_copy", "cuda_ipc", "gdr_copy"},
     "rocm": {"rocm_copy", "rocm_ipc", "rocm_gdr"},
@@ -28,11 +28,11 @@ _ALIASES = {
 
 def find(facts: Facts) -> Iterator[Finding]:
     """One finding for each variable that hurts here."""
-    for one in table("variables"):
-        value = facts.variables.get(one["name"])
-        bad = value is not None and re.fullmatch(one["bad"], value.strip(), re.IGNORECASE)
-        if value is not None and bad and _matters(facts, one.get("needs", "")):
-            yield _from_table(facts, one, value)
+    for table_row in table("variables"):
+        value = facts.variables.get(table_row["name"])
+        bad = value is not None and re.fullmatch(table_row["bad"], value.strip(), re.IGNORECASE)
+        if value is not None and bad and _matters(facts, table_row.get("needs", "")):
+            yield _from_table(facts, table_row, value)
     yield from _ucx_tls(facts)
 
 
@@ -41,18 +41,18 @@ def _matters(facts: Facts, needs: str) -> bool:
     return {"gpus": bool(facts.gpus), "nics": bool(facts.nics), "rdma2": several}.get(needs, True)
 
 
-def _from_table(facts: Facts, one: TableRow, value: str) -> Finding:
-    name, better = one["name"], one.get("set")
-    path = next((path for path in one.get("path", "").split("|") if path and facts.can_run(path)), "")
+def _from_table(facts: Facts, table_row: TableRow, value: str) -> Finding:
+    name, better = table_row["name"], table_row.get("set")
+    path = next((path for path in table_row.get("path", "").split("|") if path and facts.can_run(path)), "")
     after = Conditions({name: better}) if better else Conditions(unset=(name,))
     return Finding(
         f"variable-{name}",
-        f"{assigned(name, value)}: {one['says']}",
-        one["cost"],
+        f"{assigned(name, value)}: {table_row['says']}",
+        table_row["cost"],
         (f"{assigned(name, value)} is set in the environment",),
         exports({name: better}) if better else (f"unset {name}",),
         trial=Trial(path, TRIAL_SIZES, after) if path else None,
-        source=one["source"],
+        source=table_row["source"],
     )
 
 

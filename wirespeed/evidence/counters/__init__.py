@@ -95,7 +95,7 @@ class NvmlCounters(CounterSource):
         self.wires = tuple(wire for _, wire, _ in gpus)
 
     def read(self) -> list[Reading]:
-        return [self._read(*one) for one in self._gpus]
+        return [self._read(*gpu) for gpu in self._gpus]
 
     def _read(self, gpu: Gpu, wire: Wire, links: Sequence[int]) -> Reading:
         scopes, unit = (self._scope, *links), wire.granularity
@@ -146,7 +146,7 @@ def find_counter_sources(devices: Sequence[Mapping[str, Any]]) -> tuple[list[Cou
     `devices`: identities of the GPUs that this host's ranks use.
     """
     found, unreadable = [], []
-    for module in sorted(one.name for one in pkgutil.iter_modules(__path__)):
+    for module in sorted(iter_module.name for iter_module in pkgutil.iter_modules(__path__)):
         try:
             source = importlib.import_module(f"{__name__}.{module}").find(devices)
             if source is not None:

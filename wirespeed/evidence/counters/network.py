@@ -78,7 +78,7 @@ class TableCounters(CounterSource):
 def of_another_namespace(folder: Path) -> bool:
     """Does sysfs show interfaces that this process does not have?"""
     own = {name: index for index, name in socket.if_nameindex()}
-    told = {one.name: text_of(one / "ifindex") for one in folder.glob("*")}
+    told = {file.name: text_of(file / "ifindex") for file in folder.glob("*")}
     return any(index.isdecimal() and own.get(name) != int(index) for name, index in told.items())
 
 
@@ -88,5 +88,5 @@ def find(
     """None where this process sees no interface."""
     if of_another_namespace(folder):
         return TableCounters(table)
-    wires = {one: _wire(one) for one in sorted(folder.glob("*")) if _carries(one)}
+    wires = {file: _wire(file) for file in sorted(folder.glob("*")) if _carries(file)}
     return SysfsCounters(wires, "statistics/tx_bytes", "statistics/rx_bytes") if wires else None

@@ -62,7 +62,9 @@ def open_with(library: Any, devices: Sequence[Mapping[str, Any]]) -> CounterSour
     """`library`: the module amdsmi, or a stand-in for tests. None where no GPU has a link."""
     try:
         library.amdsmi_init()
-        gpus = [(library.amdsmi_get_processor_handle_from_bdf(str(one["pci"])), one) for one in devices]
+        gpus = [
+            (library.amdsmi_get_processor_handle_from_bdf(str(device["pci"])), device) for device in devices
+        ]
     except library.AmdSmiException as error:
         raise CannotRead(f"amdsmi: {error}") from None
     source = Xgmi(library, gpus)

@@ -91,7 +91,7 @@ def find_health_sources(
     `devices`: identities of the GPUs that this host's ranks use.
     """
     found, broken = [], []
-    for module in sorted(one.name for one in pkgutil.iter_modules(__path__)):
+    for module in sorted(iter_module.name for iter_module in pkgutil.iter_modules(__path__)):
         try:
             source = importlib.import_module(f"{__name__}.{module}").find(devices, several_hosts)
         except Exception as error:  # a broken source must not end this rank: the others wait for it
@@ -114,7 +114,12 @@ def read(sources: Sequence[HealthSource]) -> HealthReading:
 
 def changes(host: str, before: HealthReading, after: HealthReading) -> dict[str, Any]:
     """What came between two readings, as members of a record (wirespeed/results/model.py, Health)."""
-    places = dict.fromkeys(place for place, _ in [*after.held_s, *after.held_times])
+    counters = {*before.errors, *after.errors}
+    broken = {key for key in counters if (key in before.errors) != (key in after.errors)}
+    uncounted = {what for _, what in broken}
+    clocks_before, clocks_after = _clocks(before), _clocks(after)
+    gone = [f"{what} of {place}" for place, what in sorted(broken)]
+    gone += [f"what holds back the clocks of {place}" for place in sorted(clocks_before ^ clocks_after)]
     return {
         "errors": _rises(host, before.errors, after.errors),
         "corrected": _rises(host, before.corrected, after.corrected),
@@ -123,11 +128,20 @@ def changes(host: str, before: HealthReading, after: HealthReading) -> dict[str,
             {"host": host, "place": place, "before": before.clocks.get(place, {}), "after": clocks}
             for place, clocks in after.clocks.items()
         ],
-        "counted": sorted({what for _, what in after.errors}),
-        "watched": sorted({f"{host} {place}" for place in [*places, *after.held_now]}),
+        # A counter that was there once only has told nothing, and a part that is gone may be the broken one.
+        "counted": sorted({what for _, what in counters} - uncounted),
+        "watched": sorted(f"{host} {place}" for place in clocks_before & clocks_after),
         "notes": [f"{host} {note}" for note in after.notes],
-        "lacks": [*dict.fromkeys([*before.lacks, *after.lacks])],
+        "lacks": [
+            *dict.fromkeys([*before.lacks, *after.lacks]),
+            *(f"{host}: {what}: read before or after the path only" for what in gone),
+        ],
     }
+
+
+def _clocks(reading: HealthReading) -> set[Place]:
+    """Places whose clocks are known to be held back or not."""
+    return {*(place for place, _ in [*reading.held_s, *reading.held_times]), *reading.held_now}
 
 
 def _rises(

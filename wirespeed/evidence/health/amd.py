@@ -45,8 +45,8 @@ def find(
 ) -> HealthSource | None:
     """None where there is no AMD GPU."""
     folders = {
-        f"GPU {one['index']}": folder / str(one["pci"])
-        for one in devices
-        if one.get("kind") == "hip" and one.get("pci")
+        f"GPU {device['index']}": folder / str(device["pci"])
+        for device in devices
+        if device.get("kind") == "hip" and device.get("pci")
     }
     return Amd(folders) if folders else None

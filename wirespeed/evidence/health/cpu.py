@@ -24,7 +24,7 @@ class CpuHealth(HealthSource):
         cpus = sorted(folder.glob("cpu[0-9]*/thermal_throttle"))
         self._files: dict[str, list[Path]] = {}
         for name, (reason, unit) in COUNTERS.items():
-            first = {tuple(number_in(cpu.parent / "topology" / one) for one in unit): cpu for cpu in cpus}
+            first = {tuple(number_in(cpu.parent / "topology" / word) for word in unit): cpu for cpu in cpus}
             self._files[reason] = [cpu / name for cpu in first.values()]
 
     def read(self, into: HealthReading) -> None:

@@ -26,5 +26,5 @@ def find(
     """None within one host; interfaces without hardware, whose packets others count, are left out."""
     if not several_hosts or of_another_namespace(folder):
         return None
-    cards = {one.name: one for one in sorted(folder.glob("*")) if (one / "device").exists()}
+    cards = {file.name: file for file in sorted(folder.glob("*")) if (file / "device").exists()}
     return sysfs_errors(cards, NAMES)

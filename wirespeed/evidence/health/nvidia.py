@@ -21,7 +21,7 @@ LINK_ERRORS = {
 }
 """NVML_NVLINK_ERROR_DL_* (nvml.h), which nvmlDeviceGetNvLinkErrorCounter takes."""
 CORRECTED = {3, 4}
-"""Those of errors on a link's lanes, which it corrects without a replay (measured: docs/health.md)."""
+"""Those of errors on a link's lanes, which it corrects without a replay (measured: docs/evidence.md)."""
 LINK_FIELDS = {
     161: LINK_ERRORS[0],
     162: LINK_ERRORS[1],
@@ -89,17 +89,21 @@ class Nvidia(HealthSource):
         links = [link.number for link in self._nvml.links(gpu) if link.active]
         board = _Board(gpu, name, links)
         if links:
-            board.link_errors = [one for one in LINK_ERRORS if self._link_error(gpu, links[0], one) >= 0]
-        known = {LINK_ERRORS[one] for one in board.link_errors}
+            board.link_errors = [
+                link_error for link_error in LINK_ERRORS if self._link_error(gpu, links[0], link_error) >= 0
+            ]
+        known = {LINK_ERRORS[link_error] for link_error in board.link_errors}
         # The newer counter of CRC errors would count those of flits once more.
         known |= {LINK_FIELDS[163]} if LINK_ERRORS[2] in known else set()
-        wanted = [one for one, what in LINK_FIELDS.items() if what not in known] if links else []
-        asked = [*((one, links[0]) for one in wanted), *((one, 0) for one in HELD_FIELDS)]
-        able = {one for one, value in zip(asked, self._fields(gpu, asked), strict=True) if value is not None}
-        of_links = [one for one in wanted if (one, links[0]) in able]
-        board.fields = [(one, link) for one in of_links for link in links]
-        board.fields += [(one, 0) for one in HELD_FIELDS if (one, 0) in able]
-        known |= {LINK_FIELDS[one] for one in of_links}
+        wanted = [number for number, what in LINK_FIELDS.items() if what not in known] if links else []
+        asked = [*((number, links[0]) for number in wanted), *((held_field, 0) for held_field in HELD_FIELDS)]
+        able = {
+            pair for pair, value in zip(asked, self._fields(gpu, asked), strict=True) if value is not None
+        }
+        of_links = [number for number in wanted if (number, links[0]) in able]
+        board.fields = [(number, link) for number in of_links for link in links]
+        board.fields += [(held_field, 0) for held_field in HELD_FIELDS if (held_field, 0) in able]
+        known |= {LINK_FIELDS[link] for link in of_links}
         for what in (LINK_ERRORS[0], LINK_ERRORS[1], LINK_FIELDS[163]) if links else ():
             if what not in known:
                 self._lacks.setdefault(what, "not supported")

@@ -35,10 +35,10 @@ def _numbers(lines: Sequence[str]) -> dict[int, list[str]]:
     numbers: dict[int, list[str]] = {}
     for line in lines:
         if using := line.partition(" : Using ")[2]:
-            for one in _DEVICE.finditer(using.partition("; OOB")[0]):
+            for match in _DEVICE.finditer(using.partition("; OOB")[0]):
                 # A socket's device is "eth0:10.0.0.1<0>", a port's "mlx5_0:1/IB".
-                name = one["name"] if one["link"] else one["name"].partition(":")[0]
-                numbers[int(one["number"])] = [name]
+                name = match["name"] if match["link"] else match["name"].partition(":")[0]
+                numbers[int(match["number"])] = [name]
     for line in lines:
         if (merged := _MERGED.search(line)) and "+" in merged["names"]:
             parts = set(merged["names"].split("+"))

@@ -25,9 +25,6 @@ _LANE = re.compile(r"(?P<transport>[\w]+)/(?P<device>[^\s()/]+)")
 _OF_NETWORK = re.compile(r"tcp|srd|(rc|ud|dc)(_\w+)?|gga\w*|ugni_\w+")
 _IN_HOST = re.compile(r"self|posix|sysv|xpmem|cma|knem")
 
-OVER_UCX = ("mpi", "rma", "staged", "pipelined", "ucx", "oshmem")
-"""Transports of ours whose bytes may go by UCX; the others' ranks use it to find each other alone."""
-
 
 def variables() -> dict[str, str]:
     """The variables that ask for this log; none where the user has set one of them."""
@@ -44,7 +41,7 @@ def connection(line: str) -> tuple[tuple[str, int], list[dict[str, Any]]] | None
     written, told = _LINE.match(line), _CONNECTION.search(line)
     if not written or not told or told["to"] in ("self", "intra-node"):
         return None
-    lanes = [(one["transport"], one["device"]) for one in _LANE.finditer(told["lanes"])]
+    lanes = [(match["transport"], match["device"]) for match in _LANE.finditer(told["lanes"])]
     # Before 1.14 UCX did not say where a connection leads; lanes of shared memory lead nowhere else.
     if any(_IN_HOST.fullmatch(transport) for transport, _ in lanes):
         return None

@@ -50,7 +50,7 @@ def used(
         f"on {host} the log names {said}, but the counters show the traffic on {others}"
         for host, said, others in dict.fromkeys(denied)
     ]
-    return sorted(found, key=lambda one: int(one["rank"])), "; ".join(texts) or None
+    return sorted(found, key=lambda record: int(record["rank"])), "; ".join(texts) or None
 
 
 def nic_name(wire: Message) -> str:
@@ -65,12 +65,15 @@ def counted_shares(host: str, wires: Sequence[Message], counted: Sequence[Messag
     """
     physical = {(wire["host"], wire["name"]) for wire in wires if wire.get("pci")}
     for kind in PORTS:
-        ours = [one for one in counted if one["host"] == host and one["kind"] == kind]
+        ours = [counter for counter in counted if counter["host"] == host and counter["kind"] == kind]
         # Of a virtual interface on top of a NIC both count the same bytes.
-        ours = [one for one in ours if (host, one["name"]) in physical] or ours
-        due = max((one["expected_sent"] + one["expected_received"] for one in ours), default=0)
-        unsure = sum(one["background"] + 2 * one["granularity"] for one in ours)
-        carried = {nic_name(one): max(0, one["sent"] + one["received"] - one["background"]) for one in ours}
+        ours = [counter for counter in ours if (host, counter["name"]) in physical] or ours
+        due = max((counter["expected_sent"] + counter["expected_received"] for counter in ours), default=0)
+        unsure = sum(counter["background"] + 2 * counter["granularity"] for counter in ours)
+        carried = {
+            nic_name(counter): max(0, counter["sent"] + counter["received"] - counter["background"])
+            for counter in ours
+        }
         total = sum(carried.values())
         if due and total >= MOST * due and unsure <= TOO_UNCERTAIN * due:
             most_first = sorted(carried, key=lambda name: -carried[name])
@@ -82,13 +85,13 @@ def _of_rank(
     said: Sequence[Message], shares: Mapping[str, float], *, alone: bool
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """A rank's NICs, and what they are known by."""
-    names = [one["name"] for one in said]
+    names = [nic["name"] for nic in said]
     confirmed = [name for name in names if name in shares]
     if said and not shares:
-        return [dict(one) for one in said], [LOG]
+        return [dict(nic) for nic in said], [LOG]
     # A log names what a connection may use; the counters, what it used.
     kept = confirmed or list(shares)
-    told = {one["name"]: one for one in said}
+    told = {nic["name"]: nic for nic in said}
     nics = [{**told.get(name, {"name": name}), "share": round(shares[name], 4)} for name in kept]
     sure = alone or len(shares) == 1
     return nics, [COUNTERS if sure else OF_HOST] * bool(nics) + [LOG] * bool(confirmed)
@@ -96,13 +99,19 @@ def _of_rank(
 
 def _silent(said: Sequence[Message], host: str, counted: Sequence[Message]) -> bool:
     """Whether every NIC in the log is counted and carried nothing. Of a bond only its members are counted."""
-    wires = {nic_name(one): one for one in counted if one["host"] == host and one["kind"] in PORTS}
-    if not said or not all(one["name"] in wires for one in said):
+    wires = {
+        nic_name(counter): counter
+        for counter in counted
+        if counter["host"] == host and counter["kind"] in PORTS
+    }
+    if not said or not all(nic["name"] in wires for nic in said):
         return False
-    ours = [wires[one["name"]] for one in said]
-    due = max(one["expected_sent"] + one["expected_received"] for one in ours)
-    return all(one["sent"] + one["received"] - one["background"] <= NOTHING * due for one in ours)
+    ours = [wires[nic["name"]] for nic in said]
+    due = max(counter["expected_sent"] + counter["expected_received"] for counter in ours)
+    return all(
+        counter["sent"] + counter["received"] - counter["background"] <= NOTHING * due for counter in ours
+    )
 
 
 def _names(nics: Sequence[Message]) -> str:
-    return " and ".join(dict.fromkeys(one["name"] for one in nics))
+    return " and ".join(dict.fromkeys(nic["name"] for nic in nics))

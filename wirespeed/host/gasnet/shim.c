@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#define INTERFACE 1
+#define INTERFACE 2
 #define TEXT_(text) #text
 #define TEXT(text) TEXT_(text)
 
@@ -21,6 +21,13 @@ static struct {
     int peer;
 } pending[most_pending];
 static int pending_count;
+
+/* Signals that may be under way: the last one to each peer. */
+static struct {
+    gex_Event_t arrived;
+    int peer;
+} sent[most_pending];
+static int sent_count;
 
 int wirespeed_gasnet_interface(void) { return INTERFACE; }
 
@@ -73,12 +80,37 @@ void* wirespeed_gasnet_memory(int rank, size_t* bytes) {
     return owners;
 }
 
-/* Waits until the bytes of all puts have arrived, and sends their signals. */
+static void wait_for_signals(void) {
+    for (int i = 0; i < sent_count; ++i) gex_Event_Wait(sent[i].arrived);
+    sent_count = 0;
+}
+
+/* Puts may overtake each other, and a word must not fall back to an earlier value. */
+static void send_signal(uint64_t* word, uint64_t value, int peer) {
+    int i = 0;
+    while (i < sent_count && sent[i].peer != peer) ++i;
+    if (i < sent_count) gex_Event_Wait(sent[i].arrived);
+    if (i == most_pending) {
+        wait_for_signals();
+        i = 0;
+    }
+    sent[i].arrived = gex_RMA_PutNBVal(team, (gex_Rank_t)peer, word, value, sizeof value, 0);
+    sent[i].peer = peer;
+    if (i == sent_count) ++sent_count;
+}
+
+static int is_signalled_later(int number) {
+    for (int i = number + 1; i < pending_count; ++i)
+        if (pending[i].peer == pending[number].peer && pending[i].word == pending[number].word)
+            return 1;
+    return 0;
+}
+
+/* Waits until the bytes of all puts have arrived, and sends their signals: one to each word. */
 void wirespeed_gasnet_flush(void) {
     for (int i = 0; i < pending_count; ++i) {
         gex_Event_Wait(pending[i].arrived);
-        gex_RMA_PutNBIVal(team, (gex_Rank_t)pending[i].peer, pending[i].word, pending[i].value,
-                          sizeof pending[i].value, 0);
+        if (!is_signalled_later(i)) send_signal(pending[i].word, pending[i].value, pending[i].peer);
     }
     pending_count = 0;
 }
@@ -96,7 +128,7 @@ void wirespeed_gasnet_put(void* to, void* from, size_t bytes, uint64_t* word, ui
 
 void wirespeed_gasnet_signal(uint64_t* word, uint64_t value, int peer) {
     wirespeed_gasnet_flush();
-    gex_RMA_PutNBIVal(team, (gex_Rank_t)peer, word, value, sizeof value, 0);
+    send_signal(word, value, peer);
 }
 
 void wirespeed_gasnet_poll(void) { gasnet_AMPoll(); }
@@ -104,5 +136,5 @@ void wirespeed_gasnet_poll(void) { gasnet_AMPoll(); }
 /* Until the signals have arrived, too. */
 void wirespeed_gasnet_quiet(void) {
     wirespeed_gasnet_flush();
-    gex_NBI_Wait(GEX_EC_ALL, 0);
+    wait_for_signals();
 }

@@ -49,7 +49,9 @@ def allreduce(view: RankView) -> list[Step]:
         return Transfer(peer, parts[rank][1], place, place)
 
     others = _others(view)
-    back = Step(tuple(sent(view.rank, one) for one in others), tuple(sent(one, one) for one in others))
+    back = Step(
+        tuple(sent(view.rank, other) for other in others), tuple(sent(other, other) for other in others)
+    )
     return [_reduced(view, parts), back]
 
 

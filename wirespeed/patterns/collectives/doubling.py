@@ -85,7 +85,7 @@ def reducescatter(view: RankView) -> list[Step]:
     for distance in reversed(_distances(view.ranks)):
         peer, bytes_ = view.rank ^ distance, distance * view.block
         keep, leave = (span + distance * bool(rank & distance) for rank in (view.rank, peer))
-        mine, theirs = (origin + (one - span) * view.block for one in (leave, keep))
+        mine, theirs = (origin + (number - span) * view.block for number in (leave, keep))
         to = view.got if distance == 1 else work
         steps.append(
             Step(

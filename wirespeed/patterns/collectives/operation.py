@@ -231,8 +231,13 @@ class CollectivePattern(Pattern):
             return Content(EXACT[view.type] // (2 * shape.ranks), ONE_RANK_ODD)
         return Content(EXACT[view.type] // 2, ALL_RANKS_ODD if self.name in REDUCING else TURNS)
 
-    def results(self, view: RankView) -> list[ExpectedElements]:
-        """What must have come out on a rank."""
+    def accumulates(self, shape: Shape) -> bool:
+        """Do iterations add to what the ones before have added up? Elements soon are too large then."""
+        view = self.rank_view(0, shape, 0)
+        return view.in_place and self._sums(view)
+
+    def results(self, view: RankView, iterations: int = 1) -> list[ExpectedElements]:
+        """What must have come out on a rank after so many, of an operation that does not accumulate."""
         if not view.gets or self.name == "barrier":
             return []
         count = view.count
@@ -241,6 +246,9 @@ class CollectivePattern(Pattern):
             return [ExpectedElements(view.got, count, first, 0, view.ranks)]
         if self.name == "broadcast":
             return [ExpectedElements(view.got, count, 0, view.root)]
+        if self.name == "alltoall" and view.in_place and iterations % 2 == 0:
+            # Blocks that were exchanged twice are at home again.
+            return [ExpectedElements(view.got, view.ranks * count, 0, view.rank)]
         first = view.rank * count if self.name == "alltoall" else 0
         return [
             ExpectedElements(view.got + rank * view.block, count, first, rank) for rank in range(view.ranks)

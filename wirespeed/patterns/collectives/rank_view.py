@@ -97,8 +97,8 @@ class RankView:
         number %= self.ranks
         units = -(-self.count // self._unit)
         first, last = (
-            min(units * one // self.ranks * self._unit, self.count) * self.element
-            for one in (number, number + 1)
+            min(units * value // self.ranks * self._unit, self.count) * self.element
+            for value in (number, number + 1)
         )
         return first, last - first
 
@@ -111,9 +111,9 @@ class RankView:
             bytes_ = self.block
         return self.scratch + slot * _lines(bytes_)
 
-    def combined(self, to: int, one: int, other: int, bytes_: int) -> Work:
+    def combined(self, to: int, number: int, other: int, bytes_: int) -> Work:
         """The reduction of two places."""
-        return self._work(to, one, other, bytes_, REDUCTIONS.index(self.reduction))
+        return self._work(to, number, other, bytes_, REDUCTIONS.index(self.reduction))
 
     def copied(self, to: int, origin: int, bytes_: int) -> Work:
         return self._work(to, origin, origin, bytes_, FIRST_OF_TWO)
@@ -131,20 +131,24 @@ class RankView:
         origin = self.given + (shift if self.operation == "alltoall" else 0)
         return (self.copied(self.got + shift, origin, self.block),)
 
-    def _work(self, to: int, one: int, other: int, bytes_: int, operation: int) -> Work:
+    def _work(self, to: int, number: int, other: int, bytes_: int, operation: int) -> Work:
         count = bytes_ // self.element
         blocks = max(1, min(-(-count // _THREADS), MOST_BLOCKS))
         kind = list(TYPES).index(self.type)
-        places = (Place(to), Place(one), Place(other))
+        places = (Place(to), Place(number), Place(other))
         return Work("ws_elements_combine", (*places, count, kind, operation), blocks, _THREADS)
 
 
 def extent(steps: list[Step], view: RankView) -> int:
     """Bytes of the buffer that the steps use."""
-    ends = [one.offset + one.bytes for step in steps for one in (*step.sends, *step.receives)]
+    ends = [transfer.offset + transfer.bytes for step in steps for transfer in (*step.sends, *step.receives)]
     for step in steps:
         for work in (*step.after, *step.meanwhile):
             count = work.arguments[3]
             assert isinstance(count, int)
-            ends += [one.offset + count * view.element for one in work.arguments if isinstance(one, Place)]
+            ends += [
+                argument.offset + count * view.element
+                for argument in work.arguments
+                if isinstance(argument, Place)
+            ]
     return max([view.scratch, *ends])

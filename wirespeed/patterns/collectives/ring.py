@@ -57,7 +57,7 @@ def reducescatter(view: RankView) -> list[Step]:
     for turn in range(last + 1):
         out, into = (view.rank - 1 - turn) % view.ranks, (view.rank - 2 - turn) % view.ranks
         landing, before = view.room(turn % 2), view.room((turn + 1) % 2)
-        places = [before if turn else view.given + one * view.block for one in (out, into)]
+        places = [before if turn else view.given + number * view.block for number in (out, into)]
         to = view.got if turn == last else landing
         steps.append(
             Step(
@@ -73,7 +73,9 @@ def allgather(view: RankView) -> list[Step]:
     steps = []
     for turn in range(view.ranks - 1):
         out, into = (view.rank - turn) % view.ranks, (view.rank - turn - 1) % view.ranks
-        mine, theirs = (view.got + one * view.block if turn else view.of(one).given for one in (out, into))
+        mine, theirs = (
+            view.got + number * view.block if turn else view.of(number).given for number in (out, into)
+        )
         steps.append(
             Step(
                 (Transfer((view.rank + 1) % view.ranks, view.block, mine, view.got + out * view.block),),
@@ -90,7 +92,8 @@ def alltoall(view: RankView) -> list[Step]:
     for turn in range(1, view.ranks):
         to, origin = (view.rank + turn) % view.ranks, (view.rank - turn) % view.ranks
         landing, theirs = (
-            view.room(one) if view.in_place else view.got + one * view.block for one in (origin, view.rank)
+            view.room(number) if view.in_place else view.got + number * view.block
+            for number in (origin, view.rank)
         )
         steps.append(
             Step(

@@ -9,20 +9,20 @@ from wirespeed.report.check.evaluate import Finding
 
 
 def to_json(findings: Sequence[Finding]) -> str:
-    """A list with an object a line; `what` is failed, missing, unknown, doubtful, not judged or kept."""
+    """A list with an object a line; `what` is one of evaluate.WHATS."""
     lines = [
         json.dumps(
             {
-                "line": one.requirement.line,
-                "rule": one.requirement.rule,
-                "pattern": one.requirement.pattern,
-                "path": one.requirement.path,
-                "bytes": one.requirement.bytes,
-                "bound": one.requirement.bound.text,
-                "what": one.what,
-                "text": one.text,
+                "line": finding.requirement.line,
+                "rule": finding.requirement.rule,
+                "pattern": finding.requirement.pattern,
+                "path": finding.requirement.path,
+                "bytes": finding.requirement.bytes,
+                "bound": finding.requirement.bound.text,
+                "what": finding.what,
+                "text": finding.text,
             }
         )
-        for one in findings
+        for finding in findings
     ]
     return "[\n{}\n]".format(",\n".join(lines))

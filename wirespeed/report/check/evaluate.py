@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from wirespeed.limits import Ceiling
 from wirespeed.patterns import find_pattern
+from wirespeed.report.cannot_tell import CANNOT_TELL
 from wirespeed.report.check import health
-from wirespeed.report.check.requirements import Requirement
+from wirespeed.report.check.requirements import SOAK, Requirement
 from wirespeed.report.export.labels import conditions, pattern
-from wirespeed.report.facts import figures, shares
+from wirespeed.report.facts import figures, shares, soaks
 from wirespeed.report.grouping import grouped
-from wirespeed.results.runs import Entry, Run
+from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
+from wirespeed.statistics.comparison import NORMAL_975
 from wirespeed.units import format_rate, format_size
 
-FAILED, MISSING, UNKNOWN, DOUBTFUL = "failed", "missing", "unknown", "doubtful"
-NOT_JUDGED, KEPT = "not judged", "kept"
-WHATS = (FAILED, MISSING, UNKNOWN, DOUBTFUL, NOT_JUDGED, KEPT)
+FAILED, MISSING, KEPT = "failed", "missing", "kept"
+WHATS = (FAILED, IMPOSSIBLE, MISSING, CANNOT_TELL, KEPT)
 """The worst first."""
-BAD = (FAILED, MISSING, UNKNOWN)
-IN_DOUBT = (DOUBTFUL, NOT_JUDGED)
+NORMAL_90 = 1.2815515655446004
+BAD = (FAILED, IMPOSSIBLE, MISSING)
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,8 @@ class Finding:
     text: str
     far: float = 0.0
     """How many times the bound's time the figure's is, or the other way round; the more, the worse."""
+    smallest: float | None = None
+    """Of a bound that holds: the slowdown that is found in nine cases of ten, as a share of the time."""
 
 
 @dataclass(frozen=True)
@@ -43,127 +48,202 @@ class RuleOutcome:
     @property
     def what(self) -> str:
         """The worst of them."""
-        return next(what for what in WHATS if any(one.what == what for one in self.findings))
+        return next(what for what in WHATS if any(finding.what == what for finding in self.findings))
 
     @property
     def worst(self) -> Finding:
-        return max((one for one in self.findings if one.what == self.what), key=lambda one: one.far)
-
-    def bad(self, *, strict: bool) -> bool:
-        """`strict`: in doubt, yes. A rule of which nothing could be judged is not kept."""
-        return bool(self.broken(strict=strict))
+        return max(
+            (finding for finding in self.findings if finding.what == self.what),
+            key=lambda finding: finding.far,
+        )
 
     def broken(self, *, strict: bool) -> Sequence[Finding]:
-        """Those that do not hold."""
-        if all(one.what == NOT_JUDGED for one in self.findings):
-            return self.findings
-        return [one for one in self.findings if one.what in BAD or (strict and one.what in IN_DOUBT)]
+        """Those that do not hold; `strict`: or that cannot be told."""
+        return [
+            finding
+            for finding in self.findings
+            if finding.what in BAD or (strict and finding.what == CANNOT_TELL)
+        ]
+
+    @property
+    def unjudged(self) -> Sequence[Finding]:
+        return [finding for finding in self.findings if finding.what == CANNOT_TELL]
 
 
 def rules(findings: Sequence[Finding]) -> list[RuleOutcome]:
-    """Findings by the [[require]] that they belong to."""
+    """Findings by the [[require]] that they belong to; its impossible figures are an outcome of their own."""
     return [
-        RuleOutcome(one) for one in grouped((_rule(found.requirement), found) for found in findings).values()
+        RuleOutcome(alike) for alike in grouped((_rule(finding), finding) for finding in findings).values()
     ]
 
 
-def _rule(one: Requirement) -> tuple[int, str]:
-    return one.rule, one.bound.kind if one.bytes is None else ""
+def _rule(finding: Finding) -> tuple[int, str, bool]:
+    requirement = finding.requirement
+    return (
+        requirement.rule,
+        requirement.bound.kind if requirement.bytes is None else "",
+        finding.what == IMPOSSIBLE,
+    )
 
 
 def check(requirements: Sequence[Requirement], runs: Sequence[Run]) -> list[Finding]:
-    """In the file's order. Of several runs under the same conditions the last one counts."""
-    return [finding for one in requirements for finding in _check(one, runs)]
+    """In the file's order. Of runs under the same conditions the last that was to measure it counts."""
+    return [finding for requirement in requirements for finding in _check(requirement, runs)]
 
 
-def _check(one: Requirement, runs: Sequence[Run]) -> list[Finding]:
-    fitting = [run for run in runs if _fits(one, run)]
-    if one.bytes is None:
-        kept = {conditions(run): run for run in fitting if one.path in run.paths}
-        return [_judge_health(one, run) for run in kept.values()] or [_missing(one, fitting)]
-    last = {conditions(run): run for run in fitting if (one.path, one.bytes) in run.entries}
-    if not last:
-        return [_missing(one, fitting)]
-    size = one.bytes
-    return [_judge(one, run, run.entries[one.path, size]) for run in last.values()]
+def _check(requirement: Requirement, runs: Sequence[Run]) -> list[Finding]:
+    fitting = [run for run in runs if _fits(requirement, run)]
+    if requirement.bound.kind == SOAK:
+        soaked = {conditions(run): run for run in fitting if soaks.of_path(run, requirement.path)}
+        return [_judge_soak(requirement, run) for run in soaked.values()] or [
+            Finding(requirement, MISSING, f"no soak of {requirement.path}: measure with --soak")
+        ]
+    last = {conditions(run): run for run in fitting if _was_to_measure(requirement, run)}
+    return [_judge_in(requirement, run) for run in last.values()] or [_missing(requirement, fitting)]
 
 
-def _fits(one: Requirement, run: Run) -> bool:
+def _judge_in(requirement: Requirement, run: Run) -> Finding:
+    if requirement.bytes is None:
+        return (
+            _judge_health(requirement, run) if requirement.path in run.paths else _missing(requirement, [run])
+        )
+    entry = run.figures.get((requirement.path, requirement.bytes))
+    return _judge(requirement, run, entry) if entry else _missing(requirement, [run])
+
+
+def _was_to_measure(requirement: Requirement, run: Run) -> bool:
+    """A run that crashed before it had the figure hides that of an earlier one."""
+    plan = run.head.plan
+    if plan.soak:
+        return False
+    known = requirement.path in run.paths or any(step.path == requirement.path for step in run.steps)
+    known = known or any(failure.path == requirement.path for failure in run.failures)
+    asked = any(word == "all" or fnmatchcase(requirement.path, word) for word in plan.paths)
+    tried = known or asked or (not plan.paths and run.interrupted)
+    has = (requirement.path, requirement.bytes) in run.figures
+    return has or (tried and (requirement.bytes is None or requirement.bytes in plan.sizes))
+
+
+def _fits(requirement: Requirement, run: Run) -> bool:
     # An option that an older file does not have was as it is by default.
-    chosen = {option.key: option.default for option in find_pattern(one.pattern).options} | run.options
+    chosen = {
+        option.key: option.default for option in find_pattern(requirement.pattern).options
+    } | run.options
     return (
-        pattern(run) == one.pattern
-        and one.ranks in (None, run.head.plan.ranks)
-        and all(chosen.get(name) == value for name, value in one.options.items())
+        pattern(run) == requirement.pattern
+        and requirement.ranks in (None, run.head.plan.ranks)
+        and all(chosen.get(name) == value for name, value in requirement.options.items())
         and not run.slowed
     )
 
 
-def _why(one: Requirement, runs: Sequence[Run]) -> str:
+def _why(requirement: Requirement, runs: Sequence[Run]) -> str:
     """What is on record about a figure that is not there."""
     if not runs:
-        given = " under these conditions" if one.options or one.ranks else ""
-        return f": nothing was measured with {one.pattern}{given}"
+        given = " under these conditions" if requirement.options or requirement.ranks else ""
+        return f": nothing was measured with {requirement.pattern}{given}"
     for run in reversed(runs):
         for failure in reversed(run.failures):
-            elsewhere = failure.whole_path and one.path in run.paths
-            if failure.path == one.path and not elsewhere and failure.bytes in (None, one.bytes):
+            elsewhere = failure.whole_path and requirement.path in run.paths
+            if (
+                failure.path == requirement.path
+                and not elsewhere
+                and failure.bytes in (None, requirement.bytes)
+            ):
                 return f": {figures.failure_text(failure)}"
-    sizes = sorted({size for run in runs for path, size in run.entries if path == one.path})
+    if runs[-1].interrupted:
+        return ": the run did not end"
+    sizes = sorted({size for run in runs for path, size in run.entries if path == requirement.path})
     if sizes:
-        return f": {one.path} was measured at {', '.join(map(format_size, sizes))}"
-    return f": {one.path} was not measured"
+        return f": {requirement.path} was measured at {', '.join(map(format_size, sizes))}"
+    return f": {requirement.path} was not measured"
 
 
-def _missing(one: Requirement, runs: Sequence[Run]) -> Finding:
-    return Finding(one, MISSING, f"no figure{_why(one, runs)}")
+def _missing(requirement: Requirement, runs: Sequence[Run]) -> Finding:
+    return Finding(requirement, MISSING, f"no figure{_why(requirement, runs)}")
 
 
-def _judge_health(one: Requirement, run: Run) -> Finding:
-    holds, text = health.judge(one.bound.kind, int(one.bound.value), run, one.path)
+def _judge_health(requirement: Requirement, run: Run) -> Finding:
+    holds, text = health.judge(requirement.bound.kind, int(requirement.bound.value), run, requirement.path)
     where = conditions(run)
     return Finding(
-        one,
-        UNKNOWN if holds is None else KEPT if holds else FAILED,
-        f"{one.bound.text}: {text}{f' ({where})' if where else ''}",
+        requirement,
+        CANNOT_TELL if holds is None else KEPT if holds else FAILED,
+        f"{requirement.bound.text}: {text}{f' ({where})' if where else ''}",
     )
 
 
-def _judge(one: Requirement, run: Run, entry: Entry) -> Finding:
-    bound, where = one.bound, conditions(run)
+def _judge_soak(requirement: Requirement, run: Run) -> Finding:
+    """Every size of the path has had its messages, and none was wrong."""
+    found, where = soaks.of_path(run, requirement.path), conditions(run)
     suffix = f" ({where})" if where else ""
+    if bad := [soak for soak in found if soak.wrong.total]:
+        told = "; ".join(
+            f"{soaks.wrong_words(soak)} of {soak.messages:,} messages at {format_size(soak.bytes)}"
+            for soak in bad
+        )
+        return Finding(requirement, FAILED, f"{told}{suffix}")
+    least = min(found, key=lambda soak: soak.messages)
+    text = f"{least.messages:,} messages at {format_size(least.bytes)}, none wrong"
+    if least.messages < requirement.bound.value:
+        return Finding(
+            requirement, FAILED, f"{text}: at least {int(requirement.bound.value):,} wanted{suffix}"
+        )
+    return Finding(requirement, KEPT, f"{text}, and no fewer at other sizes{suffix}")
+
+
+def _judge(requirement: Requirement, run: Run, entry: Entry) -> Finding:
+    bound, where = requirement.bound, conditions(run)
+    suffix = f" ({where})" if where else ""
+    if entry.impossible:
+        return Finding(requirement, IMPOSSIBLE, f"no figure: {entry.why_impossible}{suffix}")
     figure = interval(entry, in_time=bound.kind == "time")
     wholes = (1.0, 1.0)
     if bound.kind == "share":
         limit = run.ceiling(entry.path)
         if limit is None:
             why = "the limit of this path is not known here, so no share of it can be checked"
-            return Finding(one, UNKNOWN, f"{why}{suffix}")
+            return Finding(requirement, CANNOT_TELL, f"{why}{suffix}")
         if why_not := _unjudged(limit, entry):
-            return Finding(one, NOT_JUDGED, f"{figure}: {why_not}{suffix}")
+            return Finding(requirement, CANNOT_TELL, f"{figure}: {why_not}{suffix}")
         wholes = (limit.low or limit.rate, limit.high or limit.rate)
         figure += f", {figures.percent(entry.rate / limit.rate)} of {_between(limit)}"
         if shares.exceeds(entry, limit):
-            return Finding(one, UNKNOWN, f"{figure}: a share above 100 % is impossible{suffix}")
+            return Finding(requirement, CANNOT_TELL, f"{figure}: a share above 100 % is impossible{suffix}")
     easy, hard = wholes if bound.least else wholes[::-1]
     # At least a rate is at most a time.
     slow_is_bad = bound.least == (bound.kind != "time")
-    surely = _beyond(entry.low if slow_is_bad else entry.high, _seconds(one, entry, easy), slow_is_bad)
-    beyond = _beyond(entry.seconds, _seconds(one, entry, hard), slow_is_bad)
+    surely = _beyond(
+        entry.low if slow_is_bad else entry.high, _seconds(requirement, entry, easy), slow_is_bad
+    )
+    beyond = _beyond(entry.seconds, _seconds(requirement, entry, hard), slow_is_bad)
     if entry.contended:
         # A rank that waits for a CPU is slower than it would be: what is too fast all the same surely is.
         beyond, surely = beyond or not slow_is_bad, surely and not slow_is_bad
-    what = FAILED if surely else DOUBTFUL if beyond else KEPT
-    waited = ", but ranks waited for CPUs" if entry.contended and what == DOUBTFUL else ""
-    ratio = entry.seconds / _seconds(one, entry, easy)
-    text = f"{figure}, {bound.text} wanted{waited}{suffix}"
-    return Finding(one, what, text, ratio if slow_is_bad else 1 / ratio)
+    what = FAILED if surely else CANNOT_TELL if beyond or entry.uncertain else KEPT
+    waited = ", but ranks waited for CPUs" if entry.contended and what == CANNOT_TELL else ""
+    ratio = entry.seconds / _seconds(requirement, entry, easy)
+    across = beyond and what == CANNOT_TELL and not entry.contended and not entry.uncertain
+    within = ", but its interval contains the bound" if across else ""
+    wide = ", but its interval is wider than ±100 %" if entry.uncertain and what == CANNOT_TELL else ""
+    text = f"{figure}, {bound.text} wanted{waited}{within}{wide}{suffix}"
+    smallest = _smallest(entry, _seconds(requirement, entry, easy)) if what == KEPT and slow_is_bad else None
+    return Finding(requirement, what, text, ratio if slow_is_bad else 1 / ratio, smallest)
 
 
-def _seconds(one: Requirement, entry: Entry, whole: float) -> float:
+def _smallest(entry: Entry, bound: float) -> float:
+    """The slowdown with which the whole interval is beyond the bound in nine cases of ten.
+
+    Its lower end varies as the median does, whose standard error the interval tells.
+    """
+    half = math.log(entry.high / entry.low) / 2
+    return bound / entry.low * math.exp(half * NORMAL_90 / NORMAL_975) - 1
+
+
+def _seconds(requirement: Requirement, entry: Entry, whole: float) -> float:
     """The bound as a time."""
-    value = one.bound.value
-    return value if one.bound.kind == "time" else entry.amount / (value * whole)
+    value = requirement.bound.value
+    return value if requirement.bound.kind == "time" else entry.amount / (value * whole)
 
 
 def _beyond(seconds: float, bound: float, slow_is_bad: bool) -> bool:
@@ -186,10 +266,10 @@ def _between(limit: Ceiling) -> str:
 
 
 def interval(entry: Entry, *, in_time: bool) -> str:
-    """'14.3 us (14.2 to 14.5)' or '351 GB/s (348 to 353)': the median and its interval."""
+    """'14.3 us (14.2 to 14.5 within this launch)' or '351 GB/s (348 to 353, 5 launches)'."""
     if in_time:
-        one, *ends = map(figures.microseconds, (entry.seconds, entry.low, entry.high))
+        name, *ends = map(figures.microseconds, (entry.seconds, entry.low, entry.high))
     else:
-        one, *ends = (format_rate(entry.amount / time) for time in (entry.seconds, entry.high, entry.low))
-    launches = f", {count}" if (count := figures.launches(entry.launches)) else ""
-    return f"{one} {'us' if in_time else 'GB/s'} ({' to '.join(ends)}{launches})"
+        name, *ends = (format_rate(entry.amount / time) for time in (entry.seconds, entry.high, entry.low))
+    launches = f", {count}" if (count := figures.launches(entry.launches)) else " within this launch"
+    return f"{name} {'us' if in_time else 'GB/s'} ({' to '.join(ends)}{launches})"

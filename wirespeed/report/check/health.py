@@ -27,7 +27,7 @@ def limit(key: str, value: Any) -> int:
 
 
 def judge(key: str, most: int, run: Run, path: str) -> tuple[bool | None, str]:
-    """Whether the rule holds for the path's figures, and in words why; None: nobody counted."""
+    """Whether the rule holds for the path's figures, and in words why; None: it cannot be told."""
     record = health.of(run, *run.of_path(path))
     if not record:
         return None, "the file does not say: measured with --no-evidence, or by an older wirespeed"
@@ -40,18 +40,19 @@ def judge(key: str, most: int, run: Run, path: str) -> tuple[bool | None, str]:
     many = sum(error.count for error in record.errors)
     if many <= most and not record.counted:
         return None, "nothing here counts errors"
-    return many <= most, f"{'; '.join(said) or 'no new errors'}{f', at most {most} wanted' if most else ''}"
+    none = f"no new errors ({', '.join(record.counted)})"
+    return many <= most, f"{'; '.join(said) or none}{f', at most {most} wanted' if most else ''}"
 
 
 def learnt(found: Sequence[tuple[Run, Entry]]) -> dict[str, str]:
     """The rules that these figures keep, as TOML; none that they break, and none on what nobody counted."""
     records = [health.of(run, entry) for run, entry in found]
-    known = [one for one in records if one]
+    known = [record for record in records if record]
     if len(known) < len(records):
         return {}
     rules = {}
-    if all(one.counted and not one.errors for one in known):
+    if all(health.counted and not health.errors for health in known):
         rules[NEW_ERRORS] = "0"
-    if all(one.watched and not one.throttled for one in known):
+    if all(health.watched and not health.throttled for health in known):
         rules[THROTTLED] = "false"
     return rules

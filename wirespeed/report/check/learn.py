@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
 from wirespeed._version import __version__
@@ -19,20 +21,38 @@ from wirespeed.report.grouping import grouped
 from wirespeed.results.coerce import text
 from wirespeed.results.launches import launch
 from wirespeed.results.runs import Entry, Run
-from wirespeed.statistics import comparison
+from wirespeed.statistics.comparison import Launch, LaunchId
+from wirespeed.statistics.next_launch import FEWEST_LAUNCHES, slowest_next
 from wirespeed.toml import written
+from wirespeed.units import format_size
 
-CONFIDENCE = 0.99
-"""Of a bound: a launch of a machine that has not changed breaks it less than once in 100."""
 READ_AS_TIME = 16 << 10
 """Up to this many bytes people think of a message's time, beyond of its bandwidth."""
 DIGITS = 3
+MOST_LETTERS = 600
+TOO_WIDE = 0.5
+"""Half width of an interval, as a share of its median, beyond which a figure makes no bound."""
+LOOSE = 2.0
+"""Times the slowest median, from which on the bound's comment says so."""
+
+_Curve = tuple[str, int, str, str]
+"""Pattern, ranks, options, path."""
 
 
-def learn(runs: Sequence[Run], names: Sequence[str]) -> str:
-    """The text of the file; what it asks for, the runs that it comes from reach."""
-    measured = [run for run in runs if run.entries and not run.slowed]
-    return "".join(f"{line}\n" for line in [*_head(measured, names), *_entries(measured)])
+def learn(runs: Sequence[Run], names: Sequence[str], spread: float | None = None) -> str:
+    """The text of the file; what it asks for, the runs that it comes from reach.
+
+    `spread`: the standard deviation between launches, if it is known.
+    """
+    measured = [run for run in runs if run.figures and not run.slowed]
+    lines = [*_head(measured, names), *_entries(measured, spread), *_left_out(measured)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _left_out(runs: Sequence[Run]) -> Iterator[str]:
+    for run, entry in [(of_run, entry) for of_run in runs for entry in of_run.impossible.values()]:
+        where = f"{pattern(run, entry)}, {entry.path} at {format_size(entry.bytes)}"
+        yield f"# {text(f'{where}: impossible, which makes no bound: {entry.why_impossible}', MOST_LETTERS)}"
 
 
 def _head(runs: Sequence[Run], names: Sequence[str]) -> list[str]:
@@ -45,25 +65,73 @@ def _head(runs: Sequence[Run], names: Sequence[str]) -> list[str]:
         f"# Learnt by wirespeed {__version__} from {text(', '.join(names))}:",
         *(f"#   {text(line)}" for line in seen),
         "#",
-        "# An unchanged machine breaks a bound in less than one launch of 100, as far as the launches in",
+        "# An unchanged machine breaks any of these bounds in one launch of 100, as far as the launches in",
         "# those files tell. After each bound: the median, its 95 % interval, the number of launches.",
         "# Loosen, tighten or remove lines.",
         "# Units: ns, us, ms, s; B/s, kB/s, MB/s, GB/s, TB/s (1e9), MiB/s, GiB/s; '% of limit' of the wires.",
     ]
 
 
-def _entries(runs: Sequence[Run]) -> Iterator[str]:
+@dataclass(frozen=True)
+class _Figure:
+    """One path at one size, with each launch of it, and the bound that they make."""
+
+    found: list[tuple[Run, Entry]]
+    sure: list[tuple[Run, Entry]]
+    """Without those of which nothing can be learnt."""
+    slowest: float | None = None
+    """Seconds that the next launch stays below."""
+
+
+def _learnt(
+    curves: dict[_Curve, list[tuple[Run, Entry]]], spread: float | None
+) -> dict[tuple[_Curve, int], _Figure]:
+    """All figures: the bounds hold together, so they are derived together."""
+    figures = {
+        (curve, size): _Figure(each, [pair for pair in each if not (pair[1].contended or pair[1].uncertain)])
+        for curve, found in curves.items()
+        for size, each in grouped((entry.bytes, (run, entry)) for run, entry in found).items()
+    }
+    sides = [_side(figure.sure) for figure in figures.values()]
+    bounds = slowest_next(sides, [curve for curve, _ in figures], spread)
+    return {
+        key: replace(figure, slowest=bound)
+        for (key, figure), bound in zip(figures.items(), bounds, strict=True)
+    }
+
+
+def _side(found: Sequence[tuple[Run, Entry]]) -> dict[LaunchId, Launch]:
+    """By run and launch; one launch without an interval says nothing."""
+    side: dict[LaunchId, Launch] = {}
+    for number, (_, entry) in _numbered(found):
+        side[number, entry.run, entry.launch] = launch(entry)
+    return {} if len(side) == 1 and next(iter(side.values())).variance is None else side
+
+
+def _numbered(found: Sequence[tuple[Run, Entry]]) -> Iterator[tuple[int, tuple[Run, Entry]]]:
+    """Each with how many of the same run and launch came before it."""
+    seen: Counter[tuple[str, int]] = Counter()
+    for run, entry in found:
+        yield seen[entry.run, entry.launch], (run, entry)
+        seen[entry.run, entry.launch] += 1
+
+
+def _entries(runs: Sequence[Run], spread: float | None) -> Iterator[str]:
     varied = _varied(runs)
     curves = grouped(
-        ((pattern(run, entry), run.head.plan.ranks, _options(run, varied), entry.path), (run, one))
+        ((pattern(run, entry), run.head.plan.ranks, _options(run, varied), entry.path), (run, launch_entry))
         for run, entry in labels.figures(runs)
-        for one in entry.each
+        for launch_entry in entry.each
     )
-    for (name, ranks, options, path), found in curves.items():
-        sizes = grouped((entry.bytes, (run, entry)) for run, entry in found)
-        lines = [_line(size, sizes[size]) for size in sorted(sizes)]
+    learnt = _learnt(curves, spread)
+    for curve, found in curves.items():
+        name, ranks, options, path = curve
+        lines = [_line(size, learnt[curve, size]) for size in sorted({entry.bytes for _, entry in found})]
         yield ""
-        if not (name in all_patterns() and any(path.partition(":")[0] == one.name for one in all_paths())):
+        if not (
+            name in all_patterns()
+            and any(path.partition(":")[0] == known_path.name for known_path in all_paths())
+        ):
             yield f"# {text(f'{name}, {path}')}: this version has no such pattern or path"
             continue
         if all(line.startswith("#") for line in lines):
@@ -79,29 +147,45 @@ def _entries(runs: Sequence[Run]) -> Iterator[str]:
         yield from lines
 
 
-def _line(size: int, found: Sequence[tuple[Run, Entry]]) -> str:
+def _line(size: int, figure: _Figure) -> str:
     """'"1G" = "at least 387 GB/s"  # 394 GB/s (393 to 395), 1 launch, 88 % of limit'."""
-    sure = [one for one in found if not one[1].contended]
-    found = sure or found
-    run, worst = max(found, key=lambda one: one[1].seconds)
+    found = figure.sure or figure.found
+    run, worst = max(found, key=lambda pair: pair[1].seconds)
     in_time = size <= READ_AS_TIME or not worst.amount
     seen = f"{interval(worst, in_time=in_time)}, "
     seen += f"{len(found)} launches, the slowest" if len(found) > 1 else "1 launch"
     limit = run.ceiling(worst.path)
     if (part := share(worst, limit)) is not None:
         seen += f", {figures.percent(round(part, 2))} of limit"
-    ends = comparison.next_launch([launch(entry) for _, entry in sure], CONFIDENCE) if sure else None
-    if ends is None:
-        why = "ranks waited for CPUs, which makes no bound"
-        why = why if worst.contended else "too few samples to derive a bound"
+    doubt = _makes_no_bound(worst)
+    if figure.slowest is None or doubt:
+        why = "too few samples to derive a bound"
+        if any(entry.precision is not None for _, entry in figure.sure):
+            why = f"too few launches to derive a bound: {FEWEST_LAUNCHES} are needed, or --spread"
+        if doubt:
+            why = f"{doubt}, which makes no bound"
         return f'# "{figures.size_word(size)}": {seen}: {why}'
-    longest = max(ends[1], worst.seconds)
+    # A bound is rounded when it is read, too.
+    longest = max(figure.slowest, worst.seconds) * (1 + 1e-9)
     if in_time:
         bound = f"at most {_rounded(longest * 1e6, ROUND_CEILING)} us"
     else:
         bound = f"at least {_rounded(worst.amount / longest / 1e9, ROUND_FLOOR)} GB/s"
     start = f'"{figures.size_word(size)}" = "{bound}"'
-    return f"{start:<36}# {seen}"
+    loose = (
+        f", {figures.ratio(longest / worst.seconds)} times that time"
+        if longest > LOOSE * worst.seconds
+        else ""
+    )
+    return f"{start:<36}# {seen}{loose}"
+
+
+def _makes_no_bound(entry: Entry) -> str:
+    """Why nothing can be learnt of a figure; empty where something can."""
+    if entry.contended:
+        return "ranks waited for CPUs"
+    too_wide = entry.precision is not None and entry.precision > TOO_WIDE
+    return f"its interval is wider than ±{figures.percent(TOO_WIDE)}" if too_wide else ""
 
 
 def _rounded(value: float, rounding: str) -> str:
@@ -118,7 +202,7 @@ def _varied(runs: Sequence[Run]) -> set[tuple[str, str]]:
 def _options(run: Run, varied: Collection[tuple[str, str]]) -> str:
     """The pattern's options that are not the usual ones, or not the same in all runs, as TOML."""
     kind = all_patterns().get(pattern(run))
-    usual = {one.key: one.default for one in kind.options} if kind else {}
+    usual = {option.key: option.default for option in kind.options} if kind else {}
     chosen = {name: value for name, value in run.options.items() if isinstance(value, bool | int | str)}
     told = [
         f"{name} = {written(value)}"

@@ -17,9 +17,10 @@ from wirespeed.results.reading import cannot, why
 from wirespeed.toml import parse
 from wirespeed.units import parse_sizes
 
-KEYS = ("pattern", "path", "ranks", "oversubscribe", "options", *health.KEYS, "sizes")
+SOAK = "soak"
+KEYS = ("pattern", "path", "ranks", "oversubscribe", "options", *health.KEYS, SOAK, "sizes")
 EXAMPLE = "'at least 380 GB/s', 'at most 12 us' or 'at least 80 % of limit'"
-_NUMBER = r"(?=[.]?[0-9])[0-9]*[.]?[0-9]*(?:[eE][+-]?[0-9]+)?"
+_NUMBER = r"(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]+)?"
 _BOUND = re.compile(rf"at (least|most)\s+({_NUMBER})\s*(\S+?)(\s+of(?:\s+the)?\s+limit)?")
 _NAMED = re.compile(r"""\s*\[+\s*([\w.-]+)\s*\]+|\s*(?:"([^"]*)"|'([^']*)'|([\w-]+))\s*=""")
 RATES = {"B/s": 1.0, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12, "MiB/s": 2.0**20, "GiB/s": 2.0**30}
@@ -34,7 +35,7 @@ class Bound:
     least: bool
     value: float
     kind: str
-    """rate, time, share, or one of health.KEYS."""
+    """rate, time, share, SOAK, or one of health.KEYS."""
     text: str
     """As the file has it."""
 
@@ -94,7 +95,7 @@ class _Reader:
         return next((self._lines[place] for place in places if place in self._lines), 0)
 
     def requirements(self, data: dict[str, Any]) -> Iterator[Requirement]:
-        for key in (one for one in data if one != "require"):
+        for key in (name for name in data if name != "require"):
             with self._at(-1, key):
                 raise WirespeedError(f"there is no '{key}'; there is: [[require]]")
         entries = data.get("require", [])
@@ -105,7 +106,7 @@ class _Reader:
             yield from self._of_entry(number, entry)
 
     def _of_entry(self, number: int, entry: dict[str, Any]) -> Iterator[Requirement]:
-        for key in (one for one in entry if one not in KEYS):
+        for key in (name for name in entry if name not in KEYS):
             with self._at(number, key):
                 raise WirespeedError(f"there is no '{key}'; there are: {', '.join(KEYS)}")
         with self._at(number, "pattern"):
@@ -123,13 +124,26 @@ class _Reader:
         with self._at(number, "options"):
             options = _options(pattern, entry.get("options", {}))
         with self._at(number, "sizes"):
-            if not isinstance(sizes, dict) or not sizes:
+            if sizes is None and SOAK in entry:
+                sizes = {}
+            elif not isinstance(sizes, dict) or not sizes:
                 raise WirespeedError(f"sizes: write a table of bounds, as in 1G = {EXAMPLE[:21]}")
-        for key in (one for one in health.KEYS if one in entry):
+        for key in (name for name in health.KEYS if name in entry):
             with self._at(number, key):
                 most = health.limit(key, entry[key])
                 bound = Bound(False, most, key, f"{key} = {str(entry[key]).lower()}")
             line = self._line(number, key)
+            yield Requirement(line, pattern.name, path, None, bound, ranks, options, rule=number)
+        if SOAK in entry:
+            with self._at(number, SOAK):
+                least = entry[SOAK]
+                if type(least) is not int or least < 1:
+                    raise WirespeedError(
+                        f"soak = {str(least).lower()}: write the messages that must be checked at each size, "
+                        "as in soak = 30_000"
+                    )
+                bound = Bound(True, least, SOAK, f"soak = {least}")
+            line = self._line(number, SOAK)
             yield Requirement(line, pattern.name, path, None, bound, ranks, options, rule=number)
         for word, text in sizes.items():
             with self._at(number, word):
@@ -156,7 +170,7 @@ def _path(name: Any) -> str:
 def _options(pattern: Pattern, options: Any) -> dict[str, Any]:
     if not isinstance(options, dict):
         raise WirespeedError("options: write a table, as in {group = 4}")
-    known = [one.key for one in pattern.options]
+    known = [option.key for option in pattern.options]
     for key in options:
         if key not in known:
             have = f"there are: {', '.join(known)}" if known else "it has none"
@@ -168,9 +182,9 @@ def _bounds(word: str, text: Any) -> list[Bound]:
     if not isinstance(text, str):
         raise WirespeedError(f"{word} = {text!r}: write {EXAMPLE}, with quotes")
     found = [parse_bound(part.strip()) for part in text.split(",")]
-    for one, other in itertools.permutations(found, 2):
-        if one.least and not other.least and one.kind == other.kind and one.value > other.value:
-            raise WirespeedError(f"'{one.text}' and '{other.text}' cannot both hold")
+    for bound, other in itertools.permutations(found, 2):
+        if bound.least and not other.least and bound.kind == other.kind and bound.value > other.value:
+            raise WirespeedError(f"'{bound.text}' and '{other.text}' cannot both hold")
     return found
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from wirespeed.report.compare.comparison import Comparison
 from wirespeed.report.compare.matching import Key
-from wirespeed.report.compare.verdicts import FigureVerdict
+from wirespeed.report.compare.verdicts import FigureVerdict, PathVerdict
+from wirespeed.statistics.comparison import Change
 
 
 def to_json(comparison: Comparison) -> str:
@@ -17,10 +18,19 @@ def to_json(comparison: Comparison) -> str:
         "old": comparison.old,
         "new": comparison.new,
         "harmful": comparison.harmful,
-        "differences": [asdict(one) for one in comparison.differences],
-        "figures": [_verdict(one) for one in comparison.verdicts],
+        "differences": [asdict(difference) for difference in comparison.differences],
+        "paths": [_path(path) for path in comparison.verdicts.paths],
+        "figures": [_verdict(figure) for figure in comparison.verdicts.figures],
+        "cannot_tell": [
+            {"what": unjudged.what, "why": unjudged.reason.why, "remedy": unjudged.reason.remedy}
+            for unjudged in comparison.unjudged
+        ],
         "only_old": [_key(key) for key in comparison.only_old],
         "only_new": [_key(key) for key in comparison.only_new],
+        **{
+            f"impossible_{side}": [{**_key(reason.key), "why": reason.why} for reason in left_out]
+            for side, left_out in zip(("old", "new"), comparison.impossible, strict=True)
+        },
     }
     return json.dumps(data, indent=1) + "\n"
 
@@ -29,10 +39,37 @@ def _key(key: Key) -> dict[str, Any]:
     return {"pattern": key.pattern, "path": key.path, "bytes": key.bytes, "conditions": json.loads(key.what)}
 
 
-def _verdict(one: FigureVerdict) -> dict[str, Any]:
-    data = {**_key(one.key), "verdict": one.what, "old_s": one.old_s, "new_s": one.new_s}
-    if one.change:
-        ends = zip(("time_ratio_low", "time_ratio_high"), one.change.interval(), strict=True)
-        launches = zip(("launches_old", "launches_new"), one.change.launches, strict=True)
-        data |= {"time_ratio": one.change.ratio, **dict(ends), "p": one.change.p, **dict(launches)}
-    return data | ({"failure": one.failure.text} if one.failure else {})
+def _verdict(figure_verdict: FigureVerdict) -> dict[str, Any]:
+    data = {
+        **_key(figure_verdict.key),
+        "verdict": figure_verdict.what,
+        "old_s": figure_verdict.old_s,
+        "new_s": figure_verdict.new_s,
+    }
+    return (
+        data
+        | _change(figure_verdict.change)
+        | ({"failure": figure_verdict.failure.text} if figure_verdict.failure else {})
+    )
+
+
+def _path(path_verdict: PathVerdict) -> dict[str, Any]:
+    """`smallest_found`: the slowdown that would have been found in 90 % of cases, as a share of the time."""
+    data = {
+        **_key(path_verdict.key),
+        "bytes": None,
+        "verdict": path_verdict.what,
+        **_change(path_verdict.change),
+    }
+    return data | {
+        "smallest_found": path_verdict.smallest,
+        "smallest_found_at_one_size": path_verdict.smallest_of_a_size,
+    }
+
+
+def _change(change: Change | None) -> dict[str, Any]:
+    if change is None:
+        return {}
+    ends = zip(("time_ratio_low", "time_ratio_high"), change.interval(), strict=True)
+    launches = zip(("launches_old", "launches_new"), change.launches, strict=True)
+    return {"time_ratio": change.ratio, **dict(ends), "p": change.p, **dict(launches)}

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from wirespeed.errors import WirespeedError
+from wirespeed.report.cannot_tell import NOTHING_IN_COMMON, Unjudged
 from wirespeed.report.compare.environment import Difference, differences
-from wirespeed.report.compare.matching import Key, match
-from wirespeed.report.compare.verdicts import FigureVerdict, figure_verdicts
+from wirespeed.report.compare.matching import Key, LeftOut, match
+from wirespeed.report.compare.verdicts import Verdicts, unjudged, verdicts
+from wirespeed.report.grouping import grouped, size_range
 from wirespeed.report.systems.published_curves import Reference, common_sizes, load_system
 from wirespeed.results.runs import Run
-from wirespeed.statistics.comparison import SPREAD
 
 
 @dataclass(frozen=True)
@@ -20,23 +20,33 @@ class Comparison:
 
     old: str
     new: str
-    verdicts: list[FigureVerdict]
-    """The most harmful first."""
+    verdicts: Verdicts
     differences: list[Difference]
     only_old: list[Key]
     only_new: list[Key]
-    spread: float
+    spread: float | None
+    """What launches differ by, if it is known."""
     notes: tuple[str, ...]
     """Where the old side was published: what it was measured on, and how."""
+    impossible: tuple[list[LeftOut], list[LeftOut]] = ([], [])
+    """Figures of the old and of the new side that cannot be true, and so are not compared."""
+
+    lacking: list[Unjudged] = field(default_factory=list)
+    """What one side has and the other was to measure, or everything: nothing is in common."""
 
     @property
     def harmful(self) -> bool:
-        return any(verdict.harmful for verdict in self.verdicts)
+        return self.verdicts.harmful
+
+    @property
+    def unjudged(self) -> list[Unjudged]:
+        """What was asked and is not judged."""
+        return [*self.lacking, *unjudged(self.verdicts)]
 
     @property
     def launches(self) -> tuple[int, int]:
         """The fewest launches of a figure on each side."""
-        counts = [verdict.change.launches for verdict in self.verdicts if verdict.change]
+        counts = [verdict.change.launches for verdict in self.verdicts.figures if verdict.change]
         return min((old for old, _ in counts), default=0), min((new for _, new in counts), default=0)
 
 
@@ -44,25 +54,36 @@ def compare(
     old: Sequence[Run],
     new: Sequence[Run],
     names: tuple[str, str] = ("old", "new"),
-    spread: float = SPREAD,
+    spread: float | None = None,
     least: float = 0.0,
     notes: tuple[str, ...] = (),
 ) -> Comparison:
-    """Raises WirespeedError where the sides have no figure in common. `notes`: the old side was published."""
+    """`spread`: what launches differ by, if it is known. `notes`: the old side was published."""
     matched = match(old, new)
-    if not matched.pairs:
+    alike = grouped(((key.series, reason), key.bytes) for key, reason in matched.lacking)
+    lacking = [Unjudged(f"{key.title} at {size_range(sizes)}", why) for (key, why), sizes in alike.items()]
+    if not (matched.pairs or any(matched.impossible)):
         ends = zip(names, (matched.only_old, matched.only_new), strict=True)
-        sides = [f"{name} has {_listed(keys)}" for name, keys in ends]
-        raise WirespeedError(f"no figure in common, so nothing to compare: {'; '.join(sides)}")
-    verdicts = figure_verdicts(matched, spread, least, alike=not notes)
+        sides = "; ".join(f"{name} has {_listed(keys)}" for name, keys in ends if keys or not lacking)
+        lacking.append(Unjudged(sides or "all figures", NOTHING_IN_COMMON))
     further, only_old = ([], []) if notes else (differences(old, new), matched.only_old)
-    return Comparison(*names, verdicts, further, only_old, matched.only_new, spread, notes)
+    return Comparison(
+        *names,
+        verdicts(matched, spread, least),
+        further,
+        only_old,
+        matched.only_new,
+        spread,
+        notes,
+        matched.impossible,
+        lacking,
+    )
 
 
 def compare_published(
-    name: str, new: Sequence[Run], new_name: str = "new", spread: float = SPREAD, least: float = 0.0
+    name: str, new: Sequence[Run], new_name: str = "new", spread: float | None = None, least: float = 0.0
 ) -> Comparison:
-    """A system's published curves as the old side. Raises WirespeedError as compare() does."""
+    """A system's published curves as the old side. Raises WirespeedError for a system that is not known."""
     system = load_system(name)
     told = system.published
     notes = (
@@ -84,7 +105,7 @@ def published(system: Reference, runs: Sequence[Run]) -> list[Run]:
             for size in common_sizes(run, system, path):
                 seconds = system.curves[path][size].seconds
                 # Only its median is known, so whatever contradicts it goes.
-                twin.entries[path, size] = run.entries[path, size].with_time(seconds, seconds, seconds, 0.0)
+                twin.add(run.entries[path, size].each[-1].with_time(seconds, seconds, seconds, 0.0))
     return list(found.values())
 
 

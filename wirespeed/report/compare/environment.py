@@ -55,12 +55,14 @@ def differences(old: Sequence[Run], new: Sequence[Run]) -> list[Difference]:
     olds, news = _facts(old, common), _facts(new, common)
     changed = []
     for fact in dict.fromkeys([*olds, *news]):
-        one, other = olds.get(fact, NOTHING), news.get(fact, NOTHING)
+        name, other = olds.get(fact, NOTHING), news.get(fact, NOTHING)
         optional = fact[0] in ("variable", "package")
-        if one != other and (optional or NOTHING not in (one, other)):
-            changed.append(((*fact[:2], one, other), fact[2]))
+        if name != other and (optional or NOTHING not in (name, other)):
+            changed.append(((*fact[:2], name, other), fact[2]))
     found = [Difference(*what, tuple(filter(None, paths))) for what, paths in grouped(changed).items()]
-    return sorted(found, key=lambda one: (ORDER.index(one.topic), one.name, one.paths))
+    return sorted(
+        found, key=lambda difference: (ORDER.index(difference.topic), difference.name, difference.paths)
+    )
 
 
 Fact = tuple[str, str, str]
@@ -84,7 +86,7 @@ def _of_run(run: Run) -> Iterator[tuple[Fact, str]]:
         ("kernel", "kernel", environment.kernel),
         ("CPU", "CPU", cpu_line(cpu) if cpu.model else ""),
         ("GPU", "GPUs", "; ".join(devices_lines(devices)) or "none"),
-        *(("driver", "driver", driver) for driver in dict.fromkeys(one.driver for one in devices)),
+        *(("driver", "driver", driver) for driver in dict.fromkeys(device.driver for device in devices)),
         ("wirespeed", "wirespeed", run.head.wirespeed),
     ]
     yield from (((topic, name, ""), value) for topic, name, value in known if value)

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any
 
-from wirespeed.results.runs import CONDITIONS, Entry, Failure, Run
+from wirespeed.report.cannot_tell import NOT_ENDED, NOT_MEASURED, Reason
+from wirespeed.results.runs import CONDITIONS, IMPOSSIBLE, Entry, Failure, Run
 
 WHAT = ("pattern", "options", "background", "ranks", "test", "profile")
 """Conditions that have to be equal for two figures to measure the same thing."""
 HOW = tuple(name for name in CONDITIONS if name not in WHAT)
 """Conditions that may themselves be compared: another MPI, other hosts, another pair of GPUs."""
 
-NO_FAILURE = ("interrupted",)
+INTERRUPTED = "interrupted"
+NO_FAILURE = (INTERRUPTED, IMPOSSIBLE)
 """Kinds of failure that say nothing about the path."""
 
 
@@ -60,42 +63,87 @@ class FigurePair:
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """A figure that cannot be true, and why."""
+
+    key: Key
+    why: str
+
+
+@dataclass(frozen=True)
 class Matched:
     """LaunchFigures that belong together, and the keys that only one side has."""
 
     pairs: list[FigurePair]
     only_old: list[Key]
     only_new: list[Key]
+    impossible: tuple[list[LeftOut], list[LeftOut]] = field(default_factory=lambda: ([], []))
+    """Figures of the old and of the new side that cannot be true."""
+    lacking: list[tuple[Key, Reason]] = field(default_factory=list)
+    """Figures that one side has, and that the other one's runs were to measure."""
 
 
 def match(old: Sequence[Run], new: Sequence[Run]) -> Matched:
     """Pairs with equal conditions; where each side has one set of HOW left for a key, those two as well."""
-    olds, news = _figures(old), _figures(new)
+    (olds, old_impossible), (news, new_impossible) = _figures(old), _figures(new)
     pairs, only_old, only_new = [], [], []
     for key in sorted({*olds, *news}):
         mine, theirs = dict(olds.get(key, {})), dict(news.get(key, {}))
         together = [(mine.pop(how), theirs.pop(how)) for how in list(mine) if how in theirs]
         if len(mine) == len(theirs) == 1:
             together.append((mine.popitem()[1], theirs.popitem()[1]))
-        for one, other in together:
-            if one.entries or other.entries:
-                pairs.append(FigurePair(key, one, other))
+        for launch_figures, other in together:
+            if launch_figures.entries or other.entries:
+                pairs.append(FigurePair(key, launch_figures, other))
         only_old += [key for left in mine.values() if left.entries]
         only_new += [key for left in theirs.values() if left.entries]
-    return Matched(pairs, list(dict.fromkeys(only_old)), list(dict.fromkeys(only_new)))
+    only_old, only_new = _without(only_old, new_impossible), _without(only_new, old_impossible)
+    lacking = [*_lacking(only_old, new), *_lacking(only_new, old)]
+    there = {key for key, _ in lacking}
+    only_old, only_new = ([key for key in keys if key not in there] for keys in (only_old, only_new))
+    return Matched(pairs, only_old, only_new, (old_impossible, new_impossible), lacking)
 
 
-def _figures(runs: Iterable[Run]) -> dict[Key, dict[str, LaunchFigures]]:
+def _lacking(keys: Iterable[Key], other: Sequence[Run]) -> Iterator[tuple[Key, Reason]]:
+    """Those of one side's figures that the other one's runs were to measure, and why there are none."""
+    for key in keys:
+        asking = [run for run in other if _asked(run, key)]
+        if any(_cut_short(run) for run in asking):
+            yield key, NOT_ENDED
+        elif any(key.path in run.head.plan.paths for run in asking):
+            yield key, NOT_MEASURED
+
+
+def _asked(run: Run, key: Key) -> bool:
+    plan = run.head.plan
+    fits = not plan.paths or any(word == "all" or fnmatchcase(key.path, word) for word in plan.paths)
+    return plan.pattern == key.pattern and key.bytes in plan.sizes and fits and _what(run) == key.what
+
+
+def _cut_short(run: Run) -> bool:
+    return run.interrupted or any(failure.what == INTERRUPTED for failure in run.failures)
+
+
+def _without(keys: Iterable[Key], impossible: Iterable[LeftOut]) -> list[Key]:
+    """Those that the other side has not even as impossible figures."""
+    there = {left_out.key for left_out in impossible}
+    return [key for key in dict.fromkeys(keys) if key not in there]
+
+
+def _figures(runs: Iterable[Run]) -> tuple[dict[Key, dict[str, LaunchFigures]], list[LeftOut]]:
     found: dict[Key, dict[str, LaunchFigures]] = defaultdict(lambda: defaultdict(LaunchFigures))
+    impossible: list[LeftOut] = []
     for run in runs:
         plan = run.head.plan.to_dict()
         how = _text({name: plan.get(name) for name in HOW})
-        # Only options that differ from the defaults: older files do not have every option.
-        what = _text({"options": run.pattern_words, **{name: plan.get(name) for name in WHAT[2:]}})
+        what = _what(run)
         words = _words(run)
-        for entry in run.entries.values():
-            pattern = entry.pattern or run.head.plan.pattern
-            found[Key(pattern, entry.path, entry.bytes, what, words)][how].entries.extend(entry.each)
+        for entry in run.figures.values():
+            key = Key(entry.pattern or run.head.plan.pattern, entry.path, entry.bytes, what, words)
+            if entry.impossible:
+                impossible.append(LeftOut(key, entry.why_impossible))
+            else:
+                found[key][how].entries.extend(entry.each)
         for failure in run.failures:
             # Sizes that it leaves without a figure: one, or all that were asked for.
             sizes = run.head.plan.sizes if failure.whole_path else (failure.bytes or 0,)
@@ -103,7 +151,13 @@ def _figures(runs: Iterable[Run]) -> dict[Key, dict[str, LaunchFigures]]:
                 if failure.what not in NO_FAILURE and not run.has(failure.path, size, failure.launch):
                     key = Key(run.head.plan.pattern, failure.path, size, what, words)
                     found[key][how].failures.append(failure)
-    return found
+    return found, impossible
+
+
+def _what(run: Run) -> str:
+    """Only options that differ from the defaults: older files do not have every option."""
+    plan = run.head.plan.to_dict()
+    return _text({"options": run.pattern_words, **{name: plan.get(name) for name in WHAT[2:]}})
 
 
 def _words(run: Run) -> str:

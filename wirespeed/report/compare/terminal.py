@@ -7,19 +7,28 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console
 from rich.text import Text
 
+from wirespeed.report.cannot_tell import lines
 from wirespeed.report.compare.comparison import Comparison
 from wirespeed.report.compare.environment import Difference
-from wirespeed.report.compare.verdicts import BETTER, SAME, SAYS, UNSURE, WORSE, FigureVerdict
+from wirespeed.report.compare.verdicts import (
+    BETTER,
+    SAME,
+    SAYS,
+    UNSURE,
+    WORSE,
+    FigureVerdict,
+    PathVerdict,
+    Verdicts,
+)
 from wirespeed.report.facts import figures
-from wirespeed.report.grouping import grouped
+from wirespeed.report.grouping import grouped, size_range
 from wirespeed.report.terminal.columns import Column, Table, table
 from wirespeed.report.terminal.wrapped_line import say
-from wirespeed.statistics.comparison import FALSE_ALARMS
+from wirespeed.statistics.comparison import FALSE_ALARMS, UNSEEN_SPREAD
 from wirespeed.units import format_rate, format_seconds, format_size
 
 MOST_ROWS = 20
 MOST_OF_A_TOPIC = 6
-ENOUGH_LAUNCHES = 3
 
 
 def print_comparison(console: Console, comparison: Comparison, *, everything: bool = False) -> None:
@@ -30,9 +39,13 @@ def print_comparison(console: Console, comparison: Comparison, *, everything: bo
     console.print()
     for line in summary(comparison.verdicts):
         say(console, line)
+    for text in lines(comparison.unjudged):
+        say(console, text, "yellow")
     if not comparison.notes:
         _print_differences(console, comparison.differences)
-    rows = [one for one in comparison.verdicts if everything or one.what != SAME]
+    rows = [
+        figure for figure in comparison.verdicts.figures if everything or figure.what not in (SAME, UNSURE)
+    ]
     if rows:
         console.print()
         shown = rows[: None if everything else MOST_ROWS]
@@ -54,42 +67,55 @@ def _print_differences(console: Console, found: Sequence[Difference]) -> None:
         say(console, "Nothing that is on record differs besides the figures.")
         return
     console.print(Text("What differs besides the figures", style="bold"))
-    for topic in dict.fromkeys(one.topic for one in found):
-        lines = [one.text for one in found if one.topic == topic]
+    for topic in dict.fromkeys(difference.topic for difference in found):
+        lines = [difference.text for difference in found if difference.topic == topic]
         for line in lines[:MOST_OF_A_TOPIC]:
             say(console, line, indent=4)
         if len(lines) > MOST_OF_A_TOPIC:
             say(console, f"{len(lines) - MOST_OF_A_TOPIC} more of this kind: --format json has them")
 
 
-def summary(verdicts: Sequence[FigureVerdict]) -> list[Text]:
+def summary(verdicts: Verdicts) -> list[Text]:
     """A line for each path: 'aware: worse at 15 of 28 sizes, 64 KiB to 1 GiB, time up to x 1.09'."""
-    lines = []
-    ordered = sorted(verdicts, key=lambda one: one.key)
-    for key, found in grouped((one.key.series, one) for one in ordered).items():
-        alike = [(what, these) for what in SAYS if (these := [one for one in found if one.what == what])]
+    told = []
+    wholes = {path.key: path for path in verdicts.paths}
+    ordered = sorted(verdicts.figures, key=lambda figure: figure.key)
+    for key, found in grouped(
+        (figure_verdict.key.series, figure_verdict) for figure_verdict in ordered
+    ).items():
+        alike = [
+            (what, these)
+            for what in SAYS
+            if (these := [figure_verdict for figure_verdict in found if figure_verdict.what == what])
+        ]
         parts = [Text(_counted(these, len(found)), SAYS[what][1]) for what, these in alike]
-        lines.append(Text(f"{key.title}: ", style="bold") + Text("; ").join(parts))
-    return lines
+        if (whole := wholes.get(key)) and len(found) > 1 and (words := _whole(whole)):
+            parts.insert(0, Text(words, SAYS[whole.what][1]))
+        told.append(Text(f"{key.title}: ", style="bold") + Text("; ").join(parts))
+    return told
+
+
+def _whole(path: PathVerdict) -> str:
+    """'worse as a whole, time x 1.05 (1.03 to 1.07)'; '' where nothing is said of all sizes together."""
+    if path.what not in (WORSE, BETTER) or not path.change:
+        return ""
+    low, high = path.change.interval()
+    ratio = factor(path.change.ratio)
+    return f"{SAYS[path.what][0]} as a whole, time x {ratio} ({factor(low)} to {factor(high)})"
 
 
 def _counted(these: Sequence[FigureVerdict], all_sizes: int) -> str:
-    what, sizes = these[0].what, size_range([one.key.bytes for one in these])
+    what, sizes = these[0].what, size_range([figure_verdict.key.bytes for figure_verdict in these])
     if len(these) == all_sizes:
         text = f"{SAYS[what][0]} at {'all ' if all_sizes > 1 else ''}{sizes}"
     else:
         text = f"{SAYS[what][0]} at {len(these)} of {all_sizes} sizes, {sizes}"
-    ratios = [one.change.ratio for one in these if one.change]
+    ratios = [figure_verdict.change.ratio for figure_verdict in these if figure_verdict.change]
     if what == WORSE and ratios:
         text += f", time up to x {factor(max(ratios))}"
     elif what == BETTER and ratios:
         text += f", time down to x {factor(min(ratios))}"
     return text
-
-
-def size_range(sizes: Sequence[int]) -> str:
-    """'8 B', '8 B to 1 GiB'."""
-    return " to ".join(map(format_size, dict.fromkeys((min(sizes), max(sizes)))))
 
 
 def factor(ratio: float) -> str:
@@ -101,26 +127,36 @@ def _table(rows: Sequence[FigureVerdict]) -> Table[FigureVerdict]:
     def time(seconds: float | None) -> str | None:
         return None if seconds is None else format_seconds(seconds)
 
-    def rate(one: FigureVerdict, seconds: float | None) -> str | None:
-        return None if seconds is None else format_rate(one.amount / seconds) if one.amount else ""
+    def rate(figure_verdict: FigureVerdict, seconds: float | None) -> str | None:
+        return (
+            None
+            if seconds is None
+            else format_rate(figure_verdict.amount / seconds)
+            if figure_verdict.amount
+            else ""
+        )
 
-    def ratio(one: FigureVerdict) -> Text | None:
-        return Text(factor(one.change.ratio), SAYS[one.what][1]) if one.change else None
+    def ratio(figure_verdict: FigureVerdict) -> Text | None:
+        return (
+            Text(factor(figure_verdict.change.ratio), SAYS[figure_verdict.what][1])
+            if figure_verdict.change
+            else None
+        )
 
-    def interval(one: FigureVerdict) -> str | None:
-        return " to ".join(map(factor, one.change.interval())) if one.change else None
+    def interval(figure_verdict: FigureVerdict) -> str | None:
+        return " to ".join(map(factor, figure_verdict.change.interval())) if figure_verdict.change else None
 
     return table(
         [
-            Column("", lambda one: one.key.title, left=True),
-            Column("size", lambda one: format_size(one.key.bytes), gap=4),
-            Column("old", lambda one: time(one.old_s), gap=4),
-            Column("GB/s", lambda one: rate(one, one.old_s), gap=3, drop=2),
-            Column("new", lambda one: time(one.new_s), gap=4),
-            Column("GB/s", lambda one: rate(one, one.new_s), gap=3, drop=2),
+            Column("", lambda figure_verdict: figure_verdict.key.title, left=True),
+            Column("size", lambda figure_verdict: format_size(figure_verdict.key.bytes), gap=4),
+            Column("old", lambda figure_verdict: time(figure_verdict.old_s), gap=4),
+            Column("GB/s", lambda figure_verdict: rate(figure_verdict, figure_verdict.old_s), gap=3, drop=2),
+            Column("new", lambda figure_verdict: time(figure_verdict.new_s), gap=4),
+            Column("GB/s", lambda figure_verdict: rate(figure_verdict, figure_verdict.new_s), gap=3, drop=2),
             Column("time x", ratio, gap=4),
             Column("95 %", interval, style="dim", gap=4, drop=1),
-            Column("verdict", lambda one: Text(*SAYS[one.what]), gap=4, left=True),
+            Column("verdict", lambda figure_verdict: Text(*SAYS[figure_verdict.what]), gap=4, left=True),
         ],
         rows,
     )
@@ -129,7 +165,7 @@ def _table(rows: Sequence[FigureVerdict]) -> Table[FigureVerdict]:
 def _failures(rows: Iterable[FigureVerdict]) -> list[str]:
     """Failures, each once for all sizes that it left without a figure."""
     found = grouped(
-        ((one.key.path, figures.failure_text(one.failure)), one.key.bytes) for one in rows if one.failure
+        ((row.key.path, figures.failure_text(row.failure)), row.key.bytes) for row in rows if row.failure
     )
     return [f"{path} at {size_range(sizes)}: {text}" for (path, text), sizes in found.items()]
 
@@ -141,33 +177,49 @@ def _alone(comparison: Comparison) -> list[str]:
         what = [f"{series.title} at {size_range(sizes)}" for series, sizes in curves.items()]
         if what:
             lines.append(f"Only in {side}, so not compared: {'; '.join(what)}")
+    for side, left_out in zip(("old", "new"), comparison.impossible, strict=True):
+        for reason in left_out:
+            where = f"{reason.key.title} at {format_size(reason.key.bytes)}"
+            lines.append(f"Impossible in {side}, so not compared: {where}: {reason.why}")
     return lines
 
 
 def legend(comparison: Comparison) -> list[str]:
-    """How the verdicts were reached."""
-    told = []
-    if any(one.what == UNSURE for one in comparison.verdicts):
-        told = [
-            "cannot tell: a side has no launch whose ranks had their CPUs to themselves (& in its table), or "
-            "neither side has an interval"
-        ]
+    """How the verdicts were reached, and what they would have found."""
     old, new = comparison.launches
     if not (old and new):
-        return told
+        return []
     share = figures.percent(FALSE_ALARMS)
-    lines = [
+    paths = [path for path in comparison.verdicts.paths if path.smallest is not None]
+    told = [
         f"time x: new time / old time, above 1 is slower; launches of each figure: {old} old, {new} new",
-        f"worse, better: more than chance, {share} for all {len(comparison.verdicts)} figures together "
-        "(Benjamini-Hochberg)",
+        f"worse, better: more than chance, {share} for all paths and figures together",
     ]
-    if min(old, new) < ENOUGH_LAUNCHES:
-        changes = [one.change for one in comparison.verdicts if one.change]
-        least = min((one.interval()[1] / one.ratio for one in changes), default=1.0) - 1
-        lines.append(
-            f"with so few launches they are assumed to differ by {figures.percent(comparison.spread)} "
-            f"(--spread) by themselves, so that no change of a single figure below {figures.percent(least)} "
-            f"can be seen; with {ENOUGH_LAUNCHES} launches per side or more, smaller changes can be seen: "
-            "'wirespeed watch' makes them"
+    if paths:
+        text = f"found in 9 of 10 cases: {_smallest(paths, 'a slowdown of a whole path by', 'smallest')}"
+        if any(path.smallest_of_a_size != path.smallest for path in paths):
+            text += f"; {_smallest(paths, 'of a single size by', 'smallest_of_a_size')}"
+        told.append(text)
+    if comparison.spread is not None:
+        spread = figures.percent(comparison.spread)
+        told.append(f"launches of the same thing are known to differ by {spread} (--spread)")
+    elif old == new == 1:
+        spread = figures.percent(UNSEEN_SPREAD)
+        told.append(
+            f"with one launch per side, launches are assumed to differ by {spread}; --spread, if you know it"
         )
-    return lines + told
+    return told
+
+
+def _smallest(paths: Sequence[PathVerdict], words: str, name: str) -> str:
+    """'a slowdown of a whole path by 2.1 % (aware) to 4.4 % (host)'."""
+    ordered = sorted(paths, key=lambda path_verdict: getattr(path_verdict, name))
+    ends = list(
+        dict.fromkeys(
+            (figures.percent(getattr(path_verdict, name)), path_verdict.key.path)
+            for path_verdict in (ordered[0], ordered[-1])
+        )
+    )
+    if ends[0][0] == ends[-1][0]:
+        return f"{words} {ends[0][0]}"
+    return f"{words} " + " to ".join(f"{share} ({path})" for share, path in ends)

@@ -6,12 +6,21 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from wirespeed.report.cannot_tell import (
+    CANNOT_TELL,
+    FEW_LAUNCHES,
+    NO_INTERVAL,
+    ONE_LAUNCH,
+    WAITED,
+    Reason,
+    Unjudged,
+)
 from wirespeed.report.compare.matching import FigurePair, Key, Matched
-from wirespeed.report.grouping import grouped
+from wirespeed.report.grouping import grouped, size_range
 from wirespeed.results.launches import launch
 from wirespeed.results.runs import Entry, Failure
 from wirespeed.statistics import comparison
-from wirespeed.statistics.comparison import SPREAD, Change, Launch
+from wirespeed.statistics.comparison import Change, Launch, LaunchId
 
 LOST, FAILING, WORSE, BETTER = "lost", "failing", "worse", "better"
 GAINED, SAME, UNSURE = "gained", "same", "unsure"
@@ -19,12 +28,14 @@ SAYS = {
     LOST: ("no figure any more", "bold red"),
     FAILING: ("fails at times", "bold red"),
     WORSE: ("worse", "red"),
-    UNSURE: ("cannot tell", "yellow"),
+    UNSURE: (CANNOT_TELL, "yellow"),
     SAME: ("no change seen", "dim"),
     BETTER: ("better", "green"),
     GAINED: ("a figure now", "green"),
 }
 """Words and style of each verdict, the most harmful first. Failing: only some launches give a figure now."""
+TO_BE_FOUND = 0.05
+"""Where a slowdown of a whole path by so much would not be found, nothing is said of the path."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +52,8 @@ class FigureVerdict:
     amount: int = 0
     """Bytes used for the bandwidth."""
     failure: Failure | None = None
+    reason: Reason | None = None
+    """Why it cannot be told."""
 
     @property
     def harmful(self) -> bool:
@@ -52,42 +65,138 @@ class FigureVerdict:
         return list(SAYS).index(self.what), -(self.change.log_ratio if self.change else 0.0), self.key
 
 
-def figure_verdicts(
-    matched: Matched,
-    spread: float = SPREAD,
-    least: float = 0.0,
-    *,
-    alike: bool = True,
-    false_alarms: float = comparison.FALSE_ALARMS,
-) -> list[FigureVerdict]:
-    """A verdict for each pair. `least`: changes of the time up to this share count as none.
+@dataclass(frozen=True)
+class PathVerdict:
+    """What became of a path as a whole."""
 
-    `alike`: both sides are the same kind of machine, so that changes which jump from size to size are noise.
-    `false_alarms`: the probability that any figure is named where nothing has changed.
+    key: Key
+    """Without a size."""
+    what: str
+    """WORSE, BETTER, SAME or UNSURE, of what is common to all its sizes."""
+    change: Change | None
+    """The median change over its sizes."""
+    smallest: float | None
+    """The slowdown of the whole path that is found in nine cases of ten, as a share of the time."""
+    smallest_of_a_size: float | None
+    """The same of a slowdown at one size alone."""
+    reason: Reason | None = None
+    """Why it cannot be told."""
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """What became of all figures, and of all paths."""
+
+    figures: list[FigureVerdict]
+    """The most harmful first."""
+    paths: list[PathVerdict]
+    """In the order of their names."""
+
+    @property
+    def harmful(self) -> bool:
+        return any(figure.harmful for figure in self.figures) or any(
+            path.what == WORSE for path in self.paths
+        )
+
+
+def unjudged(found: Verdicts) -> list[Unjudged]:
+    """What is not told, by path and reason."""
+    unsure = (figure for figure in found.figures if figure.what == UNSURE)
+    alike = grouped(
+        ((figure_verdict.key.series, figure_verdict.reason), figure_verdict.key.bytes)
+        for figure_verdict in unsure
+    )
+    return [
+        Unjudged(f"{key.title} at {size_range(sizes)}", reason)
+        for (key, reason), sizes in alike.items()
+        if reason
+    ]
+
+
+def verdicts(
+    matched: Matched,
+    spread: float | None = None,
+    least: float = 0.0,
+    false_alarms: float = comparison.FALSE_ALARMS,
+) -> Verdicts:
+    """A verdict for each pair, and for each path.
+
+    `spread`: what launches differ by, if it is known. `least`: changes of the time up to this share count as
+    none. `false_alarms`: the probability that any figure or path is named where nothing has changed.
     """
     both = [pair for pair in matched.pairs if pair.old.entries and pair.new.entries]
-    changes: dict[FigurePair, Change | None] = {}
-    for curve in grouped((pair.key.series, pair) for pair in both).values():
-        changes |= zip(curve, _changes(curve, spread, alike=alike), strict=True)
-    known = [(pair, change) for pair, change in changes.items() if change]
-    convincing = comparison.convincing([change.p for _, change in known], false_alarms)
-    real = {pair for (pair, _), is_real in zip(known, convincing, strict=True) if is_real}
-    found = []
+    curves = grouped((pair.key.series, pair) for pair in both)
+    told = {
+        key: comparison.path_change(
+            [(_side(pair.old.entries), _side(pair.new.entries)) for pair in curve], spread
+        )
+        for key, curve in curves.items()
+    }
+    judged = [key for key, change in told.items() if change.whole]
+    named = comparison.convincing([told[key].p for key in judged], false_alarms)
+    chosen = {key for key, is_real in zip(judged, named, strict=True) if is_real}
+    # Inside the paths that are named, the share of false ones stays as it is (Benjamini and Bogomolov 2014).
+    within = false_alarms * len(chosen) / max(len(judged), 1)
+    paths, found = [], {}
+    for key, curve in curves.items():
+        path = _path_verdict(
+            key, curve, told[key], key in chosen, within, least, false_alarms / max(len(judged), 1)
+        )
+        paths.append(path)
+        known = [change.p for change in told[key].figures if change]
+        real = iter(comparison.convincing(known, within) if key in chosen else [False] * len(known))
+        for pair, change in zip(curve, told[key].figures, strict=True):
+            is_real = change is not None and next(real) and abs(change.log_ratio) > math.log1p(least)
+            what, reason = _what(change, is_real), None
+            if what == SAME and path.what == UNSURE:
+                what = UNSURE
+            if what == UNSURE:
+                reason = path.reason if change else _why_not(pair)
+            found[pair] = _verdict(pair, what, change, reason)
     for pair in matched.pairs:
-        change = changes.get(pair)
-        if pair not in changes:
-            what = LOST if pair.old.entries else GAINED
-        elif change is None:
-            what = UNSURE
-        elif pair not in real or abs(change.log_ratio) <= math.log1p(least):
-            what = SAME
-        else:
-            what = WORSE if change.log_ratio > 0 else BETTER
-        found.append(_verdict(pair, what, change))
-    return sorted(found, key=lambda verdict: verdict.harm)
+        if pair not in found:
+            found[pair] = _verdict(pair, LOST if pair.old.entries else GAINED, None, None)
+    return Verdicts(
+        sorted(found.values(), key=lambda verdict: verdict.harm),
+        sorted(paths, key=lambda path_verdict: path_verdict.key),
+    )
 
 
-def _verdict(pair: FigurePair, what: str, change: Change | None) -> FigureVerdict:
+def _what(change: Change | None, is_real: bool) -> str:
+    if change is None:
+        return UNSURE
+    if not is_real:
+        return SAME
+    return WORSE if change.log_ratio > 0 else BETTER
+
+
+def _path_verdict(
+    key: Key,
+    curve: Sequence[FigurePair],
+    told: comparison.PathChange,
+    chosen: bool,
+    within: float,
+    least: float,
+    level: float,
+) -> PathVerdict:
+    """`within`: the level for a path that is named; `level`: for one path alone."""
+    whole = told.whole
+    if whole is None:
+        return PathVerdict(key, UNSURE, None, None, None, _why_not(curve[0]))
+    smallest, of_a_size = told.smallest(level), told.smallest_of_a_size(level)
+    is_real = chosen and whole.p <= within and abs(whole.log_ratio) > math.log1p(least)
+    what = _what(whole, is_real)
+    reason: Reason | None = None
+    if what == SAME and smallest is not None and smallest > max(TO_BE_FOUND, least):
+        what, reason = UNSURE, ONE_LAUNCH if whole.launches == (1, 1) else FEW_LAUNCHES
+    return PathVerdict(key, what, whole, smallest, of_a_size, reason)
+
+
+def _why_not(pair: FigurePair) -> Reason:
+    return NO_INTERVAL if all(_sure(side.entries) for side in (pair.old, pair.new)) else WAITED
+
+
+def _verdict(pair: FigurePair, what: str, change: Change | None, reason: Reason | None) -> FigureVerdict:
     old, new = pair.old, pair.new
     failure = None
     if what == GAINED:
@@ -97,7 +206,7 @@ def _verdict(pair: FigurePair, what: str, change: Change | None) -> FigureVerdic
         what = LOST if what == LOST else FAILING
     old_s, new_s = (typical(side.entries) if side.entries else None for side in (old, new))
     amount = (new.entries or old.entries)[-1].amount
-    return FigureVerdict(pair.key, what, change, old_s, new_s, amount, failure)
+    return FigureVerdict(pair.key, what, change, old_s, new_s, amount, failure, reason)
 
 
 def typical(entries: Sequence[Entry]) -> float:
@@ -111,14 +220,10 @@ def _sure(entries: Sequence[Entry]) -> list[Entry]:
     return [entry for entry in entries if not entry.contended]
 
 
-def _launches(entries: Sequence[Entry]) -> list[Launch]:
-    return [*map(launch, _sure(entries))]
-
-
-def _changes(curve: Sequence[FigurePair], spread: float, *, alike: bool) -> list[Change | None]:
-    """Changes of one path at all sizes: how its figures scatter shows how far each can be trusted."""
-    sides = [(_launches(pair.old.entries), _launches(pair.new.entries)) for pair in curve]
-    spread *= comparison.unrest(sides, spread)
-    changes = [comparison.change(old, new, spread) for old, new in sides]
-    factor = comparison.roughness([change for change in changes if change]) if alike else 1.0
-    return [change.rougher(factor) if change else None for change in changes]
+def _side(entries: Sequence[Entry]) -> dict[LaunchId, Launch]:
+    """By run and launch: figures of one launch share what slowed it."""
+    side: dict[LaunchId, Launch] = {}
+    for entry in _sure(entries):
+        copies = sum(name[:2] == (entry.run, entry.launch) for name in side if isinstance(name, tuple))
+        side[entry.run, entry.launch, copies] = launch(entry)
+    return side

@@ -28,14 +28,14 @@ Line = tuple[str, str, str]
 
 def print_findings(console: Console, findings: Sequence[RecordedFinding]) -> None:
     """The most expensive first, numbered; below them what a trial refuted, which is no finding."""
-    _numbered(console, [one for one in findings if not one.refuted])
-    refuted = [one for one in findings if one.refuted]
+    _numbered(console, [finding for finding in findings if not finding.refuted])
+    refuted = [finding for finding in findings if finding.refuted]
     if refuted:
         console.print()
         console.print(Text("Tried, and nothing gained", style="bold"))
-    for one in refuted:
-        worth, title = one.worth or Improvement(), visible(one.title)
-        commands = "; ".join(filter(None, (split(visible(line))[0] for line in one.remedy)))
+    for recorded_finding in refuted:
+        worth, title = recorded_finding.worth or Improvement(), visible(recorded_finding.title)
+        commands = "; ".join(filter(None, (split(visible(line))[0] for line in recorded_finding.remedy)))
         worse = f"; {WORSE}" if worth.verdict == "worse" else ""
         say(console, f"  {commands or title}: {_ratios(worth)}{worse}", indent=4)
         if commands:

@@ -69,13 +69,13 @@ def _node_title(node: Node) -> str:
 
 
 def _lines(facts: Facts, node: int | None, *, strays: bool) -> list[Line]:
-    def here(one: Gpu | Nic | Net) -> bool:
-        return (one.node is None and strays) or (node is not None and one.node == node)
+    def here(gpu: Gpu | Nic | Net) -> bool:
+        return (gpu.node is None and strays) or (node is not None and gpu.node == node)
 
     lines = [_gpu(facts, gpu) for gpu in facts.gpus if (here(gpu) if gpu.kind != "emulated" else strays)]
     lines += [_nic(nic) for nic in facts.nics if here(nic)]
     rdma = {nic.pci for nic in facts.nics if nic.pci}
-    lines += [_net(one) for one in facts.nets if here(one) and one.pci not in rdma]
+    lines += [_net(net) for net in facts.nets if here(net) and net.pci not in rdma]
     return lines
 
 

@@ -36,7 +36,7 @@ def print_result(console: Console, result: Result) -> None:
         say(console, visible(line), "yellow")
     console.print()
     print_findings(console, result.findings)
-    told = {one.key.removeprefix("variable-") for one in result.findings}
+    told = {finding.key.removeprefix("variable-") for finding in result.findings}
     print_variables(console, set_variables(facts.variables, told))
     _fastest(console, facts, result.stretches)
 
@@ -87,13 +87,13 @@ def _fastest(console: Console, facts: Facts, stretches: tuple[Stretch, ...]) -> 
     console.print()
     console.print(Text(f"Fastest path by size ({facts.file})", style="bold"))
     head = ""
-    for one in stretches:
-        title = f"  {one.home} data, {'of the paths through MPI' if one.mpi else 'of all paths'}"
+    for stretch in stretches:
+        title = f"  {stretch.home} data, {'of the paths through MPI' if stretch.mpi else 'of all paths'}"
         if title != head:
             say(console, title)
         head = title
-        sizes = " to ".join(map(format_size, dict.fromkeys((one.first, one.last))))
-        line = Text.assemble("    ", (sizes, "bold"), f": {' or '.join(one.paths)}{_next(one)}")
+        sizes = " to ".join(map(format_size, dict.fromkeys((stretch.first, stretch.last))))
+        line = Text.assemble("    ", (sizes, "bold"), f": {' or '.join(stretch.paths)}{_next(stretch)}")
         say(console, line, indent=6)
 
 

@@ -22,11 +22,15 @@ def print_variables(console: Console, variables: Sequence[SetVariable]) -> None:
         return
     console.print()
     console.print(Text("Also set, which is no fault by itself", style="bold"))
-    rows = [(assigned(one.name, one.value), one.does) for one in variables if one.does]
-    unknown = grouped(((one.library, one.ask), one) for one in variables if not one.does)
+    rows = [
+        (assigned(variable.name, variable.value), variable.does) for variable in variables if variable.does
+    ]
+    unknown = grouped(
+        ((variable.library, variable.ask), variable) for variable in variables if not variable.does
+    )
     for (library, ask), others in unknown.items():
         how = f"'{ask}' explains them" if ask else "its documentation explains them"
-        names = ", ".join(assigned(one.name, one.value) for one in others)
+        names = ", ".join(assigned(other.name, other.value) for other in others)
         rows.append((names, f"{library}, not known here: {how}"))
     width = max((len(words) for words, _ in rows if len(words) <= WIDEST), default=0)
     for words, does in rows:

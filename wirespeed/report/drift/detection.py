@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from wirespeed.report.cannot_tell import CANNOT_TELL, TOO_EARLY, Unjudged
 from wirespeed.report.compare.matching import Key, match
 from wirespeed.report.compare.verdicts import (
     FAILING,
@@ -11,16 +12,21 @@ from wirespeed.report.compare.verdicts import (
     LOST,
     SAME,
     UNSURE,
+    WORSE,
     FigureVerdict,
-    figure_verdicts,
+    PathVerdict,
+    Verdicts,
+    unjudged,
+    verdicts,
 )
 from wirespeed.results.model import Health
 from wirespeed.results.runs import Entry, Run
+from wirespeed.units import format_size
 
 FIRST = 5
 """Repetitions that show what is usual."""
-LATEST = 3
-"""Repetitions that are compared with the first ones together: one alone may be an accident."""
+LATEST = (5, 3)
+"""So many of the latest repetitions are compared with the first ones: one alone may be an accident."""
 FALSE_ALARMS = 0.01
 """Of one look at all figures; there are many looks."""
 
@@ -32,34 +38,53 @@ class Drift:
     first: int = FIRST
     runs: list[Run] = field(default_factory=list)
     ever: set[Key] = field(default_factory=set)
-    """Figures that were named as worse or lost at some time."""
+    """Figures, and paths as a whole, that were named as worse or lost at some time."""
     lasted: float = 0.0
     """Seconds from the first repetition to now."""
 
-    def add(self, run: Run) -> list[FigureVerdict]:
-        """Takes a repetition; verdicts on the latest ones, the most harmful first; none at the start."""
+    def add(self, run: Run) -> Verdicts:
+        """Takes a repetition; verdicts on the latest ones; none at the start."""
         self.runs.append(run)
         found = self.verdicts
-        self.ever |= {one.key for one in found if one.harmful}
+        self.ever |= {figure.key for figure in found.figures if figure.harmful}
+        self.ever |= {path.key for path in found.paths if path.what == WORSE}
         return found
 
     @property
     def health(self) -> list[Health]:
         """What was read around every path of every repetition."""
-        return [one for run in self.runs for one in run.health.values()]
+        return [health for run in self.runs for health in run.health.values()]
 
     @property
     def harmed(self) -> bool:
-        """Was a figure worse or lost at some time, or were there new errors or throttled clocks?"""
-        return bool(self.ever) or not all(one.good for one in self.health)
+        """Was a figure worse or lost at some time, or were there errors, held clocks or wrong messages?"""
+        ill = not all(health.good for health in self.health)
+        return bool(self.ever) or ill or self.wrong_messages > 0
 
     @property
-    def verdicts(self) -> list[FigureVerdict]:
-        """Of the latest repetitions; none before there are any behind the first ones."""
-        latest = self.runs[self.first :][-LATEST:]
-        if not latest:
-            return []
-        return figure_verdicts(match(self.runs[: self.first], latest), false_alarms=FALSE_ALARMS)
+    def wrong_messages(self) -> int:
+        """That soaks found, in all repetitions."""
+        return sum(soak.wrong.total for run in self.runs for soak in run.soaks.values())
+
+    @property
+    def verdicts(self) -> Verdicts:
+        """Verdicts on the latest repetitions; none before there are any behind the first ones."""
+        later = self.runs[self.first :]
+        if not later:
+            return Verdicts([], [])
+        windows = [many for many in LATEST if len(later) >= many] or [1]
+        looks = [
+            verdicts(match(self.runs[: self.first], later[-many:]), false_alarms=FALSE_ALARMS / len(windows))
+            for many in windows
+        ]
+        return next((look for look in looks if look.harmful), looks[0])
+
+    @property
+    def unjudged(self) -> list[Unjudged]:
+        """What the latest repetitions do not tell."""
+        if len(self.runs) <= self.first:
+            return [Unjudged("all figures", TOO_EARLY)]
+        return unjudged(self.verdicts)
 
     @property
     def keys(self) -> list[tuple[str, int]]:
@@ -71,15 +96,27 @@ class Drift:
         return [run.entries.get(key) for run in self.runs]
 
 
-def drifted(verdicts: list[FigureVerdict]) -> list[FigureVerdict]:
-    """Those that say something, the most harmful first."""
-    return [one for one in verdicts if one.what not in (SAME, UNSURE, GAINED)]
+def drifted(found: Verdicts) -> list[FigureVerdict | PathVerdict]:
+    """Those that say something, the most harmful first; a path as a whole where none of its figures does."""
+    figures = [figure for figure in found.figures if figure.what not in (SAME, UNSURE, GAINED)]
+    told = {figure.key.series for figure in figures}
+    wholes = [path for path in found.paths if path.what not in (SAME, UNSURE) and path.key not in told]
+    return [*wholes, *figures]
 
 
-def word(verdict: FigureVerdict) -> str:
-    """'x 1.12', 'no figure', 'as before'."""
+def word(verdict: FigureVerdict | PathVerdict) -> str:
+    """'x 1.12', 'no figure', 'as before', 'cannot tell'."""
     if verdict.what in (LOST, FAILING):
         return "no figure" if verdict.what == LOST else "fails at times"
+    if verdict.what == UNSURE:
+        return CANNOT_TELL
     if verdict.what == SAME or verdict.change is None:
         return "as before"
     return f"x {verdict.change.ratio:.3g}"
+
+
+def place(verdict: FigureVerdict | PathVerdict) -> str:
+    """'aware 1 GiB', 'aware at all sizes'."""
+    if isinstance(verdict, PathVerdict):
+        return f"{verdict.key.path} at all sizes"
+    return f"{verdict.key.path} {format_size(verdict.key.bytes)}"

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from wirespeed.report.compare.verdicts import BETTER, FigureVerdict, typical
-from wirespeed.report.drift.detection import Drift, drifted, word
+from wirespeed.report.cannot_tell import CANNOT_TELL
+from wirespeed.report.compare.verdicts import BETTER, GAINED, SAME, UNSURE, Verdicts, typical
+from wirespeed.report.drift.detection import Drift, drifted, place, word
 from wirespeed.report.export import labels
-from wirespeed.report.facts import figures
+from wirespeed.report.facts import figures, soaks
 from wirespeed.report.terminal.columns import Column, Table, table
 from wirespeed.report.terminal.sparkline import sparkline
 from wirespeed.report.terminal.wrapped_line import say
@@ -51,7 +52,7 @@ class Watching:
         if self._live:
             self._live.stop()
 
-    def measured(self, verdicts: Sequence[FigureVerdict]) -> None:
+    def measured(self, verdicts: Verdicts) -> None:
         """A repetition is over."""
         if self._live:
             self._live.refresh()
@@ -67,8 +68,10 @@ class Watching:
         text = f"{count} repetition{'s' if count != 1 else ''}"
         if count < first:
             text += f"; the first {first} show what is usual"
-        if sick := sum(any(not one.good for one in run.health.values()) for run in self._drift.runs):
+        if sick := sum(any(not health.good for health in run.health.values()) for run in self._drift.runs):
             text += f"; {sick} throttled or with new errors"
+        if wrong := self._drift.wrong_messages:
+            text += f"; {wrong:,} wrong messages"
         if self._next is not None:
             text += f"; next in {figures.duration(max(0.0, self._next - self._clock()))}"
         if self._over < math.inf:
@@ -77,7 +80,7 @@ class Watching:
         return Group(shown, Text(f"{text}; Ctrl-C ends it", style="dim"))
 
 
-def line(drift: Drift, verdicts: Sequence[FigureVerdict]) -> str:
+def line(drift: Drift, verdicts: Verdicts) -> str:
     """'12:00:07 repetition 8: 12 figures as in the first 5'."""
     count = len(drift.runs)
     run = drift.runs[-1]
@@ -85,20 +88,25 @@ def line(drift: Drift, verdicts: Sequence[FigureVerdict]) -> str:
     start = f"{time.strftime('%H:%M:%S')} repetition {count}: {len(run.entries)} {many}"
     if lacking := sum(1 for _ in labels.failures([run])):
         start += f", {lacking} without one"
-    if sick := [one.path for one in run.health.values() if not one.good]:
+    if sick := [health.path for health in run.health.values() if not health.good]:
         start += f", throttled or with new errors: {' '.join(sick)}"
+    if soaked := soaks.verdict(run):
+        start += f", soak: {soaked[0]}"
     if count <= drift.first:
         return f"{start}; the first {drift.first} repetitions show what is usual"
-    named = drifted(list(verdicts))
+    named = drifted(verdicts)
+    unsure = sum(figure.what == UNSURE for figure in verdicts.figures)
     if not named:
-        return f"{start}, as in the first {drift.first}"
-    told = [f"{one.key.path} {format_size(one.key.bytes)} {word(one)}" for one in named[:MOST_NAMED]]
+        if unsure == len(verdicts.figures):
+            return f"{start}, {CANNOT_TELL}"
+        return f"{start}, as in the first {drift.first}{f'; {CANNOT_TELL}: {unsure}' if unsure else ''}"
+    told = [f"{place(verdict)} {word(verdict)}" for verdict in named[:MOST_NAMED]]
     more = f", {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
     return f"{start}; time against the first {drift.first}: {', '.join(told)}{more}"
 
 
 def _table(drift: Drift, console: Console) -> Table[Key]:
-    verdicts = {(one.key.path, one.key.bytes): one for one in drift.verdicts}
+    verdicts = {(figure.key.path, figure.key.bytes): figure for figure in drift.verdicts.figures}
     latest = {key: [entry for entry in drift.history(key) if entry][-1] for key in drift.keys}
 
     def first(key: Key) -> str | None:
@@ -110,13 +118,15 @@ def _table(drift: Drift, console: Console) -> Table[Key]:
 
     def curve(key: Key) -> str:
         seconds = [entry.seconds if entry else None for entry in drift.history(key)]
-        known = [one for one in seconds if one is not None]
+        known = [second for second in seconds if second is not None]
         return sparkline(seconds[-SHOWN:], min(known), max(known))
 
     def now(key: Key) -> Text:
         verdict = verdicts.get(key)
-        if verdict is None or not drifted([verdict]):
+        if verdict is None or verdict.what in (SAME, GAINED):
             return Text(word(verdict) if verdict else "", "dim")
+        if verdict.what == UNSURE:
+            return Text(word(verdict), "yellow")
         return Text(word(verdict), "green" if verdict.what == BETTER else "red")
 
     columns: list[Column[Key]] = [

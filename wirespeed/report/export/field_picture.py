@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+from contextlib import suppress
 
 from wirespeed.errors import WirespeedError
 from wirespeed.job.messages import Message
@@ -37,7 +38,11 @@ class FieldPicture:
     def take(self, event: Message) -> None:
         if event["row"] == 0:
             self._facts, self._rows = event, []
-        self._rows.append(base64.b64decode(event["cells"]))
+        # A damaged row leaves the picture incomplete.
+        with suppress(ValueError):
+            row = base64.b64decode(event["cells"])
+            if row and not len(row) % 4 and len(row) == len((self._rows or [row])[0]):
+                self._rows.append(row)
 
     @property
     def complete(self) -> bool:

@@ -13,13 +13,19 @@ from wirespeed.report.export.prometheus import to_prometheus
 from wirespeed.report.export.reframe import to_reframe
 from wirespeed.report.export.tutorial import tutorial
 from wirespeed.results.launches import Combined
-from wirespeed.results.runs import Run
+from wirespeed.results.runs import Entry, Run
 
 Writer = Callable[..., None]
-"""Takes runs, a stream, the system to compare with, and for a table whether to explain it."""
+"""Takes runs, a stream, the system to compare with, and of a table: explained? all sizes?"""
 
 
-def _table(runs: Sequence[Run], stream: IO[str], against: str | None, explain: bool = False) -> None:
+def _table(
+    runs: Sequence[Run],
+    stream: IO[str],
+    against: str | None,
+    explain: bool = False,
+    all_sizes: bool = False,
+) -> None:
     from wirespeed.report.systems.published_curves import load_system, print_against
     from wirespeed.report.terminal.contention import print_ratios
     from wirespeed.report.terminal.run_summary import make_console, print_run
@@ -29,7 +35,7 @@ def _table(runs: Sequence[Run], stream: IO[str], against: str | None, explain: b
         if number:
             console.print()
             console.rule(style="dim")
-        print_run(console, run, explain=explain)
+        print_run(console, run, explain=explain, all_sizes=all_sizes)
         print_ratios(console, runs[:number], run)
         if against and run.published:
             print_against(console, run, load_system(against))
@@ -39,8 +45,8 @@ def _json(runs: Sequence[Run]) -> str:
     """Every record; behind those of a run its figures of several launches."""
     records: list[Any] = []
     for run in runs:
-        records += run.records
-        records += [entry.to_builtins() for entry in run.entries.values() if isinstance(entry, Combined)]
+        records += [run.judged(record) if isinstance(record, Entry) else record for record in run.records]
+        records += [entry.to_builtins() for entry in run.figures.values() if isinstance(entry, Combined)]
     lines = ",\n".join(msgspec.json.encode(record).decode() for record in records)
     return f"[\n{lines}\n]\n" if lines else "[]\n"
 
@@ -48,7 +54,7 @@ def _json(runs: Sequence[Run]) -> str:
 def _csv(runs: Sequence[Run]) -> str:
     from wirespeed.results.export import to_csv
 
-    return to_csv(entry for run in runs for entry in run.entries.values())
+    return to_csv(entry for run in runs for entry in run.figures.values())
 
 
 def _text(text_of: Callable[[Sequence[Run]], str]) -> Writer:

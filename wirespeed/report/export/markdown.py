@@ -27,7 +27,7 @@ from wirespeed.report.terminal import fan_table, pair_matrix
 from wirespeed.report.terminal.columns import Cell, Column, Row
 from wirespeed.report.terminal.slowest_teams import describe
 from wirespeed.results.coerce import text
-from wirespeed.results.runs import Run
+from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
 from wirespeed.units import format_rate, format_seconds, format_size
 
 MOST_ROWS = 200
@@ -43,8 +43,8 @@ def markdown(sources: Sequence[Source], lost: Sequence[str] = ()) -> str:
     parts += [f"Left out: {plain(line)}" for line in warnings]
     parts += _verdict(sets, sources)
     parts += _findings(sources)
-    for one in sets:
-        parts += _run(one, alone=len(sets) == 1)
+    for figure_set in sets:
+        parts += _run(figure_set, alone=len(sets) == 1)
     parts += _limits(sets)
     text_of = "\n\n".join(parts) + "\n"
     return text_of.encode("utf-8", "replace").decode("utf-8")
@@ -73,10 +73,10 @@ def _texts(*heads: str) -> list[Column[Sequence[str]]]:
 
 
 def _verdict(sets: Sequence[Measured], sources: Sequence[Source]) -> Iterator[str]:
-    told = [(one.machine.name, one.sentences) for one in answers(sets, sources)]
-    told += [(one.title, one.sentences) for one in verdicts(sets)]
+    told = [(answer.machine.name, answer.sentences) for answer in answers(sets, sources)]
+    told += [(verdict.title, verdict.sentences) for verdict in verdicts(sets)]
     for heading, sentences in told:
-        lines = [f"- {_SIGNS[one.level]} {plain(one.text)}" for one in sentences]
+        lines = [f"- {_SIGNS[sentence.level]} {plain(sentence.text)}" for sentence in sentences]
         yield "\n".join([f"**{plain(heading)}**", "", *lines])
     if nothing_found(sources):
         yield "The doctor found nothing to change."
@@ -86,27 +86,31 @@ def _findings(sources: Sequence[Source]) -> Iterator[str]:
     found = findings(sources)
     if found:
         yield "## Findings"
-    for one in found:
-        told = [("cost", one.cost), ("measured", one.worth), *(("evidence", line) for line in one.evidence)]
+    for match in found:
+        told = [
+            ("cost", match.cost),
+            ("measured", match.worth),
+            *(("evidence", line) for line in match.evidence),
+        ]
         lines = [f"- {name}: {plain(said)}" for name, said in told if said]
-        yield "\n".join([f"**{plain(one.title)}**", "", *lines])
-        if one.remedy:
+        yield "\n".join([f"**{plain(match.title)}**", "", *lines])
+        if match.remedy:
             # A paragraph between: else the lines would belong to the list.
             yield "What to do:"
-            yield "\n".join(f"    {line}" for line in one.remedy)
+            yield "\n".join(f"    {line}" for line in match.remedy)
     if useless := refuted(sources):
         yield "\n".join(
             [
                 "**Tried, and nothing gained**",
                 "",
-                *(f"- {plain(one.title)}: {plain(one.worth)}" for one in useless),
+                *(f"- {plain(match.title)}: {plain(match.worth)}" for match in useless),
             ]
         )
 
 
-def _run(one: Measured, *, alone: bool) -> Iterator[str]:
-    yield f"## {plain(one.pattern)}" + ("" if alone else f": {plain(one.label)}")
-    for domain, spans in best.by_domain(one.run):
+def _run(measured: Measured, *, alone: bool) -> Iterator[str]:
+    yield f"## {plain(measured.pattern)}" + ("" if alone else f": {plain(measured.label)}")
+    for domain, spans in best.by_domain(measured.run):
         columns: list[Column[best.Span]] = [
             Column(f"{domain} data", lambda span: span.sizes, left=True),
             Column("use", lambda span: span.path, left=True),
@@ -115,35 +119,35 @@ def _run(one: Measured, *, alone: bool) -> Iterator[str]:
             Column("as fast", lambda span: ", ".join(span.equals)),
         ]
         yield table(columns, spans)
-    if one.run.entries:
-        yield from _figures(one)
-    if one.run.view == "matrix":
-        yield from _matrices(one.run)
-    if rows := evidence.rows(one.run):
+    if measured.run.figures:
+        yield from _figures(measured)
+    if measured.run.view == "matrix":
+        yield from _matrices(measured.run)
+    if rows := evidence.rows(measured.run):
         yield table(_texts(*evidence.HEADS), rows)
-    lines = [f"- **{plain(head)}**: {plain(line)}" for head, line, _ in failure_lines(one.run)]
+    lines = [f"- **{plain(head)}**: {plain(line)}" for head, line, _ in failure_lines(measured.run)]
     if lines:
         yield "\n".join(["What gave no figure:", "", *lines])
-    described = about(one)
+    described = about(measured)
     yield table(_texts("", ""), described.facts)
     if described.method:
         yield "\n".join(f"- {plain(line)}" for line in described.method)
 
 
-def _figures(one: Measured) -> Iterator[str]:
+def _figures(measured: Measured) -> Iterator[str]:
     """A row a size: first each path's time and the price of switches, then bandwidths, of the limit."""
-    run, sizes = one.run, one.run.sizes[:MOST_ROWS]
+    run, sizes = measured.run, measured.run.sizes[:MOST_ROWS]
     columns: list[Column[int]] = [Column(run.way, format_size, left=True)]
     columns += [Column(path, partial(_time, run, path)) for path in run.paths]
     columns += [Column(f"{pair.without} / {pair.path}", partial(_ratio, run, pair)) for pair in pairs(run)]
     columns += [Column(f"MPI adds to {cost.bare}", partial(_added, run, cost)) for cost in costs(run)]
     yield table(columns, sizes)
-    if any(entry.amount for entry in run.entries.values()):
+    if any(entry.amount for entry in run.figures.values()):
         columns = [Column("GB/s (of limit)", format_size, left=True)]
         columns += [Column(path, partial(_rate, run, path, run.ceiling(path))) for path in run.paths]
         yield table(columns, filter(None, sizes))
     if len(run.sizes) > MOST_ROWS:
-        yield f"{len(run.sizes) - MOST_ROWS} more sizes are in {plain(one.file)}."
+        yield f"{len(run.sizes) - MOST_ROWS} more sizes are in {plain(measured.file)}."
 
 
 def _matrices(run: Run) -> Iterator[str]:
@@ -162,33 +166,39 @@ def _time(run: Run, path: str, size: int) -> str:
     if entry is None:
         failure = run.failure(path, size)
         return figures.SHORT.get(failure.what, failure.what) if failure else ""
-    return f"{sign(run, entry)} {figures.time_of(entry, entry.seconds)}".strip()
+    return f"{sign(run, entry)} {figures.time_of(entry, entry.seconds)}{_doubt(entry)}".strip()
+
+
+def _doubt(entry: Entry) -> str:
+    return f" ({figures.UNCERTAIN})" if entry.uncertain else ""
 
 
 def _rate(run: Run, path: str, limit: Ceiling | None, size: int) -> str:
+    if (path, size) in run.impossible:
+        return IMPOSSIBLE
     entry = run.entries.get((path, size))
     if entry is None or not entry.amount:
         return ""
     part = share(entry, limit)
-    return format_rate(entry.rate) + (f" ({100 * part:.0f} %)" if part is not None else "")
+    return format_rate(entry.rate) + (f" ({100 * part:.0f} %)" if part is not None else "") + _doubt(entry)
 
 
 def _ratio(run: Run, pair: Pair, size: int) -> str:
     worth = pair.worth(run, size)
-    return figures.ratio(worth.ratio) if worth else ""
+    return worth.mark + figures.ratio(worth.ratio) if worth else ""
 
 
 def _added(run: Run, cost: Cost, size: int) -> str:
     added = cost.added(run, size)
-    return difference(added.seconds) if added else ""
+    return added.mark + difference(added.seconds) if added else ""
 
 
 def _limits(sets: Sequence[Measured]) -> Iterator[str]:
-    found = limits(one.run for one in sets)
+    found = limits(measured.run for measured in sets)
     if found:
         yield "## Limits"
         yield "\n".join(
-            f"- {format_rate(one['rate'])} GB/s for {plain(', '.join(one['paths']))}: "
-            f"{plain(one['equation'])} ({plain(one['source'])})"
-            for one in found
+            f"- {format_rate(record['rate'])} GB/s for {plain(', '.join(record['paths']))}: "
+            f"{plain(record['equation'])} ({plain(record['source'])})"
+            for record in found
         )

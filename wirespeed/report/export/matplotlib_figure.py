@@ -1,4 +1,7 @@
-"""Figures for papers, by matplotlib: time and bandwidth against size, with intervals and limits."""
+"""Figures for papers, by matplotlib: time and bandwidth against size, with intervals and limits.
+
+A program has one size: its paths are bars.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,21 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.report.page.sources import Measured, Source, measured
+from wirespeed.report.export.matplotlib_parts import (
+    BAR_INCHES,
+    Curve,
+    axis_of,
+    bars,
+    draw_limits,
+    label_decades,
+    label_sizes,
+    name_of,
+    value,
+)
+from wirespeed.report.page.sources import Source, measured
 from wirespeed.report.page.styles import LIGHT, Style, styles
 from wirespeed.report.systems.published_curves import Reference, load_system
-from wirespeed.results.coerce import text
 from wirespeed.results.whole_file import write_whole
-from wirespeed.units import format_size
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,10 +47,6 @@ SETTINGS: Any = {
     # Without it, names of hosts and paths could be read as mathematics.
     "text.parse_math": False,
 }
-
-
-_Curve = tuple[Measured, str]
-"""A run, and one of its paths."""
 
 
 def require_matplotlib(what: str) -> None:
@@ -64,21 +72,29 @@ def plot(sources: Sequence[Source], out: str, paths: Sequence[str], kind: str, a
     matplotlib.use("agg")
     from matplotlib import pyplot
 
+    programs = curves[0][0].run.view == "program"
     looks = styles([path for _, path in curves])
-    several = len({one.number for one, _ in curves}) > 1
+    several = len({measured.number for measured, _ in curves}) > 1
     kinds = ("time", "bandwidth") if kind == "both" else (kind,)
+    height = max(INCHES[1] / 3, BAR_INCHES * (len(curves) + 3)) if programs else INCHES[1]
     with matplotlib.rc_context(SETTINGS):
         figure, panels = pyplot.subplots(
-            1, len(kinds), figsize=(INCHES[0] * len(kinds), INCHES[1]), layout="constrained", squeeze=False
+            1, len(kinds), figsize=(INCHES[0] * len(kinds), height), layout="constrained", squeeze=False
         )
-        for panel, kind in zip(panels[0], kinds, strict=True):
+        for number, (panel, kind) in enumerate(zip(panels[0], kinds, strict=True)):
+            if programs:
+                bars(panel, kind, curves, looks, named=several, labelled=number == 0)
+                continue
             for curve in curves:
                 _draw(panel, kind, curve, looks[curve[1]], named=several)
             for other in others:
                 _draw_published(panel, kind, other, looks)
             _dress(panel, kind, curves)
-        handles, labels = panels[0][-1].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8, handlelength=3.2)
+        if not programs:
+            handles, labels = panels[0][-1].get_legend_handles_labels()
+            figure.legend(
+                handles, labels, loc="outside right upper", frameon=False, fontsize=8, handlelength=3.2
+            )
         drawn, form = io.BytesIO(), out.rpartition(".")[2]
         try:
             figure.savefig(
@@ -89,39 +105,40 @@ def plot(sources: Sequence[Source], out: str, paths: Sequence[str], kind: str, a
     write_whole(out, drawn.getvalue())
 
 
-def _curves(sources: Sequence[Source], wanted: Sequence[str]) -> list[_Curve]:
+def _curves(sources: Sequence[Source], wanted: Sequence[str]) -> list[Curve]:
     """Those of the first run's pattern: times of different patterns do not belong in one figure."""
-    sets = [one for one in measured(sources) if one.run.entries]
+    sets = [found for found in measured(sources) if found.run.entries]
     if not sets:
         raise WirespeedError("there is no figure in these files to plot", ExitCode.CANNOT_WRITE)
-    chosen = [one for one in sets if one.pattern == sets[0].pattern]
-    there = dict.fromkeys(path for one in chosen for path in one.run.paths)
+    chosen = [measured for measured in sets if measured.pattern == sets[0].pattern]
+    there = dict.fromkeys(path for measured in chosen for path in measured.run.paths)
     missing = [path for path in wanted if path not in there]
     if missing:
         raise WirespeedError(
             f"--paths {missing[0]}: {sets[0].pattern} has no such path in these files; there are: "
             f"{', '.join(there)}"
         )
-    return [(one, path) for one in chosen for path in one.run.paths if path in (wanted or there)]
+    return [
+        (measured, path) for measured in chosen for path in measured.run.paths if path in (wanted or there)
+    ]
 
 
-def _draw(panel: Axes, kind: str, curve: _Curve, look: Style, *, named: bool) -> None:
+def _draw(panel: Axes, kind: str, curve: Curve, look: Style, *, named: bool) -> None:
     """`named`: the run's label stands behind the path."""
-    one, path = curve
-    entries = [entry for entry in one.run.of_path(path) if entry.bytes]
+    measured, path = curve
+    entries = [entry for entry in measured.run.of_path(path) if entry.bytes]
     sizes = [entry.bytes for entry in entries]
 
     def values(name: str) -> list[float]:
-        times = [(entry.amount, getattr(entry, name)) for entry in entries]
-        return [time * 1e6 if kind == "time" else amount / time / 1e9 for amount, time in times]
+        return [value(kind, entry, getattr(entry, name)) for entry in entries]
 
     style: Any = {
         "color": LIGHT[look.hue],
         "linestyle": (0, tuple(float(part) / 1.5 for part in look.dashes.split())) if look.dashes else "-",
         "linewidth": 1.1,
-        "marker": MARKERS[one.number % len(MARKERS)],
+        "marker": MARKERS[measured.number % len(MARKERS)],
         "markersize": 2.4,
-        "label": text(f"{path} ({one.label})" if named else path, 80),
+        "label": name_of(curve, named=named),
     }
     panel.plot(sizes, values("seconds"), **style)
     panel.fill_between(sizes, values("low"), values("high"), color=style["color"], alpha=0.18, linewidth=0)
@@ -138,24 +155,16 @@ def _draw_published(panel: Axes, kind: str, other: Reference, looks: Mapping[str
         panel.plot([size for size, _ in points], values, label=f"{path}, {other.name} as published", **style)
 
 
-def _dress(panel: Axes, kind: str, curves: Sequence[_Curve]) -> None:
+def _dress(panel: Axes, kind: str, curves: Sequence[Curve]) -> None:
     """Axes, units, limits."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
     panel.set_xscale("log", base=2)
     panel.set_yscale("log")
     panel.set_xlabel("message size")
-    time = f"time, {text(curves[0][0].run.way)} (us)"
-    panel.set_ylabel(time if kind == "time" else "bandwidth (GB/s, 1 GB = 1e9 bytes)")
-    panel.xaxis.set_major_locator(LogLocator(base=32, numticks=12))
-    panel.xaxis.set_major_formatter(FuncFormatter(lambda size, _: format_size(round(size))))
-    panel.xaxis.set_minor_formatter(NullFormatter())
-    panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    if kind != "bandwidth":
-        return
-    ceilings = [one.run.ceiling(path) for one, path in curves]
-    for limit in sorted({one.rate for one in ceilings if one}):
-        panel.axhline(limit / 1e9, color="#b3261e", linestyle="--", linewidth=0.9)
-        place: Any = {"xycoords": ("axes fraction", "data"), "xytext": (0, 2), "textcoords": "offset points"}
-        text_of = f"limit {limit / 1e9:.3g} GB/s"
-        panel.annotate(text_of, (0.01, limit / 1e9), color="#b3261e", fontsize=7, **place)
+    panel.set_ylabel(axis_of(kind, curves))
+    limits = {limit.rate / 1e9 for measured, path in curves if (limit := measured.run.ceiling(path))}
+    if kind == "bandwidth" and limits:
+        low, high = panel.get_ylim()
+        panel.set_ylim(low, max(high, 1.6 * max(limits)))
+        draw_limits(panel, sorted(limits))
+    label_sizes(panel)
+    label_decades(panel)

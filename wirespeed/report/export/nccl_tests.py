@@ -48,8 +48,10 @@ def _block(both: dict[bool, tuple[Run, str]]) -> Iterator[str]:
     shape = Shape(run.head.plan.ranks, run.options)
     yield f"# wirespeed {pattern.name}, path {path}, {shape.ranks} ranks; {run.head.environment.host}\n"
     yield HEAD
-    entries = {place: {one.bytes: one for one in run.of_path(path)} for place, (run, path) in both.items()}
-    rates = [one.rate / 1e9 for of_place in entries.values() for one in of_place.values() if one.amount]
+    entries = {
+        place: {entry.bytes: entry for entry in run.of_path(path)} for place, (run, path) in both.items()
+    }
+    rates = [entry.rate / 1e9 for of_place in entries.values() for entry in of_place.values() if entry.amount]
     for size in sorted({size for of_place in entries.values() for size in of_place}):
         job = pattern.rank_view(0, shape, size)
         bytes_, reduces = max(job.given_bytes, job.got_bytes), "op" in run.options
@@ -64,5 +66,8 @@ def _block(both: dict[bool, tuple[Run, str]]) -> Iterator[str]:
 def _figures(entry: Entry | None) -> str:
     if entry is None:
         return _NONE
-    algbw = next((one.median or 0.0 for one in entry.derived if one.name == "algbw"), 0.0)
-    return f"{entry.seconds * 1e6:9.2f}{algbw:8.2f}{entry.rate / 1e9:8.2f}{entry.checked.wrong or 0:8d}"
+    algbw = next((derived.median or 0.0 for derived in entry.derived if derived.name == "algbw"), 0.0)
+    us = entry.seconds * 1e6
+    # Fewer decimals of longer times, as nccl-tests has them: the columns stay apart.
+    time = f"{us:.{2 if us < 100 else 1 if us < 1e4 else 0}f}"
+    return f"  {time:>7}  {algbw:6.2f}  {entry.rate / 1e9:6.2f}  {entry.checked.wrong or 0:6d}"

@@ -76,11 +76,11 @@ def _health(runs: Sequence[Run]) -> list[str]:
     errors: dict[Labels, float | None] = {}
     held: dict[Labels, float | None] = {}
     for run in runs:
-        for path, records in grouped((one.path, one) for one in run.health.values()).items():
+        for path, records in grouped((health.path, health) for health in run.health.values()).items():
             record = reduce(with_earlier, records)
             labels = _labels(run, "", path, "", None)
-            for what in dict.fromkeys([*record.counted, *(one.what for one in record.errors)]):
-                count = sum(one.count for one in record.errors if one.what == what)
+            for what in dict.fromkeys([*record.counted, *(error.what for error in record.errors)]):
+                count = sum(error.count for error in record.errors if error.what == what)
                 errors |= {(*labels, ("what", what)): count}
             if record.watched:
                 held[labels] = float(bool(record.throttled))

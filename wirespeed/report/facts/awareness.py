@@ -45,7 +45,8 @@ def awareness(run: Run) -> Awareness | None:
     name = mpi_title(mpi) if mpi else "MPI"
     seen = run.evidence.get((path, last.bytes))
     through = run.ceiling_through_host(path)
-    if exceeds(last, run.ceiling(path)):
+    impossible = any(name == path and size > last.bytes for name, size in run.impossible)
+    if impossible or exceeds(last, run.ceiling(path)):
         return Awareness(name, last, "", None)
     if seen is not None and seen.verdict != "unknown":
         return Awareness(name, last, seen.text, seen.verdict in DIRECT, counted=True)
@@ -66,8 +67,8 @@ def refusal(run: Run) -> Failure | None:
     A collective operation may fail for other reasons (MPI adds no fp16), so that only messages tell.
     """
     operation = isinstance(run.pattern, CollectivePattern)
-    failed = (one for one in run.failures if _is_aware(one.path) and one.whole_path)
-    return next((one for one in failed if not operation or one.path != AWARE), None)
+    failed = (failure for failure in run.failures if _is_aware(failure.path) and failure.whole_path)
+    return next((failure for failure in failed if not operation or failure.path != AWARE), None)
 
 
 def _is_aware(path: str) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from wirespeed.report.grouping import size_range, size_ranges
 from wirespeed.results.runs import Entry, Run
-from wirespeed.units import format_size
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,8 @@ class Span:
     """The path's figures, smallest size first."""
     equals: tuple[str, ...] = ()
     """Other paths that are as fast at all of these sizes."""
+    lacking: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    """Other paths without a figure at some of these sizes, and those."""
 
     @property
     def first(self) -> Entry:
@@ -29,7 +31,16 @@ class Span:
     @property
     def sizes(self) -> str:
         """'64 KiB to 1 GiB'."""
-        return " to ".join(map(format_size, dict.fromkeys((self.first.bytes, self.last.bytes))))
+        return size_range([entry.bytes for entry in self.entries])
+
+    @property
+    def words(self) -> str:
+        """'64 KiB to 1 GiB (no figure of host at 1 MiB to 1 GiB)'."""
+        own = [entry.bytes for entry in self.entries]
+        lacking = "; ".join(
+            f"no figure of {path} at {size_ranges(sizes, own)}" for path, sizes in self.lacking
+        )
+        return f"{self.sizes} ({lacking})" if lacking else self.sizes
 
 
 def by_domain(run: Run) -> list[tuple[str, list[Span]]]:
@@ -57,4 +68,13 @@ def _span(run: Run, names: set[str], sizes: list[int]) -> Span:
         return sum(run.entries[path, size].seconds / least[size] for size in sizes)
 
     path, *others = sorted((path for path in run.paths if path in names), key=behind)
-    return Span(path, tuple(run.entries[path, size] for size in sizes), tuple(others))
+    entries = tuple(run.entries[path, size] for size in sizes)
+    failed = {failure.path for failure in run.failures} & {entry.path for entry in run.entries.values()}
+    alike = [name for name in run.paths if name in failed and _domain(run, name) == entries[0].memory_domain]
+    lacking = {name: tuple(size for size in sizes if (name, size) not in run.entries) for name in alike}
+    found = tuple((name, without) for name, without in lacking.items() if without)
+    return Span(path, entries, tuple(others), found)
+
+
+def _domain(run: Run, path: str) -> str:
+    return next(entry.memory_domain for entry in run.entries.values() if entry.path == path)

@@ -8,15 +8,18 @@ from rich.text import Text
 from wirespeed.report.facts import figures
 from wirespeed.report.grouping import grouped
 from wirespeed.report.terminal.wrapped_line import say
-from wirespeed.results.runs import Failure, Run
+from wirespeed.results.runs import IMPOSSIBLE, Failure, Run
 from wirespeed.units import format_size
 
 MOST_SIZES = 3
 
 
-def print_failures(console: Console, run: Run) -> None:
-    """What is lacking is said quietly, unless it was asked for by its name; what broke is not."""
-    lines = failure_lines(run)
+def print_failures(console: Console, run: Run, *, explain: bool) -> None:
+    """What is lacking is said quietly, unless it was asked for by its name; what broke is not.
+
+    `explain`: also under which MPI a path failed that was measured under another one.
+    """
+    lines = failure_lines(run, replaced=explain)
     if lines:
         console.print()
     for head, text, style in lines:
@@ -24,20 +27,31 @@ def print_failures(console: Console, run: Run) -> None:
         say(console, Text.assemble((f"{head}: ", style if quiet else f"bold {style}"), (text, "dim" * quiet)))
 
 
-def failure_lines(run: Run, *, lacking: bool = False) -> list[tuple[str, str, str]]:
+def failure_lines(run: Run, *, lacking: bool = False, replaced: bool = True) -> list[tuple[str, str, str]]:
     """(paths and sizes, words, style); one for each path and kind of failure, alike paths together.
 
-    `lacking`: without paths that failed under one MPI and were measured under another.
+    `lacking`: without what whole paths lacked that were measured all the same. `replaced`: also paths that
+    failed under one MPI and were measured under another.
     """
     kinds: dict[tuple[str, str, str], list[Failure]] = {}
-    for one in run.failures:
-        whole = figures.failure_text(one) if _leaves_nothing(run, one) else ""
-        left_out = lacking and one.whole_path and one.path in run.paths
-        if not left_out and (whole or not run.has(one.path, one.bytes or 0, one.launch)):
-            kinds.setdefault((one.path, one.what, whole), []).append(one)
+    for failure in run.failures:
+        whole = _leaves_nothing(run, failure)
+        measured = failure.whole_path and failure.path in run.paths
+        left_out = measured and (lacking or (not replaced and bool(figures.other_mpi(failure))))
+        if not left_out and (whole or not run.has(failure.path, failure.bytes or 0, failure.launch)):
+            # Each impossible figure is named with the one that contradicts it.
+            told = figures.failure_text(failure) if whole or failure.what == IMPOSSIBLE else ""
+            kinds.setdefault((failure.path, failure.what, told), []).append(failure)
     lines = grouped(
-        ((figures.failure_text(alike[0]), _style(run, alike[0]), _where(run, alike, whole=bool(whole))), path)
-        for (path, _, whole), alike in kinds.items()
+        (
+            (
+                figures.failure_text(alike[0]),
+                _style(run, alike[0]),
+                _where(run, alike, whole=_leaves_nothing(run, alike[0])),
+            ),
+            path,
+        )
+        for (path, _, _), alike in kinds.items()
     )
     return [
         (f"{', '.join(dict.fromkeys(paths))}{where}", text, style)

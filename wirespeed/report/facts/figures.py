@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from wirespeed.results.runs import Entry, Failure
+from wirespeed.results.runs import IMPOSSIBLE, Entry, Failure
 from wirespeed.units import format_rate, format_seconds, format_size
 
 _FAILURES = {
@@ -15,6 +15,7 @@ _FAILURES = {
     "mismatch": ("wrong data", "wrong"),
     "error": ("error", "error"),
     "interrupted": ("interrupted", "intr."),
+    IMPOSSIBLE: (IMPOSSIBLE, IMPOSSIBLE),
 }
 CRASH_SITE = re.compile(r" in \S+ in [^\s,;]+")
 """The function of a crash: it differs from run to run of the same fault."""
@@ -23,6 +24,8 @@ _REPLACED = re.compile(r"measured with (.+?) instead\b")
 WHAT = {kind: words for kind, (words, _) in _FAILURES.items()}
 SHORT = {kind: word for kind, (_, word) in _FAILURES.items()}
 """For cells of narrow columns."""
+UNCERTAIN = "uncertain"
+"""Of a figure whose interval is wider than ±100 %."""
 
 
 def quantity(value: float, unit: str) -> str:
@@ -32,7 +35,7 @@ def quantity(value: float, unit: str) -> str:
     if unit == "s":
         return format_seconds(value)
     scales = ((1e9, " G"), (1e6, " M"), (1e3, " k"), (1.0, ""))
-    factor, sign = next((one for one in scales if value >= 0.9995 * one[0]), scales[-1])
+    factor, sign = next((scale for scale in scales if value >= 0.9995 * scale[0]), scales[-1])
     return f"{ratio(value / factor)}{sign}"
 
 
@@ -50,15 +53,20 @@ def microseconds(seconds: float) -> str:
 
 
 def spread(share: float | None) -> str:
-    """Half width of the interval as a share of the median: '±0.4 %'; a dash where there is none."""
+    """Half width of the interval as a share of the median: '±0.4 %', 'uncertain'; a dash without one."""
     if share is None:
         return "—"
     percent = share * 100
-    if percent >= 99.5:
-        return ">±99 %"
+    if percent > 100:
+        return UNCERTAIN
     if percent < 0.05:
         return "±0.0 %" if percent == 0 else "±<0.1 %"
     return f"±{percent:.1f} %" if percent < 9.95 else f"±{percent:.0f} %"
+
+
+def widest(share: float | None) -> str:
+    """The same of the widest interval, of which only that it is uncertain would say too little."""
+    return ">±100 %" if share is not None and share > 1 else spread(share)
 
 
 def percent(share: float) -> str:

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from wirespeed.report.facts import figures
 from wirespeed.report.grouping import grouped
+from wirespeed.results.health_parts import Throttled
 from wirespeed.results.launches import with_earlier
 from wirespeed.results.model import Entry, Health
-from wirespeed.results.parts import Throttled
 from wirespeed.results.runs import Run
 
 MARK = "#"
@@ -32,9 +32,11 @@ class Placed(Protocol):
 
 def of(run: Run, *entries: Entry) -> Health | None:
     """What was read around the path of these figures, in all of their launches; None where nothing was."""
-    launches = dict.fromkeys((one.run, one.path) for entry in entries for one in entry.each)
+    launches = dict.fromkeys(
+        (launch_entry.run, launch_entry.path) for entry in entries for launch_entry in entry.each
+    )
     found = [run.health.get(key) for key in launches]
-    if not (known := [one for one in found if one]):
+    if not (known := [health for health in found if health]):
         return None
     whole = reduce(with_earlier, known)
     return whole if len(known) == len(found) else replace(whole, counted=[], watched=[])
@@ -67,8 +69,8 @@ def standing(run: Run) -> list[str]:
 def errors(record: Health) -> Iterator[str]:
     """'new NVLink replay errors: 12 on GPU 0 link 3, 4 on GPU 1 link 7'; a line for each kind."""
     several = _several(record)
-    for what, found in grouped((one.what, one) for one in record.errors).items():
-        yield f"new {what}: {counted({place(one, several): one.count for one in found})}"
+    for what, found in grouped((error.what, error) for error in record.errors).items():
+        yield f"new {what}: {counted({place(new_errors, several): new_errors.count for new_errors in found})}"
 
 
 def corrected(run: Run) -> list[str]:
@@ -78,7 +80,7 @@ def corrected(run: Run) -> list[str]:
 
 def _corrected(record: Health) -> str:
     several = several_hosts(record.corrected)
-    links = grouped((place(one, several), one.count) for one in record.corrected)
+    links = grouped((place(new_errors, several), new_errors.count) for new_errors in record.corrected)
     counts = {name: sum(each) for name, each in links.items()}
     worst, total = max(counts, key=lambda name: counts[name]), sum(counts.values())
     text = f"links corrected {total} errors by themselves"
@@ -101,20 +103,20 @@ def counted(counts: Mapping[str, int]) -> str:
 def held(record: Health) -> Iterator[str]:
     """'the clocks of GPU 0 were held back by its power cap, for 0.31 s'."""
     several = _several(record)
-    alike = grouped(((one.reason, _when(one)), one) for one in record.throttled)
+    alike = grouped(((throttled.reason, _when(throttled)), throttled) for throttled in record.throttled)
     for (reason, when), found in alike.items():
-        places = ", ".join(place(one, several) for one in found[:MOST_PLACES])
+        places = ", ".join(place(throttled, several) for throttled in found[:MOST_PLACES])
         if len(found) > MOST_PLACES:
             places += f" and {len(found) - MOST_PLACES} more"
         yield f"the clocks of {places} were held back by {reason}, {when}"
 
 
-def _when(one: Throttled) -> str:
-    if one.seconds is not None:
-        return f"for {figures.ratio(one.seconds)} s"
-    if one.times is not None:
-        return f"{one.times} time{'s' if one.times > 1 else ''}"
-    ends = [word for word, was in (("began", one.before), ("ended", one.after)) if was]
+def _when(throttled: Throttled) -> str:
+    if throttled.seconds is not None:
+        return f"for {figures.ratio(throttled.seconds)} s"
+    if throttled.times is not None:
+        return f"{throttled.times} time{'s' if throttled.times > 1 else ''}"
+    ends = [word for word, was in (("began", throttled.before), ("ended", throttled.after)) if was]
     return f"when the path {' and when it '.join(ends)}" if ends else "for an unknown time"
 
 
@@ -124,9 +126,9 @@ def _several(record: Health) -> bool:
 
 def several_hosts(found: Iterable[Placed]) -> bool:
     """Whether a place needs its host's name."""
-    return len({one.host for one in found}) > 1
+    return len({placed.host for placed in found}) > 1
 
 
-def place(one: Placed, several: bool) -> str:
+def place(placed: Placed, several: bool) -> str:
     """'GPU 0 link 3', of several hosts 'n1 GPU 0 link 3'."""
-    return f"{one.host} {one.place}" if several else one.place
+    return f"{placed.host} {placed.place}" if several else placed.place

@@ -10,13 +10,15 @@ from wirespeed.results.runs import Run
 def host_copies(run: Run) -> str:
     """'staged 1000, aware none': in an iteration, on the rank with most; empty where nobody counted."""
     last = {path: found[-1] for path in run.paths if (found := of_path(run, path))}
-    counts = {path: _count(one) for path, one in last.items() if one.copies and one.iterations}
+    counts = {
+        path: _count(evidence) for path, evidence in last.items() if evidence.copies and evidence.iterations
+    }
     if len(counts) < 2 or not any(counts.values()):
         return ""
     return ", ".join(f"{path} {count or 'none'}" for path, count in counts.items())
 
 
-def _count(one: Evidence) -> int:
+def _count(evidence: Evidence) -> int:
     """What setting up brings is a few copies in many iterations."""
-    most = max(rank.host_to_device.count + rank.device_to_host.count for rank in one.copies)
-    return round(most / one.iterations)
+    most = max(rank.host_to_device.count + rank.device_to_host.count for rank in evidence.copies)
+    return round(most / evidence.iterations)

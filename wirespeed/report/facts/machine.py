@@ -41,7 +41,8 @@ def is_cpu(run: Run) -> bool:
     """Are the devices that OpenMP's runtime counts the CPU?"""
     ranks = [rank.device for step in run.steps for rank in step.ranks if rank.device]
     return any(
-        one.kind == "openmp" and one.architecture == "cpu" for one in (*run.head.environment.devices, *ranks)
+        device.kind == "openmp" and device.architecture == "cpu"
+        for device in (*run.head.environment.devices, *ranks)
     )
 
 
@@ -106,7 +107,11 @@ def cpu_line(cpu: Cpu, memory_bytes: int | None = None) -> str:
 
 def devices_lines(devices: Iterable[Device]) -> list[str]:
     """'2 x NVIDIA H200, numbers 0 and 1': alike devices in one line."""
-    groups = grouped(((one.kind, one.name or one.kind), _index(one)) for one in devices if one.kind != "host")
+    groups = grouped(
+        ((device.kind, device.name or device.kind), _index(device))
+        for device in devices
+        if device.kind != "host"
+    )
     return [
         f"{len(found)} x {name}, numbers {_ranges(found)}" if len(found) > 1 else f"{name}, number {found[0]}"
         for (_, name), found in groups.items()
@@ -119,7 +124,7 @@ def machine_names(runs: Sequence[Run]) -> list[str]:
     places = []
     for environment in (run.head.environment for run in runs):
         known = found.setdefault(environment.host or "unknown host", [])
-        place = next((at for at, one in enumerate(known) if one.takes(environment)), len(known))
+        place = next((at for at, machine in enumerate(known) if machine.takes(environment)), len(known))
         if place == len(known):
             known.append(_Machine())
         known[place].add(environment)
@@ -145,8 +150,8 @@ class _Machine:
 
 
 def _gpus(environment: Environment) -> set[str]:
-    real = (one for one in environment.devices if one.kind not in ("host", "emulated", "openmp"))
-    return {one.id or f"{one.index} {one.name}" for one in real}
+    real = (device for device in environment.devices if device.kind not in ("host", "emulated", "openmp"))
+    return {device.id or f"{device.index} {device.name}" for device in real}
 
 
 def mpi_lines(mpis: Sequence[Mpi]) -> list[str]:

@@ -17,6 +17,13 @@ NO_INTERVAL = "?"
 FASTEST = "*"
 AS_FAST = "≈"
 TIMES = "x"
+MEANINGS = (
+    f"{NOT_REACHED} the time was over before the precision asked for was reached",
+    f"{NO_INTERVAL} too few samples, or launches, for an interval",
+    f"{CONTENDED} a rank waited for a CPU, so that the figure is the scheduler's as much as the path's",
+    health.LEGEND,
+)
+"""Of the marks of sign()."""
 
 
 def mark(entry: Entry) -> str:
@@ -46,6 +53,16 @@ def sign(run: Run, entry: Entry, *, graded: bool = False) -> str:
     `graded`: for tables without intervals.
     """
     return health.mark(run, entry) or (grade(entry) if graded else mark(entry))
+
+
+def doubts(*signs: str) -> str:
+    """The mark of a ratio: the gravest of its figures'. That one has no interval is said otherwise."""
+    return next((sign for sign in (health.MARK, CONTENDED, FAR_OFF, NOT_REACHED) if sign in signs), "")
+
+
+def biased(mark: str) -> str:
+    """The mark of a ratio that is not told from 1: how wide intervals are it says itself."""
+    return mark if mark in (health.MARK, CONTENDED) else ""
 
 
 def unsettled(entry: Entry) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from wirespeed.report.facts.markers import doubts, sign
 from wirespeed.results.runs import Run
 from wirespeed.statistics.samples import difference_interval
 from wirespeed.units import format_seconds
@@ -20,6 +21,8 @@ class Added:
     seconds: float
     low: float | None = None
     high: float | None = None
+    mark: str = ""
+    """Of the two figures."""
 
     @property
     def half(self) -> float | None:
@@ -46,10 +49,11 @@ class Cost:
         own, bare = run.entries.get((self.path, size)), run.entries.get((self.bare, size))
         if own is None or bare is None:
             return None
+        mark = doubts(sign(run, own), sign(run, bare))
         if None in (own.precision, bare.precision):
-            return Added(own.seconds - bare.seconds)
-        times = [(one.seconds, one.low, one.high) for one in (own, bare)]
-        return Added(*difference_interval(*times))
+            return Added(own.seconds - bare.seconds, mark=mark)
+        times = [(entry.seconds, entry.low, entry.high) for entry in (own, bare)]
+        return Added(*difference_interval(*times), mark=mark)
 
 
 def difference(seconds: float) -> str:
@@ -76,14 +80,14 @@ def _all(run: Run) -> Iterator[tuple[Cost, str | None]]:
 
 
 def _why_not(run: Run, path: str, bare: str) -> str | None:
-    one, other = run.step(path), run.step(bare)
-    if not one.mpi or not other.mpi or one.mpi.library != other.mpi.library:
+    step_record, other = run.step(path), run.step(bare)
+    if not step_record.mpi or not other.mpi or step_record.mpi.library != other.mpi.library:
         return f"the two were measured beside different MPIs, {path} and {bare}"
-    if one.variables != other.variables:
+    if step_record.variables != other.variables:
         return "the two were measured with different variables"
-    if layer := one.details.get("pml"):
+    if layer := step_record.details.get("pml"):
         return None if layer == "ucx" else f"Open MPI moved bytes by {layer}, not UCX (OMPI_MCA_pml=ucx)"
-    variables = run.head.environment.variables | one.variables
+    variables = run.head.environment.variables | step_record.variables
     if variables.get("MPIR_CVAR_CH4_NETMOD") == "ucx" and variables.get("MPIR_CVAR_NOLOCAL") == "1":
         return None
-    return f"the MPI ({one.mpi.vendor}) does not say that it moved bytes by UCX"
+    return f"the MPI ({step_record.mpi.vendor}) does not say that it moved bytes by UCX"

@@ -27,7 +27,7 @@ def lines(run: Run) -> list[str]:
 def doubts(run: Run) -> Iterator[str]:
     """Where logs and counters contradict each other, and NICs farther from a GPU than another one."""
     last = [found for path in run.paths if (found := _last(run, path))]
-    for text, paths in grouped((one.nics_differ, one.path) for one in last).items():
+    for text, paths in grouped((evidence.nics_differ, evidence.path) for evidence in last).items():
         if text:
             yield f"{', '.join(paths)}: {text}"
     far = grouped((words, path) for path in run.paths for words in farther_lines(farther(run, path)))
@@ -37,7 +37,7 @@ def doubts(run: Run) -> Iterator[str]:
 
 def of_ranks(ranks: Sequence[RankNics]) -> str:
     """'rank 0 by mlx5_0:1 (same PCIe switch as its GPU), rank 1 by ...', alike ranks together."""
-    alike = grouped((_words(one), one.rank) for one in ranks)
+    alike = grouped((_words(rank), rank.rank) for rank in ranks)
     if len(alike) == 1 and len(ranks) > 1:
         return f"every rank {next(iter(alike))}"
     told = [f"{_who(numbers)} {words}" for words, numbers in alike.items()]
@@ -47,19 +47,19 @@ def of_ranks(ranks: Sequence[RankNics]) -> str:
 
 def _last(run: Run, path: str) -> Evidence | None:
     """Of the largest messages whose NICs are known."""
-    return next((one for one in reversed(of_path(run, path)) if one.nics), None)
+    return next((evidence for evidence in reversed(of_path(run, path)) if evidence.nics), None)
 
 
 def _who(numbers: Sequence[int]) -> str:
     return f"rank{'s' * (len(numbers) > 1)} {span(numbers)}"
 
 
-def _words(one: RankNics) -> str:
+def _words(rank_nics: RankNics) -> str:
     """'by mlx5_0:1 50 % and mlx5_1:1 50 % (...)': with shares where there are several."""
-    shares = len(one.nics) > 1
-    named = " and ".join(_nic(nic, share=shares) for nic in one.nics)
+    shares = len(rank_nics.nics) > 1
+    named = " and ".join(_nic(nic, share=shares) for nic in rank_nics.nics)
     # What each rank moved by each NIC, nobody counts.
-    return f"by {named}{', with the other ranks of its host' if shares and OF_HOST in one.by else ''}"
+    return f"by {named}{', with the other ranks of its host' if shares and OF_HOST in rank_nics.by else ''}"
 
 
 def _nic(nic: UsedNic, *, share: bool) -> str:

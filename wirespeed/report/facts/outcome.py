@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from itertools import groupby
 
 from wirespeed.report.facts import shares
 from wirespeed.report.facts.wire_verdicts import of_path
+from wirespeed.results.parts import Checked
 from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_rate, format_size
 
 
 def best(run: Run, path: str) -> Entry | None:
-    """The figure with the highest bandwidth."""
-    rated = (entry for entry in run.of_path(path) if entry.bytes and entry.amount)
+    """The figure with the highest bandwidth, of those that are certain."""
+    rated = (entry for entry in run.of_path(path) if entry.bytes and entry.amount and not entry.uncertain)
     return max(rated, key=lambda entry: entry.rate, default=None)
 
 
@@ -29,11 +31,12 @@ def share_words(run: Run, path: str, name: str = "") -> str:
     `name`: what to call the limit instead of its rate.
     """
     limit = run.ceiling(path)
-    rated = [one for one in run.of_path(path) if shares.share(one, limit) is not None]
+    sure = [entry for entry in run.of_path(path) if not entry.uncertain]
+    rated = [certain for certain in sure if shares.share(certain, limit) is not None]
     # A table of copies has the share of a rank that copies alone.
     if limit is None or not rated or run.view == "copies":
         return ""
-    entry = max(rated, key=lambda one: one.rate)
+    entry = max(rated, key=lambda certain: certain.rate)
     where = "" if entry is best(run, path) else f" at {format_size(entry.bytes)}"
     return f"{shares.percent(shares.share(entry, limit))} of {name or format_rate(limit.rate)}{where}"
 
@@ -41,8 +44,8 @@ def share_words(run: Run, path: str, name: str = "") -> str:
 def wires_words(run: Run, path: str) -> str:
     """'direct over NVLink from 4 KiB': of the largest messages, from the size on from which it is so."""
     found = of_path(run, path)
-    known = [one for one in found if one.verdict != "unknown"] or found
-    spans = [list(span) for _, span in groupby(known, key=lambda one: one.verdict)]
+    known = [evidence for evidence in found if evidence.verdict != "unknown"] or found
+    spans = [list(span) for _, span in groupby(known, key=lambda evidence: evidence.verdict)]
     if not spans:
         return ""
     text = spans[-1][-1].text.split(":")[0].split(" (")[0]
@@ -53,16 +56,29 @@ def wires_words(run: Run, path: str) -> str:
 def payload(run: Run) -> tuple[str, bool] | None:
     """(how much was compared, whether all of it was right); None where that is not on record."""
     entries = run.entries.values()
-    wrong = [(one.path, one.bytes) for one in run.failures if one.what == "mismatch"]
+    wrong = [(failure.path, failure.bytes) for failure in run.failures if failure.what == "mismatch"]
     iterations = sum(entry.checked.iterations for entry in entries)
     if wrong:
         paths = dict.fromkeys(path for path, _ in wrong)
+        number = f"{len(wrong)} figure{'s' * (len(wrong) > 1)}"
         return (
-            f"#wrong {len(wrong)}: figures of {', '.join(paths)} are missing, because wrong bytes arrived",
+            f"data check: failed, {number} of {', '.join(paths)} missing, because wrong bytes arrived",
             False,
         )
     if not iterations or not all(entry.checked.iterations for entry in entries):
         return None
-    what = "sizes" if len(run.paths) == 1 else "figures"
-    of = f"at all {len(run.entries)} {what}" if len(run.entries) > 1 else "at the one size"
-    return f"#wrong 0: every byte of {iterations:,} untimed iterations was compared, {of}", True
+    return f"data check: passed ({compared(entry.checked for entry in entries)}, every byte)", True
+
+
+def compared(counts: Iterable[Checked]) -> str:
+    """'31 untimed iterations, 49 of 148 timed batches'; of programs also ', 120 steps rerun'."""
+    each = list(counts)
+    iterations, batches, of_batches = (
+        sum(getattr(checked, name) for checked in each) for name in ("iterations", "batches", "of_batches")
+    )
+    parts = [f"{iterations:,} untimed iteration{'s' if iterations != 1 else ''}"]
+    if of_batches:
+        parts.append(f"{batches:,} of {of_batches:,} timed batch{'es' if of_batches != 1 else ''}")
+    if steps := sum(checked.rerun_steps or 0 for checked in each):
+        parts.append(f"{steps:,} steps rerun")
+    return ", ".join(parts)

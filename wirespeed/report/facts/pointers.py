@@ -25,7 +25,7 @@ def memory_lines(run: Run) -> list[str]:
 
 def of_step(step: StepRecord) -> str:
     """'device memory by libgomp.so.1, the primary context's, with IPC handles'; ranks that differ apart."""
-    kinds = grouped((_words(one), one.rank) for one in step.pointers)
+    kinds = grouped((_words(pointer), pointer.rank) for pointer in step.pointers)
     if len(kinds) == 1:
         return next(iter(kinds))
     return "; ".join(f"rank {', '.join(map(str, ranks))} {words}" for words, ranks in kinds.items())

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wirespeed.results.parts import ProgramTimes
+from wirespeed.report.facts.markers import doubts, sign
+from wirespeed.report.facts.mpi_cost import Added, difference
+from wirespeed.results.contradictions import single
+from wirespeed.results.parts import Interval, ProgramTimes
 from wirespeed.results.runs import Entry, Run
+from wirespeed.statistics.samples import difference_interval
 from wirespeed.units import format_seconds
 
 WAYS = (("staged", "staged"), ("aware", "device pointers given to MPI"), ("gpu", "by the GPUs themselves"))
 """The three ways between GPUs that GPUDirect is about, by path."""
-ALIKE = ("size", "scaling", "fp", "edges", "norm_every", "depth")
-"""Options that make two runs the same program, whatever divides it."""
+CANNOT_TELL = "cannot tell"
+TELLS = 0.05
+"""Half width of a difference's interval, as a share of the step, up to which 'about 0' says something."""
 
 
 @dataclass(frozen=True)
@@ -20,72 +25,85 @@ class Parts:
 
     compute: float | None
     """Of the same kernels without transfers."""
-    visible: float | None
-    """Communication that the computation did not hide; 0 where the difference is within the intervals."""
+    visible: Added | None
+    """The step less its computation; below 0 where the computation alone took longer."""
     of_copy: float | None
     """A copy of the same array / the step."""
     efficiency: float | None
     """Against one rank: 1 where ranks cost nothing."""
+    step: float
+    mark: str
+    """Of the step; the efficiency has those of one rank's figure, too."""
+    efficiency_mark: str
+
+    @property
+    def visible_words(self) -> tuple[str, str] | None:
+        """('12.2 us', '±598 ns'), or that the interval includes both nothing and much of the step."""
+        if self.visible is None:
+            return None
+        half = self.visible.half
+        if half is None:
+            return f"{self.mark}{difference(self.visible.seconds)}", ""
+        if not self.visible.certain and half > TELLS * self.step:
+            return CANNOT_TELL, ""
+        return f"{self.mark}{difference(self.visible.seconds)}", f"±{difference(half)}"
 
 
 def parts(run: Run, entry: Entry) -> Parts:
     """Of a program's figure."""
     facts = entry.program if isinstance(entry.program, ProgramTimes) else ProgramTimes()
-    compute, copy = facts.compute, facts.copy
-    visible = None
-    if compute and run.head.plan.ranks > 1:
-        hidden = entry.low <= (compute.high or compute.median)
-        visible = 0.0 if hidden else entry.seconds - compute.median
+    compute, copy, one = facts.compute, facts.copy, single(run, entry)
+    mark = sign(run, entry)
     return Parts(
         compute=compute.median if compute else None,
-        visible=visible,
+        visible=_visible(entry, compute) if compute and run.head.plan.ranks > 1 else None,
         # The driver copies the halo and what aligns rows, too.
         of_copy=copy.median / entry.seconds * entry.bytes / (facts.copied_bytes or entry.bytes)
-        if copy
+        if copy and not entry.uncertain
         else None,
-        efficiency=_efficiency(run, entry),
+        efficiency=_efficiency(run, entry, one) if one and not (entry.uncertain or one.uncertain) else None,
+        step=entry.seconds,
+        mark=doubts(mark),
+        efficiency_mark=doubts(mark, sign(run, one)) if one else "",
     )
 
 
-def _efficiency(run: Run, entry: Entry) -> float | None:
-    one = single(run, entry)
-    if one is None:
-        return None
+def _visible(entry: Entry, compute: Interval) -> Added:
+    low, high = compute.low, compute.high
+    if entry.precision is None or low is None or high is None:
+        return Added(entry.seconds - compute.median)
+    step = entry.seconds, entry.low, entry.high
+    return Added(*difference_interval(step, (compute.median, low, high)))
+
+
+def _efficiency(run: Run, entry: Entry, one: Entry) -> float:
     share = run.head.plan.ranks if run.options.get("scaling") == "strong" else 1
     return one.seconds / (share * entry.seconds)
-
-
-def single(run: Run, entry: Entry) -> Entry | None:
-    """The latest figure of the same program on one rank, in the same kind of memory and the same file."""
-    wanted = {name: run.options.get(name) for name in ALIKE}
-    for other in reversed(run.others):
-        plan = other.head.plan
-        same = plan.pattern == run.head.plan.pattern and plan.ranks == 1
-        if same and {name: other.options.get(name) for name in ALIKE} == wanted:
-            for one in other.entries.values():
-                if one.memory_domain == entry.memory_domain:
-                    return one
-    return None
 
 
 def constant(run: Run) -> str | None:
     """'viscosity 0.0698 sites^2/step measured, 0.0698 by theory: +0.02 %', of the path furthest from it."""
     found = [entry.program.constant for entry in run.entries.values() if entry.program]
-    known = [one for one in found if one and one.theory]
+    known = [constant for constant in found if constant and constant.theory]
     if not known:
         return None
-    one = max(known, key=lambda each: abs(each.measured / each.theory - 1))
-    off = 100 * (one.measured / one.theory - 1)
-    return f"{one.name} {one.measured:.4g} {one.unit} measured, {one.theory:.4g} by theory: {off:+.2f} %"
+    constant = max(known, key=lambda each: abs(each.measured / each.theory - 1))
+    off = 100 * (constant.measured / constant.theory - 1)
+    measured = f"{constant.name} {constant.measured:.4g} {constant.unit} measured"
+    return f"{measured}, {constant.theory:.4g} by theory: {off:+.2f} %"
 
 
 def gpudirect(run: Run) -> str | None:
     """'a step takes 120 us staged, 37 us by the GPUs themselves: 3.24 times as fast', where known."""
     found = [
-        (words, entry) for path, words in WAYS for entry in run.of_path(path) if entry.memory_domain == "GPU"
+        (words, entry)
+        for path, words in WAYS
+        for entry in run.of_path(path)
+        if entry.memory_domain == "GPU" and not entry.uncertain
     ]
     if len(found) < 2:
         return None
-    times = ", ".join(f"{format_seconds(entry.seconds)} {words}" for words, entry in found)
+    times = ", ".join(f"{sign(run, entry)}{format_seconds(entry.seconds)} {words}" for words, entry in found)
     first, last = found[0][1], min((entry for _, entry in found[1:]), key=lambda entry: entry.seconds)
-    return f"a step takes {times}: {first.seconds / last.seconds:.2f} times as fast"
+    mark = doubts(sign(run, first), sign(run, last))
+    return f"a step takes {times}: {mark}{first.seconds / last.seconds:.2f} times as fast"

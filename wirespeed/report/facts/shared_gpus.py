@@ -11,8 +11,8 @@ from wirespeed.results.parts import Rank
 from wirespeed.results.runs import Run
 
 COST = (
-    "on an H200 that has cost 148 us for 8 B by ipc-write, against 7.6 us between two GPUs "
-    "(from docs/ranks-per-gpu.md, not measured in this run)"
+    "on an H200 that has cost 145 us for 8 B by ipc-write, against 7.3 us between two GPUs "
+    "(from docs/devices.md, not measured in this run)"
 )
 _TURNS = f"they take turns: {COST}"
 _MPS = {
@@ -34,7 +34,7 @@ def notes(run: Run) -> list[str]:
 
 def _shared(ranks: Sequence[Rank]) -> Iterator[str]:
     """Ranks with one device, those with the same remedy in one line."""
-    devices = grouped(((one.host, one.device.id), one) for one in ranks if one.device and one.device.id)
+    devices = grouped(((rank.host, rank.device.id), rank) for rank in ranks if rank.device and rank.device.id)
     several = [sharing for sharing in devices.values() if len(sharing) > 1]
     for mps, groups in grouped((sharing[0].mps, sharing) for sharing in several).items():
         who = ", ".join(map(_group, groups[:3])) + (
@@ -46,15 +46,17 @@ def _shared(ranks: Sequence[Rank]) -> Iterator[str]:
 def _group(sharing: Sequence[Rank]) -> str:
     device = sharing[0].device
     assert device
-    return f"ranks {span(one.rank for one in sharing)} share {device_title(device)}"
+    return f"ranks {span(rank.rank for rank in sharing)} share {device_title(device)}"
 
 
 def _slices(ranks: Sequence[Rank]) -> Iterator[str]:
     """Ranks with devices of their own that are parts of one GPU."""
-    boards = grouped(((one.host, one.device.pci), one) for one in ranks if one.device and one.device.pci)
+    boards = grouped(
+        ((rank.host, rank.device.pci), rank) for rank in ranks if rank.device and rank.device.pci
+    )
     for (_, pci), sharing in boards.items():
-        if len({one.device.id for one in sharing if one.device}) > 1:
-            who = f"ranks {span(one.rank for one in sharing)} use slices of one GPU ({pci}): they"
+        if len({rank.device.id for rank in sharing if rank.device}) > 1:
+            who = f"ranks {span(rank.rank for rank in sharing)} use slices of one GPU ({pci}): they"
             yield (
                 f"{who} share its PCIe slot and its counters, have no peer access to each other, and no "
                 "limit of theirs is known"

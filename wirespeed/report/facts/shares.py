@@ -32,7 +32,11 @@ def unlimited(run: Run) -> list[str]:
         ((limit.wire, format_size(max(sizes))), path)
         for path in run.paths
         if (limit := run.ceiling(path))
-        and (sizes := [one.bytes for one in run.of_path(path) if one.amount and not limit.applies(one.bytes)])
+        and (
+            sizes := [
+                entry.bytes for entry in run.of_path(path) if entry.amount and not limit.applies(entry.bytes)
+            ]
+        )
     )
     return [
         f"{', '.join(paths)}: no limit applies up to {size}, which fits the {PROCESSORS[wire]}'s caches"

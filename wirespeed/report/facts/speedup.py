@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from wirespeed.report.facts.markers import doubts, sign
 from wirespeed.results.runs import Run
 from wirespeed.statistics.samples import ratio_interval
 
@@ -28,6 +29,8 @@ class Worth:
     high: float | None
     fixed: bool = False
     """Means of a fixed count: nobody asked for an interval."""
+    mark: str = ""
+    """Of the two figures."""
 
     @property
     def certain(self) -> bool:
@@ -54,10 +57,12 @@ class Pair:
         own, other = run.entries.get((self.path, size)), run.entries.get((self.without, size))
         if own is None or other is None:
             return None
+        mark = doubts(sign(run, other), sign(run, own))
         if None in (own.precision, other.precision):
-            return Worth(other.seconds / own.seconds, None, None, own.stopped == other.stopped == "fixed")
-        times = [(one.seconds, one.low, one.high) for one in (other, own)]
-        return Worth(*ratio_interval(*times))
+            fixed = own.stopped == other.stopped == "fixed"
+            return Worth(other.seconds / own.seconds, None, None, fixed, mark)
+        times = [(entry.seconds, entry.low, entry.high) for entry in (other, own)]
+        return Worth(*ratio_interval(*times), mark=mark)
 
 
 def pairs(run: Run) -> list[Pair]:
@@ -91,8 +96,8 @@ def _all_pairs(run: Run) -> Iterator[tuple[Pair, str | None]]:
 
 def _why_not(run: Run, path: str, without: str) -> str | None:
     """Why the two differ by more than the switch, or not at all."""
-    one, other = (run.step(name).mpi for name in (path, without))
-    if (one and (one.vendor, one.version)) != (other and (other.vendor, other.version)):
+    loaded_mpi, other = (run.step(name).mpi for name in (path, without))
+    if (loaded_mpi and (loaded_mpi.vendor, loaded_mpi.version)) != (other and (other.vendor, other.version)):
         return f"measured with another MPI than {path}: their ratio would say nothing"
     # The variables of the environment in which the run was started were set for every path.
     if switches(run, without).items() <= run.head.environment.variables.items():

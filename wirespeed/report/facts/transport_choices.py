@@ -79,7 +79,9 @@ def _of_sizes(run: Run, path: str) -> str:
     parts = []
     for name in names:
         told = [(entry.bytes, words) for entry in entries if (words := _choice(name, entry.details))]
-        spans = [(words, [size for size, _ in span]) for words, span in groupby(told, key=lambda one: one[1])]
+        spans = [
+            (words, [size for size, _ in span]) for words, span in groupby(told, key=lambda pair: pair[1])
+        ]
         if 0 < len(spans) <= MOST_CHANGES:
             parts.append(f"{_label(name)} {_spans(spans)}")
     return "; ".join(parts)

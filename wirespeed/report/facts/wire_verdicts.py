@@ -39,13 +39,13 @@ def print_suspicions(console: Console, run: Run) -> None:
 
 def of_path(run: Run, path: str) -> list[Evidence]:
     """Smallest size first; empty messages cross no wire that counts."""
-    found = [one for one in run.evidence.values() if one.path == path and one.bytes]
-    return sorted(found, key=lambda one: one.bytes)
+    found = [evidence for evidence in run.evidence.values() if evidence.path == path and evidence.bytes]
+    return sorted(found, key=lambda evidence: evidence.bytes)
 
 
 def _spans(found: Sequence[Evidence]) -> str:
     """'direct over NVLink (100 % of the bytes) from 4 KiB; up to 2 KiB too few bytes ...'."""
-    *spans, last = [list(span) for _, span in groupby(found, key=lambda one: one.verdict)]
+    *spans, last = [list(span) for _, span in groupby(found, key=lambda evidence: evidence.verdict)]
     parts = [f"up to {format_size(span[-1].bytes)} {span[-1].text}; " for span in spans]
     where = f"from {format_size(last[0].bytes)} " if spans else ""
     return f"{''.join(parts)}{where}{last[-1].text}"
@@ -62,16 +62,16 @@ COPIES = {
 
 def _copies(run: Run) -> Iterator[str]:
     """Copies by the driver per iteration, on the rank that did most: at each path's largest size."""
-    for one in (found[-1] for path in run.paths if (found := of_path(run, path))):
-        copies = {kind: [getattr(rank, kind) for rank in one.copies] for kind in COPIES}
+    for evidence in (found[-1] for path in run.paths if (found := of_path(run, path))):
+        copies = {kind: [getattr(rank, kind) for rank in evidence.copies] for kind in COPIES}
         busiest = {
             kind: max(ranks, key=lambda copied: copied.count) for kind, ranks in copies.items() if ranks
         }
-        if one.iterations and any(copied.count for copied in busiest.values()):
+        if evidence.iterations and any(copied.count for copied in busiest.values()):
             # A few more than none are set-up.
-            told = [kind for kind, copied in busiest.items() if 2 * copied.count >= one.iterations]
-            words = ", ".join(f"{_number(busiest[kind], one)} {COPIES[kind]}" for kind in told)
-            yield f"{one.path} {words or 'none'}"
+            told = [kind for kind, copied in busiest.items() if 2 * copied.count >= evidence.iterations]
+            words = ", ".join(f"{_number(busiest[kind], evidence)} {COPIES[kind]}" for kind in told)
+            yield f"{evidence.path} {words or 'none'}"
 
 
 def _number(copied: Copied, of: Evidence) -> str:
@@ -86,8 +86,8 @@ def suspicions(run: Run) -> list[tuple[str, bool]]:
 
     A library may well send a few bytes another way than many.
     """
-    doubted = [one for one in run.evidence.values() if one.suspicious and one.bytes]
-    sizes = grouped(((one.path, one.suspicious), one.bytes) for one in doubted)
+    doubted = [evidence for evidence in run.evidence.values() if evidence.suspicious and evidence.bytes]
+    sizes = grouped(((evidence.path, evidence.suspicious), evidence.bytes) for evidence in doubted)
     return [
         (
             f"{text} (at {' to '.join(map(format_size, sorted({min(found), max(found)})))})",
@@ -110,7 +110,7 @@ def misnamed(run: Run) -> list[str]:
 
 
 def beyond(run: Run) -> list[str]:
-    """Figures above their limit, a line a path: why that is so, by the wire that the limit is of."""
+    """Figures above their limit and yet possible, a line a path: why, by the wire that the limit is of."""
     lines = []
     for path in run.paths:
         limit = run.ceiling(path)
@@ -137,6 +137,6 @@ def _reason(limit: Ceiling, over: Sequence[Entry], largest: Entry) -> str:
     if limit.wire == "memory":
         return "the rate measured for memory is too low (state the right one: --link memory=RATE)"
     return (
-        "that is impossible, so the figure or the known rate of the links is wrong: a bug in wirespeed, "
-        "please report it (--link NAME=RATE supplies the right rate)"
+        "the figure or the known rate of the links is a little wrong: a bug in wirespeed, please report it "
+        "(--link NAME=RATE supplies the right rate)"
     )

@@ -12,7 +12,7 @@ from wirespeed._version import __version__
 from wirespeed.fleet.names import compress, natural
 from wirespeed.report.compare.terminal import factor
 from wirespeed.report.fleet.shown import Shown, counted, times, with_partners
-from wirespeed.report.fleet.terminal import legend
+from wirespeed.report.fleet.terminal import kind_lines, legend
 
 STEPS = (-0.05, -0.02, 0.02, 0.05, 0.10, 0.25)
 """Where one colour ends and the next begins: how much longer than the median node."""
@@ -78,6 +78,7 @@ def render(shown: Shown) -> str:
         figures=data["figures"],
         excluded=compress(shown.excluded),
         legend=legend(shown),
+        kinds=kind_lines(shown),
         counted=counted,
         times=times,
         how=with_partners,
@@ -91,11 +92,16 @@ def _map(shown: Shown) -> tuple[list[tuple[str, list[Cell]]], dict[str, list[obj
     """Racks with their nodes, and the ratios of all figures for the page's script."""
     distances = shown.verdict.distances
     figures = sorted({figure for found in distances.values() for figure in found})
-    standing = {node for one in shown.verdict.findings if one.kind in ("node", "GPU") for node in one.nodes}
-    silent = {one.node: f"fell silent in {one.part}" for one in shown.silent}
+    standing = {
+        node
+        for finding in shown.verdict.findings
+        if finding.kind in ("node", "GPU")
+        for node in finding.nodes
+    }
+    silent = {silent_node.node: f"fell silent in {silent_node.part}" for silent_node in shown.silent}
     racks: dict[str, list[Cell]] = defaultdict(list)
     ratios: list[object] = []
-    for node in sorted({*distances, *silent, *shown.unjudged, *shown.verdict.untold}, key=natural):
+    for node in sorted({*distances, *silent, *shown.unjudged}, key=natural):
         found = distances.get(node, {})
         ratios.append([round(found[figure], 3) if figure in found else None for figure in figures])
         worst = max(found, key=lambda figure: found[figure], default="")

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
+from wirespeed.errors import ExitCode
 from wirespeed.fleet.drift import FleetDrift
 from wirespeed.fleet.judge import FleetVerdict, Outlier, OutlierEvidence, exclude
+from wirespeed.fleet.names import NodeName, compress, natural, node_name
 from wirespeed.fleet.state import SilentNode
 from wirespeed.fleet.topology import Topology
+from wirespeed.fleet.window import MINUTES_APART
+from wirespeed.report.cannot_tell import NOT_ENDED
+from wirespeed.report.compare.terminal import factor
+from wirespeed.statistics.outliers import FEWEST_TIMES
 from wirespeed.units import format_seconds
+
+MOST_NAMED = 8
+"""Lines on one reason for what cannot be told."""
+MOST_LISTED = 20
+"""Nodes in one of them."""
+HOPELESS = 100.0
+"""Slowdowns beyond this count as never found."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +43,10 @@ class Shown:
     """Nodes that fell silent while they were measured."""
     unjudged: Collection[str] = ()
     """Nodes without a figure that counts, because their ranks waited for CPUs."""
+    ahead: Mapping[str, datetime] = field(default_factory=dict)
+    """Files whose figures are dated ahead, and do not count."""
+    unfinished: Sequence[str] = ()
+    """Files of runs that did not end."""
 
     @property
     def nodes(self) -> int:
@@ -38,18 +55,53 @@ class Shown:
 
     @property
     def answer(self) -> str:
-        """'3 nodes and 1 switch of 5000 nodes are slow'."""
-        kinds = Counter(one.kind for one in self.verdict.findings)
-        count = len({one.node for one in self.silent})
+        """'3 nodes and 1 switch are slow, in a fleet of 5000 nodes'."""
+        count = len({silent_node.node for silent_node in self.silent})
         silent = f"{counted(count, 'node')} fell silent" if count else ""
+        words = self._slow or self._unsure or self._sound
+        return f"{silent}; {words[0].lower()}{words[1:]}" if silent else words
+
+    @property
+    def _slow(self) -> str:
+        kinds = Counter(finding.kind for finding in self.verdict.findings)
         if not kinds:
-            sound = f"no node, GPU, link or switch of {counted(self.nodes, 'node')} stands out"
-            return f"{silent}; {sound}" if silent else f"N{sound[1:]}"
-        words = [counted(count, kind) for kind, count in kinds.items()]
-        listed = " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+            return ""
         verb = "is" if kinds.total() == 1 else "are"
-        slow = f"{listed} {verb} slow, in a fleet of {counted(self.nodes, 'node')}"
-        return f"{silent}; {slow}" if silent else slow
+        return f"{_listed(kinds)} {verb} slow, in a fleet of {counted(self.nodes, 'node')}"
+
+    @property
+    def _unsure(self) -> str:
+        if not self.cannot_tell:
+            return ""
+        kinds = Counter(suspect.kind for suspect in self.verdict.suspects)
+        others = f"; {self._sound[0].lower()}{self._sound[1:]}" if self.verdict.tested else ""
+        if kinds:
+            verb = "was" if kinds.total() == 1 else "were"
+            return f"Cannot tell whether {_listed(kinds)} {verb} slow by chance{others}"
+        if not others:
+            return "Cannot tell: nothing could be judged"
+        count = len({*self._untold, *self._few, *self._waited} & {*self.verdict.distances, *self.unjudged})
+        what = f"{count} of {counted(self.nodes, 'node')}" if count else "some of it"
+        return f"Cannot tell about {what}{others}"
+
+    @property
+    def _untold(self) -> dict[str, str]:
+        silent = {silent_node.node for silent_node in self.silent}
+        return {name: why for name, why in self.verdict.untold.items() if name not in silent}
+
+    @property
+    def _few(self) -> list[str]:
+        return sorted({*self.verdict.few_times} - {silent_node.node for silent_node in self.silent})
+
+    @property
+    def _waited(self) -> list[str]:
+        return sorted({*self.unjudged} - {silent_node.node for silent_node in self.silent})
+
+    @property
+    def _sound(self) -> str:
+        kinds = list(self.verdict.tested) or ["node"]
+        words = " or ".join(filter(None, [", ".join(kinds[:-1]), kinds[-1]]))
+        return f"No {words} stands out, in a fleet of {counted(self.nodes, 'node')}"
 
     @property
     def judged(self) -> str:
@@ -57,14 +109,62 @@ class Shown:
         return ", ".join(counted(count, kind) for kind, count in self.verdict.tested.items()) or "nothing"
 
     @property
+    def smallest(self) -> str:
+        """What would have been named in 90 % of the cases: 'a node from 1.07 x'."""
+        words = []
+        for kind, (best, worst) in self.verdict.smallest.items():
+            if best > HOPELESS:
+                words.append(f"no {kind}, however slow")
+                continue
+            several = factor(worst) != factor(best)
+            text = f"{factor(best)} x"
+            if several:
+                never = "never" if worst > HOPELESS else f"{factor(worst)} x"
+                text += f" in its best figure, {never} in its worst"
+            words.append(f"a {kind} from {text}")
+        return "; ".join(words)
+
+    @property
+    def cannot_tell(self) -> list[str]:
+        """What could not be judged, why, and what would tell."""
+        suspects = self.verdict.suspects
+        lines = [_suspicion(suspect) for suspect in suspects[:MOST_NAMED]]
+        if nodes := sorted({node for suspect in suspects for node in suspect.nodes}, key=natural):
+            lines.append(f"measure again: wirespeed fleet run --hosts {compress(nodes)} and some others")
+        reasons: dict[str, list[str]] = {}
+        for name, why in self._untold.items():
+            reasons.setdefault(why, []).append(name)
+        lines += [f"{_names(names)}: {why}" for why, names in reasons.items()]
+        if self._few:
+            apart = f"launches, partners, or {MINUTES_APART} minutes apart"
+            few = f"fewer than {FEWEST_TIMES} independent times ({apart})"
+            lines.append(f"{_names(self._few)}: {few}; measure again")
+        if self._waited:
+            lines.append(f"{_names(self._waited)}: ranks waited for CPUs; pairs count with --contended")
+        for file, at in list(self.ahead.items())[:MOST_NAMED]:
+            lines.append(f"{file}: dated ahead ({at:%Y-%m-%d %H:%M} UTC) and left out; correct that clock")
+        for file in self.unfinished[:MOST_NAMED]:
+            lines.append(f"{file}: {NOT_ENDED.why}, and lacks figures; {NOT_ENDED.remedy}")
+        return lines
+
+    @property
     def days(self) -> str:
         """First and last day of the window."""
         return " to ".join(dict.fromkeys((f"{self.begin:%Y-%m-%d}", f"{self.end:%Y-%m-%d}")))
 
     @property
-    def excluded(self) -> list[str]:
+    def excluded(self) -> list[NodeName]:
         """Nodes for a scheduler to leave out."""
-        return sorted({*exclude(self.verdict.findings), *(one.node for one in self.silent)})
+        nodes = {*exclude(self.verdict.findings), *(silent_node.node for silent_node in self.silent)}
+        return [name for name in map(node_name, sorted(nodes)) if name]
+
+    def code(self, strict: bool) -> ExitCode:
+        """What `fleet` returns. `strict`: what cannot be told is a failure."""
+        if not self.sound:
+            return ExitCode.WORSE
+        if self.cannot_tell or not self.verdict.tested:
+            return ExitCode.WORSE if strict else ExitCode.CANNOT_TELL
+        return ExitCode.OK
 
     @property
     def sound(self) -> bool:
@@ -75,7 +175,28 @@ class Shown:
     @property
     def silences(self) -> list[str]:
         """'silent: n3, in round 2 of 8 (...)'."""
-        return [f"silent: {one.node}, since {one.part}: {one.why}" for one in self.silent]
+        return [
+            f"silent: {silent_node.node}, since {silent_node.part}: {silent_node.why}"
+            for silent_node in self.silent
+        ]
+
+
+def _listed(kinds: Counter[str]) -> str:
+    words = [counted(count, kind) for kind, count in kinds.items()]
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+
+
+def _names(names: Collection[str]) -> str:
+    """All that fit on a line."""
+    shown = sorted(names, key=natural)[:MOST_LISTED]
+    more = len(names) - len(shown)
+    return f"{compress(shown)}{f' and {more} more' if more else ''}"
+
+
+def _suspicion(finding: Outlier) -> str:
+    worst = finding.worst
+    often = {1: "once", 2: "twice"}.get(worst.measured, f"{worst.measured} times")
+    return f"{finding.kind} {finding.name}: {often} slow, {factor(worst.ratio)} x ({worst.figure})"
 
 
 def counted(count: int, kind: str) -> str:
@@ -84,12 +205,21 @@ def counted(count: int, kind: str) -> str:
     return f"{count} {kind}{plural if count != 1 else ''}"
 
 
-def with_partners(finding: Outlier, one: OutlierEvidence) -> str:
+def with_partners(finding: Outlier, outlier_evidence: OutlierEvidence) -> str:
     """How a figure shows that this one is slow, and not another."""
-    if one.slow_with is not None:
-        return f"with {one.slow_with} of {one.partners} partners (some days, or cables)"
+    if outlier_evidence.slow_times is not None:
+        return f"in {outlier_evidence.slow_times} of {outlier_evidence.measured} times (some days, or cables)"
+    lately = (
+        ""
+        if outlier_evidence.days is None
+        else f", in the latest {outlier_evidence.days:g} day{'s' if outlier_evidence.days != 1 else ''}"
+    )
     if finding.kind == "node":
-        return "alone" if one.partners is None else f"with each of {one.partners} partners"
+        return (
+            f"alone, {counted(outlier_evidence.measured, 'time')}{lately}"
+            if outlier_evidence.partners is None
+            else f"with {outlier_evidence.partners} partners{lately}"
+        )
     if finding.kind == "switch":
         return f"the median of its {counted(len(finding.nodes), 'node')}"
     if finding.kind == "link" and " - " in finding.name:
@@ -97,6 +227,6 @@ def with_partners(finding: Outlier, one: OutlierEvidence) -> str:
     return "alone"
 
 
-def times(one: OutlierEvidence) -> str:
+def times(outlier_evidence: OutlierEvidence) -> str:
     """'11.0 us, usually 10.0 us'."""
-    return f"{format_seconds(one.seconds)}, usually {format_seconds(one.usual_s)}"
+    return f"{format_seconds(outlier_evidence.seconds)}, usually {format_seconds(outlier_evidence.usual_s)}"

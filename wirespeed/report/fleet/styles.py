@@ -50,7 +50,10 @@ def to_json(shown: Shown) -> str:
         "silent": to_builtins(list(shown.silent)),
         "not_judged": sorted(shown.unjudged),
         "exclude": shown.excluded,
-        "too_few_partners": shown.verdict.untold,
+        "suspects": to_builtins(shown.verdict.suspects),
+        "cannot_tell": shown.cannot_tell,
+        "smallest_found": {kind: best for kind, (best, _) in shown.verdict.smallest.items()},
+        "hardware": to_builtins(shown.verdict.kinds),
     }
     if shown.drift:
         found["drift"] = {
@@ -66,11 +69,11 @@ def to_json(shown: Shown) -> str:
 def to_prometheus(shown: Shown) -> str:
     """One scrape for the fleet: what stands out, and how far each node is from the median."""
     slow: dict[Labels, float | None] = {
-        (("kind", one.kind), ("name", one.name), ("figure", evidence.figure)): evidence.ratio
-        for one in shown.verdict.findings
-        for evidence in one.evidence
+        (("kind", finding.kind), ("name", finding.name), ("figure", evidence.figure)): evidence.ratio
+        for finding in shown.verdict.findings
+        for evidence in finding.evidence
     }
-    named = Counter(one.kind for one in shown.verdict.findings)
+    named = Counter(finding.kind for finding in shown.verdict.findings)
     kinds = shown.verdict.tested
     counts: dict[Labels, float | None] = {(("kind", kind),): float(named[kind]) for kind in kinds}
     tested: dict[Labels, float | None] = {(("kind", kind),): float(kinds[kind]) for kind in kinds}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from rich.console import Console
 from rich.text import Text
 
+from wirespeed.fleet.estimates import KindTime
 from wirespeed.fleet.judge import Outlier, OutlierEvidence
 from wirespeed.fleet.names import compress
 from wirespeed.report.compare.terminal import factor
@@ -14,7 +16,7 @@ from wirespeed.report.facts.figures import percent
 from wirespeed.report.fleet.shown import Shown, counted, with_partners
 from wirespeed.report.terminal.columns import Column, Table, table
 from wirespeed.report.terminal.wrapped_line import say
-from wirespeed.statistics.two_way import FEWEST_PARTNERS
+from wirespeed.statistics.outliers import FEWEST_TIMES
 from wirespeed.units import format_seconds
 
 MOST_ROWS = 20
@@ -26,14 +28,24 @@ Row = tuple[Outlier, OutlierEvidence, bool]
 def print_fleet(console: Console, shown: Shown, *, everything: bool = False) -> None:
     """The answer first, then findings, the most expensive first."""
     findings = shown.verdict.findings
-    say(console, Text(shown.answer, "bold green" if not findings and not shown.silent else "bold red"))
+    sure = "bold yellow" if shown.cannot_tell else "bold green"
+    say(console, Text(shown.answer, sure if not findings and not shown.silent else "bold red"))
     figures = counted(shown.verdict.figures, "figure")
     say(console, f"{shown.folder}, {shown.days}: {figures}, judged: {shown.judged}", "dim")
+    if shown.smallest:
+        say(console, f"would have been named in 90 % of the cases: {shown.smallest}", "dim")
     for line in shown.silences[: None if everything else MOST_ROWS]:
         say(console, line, "red")
     if findings:
         console.print()
         _print_findings(console, findings, "usual", everything=everything)
+    for line in kind_lines(shown):
+        say(console, line)
+    if shown.cannot_tell:
+        console.print()
+        say(console, Text("Cannot tell", "bold"))
+        for line in shown.cannot_tell:
+            say(console, line)
     _print_exclude(console, shown.excluded)
     if shown.drift:
         _print_drift(console, shown, everything=everything)
@@ -45,12 +57,12 @@ def print_fleet(console: Console, shown: Shown, *, everything: bool = False) -> 
 def _print_findings(console: Console, findings: Sequence[Outlier], usual: str, *, everything: bool) -> None:
     most = len(findings) if everything else MOST_ROWS
     rows = [
-        (one, evidence, number == 0)
-        for one in findings[:most]
-        for number, evidence in enumerate(one.evidence[: None if everything else MOST_FIGURES])
+        (finding, evidence, number == 0)
+        for finding in findings[:most]
+        for number, evidence in enumerate(finding.evidence[: None if everything else MOST_FIGURES])
     ]
     console.print(_table(rows, usual).fit(console.width), crop=False)
-    hidden = sum(len(one.evidence) for one in findings) - len(rows)
+    hidden = sum(len(finding.evidence) for finding in findings) - len(rows)
     if hidden:
         say(console, f"{hidden} more lines with --all", "dim")
 
@@ -93,29 +105,36 @@ def _print_drift(console: Console, shown: Shown, *, everything: bool) -> None:
         say(console, f"changed meanwhile: {line}")
     if found.verdict.findings:
         _print_findings(console, found.verdict.findings, "now", everything=everything)
-        for one in found.verdict.findings[: None if everything else MOST_ROWS]:
-            lines = found.changed.get(one.name, [])
-            say(console, f"{one.name}: {'; '.join(lines) or 'driver, MPI and kernel are the same as before'}")
+        for finding in found.verdict.findings[: None if everything else MOST_ROWS]:
+            lines = found.changed.get(finding.name, [])
+            say(
+                console,
+                f"{finding.name}: {'; '.join(lines) or 'driver, MPI and kernel are the same as before'}",
+            )
     elif not found.fleet:
         say(console, "Nothing became slower.")
+
+
+def kind_lines(shown: Shown) -> list[str]:
+    """A line for each kind of hardware that differs from the most frequent one."""
+    worst: dict[str, KindTime] = {}
+    for kind in shown.verdict.kinds:
+        if kind.kind not in worst or abs(math.log(kind.ratio)) > abs(math.log(worst[kind.kind].ratio)):
+            worst[kind.kind] = kind
+    return [
+        f"hardware: {kind.kind} ({counted(kind.nodes, 'node')}) takes {factor(kind.ratio)} x the time of "
+        f"{kind.usual} ({kind.figure}); each is judged among its own"
+        for kind in worst.values()
+    ]
 
 
 def legend(shown: Shown) -> list[str]:
     """How the verdicts were reached."""
     lines = [
         "time x: time over that of the median one of its kind; the most expensive first: excess time x nodes",
-        f"at most {percent(shown.false_alarms)} of what is named is named by chance (Benjamini-Hochberg over "
-        f"all that was judged); slower by up to {percent(shown.least)} counts as nothing (--least)",
+        f"at most {percent(shown.false_alarms)} of what is named is named by chance (--fdr); slower by up to "
+        f"{percent(shown.least)} counts as nothing (--least); naming takes {FEWEST_TIMES} independent times",
     ]
     if not shown.topology.switches:
         lines.append("without --topology FILE a slow switch shows as many slow nodes")
-    if shown.unjudged:
-        names = compress(shown.unjudged)
-        lines.append(f"{names}: not judged, because ranks waited for CPUs; pairs count with --contended")
-    few = shown.verdict.untold
-    if few:
-        words = ", ".join(list(few)[:MOST_FIGURES]) + (", ..." if len(few) > MOST_FIGURES else "")
-        verb = "was" if len(few) == 1 else "were"
-        told = f"{counted(len(few), 'node')} {verb} measured with fewer than {FEWEST_PARTNERS} others"
-        lines.append(f"{told}, which cannot be told from them: {words}")
     return lines

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from wirespeed.report.facts import outcome
 from wirespeed.report.facts.machine import cpu_line, devices_lines, placement, title
 from wirespeed.report.facts.pointers import memory_lines
 from wirespeed.report.facts.transport_choices import choices
@@ -26,21 +27,21 @@ class About:
     method: list[str]
 
 
-def about(one: Measured) -> About:
+def about(measured: Measured) -> About:
     """Of one run. Environment variables are those that can change a figure."""
-    variables = sorted(one.run.head.environment.variables.items())
+    variables = sorted(measured.run.head.environment.variables.items())
     told = [(text(name), text(value)) for name, value in variables]
-    return About(one, text(title(one.run)), _facts(one), told, _method(one.run))
+    return About(measured, text(title(measured.run)), _facts(measured), told, _method(measured.run))
 
 
-def _facts(one: Measured) -> list[tuple[str, str]]:
+def _facts(measured: Measured) -> list[tuple[str, str]]:
     """Host, processors, versions, command: what there is of them."""
-    run, environment = one.run, one.run.head.environment
+    run, environment = measured.run, measured.run.head.environment
     drivers = dict.fromkeys(device.driver for device in environment.devices if device.driver)
     libraries = dict.fromkeys(step.mpi.library for step in run.steps if step.mpi and step.mpi.library)
     found = [
         ("Run", title(run)),
-        ("File", one.file),
+        ("File", measured.file),
         ("Command", " ".join(run.head.command)),
         ("Ranks", "; ".join(placement(run))),
         ("GPU memory", "; ".join(memory_lines(run))),
@@ -62,10 +63,10 @@ def _method(run: Run) -> list[str]:
         return []
     lines = legend(run, Layout([], spread=True))
     checked = [entry.checked for entry in run.records if isinstance(entry, Entry)]
-    if iterations := sum(one.iterations for one in checked):
-        size = sum(one.bytes for one in checked)
+    if any(part.iterations for part in checked):
+        size = sum(part.bytes for part in checked)
         amount = format_size(size) if size < 1e9 else f"{format_rate(size)} GB"
-        lines.append(f"payload checked in {iterations} untimed iterations, every byte: {amount} in all")
+        lines.append(f"data check: every byte of {outcome.compared(checked)}: {amount} in all")
     if clock := run.head.clock:
         cost, step = 1e9 * clock.cost_s, 1e9 * clock.resolution_s
         lines.append(f"clock: one reading takes {cost:.0f} ns, its smallest step is {step:.0f} ns")

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from wirespeed.doctor.measured import MPI_TRANSPORTS
 from wirespeed.report.facts.awareness import STAGED, awareness, reason, refusal
 from wirespeed.report.facts.best import spans
 from wirespeed.report.facts.figures import other_mpi
@@ -18,7 +17,8 @@ from wirespeed.report.page.machines import MachineRuns, machines
 from wirespeed.report.page.sources import Measured, Source
 from wirespeed.report.page.verdict import BAD, GOOD, NOTE, WARNING, Verdict, of_run
 from wirespeed.results.coerce import text
-from wirespeed.results.runs import Entry, Failure, Run
+from wirespeed.results.runs import IMPOSSIBLE, Entry, Failure, Run
+from wirespeed.transports import find_transport
 from wirespeed.units import format_rate, format_seconds, format_size
 
 PARENTHESES = re.compile(r" \([^()]*\)")
@@ -50,61 +50,96 @@ class Answers:
 def answers(sets: Sequence[Measured], sources: Sequence[Source]) -> list[Answers]:
     """Of each machine. What the doctor found without a run belongs to the first one."""
     found = machines(sets)
-    files = {one.file: number for number, machine in reversed([*enumerate(found)]) for one in machine.sets}
+    files = {
+        measured.file: number
+        for number, machine in reversed([*enumerate(found)])
+        for measured in machine.sets
+    }
     return [
-        _of(machine, findings([source for source in sources if files.get(source.file, 0) == number]))
+        _of(machine, findings([source for source in sources if files.get(source.file, 0) == number]), others)
         for number, machine in enumerate(found)
+        for others in [found[1:] if number == 0 else []]
     ]
 
 
-def _of(machine: MachineRuns, found: Sequence[Found]) -> Answers:
+def _of(machine: MachineRuns, found: Sequence[Found], others: Sequence[MachineRuns]) -> Answers:
+    """`others`: machines that are asked whether MPI is GPU-aware where this one does not tell."""
     run = machine.main.run
     change, worst = _change(run, found)
-    sentences = [*_mpi(run), Verdict(NOTE, best_path(run)), change]
-    tiles = [*_extremes(run), _mpi_tile(run), worst]
+    soaked = _soaked(run)
+    told = [soaked] if soaked else [*_mpi(machine, others), Verdict(NOTE, best_path(run))]
+    sentences = [*told, change]
+    tiles = [*_extremes(run), _mpi_tile(machine, others), worst]
     return Answers(
         machine,
-        [Verdict(one.level, text(f"{one.text}.", 1000)) for one in sentences],
-        [Tile(one.name, text(one.value), text(one.note), one.level) for one in tiles],
+        [Verdict(sentence.level, text(f"{sentence.text}.", 1000)) for sentence in sentences],
+        [Tile(tile.name, text(tile.value), text(tile.note), tile.level) for tile in tiles],
     )
 
 
 def _domain(run: Run) -> str:
     """The memory that the answers are about: that of GPUs where there are figures of it."""
-    return "GPU" if any(one.memory_domain == "GPU" for one in run.entries.values()) else "CPU"
+    return "GPU" if any(entry.memory_domain == "GPU" for entry in run.entries.values()) else "CPU"
 
 
 def _entries(run: Run) -> list[Entry]:
-    """Figures of messages in that memory, smallest first."""
+    """Figures of messages in that memory, smallest first; without uncertain ones."""
     domain = _domain(run)
-    known = (one for one in run.entries.values() if one.amount and one.memory_domain == domain)
-    return sorted(known, key=lambda one: one.bytes)
+    sure = (entry for entry in run.entries.values() if not entry.uncertain)
+    known = (entry for entry in sure if entry.amount and entry.memory_domain == domain)
+    return sorted(known, key=lambda entry: entry.bytes)
 
 
-def _mpi(run: Run) -> Iterator[Verdict]:
+def _of_hosts(run: Run) -> bool:
+    """Is it of CPUs alone, so that nothing shows whether MPI is GPU-aware?"""
+    return _domain(run) == "CPU" and not run.head.environment.devices
+
+
+def _asked(machine: MachineRuns) -> Run | None:
+    """The run that tells whether the machine's MPI is GPU-aware: the main one, else any that does."""
+    runs = (machine.main.run, *(measured.run for measured in machine.sets))
+    return next((run for run in runs if not _of_hosts(run) and (awareness(run) or refusal(run))), None)
+
+
+def _elsewhere(others: Sequence[MachineRuns]) -> tuple[MachineRuns, Run] | None:
+    """Another machine of which it is known."""
+    return next(((other, run) for other in others if (run := _asked(other))), None)
+
+
+def _mpi(machine: MachineRuns, others: Sequence[MachineRuns]) -> Iterator[Verdict]:
     """Is MPI GPU-aware, and at what cost? Without GPUs: how fast is MPI?"""
+    if _of_hosts(machine.main.run):
+        yield from _mpi_of_hosts(machine.main.run)
+    elif run := _asked(machine):
+        yield _aware(run)
+    elif other := _elsewhere(others):
+        told = _aware(other[1])
+        yield Verdict(told.level, f"On {other[0].name}: {told.text}; not measured on {machine.name}")
+    else:
+        yield Verdict(NOTE, "Whether MPI is GPU-aware was not measured: the path aware is missing")
+
+
+def _aware(run: Run) -> Verdict:
     known, refused = awareness(run), refusal(run)
-    if _domain(run) == "CPU" and not run.head.environment.devices:
-        yield from _mpi_of_hosts(run)
-    elif known:
+    if known:
         stages = "takes device pointers, but stages" if known.counted else "takes device pointers"
         word = "is GPU-aware" if known.good is not False else stages
         how = f"; {PARENTHESES.sub('', known.how)}" if known.how else ""
-        yield Verdict(
+        return Verdict(
             {True: GOOD, False: WARNING, None: NOTE}[known.good],
             f"{known.mpi} {word}: {_cost(run, known.last.path)}{how}{_before(known.mpi, refused)}",
         )
-    elif refused:
-        yield Verdict(WARNING, f"MPI is not GPU-aware: {reason(refused)}{_staging(run)}")
-    else:
-        yield Verdict(NOTE, "Whether MPI is GPU-aware was not measured: the path aware is missing")
+    assert refused
+    return Verdict(WARNING, f"MPI is not GPU-aware: {reason(refused)}{_staging(run)}")
 
 
 def _cost(run: Run, path: str) -> str:
     """'18.7 us at 8 B, where gpu takes 0.83 us; 393 GB/s at 1 GiB, 87 % of the limit'."""
     entries = [entry for entry in run.of_path(path) if entry.amount]
     first = entries[0]
-    least = min((one for one in _entries(run) if one.bytes == first.bytes), key=lambda one: one.seconds)
+    least = min(
+        (entry for entry in _entries(run) if entry.bytes == first.bytes), key=lambda entry: entry.seconds
+    )
     other = f", where {least.path} takes {format_seconds(least.seconds)}" if least.path != path else ""
     return f"{_time(first)}{other}; {_figure(run, entries[-1])}"
 
@@ -126,10 +161,15 @@ def _staging(run: Run) -> str:
 
 def _mpi_of_hosts(run: Run) -> Iterator[Verdict]:
     """The fastest path of MPI, at its smallest size and at its peak."""
-    entries = [one for one in _entries(run) if run.step(one.path).transport in MPI_TRANSPORTS]
+    entries = [
+        entry for entry in _entries(run) if find_transport(run.step(entry.path).transport).moved_by == "mpi"
+    ]
     if entries:
         mpi = run.step(entries[0].path).mpi
-        least, most = min(entries, key=lambda one: one.seconds), max(entries, key=lambda one: one.rate)
+        least, most = (
+            min(entries, key=lambda entry: entry.seconds),
+            max(entries, key=lambda entry: entry.rate),
+        )
         peak = f"{format_rate(most.rate)} GB/s at {format_size(most.bytes)}"
         speed = f"{mpi_title(mpi) if mpi else 'MPI'} takes {_time(least)} and peaks at {peak}"
         yield Verdict(NOTE, f"{speed}; without GPUs nothing shows whether it is GPU-aware")
@@ -139,13 +179,13 @@ def best_path(run: Run) -> str:
     """The path for small and for large messages, without the full stop."""
     entries, domain = _entries(run), _domain(run)
     if not entries:
-        return "No message was measured"
+        return checked.text if (checked := _soaked(run)) else "No message was measured"
     if run.view == "program":
-        best = min(entries, key=lambda one: one.seconds)
+        best = min(entries, key=lambda entry: entry.seconds)
         return f"Best path for {run.head.plan.pattern}: {best.path}, {format_seconds(best.seconds)} a step"
     found = spans(run, domain) if domain in run.competing else []
     if not found:
-        names = [*dict.fromkeys(one.path for one in entries)]
+        names = [*dict.fromkeys(entry.path for entry in entries)]
         name = f"{names[0]} is the only path measured" if len(names) == 1 else entries[-1].path
         return f"{name}: {_time(entries[0])}, {_figure(run, entries[-1])}"
     small, large = found[0], found[-1]
@@ -157,6 +197,19 @@ def best_path(run: Run) -> str:
             f"{large.path} from {format_size(large.first.bytes)} ({_figure(run, large.last)})"
         )
     return f"Best path for {domain} data: {words}{'; others between' if len(found) > 2 else ''}"
+
+
+def _soaked(run: Run) -> Verdict | None:
+    """What a soak of messages found; None of a run that has times, or no soak."""
+    if run.entries or not run.soaks:
+        return None
+    found = list(run.soaks.values())
+    messages, wrong = sum(soak.messages for soak in found), sum(soak.wrong.total for soak in found)
+    paths = ", ".join(dict.fromkeys(soak.path for soak in found))
+    said = (
+        f"{wrong:,} of {messages:,} messages are wrong" if wrong else f"{messages:,} messages, none is wrong"
+    )
+    return Verdict(BAD if wrong else GOOD, f"A soak checked messages of {paths}: {said}")
 
 
 def _time(entry: Entry) -> str:
@@ -186,9 +239,9 @@ def _change(run: Run, found: Sequence[Found]) -> tuple[Verdict, Tile]:
         gain = f"; tried, the remedy made it {worst.gain}" if worst.gain else ""
         tile = Tile(name, _short(worst.title), worst.gain or worst.cost, level)
         return Verdict(level, f"Change first: {worst.title}{gain}"), tile
-    wrong = [one for one in of_run(run) if one.level in (BAD, WARNING)]
+    wrong = [verdict for verdict in of_run(run) if verdict.level in (BAD, WARNING)]
     if wrong:
-        first = min(wrong, key=lambda one: one.level != BAD)
+        first = min(wrong, key=lambda verdict: verdict.level != BAD)
         tile = Tile(name, _short(first.text), "see the notes", first.level)
         return Verdict(first.level, f"Look first at this: {first.text}"), tile
     nothing = "Nothing stands out; “wirespeed doctor --try” measures whether a change would help"
@@ -196,7 +249,9 @@ def _change(run: Run, found: Sequence[Found]) -> tuple[Verdict, Tile]:
 
 
 def _short(title: str) -> str:
-    """Its first words: up to a colon, or as many as fit."""
+    """Its first words: up to a colon, or as many as fit; of an impossible figure no number."""
+    if f": {IMPOSSIBLE}: " in title:
+        return f"{title.split(f': {IMPOSSIBLE}: ')[0]}: {IMPOSSIBLE}"
     head = title.split(": ")[0]
     if len(title) <= LONGEST or LONGEST / 3 < len(head) <= LONGEST:
         return title if len(title) <= LONGEST else head
@@ -207,16 +262,19 @@ def _extremes(run: Run) -> Iterator[Tile]:
     """The lowest latency and the highest bandwidth."""
     entries = _entries(run)
     if not entries:
+        if soaked := _soaked(run):
+            number = sum(soak.messages for soak in run.soaks.values())
+            yield Tile("Messages checked", f"{number:,}", "by a soak, which measures no times", soaked.level)
         return
     data = " of GPU data" if _domain(run) == "GPU" else ""
     if run.view == "program":
-        best = min(entries, key=lambda one: one.seconds)
+        best = min(entries, key=lambda entry: entry.seconds)
         known = parts(run, best)
         yield Tile("Shortest step", format_seconds(best.seconds), best.path)
-        word = "not known" if known.efficiency is None else percent(known.efficiency)
+        word = "not known" if known.efficiency is None else known.efficiency_mark + percent(known.efficiency)
         yield Tile("Efficiency", word, f"{best.path}, {run.head.plan.ranks} ranks against one")
         return
-    least, most = min(entries, key=lambda one: one.seconds), max(entries, key=lambda one: one.rate)
+    least, most = min(entries, key=lambda entry: entry.seconds), max(entries, key=lambda entry: entry.rate)
     part = _part(run, most)
     limit = f", {part} of the limit" if part else ""
     yield Tile(
@@ -226,12 +284,21 @@ def _extremes(run: Run) -> Iterator[Tile]:
     yield Tile("Highest bandwidth", f"{format_rate(most.rate)} GB/s", note)
 
 
-def _mpi_tile(run: Run) -> Tile:
-    known, refused = awareness(run), refusal(run)
-    if _domain(run) == "CPU" and not run.head.environment.devices:
+def _mpi_tile(machine: MachineRuns, others: Sequence[MachineRuns]) -> Tile:
+    run = machine.main.run
+    if _of_hosts(run):
         mpis = dict.fromkeys(mpi_title(step.mpi) for step in run.steps if step.mpi)
         ranks = max((len(step.ranks) for step in run.steps), default=0)
         return Tile("MPI", ", ".join(mpis) or "none", f"{ranks} ranks, no GPU" if ranks else "no GPU")
+    if own := _asked(machine):
+        return _aware_tile(own, "")
+    if other := _elsewhere(others):
+        return _aware_tile(other[1], f", on {other[0].name}")
+    return Tile("GPU-aware MPI", "not measured", "")
+
+
+def _aware_tile(run: Run, where: str) -> Tile:
+    known, refused = awareness(run), refusal(run)
     name = "GPU-aware MPI"
     if known:
         values = {
@@ -240,5 +307,6 @@ def _mpi_tile(run: Run) -> Tile:
             None: ("yes", NOTE),
         }
         value, level = values[known.good]
-        return Tile(name, value, known.mpi, level)
-    return Tile(name, "no", reason(refused), WARNING) if refused else Tile(name, "not measured", "")
+        return Tile(name, value, known.mpi + where, level)
+    assert refused
+    return Tile(name, "no", reason(refused) + where, WARNING)

@@ -22,39 +22,46 @@ def charts(sets: Sequence[Measured], first: str) -> list[dict[str, Any]]:
 
     A program has one size, and bars instead (bars.py).
     """
-    patterns = dict.fromkeys(one.pattern for one in sets if one.run.entries and one.run.view != "program")
+    patterns = dict.fromkeys(
+        measured.pattern for measured in sets if measured.run.entries and measured.run.view != "program"
+    )
     order = sorted(patterns, key=lambda name: name != first)
-    return [_chart(name, [one for one in sets if one.pattern == name]) for name in order]
+    return [_chart(name, [measured for measured in sets if measured.pattern == name]) for name in order]
 
 
 def _chart(pattern: str, sets: Sequence[Measured]) -> dict[str, Any]:
-    ranked = sorted(sets, key=lambda one: -len(one.run.entries))
-    series = [_curve(one, path) for one in ranked for path in one.run.paths]
+    ranked = sorted(sets, key=lambda measured: -len(measured.run.entries))
+    series = [_curve(measured, path) for measured in ranked for path in measured.run.paths]
     few = len(series) <= SHOWN_AT_FIRST
     return {
         "pattern": pattern,
         "time": text(ranked[0].run.way),
         "series": series,
-        "limits": limits(one.run for one in ranked),
+        "limits": limits(measured.run for measured in ranked),
         "published": _published(ranked),
-        "shown": [one.number for one in (ranked if few else ranked[:1])],
+        "shown": [measured.number for measured in (ranked if few else ranked[:1])],
     }
 
 
-def _curve(one: Measured, path: str) -> dict[str, Any]:
-    """Sizes and bytes moved, seconds with the ends of their interval, marks; the limit in bytes/s."""
-    entries = [entry for entry in one.run.of_path(path) if max(entry.bytes, entry.amount) <= MOST_EXACT]
-    curve: dict[str, Any] = {"path": text(path), "set": one.number}
+def _curve(measured: Measured, path: str) -> dict[str, Any]:
+    """Sizes and bytes moved, seconds with the ends of their interval, marks; the limit in bytes/s.
+
+    `impossible`: sizes whose figures cannot be true, which have a word in the table and no point.
+    """
+    entries = [entry for entry in measured.run.of_path(path) if max(entry.bytes, entry.amount) <= MOST_EXACT]
+    curve: dict[str, Any] = {"path": text(path), "set": measured.number}
     curve["bytes"] = [entry.bytes for entry in entries]
     for name in ("seconds", "low", "high"):
         curve[name] = [number(getattr(entry, name)) for entry in entries]
     if any(entry.amount != entry.bytes for entry in entries):
         curve["moved"] = [entry.amount for entry in entries]
-    if one.run.launches > 1:
+    if measured.run.launches > 1:
         curve["launches"] = [entry.launches for entry in entries]
-    if any(marks := [sign(one.run, entry) for entry in entries]):
+    if any(marks := [sign(measured.run, entry) for entry in entries]):
         curve["marks"] = marks
-    if limit := one.run.ceiling(path):
+    if false := [entry for (name, _), entry in measured.run.impossible.items() if name == path]:
+        curve["impossible"] = [entry.bytes for entry in false if entry.bytes <= MOST_EXACT]
+    if limit := measured.run.ceiling(path):
         curve["limit"] = number(limit.rate)
         curve["cached"] = limit.cached
     return curve
@@ -77,8 +84,8 @@ def limits(runs: Iterable[Run]) -> list[dict[str, Any]]:
 
 def _published(sets: Sequence[Measured]) -> list[dict[str, Any]]:
     """Curves that others published for this pattern, of the paths that are here."""
-    paths = {path for one in sets for path in one.run.paths}
-    wanted = known_systems() if any(one.run.published for one in sets) else ()
+    paths = {path for measured in sets for path in measured.run.paths}
+    wanted = known_systems() if any(measured.run.published for measured in sets) else ()
     return [
         {
             "system": system.name,
@@ -97,13 +104,18 @@ def _published(sets: Sequence[Measured]) -> list[dict[str, Any]]:
 
 def prices(sets: Sequence[Measured]) -> list[dict[str, Any]]:
     """What something is worth: for each pair of paths that differ by it alone, the ratio at each size."""
-    return [price for one in sets for pair in pairs(one.run) if (price := _price(one, pair))["bytes"]]
+    return [
+        price
+        for measured in sets
+        for pair in pairs(measured.run)
+        if (price := _price(measured, pair))["bytes"]
+    ]
 
 
-def _price(one: Measured, pair: Pair) -> dict[str, Any]:
-    worths = [(size, worth) for size in one.run.sizes if (worth := pair.worth(one.run, size))]
+def _price(measured: Measured, pair: Pair) -> dict[str, Any]:
+    worths = [(size, worth) for size in measured.run.sizes if (worth := pair.worth(measured.run, size))]
     return {
-        "set": one.number,
+        "set": measured.number,
         "path": text(pair.path),
         "without": text(pair.without),
         "what": pair.what,

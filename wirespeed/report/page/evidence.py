@@ -35,15 +35,21 @@ def rows(run: Run) -> list[tuple[str, ...]]:
     """A row under HEADS for each path, in table order: its verdict at its largest size."""
     last = [found[-1] for path in run.paths if (found := of_path(run, path))]
     return [
-        (text(one.path), format_size(one.bytes), text(one.verdict), _told_of(one), copies(one.copies))
-        for one in last
+        (
+            text(evidence.path),
+            format_size(evidence.bytes),
+            text(evidence.verdict),
+            _told_of(evidence),
+            copies(evidence.copies),
+        )
+        for evidence in last
     ]
 
 
-def _told_of(one: Evidence) -> str:
+def _told_of(evidence: Evidence) -> str:
     """The verdict in words, and by which NICs each rank's bytes left."""
-    nics = f"; NICs: {of_ranks(one.nics)}" if one.nics else ""
-    return text(one.text) + text(nics, MOST_LETTERS)
+    nics = f"; NICs: {of_ranks(evidence.nics)}" if evidence.nics else ""
+    return text(evidence.text) + text(nics, MOST_LETTERS)
 
 
 def copies(ranks: Sequence[Copies]) -> str:
@@ -69,20 +75,22 @@ def _who(ranks: Sequence[int], *, alone: bool) -> str:
 
 def drawings(sets: Sequence[Measured]) -> list[dict[str, Any]]:
     """For each run with counted wires: its wires once, and for each path and size what they carried."""
-    found = [_drawing(one) for one in sets if one.run.evidence]
-    return [one for one in found if one["wires"]]
+    found = [_drawing(measured) for measured in sets if measured.run.evidence]
+    return [record for record in found if record["wires"]]
 
 
-def _drawing(one: Measured) -> dict[str, Any]:
-    cases = [case for path in one.run.paths for case in of_path(one.run, path)]
+def _drawing(measured: Measured) -> dict[str, Any]:
+    cases = [case for path in measured.run.paths for case in of_path(measured.run, path)]
     seen = grouped((_key(wire), _share(wire, case.payload_bytes)) for case in cases for wire in case.wires)
     kept = [key for key, shares in seen.items() if max(shares) >= IDLE or key[0] in SHOWN_IDLE]
     # Bytes per second one way, where the wire's driver states them.
-    rates = {_key(wire): number(wire.rate) for path in one.run.paths for wire in one.run.wires_of(path)}
+    rates = {
+        _key(wire): number(wire.rate) for path in measured.run.paths for wire in measured.run.wires_of(path)
+    }
     # Where ranks are, as the last job step that has it says.
-    ranks: Sequence[Rank] = next((step.ranks for step in reversed(one.run.steps) if step.ranks), ())
+    ranks: Sequence[Rank] = next((step.ranks for step in reversed(measured.run.steps) if step.ranks), ())
     return {
-        "set": one.number,
+        "set": measured.number,
         "wires": [{"kind": key[0], "host": key[1], "name": key[2], "rate": rates.get(key)} for key in kept],
         "ranks": [_place(rank) for rank in ranks[:MOST_RANKS]],
         "cases": [_case(case, kept) for case in cases],

@@ -16,17 +16,17 @@ from wirespeed.statistics.samples import middle
 
 def fans(sets: Sequence[Measured]) -> list[dict[str, Any]]:
     """One for each run and size whose figures are those of one rank and all others."""
-    shown = [one for one in sets if one.run.view == "matrix"]
-    found = [_fan(one, size) for one in shown for size in one.run.sizes]
-    return [one for one in found if one["columns"]]
+    shown = [measured for measured in sets if measured.run.view == "matrix"]
+    found = [_fan(measured, size) for measured in shown for size in measured.run.sizes]
+    return [record for record in found if record["columns"]]
 
 
-def _fan(one: Measured, size: int) -> dict[str, Any]:
-    paths = [entry for path in one.run.paths for entry in one.run.of_path(path)]
+def _fan(measured: Measured, size: int) -> dict[str, Any]:
+    paths = [entry for path in measured.run.paths for entry in measured.run.of_path(path)]
     entries = [entry for entry in paths if entry.bytes == size]
     columns = [column for entry in entries for column in _columns(entry)]
     return {
-        "set": one.number,
+        "set": measured.number,
         "bytes": size,
         "small": size <= SMALL,
         "ranks": sorted({rank for column in columns for rank, _ in column["cells"]}),

@@ -31,12 +31,12 @@ class Found:
 
 def findings(sources: Sequence[Source]) -> list[Found]:
     """Those of all files, each once, the most expensive first; without what a trial refuted."""
-    return _found(one for one in _all(sources) if not one.refuted)
+    return _found(recorded_finding for recorded_finding in _all(sources) if not recorded_finding.refuted)
 
 
 def refuted(sources: Sequence[Source]) -> list[Found]:
     """What was tried, and nothing gained."""
-    return _found(one for one in _all(sources) if one.refuted)
+    return _found(recorded_finding for recorded_finding in _all(sources) if recorded_finding.refuted)
 
 
 def nothing_found(sources: Sequence[Source]) -> bool:
@@ -45,20 +45,29 @@ def nothing_found(sources: Sequence[Source]) -> bool:
 
 
 def _all(sources: Sequence[Source]) -> list[RecordedFinding]:
-    said = [one for source in sources for one in source.findings]
-    return sorted(said, key=lambda one: [*COSTS, one.measured_cost].index(one.measured_cost))
+    said = [finding for source in sources for finding in source.findings]
+    return sorted(
+        said,
+        key=lambda recorded_finding: [*COSTS, recorded_finding.measured_cost].index(
+            recorded_finding.measured_cost
+        ),
+    )
 
 
 def _found(said: Iterable[RecordedFinding]) -> list[Found]:
     found: dict[str, Found] = {}
-    for one in said:
-        worth, cost, title = one.worth or Improvement(), text(one.measured_cost), text(one.title or "finding")
+    for recorded_finding in said:
+        worth, cost, title = (
+            recorded_finding.worth or Improvement(),
+            text(recorded_finding.measured_cost),
+            text(recorded_finding.title or "finding"),
+        )
         gain = _gain(worth)
         new = Found(
             title=title,
             cost=COSTS.get(cost, cost),
-            evidence=_lines(one.evidence),
-            remedy=[*_lines(one.remedy), *_options(one)],
+            evidence=_lines(recorded_finding.evidence),
+            remedy=[*_lines(recorded_finding.remedy), *_options(recorded_finding)],
             worth=f"{text(worth.what)}: {gain}" if gain and worth.what else gain,
             gain=gain if worth.verdict == "better" else "",
             severe=cost in (Cost.BREAKS, Cost.HIGH),
@@ -69,13 +78,13 @@ def _found(said: Iterable[RecordedFinding]) -> list[Found]:
 
 def _options(said: RecordedFinding) -> Iterator[str]:
     """Remedies of which one may help, with what came of each."""
-    for one in said.options:
-        yield f"# or: {text(one.title)}{f' ({text(one.outcome)})' if one.outcome else ''}"
-        yield from _lines(one.lines)
+    for option in said.options:
+        yield f"# or: {text(option.title)}{f' ({text(option.outcome)})' if option.outcome else ''}"
+        yield from _lines(option.lines)
 
 
 def _lines(said: Sequence[str]) -> list[str]:
-    return [line for one in said if (line := text(one, 1000))]
+    return [line for name in said if (line := text(name, 1000))]
 
 
 def _gain(worth: Improvement) -> str:

@@ -27,20 +27,22 @@ class MachineRuns:
     @property
     def main(self) -> Measured:
         """The run that tells most of how fast messages are: no copies inside a rank, if there is another."""
-        between = (one for one in self.sets if one.run.entries and one.run.view == "sizes")
+        between = (
+            measured for measured in self.sets if measured.run.entries and measured.run.view == "sizes"
+        )
         return next(between, self.sets[0])
 
 
 def machines(sets: Sequence[Measured]) -> list[MachineRuns]:
     """In the order of their runs."""
-    found = grouped(zip(machine_names([one.run for one in sets]), sets, strict=True))
+    found = grouped(zip(machine_names([measured.run for measured in sets]), sets, strict=True))
     return [MachineRuns(text(name), _line(runs), tuple(runs)) for name, runs in found.items()]
 
 
 def _line(runs: Sequence[Measured]) -> str:
     """'2 x NVIDIA H200; Intel(R) Xeon(R) Processor, 32 cores, 252 GiB of memory'; runs have the details."""
     # A run may have seen only some of the GPUs.
-    environment = max((one.run.head.environment for one in runs), key=lambda one: len(one.devices))
+    environment = max((run.run.head.environment for run in runs), key=lambda one: len(one.devices))
     gpus = grouped((gpu.name or gpu.kind, gpu) for gpu in environment.devices if gpu.kind != "host")
     cpu = cpu_line(replace(environment.cpu, threads=None, numa_nodes=None), environment.memory_bytes)
     return text("; ".join([*(f"{len(alike)} x {name}" for name, alike in gpus.items()), cpu]))

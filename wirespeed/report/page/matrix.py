@@ -18,21 +18,26 @@ FEWEST = 3
 
 def matrices(sets: Sequence[Measured]) -> list[dict[str, Any]]:
     """One for each run, path and size whose figures are those of pairs."""
-    shown = [one for one in sets if one.run.view == "matrix"]
-    figures = [(one, entry) for one in shown for path in one.run.paths for entry in one.run.of_path(path)]
-    return [_matrix(one, entry) for one, entry in figures if len(_ranks(entry)) >= FEWEST]
+    shown = [measured for measured in sets if measured.run.view == "matrix"]
+    figures = [
+        (measured, entry)
+        for measured in shown
+        for path in measured.run.paths
+        for entry in measured.run.of_path(path)
+    ]
+    return [_matrix(measured, entry) for measured, entry in figures if len(_ranks(entry)) >= FEWEST]
 
 
 def _ranks(entry: Entry) -> list[int]:
     return sorted({rank for pair in by_pair(entry.teams) for rank in pair})
 
 
-def _matrix(one: Measured, entry: Entry) -> dict[str, Any]:
+def _matrix(measured: Measured, entry: Entry) -> dict[str, Any]:
     pairs = by_pair(entry.teams)
     ranks = _ranks(entry)
     places = {rank: place for place, rank in enumerate(ranks)}
     return {
-        "set": one.number,
+        "set": measured.number,
         "path": text(entry.path),
         "bytes": entry.bytes,
         "moved": entry.amount,

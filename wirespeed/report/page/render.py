@@ -11,6 +11,7 @@ from typing import Any
 from wirespeed._version import __version__
 from wirespeed.limits.wires import WIRE_KINDS
 from wirespeed.report.facts.failures import failure_lines
+from wirespeed.report.facts.markers import MEANINGS
 from wirespeed.report.page import evidence
 from wirespeed.report.page.about import about
 from wirespeed.report.page.answers import Answers, answers
@@ -47,7 +48,7 @@ def render(sources: Sequence[Source], lost: Sequence[str] = ()) -> str:
     import jinja2
 
     sets = measured(sources)
-    paths = sorted({path for one in sets for path in one.run.paths}, key=str)
+    paths = sorted({path for measured in sets for path in measured.run.paths}, key=str)
     looks = styles(paths)
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("wirespeed.report", "page"),
@@ -67,6 +68,7 @@ def render(sources: Sequence[Source], lost: Sequence[str] = ()) -> str:
         version=__version__,
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        marks="; ".join(MEANINGS),
         light=LIGHT,
         dark=DARK,
         data=data,
@@ -74,11 +76,13 @@ def render(sources: Sequence[Source], lost: Sequence[str] = ()) -> str:
         sets=sets,
         sections=sections(sets, [chart["pattern"] for chart in data["charts"]]),
         evidence_heads=evidence.HEADS,
-        evidence=[(one, rows) for one in sets if (rows := evidence.rows(one.run))],
+        evidence=[(measured, rows) for measured in sets if (rows := evidence.rows(measured.run))],
         findings=findings(sources),
         refuted=refuted(sources),
         nothing=nothing_found(sources),
-        failed=[(one, lines) for one in sets if (lines := failure_lines(one.run, lacking=True))],
+        failed=[
+            (measured, lines) for measured in sets if (lines := failure_lines(measured.run, lacking=True))
+        ],
         abouts=[*map(about, sets)],
         warnings=[*lost, *(f"{source.file}: {line}" for source in sources for line in source.warnings)],
     )
@@ -93,13 +97,19 @@ def page_data(sets: Sequence[Measured], looks: dict[str, Any], first: str) -> di
     """
     return {
         "paths": {text(name): {"hue": look.hue, "dash": look.dashes} for name, look in looks.items()},
-        "sets": [{"label": one.label, "letter": one.letter, "pattern": one.pattern} for one in sets],
+        "sets": [
+            {"label": measured.label, "letter": measured.letter, "pattern": measured.pattern}
+            for measured in sets
+        ],
         "charts": charts(sets, first),
         "prices": prices(sets),
         "matrices": matrices(sets),
         "fans": fans(sets),
         "wires": evidence.drawings(sets),
-        "kinds": {kind: {"name": one.name, "gpu": not one.of_host} for kind, one in WIRE_KINDS.items()},
+        "kinds": {
+            kind: {"name": wire_kind.name, "gpu": not wire_kind.of_host}
+            for kind, wire_kind in WIRE_KINDS.items()
+        },
     }
 
 
@@ -109,7 +119,7 @@ def _title(found: Sequence[Answers]) -> str:
 
 def _named(found: Sequence[Answers]) -> str:
     """'n1, n2 and 3 more'."""
-    names = ", ".join(one.machine.name for one in found[:MOST_NAMED])
+    names = ", ".join(answers.machine.name for answers in found[:MOST_NAMED])
     return f"{names} and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else names
 
 

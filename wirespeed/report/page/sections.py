@@ -28,7 +28,7 @@ class Section:
     @property
     def count(self) -> str:
         """'9 notes, 1 warning'."""
-        levels = Counter(one.level for note in self.notes for one in note.sentences)
+        levels = Counter(sentence.level for note in self.notes for sentence in note.sentences)
         parts = [(levels.total(), "note"), (levels[BAD], "alarm"), (levels[WARNING], "warning")]
         return ", ".join(f"{number} {noun}{'s' if number > 1 else ''}" for number, noun in parts if number)
 
@@ -36,9 +36,12 @@ class Section:
 def sections(sets: Sequence[Measured], patterns: Sequence[str]) -> list[Section]:
     """In the order of `patterns`, then those without figures."""
     notes = verdicts(sets)
-    order = dict.fromkeys([*patterns, *(one.pattern for one in notes)])
+    order = dict.fromkeys([*patterns, *(note.pattern for note in notes)])
     return [
-        _section([one for one in sets if one.pattern == name], [one for one in notes if one.pattern == name])
+        _section(
+            [measured for measured in sets if measured.pattern == name],
+            [note for note in notes if note.pattern == name],
+        )
         for name in order
     ]
 
@@ -47,5 +50,5 @@ def _section(sets: Sequence[Measured], notes: list[Notes]) -> Section:
     main = max(sets, key=weight)
     comparable = main.run.view in ("sizes", "program") and main.run.entries
     answer = best_path(main.run) if comparable else notes[0].sentences[0].text if notes else ""
-    bests = [(one, domains) for one in sets if (domains := by_domain(one.run))]
+    bests = [(measured, domains) for measured in sets if (domains := by_domain(measured.run))]
     return Section(main.pattern, answer.rstrip("."), notes, bests, bars(sets))

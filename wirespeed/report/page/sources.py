@@ -12,6 +12,7 @@ from wirespeed.results.coerce import text
 from wirespeed.results.findings import RecordedFinding
 from wirespeed.results.reading import read
 from wirespeed.results.runs import Run, collect, resumed
+from wirespeed.units import counted
 
 
 @dataclass
@@ -74,14 +75,19 @@ def _read(file: str) -> Source:
 
 def measured(sources: Sequence[Source]) -> list[Measured]:
     """All runs with at least a figure or a failure, most figures first, labelled by what tells them apart."""
-    pairs = [(source.file, run) for source in sources for run in source.runs if run.entries or run.failures]
+    pairs = [
+        (source.file, run)
+        for source in sources
+        for run in source.runs
+        if run.entries or run.failures or run.soaks
+    ]
     pairs.sort(key=lambda pair: -len(pair[1].entries))
     found = [
         Measured(place, *pairs[place], label, pattern)
         for pattern, places in grouped((_pattern(run), place) for place, (_, run) in enumerate(pairs)).items()
         for place, label in zip(places, _labels([_facts(*pairs[place]) for place in places]), strict=True)
     ]
-    return sorted(found, key=lambda one: one.number)
+    return sorted(found, key=lambda measured: measured.number)
 
 
 def _facts(file: str, run: Run) -> list[str]:
@@ -90,7 +96,7 @@ def _facts(file: str, run: Run) -> list[str]:
     return [
         host_of(run),
         text(Path(file).stem),
-        f"{plan.ranks} ranks" if plan.ranks else "",
+        counted(plan.ranks, "rank") if plan.ranks else "",
         text(", ".join(run.given_options)),
         text(run.slowed),
         # What a study fixed that a transport else chooses by itself: 'protocol LL, blocks 1'.

@@ -36,7 +36,11 @@ class Style:
 
 
 def styles(names: Iterable[str]) -> dict[str, Style]:
-    """A style for each path; a known path has the same one whatever else is on the page."""
+    """A style for each path; a known path has the same one whatever else is on the page.
+
+    Algorithms (`nccl:ring`) have colours of their own where their paths' colours would need more dashes than
+    there are.
+    """
     from wirespeed.paths import all_paths
 
     found: dict[str, Style] = {}
@@ -49,4 +53,31 @@ def styles(names: Iterable[str]) -> dict[str, Style]:
         hue = hues.get(prefix, sum(map(ord, name)) % len(FAMILIES))
         found[name] = Style(hue, DASHES[used[prefix] % len(DASHES)])
         used[prefix] += 1
-    return {name: found[name] for name in names}
+    return _apart({name: found[name] for name in names})
+
+
+def _apart(looks: dict[str, Style]) -> dict[str, Style]:
+    """The same, with other colours for the algorithms of paths whose colour is that of too many."""
+    many = {hue for hue, count in Counter(look.hue for look in looks.values()).items() if count > len(DASHES)}
+    moved = {name for name, look in looks.items() if look.hue in many and ":" in name}
+    if not moved:
+        return looks
+    taken = {
+        hue: {look.dashes for name, look in looks.items() if look.hue == hue} for hue in range(len(FAMILIES))
+    }
+    for hue in many:
+        taken[hue] = {look.dashes for name, look in looks.items() if look.hue == hue and name not in moved}
+    # Colours that the page needs least for others.
+    room = [hue for hue in taken if hue not in many and len(taken[hue]) < len(DASHES) / 2]
+    free = sorted(room, key=lambda hue: (len(taken[hue]), hue)) or [*taken]
+    algorithms = sorted({name.partition(":")[2] for name in moved})
+    found = dict(looks)
+    for name in looks:
+        if name in moved:
+            hue = free[algorithms.index(name.partition(":")[2]) % len(free)]
+            dashes = next(
+                (dash for dash in DASHES if dash not in taken[hue]), DASHES[len(taken[hue]) % len(DASHES)]
+            )
+            taken[hue].add(dashes)
+            found[name] = Style(hue, dashes)
+    return found

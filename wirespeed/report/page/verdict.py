@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from wirespeed.limits import Ceiling
-from wirespeed.report.facts import figures, health, nics, shared_gpus
+from wirespeed.report.facts import figures, health, nics, shared_gpus, soaks, start_skew
 from wirespeed.report.facts.awareness import AWARE, STAGED, awareness, reason
 from wirespeed.report.facts.best import Span, by_domain
 from wirespeed.report.facts.cpu_contention import contended
 from wirespeed.report.facts.failures import failure_lines
 from wirespeed.report.facts.figures import other_mpi
-from wirespeed.report.facts.markers import unsettled
+from wirespeed.report.facts.markers import doubts, sign, unsettled
 from wirespeed.report.facts.shares import share, unlimited
 from wirespeed.report.facts.speedup import UNKNOWN, pairs
 from wirespeed.report.facts.wire_verdicts import beyond, suspicions
@@ -49,15 +49,17 @@ def verdicts(sets: Sequence[Measured]) -> list[Notes]:
 
     A sentence that holds for several patterns stands at the first one, which names the others.
     """
-    names = {one.number: machine.name for machine in machines(sets) for one in machine.sets}
+    names = {measured.number: machine.name for machine in machines(sets) for measured in machine.sets}
     heads: dict[tuple[str, str], Measured] = {}
-    for one in sorted(sets, key=weight, reverse=True):
-        heads.setdefault((names[one.number], one.pattern), one)
-    said = {number: of_run(one.run) for number, one in enumerate(heads.values())}
+    for measured in sorted(sets, key=weight, reverse=True):
+        # A soak has no figures, and says something else than the pattern's run that has.
+        soak = " (soak)" if measured.run.soaks else ""
+        heads.setdefault((names[measured.number], measured.pattern + soak), measured)
+    said = {number: of_run(head.run) for number, head in enumerate(heads.values())}
     places = grouped((sentence, number) for number, sentences in said.items() for sentence in sentences)
     keys = [*heads]
     notes = []
-    for number, one in enumerate(heads.values()):
+    for number, head in enumerate(heads.values()):
         sentences = [
             Verdict(level, text(f"{words}{_also([keys[place] for place in found])}.", 1000))
             for level, words in said[number]
@@ -65,9 +67,11 @@ def verdicts(sets: Sequence[Measured]) -> list[Notes]:
         ]
         if not number:
             sentences += [Verdict(NOTE, text(f"{words}.")) for words in _unsure(sets)]
-        title = text(f"{one.pattern} on {names[one.number]}")
-        notes.append(Notes(one.pattern, title if one.label in title else f"{title}: {one.label}", sentences))
-    return [one for one in notes if one.sentences]
+        title = text(f"{head.pattern} on {names[head.number]}")
+        notes.append(
+            Notes(head.pattern, title if head.label in title else f"{title}: {head.label}", sentences)
+        )
+    return [note for note in notes if note.sentences]
 
 
 def _also(keys: Sequence[tuple[str, str]]) -> str:
@@ -79,18 +83,23 @@ def _also(keys: Sequence[tuple[str, str]]) -> str:
     return f" ({'; '.join(parts)})" if parts else ""
 
 
-def weight(one: Measured) -> tuple[int, int]:
+def weight(measured: Measured) -> tuple[int, int]:
     """(figures, ranks): the run with most speaks for its pattern."""
-    ranks = max((len(one.run.step(path).ranks) for path in one.run.paths), default=0)
-    return len(one.run.entries), ranks
+    ranks = max((len(measured.run.step(path).ranks) for path in measured.run.paths), default=0)
+    return len(measured.run.entries), ranks
 
 
 def of_run(run: Run) -> list[Verdict]:
     """The sentences about one run, each once, the most important first; without their full stops."""
-    return [Verdict(*one) for one in dict.fromkeys(_sentences(run))]
+    return [Verdict(*fromkey) for fromkey in dict.fromkeys(_sentences(run))]
 
 
 def _sentences(run: Run) -> Iterator[Sentence]:
+    if told := soaks.verdict(run):
+        yield (NOTE if told[1] else BAD), told[0]
+        for soak in soaks.soaks(run):
+            if words := soaks.first_words(soak):
+                yield BAD, f"first wrong message of {soak.path} at {format_size(soak.bytes)}: {words}"
     yield from _doubtful(run)
     if run.view == "sizes" and run.entries:
         yield from _aware(run)
@@ -109,8 +118,8 @@ def _doubtful(run: Run) -> Iterator[Sentence]:
     yield from ((BAD, line) for line in beyond(run))
     yield from ((BAD if largest else WARNING, line) for line, largest in suspicions(run))
     yield from ((WARNING, line) for line in nics.doubts(run))
-    lines = [*contended(run), *shared_gpus.notes(run), *health.notes(run), *health.standing(run)]
-    yield from ((WARNING, line) for line in lines)
+    doubts = (contended, start_skew.notes, shared_gpus.notes, health.notes, health.standing)
+    yield from ((WARNING, line) for notes in doubts for line in notes(run))
 
 
 def _aware(run: Run) -> Iterator[Sentence]:
@@ -126,7 +135,7 @@ def _aware(run: Run) -> Iterator[Sentence]:
     )
     if staged := run.entries.get((STAGED, known.last.bytes)):
         fast, slow = sorted((known.last, staged), key=lambda entry: entry.seconds)
-        times = figures.ratio(slow.seconds / fast.seconds)
+        times = doubts(sign(run, fast), sign(run, slow)) + figures.ratio(slow.seconds / fast.seconds)
         yield NOTE, f"At {format_size(fast.bytes)} {fast.path} is {times} times as fast as {slow.path}"
 
 
@@ -160,7 +169,8 @@ def _use(run: Run, span: Span, last: bool) -> str:
 
 def _each(run: Run) -> Iterator[Sentence]:
     """Every path at its largest size, where paths are not compared."""
-    largest = {entry.path: entry for path in run.paths for entry in run.of_path(path) if entry.amount}
+    sure = (entry for path in run.paths for entry in run.of_path(path) if not entry.uncertain)
+    largest = {entry.path: entry for entry in sure if entry.amount}
     if largest:
         parts = [f"{path} {format_rate(entry.rate)} GB/s" for path, entry in largest.items()]
         yield NOTE, f"At the largest size: {', '.join(parts)}"
@@ -168,7 +178,7 @@ def _each(run: Run) -> Iterator[Sentence]:
 
 def _pairs(run: Run) -> Iterator[Sentence]:
     """The slowest pairs at each path's largest size."""
-    for entry in (run.of_path(path)[-1] for path in run.paths):
+    for entry in (entry for path in run.paths for entry in run.of_path(path)[-1:]):
         if len(entry.teams) > 1:
             level = WARNING if behind(entry) >= FAR else GOOD
             yield level, f"{entry.path}, {format_size(entry.bytes)}: {describe(entry)}"
@@ -177,10 +187,12 @@ def _pairs(run: Run) -> Iterator[Sentence]:
 def _worth(run: Run) -> Iterator[Sentence]:
     for pair in pairs(run):
         worths = [(size, worth) for size in run.sizes if (worth := pair.worth(run, size)) and worth.certain]
-        size, worth = max(worths, key=lambda one: one[1].ratio, default=(0, None))
+        size, worth = max(worths, key=lambda row: row[1].ratio, default=(0, None))
         if worth and worth.ratio >= 1 + NEAR:
             what = pair.what if pair.what != UNKNOWN else "it"
-            longer = f"takes up to {figures.ratio(worth.ratio)} times as long (at {format_size(size)})"
+            longer = (
+                f"takes up to {worth.mark}{figures.ratio(worth.ratio)} times as long (at {format_size(size)})"
+            )
             yield NOTE, f"{pair.path} without {what} ({pair.without}) {longer}"
 
 
@@ -188,8 +200,12 @@ def _failed(run: Run) -> Iterator[Sentence]:
     for head, words, style in failure_lines(run, lacking=True):
         if style != "dim":
             yield BAD if style == "red" else WARNING, f"{head}: {words}"
-    took_over = [one for one in run.failures if one.whole_path and one.path in run.paths and other_mpi(one)]
-    for words, paths in grouped((reason(one), one.path) for one in took_over).items():
+    took_over = [
+        failure
+        for failure in run.failures
+        if failure.whole_path and failure.path in run.paths and other_mpi(failure)
+    ]
+    for words, paths in grouped((reason(failure), failure.path) for failure in took_over).items():
         yield NOTE, f"{', '.join(dict.fromkeys(paths))}: {words}"
     if run.interrupted:
         yield WARNING, "This run was ended before all was measured"
@@ -197,7 +213,9 @@ def _failed(run: Run) -> Iterator[Sentence]:
 
 def _unsure(sets: Sequence[Measured]) -> Iterator[str]:
     """How many figures of the page are less precise than was asked for."""
-    runs = grouped((one.run.stopping.precision, one.run) for one in sets if one.run.stopping)
+    runs = grouped(
+        (measured.run.stopping.precision, measured.run) for measured in sets if measured.run.stopping
+    )
     for precision, alike in runs.items():
         entries = [entry for run in alike for entry in run.entries.values()]
         if wide := sum(map(unsettled, entries)):

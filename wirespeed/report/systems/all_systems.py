@@ -74,12 +74,12 @@ def limits_of(system: System, group: int | None = None) -> dict[str, Limit | Non
 def reached_elsewhere(figures: Sequence[Figure], systems: Mapping[str, System]) -> list[Reached]:
     """Published figures and the limits of their machines."""
     rows = []
-    for one in figures:
-        system = systems[one.system]
-        limit = of_figure(system, one.pattern, one.path, one.group, one.ranks)
+    for figure in figures:
+        system = systems[figure.system]
+        limit = of_figure(system, figure.pattern, figure.path, figure.group, figure.ranks)
         rate, equation = (limit.rate, limit.equation) if limit and not limit.least else (None, "")
-        what = (one.pattern, one.path, one.group, one.ranks, one.bytes, one.rate)
-        rows.append(Reached(system.name, *what, rate, equation, one.source))
+        what = (figure.pattern, figure.path, figure.group, figure.ranks, figure.bytes, figure.rate)
+        rows.append(Reached(system.name, *what, rate, equation, figure.source))
     return rows
 
 
@@ -101,7 +101,7 @@ def reached_here(runs: Sequence[Run], file: str) -> list[Reached]:
 
 def _where(run: Run) -> str:
     """'2 x NVIDIA H200', or the host's name where there are no GPUs."""
-    names = [one.name for one in run.head.environment.devices]
+    names = [device.name for device in run.head.environment.devices]
     return ", ".join(f"{names.count(name)} x {name}" for name in dict.fromkeys(names)) or host(run) or "?"
 
 

@@ -84,7 +84,8 @@ class Table(Generic[Row]):
     def _groups(self) -> list[tuple[str, list[int]]]:
         numbers = range(len(self.columns))
         return [
-            (group, list(found)) for group, found in groupby(numbers, lambda one: self.columns[one].group)
+            (group, list(found))
+            for group, found in groupby(numbers, lambda number: self.columns[number].group)
         ]
 
     @property
@@ -160,6 +161,6 @@ def fold(
     for count in range(1, len(names) + 1):
         each = -(-len(names) // count)
         tables = [build(names[start : start + each], each).fit(width) for start in range(0, len(names), each)]
-        if all(one.width <= width for one in tables):
+        if all(table.width <= width for table in tables):
             break
     return tables

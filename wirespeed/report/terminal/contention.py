@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from wirespeed.paths import all_paths
-from wirespeed.report.facts.markers import AS_FAST
+from wirespeed.report.facts.figures import UNCERTAIN
+from wirespeed.report.facts.markers import AS_FAST, biased, doubts, sign
 from wirespeed.report.terminal.columns import Column, table
 from wirespeed.report.terminal.wrapped_line import say
 from wirespeed.results.runs import CONDITIONS, Entry, Run
@@ -30,14 +31,17 @@ def print_ratios(console: Console, runs: Sequence[Run], crowded: Run) -> None:
         return
 
     def ratio(path: str, size: int) -> Text | None:
-        """'1.83x'; '1.64x≈' where the intervals do not tell the two apart."""
+        """'1.83x'; '1.64x≈' where the intervals do not tell the two apart; '&1.83x' of a doubtful figure."""
         before, after = alone.entries.get((path, size)), crowded.entries.get((path, size))
         if before is None or after is None:
             return None
         (low, high), (least, most) = _ends(before), _ends(after)
         apart = least > high or most < low
-        text = f"{after.seconds / before.seconds:.3g}x"
-        return Text(f"{text} ") if apart else Text(f"{text}{AS_FAST}", "dim")
+        mark = doubts(sign(alone, before), sign(crowded, after))
+        ratio = f"{after.seconds / before.seconds:.3g}x"
+        words = (f"{ratio} ", "") if apart else (f"{ratio}{AS_FAST}", "dim")
+        doubt = UNCERTAIN if before.uncertain or after.uncertain else ""
+        return Text.assemble((mark if apart else biased(mark), "yellow"), words, (doubt, "yellow"))
 
     columns = [Column("size", format_size)]
     columns += [Column(path, partial(ratio, path), gap=3) for path in alone.paths if path in crowded.paths]

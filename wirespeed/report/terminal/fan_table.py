@@ -61,5 +61,6 @@ def tables(run: Run) -> Iterator[tuple[str, list[int], list[Column[int]]]]:
 def _cell(entry: Entry, teams: dict[int, TeamFigure], rank: int) -> str | None:
     if rank not in teams:
         return None
-    seconds = teams[rank].seconds
-    return figures.microseconds(seconds) if entry.bytes <= SMALL else format_rate(entry.amount / seconds)
+    seconds, small = teams[rank].seconds, entry.bytes <= SMALL
+    text = figures.microseconds(seconds) if small else format_rate(entry.amount / seconds)
+    return f"{text} {figures.UNCERTAIN}" if teams[rank].uncertain else text

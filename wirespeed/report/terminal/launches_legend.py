@@ -22,7 +22,7 @@ def explained(run: Run, layout: Layout) -> list[str]:
         column = "95 % = half width of the " if layout.spread else ""
         lines.append(
             f"{column}95 % interval of the median, from the launches' medians, widest "
-            f"{figures.spread(most)}: it includes what launches differ by; more --launches make it narrower"
+            f"{figures.widest(most)}: it includes what launches differ by; more --launches make it narrower"
         )
     if layout.extremes:
         lines.append("min, max: the fastest and the slowest launch, by their medians")
@@ -53,7 +53,7 @@ def _fewer(run: Run) -> list[str]:
 
 def _range(entry: Entry) -> float:
     """The slowest launch's time over that of the fastest."""
-    medians = [one.seconds for one in entry.each]
+    medians = [launch_entry.seconds for launch_entry in entry.each]
     return max(medians) / min(medians)
 
 

@@ -17,8 +17,10 @@ _COLUMN = "95 % = half width of the 95 % interval of the median"
 
 
 def legend(run: Run, layout: Layout) -> list[str]:
-    """Definition, unit, interval, marks: a line each."""
+    """Definition, unit, interval, marks: a line each; none where no figure can be true."""
     entries = list(run.entries.values())
+    if not entries:
+        return []
     sick = [health.LEGEND] if health.marked(run) else []
     what = "; ".join(_definitions(entries)) or "one way: half of a round trip"
     plain = all(entry.amount == entry.bytes for entry in entries)
@@ -56,23 +58,27 @@ def legend(run: Run, layout: Layout) -> list[str]:
     ]
 
 
-def brief(run: Run, layout: Layout) -> list[str]:
-    """The marks of this table and its definition, in as few words as tell them apart."""
+def brief(run: Run, layout: Layout, fewer: str = "") -> list[str]:
+    """The marks of this table and its definition, in as few words as tell them apart.
+
+    `fewer`: how many of the sizes it shows.
+    """
     entries = list(run.entries.values())
+    if not entries:
+        return []
     what = "; ".join(_definitions(entries)) or "one way: half of a round trip"
     fixed = all(entry.stopped == "fixed" for entry in entries)
     several = figures.launches(run.launches)
     middle = f"median of {several}" if several else "mean of a fixed count" if fixed else "median"
     marks = launches_legend.brief(run) if several else [] if fixed else _marks(run, entries, layout)
+    ratios = [f"{what}: times longer without it, {words}" for what, words in _ratios(run)]
     return [
-        *marks,
+        *filter(None, ["; ".join([*marks, *_fastest(run, layout), *ratios])]),
         *([health.LEGEND] if health.marked(run) else []),
-        *_fastest(run, layout),
         *_unknown(run),
-        *(f"{what}: times longer without it: {ratios}" for what, ratios in _ratios(run)),
         *(f"{path}: {reason}" for path, reason in incomparable(run)),
         *_mpi_costs(run),
-        f"{what}, {middle}; GB = 1e9 bytes; --explain says more",
+        "; ".join(filter(None, (f"{what}, {middle}", "GB = 1e9 bytes", fewer, "--explain says more"))),
     ]
 
 
@@ -100,7 +106,7 @@ def _marks(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
         told.append(f"{markers.NOT_REACHED} not within ±{wanted} in {limit}")
         if _far_off(run, layout):
             told.append(f"{markers.FAR_OFF} nor within ±{figures.percent(markers.FAR)}")
-        told.append(f"widest {figures.spread(markers.widest(entries))}")
+        told.append(f"widest {figures.widest(markers.widest(entries))}")
     if markers.NO_INTERVAL in signs:
         told.append(f"{markers.NO_INTERVAL} too few samples for an interval")
     return ["; ".join(told)] if told else []
@@ -135,7 +141,7 @@ def _limits(run: Run) -> list[str]:
 
 def _unknown(run: Run, *, anyway: bool = False) -> list[str]:
     """Paths without a limit, where stating the rate of a wire would give one; `anyway`: elsewhere, too."""
-    seen = {path: one.verdict for (path, _), one in run.evidence.items()}
+    seen = {path: evidence.verdict for (path, _), evidence in run.evidence.items()}
     unknown = [path for path in run.paths if path in seen and not run.ceiling(path)]
     stated = any(seen[path] in STATED for path in unknown)
     if not stated and not (anyway and unknown):
@@ -153,10 +159,10 @@ def _intervals(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
     most = markers.widest(entry for entry, sign in marks.items() if not sign)
     lines = []
     if wanted is None:
-        lines.append(f"{interval}, widest {figures.spread(markers.widest(entries))}")
+        lines.append(f"{interval}, widest {figures.widest(markers.widest(entries))}")
     else:
         reached = most is None or most <= wanted
-        within = f"±{figures.percent(wanted)}" if reached else figures.spread(most)
+        within = f"±{figures.percent(wanted)}" if reached else figures.widest(most)
         lines.append(f"{interval}, within {within} {'unless marked' if signs - {''} else 'everywhere'}")
         if markers.NOT_REACHED in signs:
             limit = f" ({run.stopping.max_time:g} s)" if run.stopping else ""
@@ -164,7 +170,7 @@ def _intervals(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
             wider = far if _far_off(run, layout) else ""
             lines.append(
                 f"{markers.NOT_REACHED} not within ±{figures.percent(wanted)} when --max-time{limit} was "
-                f"over; {wider}the widest is {figures.spread(markers.widest(entries))}"
+                f"over; {wider}the widest is {figures.widest(markers.widest(entries))}"
             )
     if markers.NO_INTERVAL in signs:
         lines.append(f"{markers.NO_INTERVAL} too few samples for an interval: more --max-time gives one")
@@ -197,7 +203,7 @@ def _speedups(run: Run) -> list[str]:
         shares = [worth.share for worth in known if worth.share is not None]
         text = f"{what}: how many times longer it takes without: {ratios}"
         if shares:
-            text += f"; the widest 95 % interval of these ratios is {figures.spread(max(shares))}"
+            text += f"; the widest 95 % interval of these ratios is {figures.widest(max(shares))}"
             if any(not worth.certain and worth.share is not None for worth in known):
                 text += f"; {markers.AS_FAST} where it includes 1: no difference"
         lines.append(text)
@@ -211,7 +217,7 @@ def _mpi_costs(run: Run) -> list[str]:
     if known:
         text = ", ".join(f"{cost.path} - {cost.bare}" for cost in known)
         added = (cost.added(run, size) for cost in known for size in run.sizes)
-        unsure = any(one and not one.certain and one.half is not None for one in added)
+        unsure = any(mark and not mark.certain and mark.half is not None for mark in added)
         same = f"; {markers.AS_FAST} no more than the 95 % interval" if unsure else ""
         lines.append(f"MPI adds: {text}, the same UCX without MPI{same}")
     return lines

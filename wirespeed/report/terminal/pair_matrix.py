@@ -61,6 +61,7 @@ def build(entry: Entry, ranks: list[int]) -> Table[int]:
             return Text(".", "dim") if row == column else None
         small = entry.bytes <= SMALL
         text = figures.microseconds(team.seconds) if small else format_rate(entry.amount / team.seconds)
+        text += f" {figures.UNCERTAIN}" if team.uncertain else ""
         behind = team.seconds / median - 1
         return Text(text, next((name for limit, name in _COLOURS if behind <= limit), _WORST))
 

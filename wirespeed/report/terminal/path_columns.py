@@ -9,7 +9,15 @@ from functools import partial
 from rich.text import Text
 
 from wirespeed.report.facts import figures, shares
-from wirespeed.report.facts.markers import AS_FAST, NO_INTERVAL, TIMES, share_style, sign, winners
+from wirespeed.report.facts.markers import (
+    AS_FAST,
+    NO_INTERVAL,
+    TIMES,
+    biased,
+    share_style,
+    sign,
+    winners,
+)
 from wirespeed.report.facts.mpi_cost import Cost, costs, difference
 from wirespeed.report.facts.speedup import Pair, pairs
 from wirespeed.report.terminal.columns import Cell, Column, Row, Table, fold, table
@@ -32,9 +40,12 @@ class _SizeRow:
     shows: int
 
 
-def lay_out(width: int, run: Run) -> list[Table[_SizeRow]]:
-    """As few tables as fit; speedups in the last one, or in one of their own."""
-    sections = _sections(run)
+def lay_out(width: int, run: Run, sizes: Sequence[int]) -> list[Table[_SizeRow]]:
+    """As few tables as fit; speedups in the last one, or in one of their own.
+
+    Shares of limits have rows only where all sizes have; each path's best share stands below the table.
+    """
+    sections = _sections(run, sizes)
     rows = [row for _, section in sections for row in section]
     size: Column[_SizeRow] = Column("size", lambda row: format_size(row.size))
     best = {row.size: winners(run, row.size) for row in rows}
@@ -56,23 +67,25 @@ def _size_with_speedup(row: _SizeRow) -> int | None:
     return None if row.shows == SHARE else row.size
 
 
-def _sections(run: Run) -> list[tuple[str, list[_SizeRow]]]:
-    few = len(run.sizes) <= FEW
-    small = [size for size in run.sizes if few or size <= SPLIT]
-    large = [size for size in run.sizes if size > (NO_RATE if few else SPLIT)]
-    limits = [limit for path in run.paths if (limit := run.ceiling(path))]
+def _sections(run: Run, sizes: Sequence[int]) -> list[tuple[str, list[_SizeRow]]]:
+    few = len(sizes) <= FEW
+    small = [size for size in sizes if few or size <= SPLIT]
+    large = [size for size in sizes if size > (NO_RATE if few else SPLIT)]
+    limits = (
+        [limit for path in run.paths if (limit := run.ceiling(path))] if len(sizes) == len(run.sizes) else []
+    )
     limited = [size for size in large if any(limit.applies(size) for limit in limits)]
     blocks = ((f"{run.way}, us", TIME, small), ("GB/s", RATE, large), ("% of limit", SHARE, limited))
     return [(title, [_SizeRow(size, shows) for size in sizes]) for title, shows, sizes in blocks if sizes]
 
 
 def _domain(run: Run, path: str) -> str:
-    return next((entry.memory_domain for (name, _), entry in run.entries.items() if name == path), "")
+    return next((entry.memory_domain for (name, _), entry in run.figures.items() if name == path), "")
 
 
 def _column(run: Run, path: str, best: dict[int, list[Entry]]) -> Column[_SizeRow]:
     """A column per path; where paths use both memory domains, the domain stands over the column."""
-    several = len({_domain(run, one) for one in run.paths}) > 1
+    several = len({_domain(run, name) for name in run.paths}) > 1
     limit = run.ceiling(path)
 
     def cell(row: _SizeRow) -> Text:
@@ -90,6 +103,7 @@ def _column(run: Run, path: str, best: dict[int, list[Entry]]) -> Column[_SizeRo
         return Text.assemble(
             (sign(run, entry, graded=True) or " ", "yellow"),
             (figure, "bold green" if wins else ""),
+            (f" {figures.UNCERTAIN}" if entry.uncertain else "", "yellow"),
             " ",
         )
 
@@ -126,8 +140,9 @@ def speedup_columns(
         if worth is None:
             return "" if size is None else Text("-  ", "dim")
         plain = worth.certain or worth.fixed
-        sign = " " if plain else NO_INTERVAL if worth.share is None else AS_FAST
-        return Text(f"{figures.ratio(worth.ratio)}{TIMES}{sign}", "" if plain else "dim")
+        end = " " if plain else NO_INTERVAL if worth.share is None else AS_FAST
+        ratio = (f"{figures.ratio(worth.ratio)}{TIMES}{end}", "" if plain else "dim")
+        return Text.assemble((worth.mark if plain else biased(worth.mark), "yellow"), ratio)
 
     def interval(pair: Pair, row: Row) -> Cell:
         size = size_of(row)
@@ -150,8 +165,9 @@ def _cost_columns(run: Run, size_of: Callable[[Row], int | None], *, grouped: bo
         found = None if size is None else cost.added(run, size)
         if found is None:
             return "" if size is None else Text("-  ", "dim")
-        sign = " " if found.certain else NO_INTERVAL if found.half is None else AS_FAST
-        return Text(difference(found.seconds) + sign, "" if found.certain else "dim")
+        end = " " if found.certain else NO_INTERVAL if found.half is None else AS_FAST
+        words = (difference(found.seconds) + end, "" if found.certain else "dim")
+        return Text.assemble((found.mark if found.certain else biased(found.mark), "yellow"), words)
 
     def interval(cost: Cost, row: Row) -> Cell:
         size = size_of(row)

@@ -26,25 +26,31 @@ GROUPS = (
     "GPU to GPU, through host memory",
     "GPU to GPU, by libraries",
     "GPU to GPU, by wirespeed's own copies and kernels",
+    "Between a host buffer and a GPU's",
     "Inside one rank (wirespeed copy)",
+    "A program's computation, on one rank (wirespeed jacobi, lbm)",
 )
 NOT_ON_HARDWARE = (
     "AMD GPUs: tested with a stand-in for their driver, and compiled for gfx90a, gfx942 and gfx950; not yet "
     "run on one",
-    "Intel GPUs: by --device openmp; by Level Zero planned (docs/amd-intel.md)",
+    "Intel GPUs: by --device openmp; by Level Zero planned (docs/devices.md)",
 )
-_OWN, _STAGED = ("gpu", "ipc"), ("pipelined", "staged")
 
 
 def group(path: TransferPath) -> str:
     """Where the data lie, and who moves them."""
+    if path.work_alone:
+        return GROUPS[6]
     if path.intra_rank:
-        return GROUPS[4]
-    if path.memory in ("pageable", "pinned"):
+        return GROUPS[5]
+    on_host = [memory in ("pageable", "pinned") for memory in (path.memory, path.into or path.memory)]
+    if all(on_host):
         return GROUPS[0]
-    if path.transport.startswith(_STAGED):
+    if any(on_host):
+        return GROUPS[4]
+    if path.traits.through_host:
         return GROUPS[1]
-    return GROUPS[3] if path.transport.startswith(_OWN) else GROUPS[2]
+    return GROUPS[3] if path.traits.moved_by == "wirespeed" else GROUPS[2]
 
 
 def _line(row: PathState, width: int) -> Text:

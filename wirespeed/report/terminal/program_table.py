@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from rich.text import Text
@@ -10,59 +11,81 @@ from wirespeed.report.facts import figures, programs
 from wirespeed.report.facts.markers import mark, share_style, sign, winners
 from wirespeed.report.facts.shares import percent
 from wirespeed.report.terminal.columns import Cell, Column, Table, table
-from wirespeed.results.runs import Entry, Run
+from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
 from wirespeed.units import format_rate, format_seconds
 
 LEGEND = (
     "of copy: time of a copy of the same array, over the step; computation: the same kernels without "
-    "transfers; visible: what transfers add to it; efficiency: against --ranks 1 in the same file"
+    "transfers; visible: the step less its computation, with its 95 % interval; efficiency: against "
+    "--ranks 1 in the same file"
 )
 
 
 @dataclass(frozen=True)
 class _Row:
-    entry: Entry
-    parts: programs.Parts
+    """Of a path whose figure is impossible there is only the name, and that word."""
+
+    path: str
     time: Text
+    entry: Entry | None = None
+    parts: programs.Parts | None = None
+
+    @property
+    def uncertain(self) -> bool:
+        return self.entry is not None and self.entry.uncertain
 
 
 def build(run: Run) -> Table[_Row]:
     """A row for each path with a figure."""
     rows = [_row(run, path) for path in run.paths]
     columns: list[Column[_Row]] = [
-        Column("path", lambda row: row.entry.path, left=True),
+        Column("path", lambda row: row.path, left=True),
         Column(" a step", lambda row: row.time, gap=3),
-        Column("95 %", _spread, drop=3),
-        Column("sites/s", _sites, gap=3),
-        Column("GB/s\na rank", lambda row: format_rate(row.entry.rate), gap=3, drop=2),
-        Column("of\ncopy", lambda row: _share(row.parts.of_copy), gap=3),
-        Column("compu-\ntation", lambda row: _time(row.parts.compute), gap=3),
-        Column("visible", lambda row: _time(row.parts.visible), gap=3),
-        Column("effi-\nciency", lambda row: _share(row.parts.efficiency), gap=3),
+        Column("95 %", _of(_spread), drop=0 if any(row.uncertain for row in rows) else 3),
+        Column("sites/s", _of(_sites), gap=3),
+        Column("GB/s\na rank", _of(lambda entry, _: format_rate(entry.rate)), gap=3, drop=2),
+        Column("of\ncopy", _of(lambda _, parts: _share(parts.of_copy, parts.mark)), gap=3),
+        Column("compu-\ntation", _of(lambda _, parts: _time(parts.compute)), gap=3),
+        Column("visible", _of(lambda _, parts: _visible(parts, 0)), gap=3),
+        Column("", lambda row: _visible(row.parts, 1) or "", style="dim", drop=1),
+        Column("effi-\nciency", _of(lambda _, parts: _share(parts.efficiency, parts.efficiency_mark)), gap=3),
     ]
-    kept = [column for column in columns if any(column.cell(row) is not None for row in rows)]
+    kept = [column for column in columns if any(column.cell(row) not in (None, "") for row in rows)]
     return table(kept, rows)
 
 
 def _row(run: Run, path: str) -> _Row:
-    (entry,) = run.of_path(path)[-1:]
+    entries = run.of_path(path)[-1:]
+    if not entries:
+        return _Row(path, Text(IMPOSSIBLE, "red"))
+    (entry,) = entries
     best = "bold green" if entry in winners(run, entry.bytes) else ""
     text = Text.assemble((sign(run, entry) or " ", "yellow"), (format_seconds(entry.seconds), best))
-    return _Row(entry, programs.parts(run, entry), text)
+    return _Row(path, text, entry, programs.parts(run, entry))
 
 
-def _spread(row: _Row) -> Cell:
-    return Text(figures.spread(row.entry.precision), "yellow" if mark(row.entry) else "dim")
+def _of(cell: Callable[[Entry, programs.Parts], Cell]) -> Callable[[_Row], Cell]:
+    """A dash where there is no figure."""
+    return lambda row: cell(row.entry, row.parts) if row.entry and row.parts else None
 
 
-def _sites(row: _Row) -> Cell:
-    value = next((one.median for one in row.entry.derived if one.unit == "sites/s"), None)
+def _spread(entry: Entry, _: programs.Parts) -> Cell:
+    return Text(figures.spread(entry.precision), "yellow" if mark(entry) else "dim")
+
+
+def _sites(entry: Entry, _: programs.Parts) -> Cell:
+    value = next((derived.median for derived in entry.derived if derived.unit == "sites/s"), None)
     return figures.quantity(value, "sites/s") if value else None
 
 
-def _share(share: float | None) -> Cell:
-    return None if share is None else Text(percent(share), share_style(share))
+def _share(share: float | None, mark: str) -> Cell:
+    return None if share is None else Text.assemble((mark, "yellow"), (percent(share), share_style(share)))
+
+
+def _visible(parts: programs.Parts | None, part: int) -> str | None:
+    """The difference, or half its interval's width."""
+    return parts.visible_words[part] if parts and parts.visible_words else None
 
 
 def _time(seconds: float | None) -> Cell:
-    return None if seconds is None else "none" if seconds == 0 else format_seconds(seconds)
+    return None if seconds is None else format_seconds(seconds)

@@ -6,7 +6,10 @@ Everything goes to stderr. Nothing is printed before the first event, so ranks t
 from __future__ import annotations
 
 import sys
+import threading
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO
 
@@ -15,13 +18,15 @@ from rich.live import Live
 from rich.text import Text
 
 from wirespeed.job.messages import Message
-from wirespeed.report.facts import figures
+from wirespeed.report.facts import figures, soaks
 from wirespeed.report.terminal.columns import Column, Table, table
 from wirespeed.report.terminal.run_summary import make_console
 from wirespeed.report.terminal.time_left import Clock, TimeLeft
+from wirespeed.results.lenient import printable
 from wirespeed.results.model import Event
-from wirespeed.results.runs import Entry, Failure
-from wirespeed.units import format_rate, format_size
+from wirespeed.results.runs import IMPOSSIBLE, Entry, Failure
+from wirespeed.results.soak import Soak
+from wirespeed.units import counted, format_rate, format_size
 
 BAR = 20
 """Letters of a whole bar."""
@@ -29,38 +34,51 @@ REFRESHES = 4
 """A second. Ranks may need every core; drawing takes a few milliseconds each time."""
 
 
+SILENCE = 5.0
+"""Seconds without a line, after which a pipe is told what is under way."""
+
+
 class Progress:
     """Takes every event of a run and prints a line for each finished entry, failure and note.
 
-    Used as a context: what it draws is gone when it ends.
+    After SILENCE it says what is under way. Used as a context: what it draws is gone when it ends.
     """
 
-    def __init__(self, console: Console, sizes: int = 1, clock: Clock = time.monotonic) -> None:
-        self._console = console
+    def __init__(self, console: Console, sizes: Sequence[int] = (8,), clock: Clock = time.monotonic) -> None:
+        self._console, self._clock = console, clock
         self._width = 6
         self._time = TimeLeft(sizes, clock)
+        self._under_way = ""
+        self._told = clock()
+        self._over = threading.Event()
 
     def __call__(self, event: Event) -> None:
         self._time.begin()
         try:
             match event:
                 case Entry():
-                    self._time.size_done()
+                    self._time.size_done(event.bytes)
                     self.entry(event)
                 case Failure():
                     if event.whole_path:
                         self._time.step_failed()
-                    else:
-                        self._time.size_done()
+                    elif event.bytes is not None:
+                        self._time.size_done(event.bytes)
                     self.failure(event)
+                case Soak():
+                    if event.complete:
+                        self._time.size_done(event.bytes)
+                    self.soak(event)
                 case {"kind": "note", "text": text}:
-                    self.note(str(text))
+                    self.note(printable(str(text)))
                 case dict() if event.get("kind") == "step-start":
                     path = event["path"]
                     self._time.step(event)
+                    self._under_way = f"{path}: ranks start"
                     self.step(str(path))
                 case dict() if event.get("kind") == "progress":
                     self._time.size(event)
+                    self._under_way = _under_way(event)
                     self.progress(str(event["path"]), event)
         except (KeyError, TypeError, ValueError):
             self.note("(an event that this version cannot show)")
@@ -68,20 +86,41 @@ class Progress:
     def entry(self, entry: Entry) -> None:
         """'host  64 KiB  8.52 us  7.69 GB/s  ±0.4 %  120 samples  [path 1 of 3, ..., about 0:40 left]'."""
         self._width = max(self._width, len(entry.path))
+        if entry.impossible:
+            where = f"{entry.path:<{self._width}}  {format_size(entry.bytes):>8}"
+            self.note(f"{where}  {IMPOSSIBLE}: {entry.why_impossible}  [{self._time}]")
+            return
         over = "  (--max-time over)" if entry.stopped == "max-time" else ""
         over += "  (ranks waited for CPUs)" if entry.contended else ""
         self.note(
             f"{entry.path:<{self._width}}  {_figure(entry, 8)}  {figures.spread(entry.precision):>7}  "
-            f"{entry.samples} samples{over}  [{self._time}]"
+            f"{counted(entry.samples, 'sample')}{over}  [{self._time}]"
         )
+
+    def soak(self, soak: Soak) -> None:
+        """'host  64 KiB  1,200,000 messages checked, wrong: none  [path 1 of 3, ...]'."""
+        self.note(f"{_soaked(soak, 8, self._width)}  [{self._time}]")
 
     def failure(self, failure: Failure) -> None:
         """'aware at 64 KiB: hung: ...'."""
         self.note(f"{figures.failure_head(failure)}: {figures.failure_text(failure)}")
 
     def note(self, text: str) -> None:
-        """A line of its own."""
-        print(text, file=self._console.file, flush=True)
+        """A line of its own, in one write: other processes may write there, too."""
+        self._told = self._clock()
+        self._console.file.write(f"{text}\n")
+        self._console.file.flush()
+
+    def speak(self) -> None:
+        """Says what is under way, if nothing has been said for SILENCE."""
+        if self._under_way and self._clock() - self._told >= SILENCE:
+            self.note(f"{self._under_way}  [{self._time}]")
+
+    def _speak_now_and_then(self) -> None:
+        # A stream that closes ends the run where its next figure is printed.
+        with suppress(OSError, ValueError):
+            while not self._over.wait(SILENCE / 5):
+                self.speak()
 
     def step(self, path: str) -> None:
         """A path begins."""
@@ -93,10 +132,18 @@ class Progress:
         """Takes away what was only for the time of the run."""
 
     def __enter__(self) -> Progress:
+        threading.Thread(target=self._speak_now_and_then, daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._over.set()
         self.close()
+
+
+def _under_way(event: Message) -> str:
+    """'host  64 KiB: 120 samples', or what else is done there."""
+    what = event.get("doing") or (counted(event["samples"], "sample") if event.get("samples") else "begins")
+    return f"{event['path']}  {format_size(int(event['bytes']))}: {what}"
 
 
 def _figure(entry: Entry, width: int) -> str:
@@ -104,8 +151,13 @@ def _figure(entry: Entry, width: int) -> str:
     return f"{format_size(entry.bytes):>{width}}  {figures.time_of(entry, entry.seconds):>8}  {rate}"
 
 
-def make_progress(paths: tuple[str, ...], sizes: int, stream: IO[str] | None = None) -> Progress:
-    """The view that suits the stream (stderr if none is given) for `sizes` sizes on each path."""
+def _soaked(soak: Soak, width: int, name: int) -> str:
+    found = f"{soak.messages:,} messages checked, wrong: {soaks.wrong_words(soak)}"
+    return f"{soak.path:<{name}}  {format_size(soak.bytes):>{width}}  {soak.elapsed_s:4.0f} s  {found}"
+
+
+def make_progress(paths: tuple[str, ...], sizes: Sequence[int], stream: IO[str] | None = None) -> Progress:
+    """The view that suits the stream (stderr if none is given) for messages of these sizes on each path."""
     console = make_console(sys.stderr if stream is None else stream)
     if console.is_terminal and not console.is_dumb_terminal:
         return LiveProgress(console, paths, sizes)
@@ -133,10 +185,10 @@ class LiveProgress(Progress):
     """A row for each path, a bar, the latest figures, and the time that is left."""
 
     def __init__(
-        self, console: Console, paths: tuple[str, ...], sizes: int, clock: Clock = time.monotonic
+        self, console: Console, paths: tuple[str, ...], sizes: Sequence[int], clock: Clock = time.monotonic
     ) -> None:
         super().__init__(console, sizes, clock)
-        self._sizes = max(1, sizes)
+        self._sizes = max(1, len(sizes))
         self._drawn = False
         self._rows = {path: _PathProgress(path, self._sizes) for path in paths}
         self._live = Live(
@@ -157,6 +209,9 @@ class LiveProgress(Progress):
         """Takes the view away."""
         self._live.stop()
 
+    def speak(self) -> None:
+        """The view itself says what is under way."""
+
     def _row(self, path: str) -> _PathProgress:
         return self._rows.setdefault(path, _PathProgress(path, self._sizes))
 
@@ -170,7 +225,7 @@ class LiveProgress(Progress):
     def progress(self, path: str, event: Message) -> None:
         """Shows the size that is being measured, its samples, and how precise they are."""
         row = self._row(path)
-        row.active, row.done, row.of = True, int(event["index"]), max(1, int(event["of"]))
+        row.active, row.of = True, max(1, int(event["of"]))
         row.now = f"now {format_size(int(event['bytes']))}"
         if int(event.get("phases") or 1) > 1:
             row.now += f", {int(event.get('phase') or 0) + 1} of {event['phases']}"
@@ -184,13 +239,22 @@ class LiveProgress(Progress):
     def entry(self, entry: Entry) -> None:
         """Shows the path's latest figures."""
         row = self._row(entry.path)
-        row.done, row.now, row.latest = min(row.of, row.done + 1), "", Text(_figure(entry, 7))
+        latest = Text(IMPOSSIBLE, "red") if entry.impossible else Text(_figure(entry, 7))
+        row.done, row.now, row.latest = min(row.of, row.done + 1), "", latest
+
+    def soak(self, soak: Soak) -> None:
+        """Shows what has been checked so far."""
+        row = self._row(soak.path)
+        wrong = soak.wrong.total
+        row.latest = Text(f"{soak.messages:,} messages, {wrong:,} wrong", "red" if wrong else "")
+        if soak.complete:
+            row.done, row.now = min(row.of, row.done + 1), ""
 
     def failure(self, failure: Failure) -> None:
         """Shows what happened in place of the figures."""
         row, style = self._row(failure.path), "yellow" if failure.what == "unavailable" else "red"
         row.now, row.latest = "", Text(figures.WHAT.get(failure.what, failure.what), style)
-        row.done = row.of if failure.whole_path else row.done
+        row.done = row.of if failure.whole_path else min(row.of, row.done + 1)
 
     def note(self, text: str) -> None:
         """A line above the view."""

@@ -11,7 +11,19 @@ from typing import IO, cast
 from rich.console import Console
 from rich.text import Text
 
-from wirespeed.report.facts import awareness, health, library_start, nics, outcome, programs, shared_gpus
+from wirespeed.report.facts import (
+    awareness,
+    figures,
+    health,
+    library_start,
+    mixed_launches,
+    nics,
+    outcome,
+    programs,
+    shared_gpus,
+    start_skew,
+    trust,
+)
 from wirespeed.report.facts.best import by_domain
 from wirespeed.report.facts.cpu_contention import marked
 from wirespeed.report.facts.failures import print_failures
@@ -20,6 +32,7 @@ from wirespeed.report.facts.machine import placement, title
 from wirespeed.report.facts.markers import AS_FAST
 from wirespeed.report.facts.pointers import memory_lines
 from wirespeed.report.facts.shares import unlimited
+from wirespeed.report.facts.shown_sizes import shown_sizes
 from wirespeed.report.facts.transport_choices import choices
 from wirespeed.report.facts.wire_verdicts import beyond, misnamed, print_suspicions, print_wires
 from wirespeed.report.terminal import copy_table, program_table
@@ -30,6 +43,7 @@ from wirespeed.report.terminal.legend import brief, legend
 from wirespeed.report.terminal.pair_matrix import print_matrices
 from wirespeed.report.terminal.size_table import Layout, lay_out
 from wirespeed.report.terminal.slowest_teams import print_slowest
+from wirespeed.report.terminal.soak_table import print_soaks
 from wirespeed.report.terminal.sparkline import sparkline
 from wirespeed.report.terminal.wrapped_line import say, say_all
 from wirespeed.results.runs import Run
@@ -61,37 +75,52 @@ def make_console(stream: IO[str] | None = None) -> Console:
     )
 
 
-def print_run(console: Console, run: Run, *, explain: bool = False) -> None:
-    """One run: title, table, outcome, failures. `explain`: also legends, equations and choices."""
+def print_run(console: Console, run: Run, *, explain: bool = False, all_sizes: bool = False) -> None:
+    """One run: title, table, outcome, failures.
+
+    `explain`: also legends, equations and choices. `all_sizes`: a row for each size, also of a long sweep.
+    """
     console.print(Text(title(run), style="bold"))
     for line in [*placement(run), *memory_lines(run)]:
         say(console, line, "dim")
     console.print()
-    if run.entries:
-        _print_figures(console, run, explain=explain)
-    print_failures(console, run)
+    if run.figures:
+        _print_figures(console, run, explain=explain, all_sizes=all_sizes)
+    if run.soaks:
+        print_soaks(console, run)
+    print_failures(console, run, explain=explain)
     if run.interrupted:
         console.print(Text("This run was ended before all was measured.", style="yellow"))
 
 
-def _print_figures(console: Console, run: Run, *, explain: bool) -> None:
-    copies = run.view == "copies" and any(len(entry.teams) > 1 for entry in run.entries.values())
+def _print_figures(console: Console, run: Run, *, explain: bool, all_sizes: bool) -> None:
+    copies = run.view == "copies" and any(len(entry.teams) > 1 for entry in run.figures.values())
     program = run.view == "program"
+    sizes = run.sizes if all_sizes else shown_sizes(run)
     if program:
         layout = Layout([program_table.build(run).fit(console.width)], spread=True)
     else:
-        layout = Layout([copy_table.build(run)], compact=True) if copies else lay_out(console.width, run)
-    for one in layout.tables:
-        console.print(one, crop=False)
+        layout = (
+            Layout([copy_table.build(run)], compact=True) if copies else lay_out(console.width, run, sizes)
+        )
+    for part in layout.tables:
+        console.print(part, crop=False)
         console.print()
-    for line in [*marked(run), *shared_gpus.notes(run), *health.notes(run), *health.standing(run)]:
+    _print_answer(console, run)
+    doubts = (
+        marked,
+        mixed_launches.notes,
+        start_skew.notes,
+        shared_gpus.notes,
+        health.notes,
+        health.standing,
+    )
+    for line in (line for notes in doubts for line in notes(run)):
         say(console, line, "yellow")
     _print_outcome(console, run)
     for line in nics.lines(run):
         say(console, line)
     _print_doubts(console, run)
-    if took := library_start.note(run):
-        say(console, took, "dim")
     if run.view == "matrix":
         print_matrices(console, run)
         print_fans(console, run)
@@ -103,15 +132,28 @@ def _print_figures(console: Console, run: Run, *, explain: bool) -> None:
         words = ("copies between GPU and host in an iteration, of the rank with most: ", "bold")
         say(console, Text.assemble(words, counted))
     if not explain:
-        for line in brief(run, layout):
+        fewer = f"{len(sizes)} of {len(run.sizes)} sizes (--all-sizes)" if len(sizes) < len(run.sizes) else ""
+        for line in brief(run, layout, fewer):
             say(console, line, "dim")
         return
     console.print()
+    if took := library_start.note(run):
+        say(console, took, "dim")
+    say_all(console, unlimited(run), "dim")
     for line in [*legend(run, layout), *([copy_table.LEGEND] if copies else [])]:
         say(console, line, "dim")
     say_all(console, [f"{paths}: {text}" for paths, text in choices(run)], "dim")
     say_all(console, health.corrected(run), "dim")
     print_wires(console, run)
+
+
+def _print_answer(console: Console, run: Run) -> None:
+    """The best figures, and whether all of them can be relied on."""
+    if best := trust.headline(run):
+        say(console, Text.assemble(("best: ", "bold"), best))
+    if run.entries:
+        good, words = trust.trust(run)
+        say(console, Text.assemble(("trust: ", "bold"), (words, "green" if good else "yellow")))
 
 
 def _print_program(console: Console, run: Run) -> None:
@@ -149,9 +191,12 @@ def _print_outcome(console: Console, run: Run) -> None:
         _print_outcomes(console, run, table(columns, paths, ruled=False).fit(console.width), paths)
     for domain, spans in by_domain(run):
         names = [f" {AS_FAST} ".join([span.path, *span.equals]) for span in spans]
-        parts = [f"{name} for {span.sizes}" for name, span in zip(names, spans, strict=True)]
+        parts = [f"{name} for {span.words}" for name, span in zip(names, spans, strict=True)]
         say(console, Text.assemble((f"fastest for {domain} data: ", "bold"), "; ".join(parts)))
     if words := awareness.answer(run):
+        refused = awareness.refusal(run)
+        if refused and figures.other_mpi(refused):
+            words += f"; {awareness.reason(refused).split(', so ')[0]}"
         say(console, Text.assemble(("GPU-aware MPI: ", "bold"), words))
 
 
@@ -177,8 +222,6 @@ def _print_doubts(console: Console, run: Run) -> None:
         say(console, line, "yellow")
     for line in [*misnamed(run), *beyond(run)]:
         say(console, line, "bold red")
-    for line in unlimited(run):
-        say(console, line, "dim")
     if checked := outcome.payload(run):
         words, right = checked
         say(console, words, "dim" if right else "bold red")

@@ -40,24 +40,24 @@ class Layout:
     """Whether paths have one column each."""
 
 
-def lay_out(width: int, run: Run) -> Layout:
-    """As few tables as fit the width; more columns where there is room for them."""
+def lay_out(width: int, run: Run, sizes: Sequence[int]) -> Layout:
+    """As few tables of these sizes as fit the width; more columns where there is room for them."""
     if len(run.paths) <= MOST_WIDE:
-        tables = fold(run.paths, lambda paths, each: build(run, paths, alone=each == 1), width)
+        tables = fold(run.paths, lambda paths, each: build(run, paths, sizes, alone=each == 1), width)
         # Speedups belong next to what they compare.
         if len(tables) == 1 or not (pairs(run) or costs(run)):
-            heads = {column.head for one in tables for column in one.columns}
+            heads = {column.head for table in tables for column in table.columns}
             return Layout(tables, "95 %" in heads, "min" in heads, stars=len(tables) > 1)
-    return Layout(path_columns.lay_out(width, run), compact=True)
+    return Layout(path_columns.lay_out(width, run, sizes), compact=True)
 
 
-def build(run: Run, paths: Sequence[str], *, alone: bool) -> Table[int]:
+def build(run: Run, paths: Sequence[str], sizes: Sequence[int], *, alone: bool) -> Table[int]:
     """A table of these paths; one of all paths also has the speedups and the names of the fastest.
 
     `alone`: every path has a table of its own, with room for its fastest sample and 99th percentile.
     Those of several launches are shown wherever they fit.
     """
-    best = {size: winners(run, size) for size in run.sizes}
+    best = {size: winners(run, size) for size in sizes}
     whole = len(paths) == len(run.paths)
     columns: list[Column[int]] = [Column("size", format_size)]
     for path in paths:
@@ -68,7 +68,7 @@ def build(run: Run, paths: Sequence[str], *, alone: bool) -> Table[int]:
             Column(f"fastest\n{domain} data", partial(path_columns.fastest, run, domain), gap=4, left=True)
             for domain in run.competing
         ]
-    return table(columns, run.sizes)
+    return table(columns, sizes)
 
 
 def _path_columns(
@@ -85,9 +85,9 @@ def _path_columns(
 
     def time(size: int) -> Cell:
         if size in entries:
-            one = entries[size]
+            entry = entries[size]
             return Text.assemble(
-                (sign(run, one) or " ", "yellow"), (figures.time_of(one, one.seconds), style(one))
+                (sign(run, entry) or " ", "yellow"), (figures.time_of(entry, entry.seconds), style(entry))
             )
         failure = run.failure(path, size)
         return Text(f" {figures.WHAT.get(failure.what, failure.what)}", "red") if failure else None
@@ -111,7 +111,7 @@ def _path_columns(
     yield column(
         "95 %",
         lambda entry: Text(figures.spread(entry.precision), "yellow" if mark(entry) else "dim"),
-        drop=alone or whole,
+        drop=(alone or whole) and not any(entry.uncertain for entry in entries.values()),
     )
     # One elapsed time over a fixed count of iterations has no extremes.
     several = run.launches > 1
@@ -122,18 +122,28 @@ def _path_columns(
         yield column("GB/s", rate, gap=3)
     if any(shares.share(entry, limit) is not None for entry in entries.values()):
         yield column("of\nlimit", share, gap=3)
-    derived = (one for entry in entries.values() for one in entry.derived if one.median is not None)
-    for name, unit in dict.fromkeys((one.name, one.unit) for one in derived):
+    derived = (
+        derived_figure
+        for entry in entries.values()
+        for derived_figure in entry.derived
+        if derived_figure.median is not None
+    )
+    for name, unit in dict.fromkeys((derived_figure.name, derived_figure.unit) for derived_figure in derived):
         yield column(f"{name}\n{'' if unit == 's' else unit}", _derived(name, unit), gap=3)
 
 
 def _seconds(name: str) -> Callable[[Entry], Cell]:
-    return lambda one: None if (time := getattr(one.times, name)) is None else figures.time_of(one, time)
+    return lambda entry: (
+        None if (time := getattr(entry.times, name)) is None else figures.time_of(entry, time)
+    )
 
 
 def _derived(name: str, unit: str) -> Callable[[Entry], Cell]:
     def cell(entry: Entry) -> Cell:
-        value = next((one.median for one in entry.derived if (one.name, one.unit) == (name, unit)), None)
+        value = next(
+            (derived.median for derived in entry.derived if (derived.name, derived.unit) == (name, unit)),
+            None,
+        )
         return figures.quantity(value, unit) if value else None
 
     return cell

@@ -64,8 +64,8 @@ def print_timing(console: Console, steps: Sequence[StepRanges]) -> None:
         return
     several = any(step.launch > 1 for step in steps)
     rows = [
-        _Row(f"{one.path} #{one.launch}" if several else one.path, seconds_of(one), bool(one.ranks))
-        for one in steps
+        _Row(f"{step.path} #{step.launch}" if several else step.path, seconds_of(step), bool(step.ranks))
+        for step in steps
     ]
     sums = {name: sum(row.seconds[name] for row in rows) for name in rows[0].seconds}
     if len(rows) > 1:

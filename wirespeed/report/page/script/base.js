@@ -43,13 +43,16 @@ function rateText(rate) {
 
 const ratioText = (ratio) => `${ratio.toFixed(ratio >= 99.95 ? 0 : ratio >= 9.995 ? 1 : 2)} x`;
 
-// Half of an interval's width as a share of the middle.
+// Half of an interval's width as a share of the middle; "uncertain" beyond all of it.
 function spreadText(low, middle, high) {
   if (low === null || high === null || low === undefined || high === undefined || low === high) return "";
-  return `±${(50 * (high - low) / middle).toPrecision(2)} %`;
+  const percent = 50 * (high - low) / middle;
+  return percent > 100 ? "uncertain" : `±${percent.toPrecision(2)} %`;
 }
+
+const percentText = (value) => (value < 0.05 ? "<0.1 %" : `${value.toFixed(1)} %`);
 
 // A curve's figure as a share of its limit; nothing where caches can hold the message.
 function limitText(one, bytes, moved, seconds) {
-  return one.limit && moved && bytes > one.cached ? `${(100 * moved / seconds / one.limit).toPrecision(3)} %` : "";
+  return one.limit && moved && bytes > one.cached ? percentText(100 * moved / seconds / one.limit) : "";
 }

@@ -13,7 +13,7 @@ function curvesSection(box, chart) {
   if (chart.series.length <= 6) systems.forEach((one) => state.published.add(one));
   const link = { range: null, charts: [] };
   const rates = [], times = [];
-  for (const one of chart.series) {
+  for (const one of chart.series.filter((each) => each.bytes.length)) {
     const moved = one.moved || one.bytes;
     const common = { path: one.path, set: one.set, label: one.path, colour: colour(one.path), dash: look(one.path).dash, marker: sets.indexOf(one.set) };
     const part = (i) => limitText(one, one.bytes[i], moved[i], one.seconds[i]);

@@ -7,7 +7,7 @@ const MARKERS = [
   (x, y, r) => `M${x},${y - 1.4 * r}L${x + 1.4 * r},${y}L${x},${y + 1.4 * r}L${x - 1.4 * r},${y}Z`,
 ];
 const WIDE = { apart: 13, letter: 6.6, gap: 14, share: 0.34 };
-const SLIM = { apart: 11.5, letter: 5.9, gap: 8, share: 0.36 };
+const SLIM = { apart: 11.5, letter: 5.9, gap: 8, share: 0.45 };
 const SLIM_WIDTH = 470;
 const MOST_LABELS = 32;
 const EDGES = 78;
@@ -177,7 +177,7 @@ class Lines {
       this.svg.append(draw("g", { class: "label", style: `--c:${one.colour}` },
         draw("path", { d: `M${x + 4},${y}L${start - 3},${place}`, class: "lead" }),
         draw("line", { x1: start - 3, x2: start + 6, y1: place, y2: place, class: "tag" }),
-        draw("text", { x: start + 9, y: place + 4 }, one.label)));
+        draw("text", { x: start + 9, y: place + 4 }, shortened(one.label, Math.floor((right - this.spaced.gap - 12) / this.spaced.letter)))));
     }
   }
 
@@ -293,6 +293,12 @@ class Lines {
     this.tip.replaceChildren(make("table", null, make("thead", null, make("tr", null, ...heads)), make("tbody", null, ...body)));
     if (more > 0) this.tip.append(`and ${more} more`);
   }
+}
+
+// At most so many letters; what is left out is in the middle, because paths differ in their ends.
+function shortened(label, letters) {
+  const head = Math.ceil((letters - 1) / 2);
+  return label.length <= letters ? label : `${label.slice(0, head)}…${label.slice(label.length - (letters - 1 - head))}`;
 }
 
 function spread(values) {

@@ -2,11 +2,11 @@
 
 function figuresTable(place, pattern) {
   const chart = page.charts.find((one) => one.pattern === pattern);
-  const rows = chart.series.flatMap((one) => one.bytes.map((bytes, i) => {
+  const rows = chart.series.flatMap((one) => [...one.bytes.map((bytes, i) => {
     const seconds = one.seconds[i], moved = (one.moved || one.bytes)[i];
     return [page.sets[one.set].letter, one.path, sizeText(bytes), secondsText(seconds), spreadText(one.low[i], seconds, one.high[i]),
       moved ? rateText(moved / seconds) : "", limitText(one, bytes, moved, seconds), one.marks ? one.marks[i] : ""];
-  }));
+  }), ...(one.impossible || []).map((bytes) => [page.sets[one.set].letter, one.path, sizeText(bytes), "impossible", "", "", "", ""])]);
   const heads = ["run", "path", "size", chart.time, "95 %", "bandwidth", "of limit", ""];
   place.append(make("div", { class: "scrolls" }, make("table", { class: "figures" },
     make("thead", null, make("tr", null, ...heads.map((head) => make("th", null, head)))),

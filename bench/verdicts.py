@@ -1,0 +1,233 @@
+"""How often the verdicts of compare and check are right, under noise that machines have; the tables of docs/.
+
+    .venv/bin/python bench/verdicts.py [--repetitions 200] [--only compare,found,learn] [--write yes]
+
+Each repetition makes result files up (no machine is measured), reads them, and takes the verdict that the
+command would give. A figure is the time of one path at one size in one launch: its logarithm is 0 plus noise
+of bench/noise.py; a launch's effect is common to a path's sizes. `--write yes` puts the tables into docs/.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from common import parser
+from noise import Noise
+
+from wirespeed.report.cannot_tell import CANNOT_TELL
+from wirespeed.report.check.evaluate import FAILED, check
+from wirespeed.report.check.learn import learn
+from wirespeed.report.check.requirements import read_requirements
+from wirespeed.report.compare.comparison import Comparison, compare
+from wirespeed.report.compare.verdicts import BETTER, WORSE
+from wirespeed.results.reading import record_of
+from wirespeed.results.runs import Run, collect
+
+if TYPE_CHECKING:
+    from noise import Floats
+    from numpy.random import Generator
+
+PATHS = ("host", "staged", "aware", "nccl", "gpu", "ipc-write", "ipc-read", "shmem", "rma")
+NEXT = 5
+"""Healthy launches that are held against each set of learnt bounds."""
+WITHIN = 0.002
+"""Half width of the interval within a launch."""
+DOCS = Path(__file__).parents[1] / "docs"
+NOISES = {
+    "launches differ by 1 % (normal), sizes by 0.3 % more": Noise(normal=0.003, launch=0.01),
+    "by 3 %": Noise(normal=0.003, launch=0.03),
+    "by 5 %": Noise(normal=0.003, launch=0.05),
+    "each figure by 1 % (normal), nothing in common": Noise(normal=0.01),
+    "each figure by 1 % (Student's t, 3 degrees of freedom)": Noise(normal=0.0, t3=0.01),
+    "each figure by exponential delays of 1 %": Noise(normal=0.0, exponential=0.01),
+    "1 %, and 5 % of the figures late by 5 %": Noise(late_share=0.05),
+    "1 %, and 30 % of the figures in a mode 5 % slower": Noise(mode_share=0.3),
+    "launches differ by 2 % (Student's t, 3 degrees of freedom)": Noise(normal=0.003, launch_t3=0.02),
+    "by 2 % (exponential)": Noise(normal=0.003, launch_exponential=0.02),
+    "1 %, and a drift of 10 % from the first launch to the last, sides by turns": Noise(drift=0.10),
+}
+COUNTS = ((1, 1), (2, 2), (3, 3), (5, 5), (5, 1), (10, 2))
+
+
+def logs(dice: Generator, noise: Noise, paths: int, sizes: int, launches: int) -> Floats:
+    """Logarithms of times of that shape; the launches are in the order of time."""
+    shape = (paths, sizes, launches)
+    path, _, launch = np.indices(shape)
+    numbers = path * launches + launch
+    moments = launch / max(launches - 1, 1)
+    return noise.measured(dice, numbers, np.zeros(shape, dtype=np.int64), moments)
+
+
+def runs(times: Floats, name: str) -> list[Run]:
+    """A run for each launch, as read from a file."""
+    paths, sizes, launches = times.shape
+    plan = {"pattern": "pingpong", "ranks": 2, "sizes": [1 << size for size in range(sizes)]}
+    records: list[dict[str, Any]] = []
+    for launch in range(launches):
+        run = f"{name}{launch}"
+        records.append({"kind": "run", "run": run, "plan": plan, "environment": {"host": "n1"}})
+        for path in range(paths):
+            records += (
+                _entry(run, PATHS[path], 1 << size, times[path, size, launch]) for size in range(sizes)
+            )
+        records.append({"kind": "end", "run": run, "status": "complete"})
+    return collect(found for record in records if (found := record_of(record)) is not None)
+
+
+def _entry(run: str, path: str, size: int, log: float) -> dict[str, Any]:
+    seconds = 1e-3 * math.exp(log)
+    times = {"median": seconds, "low": seconds * (1 - WITHIN), "high": seconds * (1 + WITHIN)}
+    times |= {"min": times["low"], "p99": times["high"]}
+    what = {"kind": "entry", "run": run, "pattern": "pingpong", "path": path, "memory": "pageable"}
+    how = {"definition": "one way: half of a round trip", "samples": 120, "stopped": "precision"}
+    return {**what, **how, "bytes": size, "seconds": times, "precision": WITHIN}
+
+
+def compared(
+    dice: Generator, noise: Noise, counts: tuple[int, int], paths: int, sizes: int, slower: float = 0.0
+) -> Comparison:
+    """One comparison; the first path of the new side is `slower`."""
+    both = logs(dice, noise, paths, sizes, sum(counts))
+    mine = np.zeros(sum(counts), dtype=bool)
+    # By turns: the launches of the larger side are spread evenly.
+    mine[np.round(np.linspace(0, sum(counts) - 1, counts[0] * 2 + 1))[1::2].astype(int)] = True
+    while mine.sum() > counts[0]:
+        mine[np.flatnonzero(mine)[-1]] = False
+    while mine.sum() < counts[0]:
+        mine[np.flatnonzero(~mine)[0]] = True
+    new = both[:, :, ~mine]
+    new[0] += math.log1p(slower)
+    return compare(runs(both[:, :, mine], "old"), runs(new, "new"))
+
+
+def named(found: Comparison) -> bool:
+    figures = [one.what for one in found.verdicts.figures]
+    return any(what in (WORSE, BETTER) for what in [*figures, *(one.what for one in found.verdicts.paths)])
+
+
+def share(count: float, repetitions: int) -> str:
+    return f"{100 * count / repetitions:.1f}"
+
+
+def false_alarms(repetitions: int) -> Iterator[str]:
+    """The percentage of comparisons of equal sides that name anything."""
+    yield "| launches old, new | " + " | ".join(f"{a}, {b}" for a, b in COUNTS) + " |"
+    yield "|---" * (len(COUNTS) + 1) + "|"
+    for paths, sizes in ((1, 5), (9, 3)):
+        for name, noise in NOISES.items():
+            cells = []
+            for counts in COUNTS:
+                dice = np.random.default_rng([paths, *counts])
+                found = sum(named(compared(dice, noise, counts, paths, sizes)) for _ in range(repetitions))
+                cells.append(share(found, repetitions))
+            yield f"| {paths} path{'s' * (paths > 1)}: {name} | " + " | ".join(cells) + " |"
+
+
+def slowdowns(repetitions: int) -> Iterator[str]:
+    """The percentage of comparisons that name a slower path, and the smallest slowdown that they promise."""
+    yield "| paths, launches | noise | 5 % | 10 % | 5 %: cannot tell | found in 9 of 10, it says |"
+    yield "|---|---|---|---|---|---|"
+    noises = {
+        "launches differ by 1 %": Noise(normal=0.003, launch=0.01),
+        "each figure by 1 %": Noise(normal=0.01),
+    }
+    for paths, sizes in ((1, 5), (9, 3)):
+        for name, noise in noises.items():
+            for counts in ((2, 2), (3, 3), (5, 5)):
+                cells, unsure, smallest = [], 0, []
+                for slower in (0.05, 0.10):
+                    dice, hits = np.random.default_rng([paths, *counts]), 0
+                    for _ in range(repetitions):
+                        found = compared(dice, noise, counts, paths, sizes, slower)
+                        (path,) = (one for one in found.verdicts.paths if one.key.path == PATHS[0])
+                        figures = (one for one in found.verdicts.figures if one.key.path == PATHS[0])
+                        hits += WORSE in (path.what, *(one.what for one in figures))
+                        unsure += slower == 0.05 and bool(found.unjudged)
+                        smallest.append(path.smallest or 0.0)
+                    cells.append(share(hits, repetitions))
+                text = f"{100 * float(np.median(smallest)):.1f} % (median)"
+                of = f"{paths} path{'s' * (paths > 1)}, {counts[0]}, {counts[1]}"
+                yield (
+                    f"| {of} | {name} | " + " | ".join(cells) + f" | {share(unsure, repetitions)} | {text} |"
+                )
+
+
+def bounds(repetitions: int) -> Iterator[str]:
+    """Healthy launches that break any learnt bound, and slow ones that are found."""
+    yield "| launches, bounds | noise | healthy: fails | cannot tell | all 10 % slower: fails | one path |"
+    yield "|---|---|---|---|---|---|"
+    for launches, size in ((5, 0.01), (10, 0.02)):
+        by = f"by {100 * size:g} %"
+        noises = {
+            f"launches differ {by} (normal)": Noise(normal=0.1 * size, launch=size),
+            f"each figure {by}": Noise(normal=size),
+            f"launches differ {by} (exponential)": Noise(normal=0.1 * size, launch_exponential=size),
+            f"{by} (Student's t, 3 degrees of freedom)": Noise(normal=0.1 * size, launch_t3=size),
+        }
+        for paths in (1, 9):
+            for name, noise in noises.items():
+                found = np.zeros(4)
+                for seed in range(repetitions):
+                    found += _learnt(np.random.default_rng(seed), noise, paths, 31, launches)
+                cells = " | ".join(share(count, repetitions) for count in found)
+                yield f"| {launches}, {31 * paths} | {name} | {cells} |"
+
+
+def _learnt(dice: Generator, noise: Noise, paths: int, sizes: int, launches: int) -> Floats:
+    times = logs(dice, noise, paths, sizes, launches + NEXT)
+    file = Path(tempfile.gettempdir(), f"wirespeed-bench-site-{os.getpid()}.toml")
+    file.write_text(learn(runs(times[:, :, :-NEXT], "good"), ["good"]))
+    asked = read_requirements(str(file))
+    healthy = [
+        {one.what for one in check(asked, runs(times[:, :, [-1 - later]], "next"))} for later in range(NEXT)
+    ]
+    slow = times[:, :, -1:] + math.log(1.1)
+    lame = times[:, :, -1:].copy()
+    lame[0] += math.log(1.1)
+    return np.array([
+        *(sum(what in one for one in healthy) / NEXT for what in (FAILED, CANNOT_TELL)), *(
+            any(one.what == FAILED for one in check(asked, runs(these, "slow"))) for these in (slow, lame)
+        )
+    ], dtype=np.float64)  # fmt: skip
+
+
+TABLES: dict[str, tuple[str, Callable[[int], Iterator[str]]]] = {
+    "compare": ("comparing.md", false_alarms),
+    "found": ("comparing.md", slowdowns),
+    "learn": ("checking.md", bounds),
+}
+"""Page and simulation of each table."""
+
+
+def main() -> None:
+    given = parser(__doc__, repetitions=200, only="compare,found,learn", write="no").parse_args()
+    for name in given.only.split(","):
+        page, simulate = TABLES[name]
+        lines = []
+        for line in simulate(given.repetitions):
+            print(line, flush=True)
+            lines.append(line)
+        if given.write == "yes":
+            written(DOCS / page, name, [f"{given.repetitions} repetitions each:", "", *lines])
+
+
+def written(page: Path, name: str, lines: list[str]) -> None:
+    """Replaces what is between the table's marks."""
+    begin, end = f"<!-- bench/verdicts.py: {name} -->", "<!-- end -->"
+    text = "\n".join([begin, *lines, end])
+    old = page.read_text()
+    new, count = re.subn(f"{re.escape(begin)}.*?{end}", lambda _: text, old, count=1, flags=re.DOTALL)
+    if not count:
+        raise SystemExit(f"{page}: no {begin}")
+    page.write_text(new)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""How long more iterations take by the wall clock, beside the time that is reported for them.
+
+    .venv/bin/python bench/wall_time.py [--repeats 5] [--seconds 1] [--device auto] [--paths gpu,...] \
+        [--only jacobi,lbm] [-- OPTIONS of wirespeed]
+
+Each figure is measured with two counts of iterations (--loops). What the second one's size took longer, by
+Python's clock around everything (`elapsed_s`), over the iterations that it had more, is held against the
+reported time: the ratio is 1 where the timed loop leaves nothing out and adds nothing. `--paths compute` is a
+program on one rank. Prints the median ratio of some pairs, with the smallest and the largest one.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import tempfile
+
+from common import measured, parser
+
+from wirespeed.results.model import Entry
+
+COMMANDS: dict[str, tuple[object, ...]] = {
+    "pingpong 8 B": ("pingpong", "--sizes", 8),
+    "pingpong 64 MiB": ("pingpong", "--sizes", "64M"),
+    "ring 1 MiB": ("ring", "--ranks", 2, "--sizes", "1M"),
+    "halo 64 KiB": ("halo", "--ranks", 2, "--sizes", "64K"),
+    "stream 1 MiB": ("stream", "--sizes", "1M"),
+    "allreduce 1 MiB": ("allreduce", "--ranks", 2, "--sizes", "1M"),
+    "jacobi": ("jacobi", "--ranks", 2),
+    "lbm": ("lbm", "--ranks", 2),
+}
+PATHS = {"allreduce": "gpu:best", "": "host,staged,staged-pipelined,aware,nccl,nccl-stream,ipc-write,gpu"}
+FEW = 2
+WITHIN = 0.02
+
+
+def divisor(entry: Entry) -> float:
+    """An iteration's time over the reported one."""
+    if entry.program:
+        return float(entry.program.steps_per_iteration)
+    return 2.0 if "round trip" in entry.definition else 1.0
+
+
+def timed(folder: str, words: tuple[object, ...], paths: str, loops: int) -> dict[str, Entry]:
+    # What a program is compared with takes --max-time at most, for whatever count.
+    common = ("--loops", loops, "--warmup", 1, "--max-time", 0.01, "--no-evidence")
+    # One rank alone has no path.
+    which = ("--ranks", 1) if paths == "compute" else ("--paths", paths)
+    return {entry.path: entry for entry in measured(folder, *words, *which, *common)}
+
+
+def slope(few: Entry, many: Entry) -> float:
+    """The wall clock's time of one more iteration, over the reported one."""
+    assert many.elapsed_s is not None and few.elapsed_s is not None
+    more = many.elapsed_s - few.elapsed_s
+    return more / (many.iterations - few.iterations) / (many.times.median * divisor(many))
+
+
+def main() -> None:
+    given = parser(__doc__, repeats=5, seconds=1.0, paths="", device="auto", only="", options=[]).parse_args()
+    far_off = []
+    print(f"{'':18} {'path':18} {'iteration':>12} {'wall clock / reported':>30}")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, words in COMMANDS.items():
+            if given.only and not any(name.startswith(one) for one in given.only.split(",")):
+                continue
+            words = (*words, "--device", given.device, *given.options)
+            paths = given.paths or next(text for key, text in PATHS.items() if name.startswith(key))
+            for path, first in timed(folder, words, paths, 3).items():
+                iteration = first.times.median * divisor(first)
+                loops = FEW + max(2, min(int(given.seconds / iteration), 10_000_000))
+                found = []
+                for repeat in range(given.repeats):
+                    counts = (FEW, loops) if repeat % 2 == 0 else (loops, FEW)
+                    pair = {count: timed(folder, words, path, count)[path] for count in counts}
+                    found.append(slope(pair[FEW], pair[loops]))
+                ratio = statistics.median(found)
+                note = "" if abs(ratio - 1) <= WITHIN else f"  more than {WITHIN:.0%} off"
+                if note:
+                    far_off.append(f"{name} {path}")
+                spread = f"{ratio:.4f}  ({min(found):.4f} to {max(found):.4f})"
+                print(f"{name:18} {path:18} {iteration * 1e6:9.2f} us {spread:>30}{note}", flush=True)
+    if far_off:
+        sys.exit(f"not within {WITHIN:.0%}: {', '.join(far_off)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,328 @@
+// A soak: every message carries its iteration in each of its words, and is checked in between two
+// transfers, by a kernel that no host waits for.
+#pragma once
+
+#include "kernels/gate.h"
+#include "kernels/soak_types.h"
+
+/// A stale message is recognised if it is not more iterations old.
+#define WS_SOAK_LAGS 15
+/// Bit 0 of a look: what lay here before, so that nothing has arrived.
+#define WS_SOAK_BEFORE 1ull
+
+/// All that the words of a message have in common. Each byte differs from that of the iterations
+/// around, also in a message of one byte.
+WS_INLINE u64 ws_soak_head(u64 base, u64 iteration) {
+    return base ^ (iteration + 1) * 0x9e3779b97f4a7c15ull;
+}
+/// Word i. A sum: a processor makes several at a time, and no shift of a message fits.
+WS_INLINE u64 ws_soak_word(u64 head, u64 i) { return head + i * 0xd1342543de82ef95ull; }
+
+/// Whole words where the message lies on them, then single bytes.
+struct WsSoakElements {
+    u8* at;
+    u64 words, count;
+
+    /// Element i of the content.
+    WS_MEMBER u64 content(u64 head, u64 i) const {
+        if (i < words) return ws_soak_word(head, i);
+        const u64 byte = words * 8 + (i - words);
+        return ws_soak_word(head, byte / 8) >> (8 * (byte % 8)) & 0xff;
+    }
+    WS_MEMBER u64 load(u64 i) const { return i < words ? ((const u64*)at)[i] : at[byte_of(i)]; }
+    WS_MEMBER void store(u64 i, u64 value) const {
+        if (i < words)
+            ((u64*)at)[i] = value;
+        else
+            at[byte_of(i)] = (u8)value;
+    }
+    /// What no content of this element is that arrives there.
+    WS_MEMBER u64 inverted(u64 head, u64 i) const {
+        return i < words ? ~content(head, i) : ~content(head, i) & 0xff;
+    }
+    WS_MEMBER u64 byte_of(u64 i) const { return i < words ? 8 * i : words * 8 + (i - words); }
+};
+
+WS_INLINE WsSoakElements ws_soak_elements(const WsSoakPlace& place) {
+    u8* const at = ws_at<u8>(place.at);
+    const u64 words = ((u64)at & 7) == 0 ? place.bytes / 8 : 0;
+    return {at, words, words + (place.bytes - words * 8)};
+}
+
+#if defined(__CUDACC_RTC__) || defined(__HIPCC_RTC__)
+WS_INLINE u64 ws_soak_differences(const u64* words, u64 count, u64 head) {
+    u64 different = 0;
+    ws_for_each(count, [&](u64 i) { different |= words[i] ^ ws_soak_word(head, i); });
+    return different;
+}
+WS_INLINE void ws_soak_write(u64* words, u64 count, u64 head) {
+    ws_for_each(count, [=](u64 i) { words[i] = ws_soak_word(head, i); });
+}
+#else
+#if defined(__x86_64__)
+#define WS_SOAK_WIDE __attribute__((target("avx2")))
+#define WS_SOAK_HAS_WIDE (count >= 64 && __builtin_cpu_supports("avx2"))
+#else
+#define WS_SOAK_WIDE
+#define WS_SOAK_HAS_WIDE false
+#endif
+#define WS_SOAK_LOOPS(attribute, name)                                                         \
+    attribute static u64 name##_differences(const u64* words, u64 first, u64 last, u64 head) { \
+        u64 different = 0;                                                                     \
+        for (u64 i = first; i < last; ++i) different |= words[i] ^ ws_soak_word(head, i);      \
+        return different;                                                                      \
+    }                                                                                          \
+    attribute static void name##_write(u64* words, u64 first, u64 last, u64 head) {            \
+        for (u64 i = first; i < last; ++i) words[i] = ws_soak_word(head, i);                   \
+    }
+/// The same loops for the widest vectors that this CPU may have, and for those that it surely has.
+WS_SOAK_LOOPS(WS_SOAK_WIDE, ws_soak_wide)
+WS_SOAK_LOOPS(, ws_soak_plain)
+
+/// The part of `count` words that is this thread's.
+WS_INLINE void ws_soak_part(u64 count, u64* first, u64* last) {
+    const u64 each = (count + ws_threads() - 1) / ws_threads(), begin = ws_thread() * each;
+    *first = begin < count ? begin : count;
+    *last = begin + each < count ? begin + each : count;
+}
+WS_INLINE u64 ws_soak_differences(const u64* words, u64 count, u64 head) {
+    u64 first, last;
+    ws_soak_part(count, &first, &last);
+    return WS_SOAK_HAS_WIDE ? ws_soak_wide_differences(words, first, last, head)
+                            : ws_soak_plain_differences(words, first, last, head);
+}
+WS_INLINE void ws_soak_write(u64* words, u64 count, u64 head) {
+    u64 first, last;
+    ws_soak_part(count, &first, &last);
+    if (WS_SOAK_HAS_WIDE)
+        ws_soak_wide_write(words, first, last, head);
+    else
+        ws_soak_plain_write(words, first, last, head);
+}
+#endif
+
+WS_INLINE void ws_soak_fill(const WsSoakPlace& place, u64 iteration) {
+    const WsSoakElements all = ws_soak_elements(place);
+    const u64 head = ws_soak_head(place.base, iteration);
+    ws_soak_write((u64*)all.at, all.words, head);
+    ws_for_each(all.count - all.words,
+                [=](u64 i) { all.store(all.words + i, all.content(head, all.words + i)); });
+}
+
+/// Which wrong content this is: bit 0 what lay here before, bit k what was sent k iterations ago.
+WS_INLINE u64 ws_soak_alike(const WsSoakElements& all, u64 base, u64 iteration, u64 i, u64 value) {
+    u64 alike = 0;
+    for (u64 k = 1; k <= WS_SOAK_LAGS; ++k)
+        if (value == all.content(ws_soak_head(base, iteration - k), i)) alike |= 1ull << k;
+    if (alike >> 2 & 1 || value == all.inverted(ws_soak_head(base, iteration), i))
+        alike |= WS_SOAK_BEFORE;
+    return alike;
+}
+
+WS_SELDOM void ws_soak_blame(const WsSoakPlace& place, u64 iteration, WsSoakLook* look) {
+    const WsSoakElements all = ws_soak_elements(place);
+    const u64 head = ws_soak_head(place.base, iteration);
+    u64 unlike = 0;
+    const auto element = [&](u64 i) {
+        const u64 value = all.load(i);
+        if (value == all.content(head, i)) return;
+        ws_atomic_min(&look->first, i);
+        ws_atomic_add(&look->wrong, 1);
+        unlike |= ~ws_soak_alike(all, place.base, iteration, i, value);
+    };
+    ws_for_each(all.words, element);
+    ws_for_each(all.count - all.words, [&](u64 i) { element(all.words + i); });
+    ws_atomic_or(&look->unlike, unlike);
+}
+
+/// Compares each element of a message; nothing is written where all are right.
+WS_INLINE void ws_soak_look(const WsSoakPlace& place, u64 iteration, WsSoakLook* look) {
+    const WsSoakElements all = ws_soak_elements(place);
+    const u64 head = ws_soak_head(place.base, iteration);
+    u64 different = ws_soak_differences((const u64*)all.at, all.words, head);
+    ws_for_each(all.count - all.words, [&](u64 i) {
+        different |= all.load(all.words + i) ^ all.content(head, all.words + i);
+    });
+    if (different) ws_soak_blame(place, iteration, look);
+}
+
+/// Of a message that was wrong at the first look, and `again` at the second one.
+WS_INLINE u64 ws_soak_kind(u64 elements, u64 wrong, u64 unlike, u64 again, u64* lag) {
+    *lag = 0;
+    if (!again) return ws_soak_late;
+    if (wrong != elements) return ws_soak_damaged;
+    // Where a message was marked as read, what lies there is no older one.
+    for (u64 k = 1; k <= WS_SOAK_LAGS; ++k)
+        if (!(unlike >> k & 1)) {
+            *lag = k;
+            return ws_soak_stale;
+        }
+    return unlike & WS_SOAK_BEFORE ? ws_soak_damaged : ws_soak_lost;
+}
+
+WS_INLINE void ws_soak_clear(WsSoakLook* look) {
+    look->first = ~0ull;
+    look->unlike = 0;
+    look->wrong = 0;
+}
+
+/// The first and the last element of a message that has its verdict become what is no content: if
+/// nothing arrives next, that is told from an old message that arrives again.
+WS_INLINE void ws_soak_mark(const WsSoakPlace& place, u64 next) {
+    const WsSoakElements all = ws_soak_elements(place);
+    const u64 head = ws_soak_head(place.base, next);
+    all.store(0, all.inverted(head, 0));
+    all.store(all.count - 1, all.inverted(head, all.count - 1));
+}
+
+WS_INLINE void ws_soak_judge(WsSoak* soak, WsSoakPlace* places, u64 number, bool again) {
+    WsSoakPlace& place = places[number];
+    const WsSoakElements all = ws_soak_elements(place);
+    const u64 iteration = place.iteration - 2;
+    u64 lag;
+    const u64 kind = ws_soak_kind(all.count, place.wrong, place.unlike, again, &lag);
+    if (!(soak->kinds[0] | soak->kinds[1] | soak->kinds[2] | soak->kinds[3]))
+        soak->first = {
+            number,     iteration, all.byte_of(place.first),
+            kind,       lag,       all.content(ws_soak_head(place.base, iteration), place.first),
+            place.found};
+    ++soak->kinds[kind];
+    ++soak->checked;
+    place.pending = 0;
+}
+
+/// The end of a look at a message, on one thread: all others have looked.
+WS_INLINE void ws_soak_conclude(WsSoak* soak, WsSoakPlace* places, WsSoakLook* looks, u64 number) {
+    WsSoakPlace& place = places[number];
+    WsSoakPlace& other = places[place.other];
+    if (other.pending) {
+        WsSoakLook* const second = looks + 2 * place.other + 1;
+        ws_soak_judge(soak, places, place.other, ws_load_flag(&second->wrong) != 0);
+        ws_soak_clear(second);
+        ws_soak_mark(other, other.iteration);
+    }
+    WsSoakLook* const look = looks + 2 * number;
+    place.iteration += 2;
+    place.wrong = ws_load_flag(&look->wrong);
+    if (!place.wrong) {
+        ++soak->checked;
+        return ws_soak_mark(place, place.iteration);
+    }
+    // It has its verdict once the next message is there: by then a late one has arrived.
+    place.pending = 1;
+    place.first = ws_load_system(&look->first);
+    place.unlike = ws_load_system(&look->unlike);
+    place.found = ws_soak_elements(place).load(place.first);
+    ws_soak_clear(look);
+}
+
+/// One of two messages that take turns has been received by each of `checks` transfers, and sent by
+/// each of `fills`: their places follow each other from number `first` on.
+WS_KERNEL ws_soak_turn(WsGate* gate, WsSoak* soak, u64 first, u64 checks, u64 fills) {
+    ws_gate_wait_whole(gate);
+    WsSoakPlace* const places = ws_at<WsSoakPlace>(soak->places);
+    WsSoakLook* const looks = ws_at<WsSoakLook>(soak->looks);
+    for (u64 number = first; number < first + checks; ++number) {
+        const WsSoakPlace& place = places[number];
+        ws_soak_look(place, place.iteration, looks + 2 * number);
+        const WsSoakPlace& other = places[place.other];
+        if (other.pending) ws_soak_look(other, other.iteration - 2, looks + 2 * place.other + 1);
+    }
+    for (u64 number = first + checks; number < first + checks + fills; ++number)
+        ws_soak_fill(places[number], places[number].iteration + 2);
+    ws_sync();
+    if (ws_lane() == 0) {
+        ws_fence();
+        if (ws_blocks() == 1 || ws_atomic_add(&soak->left, 1) == (u32)ws_blocks() - 1) {
+            soak->left = 0;
+            for (u64 i = 0; i < checks; ++i) ws_soak_conclude(soak, places, looks, first + i);
+            for (u64 i = 0; i < fills; ++i) places[first + checks + i].iteration += 2;
+            ws_fence();
+        }
+    }
+    ws_gate_edge_done(gate, (u32)ws_blocks());
+    ws_gate_end(gate);
+}
+
+/// Before the first iteration: every place of a send gets its content, and every other one what is
+/// none.
+WS_KERNEL ws_soak_start(WsSoak* soak, u64 number, u64 sends) {
+    WsSoakPlace* const places = ws_at<WsSoakPlace>(soak->places);
+    WsSoakPlace& place = places[number];
+    if (sends) return ws_soak_fill(place, place.iteration);
+    const WsSoakElements all = ws_soak_elements(place);
+    const u64 head = ws_soak_head(place.base, place.iteration);
+    ws_for_each(all.count, [=](u64 i) { all.store(i, all.inverted(head, i)); });
+}
+
+// ---- planted faults, for tests: what a faulty transport would leave in the receive buffer
+// --------
+
+WS_INLINE u64 ws_soak_mixed(u64 word) {
+    word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9ull;
+    word = (word ^ word >> 27) * 0x94d049bb133111ebull;
+    return word ^ word >> 31;
+}
+WS_INLINE u64 ws_soak_draw(const WsSoak* soak, u64 base, u64 iteration) {
+    return ws_soak_mixed(soak->fault.seed + base + iteration * 0x9e3779b97f4a7c15ull);
+}
+/// Every fourth iteration at most: each fault has its room aside for itself.
+WS_INLINE bool ws_soak_hit(const WsSoak* soak, u64 base, u64 iteration) {
+    const u64 every = soak->fault.every > 4 ? soak->fault.every / 4 : 1;
+    return iteration % 4 == 3 && iteration < soak->fault.end &&
+           ws_soak_draw(soak, base, iteration) % every == 0;
+}
+WS_INLINE u64 ws_soak_lag(const WsSoak* soak, u64 base, u64 iteration) {
+    return 1 + ws_soak_draw(soak, base, iteration) / 0x100000000ull % 3;
+}
+
+WS_INLINE void ws_soak_copy(u64 to, u64 from, u64 bytes) {
+    u8 *const target = ws_at<u8>(to), *const source = ws_at<u8>(from);
+    ws_for_each(bytes, [=](u64 i) { target[i] = source[i]; });
+}
+WS_INLINE void ws_soak_swap(u64 one, u64 other, u64 bytes) {
+    u8 *const first = ws_at<u8>(one), *const second = ws_at<u8>(other);
+    ws_for_each(bytes, [=](u64 i) {
+        const u8 kept = first[i];
+        first[i] = second[i];
+        second[i] = kept;
+    });
+}
+
+/// Between the transfers and the check, by one block. A late message has its last bytes when the
+/// next one has arrived.
+WS_KERNEL ws_soak_plant(WsGate* gate, WsSoak* soak, u64 first, u64 checks) {
+    ws_gate_wait_whole(gate);
+    WsSoakPlace* const places = ws_at<WsSoakPlace>(soak->places);
+    const u64 kind = soak->fault.kind;
+    for (u64 number = first; number < first + checks; ++number) {
+        const WsSoakPlace& here = places[number];
+        const WsSoakPlace& other = places[here.other];
+        const u64 now = here.iteration, bytes = here.bytes;
+        const bool hit = ws_soak_hit(soak, here.base, now);
+        const bool next = ws_soak_hit(soak, here.base, now + 1);
+        const u64 tail = bytes / 2 < 64 ? (bytes + 1) / 2 : 64;
+        if (kind == ws_soak_damaged && hit && ws_thread() == 0) {
+            const u64 bit = ws_soak_mixed(ws_soak_draw(soak, here.base, now)) % (8 * bytes);
+            ws_at<u8>(here.at)[bit / 8] ^= (u8)(1u << bit % 8);
+        }
+        if (kind == ws_soak_late) {
+            if (hit) ws_soak_swap(here.at + bytes - tail, here.aside, tail);
+            if (next) ws_soak_copy(other.aside, other.at + bytes - tail, tail);
+            if (now && ws_soak_hit(soak, here.base, now - 1))
+                ws_soak_copy(other.at + bytes - tail, other.aside, tail);
+        }
+        if (kind == ws_soak_lost) {
+            if (hit) ws_soak_copy(here.at, here.aside, bytes);
+            if (next) ws_soak_copy(other.aside, other.at, bytes);
+        }
+        if (kind == ws_soak_stale) {
+            if (hit) ws_soak_copy(here.at, here.aside, bytes);
+            for (u64 k = 1; k <= 3; ++k)
+                if (ws_soak_hit(soak, here.base, now + k) &&
+                    ws_soak_lag(soak, here.base, now + k) == k)
+                    ws_soak_copy(k == 2 ? here.aside : other.aside, here.at, bytes);
+        }
+        if (hit && ws_thread() == 0) ++soak->fault.planted;
+    }
+}

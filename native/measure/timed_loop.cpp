@@ -1,0 +1,63 @@
+#include "measure/timed_loop.hpp"
+
+#include <algorithm>
+
+#include "core/error.hpp"
+
+namespace wirespeed {
+namespace {
+
+/// Two clocks of one machine differ by less.
+constexpr double agreement = 1.02;
+/// Seconds that a reading may be off.
+constexpr double slack = 100e-6;
+/// What the host sees of a GPU's work begins with a launch, and ends when the host looks: it is a
+/// little longer than what the stamps span.
+constexpr double seen_by_host = 1.1;
+
+}  // namespace
+
+BatchClocks compared(const Stamps& stamps, double around) {
+    const double stamped = stamps.end - stamps.begin;
+    BatchClocks clocks{stamps.host_seconds, stamped, BatchClocks::agree};
+    if (stamped <= 0) return clocks;
+    if (stamped > agreement * around + slack) {
+        clocks.host = around;
+        clocks.verdict = BatchClocks::long_stamps;
+    } else if (stamps.host_seconds > seen_by_host * stamped + stamps.look_seconds) {
+        clocks.verdict = BatchClocks::short_stamps;
+    }
+    return clocks;
+}
+
+double run_untimed(Program& program, int iterations) {
+    program.meet();
+    program.begin({iterations, 1, 0});
+    const Stamps stamps = program.settle();
+    return (stamps.end - stamps.begin) / iterations;
+}
+
+BatchClocks run_samples(Program& program, Schedule schedule, std::span<double> seconds) {
+    schedule.untimed = std::max(schedule.untimed, 1);
+    program.meet();
+    const double began = now();
+    program.begin(schedule);
+    const Stamps stamps = program.settle();
+    const double around = now() - began;
+    std::fill(seconds.begin(), seconds.end(), 0.0);
+    if (stamps.samples.empty()) return {};  // this rank has no part
+    if (stamps.samples.size() != seconds.size())
+        throw Error(std::to_string(stamps.samples.size()) + " samples are stamped, not " +
+                    std::to_string(seconds.size()));
+    double last = stamps.begin;
+    for (std::size_t i = 0; i < seconds.size(); ++i) {
+        const auto& [begin, end] = stamps.samples[i];
+        if (begin < last || end < begin || end > stamps.end)
+            throw Error("the clock of this path went backwards while iterations ran");
+        last = end;
+        seconds[i] = (end - begin) / schedule.iterations_per_sample;
+    }
+    return compared(stamps, around);
+}
+
+}  // namespace wirespeed

@@ -1,0 +1,208 @@
+#include "soak/soak.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <set>
+
+#include "core/error.hpp"
+#include "measure/timed_loop.hpp"
+#include "transports/local/exchange.hpp"
+
+namespace wirespeed {
+namespace {
+
+constexpr const char* kinds[] = {"damaged", "late", "stale", "lost"};
+static_assert(std::size(kinds) == ws_soak_kinds);
+
+/// Bytes that a block of a check is worth its launch for.
+constexpr std::size_t block_bytes = 16 << 10;
+constexpr unsigned most_blocks = 264, threads = 512;
+
+std::uint64_t mixed(std::uint64_t word) {
+    word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9u;
+    word = (word ^ word >> 27) * 0x94d049bb133111ebu;
+    return word ^ word >> 31;
+}
+
+/// Names sender, receiver and the place at the receiver.
+std::uint64_t base_of(int sender, int receiver, std::size_t offset) {
+    const auto ranks =
+        static_cast<std::uint64_t>(sender) << 32 | static_cast<std::uint32_t>(receiver);
+    return mixed(mixed(ranks + 1) + offset);
+}
+
+std::uint64_t address(const void* at) { return reinterpret_cast<std::uint64_t>(at); }
+
+std::uint64_t kind_number(const std::string& kind) {
+    const auto found = std::find(std::begin(kinds), std::end(kinds), kind);
+    if (found == std::end(kinds))
+        throw Error("a soak's fault is damaged, late, stale or lost, not '" + kind + "'");
+    return static_cast<std::uint64_t>(found - std::begin(kinds));
+}
+
+/// Can a message come before what lies in its place has been looked at twice? Not where each step
+/// goes one way, and whoever sends to this rank waits for what it sends: between two messages into
+/// the same place, that peer has then had two of this rank's.
+bool may_come_early(std::span<const Step> steps) {
+    std::set<int> from, to;
+    for (const Step& step : steps) {
+        if (!step.sends.empty() && !step.receives.empty()) return true;
+        for (const Transfer& each : step.sends) to.insert(each.peer);
+        for (const Transfer& each : step.receives) from.insert(each.peer);
+    }
+    return from != to;
+}
+
+Transfer shifted(Transfer transfer, std::size_t shift) {
+    transfer.offset += shift;
+    transfer.remote_offset += shift;
+    return transfer;
+}
+
+}  // namespace
+
+Soak::Soak(Transport& transport, Context& context, std::vector<Step> steps, const Buffers& buffers,
+           std::size_t apart, const PlantedFault& fault)
+    : context_(context), buffers_(buffers), kind_(buffers.worked_on()), fault_(fault) {
+    if (!on_host(kind_) && !context.device.has_kernels())
+        throw Unavailable("a soak checks messages by kernels, and this device runs none");
+    if (on_host(buffers.kind) != on_host(buffers.into))
+        throw Unavailable(
+            "a soak's messages are made and checked by one processor, and this path sends from "
+            "memory "
+            "of one and receives into memory of the other");
+    const std::uint64_t fault_kind = fault.kind.empty() ? 0 : kind_number(fault.kind);
+    // Every rank has work in the same steps, also one that has nothing to do.
+    for (const std::size_t count : exchange(context.control, [&] { return steps.size(); }))
+        if (count > steps.size()) steps.resize(count);
+    std::vector<std::array<Turn, 2>> turns;
+    for (const Step& step : steps) {
+        const Turn first = add_turn(step, 0, 0), second = add_turn(step, apart, 1);
+        for (std::uint64_t i = 0; i < first.checks + first.fills; ++i) {
+            places_[first.first + i].other = second.first + i;
+            places_[second.first + i].other = first.first + i;
+        }
+        turns.push_back({first, second});
+    }
+    const std::size_t count = std::max<std::size_t>(places_.size(), 1);
+    state_ = Allocation(context.device, kind_, sizeof(WsSoak));
+    table_ = Allocation(context.device, kind_, count * sizeof(WsSoakPlace));
+    looks_ = Allocation(context.device, kind_, 2 * count * sizeof(WsSoakLook));
+    if (!fault.kind.empty()) {
+        std::size_t bytes = 8;
+        for (const WsSoakPlace& each : places_) bytes += each.bytes;
+        aside_ = Allocation(context.device, kind_, bytes);
+        std::uint64_t at = address(aside_.address());
+        for (WsSoakPlace& each : places_) {
+            each.aside = at;
+            at += each.bytes;
+        }
+    }
+    std::vector<Step> unrolled;
+    for (std::size_t half = 0; half < 2; ++half)
+        for (std::size_t s = 0; s < steps.size(); ++s) {
+            Step step;
+            for (const Transfer& each : steps[s].sends)
+                step.sends.push_back(shifted(each, half * apart));
+            for (const Transfer& each : steps[s].receives)
+                step.receives.push_back(shifted(each, half * apart));
+            step.gated = step.after = work_of(turns[s][half]);
+            unrolled.push_back(std::move(step));
+        }
+    const auto early = exchange(context.control, [&] { return may_come_early(steps); });
+    buffers_.read_between = std::find(early.begin(), early.end(), true) != early.end();
+    WsSoak state{};
+    state.places = address(table_.address());
+    state.looks = address(looks_.address());
+    state.fault = {fault_kind, fault.kind.empty() ? 0 : fault.every, fault.seed, ~0ull, 0};
+    const auto reset = [&] {
+        std::vector<WsSoakLook> looks(2 * count);
+        for (WsSoakLook& each : looks) each.first = ~0ull;
+        context.device.copy(state_.address(), &state, sizeof state);
+        if (!places_.empty())
+            context.device.copy(table_.address(), places_.data(),
+                                places_.size() * sizeof(WsSoakPlace));
+        context.device.copy(looks_.address(), looks.data(), looks.size() * sizeof(WsSoakLook));
+        return true;
+    };
+    exchange(context.control, reset);
+    program_ = transport.compile_with_work(unrolled, buffers_);
+    // What tried it out has counted, too.
+    exchange(context.control, [&] {
+        reset();
+        start();
+        return true;
+    });
+}
+
+Soak::Turn Soak::add_turn(const Step& step, std::size_t shift, std::uint64_t iteration) {
+    Turn turn{places_.size(), 0, 0, 0};
+    const int me = context_.control.rank();
+    const auto add = [&](const Transfer& transfer, bool sends) {
+        if (!transfer.bytes) return;
+        WsSoakPlace place{};
+        place.at = address((sends ? buffers_.send : buffers_.receive) + transfer.offset + shift);
+        place.bytes = transfer.bytes;
+        place.base = sends ? base_of(me, transfer.peer, transfer.remote_offset)
+                           : base_of(transfer.peer, me, transfer.offset);
+        place.iteration = iteration;
+        places_.push_back(place);
+        peers_.push_back(transfer.peer);
+        sends_.push_back(sends);
+        turn.bytes += transfer.bytes;
+        ++(sends ? turn.fills : turn.checks);
+    };
+    for (const Transfer& each : step.receives) add(each, false);
+    for (const Transfer& each : step.sends) add(each, true);
+    return turn;
+}
+
+std::vector<Work> Soak::work_of(const Turn& turn) const {
+    std::vector<Work> work;
+    const std::uint64_t state = address(state_.address());
+    if (!fault_.kind.empty() && turn.checks)
+        work.push_back(make_work("ws_soak_plant", 1, threads,
+                                 std::array<std::uint64_t, 4>{0, state, turn.first, turn.checks}));
+    const auto blocks =
+        static_cast<unsigned>(std::clamp<std::size_t>(turn.bytes / block_bytes, 1, most_blocks));
+    const auto lanes =
+        static_cast<unsigned>(std::clamp<std::size_t>(turn.bytes / 8 / 32 * 32, 32, threads));
+    work.push_back(
+        make_work("ws_soak_turn", blocks, lanes,
+                  std::array<std::uint64_t, 5>{0, state, turn.first, turn.checks, turn.fills}));
+    work.back().shared_bytes = turn.bytes;
+    return work;
+}
+
+void Soak::start() {
+    for (std::size_t i = 0; i < places_.size(); ++i)
+        wirespeed::run(context_.device, kind_,
+                       make_work("ws_soak_start", 1, threads,
+                                 std::array<std::uint64_t, 3>{address(state_.address()), i,
+                                                              sends_[i] ? 1u : 0u}));
+}
+
+double Soak::run(int pairs) {
+    const double seconds = run_untimed(*program_, pairs) / 2;
+    iterations_ += 2 * static_cast<std::uint64_t>(pairs);
+    return seconds;
+}
+
+void Soak::settle() {
+    context_.device.copy(state_.address() + offsetof(WsSoak, fault.end), &iterations_,
+                         sizeof iterations_);
+    context_.control.barrier();
+    run(1);
+}
+
+SoakCounts Soak::counts() const {
+    SoakCounts counts;
+    counts.iterations = iterations_;
+    context_.device.copy(&counts.state, state_.address(), sizeof counts.state);
+    const std::uint64_t place = counts.state.first.place;
+    if (place < peers_.size()) counts.sender = peers_[place];
+    return counts;
+}
+
+}  // namespace wirespeed

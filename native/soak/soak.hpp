@@ -1,0 +1,66 @@
+// A soak: a pattern's steps again and again, each message of another content, checked between two
+// transfers by a kernel, or by the CPU in its memory. No host looks at it meanwhile.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/soak_types.h"
+#include "transports/transport.hpp"
+
+namespace wirespeed {
+
+/// What is planted, for tests: one message in `every` of "damaged", "late", "stale" or "lost"; "":
+/// nothing.
+struct PlantedFault {
+    std::string kind;
+    std::uint64_t every = 10000, seed = 1;
+};
+
+struct SoakCounts {
+    std::uint64_t iterations = 0;
+    WsSoak state{};
+    int sender = -1;  ///< of the first wrong message
+};
+
+class Soak {
+  public:
+    /// Collective. `steps`: of one iteration. Messages of two iterations take turns in places that
+    /// lie `apart` bytes from each other, the same on all ranks.
+    Soak(Transport& transport, Context& context, std::vector<Step> steps, const Buffers& buffers,
+         std::size_t apart, const PlantedFault& fault);
+
+    /// Collective. Twice so many iterations without interruption; seconds of one.
+    double run(int pairs);
+    /// Collective. Two more iterations, in which nothing is planted: every message before them
+    /// has its verdict then.
+    void settle();
+    /// This rank's so far. A wrong message has its verdict once the next one has arrived.
+    SoakCounts counts() const;
+    std::string describe() const { return program_->describe(); }
+
+  private:
+    struct Turn {
+        std::uint64_t first, checks, fills;
+        std::size_t bytes;
+    };
+    Turn add_turn(const Step& step, std::size_t shift, std::uint64_t iteration);
+    std::vector<Work> work_of(const Turn& turn) const;
+    void start();
+
+    Context& context_;
+    Buffers buffers_;
+    Memory kind_;
+    PlantedFault fault_;
+    std::vector<WsSoakPlace> places_;
+    std::vector<int> peers_;
+    std::vector<bool> sends_;
+    Allocation state_, table_, looks_, aside_;
+    std::unique_ptr<Program> program_;
+    std::uint64_t iterations_ = 0;
+};
+
+}  // namespace wirespeed

@@ -1,0 +1,160 @@
+#include "transports/local/start_board.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <utility>
+
+#include "core/error.hpp"
+#include "measure/clock.hpp"
+
+namespace wirespeed {
+namespace {
+
+constexpr std::size_t line = 128;  ///< what two ranks write lies in different cache lines
+constexpr int spins_before_yield = 20000;
+/// Nanoseconds after which a rank waits by the control, which notices when a peer has died.
+constexpr std::int64_t patience = 100'000'000;
+/// Nanoseconds in which all ranks see that the last one has come: a line goes to one after another.
+constexpr std::int64_t least_margin = 2000, margin_of_a_rank = 100;
+
+bool is_crowded(std::uint32_t ranks) {
+    cpu_set_t allowed;
+    CPU_ZERO(&allowed);
+    return sched_getaffinity(0, sizeof allowed, &allowed) == 0 &&
+           ranks > static_cast<std::uint32_t>(CPU_COUNT(&allowed));
+}
+
+}  // namespace
+
+/// Zero at first. `phase` is 2 m while meeting number m waits for ranks, 2 m + 1 when one of them
+/// has lost patience, and 2 m + 2 when `start` is that of meeting m.
+struct StartBoard::Layout {
+    struct Left {
+        std::atomic<std::uint32_t> sample;
+        std::atomic<std::int64_t> moment;
+    };
+    struct alignas(line) Rank {
+        std::array<Left, 2> left;  ///< of the last two samples
+    };
+    alignas(line) std::atomic<std::uint32_t> arrived;
+    alignas(line) std::atomic<std::uint32_t> phase;
+    std::atomic<std::int64_t> start;
+
+    Rank& rank(std::uint32_t number) { return reinterpret_cast<Rank*>(this + 1)[number]; }
+    static std::size_t bytes(std::size_t ranks) { return sizeof(Layout) + ranks * sizeof(Rank); }
+};
+
+StartBoard::StartBoard(Control& control, std::uint32_t first) : control_(control) {
+    if (control.size() == 1) return;
+    try {
+        share(control, first);
+    } catch (const Error& error) {
+        segment_ = {};
+        layout_ = nullptr;
+        has_all_ranks_ = false;
+        why_ = error.what();
+    }
+}
+
+void StartBoard::share(Control& control, std::uint32_t first) {
+    const HostRanks here = ranks_of_host(control);
+    ranks_ = static_cast<std::uint32_t>(here.count);
+    me_ = static_cast<std::uint32_t>(here.before);
+    segment_ = share_segment(control, here, Layout::bytes(ranks_), [&](Segment& made) {
+        auto* const layout = reinterpret_cast<Layout*>(made.address());
+        layout->arrived = first * ranks_;
+        layout->phase = 2 * first;
+    });
+    layout_ = reinterpret_cast<Layout*>(segment_.address());
+    has_all_ranks_ = here.count == control.size();
+    meeting_ = first;
+    arrivals_ = first * ranks_;
+    crowded_ = is_crowded(ranks_);
+    margin_ = least_margin + margin_of_a_rank * ranks_;
+}
+
+Start StartBoard::meet() {
+    arrive();
+    const std::uint32_t released = 2 * meeting_ + 2;
+    for (bool patient = false;; patient = true) {
+        arrivals_ += ranks_;
+        if (layout_->arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == arrivals_) {
+            layout_->start.store(monotonic_ns() + margin_, std::memory_order_relaxed);
+            std::uint32_t waiting = patient ? released - 1 : released - 2;
+            layout_->phase.compare_exchange_strong(waiting, released, std::memory_order_release);
+        }
+        if (wait(released, patient)) break;
+        // All ranks come here, the last one too: then none is far behind any more.
+        control_.barrier();
+    }
+    ++meeting_;
+    Start start{layout_->start.load(std::memory_order_relaxed), 0};
+    do {
+        start.left = monotonic_ns();
+    } while (start.left < start.agreed);
+    return start;
+}
+
+/// False: a rank has lost patience, as all of them see.
+bool StartBoard::wait(std::uint32_t released, bool patient) {
+    std::int64_t until = 0;
+    for (int spins = crowded_ ? spins_before_yield : 0;; ++spins) {
+        std::uint32_t phase = layout_->phase.load(std::memory_order_acquire);
+        // The next meeting may have begun already, and lost patience.
+        if (static_cast<std::int32_t>(phase - released) >= 0) return true;
+        if (phase == released - 1 && !patient) return false;
+        if (spins < spins_before_yield) continue;
+        spins = spins_before_yield;
+        sched_yield();
+        const std::int64_t time = monotonic_ns();
+        if (!until) until = time + patience;
+        if (!patient && time > until)
+            layout_->phase.compare_exchange_strong(phase, released - 1, std::memory_order_relaxed);
+    }
+}
+
+void StartBoard::record(std::shared_ptr<StartSkew> skew) {
+    arrive();
+    skew_ = std::move(skew);
+}
+
+void StartBoard::arrive() {
+    const char* const by = std::exchange(by_, nullptr);
+    if (by && skew_) {
+        skew_->by = by;
+        if (layout_ && ranks_ > 1) tell();
+    }
+    if (layout_) add_complete_notes();
+}
+
+void StartBoard::tell() {
+    ++sample_;
+    auto& left = layout_->rank(me_).left[sample_ % 2];
+    left.moment.store(start_.left, std::memory_order_relaxed);
+    left.sample.store(sample_, std::memory_order_release);
+    if (me_ == 0) notes_.push_back({sample_, start_.agreed, skew_});
+    if (notes_.size() > 2) notes_.pop_front();
+}
+
+/// Between a sample and the second meeting after it, all ranks have told when they began it, and
+/// none has begun the one whose note takes its place.
+void StartBoard::add_complete_notes() {
+    while (!notes_.empty()) {
+        const Note& note = notes_.front();
+        std::int64_t first = INT64_MAX, last = 0;
+        for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+            const auto& left = layout_->rank(rank).left[note.number % 2];
+            if (left.sample.load(std::memory_order_acquire) != note.number) return;
+            const std::int64_t moment = left.moment.load(std::memory_order_relaxed);
+            first = std::min(first, moment);
+            last = std::max(last, moment);
+        }
+        note.skew->add(last - (note.agreed ? note.agreed : first));
+        notes_.pop_front();
+    }
+}
+
+}  // namespace wirespeed

@@ -1,0 +1,97 @@
+#include "transports/work/stream_batch.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace wirespeed {
+
+void StreamBatch::prepare(int iterations) {
+    for (const int count : {std::min(iterations, piece_), iterations % piece_}) {
+        if (count == 0 || graphs_.count(count)) continue;
+        graphs_[count] = stream_.capture([&] {
+            for (int i = 0; i < count; ++i) enqueue_();
+        });
+    }
+}
+
+void StreamBatch::prepare(const Schedule& schedule) {
+    prepare(schedule.untimed);
+    if (schedule.samples) prepare(schedule.iterations_per_sample);
+}
+
+void StreamBatch::begin(const Schedule& schedule) {
+    schedule_ = schedule;
+    next_ = put_ = 0;
+    stamps_ = {};
+    stamps_.samples.reserve(static_cast<std::size_t>(samples()));
+    host_began_ = now();
+    mark(0, true);
+    go_on();
+}
+
+int StreamBatch::go_on() {
+    int seen = 0;
+    for (; !marks_.empty() && marks_.front().event->reached(); marks_.pop_front()) {
+        auto& [event, iterations, ends_stretch] = marks_.front();
+        seen += iterations;
+        if (!ends_stretch) {
+            spare_.push_back(std::move(event));
+            continue;
+        }
+        if (!first_) {
+            first_ = std::move(event);
+            continue;
+        }
+        const double begin = stamps_.end;
+        stamps_.end += event->seconds_since(last_ ? *last_ : *first_);
+        if (last_) stamps_.samples.push_back({begin, stamps_.end});
+        if (last_) spare_.push_back(std::move(last_));
+        last_ = std::move(event);
+    }
+    while (next_ <= samples() && marks_.size() < in_flight_) {
+        const int count = std::min(length(next_) - put_, piece_);
+        if (as_graphs_ && count)
+            graphs_.at(count)->launch();
+        else
+            for (int i = 0; i < count; ++i) enqueue_();
+        put_ += count;
+        const bool ends = put_ == length(next_);
+        mark(count, ends);
+        if (!ends) continue;
+        ++next_;
+        put_ = 0;
+    }
+    if (done()) host_ended_ = now();
+    return seen;
+}
+
+void StreamBatch::mark(int iterations, bool ends_stretch) {
+    std::unique_ptr<Event> event;
+    if (spare_.empty()) {
+        event = stream_.event();
+    } else {
+        event = std::move(spare_.back());
+        spare_.pop_back();
+    }
+    event->record();
+    marks_.push_back({std::move(event), iterations, ends_stretch});
+}
+
+Stamps StreamBatch::stamps() {
+    spare_.push_back(std::move(first_));
+    spare_.push_back(std::move(last_));
+    stamps_.host_seconds = host_ended_ - host_began_;
+    return std::move(stamps_);
+}
+
+ClockQuality stream_clock(Stream& stream) {
+    constexpr int count = 64;
+    std::vector<std::unique_ptr<Event>> events;
+    for (int i = 0; i <= count; ++i) events.push_back(stream.event());
+    for (const auto& event : events) event->record();
+    stream.wait();
+    const double cost = events.back()->seconds_since(*events.front()) / count;
+    return {std::max(cost, 0.0), events.front()->resolution()};
+}
+
+}  // namespace wirespeed

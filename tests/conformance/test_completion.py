@@ -1,0 +1,145 @@
+"""An iteration is done when its last launch of work has ended, on every class of program.
+
+Each launch of work sleeps at least so long on these emulated devices, and a sleep never ends early: a sample
+that is shorter than its launches has left some of them out. A rank that comes late to a batch is waited for
+before the clock starts: a sample that is longer than its lateness would hold it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.command import Done, wirespeed
+from support.selection import thorough
+
+from wirespeed.errors import ExitCode
+
+WORK_S, LATE_S = 0.005, 0.3
+LAUNCHES = {"host": 2, "staged": 2, "staged-pipelined": 2, "ipc-write": 2, "host-tcp": 2, "gpu": 1}
+"""Of a step, by path: its inner part and its edges one after the other, or one launch ordered by flags.
+
+Their programs: the loop of the CPU (host, staged, ipc-write, host-tcp), a chain (staged-pipelined), and work
+beside a persistent kernel (gpu).
+"""
+SIZES = {"jacobi": "64x64", "lbm": "64x64"}
+
+
+def measured(out: Path, program: str, *words: str, work: float = WORK_S) -> Done:
+    done = wirespeed(
+        *(program, "--ranks", "2", "--device", "emulated", "--paths", ",".join(LAUNCHES), "--no-evidence"),
+        *("--size", SIZES[program], "--steps", "2", *words),
+        out=out,
+        environment={"WIRESPEED_EMULATED": f"count=2,work={work}"},
+    )
+    assert done.code == 0, done.err + done.out
+    assert [entry["path"] for entry in done.entries] == list(LAUNCHES)
+    return done
+
+
+@pytest.mark.parametrize(
+    ("program", "warmup", "loops"),
+    [
+        ("jacobi", 1, 3),
+        *(thorough(*one) for one in (("lbm", 0, 1), ("jacobi", 0, 1), ("lbm", 1, 3), ("jacobi", 0, 3))),
+    ],
+)
+def test_a_sample_holds_all_its_launches_and_no_waiting(
+    program: str, warmup: int, loops: int, tmp_path: Path
+) -> None:
+    """Protects a step's time from launches that are left out, and from the time in which ranks meet."""
+    words = ("--warmup", str(warmup), "--loops", str(loops), "--test", f"late={LATE_S}")
+    done = measured(tmp_path / "r.jsonl", program, *words)
+    for entry in done.entries:
+        assert (entry["samples"], entry["iterations_per_sample"]) == (1, loops)
+        steps = entry["program"]["steps_per_iteration"]
+        least = LAUNCHES[entry["path"]] * WORK_S
+        # A machine of few cores adds to it, but not as much as the lateness.
+        assert least <= entry["seconds"]["min"] < LATE_S / loops / steps + least, entry["path"]
+
+
+@pytest.mark.parametrize("program", ["jacobi", thorough("lbm")])
+def test_every_sample_of_many(program: str, tmp_path: Path) -> None:
+    """Protects batches of several samples, the computation alone, and the agreement of both clocks."""
+    done = measured(tmp_path / "r.jsonl", program, "--max-time", "0.1")
+    for entry in done.entries:
+        least = LAUNCHES[entry["path"]] * WORK_S
+        assert entry["samples"] >= 3 and entry["seconds"]["min"] >= least, entry["path"]
+        assert entry["program"]["compute"]["median"] >= least, entry["path"]
+        clock = entry["clock"]
+        assert clock["batches"] and not clock["long"] and not clock["short"], entry["path"]
+
+
+def test_a_collective_of_several_steps_does_not_time_the_meeting(tmp_path: Path) -> None:
+    """Protects operations that are chains of programs: the ranks meet before the clock starts."""
+    done = wirespeed(
+        *("allreduce", "--ranks", "2", "--paths", "host-shared,host", "--algorithm", "ring", "--sizes", "1M"),
+        *("--loops", "1", "--warmup", "0", "--test", f"late={LATE_S}", "--no-evidence"),
+        out=tmp_path / "r.jsonl",
+    )
+    assert done.code == 0, done.err + done.out
+    assert {entry["path"].split(":")[0] for entry in done.entries} == {"host-shared", "host"}
+    for entry in done.entries:
+        assert 0 < entry["seconds"]["median"] < LATE_S, entry["path"]
+
+
+def test_a_ring_of_chains_does_not_time_the_meeting(tmp_path: Path) -> None:
+    """Protects rings by way of pipelined staging, whose links are programs of their own."""
+    done = wirespeed(
+        *("ring", "--ranks", "2", "--device", "emulated", "--paths", "staged-pipelined", "--sizes", "64K"),
+        *("--steps", "2", "--loops", "1", "--warmup", "0", "--test", f"late={LATE_S}", "--no-evidence"),
+        out=tmp_path / "r.jsonl",
+    )
+    assert done.code == 0, done.err + done.out
+    assert 0 < done.entries[0]["seconds"]["median"] < LATE_S
+
+
+@pytest.mark.parametrize(
+    ("fault", "rule"),
+    [
+        thorough("fast-clock", "clock"),
+        thorough("slow-clock", "clock"),
+        ("early-stamp", "clock"),
+        ("lost-work", "computation"),
+    ],
+)
+def test_a_false_clock_gives_no_figure(fault: str, rule: str, tmp_path: Path) -> None:
+    """Protects users from a clock, or stamps, that are wrong, on every path that has work."""
+    # One stamp of a few is a large part of the batch: more than ranks without a CPU excuse.
+    batches = ("--loops", "1", "--warmup", "1") if fault == "early-stamp" else ("--max-time", "0.1")
+    done = wirespeed(
+        *("jacobi", "--ranks", "2", "--device", "emulated", "--paths", ",".join(LAUNCHES), "--no-evidence"),
+        *("--size", SIZES["jacobi"], "--steps", "2", *batches, "--test", f"fault={fault}"),
+        out=tmp_path / "r.jsonl",
+        # So long that what is missing is more than a busy host may see late.
+        environment={"WIRESPEED_EMULATED": f"count=2,work={3 * WORK_S}"},
+    )
+    assert done.code == ExitCode.IMPOSSIBLE, done.out + done.err
+    done.no_stack_trace()
+    assert [entry["path"] for entry in done.entries] == list(LAUNCHES)
+    for entry in done.entries:
+        assert rule in [found["rule"] for found in entry["impossible"]], (entry["path"], entry["impossible"])
+    table = done.out.split("fastest")[0]
+    assert table.count("impossible") >= len(LAUNCHES) and "fastest for GPU data: gpu" not in done.out
+
+
+def test_deep_halos_and_a_field_in_the_cache_are_sound(tmp_path: Path) -> None:
+    """Protects figures that are fast, and true: fewer bytes a step, and none that memory must move."""
+    done = wirespeed(
+        *(
+            "jacobi",
+            "--ranks",
+            "2",
+            "--device",
+            "emulated",
+            "--paths",
+            "gpu",
+            "--no-evidence",
+            "--depth",
+            "2",
+        ),
+        *("--size", "256x256", "--steps", "8"),
+        out=tmp_path / "r.jsonl",
+    )
+    assert done.code == 0, done.out + done.err
+    assert not any(entry["impossible"] for entry in done.entries)

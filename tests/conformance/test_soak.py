@@ -1,0 +1,129 @@
+"""Soaks: planted faults are found path by path and kind by kind, and nothing is found where none is."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import mpis
+from support.command import wirespeed
+from support.selection import thorough
+from support.shim import aware
+from support.stand_ins import fake_nccl
+
+from wirespeed.errors import ExitCode
+from wirespeed.job.soaking import WRONG_KINDS
+
+HOST = ("--device", "cpu", "--paths", "host")
+QUIET = ("--no-evidence",)
+DEVICE_PATHS = ("gpu", "nccl-stream", "ipc-write", "aware", "staged-pipelined")
+
+
+def _soaks(records: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
+    """The last record of each size."""
+    return {record["bytes"]: record for record in records if record["kind"] == "soak"}
+
+
+def _found(
+    path: str, kind: str, sizes: str, every: int, out: Path, builds: Path
+) -> dict[int, dict[str, Any]]:
+    """Soaks with this kind planted, of which every message was found, and no other."""
+    mpi = mpis.find("openmpi")
+    if isinstance(mpi, str):
+        pytest.skip(mpi)
+    prefix = aware(builds, mpi) if path == "aware" else mpi.mpiexec
+    environment = fake_nccl(builds, "nccl") if path == "nccl-stream" else {}
+    done = wirespeed(
+        *("pingpong", "--paths", path, "--device", "cpu" if path == "host" else "emulated"),
+        *("--mpi", prefix, "--sizes", sizes, "--soak", "1", *QUIET),
+        *("--test", f"fault=soak-{kind}", "--test", f"soak-every={every}"),
+        out=out / f"{kind}.jsonl",
+        environment={**mpi.variables, **environment},
+    )
+    assert done.code == ExitCode.FAILED_ENTRY, done.err + done.out
+    soaks = _soaks(done.records)
+    for soak in soaks.values():
+        wrong = dict.fromkeys(WRONG_KINDS, 0) | {kind: soak["planted"]}
+        assert soak["wrong"] == wrong, (soak, done.out)
+        assert soak["complete"]
+        assert soak["messages"] >= soak["planted"]
+    return soaks
+
+
+@pytest.mark.parametrize("kind", WRONG_KINDS)
+@pytest.mark.parametrize("path", ["host", *(thorough(path) for path in DEVICE_PATHS)])
+def test_planted_faults_are_found(path: str, kind: str, tmp_path: Path, builds: Path) -> None:
+    """Protects the check on every path: all that was planted is found, as what it is, and nothing else."""
+    sizes = "8,64K" if path == "host" else "8,64K,1M"
+    soaks = _found(path, kind, sizes, 40, tmp_path, builds)
+    assert all(soak["planted"] for soak in soaks.values()), soaks
+    first = soaks[8]["first"]
+    assert first["kind"] == kind
+    assert {first["rank"], first["sender"]} == {0, 1}
+    assert first["iteration"] < soaks[8]["iterations"]
+
+
+@pytest.mark.parametrize("kind", [thorough(kind) for kind in WRONG_KINDS])
+def test_one_in_ten_thousand_is_found(kind: str, tmp_path: Path, builds: Path) -> None:
+    """Protects the promise itself: faults as rare as those that free-running kernels have had."""
+    assert _found("host", kind, "8", 10_000, tmp_path, builds)[8]["planted"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "paths", "device"),
+    [
+        ("pingpong", "gpu,staged-pipelined", "emulated"),
+        ("exchange", "host-shared,host-tcp", "cpu"),
+        thorough("exchange", "gpu,ipc-write,ipc-read,staged-pipelined", "emulated"),
+        thorough("stream", "host,host-shared,ucx-host", "cpu"),
+        thorough("stream", "gpu,ipc-write,staged-pipelined", "emulated"),
+        thorough("halo", "host,host-shared", "cpu"),
+        thorough("pairs", "host-shared", "cpu"),
+    ],
+)
+def test_right_messages_are_right(pattern: str, paths: str, device: str, tmp_path: Path) -> None:
+    """Protects users from false alarms: the work beside `gpu`'s kernel once changed what it still sent."""
+    ranks = ("--ranks", "3", "--oversubscribe") if pattern in ("halo", "pairs") else ()
+    done = wirespeed(
+        *(pattern, *ranks, "--paths", paths, "--device", device, "--sizes", "1,64K", "--soak", "0.5", *QUIET),
+        out=tmp_path / "r.jsonl",
+    )
+    assert done.code == ExitCode.OK, done.err + done.out
+    soaks = [record for record in done.records if record["kind"] == "soak"]
+    assert {soak["path"] for soak in soaks} == set(paths.split(","))
+    assert all(soak["messages"] and not sum(soak["wrong"].values()) for soak in soaks), soaks
+    assert "data check: passed (" in done.out
+
+
+def test_ctrl_c_keeps_what_was_found(tmp_path: Path) -> None:
+    """Protects hours of a soak: what had been told is in the file, and the table shows it."""
+    out = tmp_path / "r.jsonl"
+    words = ("pingpong", *HOST, "--sizes", "8", "--soak", "600", *QUIET, "--out", str(out))
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-m", "wirespeed", *words, "--test", "fault=soak-late"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ},
+    )
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and not (out.exists() and '"kind":"soak"' in out.read_text()):
+        time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    text, _ = process.communicate(timeout=60)
+    assert process.returncode == ExitCode.INTERRUPTED, text
+    assert '"kind":"soak"' in out.read_text(), text
+    assert "ended after" in text
+
+
+def test_sums_have_no_soak(tmp_path: Path) -> None:
+    """Protects the meaning of a soak: what changes on its way cannot be compared with what was sent."""
+    done = wirespeed("ring", "--soak", "1", out=tmp_path / "r.jsonl")
+    assert done.code == ExitCode.USAGE
+    assert "--soak checks messages that arrive as they were sent" in done.err

@@ -1,0 +1,161 @@
+"""A program's batch against its rerun: same bits where nothing is wrong, and a place where something is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from threading import Barrier
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from support.simulated import Ranks, ranks_of
+
+from wirespeed.host.core import core
+from wirespeed.patterns import Place, find_pattern
+from wirespeed.programs import ProgramPattern
+from wirespeed.rank.faulty_steps import with_fault
+from wirespeed.rank.field_check import FieldCheck
+from wirespeed.rank.payload_check import PayloadMismatch
+
+CASES: dict[str, tuple[str, int, dict[str, Any]]] = {
+    "jacobi": ("jacobi", 2, {"size": "40x24"}),
+    "jacobi-columns": ("jacobi", 4, {"size": "37x9", "columns": 2, "norm_every": 3, "edges": "fixed"}),
+    "jacobi-deep": ("jacobi", 2, {"size": "40x24", "depth": "2", "overlap": "no"}),
+    "lbm": ("lbm", 2, {"size": "20x12"}),
+    "lbm-columns": ("lbm", 4, {"size": "20x12", "columns": 2, "case": "rayleigh-taylor"}),
+}
+
+
+class Meeting:
+    """What ranks, each a thread, tell each other."""
+
+    def __init__(self, ranks: int) -> None:
+        self._barrier, self._told = Barrier(ranks, timeout=60), [None] * ranks
+
+    def everyone(self, rank: int, value: Any) -> list[Any]:
+        self._told[rank] = value
+        self._barrier.wait()
+        found = list(self._told)
+        self._barrier.wait()
+        return found
+
+
+class ThreadRank:
+    """A rank's communicator, memory and program, as FieldCheck uses them."""
+
+    def __init__(self, job: Ranks, rank: int, meeting: Meeting) -> None:
+        self._job, self.rank, self._meeting = job, rank, meeting
+        self.size = 0
+
+    def everyone(self, value: Any) -> list[Any]:
+        return self._meeting.everyone(self.rank, value)
+
+    def barrier(self) -> None:
+        self.everyone(None)
+
+    def first(self, value: Any) -> Any:
+        told = self.everyone(value)
+        return next(((rank, one) for rank, one in enumerate(told) if one is not None), None)
+
+    def exchange(self, outgoing: dict[int, list[bytes]]) -> dict[int, list[bytes]]:
+        told = self.everyone(outgoing)
+        return {sender: sent[self.rank] for sender, sent in enumerate(told) if self.rank in sent}
+
+    def launch(self, work: Any) -> None:
+        self._job.launch(self.rank, work)
+
+    def read(self, place: Any, size: int) -> bytes:
+        return self._job.read(self.rank, place, size)
+
+    def number(self, place: Any) -> float:
+        return float(memoryview(self.read(place, 8)).cast("d")[0])
+
+    def write(self, place: Any, data: bytes) -> None:
+        self._job.write(self.rank, place, data)
+
+    def copy(self, to: Any, origin: Any, size: int) -> None:
+        self.write(to, self.read(origin, size))
+
+
+def outcomes(job: Ranks, program: ProgramPattern, runs: Callable[[], None]) -> list[str]:
+    """What each rank's check says of what `runs` makes of the field."""
+    meeting, count = Meeting(job.shape.ranks), 0
+    ranks: list[Any] = [ThreadRank(job, rank, meeting) for rank in range(job.shape.ranks)]
+    checks = [
+        FieldCheck(SimpleNamespace(comm=rank, shape=job.shape), program, rank, lambda: None)  # type: ignore[arg-type]
+        for rank in ranks
+    ]
+
+    def end(check: FieldCheck) -> str:
+        try:
+            check.end_batch(ranks[0], 3)
+        except PayloadMismatch as mismatch:
+            return str(mismatch)
+        nonlocal count
+        count = check.rerun_steps
+        return ""
+
+    with ThreadPoolExecutor(job.shape.ranks) as threads:
+        list(threads.map(lambda check: check.begin_batch(ranks[0]), checks))
+        runs()
+        said = list(threads.map(end, checks))
+    assert any(said) or count == 3 * program.facts(job.shape).steps_per_iteration
+    return said
+
+
+@pytest.fixture(params=CASES)
+def job(request: pytest.FixtureRequest) -> Any:
+    name, ranks, options = CASES[request.param]
+    program, opened = find_pattern(name), core()
+    assert isinstance(program, ProgramPattern)
+    device = opened.open_device("host", 0)
+    with ranks_of(opened, device, "pageable", program, ranks, **options) as found:
+        yield found
+    opened.lib.ws_device_close(device)
+
+
+def test_a_batch_is_what_its_rerun_makes(job: Ranks) -> None:
+    """Protects figures from false alarms: columns, walls, deep halos, and norms that add in another order."""
+    for gated in {False, all(step.gated for step in job.steps[0])}:
+        assert set(outcomes(job, job.program, partial(job.iterate, 3, gated))) == {""}
+
+
+def test_a_point_that_differs_is_named(job: Ranks) -> None:
+    """Protects the comparison: one bit of one number of one rank, at the end of its last row."""
+    rank = job.shape.ranks - 1
+    compared = job.program.comparisons(rank, job.shape)[-1]
+    last = compared.own.offset + (compared.rows - 1) * compared.own_pitch + compared.row_bytes - 1
+
+    def damaged() -> None:
+        job.iterate(3)
+        (byte,) = job.read(rank, Place(last), 1)
+        job.write(rank, last, bytes([byte ^ 1]))
+
+    plane = job.program.divided(job.shape)
+    (text,) = set(outcomes(job, job.program, damaged))
+    assert (
+        f"({plane.width - 1}, {plane.height - 1}) of {plane.width} x {plane.height}, on rank {rank}" in text
+    )
+    assert text.endswith("is not what a rerun over set-up traffic makes, after a batch of 3 iterations")
+
+
+@pytest.mark.parametrize("fault", ["batch-stale", "batch-damaged", "batch-lost"])
+def test_a_fault_of_batches_is_found(job: Ranks, fault: str) -> None:
+    """Protects from faults of ordering: a halo that is a step late, or a part of a step that is lost.
+
+    While the core's word says that no batch runs there is no fault: checks of single iterations miss it.
+    """
+    rank, program = 1, job.program
+    aside, computed = program.aside(job.shape), program.comparisons(rank, job.shape)[0].own
+    job.steps[rank] = with_fault(job.steps[rank], fault, aside, computed)
+    for word, found in ((0, False), (1, True)):
+        job.write(rank, aside, word.to_bytes(8, "little"))
+        said = outcomes(job, program, lambda: job.iterate(3))
+        assert all(said) if found else not any(said)
+
+
+def test_an_iteration_that_is_lost_is_found(job: Ranks) -> None:
+    """Protects from a batch that computes less than it says."""
+    assert all(outcomes(job, job.program, lambda: job.iterate(2)))

@@ -1,0 +1,34 @@
+"""Parts of the core that need no rank: a dying rank's last line, and the thread's memory policy."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+
+def ended(cxx: str, native: Path, folder: Path, name: str, *parts: str) -> subprocess.CompletedProcess[str]:
+    sources = [HERE / f"{name}.cpp", *(native / part for part in parts)]
+    command = [cxx, "-std=c++20", "-I", str(native), *map(str, sources), "-ldl", "-o", str(folder / name)]
+    subprocess.run(command, check=True)
+    return subprocess.run([folder / name], capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_a_long_name_leaves_a_report_in_one_piece(cxx: str, native: Path, tmp_path: Path) -> None:
+    """Protects a dying rank's words: room for its stack was counted below zero, and ranks' lines mixed."""
+    parts = ("measure/report_line.cpp", "measure/stack.cpp", "core/helpers.cpp")
+    done = ended(cxx, native, tmp_path, "report_line", *parts)
+    assert done.returncode == 0, done.stderr
+    lengths = [int(line) for line in done.stdout.split()]
+    assert len(lengths) == 5 and all(0 < length <= 4096 for length in lengths), lengths
+
+
+def test_a_user_s_memory_policy_comes_back(cxx: str, native: Path, tmp_path: Path) -> None:
+    """Protects `numactl --preferred=1 wirespeed copy --from-node 0`: what followed ran without the policy."""
+    done = ended(cxx, native, tmp_path, "numa_policy", "transports/copy/numa.cpp")
+    if done.returncode == 77:
+        pytest.skip("this kernel lets nobody set a memory policy")
+    assert done.returncode == 0, done.stdout

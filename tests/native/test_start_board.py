@@ -1,0 +1,37 @@
+"""Ranks of a host agree on the moment when they start, and count how far apart they do."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def program(cxx: str, native: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    built = tmp_path_factory.mktemp("start_board") / "start_board"
+    own = [native / "transports/local" / name for name in ("start_board.cpp", "segment.cpp")]
+    flags = [
+        "-std=c++20",
+        "-g",
+        "-fsanitize=address,undefined",
+        "-fno-sanitize=vptr",
+        "-fno-sanitize-recover",
+    ]
+    sources = [Path(__file__).parent / "start_board.cpp", *own]
+    subprocess.run(
+        [cxx, *flags, "-I", str(native), *map(str, sources), "-lpthread", "-o", str(built)], check=True
+    )
+    return built
+
+
+@pytest.mark.parametrize("ranks", [2, 5])
+@pytest.mark.parametrize("case", ["meet", "wrap", "notes", "agreed notes", "no memory"])
+def test_a_start_board(case: str, ranks: int, program: Path) -> None:
+    """Protects short figures: nobody starts before the last has come, all at one moment, and notes are right.
+
+    Also with counters that wrap, after ranks have lost patience, and where no memory can be shared.
+    """
+    done = subprocess.run([program, str(ranks), case], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "as it should be\n"), done.stderr

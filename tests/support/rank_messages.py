@@ -1,0 +1,106 @@
+"""A message of each kind that ranks send to the front end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_PLACE = {"path": "host", "bytes": 8}
+_STUCK = {
+    "rank": 1,
+    "pid": 7,
+    "host": "n1",
+    **_PLACE,
+    "iteration": 5,
+    "call": "MPI_Recv",
+    "peer": 0,
+    "state": "no progress for 10 s",
+    "fault": "",
+    "native": ["f (libmpi.so)"],
+    "python": ["a.py:1"],
+}
+_WIRE = {"host": "n1", "kind": "network", "name": "eth0"}
+_TIMES = {"median": 1e-6, "low": 9e-7, "high": 1.1e-6, "min": 8e-7, "max": 2e-6, "p99": 2e-6, "mean": 1e-6}
+
+MESSAGES: tuple[dict[str, Any], ...] = (
+    {
+        "kind": "hello",
+        "ranks": [{"rank": rank, "host": f"n{rank}", "pid": 7, "cpus": "0-3,8"} for rank in range(2)],
+        "mpi": {"vendor": "openmpi", "version": "5.0.11", "string": "Open MPI", "library": "/a/libmpi.so"},
+        "startup_s": 0.5,
+    },
+    {"kind": "turn", "index": 0},
+    {
+        "kind": "accepted",
+        "details": {"calls": "MPI_Send"},
+        "pointers": [],
+        "nics": [[], [{"name": "mlx5_0:1"}]],
+    },
+    {"kind": "progress", **_PLACE, "index": 0, "of": 3, "samples": 12, "precision": 0.02, "elapsed_s": 0.1},
+    {
+        "kind": "entry",
+        "pattern": "pingpong",
+        **_PLACE,
+        "memory": "pageable",
+        "definition": "one way: half of a round trip",
+        "bandwidth_bytes": 8,
+        "derived": [{"name": "both ways", "unit": "GB/s", "amount": 16.0}],
+        "seconds": _TIMES,
+        "confidence": 0.95,
+        "precision": 0.01,
+        "samples": 120,
+        "batches": 12,
+        "iterations_per_sample": 4,
+        "stopped": "precision",
+        "histogram": {"base": 1.04, "unit_s": 1e-9, "first": 0, "counts": [120]},
+        "checked": {"iterations": 1, "batches": 2, "of_batches": 12, "bytes": 8},
+        "details": {"protocol": "eager"},
+        "cores": {"waited": 0.0, "rank": 0, "preempted": 0},
+        "clock": None,
+        "start": None,
+        "teams": [],
+        "elapsed_s": 0.1,
+    },
+    {"kind": "measured"},
+    {"kind": "wires", "path": "host", "wires": [_WIRE]},
+    {
+        "kind": "evidence",
+        "pattern": "pingpong",
+        **_PLACE,
+        "verdict": "confirmed",
+        "text": "over eth0",
+        "wires": [{**_WIRE, "sent": 9, "received": 9, "expected_sent": 8, "expected_received": 8}],
+        "between_hosts": [0, 1],
+    },
+    {"kind": "health", "path": "host", "seconds": 1.0, "reading_s": 0.1, "errors": [], "throttled": []},
+    {"kind": "failure", "what": "error", "text": "no room", "bytes": 64, "rank": 1, "fatal": False},
+    {"kind": "note", "text": "something to know"},
+    {
+        "kind": "ranges",
+        "path": "host",
+        "rank": 1,
+        "host": "n1",
+        "pid": 7,
+        "rows": [["size", "8 B", 1_700_000_000_000_000_001, 1_700_000_000_000_000_002.5, {"bytes": 8}]],
+        "dropped": 0,
+        "totals": {},
+        "clock": {"same": False, "ahead": 12.5, "uncertainty": 100},
+        "shared": "boot-1",
+        "now": 1_700_000_000_000_000_003,
+    },
+    {
+        "kind": "picture",
+        "path": "jacobi",
+        "what": "temperature",
+        "steps": 9,
+        "grid": [2, 1],
+        "cell": 1,
+        "of": 1,
+        "row": 0,
+        "cells": "AAAAAAAAAAA=",
+    },
+    {"kind": "soak", "pattern": "pingpong", **_PLACE, "messages": 9, "wrong": {}, "elapsed_s": 1.0},
+    {"kind": "stuck", **_STUCK},
+    {"kind": "crash", **_STUCK},
+    {"kind": "error", "rank": 1, "text": "no room", "code": 1, "lack": False, "python": [], "lost": []},
+    {"kind": "done"},
+)

@@ -1,0 +1,43 @@
+"""Who had the CPU of a rank that waited: other processes, its own threads, or other ranks."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from wirespeed.rank.cpu_wait import Use, whose
+
+
+def use(process: float, threads: float, busy: float, cpus: tuple[int, ...] = (0,), host: str = "n1") -> Use:
+    return Use(host, list(cpus), process, threads, busy)
+
+
+@pytest.mark.parametrize(
+    ("uses", "waited", "by"),
+    [
+        ([use(0.5, 0.0, 1.0), use(1.0, 0.0, 1.0, (1,))], 0.5, "others"),
+        ([use(1.0, 0.5, 1.0), use(1.0, 0.0, 1.0, (1,))], 0.5, "threads"),
+        ([use(0.5, 0.0, 1.0), use(0.5, 0.0, 1.0)], 0.5, "ranks"),
+        # The same CPU number on another host is another CPU.
+        ([use(0.5, 0.0, 1.0), use(0.5, 0.0, 1.0, host="n2")], 0.5, "others"),
+        # Three on a CPU: others have half of what was waited for.
+        ([use(0.66, 0.33, 1.0)], 0.66, "others"),
+        ([use(0.8, 0.4, 1.0)], 0.6, "threads"),
+        # Two CPUs for two ranks and a process: without it each rank has one.
+        ([use(0.66, 0.0, 2.0, (0, 1)), use(0.66, 0.0, 2.0, (0, 1))], 0.34, "others"),
+        # A CPU was free: the kernel had put both ranks on the other.
+        ([use(0.5, 0.0, 1.3, (0, 1)), use(0.5, 0.0, 1.3, (0, 1))], 0.5, "ranks"),
+        # Nobody is known to have run.
+        ([use(0.5, 0.0, 0.5)], 0.5, None),
+        ([use(0.5, 0.0, math.nan)], 0.5, None),
+        ([use(1.0, 0.5, math.nan)], 0.5, "threads"),
+    ],
+)
+def test_who_had_the_cpu(uses: list[Use], waited: float, by: str | None) -> None:
+    """Protects from a search for other processes where a rank was in its own way."""
+    assert whose(uses, 0, waited) == by
+
+
+def test_it_is_the_waiting_rank_that_counts() -> None:
+    assert whose([use(1.0, 0.0, 1.0), use(0.5, 0.0, 1.0, (1,))], 1, 0.5) == "others"

@@ -1,0 +1,171 @@
+"""Another user of the machine plants folders and links at names that can be foreseen."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from support.public import public_folder
+
+from wirespeed.host import private_folder
+from wirespeed.job import shm_cleanup
+from wirespeed.job.gate import Gate, wait_at
+from wirespeed.job.status_page import own_folder
+
+STRANGER = 65534
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="another user is played by root alone")
+
+
+@pytest.fixture
+def shared(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder that everybody may write to, in place of shared memory and the temporary folder."""
+    with public_folder() as place:
+        monkeypatch.setattr(private_folder, "SHARED_MEMORY", place)
+        monkeypatch.setattr(private_folder, "_fallbacks", {})
+        monkeypatch.setenv("TMPDIR", str(place))
+        yield place
+
+
+def as_stranger(does: Callable[[], object]) -> None:
+    """Calls it in a process of another user, and checks that it came to its end."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            os.setgroups([])
+            os.setgid(STRANGER)
+            os.setuid(STRANGER)
+            does()
+            code = 0
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_user_has_one_folder(shared: Path) -> None:
+    """Protects ranks and their front end, which must find the same one without asking."""
+    folder = private_folder.of_user()
+    assert folder == private_folder.of_user() == shared / f"wirespeed-{os.geteuid()}"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700 and own_folder("run") == folder / "run"
+
+
+@needs_root
+@pytest.mark.parametrize("plants", ["folder", "private folder", "link to a folder", "file"])
+def test_a_planted_folder_is_never_used(plants: str, shared: Path, tmp_path: Path) -> None:
+    """Protects every file that is made: each process falls back to a folder that only it can name."""
+    name = shared / f"wirespeed-{os.geteuid()}"
+    victim = tmp_path / "victim"
+    victim.mkdir(mode=0o700)
+    plant = {
+        "folder": lambda: name.mkdir(mode=0o777),
+        "private folder": lambda: name.mkdir(mode=0o700),
+        "link to a folder": lambda: name.symlink_to(victim),
+        "file": name.touch,
+    }
+    as_stranger(plant[plants])
+    folder = private_folder.of_user()
+    assert folder != name and folder == private_folder.of_user()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700 and folder.stat().st_uid == os.geteuid()
+    # The front end tells its ranks the name; one that a stranger owns is passed over.
+    assert own_folder("run", str(folder)) == folder / "run"
+    assert own_folder("run", str(name)) == folder / "run"
+    gate = Gate(own_folder("run"))
+    gate.open()
+    wait_at(own_folder("run"))
+    assert not list(victim.iterdir())
+    assert private_folder.all_of_user() == [folder]
+
+
+def test_folders_of_ended_processes_are_swept(shared: Path) -> None:
+    """Protects the machine from folders that pile up; the user's own one stays."""
+    own = private_folder.of_user()
+    left, fresh, used = (private_folder.make(shared / f"{own.name}-{name}") for name in "abc")
+    (used / "file").touch()
+    for folder in (own, left, used):
+        os.utime(folder, (0, 0))
+    shm_cleanup.sweep()
+    assert sorted(shared.iterdir()) == [own, fresh, used]
+
+
+@pytest.mark.parametrize("mode", [0o750, 0o705, 0o777])
+def test_a_folder_that_others_may_open_is_not_private(mode: int, tmp_path: Path) -> None:
+    """Protects from a folder of the user's own that others can fill or list."""
+    folder = tmp_path / "open"
+    folder.mkdir()
+    folder.chmod(mode)
+    with pytest.raises(PermissionError, match="another user owns this folder or may open it"):
+        private_folder.make(folder)
+
+
+def test_a_file_is_new_and_no_link_is_followed(tmp_path: Path) -> None:
+    """Protects the target of a link: it is neither emptied nor written to."""
+    folder, target = private_folder.make(tmp_path / "private"), tmp_path / "target"
+    target.write_text("kept")
+    (folder / "name").symlink_to(target)
+    with os.fdopen(private_folder.create(folder, "name"), "w") as file:
+        file.write("new")
+    assert target.read_text() == "kept" and (folder / "name").read_text() == "new"
+    assert stat.S_IMODE((folder / "name").lstat().st_mode) == 0o600
+
+
+_PAGE = """
+import sys
+from wirespeed.host.core import core
+opened = core()
+opened.check(opened.lib.ws_page_open(sys.argv[1].encode(), 0))
+"""
+
+
+def test_a_page_is_not_written_through_a_link(tmp_path: Path) -> None:
+    """Protects the target of a link that lies where the core opens a page."""
+    target, link = tmp_path / "target", tmp_path / "0.page"
+    target.write_text("kept")
+    link.symlink_to(target)
+    done = subprocess.run([sys.executable, "-I", "-c", _PAGE, link], capture_output=True, text=True)
+    assert done.returncode != 0 and "Too many levels of symbolic links" in done.stderr
+    assert target.read_text() == "kept"
+
+
+_WATCHDOG = """
+import sys
+from pathlib import Path
+from wirespeed.host import private_folder
+private_folder.SHARED_MEMORY = Path(sys.argv[1])
+from wirespeed.host.core import core
+from wirespeed.job.status_page import read_pages
+from wirespeed.rank.watchdog import Watchdog
+watchdog = Watchdog(core(), "job-17", 0, reports=-1, give_up=True)
+folder = watchdog.file.parent
+print(folder, [state.rank for state in read_pages(folder)])
+watchdog.close()
+"""
+
+
+@needs_root
+@pytest.mark.parametrize("plants", ["wirespeed-0", "wirespeed-0-job-17"])
+def test_a_rank_empties_nobody_s_file(plants: str, shared: Path, tmp_path: Path) -> None:
+    """Protects a user's files of mode 600 from links named as the rank's files are."""
+    victim = tmp_path / "secret"
+    victim.write_text("a key")
+    victim.chmod(0o600)
+
+    def plant() -> None:
+        folder = shared / plants
+        folder.mkdir(mode=0o777)
+        inner = folder / "job-17"
+        inner.mkdir(mode=0o777)
+        for place in (folder, inner):
+            for name in ("0.python", "0.page", "0.uses", "0.uses.new", "gate"):
+                (place / name).symlink_to(victim)
+
+    as_stranger(plant)
+    command = [sys.executable, "-I", "-c", _WATCHDOG, str(shared)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert victim.read_text() == "a key"
+    assert done.returncode == 0 and done.stdout.endswith("/job-17 [0]\n"), done.stderr
+    assert not done.stdout.startswith(f"{shared / plants}/")

@@ -1,0 +1,215 @@
+"""Words that users met and misunderstood, or that came to them as a stack trace."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.checks import Check, site, write
+from support.fleet_files import START, write_run
+from support.records import end, entry, failure, head, make_run, shown, step
+
+import wirespeed
+from wirespeed.cli.main import main
+from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.paths import all_paths
+from wirespeed.patterns import Shape, find_pattern
+from wirespeed.report.check.learn import learn
+from wirespeed.report.export.matplotlib_parts import name_of
+from wirespeed.report.page import read_sources
+from wirespeed.report.page.sources import measured
+from wirespeed.report.terminal.paths import group
+from wirespeed.units import counted, parse_size, parse_sizes
+
+Captured = pytest.CaptureFixture[str]
+CTRL_C = """
+import os, signal, sys
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == "{module}":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupt())
+from wirespeed.cli.start import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("module", ["wirespeed.cli.main", "click", "wirespeed.cli.commands"])
+def test_ctrl_c_while_modules_are_imported(module: str) -> None:
+    """Protects from a KeyboardInterrupt's traceback in the first 0.15 s."""
+    command = [sys.executable, "-c", CTRL_C.replace("{module}", module), "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode in (-2, ExitCode.INTERRUPTED) and done.stderr == ""
+
+
+@pytest.mark.parametrize("word", ["1GB", "64kb", "8 MB", "2TB", "8:1GB"])
+def test_decimal_sizes_are_refused(word: str) -> None:
+    """Protects from 1GB = 2^30 bytes beside a table whose GB is 1e9."""
+    with pytest.raises(WirespeedError, match=r"B is 1e\d+ bytes in tables; write \d+[KMGT] or \d+[KMGT]iB"):
+        parse_sizes(word)
+
+
+def test_binary_sizes_are_read() -> None:
+    assert [parse_size(word) for word in ("8", "8B", "8 b", "1K", "1KiB", "1k", "2gib")] == [
+        *(8, 8, 8, 1024, 1024, 1024, 2 << 30)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["barrier", "--sizes", "8"], "--sizes: barrier fixes the sizes here; leave --sizes out"),
+        (["groups", "--sizes", "8", "--count", "1"], "--sizes: --count fixes the sizes here"),
+        (["pingpong", "--with", "stream"], "wirespeed: --with 'stream': write PATTERN:PATH"),
+        (
+            ["fleet", "run", "--hosts", "none.txt"],
+            "none.txt: there is no such file, and a fleet has two hosts",
+        ),
+    ],
+)
+def test_one_line_names_what_is_wrong(words: list[str], said: str, capsys: Captured) -> None:
+    assert main(words) == ExitCode.USAGE
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line
+
+
+def test_one_neighbour_is_no_plural() -> None:
+    shape = Shape(2, {})
+    assert find_pattern("halo").figure(shape, 8).definition.endswith("a rank with 1 neighbour")
+
+
+def test_results_are_shown_in_a_line(tmp_path: Path) -> None:
+    """Protects `print(wirespeed.load(FILE))` from 30,000 characters."""
+    write_run(tmp_path / "r.jsonl", START, ["a", "b"], 1e-5, random.Random(1))
+    assert repr(wirespeed.load(tmp_path / "r.jsonl")).endswith("r.jsonl: 4 records, 1 run, 0 warnings>")
+
+
+def test_commands_are_listed_by_use(capsys: Captured) -> None:
+    main(["--help"])
+    names = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
+    assert names.index("copy") < names.index("allgather") and names.index("report") < names.index(
+        "completion"
+    )
+
+
+def test_a_job_script_is_no_measurement(capsys: Captured) -> None:
+    main(["--help"])
+    measure, *_, share = re.split(r"\n(?=[A-Z]\w+:)", capsys.readouterr().out.partition("Measure:")[2])
+    assert " script " not in measure and " script " in share
+
+
+def test_a_path_that_broke_is_said_to_have_no_figure() -> None:
+    """Protects from 'fastest: host-tcp' for sizes at which host, whose rank was killed, has no figure."""
+    records = [
+        head(("host", "host-tcp")),
+        step("host"),
+        step("host-tcp"),
+        *(entry("host", size, 1e-6) for size in (8, 64)),
+        *(entry("host-tcp", size, 5e-6) for size in (8, 64, 512, 1024)),
+        failure("host", 512, "death", "rank 1 was killed"),
+        end(),
+    ]
+    text = " ".join(shown(make_run(*records)).split())
+    assert "host-tcp for 512 B to 1 KiB (no figure of host at 512 B to 1 KiB)" in text
+
+
+CROWDED = {"waited": 0.5, "rank": 0, "preempted": 9, "by": "others", "shared": None}
+
+
+@pytest.mark.parametrize(
+    ("crowded", "where"),
+    [
+        ({"host": (8, 16, 64)}, "host at 8 B to 16 B and 64 B"),
+        ({"host": (8,), "host-tcp": (8, 16, 32, 64)}, "host at 8 B, host-tcp at 8 B to 64 B"),
+        ({"host": (16, 32), "host-tcp": (16, 32)}, "host, host-tcp at 16 B to 32 B"),
+        ({"host": (8, 32, 128, 512)}, "host at 4 of 7 sizes from 8 B to 512 B"),
+    ],
+)
+def test_the_mark_names_only_marked_sizes(crowded: dict[str, tuple[int, ...]], where: str) -> None:
+    """Protects from "& at 8 B to 1 MiB" for a sweep of which two sizes are marked."""
+    paths, sizes = ("host", "host-tcp"), [8 << power for power in range(7)]
+    marked = [
+        entry(path, size, 1e-6) | ({"cores": CROWDED} if size in crowded.get(path, ()) else {})
+        for path in paths
+        for size in sizes
+    ]
+    text = " ".join(shown(make_run(head(paths), *map(step, paths), *marked, end())).split())
+    assert f"& slowed by other processes: {where}; a rank waited" in text
+
+
+@pytest.mark.parametrize(
+    ("bounds", "said"),
+    [
+        (("5", "5"), "all 2 bounds hold"),
+        (("5", "0.5"), "1 of 2 bounds does not hold"),
+        (("5", "1.01"), "1 of 2 bounds hold; cannot tell: 1"),
+        (("0.5", "1.01"), "1 of 2 bounds does not hold; cannot tell: 1"),
+        (("5",), "the bound holds"),
+        (("0.5",), "the bound does not hold"),
+        (("1.01",), "cannot tell whether the bound holds"),
+    ],
+)
+def test_a_check_counts_what_holds(check_: Check, bounds: tuple[str, ...], said: str) -> None:
+    """Protects from "all 8 bounds hold" below a missed one."""
+    sizes = (8, 64)[: len(bounds)]
+    file = write(Path("r.jsonl"), *(entry("host", size, 1.02e-6, 0.02) for size in sizes))
+    rules = "\n".join(f'{size} = "at most {bound} us"' for size, bound in zip(sizes, bounds, strict=True))
+    _, out, _ = check_(site(rules), file)
+    assert out[-1].removesuffix("; --explain has every bound") == said
+
+
+def test_a_wide_interval_makes_no_bound() -> None:
+    """Protects from "at least 0.419 GB/s" learnt of 5.94 GB/s +-97 %."""
+    runs = [make_run(head(("host",)), step("host"), entry("host", 1 << 20, 1.7e-4, 0.97), end())]
+    (line,) = [one for one in learn(runs, ["r.jsonl"], 0.01).splitlines() if '"1M"' in one]
+    assert line.startswith("#") and line.endswith("its interval is wider than ±50 %, which makes no bound")
+
+
+def test_a_loose_bound_says_so() -> None:
+    runs = [make_run(head(("host",)), step("host"), entry("host", 1 << 20, 1.7e-4, 0.49), end())]
+    (line,) = [one for one in learn(runs, ["r.jsonl"], 0.2).splitlines() if '"1M"' in one]
+    assert line.startswith('"1M" = "at least') and line.endswith("times that time")
+
+
+@pytest.mark.parametrize(
+    ("names", "title"),
+    [
+        (("aware-h2d", "aware-d2h"), "Between a host buffer and a GPU's"),
+        (
+            ("gpu-load", "gpu-load-own", "gpu", "ipc-write"),
+            "GPU to GPU, by wirespeed's own copies and kernels",
+        ),
+        (("compute", "compute-host"), "A program's computation, on one rank (wirespeed jacobi, lbm)"),
+        (("aware", "nccl", "rma"), "GPU to GPU, by libraries"),
+        (("host", "rma-host"), "Between host buffers"),
+        (("d2h-pinned", "h2h"), "Inside one rank (wirespeed copy)"),
+    ],
+)
+def test_paths_are_listed_by_what_they_join(names: tuple[str, ...], title: str) -> None:
+    known = {path.name: path for path in all_paths()}
+    assert {group(known[name]) for name in names} == {title}
+
+
+@pytest.mark.parametrize(
+    ("number", "words"), [(0, "0 samples"), (1, "1 sample"), (2, "2 samples"), (5000, "5,000 samples")]
+)
+def test_one_is_no_plural(number: int, words: str) -> None:
+    assert counted(number, "sample") == words
+
+
+def test_a_run_of_one_rank_is_named_so(tmp_path: Path) -> None:
+    """Protects a figure's labels from "compute (1 ranks)"."""
+    lines = []
+    for ranks in (1, 2):
+        records = [head(("compute",)), step("compute"), entry("compute", 8, 1e-3), end()]
+        records[0]["plan"] |= {"ranks": ranks}
+        lines += [json.dumps(record | {"run": f"r{ranks}"}) for record in records]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines) + "\n")
+    sources, _ = read_sources([str(tmp_path / "a.jsonl")])
+    labels = [name_of((one, "compute"), named=True) for one in measured(sources)]
+    assert sorted(labels) == ["compute (1 rank)", "compute (2 ranks)"]

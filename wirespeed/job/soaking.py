@@ -1,0 +1,44 @@
+"""A soak: which patterns have one, and the kinds of wrong messages that it tells apart."""
+
+from __future__ import annotations
+
+from wirespeed.errors import WirespeedError
+from wirespeed.job.plan import Plan
+from wirespeed.patterns import Pattern, Shape, find_pattern
+from wirespeed.patterns.collectives.operation import CollectivePattern
+from wirespeed.programs import ProgramPattern
+
+SIZES = "8,64K,1M"
+"""By default."""
+WRONG_KINDS = ("damaged", "late", "stale", "lost")
+"""In the order of the core's numbers (WsSoakKind, native/kernels/soak_types.h)."""
+FAULT = "soak-"
+"""Before a kind: what `--test fault=` plants."""
+
+
+def why_not(pattern: Pattern, shape: Shape | None = None) -> str:
+    """Why this pattern has no soak: it 'computes with what arrives'; '': it has one."""
+    computes = isinstance(pattern, (CollectivePattern, ProgramPattern))
+    if computes or pattern.sums(0, shape or Shape(2), 8) is not None:
+        return "computes with what arrives"
+    if pattern.intra_rank:
+        return "sends no messages between ranks"
+    return "moves bytes without the receiver" if pattern.one_sided else ""
+
+
+def refuse(plan: Plan, shape: Shape) -> None:
+    """Raises WirespeedError where the plan asks for a soak of what has none."""
+    if plan.soak is None:
+        return
+    pattern = find_pattern(plan.pattern)
+    if why := why_not(pattern, shape):
+        raise WirespeedError(
+            f"--soak checks messages that arrive as they were sent, and {pattern.name} {why}; take another "
+            "pattern, such as pingpong, exchange, stream or halo"
+        )
+    if plan.resume:
+        raise WirespeedError(
+            "--resume goes on with figures, and a soak has none: leave out --soak or --resume"
+        )
+    if plan.background:
+        raise WirespeedError("--with compares figures, and a soak has none: leave out --with")

@@ -1,0 +1,231 @@
+"""A soak of one size: free-running iterations whose every message is checked by its receiver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from wirespeed.job.messages import Message
+from wirespeed.job.soaking import WRONG_KINDS
+from wirespeed.paths import TransferPath
+from wirespeed.rank.context import RankContext
+from wirespeed.rank.program import Program, shifted
+
+CHUNK_SECONDS = 1.0
+"""Uninterrupted iterations; between two chunks the counters are read."""
+TELL_SECONDS = 5.0
+"""Rank 0 tells them as often."""
+FIRST_SECONDS, GROWTH = 0.02, 10
+"""Of the first chunk, about, while nobody knows how long an iteration takes; each next one is longer."""
+TIMED_SECONDS, TIMED_SHARE, TIMED_BATCHES = 0.3, 0.02, 5
+LARGEST_RUN = 1 << 30
+ALIGNMENT = 256
+
+
+def apart(needed: int) -> int:
+    """Bytes between the places of two messages that take turns, where one iteration needs so many."""
+    return -(-max(needed, 1) // ALIGNMENT) * ALIGNMENT
+
+
+@dataclass
+class _Total:
+    """What all ranks have counted."""
+
+    iterations: int = 0
+    messages: int = 0
+    planted: int = 0
+    wrong: dict[str, int] = field(default_factory=lambda: dict.fromkeys(WRONG_KINDS, 0))
+    first: Message | None = None
+
+    def add(self, ranks: list[Message]) -> None:
+        self.iterations += ranks[0]["iterations"]
+        for rank in ranks:
+            self.messages += rank["messages"]
+            self.planted += rank["planted"]
+            for kind, count in rank["wrong"].items():
+                self.wrong[kind] += count
+            first = rank["first"]
+            if first and (self.first is None or first["iteration"] < self.first["iteration"]):
+                self.first = first
+
+
+class SoakRun:
+    """One message size. All public methods are collective."""
+
+    def __init__(
+        self,
+        context: RankContext,
+        path: TransferPath,
+        transport: Any,
+        buffers: Any,
+        size: int,
+        apart_bytes: int,
+        position: Message,
+    ) -> None:
+        """`apart_bytes`: half of each buffer, which holds the messages of an iteration."""
+        self._context, self._core, self._path = context, context.core, path
+        self._transport, self._buffers, self._size = transport, buffers, size
+        self._apart, self._position = apart_bytes, position
+        self._phases = range(context.pattern.phases(context.shape))
+        self._seconds = (context.plan.soak or 0.0) / len(self._phases)
+        self._before = _Total()
+        """Of the phases that are over."""
+        self._elapsed = 0.0
+        self._timed = 0.0
+        """Seconds in which as many iterations as were checked would run unchecked."""
+        self._details: dict[str, str] = {}
+
+    def run(self) -> None:
+        """Rank 0 tells the counters after each chunk. Raises Unusable."""
+        for phase in self._phases:
+            timed = self._timed_iteration(phase)
+            with self._opened(phase) as soak:
+                self._chunks(soak, timed)
+                self._core.check(self._core.lib.ws_soak_settle(soak))
+                counted = self._counted(soak)
+                if counted is not None:
+                    self._before.add(counted)
+        self._tell(self._before, complete=True)
+
+    def _chunks(self, soak: Any, timed: float) -> None:
+        comm, done, length, told = self._context.comm, 0.0, FIRST_SECONDS, 0.0
+        iteration, count = max(timed, 1e-9), 0
+        while done < self._seconds:
+            wanted = min(length, CHUNK_SECONDS, self._seconds - done)
+            pairs = comm.share(min(max(1, round(wanted / (2 * iteration))), LARGEST_RUN))
+            took = comm.maximum(self._run(soak, pairs))
+            done, count = done + 2 * pairs * took, count + 2 * pairs
+            # Where other processes use the CPUs, too, the next chunk may be slower again.
+            iteration = max(took, done / count)
+            self._elapsed += 2 * pairs * took
+            self._timed += 2 * pairs * timed
+            length = max(GROWTH * length, GROWTH * done)
+            counted = self._counted(soak)
+            if counted is None:
+                continue
+            total = _Total(
+                self._before.iterations,
+                self._before.messages,
+                self._before.planted,
+                dict(self._before.wrong),
+                self._before.first,
+            )
+            total.add(counted)
+            if done - told >= TELL_SECONDS and done < self._seconds:
+                told = done
+                self._tell(total)
+
+    def _run(self, soak: Any, pairs: int) -> float:
+        """Seconds of an iteration."""
+        seconds = self._core.ffi.new("double *")
+        self._core.check(self._core.lib.ws_soak_run(soak, pairs, seconds))
+        return max(float(seconds[0]), 1e-9)
+
+    def _timed_iteration(self, phase: int) -> float:
+        """Seconds of an iteration that nobody checks, in the fastest batch."""
+        comm = self._context.comm
+        budget = min(TIMED_SECONDS, TIMED_SHARE * self._seconds)
+        program = Program(self._context, self._transport, self._buffers, self._size, phase)
+        with closing(program):
+            first = comm.maximum(min(program.run(), program.run(2)))
+            count = comm.share(min(max(1, round(budget / max(first, 1e-9))), LARGEST_RUN))
+            return float(comm.maximum(min(program.run(count) for _ in range(TIMED_BATCHES))))
+
+    @contextmanager
+    def _opened(self, phase: int) -> Iterator[Any]:
+        context, core = self._context, self._core
+        steps = context.pattern.steps(context.comm.rank, context.shape, self._size, phase)
+        flat = [
+            (
+                number,
+                receives,
+                transfer.peer,
+                transfer.back,
+                transfer.offset,
+                transfer.bytes,
+                transfer.remote_offset,
+            )
+            for number, step in enumerate(shifted(step, context.offset) for step in steps)
+            for receives, transfers in ((0, step.sends), (1, step.receives))
+            for transfer in transfers
+        ]
+        kind, every = context.planted or ("", 1)
+
+        def opened() -> Any:
+            transfers = core.ffi.new("ws_transfer[]", flat)
+            return core.check(
+                core.lib.ws_soak_open(
+                    *(self._transport, self._buffers, transfers, len(flat)),
+                    *(self._apart, kind.encode(), every),
+                )
+            )
+
+        soak = context.collectively(opened, core.lib.ws_soak_close)
+        try:
+            found = core.described(core.lib.ws_soak_describe(soak))
+            self._details = {name: word for name, word in found.items() if isinstance(word, str)}
+            yield soak
+        finally:
+            core.lib.ws_soak_close(soak)
+
+    def _counted(self, soak: Any) -> list[Message] | None:
+        """Each rank's counters, on rank 0."""
+        counts, rank = self._core.ffi.new("ws_soak_counts *"), self._context.comm.rank
+        self._core.check(self._core.lib.ws_soak_count(soak, counts))
+        wrong = dict(zip(WRONG_KINDS, list(counts.kinds), strict=True))
+        first = None
+        if any(wrong.values()):
+            # A word, or a byte where a message ends or lies off 8 bytes.
+            digits = 16 if max(counts.expected, counts.found) > 0xFF else 2
+            first = {
+                "rank": rank,
+                "sender": counts.sender,
+                "kind": WRONG_KINDS[counts.kind],
+                "iteration": counts.iteration,
+                "offset": counts.offset,
+                "lag": counts.lag,
+                "expected": f"0x{counts.expected:0{digits}x}",
+                "found": f"0x{counts.found:0{digits}x}",
+            }
+        mine = {
+            "iterations": counts.iterations,
+            "messages": counts.checked,
+            "planted": counts.planted,
+            "wrong": wrong,
+            "first": first,
+        }
+        found: list[Message] | None = self._context.comm.gather(mine)
+        return found or None
+
+    def _tell(self, total: _Total, complete: bool = False) -> None:
+        """Rank 0 alone."""
+        context = self._context
+        if context.comm.rank:
+            return
+        wrong = sum(total.wrong.values())
+        rate = total.messages / self._elapsed if self._elapsed and total.messages else None
+        timed = total.messages / self._timed if self._timed and total.messages else None
+        doing = f"{total.messages:,} messages checked, {wrong:,} wrong"
+        context.tell({**self._position, "doing": doing})
+        context.tell(
+            {
+                "kind": "soak",
+                "pattern": context.pattern.name,
+                "path": self._path.name,
+                "memory": self._path.data,
+                "bytes": self._size,
+                "complete": complete,
+                "asked_s": context.plan.soak,
+                "elapsed_s": self._elapsed,
+                "iterations": total.iterations,
+                "messages": total.messages,
+                "wrong": total.wrong,
+                "first": total.first,
+                "messages_per_s": rate,
+                "timed_messages_per_s": timed,
+                "planted": total.planted if context.planted else None,
+                "details": self._details,
+            }
+        )

@@ -1,0 +1,60 @@
+"""What cannot be told: why, and what would tell. One rule for every command that judges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from wirespeed.errors import ExitCode
+from wirespeed.report.grouping import grouped
+
+CANNOT_TELL = "cannot tell"
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why something is not judged, and what would tell."""
+
+    why: str
+    remedy: str
+
+
+WAITED = Reason("ranks waited for CPUs (&)", "measure again when nothing else runs on these CPUs")
+NO_INTERVAL = Reason(
+    "one launch per side, without intervals", "measure without --loops, and with --launches 5"
+)
+ONE_LAUNCH = Reason(
+    "one launch per side does not show what launches differ by", "measure both sides with --launches 5"
+)
+FEW_LAUNCHES = Reason(
+    "too few launches for what they differ by", "measure more: --launches 5 or more per side"
+)
+TOO_EARLY = Reason("no repetition came after the first ones (--first)", "watch for longer")
+NOTHING_IN_COMMON = Reason("the two sides have no figure in common", "measure the same paths and sizes")
+NOT_ENDED = Reason("the run did not end", "finish it: --out FILE --resume")
+NOT_MEASURED = Reason("it was asked for, and has neither a figure nor a failure", "measure it again")
+
+
+@dataclass(frozen=True)
+class Unjudged:
+    """One thing that was asked and is not judged."""
+
+    what: str
+    """'pingpong aware at 8 B to 1 GiB'."""
+    reason: Reason
+
+
+def lines(found: Iterable[Unjudged]) -> list[str]:
+    """A line for each reason: 'cannot tell: pingpong aware at 8 B: ranks waited for CPUs (&); ...'."""
+    alike = grouped((unjudged.reason, unjudged.what) for unjudged in found)
+    return [
+        f"{CANNOT_TELL}: {', '.join(dict.fromkeys(whats))}: {reason.why}; {reason.remedy}"
+        for reason, whats in alike.items()
+    ]
+
+
+def code(unjudged: bool, *, strict: bool) -> ExitCode:
+    """The exit code for something that was not judged."""
+    if not unjudged:
+        return ExitCode.OK
+    return ExitCode.WORSE if strict else ExitCode.CANNOT_TELL

@@ -1,0 +1,80 @@
+"""A run in two lines: its best figures, and whether they can be relied on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from wirespeed.report.facts import cpu_contention, figures, health, markers, outcome
+from wirespeed.report.facts.wire_verdicts import suspicions
+from wirespeed.results.runs import IMPOSSIBLE, Run
+from wirespeed.units import format_rate, format_size
+
+
+def headline(run: Run) -> str:
+    """'GPU data: one way 0.801 us at 4 B by gpu, 395 GB/s at 1 GiB by ipc-write; CPU data: ...', with marks.
+
+    Empty where a run has no sizes to choose from.
+    """
+    sure = [entry for entry in run.entries.values() if entry.bytes and not entry.uncertain]
+    if run.view != "sizes" or not sure or not all(entry.moves for entry in sure):
+        return ""
+    domains = [name for name in ("GPU", "CPU") if any(entry.memory_domain == name for entry in sure)]
+    parts = []
+    for domain in domains:
+        own = [entry for entry in sure if entry.memory_domain == domain]
+        quick = min(own, key=lambda entry: entry.seconds)
+        time = markers.sign(run, quick, graded=True) + figures.time_of(quick, quick.seconds)
+        text = f"{run.way} {time} at {format_size(quick.bytes)} by {quick.path}"
+        if rated := [entry for entry in own if entry.amount]:
+            wide = max(rated, key=lambda entry: entry.rate)
+            rate = markers.sign(run, wide, graded=True) + format_rate(wide.rate)
+            text += f", {rate} GB/s at {format_size(wide.bytes)} by {wide.path}"
+        parts.append(f"{domain} data: {text}" if len(domains) > 1 else text)
+    return "; ".join(parts)
+
+
+def trust(run: Run) -> tuple[bool, str]:
+    """(yes or no, in words what that rests on, or why not and what to do)."""
+    if found := list(_reasons(run)):
+        return False, "no, because " + "; ".join(found)
+    widest = markers.widest(entry for entry in run.entries.values() if entry.stopped != "fixed")
+    width = f", no interval wider than {figures.widest(widest)}" if widest is not None else ""
+    number = len(run.entries)
+    return True, f"yes, {number} figure{'s' * (number > 1)}, all data compared{width}"
+
+
+def _reasons(run: Run) -> Iterator[str]:
+    """The gravest first."""
+    entries = list(run.entries.values())
+    wrong = [failure for failure in run.failures if failure.what == "mismatch"]
+    if wrong:
+        paths = ", ".join(dict.fromkeys(failure.path for failure in wrong))
+        yield f"wrong bytes arrived ({paths}): do not use what moved them"
+    if run.impossible:
+        yield f"{_of(run, len(run.impossible))} {IMPOSSIBLE}: read the lines that name them, measure again"
+    if any(largest for _, largest in suspicions(run)):
+        yield "the wires deny what a path declares: read the line in red"
+    if not wrong and outcome.payload(run) is None:
+        yield "not every figure's data were compared"
+    if crowded := [entry for entry in entries if entry.contended]:
+        yield f"{_of(run, len(crowded))} {markers.CONTENDED}: {cpu_contention.remedy(crowded)}"
+    if sick := sum(bool(health.mark(run, entry)) for entry in entries):
+        yield f"{_of(run, sick)} {health.MARK}: read what happened to the hosts, and measure again"
+    timed = [entry for entry in entries if entry.stopped != "fixed"]
+    wide = sum(entry.precision is not None and entry.precision > markers.FAR for entry in timed)
+    if wide:
+        more = "--launches" if run.launches > 1 else "--max-time"
+        yield f"{_of(run, wide)} not within ±{figures.percent(markers.FAR)}: more {more} narrows them"
+    unknown = sum(entry.precision is None for entry in timed)
+    if unknown:
+        more = "--launches 3" if run.launches > 1 else "--max-time"
+        yield f"{_of(run, unknown)} without an interval: {more} gives one"
+    if run.interrupted:
+        yield "the run did not end: go on with --resume"
+
+
+def _of(run: Run, number: int) -> str:
+    """'3 of 31 figures are'."""
+    if len(run.figures) == 1:
+        return "the figure is"
+    return f"{number} of {len(run.figures)} figures {'is' if number == 1 else 'are'}"

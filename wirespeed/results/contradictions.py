@@ -1,0 +1,214 @@
+"""Figures that cannot be true, because another figure of the same run, or physics, contradicts them.
+
+The recorder asks when it writes a figure; readers ask again, with all that the file says by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+from wirespeed.limits.rates import CPU_CACHES, Ceiling
+from wirespeed.results.parts import Amount, Interval, Part, ProgramTimes, Whole, one_of
+from wirespeed.units import format_rate, format_seconds, format_size
+
+if TYPE_CHECKING:
+    from wirespeed.results.model import Entry
+    from wirespeed.results.runs import Run
+
+LEAST_OF_COMPUTATION = 0.95
+"""A step takes at least this share of its own computation."""
+MOST_OF_LIMIT = 1.02
+MOST_EFFICIENCY = 1.05
+"""Of weak scaling."""
+MOST_UNEXPLAINED = 0.5
+"""Share of the batches whose time on the host's clock may be unexplained: a busy host interrupts some."""
+SEEN_BY_HOST = 1.1
+"""The host's time of a batch over that of its samples, at most (native/measure/timed_loop.cpp)."""
+SAME_PROGRAM = ("size", "scaling", "fp", "edges", "norm_every", "depth")
+"""Options that make two runs the same program, however it is divided."""
+REMEDY = "--resume measures it again; if it comes back, please report it as a bug in wirespeed"
+
+
+class BatchClock(Part, frozen=True, kw_only=True):
+    """The host's clock around each batch, held against the sum of the batch's samples."""
+
+    batches: Whole
+    """Batches compared."""
+    long: Whole = 0
+    """Batches whose samples count more seconds than passed on the host's clock."""
+    short: Whole = 0
+    """Batches whose time on the host's clock neither the samples nor an allowance explain."""
+    host_s: Amount = 0.0
+    """Of the worst batch, by the host's clock."""
+    stamped_s: Amount = 0.0
+    """Of the same batch, by its samples."""
+
+
+class Quantity(Part, frozen=True, kw_only=True):
+    """A figure of a contradiction."""
+
+    name: str
+    unit: Annotated[str, one_of("s", "B/s")]
+    value: Amount
+    low: Amount | None = None
+    """Lower end of its interval; null: it has none."""
+    high: Amount | None = None
+
+    def __str__(self) -> str:
+        """'80.1 us (79.0 us to 81.2 us)'."""
+        ends = [self._words(end) for end in (self.low, self.high) if end is not None]
+        return self._words(self.value) + (f" ({' to '.join(ends)})" if len(ends) == 2 else "")
+
+    def _words(self, value: float) -> str:
+        return format_seconds(value) if self.unit == "s" else f"{format_rate(value)} GB/s"
+
+
+class Contradiction(Part, frozen=True, kw_only=True):
+    """Two figures that cannot both be true."""
+
+    rule: Annotated[str, one_of("computation", "limit", "one rank", "clock")]
+    figure: Quantity
+    """The entry's own."""
+    other: Quantity
+    text: str
+    """One line."""
+
+
+def contradictions(run: Run, entry: Entry, *, so_far: bool = False) -> list[Contradiction]:
+    """What contradicts a figure of one launch. `run`: the records beside it; empty: nothing known does.
+
+    `so_far`: the run goes on. The limit of messages depends on their wires, which are counted later.
+    """
+    rules = [_clock, _computation, _one_rank]
+    rules += [] if so_far and run.view != "program" else [_limit]
+    return [contradiction for rule in rules for contradiction in rule(run, entry)]
+
+
+def single(run: Run, entry: Entry) -> Entry | None:
+    """The latest figure of the same program on one rank, in the same kind of memory and the same file."""
+    found = _single(run, entry)
+    return found[1] if found else None
+
+
+def _single(run: Run, entry: Entry) -> tuple[Run, Entry] | None:
+    wanted = {name: run.options.get(name) for name in SAME_PROGRAM}
+    for other in reversed(run.others):
+        plan = other.head.plan
+        same = plan.pattern == run.head.plan.pattern and plan.ranks == 1
+        if same and {name: other.options.get(name) for name in SAME_PROGRAM} == wanted:
+            for figure in other.entries.values():
+                if figure.memory_domain == entry.memory_domain:
+                    return other, figure
+    return None
+
+
+def _clock(run: Run, entry: Entry) -> Iterator[Contradiction]:
+    clock = entry.clock
+    if clock is None:
+        return
+    stamped = Quantity(name="samples of a batch", unit="s", value=clock.stamped_s)
+    host = Quantity(name="host's clock around that batch", unit="s", value=clock.host_s)
+    # A rank that has no CPU sees the end of a batch late.
+    had_cpu_s = clock.host_s * (1 - min(entry.waited or 0.0, 1.0))
+    unexplained = had_cpu_s > SEEN_BY_HOST * clock.stamped_s
+    if clock.long:
+        how, count = "count", clock.long
+    elif unexplained and clock.short > MOST_UNEXPLAINED * clock.batches:
+        how, count = "explain only", clock.short
+    else:
+        return
+    text = (
+        f"the samples of a batch {how} {stamped} of {host} by the host's clock, "
+        f"in {count} of {clock.batches} batches"
+    )
+    yield Contradiction(rule="clock", figure=stamped, other=host, text=text)
+
+
+def _computation(run: Run, entry: Entry) -> Iterator[Contradiction]:
+    compute = entry.program.compute if isinstance(entry.program, ProgramTimes) else None
+    if compute is None:
+        return
+    # They are measured by turns: what waits for a CPU in one waits in the other, if not as long.
+    least = _least(compute) * (1 - min(entry.waited or 0.0, 1.0))
+    if _most(entry.times) >= LEAST_OF_COMPUTATION * least:
+        return
+    step, alone = _seconds("step", entry.times), _seconds("its computation", compute)
+    text = f"a step takes {step}, its computation alone {alone}"
+    yield Contradiction(rule="computation", figure=step, other=alone, text=text)
+
+
+def _limit(run: Run, entry: Entry) -> Iterator[Contradiction]:
+    limit = run.field_limit(entry) if run.view == "program" else run.ceiling(entry.path)
+    # Networks let bursts pass, and their drivers may state less than the real rate; users may be wrong.
+    if limit is None or limit.stated or limit.wire == "network" or not entry.amount:
+        return
+    # Measured once, on a machine that was busy then, perhaps.
+    if limit.wire == "memory" and not limit.high:
+        return
+    slowest, most = entry.amount / _most(entry.times), max(limit.rate, limit.high)
+    if _beyond_caches(entry, limit) * slowest <= MOST_OF_LIMIT * most:
+        return
+    low, high = (entry.amount / end if end else None for end in (entry.times.high, entry.times.low))
+    rate = Quantity(name="bandwidth", unit="B/s", value=entry.rate, low=low, high=high)
+    ends = {"low": limit.low, "high": limit.high} if limit.low and limit.high else {}
+    other = Quantity(name=f"limit: {limit.equation}", unit="B/s", value=limit.rate, **ends)
+    text = f"{rate} is {100 * entry.rate / limit.rate:.0f} % of the limit, {limit.equation}"
+    if limit.wire == "device memory":
+        text += f" of {limit.wire}"
+    else:
+        text += f" (--link {limit.wire or 'NAME'}=RATE states the right rate, if that one is too low)"
+    yield Contradiction(rule="limit", figure=rate, other=other, text=text)
+
+
+def _beyond_caches(entry: Entry, limit: Ceiling) -> float:
+    """The share of a message or field that must pass the memory, however much both ends' caches keep."""
+    return max(0.0, 1 - 2 * limit.cached / max(entry.bytes, 1)) if limit.cached else 1.0
+
+
+def _one_rank(run: Run, entry: Entry) -> Iterator[Contradiction]:
+    """Weak scaling. The one rank's figure must be a sure one: what slows it alone raises the efficiency."""
+    weak = run.view == "program" and run.options.get("scaling") == "weak" and run.head.plan.ranks > 1
+    found = _single(run, entry) if weak else None
+    if found is None or found[1].contended or entry.bytes <= _cache(run, entry):
+        return
+    other, one = found
+    if any(health.throttled for (_, path), health in other.health.items() if path == one.path):
+        return
+    if _least(one.times) <= MOST_EFFICIENCY * _most(entry.times):
+        return
+    ranks = run.head.plan.ranks
+    step, alone = _seconds(f"step of {ranks} ranks", entry.times), _seconds("step of one rank", one.times)
+    text = (
+        f"a step takes {step} on {ranks} ranks and {alone} on one with as many points, "
+        f"{format_size(entry.bytes)}: an efficiency of {100 * one.seconds / entry.seconds:.0f} %"
+    )
+    yield Contradiction(rule="one rank", figure=step, other=alone, text=text)
+
+
+GPU_CACHES = 256 << 20
+"""Bytes that the caches of an unknown GPU are taken to hold: the most of any in links.toml."""
+
+
+def _cache(run: Run, entry: Entry) -> int:
+    """Bytes of the field that caches may hold."""
+    if entry.memory_domain == "CPU":
+        known = (wire.caches for wire in run.wires_of(entry.path) if wire.kind == "memory" and wire.caches)
+        return max(known, default=CPU_CACHES)
+    limit = run.field_limit(entry)
+    return limit.cached if limit else GPU_CACHES
+
+
+def _seconds(name: str, times: Interval) -> Quantity:
+    return Quantity(name=name, unit="s", value=times.median, low=times.low, high=times.high)
+
+
+def _most(times: Interval) -> float:
+    """The upper bound: of the interval, else of the samples."""
+    longest = getattr(times, "max", None)
+    return max(times.median, times.high or longest or 0.0)
+
+
+def _least(times: Interval) -> float:
+    """The lower bound."""
+    return min(times.median, times.low or times.min or times.median)

@@ -1,0 +1,19 @@
+"""What every line of a run has."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from wirespeed.results.parts import Part
+
+Moment = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+"""ISO 8601, with its offset from UTC."""
+
+
+class RunRecord(Part, frozen=True, kw_only=True, tag_field="kind"):
+    """A line of a run."""
+
+    run: Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9a-f]{12}$"})]
+    """Names the run; every line of it carries this."""

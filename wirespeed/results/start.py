@@ -1,0 +1,24 @@
+"""How the ranks began the samples that a barrier precedes."""
+
+from __future__ import annotations
+
+from wirespeed.results.parts import Amount, Part, Whole
+
+MUCH_SKEW = 0.05
+"""Share of a figure, above which it is said how far apart the ranks began."""
+
+
+class Start(Part, frozen=True, kw_only=True):
+    """How the ranks began each sample together, and how far apart those of a host did."""
+
+    by: str = ""
+    """agreed time: at one moment, from which every rank's sample counts; else the barrier that they left."""
+    samples: Whole = 0
+    """How many were looked at."""
+    skew_s: Amount | None = None
+    """Median over the samples of how long after the agreed moment, or after the first rank, the last rank of
+    a host began; null: not known."""
+    skew_max_s: Amount | None = None
+    """The largest."""
+    why: str | None = None
+    """Why the ranks of a host could not agree on a moment."""
