@@ -59,8 +59,8 @@ def print_against(console: Console, run: Run, system: Reference) -> None:
         say(console, f"There is no path and size in common; {system.name} has {have}, {ends}.")
         return
     console.print()
-    for table in fold(paths, lambda part, _: _table(run, system, part), console.width):
-        console.print(table, crop=False)
+    for part_table in fold(paths, lambda part, _: _table(run, system, part), console.width):
+        console.print(part_table, crop=False)
         console.print()
     say(
         console,
