@@ -103,16 +103,27 @@ struct WsContent {
     u64 tag;   ///< the iteration
     u64 most;  ///< values are from 1 to 2 * most
     u64 odd;   ///< where neighbours are odd and even by turns: 0: on rank 0 alone; 1: on all ranks
-               ///< alike; 2: on neighbouring ranks by turns, too
+               ///< alike; 2: on neighbouring ranks by turns, too. ws_balanced: all ranks' sum is 0;
+               ///< from bit 2 on lies the number of ranks where that is odd, else 0
 };
+constexpr u64 ws_balanced = 3;
 
 /// Element i of a rank: a whole number of 1 or more, so that one that is left out is missed.
 /// Neighbouring elements, and those of neighbouring iterations, differ; so do their sums (odd = 0)
 /// and the greatest and least of all ranks (odd = 1).
+/// Balanced ones are of either sign: those of ranks 2k and 2k + 1 cancel each other out, and a last
+/// rank without a partner has 0.
 WS_INLINE u64 ws_element_at(u64 i, u64 rank, const WsContent& content) {
-    u64 word = i * 0x9e3779b97f4a7c15ull + rank * 0xbf58476d1ce4e5b9ull +
+    const bool balanced = (content.odd & 3) == ws_balanced;
+    const u64 of = balanced ? rank & ~(u64)1 : rank;
+    u64 word = i * 0x9e3779b97f4a7c15ull + of * 0xbf58476d1ce4e5b9ull +
                content.tag * 0x94d049bb133111ebull;
     word = (word ^ (word >> 29)) * 0xd6e8feb86659fd93ull;
+    if (balanced) {
+        if (rank + 1 == content.odd >> 2) return 0;
+        const u64 value = 1 + (word >> 40) % content.most;
+        return rank & 1 ? ~value + 1 : value;
+    }
     const u64 turn = i + content.tag + (content.odd == 2 ? rank : 0);
     const u64 less = content.odd || rank == 0 ? turn & 1 : 0;
     return 2 * (1 + (word >> 40) % content.most) - less;
@@ -121,6 +132,14 @@ WS_INLINE u64 ws_element_at(u64 i, u64 rank, const WsContent& content) {
 template <class Element> WS_INLINE void ws_make(u64 value, Element& to) {
     using Number = decltype(ws_number(to));
     ws_round((Number)(long long)value, to);
+}
+
+/// No result is a zero with a sign, or no number: one that is has been damaged.
+template <class Element> WS_INLINE bool ws_same_bits(const Element& a, const Element& b) {
+    const u8 *const one = (const u8*)&a, *const other = (const u8*)&b;
+    for (u64 i = 0; i < sizeof(Element); ++i)
+        if (one[i] != other[i]) return false;
+    return true;
 }
 
 /// Elements first, first + 1, ... of a rank; -1, which is none of them, where `most` is 0.
@@ -149,8 +168,7 @@ WS_KERNEL ws_elements_check(const u8* from, u64 count, u64 type, u64 operation, 
                                        operation);
             Element right;
             ws_make(expected, right);
-            // What is no number compares unequal, too.
-            if (ws_number(in[i]) == ws_number(right)) return;
+            if (ws_same_bits(in[i], right)) return;
             ws_atomic_min(found, i);
             ws_atomic_add((u32*)(found + 1), 1);
         });

@@ -6,7 +6,7 @@
 /// A place that messages of one transfer are sent from, or received into: two places take turns.
 struct WsSoakPlace {
     u64 at, bytes;
-    u64 base;       ///< of its content, which names sender, receiver and transfer
+    u64 base;       ///< of its content, which names the sender and the place in its buffer
     u64 iteration;  ///< of what arrives here next, or of what lies here to be sent
     u64 other;      ///< number of the place that it takes turns with
     u64 aside;      ///< room for one message, for planted faults; 0: none

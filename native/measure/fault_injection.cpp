@@ -24,8 +24,8 @@ class FaultyClock final : public WrappedProgram {
     FaultyClock(std::unique_ptr<Program> program, std::string fault)
         : WrappedProgram(std::move(program)), fault_(std::move(fault)) {}
 
-    Stamps settle() override {
-        Stamps stamps = program_->settle();
+  private:
+    void after(Stamps& stamps) override {
         if (fault_ == "fast-clock") scale(stamps, 1.5);
         if (fault_ == "slow-clock") scale(stamps, 0.5);
         if (fault_ == "early-stamp" && !stamps.samples.empty()) {
@@ -33,13 +33,11 @@ class FaultyClock final : public WrappedProgram {
             end = stamps.end = begin + 0.1 * (end - begin);
         }
         if (fault_ == "lost-work") {
+            stamps.aside += 0.9 * (stamps.end - stamps.begin);
             scale(stamps, 0.1);
-            stamps.host_seconds *= 0.1;
         }
-        return stamps;
     }
 
-  private:
     static void scale(Stamps& stamps, double factor) {
         for (auto& [begin, end] : stamps.samples) {
             begin = stamps.begin + factor * (begin - stamps.begin);
@@ -59,24 +57,21 @@ class FaultyProgram final : public WrappedProgram {
           at_(buffers.receive + arrived.begin), element_(arrived.element), before_(arrived.bytes),
           now_(arrived.bytes) {}
 
-    void begin(const Schedule& schedule) override {
+  private:
+    void before(const Schedule& schedule) override {
         shows_ = fault_.rfind("batch-", 0) != 0 || schedule.samples > 0;
         if (!before_.empty()) device_.copy(before_.data(), at_, before_.size());
-        program_->begin(schedule);
     }
-    Stamps settle() override {
-        Stamps stamps = program_->settle();
-        if (before_.empty()) return stamps;
+    void after(Stamps&) override {
+        if (before_.empty()) return;
         device_.copy(now_.data(), at_, now_.size());
         if (shows_) {
             const std::vector<std::byte> damaged = damage();
             device_.copy(at_, damaged.data(), damaged.size());
         }
         earlier_ = now_;
-        return stamps;
     }
 
-  private:
     std::vector<std::byte> damage() const {
         std::vector<std::byte> found = now_;
         const std::size_t middle = found.size() / element_ / 2 * element_;
@@ -119,20 +114,19 @@ class ShortBatch final : public WrappedProgram {
         missing_ = schedule.samples > 1 && schedule.untimed < 2;
         if (schedule.samples > 0 && schedule.untimed > 1) less.untimed -= 1;
         if (missing_) less.samples -= 1;
-        program_->begin(less);
+        WrappedProgram::begin(less);
     }
-    Stamps settle() override {
-        Stamps stamps = program_->settle();
+
+  private:
+    void after(Stamps& stamps) override {
         // This rank may have no part in it.
         if (missing_ && !stamps.samples.empty()) {
             auto& [begin, end] = stamps.samples.back();
             const double middle = (begin + end) / 2;
             stamps.samples.push_back({middle, std::exchange(end, middle)});
         }
-        return stamps;
     }
 
-  private:
     bool missing_ = false;
 };
 
@@ -142,13 +136,13 @@ class BatchWord final : public WrappedProgram {
     BatchWord(std::unique_ptr<Program> program, Device& device, std::byte* at)
         : WrappedProgram(std::move(program)), device_(device), at_(at) {}
 
-    void begin(const Schedule& schedule) override {
-        const std::uint64_t word = schedule.samples > 0;
-        device_.copy(at_, &word, sizeof word);
-        program_->begin(schedule);
-    }
 
   private:
+    void before(const Schedule& schedule) override {
+        const std::uint64_t word = schedule.samples > 0;
+        device_.copy(at_, &word, sizeof word);
+    }
+
     Device& device_;
     std::byte* at_;
 };

@@ -15,17 +15,22 @@ void HostProgram::meet() {
 
 void HostProgram::begin(const Schedule& schedule) {
     stamps_.samples.resize(static_cast<std::size_t>(schedule.samples));
+    stamps_.aside = 0;
     stamps_.begin = now();
     iterations(schedule.untimed);
     double last = now();
     for (Stamps::Sample& sample : stamps_.samples) {
-        if (schedule.barrier_per_sample && align_) last = align_->start_sample();
+        if (schedule.barrier_per_sample && align_) {
+            const double before = last;
+            last = align_->start_sample();
+            // Before the first sample it lies between the batch's first stamp and that sample's.
+            if (&sample != &stamps_.samples.front()) stamps_.aside += last - before;
+        }
         iterations(schedule.iterations_per_sample);
         sample.begin = last;
         sample.end = last = now();
     }
     stamps_.end = last;
-    stamps_.host_seconds = stamps_.end - stamps_.begin;
     page_.leave();
 }
 

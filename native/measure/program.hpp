@@ -44,7 +44,9 @@ struct Stamps {
     double begin = 0;  ///< nothing of the first iteration had begun
     double end = 0;    ///< all iterations are complete
     std::vector<Sample> samples;
-    double host_seconds = 0;       ///< from `begin` to `end` by the host's clock, as it saw them
+    /// Seconds of begin() and settle(), by the host's clock, that belong to no iteration: preparing,
+    /// flushing, meeting between samples.
+    double aside = 0;
     double look_seconds = 500e-6;  ///< so much later the host may have seen the end
 };
 
@@ -66,19 +68,36 @@ class Program {
     virtual ClockQuality clock() const { return {clock_cost(), clock_resolution()}; }
 };
 
-/// Another program, and something besides.
+/// Another program, and something before and after its iterations, which is no part of them.
 class WrappedProgram : public Program {
   public:
     explicit WrappedProgram(std::unique_ptr<Program> program) : program_(std::move(program)) {}
     void meet() override { program_->meet(); }
-    void begin(const Schedule& schedule) override { program_->begin(schedule); }
-    Stamps settle() override { return program_->settle(); }
+    void begin(const Schedule& schedule) override {
+        const double began = now();
+        before(schedule);
+        aside_ = now() - began;
+        program_->begin(schedule);
+    }
+    Stamps settle() override {
+        Stamps stamps = program_->settle();
+        const double began = now();
+        after(stamps);
+        stamps.aside += aside_ + (now() - began);
+        return stamps;
+    }
     bool has_barrier() const override { return program_->has_barrier(); }
     std::string describe() const override { return program_->describe(); }
     ClockQuality clock() const override { return program_->clock(); }
 
   protected:
+    virtual void before(const Schedule&) {}
+    virtual void after(Stamps&) {}
+
     std::unique_ptr<Program> program_;
+
+  private:
+    double aside_ = 0;
 };
 
 /// Something a CPU does in each iteration: one step of a pattern, as a rule.

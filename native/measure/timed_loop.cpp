@@ -18,13 +18,14 @@ constexpr double seen_by_host = 1.1;
 }  // namespace
 
 BatchClocks compared(const Stamps& stamps, double around) {
-    const double stamped = stamps.end - stamps.begin;
-    BatchClocks clocks{stamps.host_seconds, stamped, BatchClocks::agree};
-    if (stamped <= 0) return clocks;
+    // What lies between two samples is in no figure, and explains none of the host's time.
+    double stamped = stamps.samples.front().begin - stamps.begin;
+    for (const auto& [begin, end] : stamps.samples) stamped += end - begin;
+    BatchClocks clocks{around - stamps.aside, stamped, BatchClocks::agree};
     if (stamped > agreement * around + slack) {
         clocks.host = around;
         clocks.verdict = BatchClocks::long_stamps;
-    } else if (stamps.host_seconds > seen_by_host * stamped + stamps.look_seconds) {
+    } else if (clocks.host > seen_by_host * stamped + stamps.look_seconds) {
         clocks.verdict = BatchClocks::short_stamps;
     }
     return clocks;
@@ -57,6 +58,8 @@ BatchClocks run_samples(Program& program, Schedule schedule, std::span<double> s
         last = end;
         seconds[i] = (end - begin) / schedule.iterations_per_sample;
     }
+    if (!(last > stamps.samples.front().begin))
+        throw Error("the clock of this path stood still while iterations ran");
     return compared(stamps, around);
 }
 

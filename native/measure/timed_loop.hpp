@@ -14,7 +14,8 @@ struct BatchClocks {
         long_stamps = 1,   ///< the program's clock counts more than the host's clock around it
         short_stamps = 2,  ///< the host's clock counts more than the stamps can explain
     };
-    double host = 0, stamped = 0;
+    double host = 0;     ///< 0: the rank had no part in the batch
+    double stamped = 0;  ///< its samples, and what came before the first one
     Verdict verdict = agree;
 };
 
@@ -27,7 +28,7 @@ double run_untimed(Program& program, int iterations);
 BatchClocks run_samples(Program& program, Schedule schedule, std::span<double> seconds);
 
 /// Do the two clocks contradict each other? `around`: the host's clock from before begin() to after
-/// settle(). A batch without stamps, of a rank that has no part in it, contradicts nothing.
+/// settle(), of a batch that has samples.
 BatchClocks compared(const Stamps& stamps, double around);
 
 }  // namespace wirespeed

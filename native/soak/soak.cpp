@@ -25,11 +25,9 @@ std::uint64_t mixed(std::uint64_t word) {
     return word ^ word >> 31;
 }
 
-/// Names sender, receiver and the place at the receiver.
-std::uint64_t base_of(int sender, int receiver, std::size_t offset) {
-    const auto ranks =
-        static_cast<std::uint64_t>(sender) << 32 | static_cast<std::uint32_t>(receiver);
-    return mixed(mixed(ranks + 1) + offset);
+/// Names the sender and the place in its buffer: several ranks may get the same message.
+std::uint64_t base_of(int sender, std::size_t offset) {
+    return mixed(mixed(static_cast<std::uint64_t>(sender) + 1) + offset);
 }
 
 std::uint64_t address(const void* at) { return reinterpret_cast<std::uint64_t>(at); }
@@ -144,8 +142,8 @@ Soak::Turn Soak::add_turn(const Step& step, std::size_t shift, std::uint64_t ite
         WsSoakPlace place{};
         place.at = address((sends ? buffers_.send : buffers_.receive) + transfer.offset + shift);
         place.bytes = transfer.bytes;
-        place.base = sends ? base_of(me, transfer.peer, transfer.remote_offset)
-                           : base_of(transfer.peer, me, transfer.offset);
+        place.base = sends ? base_of(me, transfer.offset)
+                           : base_of(transfer.peer, transfer.remote_offset);
         place.iteration = iteration;
         places_.push_back(place);
         peers_.push_back(transfer.peer);

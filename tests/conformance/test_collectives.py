@@ -133,6 +133,21 @@ def test_one_wrong_element_is_found(mpi: InstalledMpi, fault: str, tmp_path: Pat
             assert "element" in failure["text"] and "iteration 0" in failure["text"]
 
 
+@pytest.mark.parametrize("fault", ["batch-lost", "batch-damaged"])
+def test_a_batch_of_sums_in_place_is_checked(fault: str, tmp_path: Path) -> None:
+    """Protects in-place sums, which grow: what ranks give before a batch cancels out, however often."""
+    words = ("allreduce", "--ranks", "3", "--oversubscribe", "--paths", "host", "--algorithm", "all")
+    words += ("--in-place", "yes", "--loops", "50", "--sizes", "4096", "--no-evidence")
+    sound = wirespeed(*words, out=tmp_path / "sound.jsonl")
+    assert sound.code == 0, sound.out + sound.err
+    assert sound.entries and all(entry["checked"]["batches"] == 1 for entry in sound.entries)
+    done = wirespeed(*words, "--test", f"fault={fault}", out=tmp_path / "faulty.jsonl")
+    assert done.code == 1 and not done.entries, done.out + done.err
+    assert {failure["what"] for failure in done.failures} <= {"mismatch", "unavailable"}
+    found = [failure["text"] for failure in done.failures if failure["what"] == "mismatch"]
+    assert len(found) == len(sound.entries) and all("after a batch of" in text for text in found)
+
+
 def test_counts_beyond_mpi_s_are_cut(tmp_path: Path) -> None:
     """Protects sizes beyond 2^31 elements, with a small limit in their place: pieces, or one clear line."""
     words = ("--ranks", "2", "--paths", "host", "--algorithm", "library", "--sizes", "4K", "--loops", "2")

@@ -83,15 +83,20 @@ def test_one_in_ten_thousand_is_found(kind: str, tmp_path: Path, builds: Path) -
         thorough("exchange", "gpu,ipc-write,ipc-read,staged-pipelined", "emulated"),
         thorough("stream", "host,host-shared,ucx-host", "cpu"),
         thorough("stream", "gpu,ipc-write,staged-pipelined", "emulated"),
+        ("broadcast", "host:direct", "cpu"),
+        thorough("allgather", "host:direct,host-shared:direct", "cpu"),
+        thorough("alltoall", "gpu:direct,ipc-write:direct", "emulated"),
         thorough("halo", "host,host-shared", "cpu"),
         thorough("pairs", "host-shared", "cpu"),
     ],
 )
 def test_right_messages_are_right(pattern: str, paths: str, device: str, tmp_path: Path) -> None:
     """Protects users from false alarms: the work beside `gpu`'s kernel once changed what it still sent."""
-    ranks = ("--ranks", "3", "--oversubscribe") if pattern in ("halo", "pairs") else ()
+    ranks = ("--ranks", "3", "--oversubscribe") if pattern in ("halo", "pairs", "broadcast") else ()
+    # Operations are told who does them: the paths' names in the table say so, too.
+    asked, sizes = paths.replace(":direct", ""), "8,64K" if "direct" in paths else "1,64K"
     done = wirespeed(
-        *(pattern, *ranks, "--paths", paths, "--device", device, "--sizes", "1,64K", "--soak", "0.5", *QUIET),
+        *(pattern, *ranks, "--paths", asked, "--device", device, "--sizes", sizes, "--soak", "0.5", *QUIET),
         out=tmp_path / "r.jsonl",
     )
     assert done.code == ExitCode.OK, done.err + done.out

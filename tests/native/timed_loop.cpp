@@ -37,7 +37,6 @@ class Sleeping final : public Program {
             stamps_.samples.push_back({begin, now()});
         }
         stamps_.end = now();
-        stamps_.host_seconds = stamps_.end - stamps_.begin;
     }
     Stamps settle() override {
         change_(stamps_);
@@ -101,12 +100,26 @@ int main() {
                 stamps.samples.back().end = stamps.end = stamps.samples.back().begin + 1e-4;
             }) == BatchClocks::short_stamps,
             "a last stamp that comes too early");
+    require(verdict_of([](Stamps& stamps) {
+                stamps.samples[0].end = stamps.samples[0].begin + 1e-6;
+            }) == BatchClocks::short_stamps,
+            "a sample that leaves out most of its time");
+    require(verdict_of([](Stamps& stamps) {
+                stamps.samples[1].begin += 0.9 * (stamps.samples[1].end - stamps.samples[1].begin);
+            }) == BatchClocks::short_stamps,
+            "a sample that begins too late");
+    require(verdict_of([](Stamps& stamps) {
+                stamps.aside = 0.5 * (stamps.end - stamps.begin);
+                scale(stamps, 0.5);
+            }) == BatchClocks::agree,
+            "time that the program says belongs to no iteration");
     require(verdict_of([](Stamps& stamps) { stamps = {}; }) == BatchClocks::agree,
             "a rank without a part contradicts nothing");
     for (const auto& change : std::initializer_list<std::function<void(Stamps&)>>{
              [](Stamps& stamps) { std::swap(stamps.samples[0], stamps.samples[1]); },
              [](Stamps& stamps) { stamps.samples[0].begin = stamps.begin - 1; },
              [](Stamps& stamps) { stamps.samples[1].end = stamps.end + 1; },
+             [](Stamps& stamps) { scale(stamps, 0); },
              [](Stamps& stamps) { stamps.samples.pop_back(); }}) {
         bool refused = false;
         try {
@@ -114,7 +127,7 @@ int main() {
         } catch (const Error&) {
             refused = true;
         }
-        require(refused, "stamps out of order, or too few, are refused");
+        require(refused, "stamps out of order, of a clock that stands still, or too few, are refused");
     }
     Sleeping program(each, 0.03, nothing);
     const double estimate = run_untimed(program, 3);

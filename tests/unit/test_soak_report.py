@@ -32,8 +32,8 @@ FIRST = {
 }
 
 
-def run(*found: dict[str, Any]) -> Run:
-    """A run of `pingpong --soak 60` over host."""
+def run(*found: dict[str, Any], lacking: tuple[int, ...] = ()) -> Run:
+    """A run of `pingpong --soak 60` over host. `lacking`: sizes that came to no soak."""
     name = "0123456789ab"
     common = {
         "kind": "soak",
@@ -48,7 +48,8 @@ def run(*found: dict[str, Any]) -> Run:
         "messages_per_s": 1000.0,
         "timed_messages_per_s": 1100.0,
     }
-    head = Head(run=name, plan=Plan(pattern="pingpong", soak=60.0))
+    sizes = tuple(dict.fromkeys(each.get("bytes", 8) for each in found))
+    head = Head(run=name, plan=Plan(pattern="pingpong", soak=60.0, sizes=sizes + lacking))
     return collect([head, *as_read([common | each for each in found])])[0]
 
 
@@ -105,6 +106,17 @@ def test_a_rule_can_require_it(found: list[dict[str, Any]], what: str, tmp_path:
     assert (finding.what, finding.requirement.line) == (what, 3)
 
 
+def test_a_soak_that_lost_sizes_keeps_no_rule(tmp_path: Path) -> None:
+    """Protects from "none wrong" about sizes at which the path crashed before it had a message."""
+    file = tmp_path / "site.toml"
+    file.write_text('[[require]]\npath = "host"\nsoak = 30_000\n')
+    made = run({"messages": 90_000}, lacking=(65536, 1 << 20))
+    (finding,) = check(read_requirements(str(file)), [made])
+    assert finding.what == MISSING and "no soak at 64 KiB, 1 MiB" in finding.text
+    text, right = soaks.verdict(made) or ("", False)
+    assert right and text.endswith("; no soak of host at 64 KiB, 1 MiB")
+
+
 @pytest.mark.parametrize("value", ["0", "-1", "true", '"30K"'])
 def test_a_rule_that_requires_nothing_is_refused(value: str, tmp_path: Path) -> None:
     """Protects from a rule that any soak would keep."""
@@ -119,6 +131,21 @@ def test_what_changes_on_its_way_has_none(pattern: str) -> None:
     """Protects the meaning of a soak."""
     with pytest.raises(WirespeedError, match="--soak checks messages that arrive as they were sent"):
         refuse(Plan(pattern=pattern, soak=1.0), Shape(2))
+
+
+def test_collectives_that_move_bytes_have_one() -> None:
+    """Protects operations without sums, and from algorithms that forward what arrives."""
+    options = (("algorithm", "direct"),)
+    for name in ("broadcast", "allgather", "alltoall"):
+        refuse(Plan(pattern=name, soak=1.0, options=options), Shape(2))
+        for plan in (
+            Plan(pattern=name, soak=1.0, options=(("algorithm", "library,best"),)),
+            Plan(pattern=name, soak=1.0, options=options, paths=("host:ring",)),
+        ):
+            with pytest.raises(WirespeedError, match="take --algorithm direct"):
+                refuse(plan, Shape(2))
+    with pytest.raises(WirespeedError, match="barrier moves no bytes"):
+        refuse(Plan(pattern="barrier", soak=1.0), Shape(2))
 
 
 @pytest.mark.parametrize("wrong", [0, 3])

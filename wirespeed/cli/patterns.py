@@ -28,8 +28,8 @@ from wirespeed.cli.common.options import (
 )
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job.plan import DEFAULT_SIZES, Plan
+from wirespeed.job.soaking import PLAIN, why_not
 from wirespeed.job.soaking import SIZES as SOAK_SIZES
-from wirespeed.job.soaking import why_not
 from wirespeed.patterns import Option, Pattern, Shape, find_pattern
 from wirespeed.units import parse_sizes
 
@@ -137,6 +137,8 @@ def plans(pattern: Pattern, given: dict[str, Any], context: click.Context) -> li
     `context`: in which the words were read; it knows which of them the user gave.
     """
     own = {option.key: given[option.key] for option in pattern.options}
+    if given.get("soak") and context.get_parameter_source("algorithm") is ParameterSource.DEFAULT:
+        own["algorithm"] = (PLAIN,)
     common = {name: value for name, value in given.items() if name not in {*own, "ranks"}}
     worlds = given.get("ranks") or [pattern.exact_ranks(own) or 0]
     in_one_table = {option.key for option in pattern.options if option.in_one_table}

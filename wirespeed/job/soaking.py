@@ -6,6 +6,7 @@ from wirespeed.errors import WirespeedError
 from wirespeed.job.plan import Plan
 from wirespeed.patterns import Pattern, Shape, find_pattern
 from wirespeed.patterns.collectives.operation import CollectivePattern
+from wirespeed.patterns.collectives.rank_view import REDUCING
 from wirespeed.programs import ProgramPattern
 
 SIZES = "8,64K,1M"
@@ -16,10 +17,17 @@ FAULT = "soak-"
 """Before a kind: what `--test fault=` plants."""
 
 
+PLAIN = "direct"
+"""The algorithm of collective operations whose every message goes straight from its owner to its receiver."""
+
+
 def why_not(pattern: Pattern, shape: Shape | None = None) -> str:
     """Why this pattern has no soak: it 'computes with what arrives'; '': it has one."""
-    computes = isinstance(pattern, (CollectivePattern, ProgramPattern))
-    if computes or pattern.sums(0, shape or Shape(2), 8) is not None:
+    if isinstance(pattern, CollectivePattern):
+        if not pattern.collective:
+            return "moves no bytes"
+        return "computes with what arrives" if pattern.name in REDUCING else ""
+    if isinstance(pattern, ProgramPattern) or pattern.sums(0, shape or Shape(2), 8) is not None:
         return "computes with what arrives"
     if pattern.intra_rank:
         return "sends no messages between ranks"
@@ -36,6 +44,14 @@ def refuse(plan: Plan, shape: Shape) -> None:
             f"--soak checks messages that arrive as they were sent, and {pattern.name} {why}; take another "
             "pattern, such as pingpong, exchange, stream or halo"
         )
+    if isinstance(pattern, CollectivePattern):
+        algorithms = dict(plan.options).get("algorithm") or PLAIN
+        named = [word.partition(":")[2] for word in plan.paths if ":" in word]
+        if other := next((name for name in (algorithms, *named) if name != PLAIN), None):
+            raise WirespeedError(
+                f"--soak checks messages that go straight from one rank to another, which {pattern.name} "
+                f"by {other} does not promise; take --algorithm {PLAIN}"
+            )
     if plan.resume:
         raise WirespeedError(
             "--resume goes on with figures, and a soak has none: leave out --soak or --resume"

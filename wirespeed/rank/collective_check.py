@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wirespeed.patterns import Place, Work
-from wirespeed.patterns.collectives.operation import CollectivePattern, ExpectedElements
+from wirespeed.patterns.collectives.operation import CollectivePattern, Content, ExpectedElements
 from wirespeed.patterns.collectives.rank_view import REDUCTIONS, TYPES
 from wirespeed.programs import Scratch
 from wirespeed.rank.context import RankContext
@@ -38,40 +38,46 @@ class CollectiveCheck:
         assert isinstance(context.pattern, CollectivePattern)
         self._pattern, self._comm, self._shape = context.pattern, context.comm, context.shape
         self._memory = FieldMemory(context, memory, buffers)
-        self._content = self._pattern.content(self._shape)
+        self._alone = self._pattern.content(self._shape)
+        self._of_batches = self._pattern.batch_content(self._shape)
         self._turn = 0
         """Counts contents: each is new."""
-        self.takes_batches = not self._pattern.accumulates(self._shape)
+        self.takes_batches = self._of_batches is not None
         self.iterations = self.batches = 0
         self.bytes = 0
 
     def checked_iteration(self, program: Program) -> float:
-        self.begin_batch(program)
+        self._prepare(program, self._alone)
         seconds = program.run()
-        self._compare(program, 1, f"in checked iteration {self.iterations}")
+        self._compare(program, self._alone, 1, f"in checked iteration {self.iterations}")
         self.iterations += 1
         return seconds
 
     def begin_batch(self, program: Program) -> None:
+        assert self._of_batches
+        self._prepare(program, self._of_batches)
+
+    def end_batch(self, program: Program, iterations: int) -> None:
+        assert self._of_batches
+        self._compare(program, self._of_batches, iterations, after_batch(iterations))
+        self.batches += 1
+
+    def _prepare(self, program: Program, content: Content) -> None:
         job = self._pattern.rank_view(self._comm.rank, self._shape, program.size)
         kind = list(TYPES).index(job.type)
         # Where nothing arrives lies -1, which is no rank's; what a rank gives comes after it.
         if job.gets:
-            self._fill(job.got, job.got_bytes // job.element, kind, 0)
-        self._fill(job.given, job.given_bytes // job.element, kind, self._content.most)
+            self._fill(job.got, job.got_bytes // job.element, kind, Content(0, content.odd))
+        self._fill(job.given, job.given_bytes // job.element, kind, content)
         self._comm.barrier()
 
-    def end_batch(self, program: Program, iterations: int) -> None:
-        self._compare(program, iterations, after_batch(iterations))
-        self.batches += 1
-
-    def _compare(self, program: Program, iterations: int, when: str) -> None:
+    def _compare(self, program: Program, content: Content, iterations: int, when: str) -> None:
         job = self._pattern.rank_view(self._comm.rank, self._shape, program.size)
         kind = list(TYPES).index(job.type)
         wrong: list[str] = []
         count = 0
         for result in self._pattern.results(job, iterations):
-            first, found = self._compared(result, kind, REDUCTIONS.index(job.reduction))
+            first, found = self._compared(result, content, kind, REDUCTIONS.index(job.reduction))
             self.bytes += result.count * job.element
             count += found
             if found:
@@ -93,17 +99,19 @@ class CollectiveCheck:
                 )
             )
 
-    def _fill(self, offset: int, count: int, kind: int, most: int) -> None:
+    def _fill(self, offset: int, count: int, kind: int, content: Content) -> None:
         if count:
-            given = (Place(offset), count, kind, 0, self._comm.rank, self._turn, most, self._content.odd)
+            made_of = (self._turn, content.most, content.odd)
+            given = (Place(offset), count, kind, 0, self._comm.rank, *made_of)
             self._memory.launch([Work("ws_elements_fill", given, *_GRID)])
 
-    def _compared(self, expected_elements: ExpectedElements, kind: int, reduction: int) -> tuple[int, int]:
+    def _compared(
+        self, expected_elements: ExpectedElements, content: Content, kind: int, reduction: int
+    ) -> tuple[int, int]:
         """The number of the first wrong element, and how many are wrong."""
         if not expected_elements.count:
             return 0, 0
         self._memory.write(_FOUND, _NONE.to_bytes(8, "little") + bytes(8))
-        content = (self._turn, self._content.most, self._content.odd)
         given = (
             Place(expected_elements.offset),
             expected_elements.count,
@@ -112,7 +120,9 @@ class CollectiveCheck:
             expected_elements.first,
             expected_elements.rank,
             expected_elements.ranks,
-            *content,
+            self._turn,
+            content.most,
+            content.odd,
         )
         self._memory.launch([Work("ws_elements_check", (*given, _FOUND), *_GRID)])
         found = self._memory.read(_FOUND, 16)

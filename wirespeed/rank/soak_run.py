@@ -92,6 +92,7 @@ class SoakRun:
     def _chunks(self, soak: Any, timed: float) -> None:
         comm, done, length, told = self._context.comm, 0.0, FIRST_SECONDS, 0.0
         iteration, count = max(timed, 1e-9), 0
+        wrong = sum(self._before.wrong.values())
         while done < self._seconds:
             wanted = min(length, CHUNK_SECONDS, self._seconds - done)
             pairs = comm.share(min(max(1, round(wanted / (2 * iteration))), LARGEST_RUN))
@@ -113,8 +114,10 @@ class SoakRun:
                 self._before.first,
             )
             total.add(counted)
-            if done - told >= TELL_SECONDS and done < self._seconds:
-                told = done
+            # What is wrong is told at once: whoever ends the soak in the next moment has it.
+            found = sum(total.wrong.values())
+            if (done - told >= TELL_SECONDS or found > wrong) and done < self._seconds:
+                told, wrong = done, found
                 self._tell(total)
 
     def _run(self, soak: Any, pairs: int) -> float:

@@ -20,6 +20,7 @@ class Reason:
 
 
 WAITED = Reason("ranks waited for CPUs (&)", "measure again when nothing else runs on these CPUs")
+UNCERTAIN = Reason("its interval is wider than ±100 %", "measure longer: --max-time 2")
 NO_INTERVAL = Reason(
     "one launch per side, without intervals", "measure without --loops, and with --launches 5"
 )

@@ -215,6 +215,7 @@ void PersistentProgram::prepare(const Schedule& schedule) {
 void PersistentProgram::begin(const Schedule& schedule) {
     schedule_ = schedule;
     if (op_list_.ops.empty()) return;
+    began_ = now();
     raise_stale_words();
     if (gated_) gated_->prepare(schedule);
     // Without samples the untimed iterations are stamped in parts.
@@ -236,7 +237,8 @@ Stamps PersistentProgram::settle() {
     if (op_list_.ops.empty()) return {};
     wait_for_kernel();
     Stamps stamps = gated_ ? gated_->finish() : stamps_of_kernel();
-    stamps.host_seconds = now() - host_began_;
+    // Preparing, launching, and waiting for the peers' kernels.
+    stamps.aside = host_began_ - began_;
     stamps.look_seconds = context_.device.look_seconds();
     count(schedule_.iterations());
     context_.page.leave();

@@ -102,6 +102,7 @@ class PersistentProgram final : public Program {
     CallId running_;
     Schedule schedule_;
     int parts_ = 1;          ///< of each sample, which the kernel stamps one by one
+    double began_ = 0;       ///< when begin() was called
     double host_began_ = 0;  ///< when the host saw that the kernels had met
     std::unique_ptr<Stream> stream_;
     void* folds_ = nullptr;                         ///< in program_

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <type_traits>
 #include <cstring>
 #include <map>
 #include <new>
@@ -206,24 +207,19 @@ class ProgramWithKernel final : public WrappedProgram {
         : WrappedProgram(std::move(program)), kernel_(std::move(kernel)) {}
 
     void begin(const Schedule& schedule) override {
-        or_stop([&] {
-            kernel_->begin(schedule.iterations());
-            program_->begin(schedule);
-        });
+        or_stop([&] { WrappedProgram::begin(schedule); });
     }
     Stamps settle() override {
-        Stamps stamps;
-        or_stop([&] {
-            stamps = program_->settle();
-            kernel_->end();
-        });
-        return stamps;
+        return or_stop([&] { return WrappedProgram::settle(); });
     }
 
   private:
-    template <class Body> void or_stop(Body body) {
+    void before(const Schedule& schedule) override { kernel_->begin(schedule.iterations()); }
+    void after(Stamps&) override { kernel_->end(); }
+
+    template <class Body> std::invoke_result_t<Body> or_stop(Body body) {
         try {
-            body();
+            return body();
         } catch (...) {
             kernel_->stop();
             throw;

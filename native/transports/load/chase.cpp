@@ -55,7 +55,6 @@ Stamps Chase::run(const Schedule& schedule) {
     expected_ = (expected_ + loads_) % links_;
     Stamps stamps;
     stamps.samples.resize(static_cast<std::size_t>(schedule.samples));
-    const double began = now();
     const u64 launches_before = launches_;
     u64 clock = 0;  // ticks of all launches so far
     for (; untimed > most_loads || (untimed && !schedule.samples);
@@ -83,7 +82,6 @@ Stamps Chase::run(const Schedule& schedule) {
         }
     }
     stamps.end = clock_.tick * static_cast<double>(clock);
-    stamps.host_seconds = now() - began;
     // Between launches the clock does not count.
     stamps.look_seconds =
         static_cast<double>(launches_ - launches_before) * context_.device.look_seconds();

@@ -23,7 +23,9 @@ class LoadProgram final : public Program {
     Stamps settle() override {
         Stamps stamps = chase_ ? chase_->run(schedule_) : Stamps{};
         const std::string wrong = chase_ ? chase_->wrong() : "";
+        const double done = now();
         barrier_->run();
+        stamps.aside = now() - done;
         page_.leave();
         if (!wrong.empty()) throw Error(wrong);
         return stamps;

@@ -81,33 +81,25 @@ template <class Abi> class OneSided final : public Action {
 };
 
 /// Ranks begin with what they have written, and end with what others have put.
-template <class Abi> class OneSidedProgram final : public Program {
+template <class Abi> class OneSidedProgram final : public WrappedProgram {
   public:
     OneSidedProgram(Context& context, mpi::World<Abi>& world, const mpi::WindowCalls<Abi>& calls,
-                    typename Abi::Win window, std::unique_ptr<OneSided<Abi>> operations)
-        : context_(context), mpi_(world.calls), calls_(calls), window_(window),
-          operations_(*operations), barrier_(align(context)),
-          program_(context, std::move(operations),
-                   std::string("\"call\": \"") + operations_.name() + ", MPI_Win_flush\"") {}
+                    typename Abi::Win window, OneSided<Abi>& operations,
+                    std::unique_ptr<Program> program)
+        : WrappedProgram(std::move(program)), device_(context.device), mpi_(world.calls),
+          calls_(calls), window_(window), operations_(operations), barrier_(align(context)) {}
 
     void meet() override {
         synchronise();
-        program_.meet();
+        program_->meet();
     }
-    void begin(const Schedule& schedule) override {
-        operations_.begin();
-        program_.begin(schedule);
-    }
-    Stamps settle() override {
-        Stamps stamps = program_.settle();
-        synchronise();
-        operations_.end(context_.device);
-        return stamps;
-    }
-    bool has_barrier() const override { return program_.has_barrier(); }
-    std::string describe() const override { return program_.describe(); }
 
   private:
+    void before(const Schedule&) override { operations_.begin(); }
+    void after(Stamps&) override {
+        synchronise();
+        operations_.end(device_);
+    }
     void synchronise() {
         sync();
         barrier_->run();
@@ -115,13 +107,12 @@ template <class Abi> class OneSidedProgram final : public Program {
     }
     void sync() { mpi_.check(calls_.sync(window_), "MPI_Win_sync"); }
 
-    Context& context_;
+    Device& device_;
     const mpi::Calls<Abi>& mpi_;
     const mpi::WindowCalls<Abi>& calls_;
     typename Abi::Win window_;
     OneSided<Abi>& operations_;
     std::unique_ptr<Action> barrier_;
-    DescribedProgram program_;
 };
 
 }  // namespace wirespeed::rma

@@ -107,8 +107,12 @@ template <class Abi> class RmaTransport final : public Transport {
                            mine[k].bytes, mine[k].peer, 0});
             }
         }
-        return std::make_unique<rma::OneSidedProgram<Abi>>(context_, world_, calls_, window,
-                                                           std::move(list));
+        rma::OneSided<Abi>& operations = *list;
+        const std::string call = std::string("\"call\": \"") + list->name();
+        return std::make_unique<rma::OneSidedProgram<Abi>>(
+            context_, world_, calls_, window, operations,
+            std::make_unique<DescribedProgram>(context_, std::move(list),
+                                               call + ", MPI_Win_flush\""));
     }
 
     /// Every rank keeps the window, or none.

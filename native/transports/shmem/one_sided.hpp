@@ -68,14 +68,13 @@ class OneSidedProgram final : public WrappedProgram {
   public:
     OneSidedProgram(Context& context, std::unique_ptr<Program> program)
         : WrappedProgram(std::move(program)), page_(context.page), barrier_(align(context)) {}
-    Stamps settle() override {
-        Stamps stamps = program_->settle();
-        barrier_->run();
-        page_.leave();
-        return stamps;
-    }
 
   private:
+    void after(Stamps&) override {
+        barrier_->run();
+        page_.leave();
+    }
+
     Page& page_;
     std::unique_ptr<Action> barrier_;
 };

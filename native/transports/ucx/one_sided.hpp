@@ -94,17 +94,11 @@ class OneSidedProgram final : public WrappedProgram {
   public:
     OneSidedProgram(Device& device, OneSided& operations, std::unique_ptr<Program> program)
         : WrappedProgram(std::move(program)), device_(device), operations_(operations) {}
-    void begin(const Schedule& schedule) override {
-        operations_.begin();
-        program_->begin(schedule);
-    }
-    Stamps settle() override {
-        Stamps stamps = program_->settle();
-        operations_.end(device_);
-        return stamps;
-    }
 
   private:
+    void before(const Schedule&) override { operations_.begin(); }
+    void after(Stamps&) override { operations_.end(device_); }
+
     Device& device_;
     OneSided& operations_;
 };

@@ -95,19 +95,15 @@ class FlushedProgram final : public WrappedProgram {
                    std::unique_ptr<Action> barrier)
         : WrappedProgram(std::move(program)), device_(device), ucx_(endpoints),
           barrier_(std::move(barrier)) {}
-    void begin(const Schedule& schedule) override {
-        device_.enter();
-        program_->begin(schedule);
-    }
-    Stamps settle() override {
-        Stamps stamps = program_->settle();
+
+  private:
+    void before(const Schedule&) override { device_.enter(); }
+    void after(Stamps&) override {
         ucx_.flush();
         barrier_->run();
         ucx_.flush();
-        return stamps;
     }
 
-  private:
     Device& device_;
     Endpoints& ucx_;
     std::unique_ptr<Action> barrier_;

@@ -24,7 +24,6 @@ void StreamBatch::begin(const Schedule& schedule) {
     next_ = put_ = 0;
     stamps_ = {};
     stamps_.samples.reserve(static_cast<std::size_t>(samples()));
-    host_began_ = now();
     mark(0, true);
     go_on();
 }
@@ -61,7 +60,6 @@ int StreamBatch::go_on() {
         ++next_;
         put_ = 0;
     }
-    if (done()) host_ended_ = now();
     return seen;
 }
 
@@ -80,7 +78,6 @@ void StreamBatch::mark(int iterations, bool ends_stretch) {
 Stamps StreamBatch::stamps() {
     spare_.push_back(std::move(first_));
     spare_.push_back(std::move(last_));
-    stamps_.host_seconds = host_ended_ - host_began_;
     return std::move(stamps_);
 }
 

@@ -70,7 +70,6 @@ class StreamBatch {
     std::deque<Mark> marks_;  ///< not known to be reached, the oldest first
     std::vector<std::unique_ptr<Event>> spare_;
     std::unique_ptr<Event> first_, last_;  ///< the batch's begin, and the last stretch's end
-    double host_began_ = 0, host_ended_ = 0;
     Stamps stamps_;
 };
 

@@ -97,7 +97,9 @@ void StreamProgram::meet() {
 }
 
 void StreamProgram::begin(const Schedule& schedule) {
+    const double began = now();
     if (batch_.uses_graphs()) batch_.prepare(schedule);
+    prepared_ = now() - began;
     batch_.begin(schedule);
 }
 
@@ -110,6 +112,7 @@ Stamps StreamProgram::settle() {
     iteration_->stream().done();  // throws what its work threw
     page_.leave();
     Stamps stamps = batch_.stamps();
+    stamps.aside = prepared_;
     stamps.look_seconds = look_seconds_;
     return stamps;
 }

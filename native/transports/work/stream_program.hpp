@@ -49,6 +49,7 @@ class StreamProgram final : public Program {
     ClockQuality clock_;
     double look_seconds_;
     StreamBatch batch_;
+    double prepared_ = 0;  ///< seconds that the batch's graphs took
     std::unique_ptr<Event> met_;
     std::string no_graph_;  ///< why this rank could make none
 };

@@ -25,8 +25,8 @@ POWERS_OF_TWO = ("allgather", "reducescatter")
 """Operations that `doubling` does for such numbers of ranks only."""
 EXACT = {"fp32": 1 << 20, "fp16": 1 << 11, "bf16": 1 << 8, "fp64": 1 << 20, "int32": 1 << 20}
 """Whole numbers up to this one are exact, and their sums."""
-ONE_RANK_ODD, ALL_RANKS_ODD, TURNS = range(3)
-"""Which ranks' elements are odd and even by turns (native/kernels/elements.h)."""
+ONE_RANK_ODD, ALL_RANKS_ODD, TURNS, BALANCED = range(4)
+"""Which ranks' elements are odd and even by turns, or that all sums are 0 (native/kernels/elements.h)."""
 
 
 @dataclass(frozen=True)
@@ -230,6 +230,17 @@ class CollectivePattern(Pattern):
         if self._sums(view):
             return Content(EXACT[view.type] // (2 * shape.ranks), ONE_RANK_ODD)
         return Content(EXACT[view.type] // 2, ALL_RANKS_ODD if self.name in REDUCING else TURNS)
+
+    def batch_content(self, shape: Shape) -> Content | None:
+        """What ranks give before a batch of any number of iterations; None: no such content is known.
+
+        Where iterations add up their own results, the sum of what ranks give is 0, and stays so.
+        """
+        content = self.content(shape)
+        if not self.accumulates(shape):
+            return content
+        unpaired = shape.ranks if shape.ranks % 2 else 0
+        return Content(content.most, BALANCED | unpaired << 2) if self.name == "allreduce" else None
 
     def accumulates(self, shape: Shape) -> bool:
         """Do iterations add to what the ones before have added up? Elements soon are too large then."""

@@ -183,6 +183,11 @@ def _judge_soak(requirement: Requirement, run: Run) -> Finding:
             for soak in bad
         )
         return Finding(requirement, FAILED, f"{told}{suffix}")
+    if missing := soaks.lacking(run, requirement.path):
+        sizes = ", ".join(map(format_size, missing))
+        failed = [failure for failure in run.failures if failure.path == requirement.path]
+        why = f": {failed[-1].text}" if failed else ""
+        return Finding(requirement, MISSING, f"no soak at {sizes}{why}{suffix}")
     least = min(found, key=lambda soak: soak.messages)
     text = f"{least.messages:,} messages at {format_size(least.bytes)}, none wrong"
     if least.messages < requirement.bound.value:

@@ -11,6 +11,7 @@ from wirespeed.report.cannot_tell import (
     FEW_LAUNCHES,
     NO_INTERVAL,
     ONE_LAUNCH,
+    UNCERTAIN,
     WAITED,
     Reason,
     Unjudged,
@@ -193,7 +194,10 @@ def _path_verdict(
 
 
 def _why_not(pair: FigurePair) -> Reason:
-    return NO_INTERVAL if all(_sure(side.entries) for side in (pair.old, pair.new)) else WAITED
+    sides = pair.old.entries, pair.new.entries
+    if all(map(_sure, sides)):
+        return NO_INTERVAL
+    return WAITED if any(entry.contended for side in sides for entry in side) else UNCERTAIN
 
 
 def _verdict(pair: FigurePair, what: str, change: Change | None, reason: Reason | None) -> FigureVerdict:
@@ -216,8 +220,8 @@ def typical(entries: Sequence[Entry]) -> float:
 
 
 def _sure(entries: Sequence[Entry]) -> list[Entry]:
-    """Without the launches whose ranks waited for CPUs: those say more of the scheduler than of the path."""
-    return [entry for entry in entries if not entry.contended]
+    """Without the launches whose ranks waited for CPUs, or whose interval says nothing (over ±100 %)."""
+    return [entry for entry in entries if not (entry.contended or entry.uncertain)]
 
 
 def _side(entries: Sequence[Entry]) -> dict[LaunchId, Launch]:

@@ -29,6 +29,12 @@ def of_path(run: Run, path: str) -> list[Soak]:
     return [soak for soak in soaks(run) if soak.path == path and soak.bytes]
 
 
+def lacking(run: Run, path: str) -> list[int]:
+    """Sizes that were to have a soak of this path, and have none."""
+    have = {soak.bytes for soak in run.soaks.values() if soak.path == path}
+    return [size for size in run.head.plan.sizes if size and size not in have]
+
+
 def wrong_words(soak: Soak) -> str:
     """'3 damaged, 1 late', or 'none'."""
     counts = [(getattr(soak.wrong, kind), kind) for kind in WRONG_KINDS]
@@ -54,7 +60,13 @@ def verdict(run: Run) -> tuple[str, bool] | None:
         return None
     messages, wrong = sum(soak.messages for soak in found), sum(soak.wrong.total for soak in found)
     if not wrong:
-        return f"data check: passed ({messages:,} messages, every byte on its way by its receiver)", True
+        text = f"data check: passed ({messages:,} messages, every byte on its way by its receiver)"
+        missing = [
+            f"{path} at {', '.join(map(format_size, sizes))}"
+            for path in dict.fromkeys(soak.path for soak in found)
+            if (sizes := lacking(run, path))
+        ]
+        return text + (f"; no soak of {'; '.join(missing)}" if missing else ""), True
     paths = dict.fromkeys(soak.path for soak in found if soak.wrong.total)
     return f"data check: failed, {wrong:,} of {messages:,} messages are wrong: {', '.join(paths)}", False
 
