@@ -136,7 +136,6 @@ class BatchWord final : public WrappedProgram {
     BatchWord(std::unique_ptr<Program> program, Device& device, std::byte* at)
         : WrappedProgram(std::move(program)), device_(device), at_(at) {}
 
-
   private:
     void before(const Schedule& schedule) override {
         const std::uint64_t word = schedule.samples > 0;

@@ -44,8 +44,8 @@ struct Stamps {
     double begin = 0;  ///< nothing of the first iteration had begun
     double end = 0;    ///< all iterations are complete
     std::vector<Sample> samples;
-    /// Seconds of begin() and settle(), by the host's clock, that belong to no iteration: preparing,
-    /// flushing, meeting between samples.
+    /// Seconds of begin() and settle(), by the host's clock, that belong to no iteration:
+    /// preparing, flushing, meeting between samples.
     double aside = 0;
     double look_seconds = 500e-6;  ///< so much later the host may have seen the end
 };

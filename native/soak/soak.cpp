@@ -142,8 +142,8 @@ Soak::Turn Soak::add_turn(const Step& step, std::size_t shift, std::uint64_t ite
         WsSoakPlace place{};
         place.at = address((sends ? buffers_.send : buffers_.receive) + transfer.offset + shift);
         place.bytes = transfer.bytes;
-        place.base = sends ? base_of(me, transfer.offset)
-                           : base_of(transfer.peer, transfer.remote_offset);
+        place.base =
+            sends ? base_of(me, transfer.offset) : base_of(transfer.peer, transfer.remote_offset);
         place.iteration = iteration;
         places_.push_back(place);
         peers_.push_back(transfer.peer);

@@ -1,4 +1,4 @@
-"""Parts of the core that need no rank: a dying rank's last line, and the thread's memory policy."""
+"""Parts of the core that need no rank: its last line, the thread's memory policy, loops of its programs."""
 
 from __future__ import annotations
 
@@ -32,3 +32,11 @@ def test_a_user_s_memory_policy_comes_back(cxx: str, native: Path, tmp_path: Pat
     if done.returncode == 77:
         pytest.skip("this kernel lets nobody set a memory policy")
     assert done.returncode == 0, done.stdout
+
+
+def test_chains_meet_and_streams_are_waited_for(cxx: str, native: Path, tmp_path: Path) -> None:
+    """Protects samples from the time in which ranks meet, from spinning, and from a false clock of events."""
+    parts = ("measure/program.cpp", "measure/clock.cpp", "measure/page.cpp")
+    loops = ("transports/work/chain.cpp", "transports/work/stream_batch.cpp")
+    done = ended(cxx, native, tmp_path, "loops", *parts, *loops)
+    assert (done.returncode, done.stdout) == (0, "")

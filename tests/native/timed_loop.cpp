@@ -127,7 +127,8 @@ int main() {
         } catch (const Error&) {
             refused = true;
         }
-        require(refused, "stamps out of order, of a clock that stands still, or too few, are refused");
+        require(refused,
+                "stamps out of order, of a clock that stands still, or too few, are refused");
     }
     Sleeping program(each, 0.03, nothing);
     const double estimate = run_untimed(program, 3);

@@ -11,13 +11,15 @@ from wirespeed.rank.world import World
 class ClockAgreement:
     """Counts this rank's batches whose samples do not add up to the host's clock."""
 
-    def __init__(self) -> None:
+    def __init__(self, of: str = "") -> None:
+        """`of`: whose batches they are, if not the figure's own."""
+        self._of = of
         self._batches = self._long = self._short = 0
         self._worst: Batch | None = None
 
     def add(self, batch: Batch) -> None:
         """Leaves out the batch of a rank that had no part in it."""
-        if batch.stamped_s <= 0:
+        if batch.host_s <= 0:
             return
         self._batches += 1
         self._long += batch.verdict == LONG_STAMPS
@@ -30,16 +32,26 @@ class ClockAgreement:
         mine = None
         if worst := self._worst:
             mine = {
+                "of": self._of,
                 "batches": self._batches,
                 "long": self._long,
                 "short": self._short,
                 "host_s": worst.host_s,
                 "stamped_s": worst.stamped_s,
             }
-        share = (self._long + self._short) / self._batches if self._batches else -1.0
+        share = _share(mine)
         most = comm.maximum(share)
         found = comm.first(mine if share == most else None)
         return found[1] if found else None
+
+
+def gravest(*clocks: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Of several agreements (worst()) the one with the largest share of batches that do not add up."""
+    return max(clocks, key=_share, default=None)
+
+
+def _share(clock: dict[str, Any] | None) -> float:
+    return (clock["long"] + clock["short"]) / clock["batches"] if clock else -1.0
 
 
 def _rank(batch: Batch) -> tuple[bool, float]:

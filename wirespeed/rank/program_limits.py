@@ -9,6 +9,7 @@ from typing import Any
 
 from wirespeed.patterns import Step, Transfer
 from wirespeed.programs import ProgramPattern
+from wirespeed.rank.clock_agreement import ClockAgreement
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.field_check import FieldCheck
 from wirespeed.rank.program import Program, work_alone
@@ -27,7 +28,9 @@ COPIED, MOST_COPIES = 2 << 30, 32
 class _Baseline:
     """Batches of a program that the measured one is compared with. All methods are collective."""
 
-    def __init__(self, context: RankContext, program: Program, divisor: int) -> None:
+    def __init__(self, context: RankContext, program: Program, divisor: int, of: str) -> None:
+        """`of`: its name where its batches do not add up to the host's clock."""
+        self._clock = ClockAgreement(of)
         self._comm, self._program, self._divisor = context.comm, program, divisor
         self._team = TeamSamples(context.comm, context.pattern, context.shape, 0)
         self._samples = Samples()
@@ -44,8 +47,9 @@ class _Baseline:
         began = time.monotonic()
         if not self._per_batch:
             self._plan()
-        seconds = self._program.sample(self._per_sample, self._per_batch, self._per_sample).seconds
-        self._samples.add([value / self._divisor for value in self._team.gathered(seconds)])
+        batch = self._program.sample(self._per_sample, self._per_batch, self._per_sample)
+        self._clock.add(batch)
+        self._samples.add([value / self._divisor for value in self._team.gathered(batch.seconds)])
         self._batches += 1
         self._elapsed += time.monotonic() - began
 
@@ -64,6 +68,10 @@ class _Baseline:
         found = self._team.summary_of(self._samples, 0)["seconds"]
         return {name: float(found[name]) for name in ("median", "low", "high")}
 
+    def clock(self) -> dict[str, Any] | None:
+        """ClockAgreement.worst of its batches."""
+        return self._clock.worst(self._comm)
+
     def close(self) -> None:
         self._team.close()
 
@@ -78,7 +86,7 @@ class Computation:
         assert isinstance(context.pattern, ProgramPattern)
         divisor = context.pattern.facts(context.shape).steps_per_iteration
         self._program = Program(context, transport, buffers, size, steps=work_alone(context, size))
-        self._baseline = _Baseline(context, self._program, divisor)
+        self._baseline = _Baseline(context, self._program, divisor, "its computation")
         self._check = check
 
     def turn(self) -> None:
@@ -93,13 +101,20 @@ class Computation:
             self._baseline.batch()
         return self._baseline.summary()
 
+    def clock(self) -> dict[str, Any] | None:
+        """Whether its samples add up to the host's clock."""
+        return self._baseline.clock()
+
     def close(self) -> None:
         self._baseline.close()
         self._program.close()
 
 
-def limits(context: RankContext, pattern: ProgramPattern, buffers: Any, size: int) -> dict[str, Any]:
-    """Collective. What the record says of the program; times are those of the slowest rank.
+def limits(
+    context: RankContext, pattern: ProgramPattern, buffers: Any, size: int
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """Collective. What the record says of the program, and whether the copies' samples add up to the host's
+    clock; times are those of the slowest rank.
 
     Field and reference are no longer what they were.
     """
@@ -110,14 +125,14 @@ def limits(context: RankContext, pattern: ProgramPattern, buffers: Any, size: in
     try:
         steps = [Step(sends=(transfer,) * count, receives=(_landed(transfer),) * count)]
         with closing(Program(context, copying, buffers, size, in_place=False, steps=steps)) as program:
-            baseline = _Baseline(context, program, count)
+            baseline = _Baseline(context, program, count, "the driver's copy")
             while baseline.wants_more():
                 baseline.batch()
-            copy = baseline.summary()
+            copy, clock = baseline.summary(), baseline.clock()
             baseline.close()
     finally:
         context.core.lib.ws_transport_abandon(copying)
-    return {**asdict(pattern.facts(shape)), "copy": copy, "copied_bytes": transfer.bytes}
+    return {**asdict(pattern.facts(shape)), "copy": copy, "copied_bytes": transfer.bytes}, clock
 
 
 def _landed(transfer: Transfer) -> Transfer:

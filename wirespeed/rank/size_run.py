@@ -12,6 +12,7 @@ from wirespeed.job.messages import Message
 from wirespeed.paths import TransferPath
 from wirespeed.patterns.collectives.operation import CollectivePattern
 from wirespeed.programs import ProgramPattern
+from wirespeed.rank.clock_agreement import gravest
 from wirespeed.rank.collective_check import CollectiveCheck
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.field_check import FieldCheck
@@ -70,6 +71,8 @@ class SizeRun:
         self._phase = 0
         self._batches = 0
         self._computation: Computation | None = None
+        self._other_clocks: tuple[dict[str, Any] | None, ...] = ()
+        """Of what the figure is compared with (ClockAgreement.worst)."""
         self._teams: list[dict[str, Any]] = []
         self._rivals = 0
         """Of so many teams the figure is that of the slowest."""
@@ -120,10 +123,12 @@ class SizeRun:
                 finally:
                     team.close()
             if self._computation:
-                compute = self._computation.seconds()
+                compute, clock = self._computation.seconds(), self._computation.clock()
         if isinstance(pattern, ProgramPattern):
             with context.ranges("limits"):
-                found = limits(context, pattern, self._buffers, self._size) | {"compute": compute}
+                found, of_copies = limits(context, pattern, self._buffers, self._size)
+            found["compute"] = compute
+            self._other_clocks = clock, of_copies
             if pattern.sampling(context.comm.rank, context.shape):
                 with self._views(pattern) as views:
                     found["constant"] = views.constant()
@@ -211,7 +216,7 @@ class SizeRun:
             },
             "details": sampled.details | self._algorithm(),
             "cores": sampled.cores,
-            "clock": sampled.clock,
+            "clock": gravest(sampled.clock, *self._other_clocks),
             "start": sampled.start,
             "teams": self._teams if self._several_teams() else [],
             "elapsed_s": time.monotonic() - self._began,

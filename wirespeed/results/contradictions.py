@@ -33,6 +33,8 @@ REMEDY = "--resume measures it again; if it comes back, please report it as a bu
 class BatchClock(Part, frozen=True, kw_only=True):
     """The host's clock around each batch, held against the sum of the batch's samples."""
 
+    of: str = ""
+    """Whose batches they are, if not the figure's own: its computation, the driver's copy."""
     batches: Whole
     """Batches compared."""
     long: Whole = 0
@@ -119,7 +121,7 @@ def _clock(run: Run, entry: Entry) -> Iterator[Contradiction]:
     else:
         return
     text = (
-        f"the samples of a batch {how} {stamped} of {host} by the host's clock, "
+        f"the samples of a batch{f' of {clock.of}' if clock.of else ''} {how} {stamped} of {host} by the host's clock, "
         f"in {count} of {clock.batches} batches"
     )
     yield Contradiction(rule="clock", figure=stamped, other=host, text=text)

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <type_traits>
 #include <cstring>
 #include <map>
 #include <new>
+#include <type_traits>
 
 #include "core/error.hpp"
 #include "core/reached.hpp"

@@ -13,7 +13,8 @@
 
 namespace wirespeed {
 
-/// What the clock of such stamps resolves, and what it costs in the stream.
+/// What the clock of such stamps resolves, and what it costs in the stream. Throws Error where it
+/// does not count as the host's clock does.
 ClockQuality stream_clock(Stream& stream);
 
 class StreamBatch {
