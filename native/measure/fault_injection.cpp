@@ -111,7 +111,7 @@ class ShortBatch final : public WrappedProgram {
 
     void begin(const Schedule& schedule) override {
         Schedule less = schedule;
-        missing_ = schedule.samples > 1 && schedule.untimed < 2;
+        missing_ = schedule.samples > 0 && schedule.untimed < 2;
         if (schedule.samples > 0 && schedule.untimed > 1) less.untimed -= 1;
         if (missing_) less.samples -= 1;
         WrappedProgram::begin(less);
@@ -120,11 +120,11 @@ class ShortBatch final : public WrappedProgram {
   private:
     void after(Stamps& stamps) override {
         // This rank may have no part in it.
-        if (missing_ && !stamps.samples.empty()) {
-            auto& [begin, end] = stamps.samples.back();
-            const double middle = (begin + end) / 2;
-            stamps.samples.push_back({middle, std::exchange(end, middle)});
-        }
+        if (!missing_ || stamps.end <= stamps.begin) return;
+        if (stamps.samples.empty()) return stamps.samples.push_back({stamps.begin, stamps.end});
+        auto& [begin, end] = stamps.samples.back();
+        const double middle = (begin + end) / 2;
+        stamps.samples.push_back({middle, std::exchange(end, middle)});
     }
 
     bool missing_ = false;

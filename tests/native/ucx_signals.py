@@ -45,9 +45,9 @@ def flushes_of_runs(ucx: ctypes.CDLL) -> list[int]:
     transport = rank.transport("ucx", "call=put")
     buffers = rank.buffers(transport, memory="pageable")
     rows = [(step, into, 0, 0, 4096 * into + 64 * step, 24, 0) for step in (0, 1) for into in (0, 1)]
-    transfers, place = core.ffi.new("ws_transfer[]", rows), core.ffi.new("uint64_t[]", [0, 0])
+    transfers, place = core.ffi.new("ws_transfer[]", rows), core.ffi.new("uint64_t[]", [0, 0, 0])
     name = core.ffi.new("char[]", b"ws_fields_damage")
-    work = core.ffi.new("ws_work[]", [(step, 0, name, 1, 1, 2, 1, place) for step in (0, 1)])
+    work = core.ffi.new("ws_work[]", [(step, 0, name, 1, 1, 3, 2, place) for step in (0, 1)])
     program = check(lib.ws_program_open(transport, buffers, transfers, len(rows), work, 2, 0))
 
     def flushes(iterations: int) -> int:

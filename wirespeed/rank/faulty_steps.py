@@ -18,6 +18,8 @@ NATIVE_FAULTS = ("fast-clock", "slow-clock", "early-stamp", "lost-work", "batch-
 """The core injects them."""
 WORD = 8
 """Bytes in which the core says whether a batch runs; behind them lies room for a message."""
+_GATE = 0
+"""A launch's first argument, in whose place the transport puts its gate, if it has one."""
 _FROM_END = 72
 """Bytes: more than a corner has."""
 
@@ -37,21 +39,22 @@ def with_fault(steps: Sequence[Step], fault: str, aside: int, computed: Place) -
     """
     if fault not in FAULTS:
         raise WirespeedError(f"a fault is {', '.join(FAULTS + NATIVE_FAULTS)}, not '{fault}'")
-    # A gate's one launch has no place between the transfers and the work.
-    *before, last = [replace(step, gated=()) for step in steps]
+    *before, last = steps
     if not last.receives:
         return [*before, last]
     transfer, room = last.receives[0], Place(aside + LINE)
     when = Place(aside) if of_batches(fault) else 0
     if fault == "batch-lost":
         size = min(transfer.bytes, LINE)
-        keep = Work("ws_fields_keep", (computed, room, size, 0))
-        lose = Work("ws_fields_keep", (room, computed, size, when))
-        return [*before, replace(last, after=(keep, *last.after, lose))]
+        keep = Work("ws_fields_keep", (_GATE, computed, room, size, 0))
+        lose = Work("ws_fields_keep", (_GATE, room, computed, size, when))
+        gated = (keep, *last.gated, lose) if last.gated else ()
+        return [*before, replace(last, after=(keep, *last.after, lose), gated=gated)]
     if fault in ("drop-byte", "batch-damaged"):
         # The sign of a number of the last row: nobody reads its corners, or what lies between rows.
         at = max(transfer.bytes - _FROM_END, 0) // 8 * 8 + min(7, transfer.bytes - 1)
-        work = Work("ws_fields_damage", (Place(transfer.offset + at), when))
+        work = Work("ws_fields_damage", (_GATE, Place(transfer.offset + at), when))
     else:
-        work = Work("ws_fields_delay", (Place(transfer.offset), room, transfer.bytes, when), 8, 256)
-    return [*before, replace(last, after=(work, *last.after))]
+        work = Work("ws_fields_delay", (_GATE, Place(transfer.offset), room, transfer.bytes, when), 8, 256)
+    gated = (work, *last.gated) if last.gated else ()
+    return [*before, replace(last, after=(work, *last.after), gated=gated)]
