@@ -132,3 +132,17 @@ def test_sums_have_no_soak(tmp_path: Path) -> None:
     done = wirespeed("ring", "--soak", "1", out=tmp_path / "r.jsonl")
     assert done.code == ExitCode.USAGE
     assert "--soak checks messages that arrive as they were sent" in done.err
+
+
+@pytest.mark.parametrize("fault", ["", "soak-lost"])
+def test_a_watch_soaks_too(fault: str, tmp_path: Path) -> None:
+    """Protects an operator's watch: each repetition has its figures, and its soak, which can fail it."""
+    done = wirespeed(
+        *("watch", *HOST, "--sizes", "8", "--count", "1", "--every", "0", "--soak", "0.2"),
+        *(("--test", f"fault={fault}", "--test", "soak-every=100") if fault else ()),
+        out=tmp_path / "w.jsonl",
+    )
+    assert done.code == (ExitCode.FAILED_ENTRY if fault else ExitCode.OK), done.out + done.err
+    assert len(done.entries) == 1
+    (soak,) = _soaks(done.records).values()
+    assert soak["messages"] and bool(sum(soak["wrong"].values())) == bool(fault)
