@@ -124,7 +124,7 @@ std::unique_ptr<Program> Transport::compile_collective(const Collective&, const 
     throw Unavailable("this path has no collective operations of its own");
 }
 
-std::unique_ptr<Program> HostTransport::compile(std::span<const Step> steps,
+std::unique_ptr<Program> StepTransport::compile(std::span<const Step> steps,
                                                 const Buffers& buffers) {
     return program_of(steps, buffers,
                       [&](std::size_t i) { return compile_step(steps[i], buffers); });

@@ -83,6 +83,8 @@ struct Context {
                        std::size_t most) const;
 };
 
+class StepTransport;
+
 class Transport {
   public:
     explicit Transport(Context& context) : context_(context) {}
@@ -120,6 +122,9 @@ class Transport {
     virtual std::unique_ptr<Program> compile_collective(const Collective& collective,
                                                         const Buffers& buffers);
 
+    /// Itself, where it can do a single step by the CPU; null where it cannot.
+    virtual StepTransport* by_steps() { return nullptr; }
+
     /// What the transport found and chose, as JSON members ("\"protocol\": \"P2P\""), for the
     /// record.
     virtual std::string describe() const { return {}; }
@@ -128,14 +133,12 @@ class Transport {
     Context& context_;
 };
 
-/// A transport whose iterations are run by the CPU: it says how to do one step.
+/// A transport whose iterations are run by the CPU.
 class HostTransport : public Transport {
   public:
     using Transport::Transport;
-    virtual std::unique_ptr<Action> compile_step(const Step& step, const Buffers& buffers) = 0;
     /// Lets the ranks start a batch together; null where the transport has no barrier of its own.
     virtual std::unique_ptr<StartLine> align() { return nullptr; }
-    std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override;
     std::unique_ptr<Program> compile_with_work(std::span<const Step> steps,
                                                const Buffers& buffers) override {
         return compile(steps, buffers);
@@ -146,6 +149,15 @@ class HostTransport : public Transport {
     /// All steps, each with its work.
     std::unique_ptr<Program> program_of(std::span<const Step> steps, const Buffers& buffers,
                                         const TransfersOf& transfers_of, std::string details = {});
+};
+
+/// One that does step after step, knowing this rank's end of each alone.
+class StepTransport : public HostTransport {
+  public:
+    using HostTransport::HostTransport;
+    virtual std::unique_ptr<Action> compile_step(const Step& step, const Buffers& buffers) = 0;
+    std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override;
+    StepTransport* by_steps() final { return this; }
 };
 
 /// Each folder in native/transports adds its own with `AddTransport`.

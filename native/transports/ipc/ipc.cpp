@@ -54,10 +54,6 @@ class IpcTransport final : public HostTransport {
         return best;
     }
 
-    std::unique_ptr<Action> compile_step(const Step&, const Buffers&) override {
-        throw Error("ipc compiles whole programs only: it must know both ends of each transfer");
-    }
-
     std::unique_ptr<StartLine> align() override { return wirespeed::align(context_); }
 
   private:

@@ -123,10 +123,10 @@ template <class Abi> class OpList final : public Action {
     CallId send_, receive_, post_, wait_;
 };
 
-class MpiTransport final : public HostTransport {
+class MpiTransport final : public StepTransport {
   public:
     explicit MpiTransport(Context& context)
-        : HostTransport(context),
+        : StepTransport(context),
           largest_(context.number("largest-count", mpi::largest_count, 1, mpi::largest_count)),
           piece_(std::min(mpi::piece, largest_)) {
         mpi::world();
@@ -134,7 +134,7 @@ class MpiTransport final : public HostTransport {
 
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
         if (std::any_of(steps.begin(), steps.end(), [](const Step& s) { return s.has_work(); }))
-            return HostTransport::compile(steps, buffers);
+            return StepTransport::compile(steps, buffers);
         std::vector<std::unique_ptr<Action>> iteration;
         iteration.push_back(op_list(steps, buffers));
         return std::make_unique<HostProgram>(context_.page, std::move(iteration), align());

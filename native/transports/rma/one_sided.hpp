@@ -1,62 +1,43 @@
-// MPI's one-sided operations that no message accompanies: each is issued and flushed, which ends
-// when it is complete at its origin and at its target. The target's rank waits in MPI_Barrier
+// MPI's one-sided operations that no message accompanies. The target's rank waits in MPI_Barrier
 // meanwhile.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
-#include <vector>
 
-#include "measure/program.hpp"
 #include "transports/align.hpp"
-#include "transports/local/described.hpp"
-#include "transports/local/operation.hpp"
+#include "transports/local/one_sided.hpp"
 #include "transports/rma/op_list.hpp"
 #include "transports/rma/window.hpp"
 
 namespace wirespeed::rma {
 
-template <class Abi> class OneSided final : public Action {
+template <class Abi> class OneSidedCalls {
   public:
-    OneSided(mpi::World<Abi>& world, const mpi::WindowCalls<Abi>& calls, typename Abi::Win window,
-             Operation operation, const Context& context)
-        : mpi_(world.calls), calls_(calls), window_(window), operation_(operation),
-          page_(context.page), additions_(context), call_(page_.name(name())),
-          flush_(page_.name("MPI_Win_flush")) {}
+    using Part = rma::Part;
+    static constexpr const char* flush_name = "MPI_Win_flush";
 
-    void add(const Part& part) { parts_.push_back(part); }
+    OneSidedCalls(mpi::World<Abi>& world, const mpi::WindowCalls<Abi>& calls,
+                  typename Abi::Win window)
+        : mpi_(world.calls), calls_(calls), window_(window) {}
 
-    void run() override {
-        for (const Part& part : parts_) {
-            page_.enter(call_, part.peer);
-            mpi_.check(start(part), name(), std::to_string(part.bytes) + " bytes");
-            page_.enter(flush_, part.peer);
-            mpi_.check(calls_.flush(part.peer, window_), "MPI_Win_flush");
-            if (operation_ == Operation::fetch_add) additions_.done();
-        }
+    const char* name(Operation operation) const {
+        return operation == Operation::put   ? "MPI_Put"
+               : operation == Operation::get ? "MPI_Get"
+                                             : "MPI_Fetch_and_op";
     }
-
-    void begin() { additions_.begin(); }
-    /// The origin's buffer gets the word that was fetched last. Throws Error where the sum is
-    /// wrong.
-    void end(Device& device) {
-        additions_.check();
-        if (additions_.count)
-            device.copy(parts_.back().here, &additions_.fetched, sizeof additions_.fetched);
+    void start(const Part& part, Operation operation, Additions& additions) {
+        mpi_.check(issue(part, operation, additions), name(operation),
+                   std::to_string(part.bytes) + " bytes");
     }
-
-    const char* name() const {
-        return operation_ == Operation::put   ? "MPI_Put"
-               : operation_ == Operation::get ? "MPI_Get"
-                                              : "MPI_Fetch_and_op";
+    void flush(const Part& part, CallId) {
+        mpi_.check(calls_.flush(part.peer, window_), flush_name);
     }
 
   private:
-    int start(const Part& part) {
+    int issue(const Part& part, Operation operation, Additions& additions) {
         const int bytes = static_cast<int>(part.bytes);
-        switch (operation_) {
+        switch (operation) {
             case Operation::put:
                 return calls_.put(part.here, bytes, mpi_.byte, part.peer, part.remote_offset, bytes,
                                   mpi_.byte, window_);
@@ -64,7 +45,7 @@ template <class Abi> class OneSided final : public Action {
                 return calls_.get(part.here, bytes, mpi_.byte, part.peer, part.remote_offset, bytes,
                                   mpi_.byte, window_);
             case Operation::fetch_add:
-                return calls_.fetch_and_op(&additions_.addend, &additions_.fetched, calls_.int64,
+                return calls_.fetch_and_op(&additions.addend, &additions.fetched, calls_.int64,
                                            part.peer, part.remote_offset, calls_.sum, window_);
         }
         return mpi::success;
@@ -73,45 +54,26 @@ template <class Abi> class OneSided final : public Action {
     const mpi::Calls<Abi>& mpi_;
     const mpi::WindowCalls<Abi>& calls_;
     typename Abi::Win window_;
-    Operation operation_;
-    Page& page_;
-    Additions additions_;
-    CallId call_, flush_;
-    std::vector<Part> parts_;
 };
 
-/// Ranks begin with what they have written, and end with what others have put.
-template <class Abi> class OneSidedProgram final : public WrappedProgram {
+/// Ranks come together with what they have written, and part with what others have put.
+template <class Abi> class Synchronise final : public Action {
   public:
-    OneSidedProgram(Context& context, mpi::World<Abi>& world, const mpi::WindowCalls<Abi>& calls,
-                    typename Abi::Win window, OneSided<Abi>& operations,
-                    std::unique_ptr<Program> program)
-        : WrappedProgram(std::move(program)), device_(context.device), mpi_(world.calls),
-          calls_(calls), window_(window), operations_(operations), barrier_(align(context)) {}
-
-    void meet() override {
-        synchronise();
-        program_->meet();
-    }
-
-  private:
-    void before(const Schedule&) override { operations_.begin(); }
-    void after(Stamps&) override {
-        synchronise();
-        operations_.end(device_);
-    }
-    void synchronise() {
+    Synchronise(Context& context, mpi::World<Abi>& world, const mpi::WindowCalls<Abi>& calls,
+                typename Abi::Win window)
+        : mpi_(world.calls), calls_(calls), window_(window), barrier_(align(context)) {}
+    void run() override {
         sync();
         barrier_->run();
         sync();
     }
+
+  private:
     void sync() { mpi_.check(calls_.sync(window_), "MPI_Win_sync"); }
 
-    Device& device_;
     const mpi::Calls<Abi>& mpi_;
     const mpi::WindowCalls<Abi>& calls_;
     typename Abi::Win window_;
-    OneSided<Abi>& operations_;
     std::unique_ptr<Action> barrier_;
 };
 

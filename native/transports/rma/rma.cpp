@@ -93,8 +93,9 @@ template <class Abi> class RmaTransport final : public Transport {
                                        const Buffers& buffers) {
         const bool get = operation_ == Operation::get, put = operation_ == Operation::put;
         const auto window = windows_.at(put ? buffers.receive : buffers.send).handle();
+        using Calls = rma::OneSidedCalls<Abi>;
         auto list =
-            std::make_unique<rma::OneSided<Abi>>(world_, calls_, window, *operation_, context_);
+            std::make_unique<OneSided<Calls>>(Calls(world_, calls_, window), *operation_, context_);
         std::byte* const base = get ? buffers.receive : buffers.send;
         for (std::size_t i = 0; i < steps.size(); ++i) {
             const auto& mine = get ? steps[i].receives : steps[i].sends;
@@ -107,12 +108,12 @@ template <class Abi> class RmaTransport final : public Transport {
                            mine[k].bytes, mine[k].peer, 0});
             }
         }
-        rma::OneSided<Abi>& operations = *list;
-        const std::string call = std::string("\"call\": \"") + list->name();
-        return std::make_unique<rma::OneSidedProgram<Abi>>(
-            context_, world_, calls_, window, operations,
-            std::make_unique<DescribedProgram>(context_, std::move(list),
-                                               call + ", MPI_Win_flush\""));
+        auto& operations = *list;
+        const std::string description = list->describe();
+        return std::make_unique<OneSidedProgram<Calls>>(
+            context_, operations,
+            std::make_unique<DescribedProgram>(context_, std::move(list), description),
+            std::make_unique<rma::Synchronise<Abi>>(context_, world_, calls_, window));
     }
 
     /// Every rank keeps the window, or none.

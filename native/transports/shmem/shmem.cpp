@@ -65,15 +65,7 @@ class ShmemTransport final : public Transport {
 
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
         const auto theirs = peer_offsets(context_.control, steps);
-        if (operation_) {
-            auto moves = std::make_unique<shmem::OneSided>(calls(), *operation_);
-            for (std::size_t i = 0; i < steps.size(); ++i) moves->add(steps[i], theirs[i], buffers);
-            const std::string name = moves->name();
-            return std::make_unique<shmem::OneSidedProgram>(
-                context_, std::make_unique<DescribedProgram>(
-                              context_, std::move(moves),
-                              "\"call\": " + json_text(name + ", nvshmemx_quiet_on_stream")));
-        }
+        if (operation_) return one_sided(steps, theirs, buffers);
         const bool ready_notice = has_overwrite_hazard(context_.control, steps, buffers);
         auto iterations =
             std::make_unique<SignalledIterations<StreamCalls>>(calls(), signals_, ready_notice);
@@ -104,6 +96,28 @@ class ShmemTransport final : public Transport {
     }
 
   private:
+    std::unique_ptr<Program> one_sided(std::span<const Step> steps, std::span<const Step> theirs,
+                                       const Buffers& buffers) {
+        using Calls = shmem::OneSidedCalls;
+        const bool get = operation_ == Operation::get;
+        auto moves = std::make_unique<OneSided<Calls>>(Calls(calls()), *operation_, context_);
+        std::byte* const here = get ? buffers.receive : buffers.send;
+        std::byte* const there = get ? buffers.send : buffers.receive;
+        for (std::size_t i = 0; i < steps.size(); ++i) {
+            const auto& mine = get ? steps[i].receives : steps[i].sends;
+            const auto& seen = get ? theirs[i].receives : theirs[i].sends;
+            for (std::size_t k = 0; k < mine.size(); ++k)
+                moves->add(
+                    {here + mine[k].offset, there + seen[k].offset, mine[k].bytes, mine[k].peer});
+        }
+        auto& operations = *moves;
+        const std::string description = moves->describe();
+        return std::make_unique<OneSidedProgram<Calls>>(
+            context_, operations,
+            std::make_unique<DescribedProgram>(context_, std::move(moves), description),
+            align(context_));
+    }
+
     StreamCalls calls() { return {session_.calls(), context_.device, context_.page}; }
 
     std::optional<Operation> operation_;

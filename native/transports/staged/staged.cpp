@@ -48,15 +48,15 @@ class StagedStep final : public Action {
     CallId to_host_, to_device_;
 };
 
-class StagedTransport final : public HostTransport {
+class StagedTransport final : public StepTransport {
   public:
     explicit StagedTransport(Context& context)
-        : HostTransport(context), through_(memory_from(context.option("through", "pageable"))),
+        : StepTransport(context), through_(memory_from(context.option("through", "pageable"))),
           inner_(open_transport(context.option("carrier", "mpi"), context)) {
         if (through_ != Memory::pageable && through_ != Memory::pinned)
             throw Error("staging goes through pageable or pinned memory only");
-        carrier_ = dynamic_cast<HostTransport*>(inner_.get());
-        if (!carrier_) throw Error("staging needs a carrier whose iterations the CPU runs");
+        carrier_ = inner_->by_steps();
+        if (!carrier_) throw Error("staging needs a carrier whose steps the CPU does one by one");
     }
 
     void close() override { inner_->close(); }
@@ -85,7 +85,7 @@ class StagedTransport final : public HostTransport {
   private:
     Memory through_;
     std::unique_ptr<Transport> inner_;
-    HostTransport* carrier_;
+    StepTransport* carrier_;
     std::shared_ptr<HostMemory> memory_;
 };
 

@@ -117,10 +117,10 @@ class TcpBarrier final : public Action {
     std::vector<TcpStep> rounds_;
 };
 
-class TcpTransport final : public HostTransport {
+class TcpTransport final : public StepTransport {
   public:
     explicit TcpTransport(Context& context)
-        : HostTransport(context), connections_(context.control) {
+        : StepTransport(context), connections_(context.control) {
         const int size = context.control.size(), rank = context.control.rank();
         std::set<int> peers;
         for (int far = 1; far < size; far *= 2)
@@ -134,7 +134,7 @@ class TcpTransport final : public HostTransport {
             for (const auto* transfers : {&step.sends, &step.receives})
                 for (const Transfer& transfer : *transfers) peers.insert(transfer.peer);
         connections_.add(peers);
-        return HostTransport::compile(steps, buffers);
+        return StepTransport::compile(steps, buffers);
     }
 
     std::unique_ptr<Action> compile_step(const Step& step, const Buffers& buffers) override {

@@ -39,10 +39,11 @@ std::vector<Step> barrier_steps(const Control& control) {
     return steps;
 }
 
-class UcxTransport : public HostTransport {
+/// `Base`: whose iterations the CPU runs.
+template <class Base> class UcxTransport : public Base {
   public:
     UcxTransport(Context& context, std::uint64_t features)
-        : HostTransport(context), ucx_(context, features) {
+        : Base(context), ucx_(context, features) {
         exchange(context.control, [&] {
             ucx_.connect(peers_of(barrier_steps(context.control)));
             return true;
@@ -59,7 +60,7 @@ class UcxTransport : public HostTransport {
 
     Buffers allocate(Memory kind, std::size_t bytes) override {
         must_know(kind);
-        return HostTransport::allocate(kind, bytes);
+        return Base::allocate(kind, bytes);
     }
 
     std::unique_ptr<StartLine> align() override { return wirespeed::align(context_, barrier()); }
@@ -67,6 +68,8 @@ class UcxTransport : public HostTransport {
     std::string describe() const override { return ucx_.describe(); }
 
   protected:
+    using Base::context_;
+
     std::unique_ptr<Action> barrier() {
         auto barrier = std::make_unique<TagList>(ucx_, context_.page, context_.control.rank(),
                                                  TagList::Purpose::barrier);
@@ -109,14 +112,14 @@ class FlushedProgram final : public WrappedProgram {
     std::unique_ptr<Action> barrier_;
 };
 
-class TagTransport final : public UcxTransport {
+class TagTransport final : public UcxTransport<StepTransport> {
   public:
     explicit TagTransport(Context& context) : UcxTransport(context, Ucx::ContextParams::tag) {}
 
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
         ucx_.connect(peers_of(steps));
         return std::make_unique<FlushedProgram>(context_.device, ucx_,
-                                                HostTransport::compile(steps, buffers), barrier());
+                                                StepTransport::compile(steps, buffers), barrier());
     }
 
     std::unique_ptr<Action> compile_step(const Step& step, const Buffers& buffers) override {
@@ -127,7 +130,7 @@ class TagTransport final : public UcxTransport {
     }
 };
 
-class PutTransport final : public UcxTransport {
+class PutTransport final : public UcxTransport<HostTransport> {
   public:
     explicit PutTransport(Context& context)
         : UcxTransport(context, Ucx::ContextParams::tag | Ucx::ContextParams::rma |
@@ -173,15 +176,6 @@ class PutTransport final : public UcxTransport {
     /// Peers may still put into it.
     void abandon(Buffers& buffers) noexcept override { buffers = {}; }
 
-    std::unique_ptr<Action> compile_step(const Step&, const Buffers&) override {
-        throw Error(
-            "ucx put compiles whole programs only: it must know both ends of each transfer");
-    }
-    std::unique_ptr<Program> compile_with_work(std::span<const Step> steps,
-                                               const Buffers& buffers) override {
-        return compile(steps, buffers);
-    }
-
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
         ucx_.connect(peers_of(steps));
         const auto theirs = peer_offsets(context_.control, steps);
@@ -215,27 +209,32 @@ class PutTransport final : public UcxTransport {
     std::unique_ptr<Program> one_sided(std::span<const Step> steps, std::span<const Step> theirs,
                                        const Buffers& buffers) {
         const bool get = operation_ == Operation::get, put = operation_ == Operation::put;
-        auto list = std::make_unique<OneSided>(ucx_, context_, *operation_);
         Region& region = regions_.at(put ? buffers.receive : buffers.send);
         std::byte* const base = get ? buffers.receive : buffers.send;
         const auto type = ucx_.memory_type(get ? buffers.into : buffers.kind);
+        auto list = std::make_unique<OneSided<OneSidedCalls>>(OneSidedCalls(ucx_, type),
+                                                              *operation_, context_);
         for (std::size_t i = 0; i < steps.size(); ++i) {
             const auto& mine = get ? steps[i].receives : steps[i].sends;
             const auto& seen = get ? theirs[i].receives : theirs[i].sends;
             for (std::size_t k = 0; k < mine.size(); ++k)
-                list->add(mine[k], base + mine[k].offset, type, seen[k].offset, region);
+                list->add({base + mine[k].offset, mine[k].bytes,
+                           region.place(mine[k].peer, seen[k].offset), region.key(mine[k].peer),
+                           mine[k].peer});
         }
-        OneSided& operations = *list;
-        const std::string call = std::string("\"call\": \"") + list->name();
+        auto& operations = *list;
+        const std::string description = list->describe();
         std::vector<std::unique_ptr<Action>> iteration;
         iteration.push_back(std::move(list));
-        return std::make_unique<OneSidedProgram>(
-            context_.device, operations,
+        // What flushes lets the ranks come together, too.
+        return std::make_unique<OneSidedProgram<OneSidedCalls>>(
+            context_, operations,
             std::make_unique<FlushedProgram>(
                 context_.device, ucx_,
                 std::make_unique<HostProgram>(context_.page, std::move(iteration), align(),
-                                              call + ", ucp_ep_flush_nbx\""),
-                barrier()));
+                                              description),
+                barrier()),
+            nullptr);
     }
 
     /// Either buffer: a pattern may work in one of them alone.

@@ -1,0 +1,92 @@
+// One-sided operations that no message accompanies: each is issued and flushed, which ends when it
+// is complete at its origin and at its target.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "measure/program.hpp"
+#include "transports/local/operation.hpp"
+
+namespace wirespeed {
+
+/// A library's operations, one after the other. `Calls` has the library's calls:
+///     struct Part { std::byte* here; int peer; ... };    // of a transfer: this rank's end, and
+///     more const char* name(Operation) const;                 // of the call static constexpr
+///     const char* flush_name; void start(const Part&, Operation, Additions&);    // throws Error
+///     void flush(const Part&, CallId);                   // back when it is complete at both ends
+template <class Calls> class OneSided final : public Action {
+  public:
+    using Part = typename Calls::Part;
+
+    OneSided(Calls calls, Operation operation, const Context& context)
+        : calls_(std::move(calls)), operation_(operation), page_(context.page), additions_(context),
+          call_(page_.name(calls_.name(operation))), flush_(page_.name(Calls::flush_name)) {}
+
+    void add(Part part) { parts_.push_back(std::move(part)); }
+
+    void run() override {
+        for (const Part& part : parts_) {
+            page_.enter(call_, part.peer);
+            calls_.start(part, operation_, additions_);
+            page_.enter(flush_, part.peer);
+            calls_.flush(part, flush_);
+            if (operation_ == Operation::fetch_add) additions_.done();
+        }
+    }
+
+    void begin() { additions_.begin(); }
+    /// The origin's buffer gets the word that was fetched last. Throws Error where the sum is
+    /// wrong.
+    void end(Device& device) {
+        additions_.check();
+        if (additions_.count)
+            device.copy(parts_.back().here, &additions_.fetched, sizeof additions_.fetched);
+    }
+
+    /// JSON members, for the record.
+    std::string describe() const {
+        return std::string("\"call\": \"") + calls_.name(operation_) + ", " + Calls::flush_name +
+               "\"";
+    }
+
+  private:
+    Calls calls_;
+    Operation operation_;
+    Page& page_;
+    Additions additions_;
+    CallId call_, flush_;
+    std::vector<Part> parts_;
+};
+
+/// The program that runs the operations, and the check of their sum.
+template <class Calls> class OneSidedProgram final : public WrappedProgram {
+  public:
+    /// `together`: lets all ranks come together, before and after: targets answer nothing in
+    /// between. Null where the program itself does.
+    OneSidedProgram(Context& context, OneSided<Calls>& operations, std::unique_ptr<Program> program,
+                    std::unique_ptr<Action> together)
+        : WrappedProgram(std::move(program)), device_(context.device), page_(context.page),
+          operations_(operations), together_(std::move(together)) {}
+
+    void meet() override {
+        if (together_) together_->run();
+        program_->meet();
+    }
+
+  private:
+    void before(const Schedule&) override { operations_.begin(); }
+    void after(Stamps&) override {
+        if (together_) together_->run();
+        page_.leave();
+        operations_.end(device_);
+    }
+
+    Device& device_;
+    Page& page_;
+    OneSided<Calls>& operations_;
+    std::unique_ptr<Action> together_;
+};
+
+}  // namespace wirespeed
