@@ -5,7 +5,7 @@
 #include "api.hpp"
 #include "kernels/compile.hpp"
 #include "kernels/source.hpp"
-#include "measure/fault_injection.hpp"
+#include "transports/fault_injection.hpp"
 
 #pragma GCC visibility push(default)
 #include "wirespeed_test.h"

@@ -18,7 +18,7 @@ from wirespeed.job.plan import Plan
 from wirespeed.limits import Ceiling
 from wirespeed.paths import find_path
 from wirespeed.results import recorder
-from wirespeed.results.contradictions import Contradiction
+from wirespeed.results.contradiction import Contradiction
 from wirespeed.results.reading import read
 from wirespeed.results.runs import Entry, Run, collect, resumed
 from wirespeed.results.store import Store

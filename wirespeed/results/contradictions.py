@@ -5,16 +5,14 @@ The recorder asks when it writes a figure; readers ask again, with all that the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 from wirespeed.limits.rates import CPU_CACHES, Ceiling
-from wirespeed.results.parts import Amount, Interval, Part, ProgramTimes, Whole, one_of
-from wirespeed.units import format_rate, format_seconds, format_size
-
-if TYPE_CHECKING:
-    from wirespeed.results.model import Entry
-    from wirespeed.results.runs import Run
+from wirespeed.results.contradiction import Contradiction, Quantity
+from wirespeed.results.model import Entry, Head, Health
+from wirespeed.results.parts import Interval, ProgramTimes, Wire
+from wirespeed.units import format_size
 
 LEAST_OF_COMPUTATION = 0.95
 """A step takes at least this share of its own computation."""
@@ -30,54 +28,29 @@ SAME_PROGRAM = ("size", "scaling", "fp", "edges", "norm_every", "depth")
 REMEDY = "--resume measures it again; if it comes back, please report it as a bug in wirespeed"
 
 
-class BatchClock(Part, frozen=True, kw_only=True):
-    """The host's clock around each batch, held against the sum of the batch's samples."""
+class Known(Protocol):
+    """A run, as far as its records go: what figures are held against."""
 
-    of: str = ""
-    """Whose batches they are, if not the figure's own: its computation, the driver's copy."""
-    batches: Whole
-    """Batches compared."""
-    long: Whole = 0
-    """Batches whose samples count more seconds than passed on the host's clock."""
-    short: Whole = 0
-    """Batches whose time on the host's clock neither the samples nor an allowance explain."""
-    host_s: Amount = 0.0
-    """Of the worst batch, by the host's clock."""
-    stamped_s: Amount = 0.0
-    """Of the same batch, by its samples."""
+    @property
+    def head(self) -> Head: ...
+    @property
+    def view(self) -> str: ...
+    @property
+    def options(self) -> Mapping[str, Any]: ...
+    @property
+    def entries(self) -> Mapping[tuple[str, int], Entry]: ...
+    @property
+    def health(self) -> Mapping[tuple[str, str], Health]: ...
+    @property
+    def others(self) -> Sequence[Known]:
+        """All runs of the file, this one among them."""
 
-
-class Quantity(Part, frozen=True, kw_only=True):
-    """A figure of a contradiction."""
-
-    name: str
-    unit: Annotated[str, one_of("s", "B/s")]
-    value: Amount
-    low: Amount | None = None
-    """Lower end of its interval; null: it has none."""
-    high: Amount | None = None
-
-    def __str__(self) -> str:
-        """'80.1 us (79.0 us to 81.2 us)'."""
-        ends = [self._words(end) for end in (self.low, self.high) if end is not None]
-        return self._words(self.value) + (f" ({' to '.join(ends)})" if len(ends) == 2 else "")
-
-    def _words(self, value: float) -> str:
-        return format_seconds(value) if self.unit == "s" else f"{format_rate(value)} GB/s"
+    def ceiling(self, path: str) -> Ceiling | None: ...
+    def field_limit(self, entry: Entry) -> Ceiling | None: ...
+    def wires_of(self, path: str) -> Sequence[Wire]: ...
 
 
-class Contradiction(Part, frozen=True, kw_only=True):
-    """Two figures that cannot both be true."""
-
-    rule: Annotated[str, one_of("computation", "limit", "one rank", "clock")]
-    figure: Quantity
-    """The entry's own."""
-    other: Quantity
-    text: str
-    """One line."""
-
-
-def contradictions(run: Run, entry: Entry, *, so_far: bool = False) -> list[Contradiction]:
+def contradictions(run: Known, entry: Entry, *, so_far: bool = False) -> list[Contradiction]:
     """What contradicts a figure of one launch. `run`: the records beside it; empty: nothing known does.
 
     `so_far`: the run goes on. The limit of messages depends on their wires, which are counted later.
@@ -87,13 +60,13 @@ def contradictions(run: Run, entry: Entry, *, so_far: bool = False) -> list[Cont
     return [contradiction for rule in rules for contradiction in rule(run, entry)]
 
 
-def single(run: Run, entry: Entry) -> Entry | None:
+def single(run: Known, entry: Entry) -> Entry | None:
     """The latest figure of the same program on one rank, in the same kind of memory and the same file."""
     found = _single(run, entry)
     return found[1] if found else None
 
 
-def _single(run: Run, entry: Entry) -> tuple[Run, Entry] | None:
+def _single(run: Known, entry: Entry) -> tuple[Known, Entry] | None:
     wanted = {name: run.options.get(name) for name in SAME_PROGRAM}
     for other in reversed(run.others):
         plan = other.head.plan
@@ -105,7 +78,7 @@ def _single(run: Run, entry: Entry) -> tuple[Run, Entry] | None:
     return None
 
 
-def _clock(run: Run, entry: Entry) -> Iterator[Contradiction]:
+def _clock(run: Known, entry: Entry) -> Iterator[Contradiction]:
     clock = entry.clock
     if clock is None:
         return
@@ -120,14 +93,15 @@ def _clock(run: Run, entry: Entry) -> Iterator[Contradiction]:
         how, count = "explain only", clock.short
     else:
         return
+    whose = f" of {clock.of}" if clock.of else ""
     text = (
-        f"the samples of a batch{f' of {clock.of}' if clock.of else ''} {how} {stamped} of {host} by the host's clock, "
+        f"the samples of a batch{whose} {how} {stamped} of {host} by the host's clock, "
         f"in {count} of {clock.batches} batches"
     )
     yield Contradiction(rule="clock", figure=stamped, other=host, text=text)
 
 
-def _computation(run: Run, entry: Entry) -> Iterator[Contradiction]:
+def _computation(run: Known, entry: Entry) -> Iterator[Contradiction]:
     compute = entry.program.compute if isinstance(entry.program, ProgramTimes) else None
     if compute is None:
         return
@@ -140,7 +114,7 @@ def _computation(run: Run, entry: Entry) -> Iterator[Contradiction]:
     yield Contradiction(rule="computation", figure=step, other=alone, text=text)
 
 
-def _limit(run: Run, entry: Entry) -> Iterator[Contradiction]:
+def _limit(run: Known, entry: Entry) -> Iterator[Contradiction]:
     limit = run.field_limit(entry) if run.view == "program" else run.ceiling(entry.path)
     # Networks let bursts pass, and their drivers may state less than the real rate; users may be wrong.
     if limit is None or limit.stated or limit.wire == "network" or not entry.amount:
@@ -168,7 +142,7 @@ def _beyond_caches(entry: Entry, limit: Ceiling) -> float:
     return max(0.0, 1 - 2 * limit.cached / max(entry.bytes, 1)) if limit.cached else 1.0
 
 
-def _one_rank(run: Run, entry: Entry) -> Iterator[Contradiction]:
+def _one_rank(run: Known, entry: Entry) -> Iterator[Contradiction]:
     """Weak scaling. The one rank's figure must be a sure one: what slows it alone raises the efficiency."""
     weak = run.view == "program" and run.options.get("scaling") == "weak" and run.head.plan.ranks > 1
     found = _single(run, entry) if weak else None
@@ -192,7 +166,7 @@ GPU_CACHES = 256 << 20
 """Bytes that the caches of an unknown GPU are taken to hold: the most of any in links.toml."""
 
 
-def _cache(run: Run, entry: Entry) -> int:
+def _cache(run: Known, entry: Entry) -> int:
     """Bytes of the field that caches may hold."""
     if entry.memory_domain == "CPU":
         known = (wire.caches for wire in run.wires_of(entry.path) if wire.kind == "memory" and wire.caches)

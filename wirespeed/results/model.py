@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, UnsetType, field, structs
 
 from wirespeed.job.messages import Message
 from wirespeed.job.plan import Plan
-from wirespeed.results.contradictions import BatchClock, Contradiction
+from wirespeed.results.contradiction import BatchClock, Contradiction
 from wirespeed.results.findings import RecordedFinding
 from wirespeed.results.health_parts import ClockRates, NewErrors, Throttled
 from wirespeed.results.nics import RankNics

@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 
 from wirespeed.job.plan import Plan
-from wirespeed.results import contradictions, findings, health_parts, model, nics, parts, soak
+from wirespeed.results import contradiction, findings, health_parts, model, nics, parts, soak
 from wirespeed.statistics.stopping import Stopping
 
-MODULES = (findings, parts, health_parts, nics, contradictions, soak, model)
+MODULES = (findings, parts, health_parts, nics, contradiction, soak, model)
 CLASSES = {name: kind for module in MODULES for name, kind in vars(module).items()}
 CLASSES |= {"Plan": Plan, "Stopping": Stopping}
 

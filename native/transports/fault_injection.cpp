@@ -1,4 +1,4 @@
-#include "measure/fault_injection.hpp"
+#include "transports/fault_injection.hpp"
 
 #include <algorithm>
 #include <utility>
