@@ -30,10 +30,13 @@ help:  ## Say what there is
 run:  ## Install what is missing and measure this machine (ARGS="--sizes 8:1M" OFFLINE=DIR)
 	@$(PREPARE) run && exec .venv/bin/wirespeed survey $(ARGS)
 
-test:  ## Run every test against the installed package (ARGS="-k page", ARGS="-n 0": one after the other)
+unit:  ## Test the pure parts, which starts no ranks: a minute
+	@$(PREPARE) test && exec .venv/bin/pytest $(WORKERS) tests/unit -m "not thorough and not slow" $(ARGS)
+
+test:  ## Test everything against the installed package (ARGS="-k page", ARGS="-n 0": one after the other)
 	@$(PREPARE) test && exec .venv/bin/pytest $(WORKERS) $(ARGS)
 
-test-all:  ## The same, and one more MPI, device or shape of much of it (half as long again)
+test-all:  ## The same, and the rest: more MPIs, devices, shapes, and planted faults
 	@$(PREPARE) test && exec .venv/bin/pytest $(WORKERS) -m "thorough or not thorough" $(ARGS)
 
 test-gpu:  ## Test every path and kernel on this machine's GPUs (ARGS="-k sanitizer" for a part)
@@ -56,4 +59,4 @@ clean:  ## Remove what these commands have made (result files stay)
 	rm -rf .venv build .preflight-* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find scripts tests wirespeed bench -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
-.PHONY: help run test test-all test-gpu lint fuzz mutants pack clean
+.PHONY: help run unit test test-all test-gpu lint fuzz mutants pack clean

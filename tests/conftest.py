@@ -150,7 +150,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--third", type=int, choices=range(3), metavar="N", help="only those tests whose turn N is, of 0 to 2"
+        "--third",
+        type=int,
+        choices=range(3),
+        metavar="N",
+        help="of the thorough tests only those whose turn N is, of 0 to 2",
     )
 
 
@@ -158,12 +162,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What runs over all MPIs does so under one of each kind; under the others when it is to be thorough."""
-    if (third := config.getoption("--third")) is not None:
-        turns = [zlib.crc32(item.nodeid.encode()) % 3 for item in items]
-        config.hook.pytest_deselected(
-            items=[item for item, turn in zip(items, turns, strict=True) if turn != third]
-        )
-        items[:] = [item for item, turn in zip(items, turns, strict=True) if turn == third]
     for item in items:
         own = [mark.args[0] for mark in item.iter_markers("parametrize")]
         chosen = any("mpi" in (names.split(",") if isinstance(names, str) else names) for names in own)
@@ -176,6 +174,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         others = ("impi", "debian", *(["mpich"] if "conformance" in item.path.parts else []))
         if name in others and not chosen and not item.get_closest_marker("every_mpi"):
             item.add_marker(pytest.mark.thorough)
+    if (third := config.getoption("--third")) is not None:
+        not_now = {
+            item
+            for item in items
+            if item.get_closest_marker("thorough") and zlib.crc32(item.nodeid.encode()) % 3 != third
+        }
+        config.hook.pytest_deselected(items=list(not_now))
+        items[:] = [item for item in items if item not in not_now]
 
 
 @pytest.fixture(params=mpis.NAMES)

@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 from wirespeed.statistics.samples import Samples, median_interval
 from wirespeed.statistics.stopping import MOMENT_S, Stopping, StoppingRule
 
+pytestmark = pytest.mark.slow
+
 Floats = NDArray[np.float64]
 
 ITERATION_S = 2.5e-4

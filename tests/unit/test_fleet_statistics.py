@@ -21,6 +21,8 @@ from wirespeed.statistics.outliers import (
     spread_of,
 )
 
+pytestmark = pytest.mark.slow
+
 SEEDS = range(1, 4)
 
 

@@ -19,6 +19,8 @@ from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.fleet.names import compress, natural
 from wirespeed.fleet.state import begin
 
+pytestmark = pytest.mark.slow
+
 Captured = pytest.CaptureFixture[str]
 STYLES = ("table", "json", "prometheus", "slurm", "pbs")
 NO_NODES = (

@@ -12,6 +12,8 @@ import preflight
 import pytest
 from support.builds import compiler
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -15,6 +15,8 @@ from wirespeed.frontend.job_step import JobStep
 from wirespeed.job.messages import Message
 from wirespeed.job.status_page import RankState
 
+pytestmark = pytest.mark.slow
+
 BEGIN = """
 import time
 from wirespeed.job.messages import send

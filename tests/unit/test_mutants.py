@@ -12,6 +12,8 @@ import pytest
 from mutation.operators import mutants_of
 from mutation.table import read_table
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 MODULE = '''

@@ -17,6 +17,8 @@ from wirespeed.statistics.next_launch import (
     slowest_next,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def side(logs: list[float]) -> dict[object, Launch]:
     times = [math.exp(log) for log in logs]

@@ -7,6 +7,7 @@ import itertools
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
@@ -24,6 +25,8 @@ from wirespeed.report.facts.machine import title
 from wirespeed.report.facts.path_ranges import RangeLog, StepRanges
 from wirespeed.report.terminal.timing_table import print_timing, seconds_of
 from wirespeed.results.runs import collect
+
+pytestmark = pytest.mark.slow
 
 MS = 1_000_000
 

@@ -20,6 +20,8 @@ from wirespeed.launch import LaunchedRank, joins_mpi, launched_rank
 from wirespeed.rank import rendezvous, socket_world
 from wirespeed.rank.socket_world import SocketWorld
 
+pytestmark = pytest.mark.slow
+
 Environment = dict[str, str]
 
 

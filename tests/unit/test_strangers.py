@@ -21,6 +21,8 @@ from wirespeed.rank import handshake, socket_world
 from wirespeed.rank.handshake import Claim, Listener, connect
 from wirespeed.rank.socket_world import SocketWorld
 
+pytestmark = pytest.mark.slow
+
 SECRET = b"sixteen random characters"
 
 
