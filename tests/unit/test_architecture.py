@@ -33,7 +33,7 @@ INCLUDES = {
     "libraries": ("core", "libraries"),
     "kernels": ("core", "kernels", "libraries"),
     "devices": ("core", "devices", "kernels", "libraries", "measure/clock.hpp"),
-    "measure": ("core", "measure", "devices/device.hpp", "transports/transport.hpp"),
+    "measure": ("core", "measure"),
     "soak": ("core", "kernels/soak_types.h", "measure", "soak", "transports"),
     "transports": (
         "core",
@@ -73,20 +73,38 @@ def nodes(file: Path) -> list[ast.AST]:
     return list(ast.walk(ast.parse(file.read_text(), str(file))))
 
 
-def said(node: ast.AST) -> str:
-    """The function that a call calls, or an import; else nothing."""
-    if isinstance(node, ast.Call):
-        return ast.unparse(node.func) + "("
-    return ast.unparse(node) if isinstance(node, (ast.Import, ast.ImportFrom)) else ""
+@cache
+def spoken(file: Path) -> list[tuple[int, str]]:
+    """(line, text) of every function that is called, as `name(`, and of every import."""
+    found = []
+    for node in nodes(file):
+        if isinstance(node, ast.Call):
+            found.append((node.lineno, ast.unparse(node.func) + "("))
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            found.append((node.lineno, ast.unparse(node)))
+    return found
 
 
-def parsed(room_free: tuple[str, ...]) -> Iterator[tuple[str, ast.AST]]:
-    """(place, node) of every syntax node in files outside the rooms that are free of the rule."""
+def spoken_outside(rooms: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """(place, text) of all files that lie in none of these rooms."""
     for file in python_files():
-        if file.relative_to(PACKAGE).parts[0] in room_free:
-            continue
-        for node in nodes(file):
-            yield f"{file.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}", node
+        if file.relative_to(PACKAGE).parts[0] not in rooms:
+            for line, text in spoken(file):
+                yield f"{file.relative_to(ROOT)}:{line}", text
+
+
+def public_definitions(file: Path) -> Iterator[ast.FunctionDef | ast.ClassDef]:
+    """Functions, classes and methods without an underscore, in nothing that has one."""
+
+    def inside(parent: ast.AST) -> Iterator[ast.FunctionDef | ast.ClassDef]:
+        for node in ast.iter_child_nodes(parent):
+            if not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+                yield from inside(node)
+            elif not node.name.startswith("_"):
+                yield node
+                yield from inside(node)
+
+    return inside(nodes(file)[0])
 
 
 def code_of(file: Path) -> str:
@@ -147,8 +165,7 @@ def test_a_vendor_s_device_is_known_to_its_own_folder() -> None:
 
 def test_only_commands_and_reports_print() -> None:
     found = []
-    for place, node in parsed(PRINTING_ROOMS):
-        text = said(node)
+    for place, text in spoken_outside(PRINTING_ROOMS):
         if re.match(
             r"print\(|sys\.std(out|err)(\.buffer)?\.write(lines)?\(|(from|import) (rich|click)\b", text
         ):
@@ -159,13 +176,17 @@ def test_only_commands_and_reports_print() -> None:
 def test_statistics_live_in_one_place() -> None:
     names = "|".join(STATISTICS)
     found = []
-    for place, node in parsed(STATISTICS_ROOM):
-        text = said(node)
+    for place, text in spoken_outside(STATISTICS_ROOM):
         called = re.match(rf"(.*\.)?({names})\(", text)
         if re.match(r"(from|import) statistics\b", text) or (called and called[1] != "samples."):
             found.append(f"{place}: {text.splitlines()[0]}")
-        if isinstance(node, ast.FunctionDef) and node.name in STATISTICS:
-            found.append(f"{place}: def {node.name}")
+    for file in python_files():
+        if file.relative_to(PACKAGE).parts[0] not in STATISTICS_ROOM:
+            found += [
+                f"{file.relative_to(ROOT)}:{node.lineno}: def {node.name}"
+                for node in nodes(file)
+                if isinstance(node, ast.FunctionDef) and node.name in STATISTICS
+            ]
     report("medians, quantiles and means are computed in wirespeed/statistics alone", found)
 
 
@@ -186,3 +207,15 @@ def test_every_module_says_what_it_is() -> None:
         if file.read_text().strip() and not ast.get_docstring(nodes(file)[0])  # type: ignore[arg-type]
     ]
     report("a module's first line says in one sentence what it is", found)
+
+
+def test_a_docstring_says_what_the_thing_is() -> None:
+    """Protects readers from fragments: "Of one number." says nothing."""
+    vague = re.compile(r"(What|Of|Whether|How|Where|Which|Those)\b")
+    found = [
+        f"{file.relative_to(ROOT)}:{node.lineno}: {node.name}: {text.splitlines()[0]}"
+        for file in python_files()
+        for node in public_definitions(file)
+        if (text := ast.get_docstring(node)) and vague.match(text)
+    ]
+    report("a public docstring begins with a noun or a verb", found)

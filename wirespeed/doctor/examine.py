@@ -25,7 +25,7 @@ Say = Callable[[str], None]
 
 
 class Request(job.Base, frozen=True):
-    """What to examine, and in which depth."""
+    """Parts of the machine to examine, and in which depth."""
 
     runs: tuple[Run, ...] = ()
     """Runs of the result file given."""

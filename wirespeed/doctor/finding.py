@@ -15,7 +15,7 @@ TRIAL_SIZES = (8, 64 << 10, 16 << 20)
 
 
 class Trial(Struct, frozen=True):
-    """How a remedy is tried safely: the same path before and after."""
+    """Safe trial of a remedy: the same path before and after."""
 
     path: str
     sizes: Sequence[int]

@@ -53,7 +53,7 @@ class Attempt(Struct):
 
     @property
     def text(self) -> str:
-        """What went wrong, in one line; empty if nothing did."""
+        """The failure in one line; empty if there was none."""
         return self.refusal or (self.failures[0].text if self.failures else "")
 
     @property

@@ -77,7 +77,7 @@ def with_worth(finding: Finding, runs: Sequence[Run], file: str) -> Finding:
 
 
 def tried_before(file: str) -> dict[str, Improvement]:
-    """What remedies were worth when they were last tried, by finding, from the doctor's last record."""
+    """Worth of remedies when they were last tried, by finding, from the doctor's last record."""
     doctors: list[Doctor] = []
     with suppress(WirespeedError):
         doctors = read(file).doctors
@@ -122,7 +122,7 @@ class Stretch(Struct, frozen=True):
 
 
 def stretches(run: Run) -> list[Stretch]:
-    """Which path is best at which size, and where that changes: of all paths, and of those through MPI."""
+    """Best path by size, and the sizes at which it changes: of all paths, and of those through MPI."""
     found: list[Stretch] = []
     for home in run.competing:
         everything = {entry.path for entry in run.entries.values() if entry.memory_domain == home}

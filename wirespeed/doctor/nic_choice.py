@@ -39,7 +39,7 @@ class OneForAll(Struct, frozen=True):
 
 
 def farther(run: Run, path: str) -> Iterator[Farther]:
-    """Of the path's largest messages, for ranks whose GPU is known."""
+    """Findings about the path's largest messages, for ranks whose GPU is known."""
     gpus = {rank.rank: (rank.device.pci or "").lower() for rank in run.step(path).ranks if rank.device}
     for rank_nics in _nics(run, path):
         ports = _ports(run, path, rank_nics.host)

@@ -13,7 +13,7 @@ from wirespeed.results.recorder import now
 
 
 class Result(Struct, frozen=True):
-    """What was found."""
+    """Findings of one examination."""
 
     facts: Facts
     findings: tuple[RecordedFinding, ...]
@@ -24,7 +24,7 @@ class Result(Struct, frozen=True):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader has to know before the findings."""
+        """Remarks that a reader must know before the findings."""
         then = (f"wirespeed doctor found this at {self.since}",) if self.since else ()
         return (*then, *self.facts.reservations)
 
@@ -48,6 +48,6 @@ class Result(Struct, frozen=True):
 
     @classmethod
     def of(cls, record: Doctor) -> Result:
-        """What a record of a result file says, as far as it fits."""
+        """Result that a record of a result file holds, as far as it fits."""
         stretches = fitted(list[Stretch], record.fastest)
         return cls(fitted(Facts, record.facts), tuple(record.findings), tuple(stretches), record.at)

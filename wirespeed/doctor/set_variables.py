@@ -28,7 +28,9 @@ class SetVariable(Struct, frozen=True):
 
 
 def set_variables(variables: Mapping[str, str], told: Collection[str] = ()) -> list[SetVariable]:
-    """Those of the libraries in known_variables.toml, without `told`, which findings are about already."""
+    """Set variables of the libraries in known_variables.toml, without `told`, which findings are about
+    already.
+    """
     found = (
         _explained(name, value, library)
         for library in table("known_variables")

@@ -60,7 +60,8 @@ def with_outcome(fact: MpiFact, attempt: Attempt, where: str) -> MpiFact:
 
 
 def kind_of(what: str, text: str) -> str:
-    """How an MPI failed. A path that does not work at all is 'unavailable' in records: its text tells.
+    """Kind of an MPI's failure. A path that does not work at all is 'unavailable' in records: its text
+    tells.
 
     Empty where no device pointer was passed: the ranks did not start, or something was missing.
     """

@@ -24,7 +24,7 @@ NO_COUNTERS = "no counters can be read here"
 
 @dataclass(frozen=True)
 class Counted:
-    """What one wire's counters rose by, and by how much they should have, in bytes."""
+    """Rise of one wire's counters, and the rise that was expected, in bytes."""
 
     kind: str
     name: str
@@ -44,7 +44,7 @@ class Counted:
 
     @property
     def in_range(self) -> bool:
-        """Whether the counters can hold what was to be counted."""
+        """True where the counters can hold what was to be counted."""
         return self.wraps is None or max(self.expected_sent, self.expected_received) * 1.2 < self.wraps
 
 
@@ -85,7 +85,7 @@ class WireShare:
 
 @dataclass(frozen=True)
 class Claim:
-    """What a path declares, and what its ranks are."""
+    """Declaration of a path, and facts of its ranks."""
 
     path: str
     on_device: bool
@@ -162,7 +162,7 @@ def identify_wire(
 
 
 def more_would_help(verdict: WireVerdict, times: float) -> bool:
-    """Whether a run `times` as long would make the counters that decided less uncertain."""
+    """True where a run `times` as long would make the counters that decided less uncertain."""
     if verdict.rests_on is not None:
         return verdict.uncertainties.get(verdict.rests_on, 0.0) > WANTED_UNCERTAINTY
     doubts = verdict.uncertainties.values() if verdict.verdict in ("unknown", "mixed") else ()

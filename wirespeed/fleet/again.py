@@ -23,7 +23,7 @@ MOST_LAUNCHES = 6
 
 @dataclass(frozen=True)
 class Suspected:
-    """What looked slow, too seldom to be named."""
+    """Node or pair that looked slow, too seldom to be named."""
 
     copying: set[str] = field(default_factory=set)
     """Nodes whose copies are slow."""

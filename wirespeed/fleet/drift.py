@@ -99,7 +99,7 @@ def _without(rows: Window, old: Estimates) -> Window:
 
 
 def add_causes(found: FleetDrift, before: Facts, now: Facts) -> None:
-    """What of driver, MPI and kernel changed on the nodes of each finding, and on most nodes."""
+    """Adds changes of driver, MPI and kernel on the nodes of each finding, and on most nodes."""
     for finding in found.verdict.findings:
         found.changed[finding.name] = list(dict.fromkeys(_changes_of(finding, before, now)))
     every = Counter(line for node in sorted({*before} & {*now}) for line in _changes(node, before, now))

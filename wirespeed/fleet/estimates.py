@@ -112,7 +112,7 @@ def _smallest_switch(spread: Spread, level: float) -> float:
 
 
 def estimates(window: Window, topology: Topology, least: float) -> Iterator[Estimates]:
-    """Of every figure of some days. `least`: the ratio minus 1 that counts as nothing."""
+    """Estimates for every figure of some days. `least`: the ratio minus 1 that counts as nothing."""
     for figure, rows in window.by_figure():
         alone = rows.others == ""
         whole = rows.parts == ""

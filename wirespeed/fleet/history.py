@@ -53,7 +53,7 @@ AHEAD = timedelta(hours=1)
 
 @dataclass
 class History:
-    """What is known of a fleet: observations of result files, and packed days."""
+    """Records of a fleet: observations of result files, and packed days."""
 
     folder: Path
     contended: bool = False
@@ -77,7 +77,7 @@ class History:
 
     @property
     def loose(self) -> list[Observation]:
-        """Those of the observed that count."""
+        """The observed that count."""
         return [observation for observation in self.observed if observation.counts(self.contended)]
 
     @property
@@ -194,7 +194,7 @@ def existing_folder(name: str) -> Path:
 
 
 def contents(folder: Path, warnings: list[str]) -> Contents:
-    """What is in the packed days; empty without any, and with a warning where that cannot be read."""
+    """Rows of the packed days; empty without any, and with a warning where they cannot be read."""
     file = folder / CONTENTS
     if not file.exists():
         return Contents()

@@ -92,7 +92,7 @@ class _Test(NamedTuple):
 
 @dataclass
 class FleetVerdict:
-    """What was found, of how many."""
+    """Slow nodes, links and switches, of how many."""
 
     findings: list[Outlier] = field(default_factory=list)
     suspects: list[Outlier] = field(default_factory=list)
@@ -120,7 +120,7 @@ def judge(
     least: float = LEAST,
     false_alarms: float = FALSE_ALARMS,
 ) -> FleetVerdict:
-    """What is slow in some days, at a false discovery rate."""
+    """Judges some days at a false discovery rate."""
     return decide(list(estimates(window, topology, least)), topology, false_alarms, least)
 
 

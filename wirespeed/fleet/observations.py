@@ -52,7 +52,7 @@ class Observation(Struct, frozen=True):
 
     @property
     def launch_name(self) -> str:
-        """What was measured by the same processes has the same."""
+        """Name shared by all that the same processes measured."""
         return f"{self.run} {self.launch}" if self.launch > 1 else self.run
 
     @property
@@ -67,7 +67,7 @@ class Observation(Struct, frozen=True):
         return (self.one, self.other) if self.other else (self.one,)
 
     def counts(self, contended: bool) -> bool:
-        """Whether it is judged. `contended`: a pair's counts even if its ranks waited for CPUs.
+        """True where it is judged. `contended`: a pair's counts even if its ranks waited for CPUs.
 
         A pair has partners to be compared with; a node alone would show how it was scheduled.
         """

@@ -230,7 +230,7 @@ class Database:
             self._connection.unregister("columns")
 
     def columns(self, file: Path) -> str | None:
-        """What to select from a packed day, so that it has all columns; None of another file."""
+        """Columns to select from a packed day, so that it has all columns; None of another file."""
         if not file.is_file():
             return None
         try:

@@ -18,7 +18,7 @@ SMALLEST_COPY = 4096
 
 @dataclass(frozen=True)
 class FleetPlan:
-    """What is measured on which hosts."""
+    """Measurements on groups of hosts."""
 
     hosts: tuple[str, ...]
     common: Plan
@@ -45,7 +45,7 @@ class FleetPlan:
 
     @property
     def figures(self) -> dict[str, object]:
-        """What the figures depend on, by the names of the options, as JSON has it."""
+        """Options that the figures depend on, by name, as JSON has them."""
         return {
             "hosts": list(self.hosts),
             "seed": self.seed,
@@ -125,7 +125,7 @@ class Part:
     """Of a round; (): those of its number."""
 
     def of(self, hosts: Sequence[str]) -> list[str]:
-        """Those of the hosts that take part."""
+        """The hosts that take part."""
         wanted = {*self.hosts, *(host for pair in self.pairs for host in pair)}
         return [host for host in hosts if not wanted or host in wanted]
 

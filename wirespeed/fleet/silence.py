@@ -12,7 +12,7 @@ DIED = ("crash", "hang", "death", "error")
 
 
 def deaths(records: Iterable[Event]) -> list[Failure]:
-    """What ended launches."""
+    """Causes that ended launches."""
     return [record for record in records if isinstance(record, Failure) and record.what in DIED]
 
 

@@ -89,7 +89,8 @@ class Events:
 
     @cached_property
     def victim(self) -> bool:
-        """Whether the first rank to die reported nothing: what others reported then follows from its death.
+        """True where the first rank to die reported nothing: what others reported then follows from its
+        death.
 
         Some libraries crash or return errors when their peer has died. A rank that ends with a code of its
         own (for a device that does not exist) does so for its own reasons.
@@ -164,7 +165,7 @@ Rule = Callable[[Events], "Outcome | None"]
 
 
 def diagnose(events: Events) -> Outcome:
-    """How the job step ended, by the first rule that applies."""
+    """End of the job step, by the first rule that applies."""
     rules = AFTER_THE_END if events.quiet is None else WITHOUT_PROGRESS
     outcome = next(outcome for rule in rules if (outcome := rule(events)) is not None)
     return replace(outcome, log=list(events.log)[-40:])

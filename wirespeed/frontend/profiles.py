@@ -34,7 +34,7 @@ class Profiles:
         return PROFILERS[self._name].command(self._name, self.folder, label)
 
     def said(self) -> str:
-        """Where the files are, and what they cost."""
+        """Places of the files, and their cost."""
         return (
             f"profiles: {self.folder}, a file for each rank and path; {self._name} slows the ranks down, so "
             "these figures are not the machine's"

@@ -163,7 +163,7 @@ class MessageReader:
         self._told = False
 
     def read(self, line: str) -> tuple[str, Message | None]:
-        """What a library printed before the mark, and the message behind it."""
+        """Text that a library printed before the mark, and the message behind it."""
         printed, raw = parse(line)
         if raw is None:
             return printed, None

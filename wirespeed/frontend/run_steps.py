@@ -98,13 +98,13 @@ def begin(recorder: Recorder, devices: Iterable[Message]) -> None:
 
 
 def step_start(path: TransferPath, done: int, total: int, launch: int = 1, launches: int = 1) -> Message:
-    """What observers are told as a path begins."""
+    """Event for observers as a path begins."""
     steps = {"steps_done": done, "steps_total": total, "launch": launch, "launches": launches}
     return {"kind": "step-start", "path": path.name, "at": time.monotonic_ns(), **steps}
 
 
 def step_end() -> Message:
-    """What observers are told once a path's job step is over."""
+    """Event for observers once a path's job step is over."""
     return {"kind": "step-end", "at": time.monotonic_ns()}
 
 

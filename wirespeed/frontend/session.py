@@ -37,7 +37,7 @@ MOST_CPU_RANKS = 8
 
 
 def discover(plan: Plan) -> Machine:
-    """What there is to measure here. Raises WirespeedError."""
+    """Devices, MPIs and paths of this machine. Raises WirespeedError."""
     return machine.look(plan)
 
 

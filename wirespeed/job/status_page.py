@@ -41,7 +41,7 @@ class RankIdentity:
 
 @dataclass(frozen=True)
 class RankState(RankIdentity):
-    """Where a rank was when its page was read."""
+    """State of a rank when its page was read."""
 
     path: str
     bytes: int
@@ -157,7 +157,7 @@ def ask_for_stack(file: Path) -> None:
 
 
 def own_folder(run: str, base: str = "") -> Path:
-    """Where the ranks of a run keep their pages on this host.
+    """Folder of this host in which the ranks of a run keep their pages.
 
     `base`: the front end's private folder, which may have a name of its own; one that is not here, or not
     private, is passed over.

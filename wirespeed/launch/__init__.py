@@ -29,7 +29,7 @@ class LaunchedRank:
 
 @dataclass(frozen=True)
 class Job:
-    """What to start: the same command in every rank."""
+    """Command to start: the same in every rank."""
 
     command: tuple[str, ...]
     ranks: int
@@ -59,11 +59,11 @@ class Launcher:
     """Environment variable of the batch system's allocation, in which alone it can start ranks."""
 
     def inside(self, environment: Mapping[str, str]) -> bool:
-        """Whether it really started this process, given that its variables are set."""
+        """True where it really started this process, given that its variables are set."""
         return True
 
     def usable(self, environment: Mapping[str, str]) -> bool:
-        """Whether it can start ranks here, outside of any other launcher."""
+        """True where it can start ranks here, outside of any other launcher."""
         return not self.allocation or (self.allocation in environment and bool(shutil.which(self.name)))
 
     def command(self, mpi: Mpi, job: Job) -> list[str]:
@@ -109,7 +109,7 @@ def launched_rank(environment: Mapping[str, str] | None = None) -> LaunchedRank 
 
 
 def joins_mpi(place: LaunchedRank) -> bool:
-    """Whether an MPI joins ranks that were started so."""
+    """True where an MPI joins ranks that were started so."""
     return next(launcher.joins_mpi for launcher in all_launchers() if launcher.name == place.launcher)
 
 
@@ -158,7 +158,7 @@ def choose(name: str, mpi: Mpi) -> Launcher:
 
 
 def by_batch_system(name: str) -> bool:
-    """Whether --launcher NAME starts ranks through a batch system here."""
+    """True where --launcher NAME starts ranks through a batch system here."""
     batch = [launcher for launcher in all_launchers() if launcher.starts_mpi and launcher.order < 50]
     return any(
         launcher.name == name or (name == "auto" and launcher.usable(os.environ)) for launcher in batch

@@ -37,7 +37,7 @@ LAUNCHER = Srun()
 
 
 def kind_of_pmi(environment: Mapping[str, str]) -> str | None:
-    """What srun was called with, --mpi=KIND; None when no srun started this process itself."""
+    """KIND that srun was called with, in --mpi=KIND; None when no srun started this process itself."""
     inner = ("OMPI_COMM_WORLD_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_RANK", "PALS_RANKID")
     if not LAUNCHER.inside(environment) or any(name in environment for name in inner):
         return None
@@ -45,7 +45,7 @@ def kind_of_pmi(environment: Mapping[str, str]) -> str | None:
 
 
 def other_kind(vendor: str, environment: Mapping[str, str]) -> str:
-    """What to try when the ranks did not find each other, as the end of a sentence; '' without an srun."""
+    """Kind to try when the ranks did not find each other, as the end of a sentence; '' without an srun."""
     kind, wanted = kind_of_pmi(environment), _kind_for(vendor)
     if kind is None or kind == wanted:
         return ""
@@ -53,7 +53,7 @@ def other_kind(vendor: str, environment: Mapping[str, str]) -> str:
 
 
 def may_end_in_init(vendor: str, version: str, environment: Mapping[str, str]) -> str | None:
-    """What to say before a library is asked to join that may end the process instead."""
+    """Warning before a library is asked to join that may end the process instead."""
     kind = kind_of_pmi(environment)
     if (vendor, kind) != ("mpich", "pmix") and ((vendor, kind) != ("openmpi", "none") or version >= "5"):
         return None

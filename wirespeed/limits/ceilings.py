@@ -67,7 +67,7 @@ class Used:
 
     @property
     def staged(self) -> bool:
-        """Whether the bytes went through host memory: by the counters, else by the path's transport."""
+        """True where the bytes went through host memory: by the counters, else by the path's transport."""
         verdict = self.evidence.get("verdict")
         if verdict in ("direct", "staged", "pcie"):
             return bool(verdict != "direct")

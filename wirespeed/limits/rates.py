@@ -38,7 +38,7 @@ class Ceiling:
         return rate / self.rate if self.applies(size) else None
 
     def exceeded(self, rate: float, size: int) -> bool:
-        """Whether the rate is above the limit, and above the interval of a measured one."""
+        """True where the rate is above the limit, and above the interval of a measured one."""
         return self.applies(size) and rate > ROUNDING * max(self.rate, self.high)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class WireKind:
-    """What a kind of wire joins. Its counters are those of one end."""
+    """Ends of a kind of wire. Its counters are those of one end."""
 
     name: str
     """As it is printed."""

@@ -19,7 +19,7 @@ PUTS = ("put", "get", "fetch-add")
 
 @dataclass(frozen=True)
 class TransferPath:
-    """How bytes go from one rank's buffer to another's: a transport over a kind of memory."""
+    """Way of bytes from one rank's buffer to another's: a transport over a kind of memory."""
 
     name: str
     summary: str
@@ -103,7 +103,7 @@ class TransferPath:
 
     @property
     def traits(self) -> Transport:
-        """What its transport can do."""
+        """Capabilities of its transport."""
         return find_transport(self.transport)
 
     @property
@@ -144,7 +144,7 @@ class TransferPath:
 
     @property
     def data(self) -> str:
-        """Where a message lies: 'device', or 'device to pageable' where its two ends differ."""
+        """Memory of a message: 'device', or 'device to pageable' where its two ends differ."""
         return f"{self.memory} to {self.into}" if self.into and not self.intra_rank else self.memory
 
     @property

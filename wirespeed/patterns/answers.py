@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 
 def unanswered(transfers: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Of these (sender, receiver), each once, in order: those from whose receiver no message leads back.
+    """(sender, receiver) pairs, each once, in order, from whose receiver no message leads back.
 
     A message leads back directly or through other ranks: the sender waits for it in each iteration.
     """

@@ -103,7 +103,7 @@ class Derived:
 
 @dataclass(frozen=True)
 class Figure:
-    """What a sample means: a time of sample / divisor seconds, in which `bytes` bytes were moved.
+    """Meaning of a sample: a time of sample / divisor seconds, in which `bytes` bytes were moved.
 
     `definition` begins with what the seconds are called, then a colon: "one way: half of a round trip".
     """
@@ -258,14 +258,14 @@ class Pattern(ABC):
 
     @abstractmethod
     def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
-        """What `rank` does in one iteration of a phase, in order."""
+        """Steps of `rank` in one iteration of a phase, in order."""
 
     def team(self, rank: int, shape: Shape, phase: int = 0) -> Team | None:
         """The team of `rank` in a phase; None where it has nothing to do."""
         return Team("", range(shape.ranks))
 
     def sums(self, rank: int, shape: Shape, size: int, iterations: int = 1) -> Sums | None:
-        """What iterations must make of the numbers they add to; None: they move bytes unchanged."""
+        """Doubles that iterations must make of the numbers they add to; None: they move bytes unchanged."""
         return None
 
     def reported_phase(self, shape: Shape) -> int | None:
@@ -283,4 +283,4 @@ class Pattern(ABC):
 
     @abstractmethod
     def figure(self, shape: Shape, size: int) -> Figure:
-        """Which bytes over which time, for one team of the reported phase."""
+        """Bytes and time of a figure, for one team of the reported phase."""

@@ -9,7 +9,7 @@ WORD = 32
 
 
 class Groups(Pattern):
-    """What the links out of one group carry: the bisection bandwidth where groups are nodes or halves."""
+    """Traffic out of one group: the bisection bandwidth where groups are nodes or halves."""
 
     name = "groups"
     summary = "Measure what groups of ranks exchange: bisection bandwidth."

@@ -109,7 +109,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class ProgramFacts:
-    """What a record says of a program besides its times."""
+    """Facts in the record of a program besides its times."""
 
     grid: tuple[int, int]
     block: tuple[int, int]
@@ -123,7 +123,7 @@ class ProgramFacts:
 
 
 def options(steps: int, on_cpus: int, scaling: str = "weak") -> tuple[Option, ...]:
-    """Those that all programs have; default numbers of steps on GPUs and CPUs."""
+    """Options that all programs have; default numbers of steps on GPUs and CPUs."""
     return (
         Option("size", SIZE, None, metavar="WxH"),
         Option(
@@ -172,7 +172,7 @@ class ProgramPattern(Pattern):
         return {**options, "size": options.get("size") or size, "steps": options.get("steps") or steps}
 
     def plane(self, shape: Shape) -> Plane | str:
-        """How the plane is divided; or why it cannot be."""
+        """Division of the plane; or why it cannot be divided."""
         word = shape.options.get("size") or self.default_size[0]
         width, height = parse_grid(str(word))
         strong = shape.options.get("scaling", self.default_scaling) == "strong"
@@ -223,11 +223,11 @@ class ProgramPattern(Pattern):
         )
 
     def aside(self, shape: Shape) -> int:
-        """Where tests of the check put a line and a message aside, behind all else."""
+        """Place behind all else where tests of the check put a line and a message."""
         return to_lines(self.room(shape))
 
     def verdict(self, rank: int, shape: Shape) -> Scratch:
-        """Where a comparison leaves what it found."""
+        """Place where a comparison leaves its outcome."""
         return Scratch(to_lines(self.scratch_room(rank, shape)))
 
     def figure(self, shape: Shape, size: int) -> Figure:
@@ -263,7 +263,7 @@ class ProgramPattern(Pattern):
 
     @abstractmethod
     def facts(self, shape: Shape) -> ProgramFacts:
-        """What the record says."""
+        """Facts for the record."""
 
     @abstractmethod
     def start(self, rank: int, shape: Shape, seed: int) -> list[Work]:
@@ -279,7 +279,7 @@ class ProgramPattern(Pattern):
 
     @abstractmethod
     def comparisons(self, rank: int, shape: Shape) -> list[Comparison]:
-        """What must be equal."""
+        """Pairs of places that must be equal."""
 
     @abstractmethod
     def place(self, rank: int, shape: Shape, comparison: int, row: int, byte: int) -> str:
@@ -290,26 +290,26 @@ class ProgramPattern(Pattern):
         return []
 
     def conserved(self, rank: int, shape: Shape) -> Conservation | None:
-        """What the checked iterations must not change but by rounding; None: nothing is conserved."""
+        """Sums that the checked iterations must not change but by rounding; None: nothing is conserved."""
         return None
 
     @abstractmethod
     def values(self, rank: int, shape: Shape) -> Values:
-        """What a picture or a constant is made of, after any iteration."""
+        """Values that a picture or a constant is made of, after any iteration."""
 
     @abstractmethod
     def drawn(self, shape: Shape) -> str:
-        """What the picture shows: "temperature"."""
+        """Name of what the picture shows: "temperature"."""
 
     @abstractmethod
     def cells(self, shape: Shape, rows: Sequence[bytes], edges: Sequence[int]) -> bytes:
-        """What is drawn of some rows: its mean between each two edges in x, as 32-bit floats.
+        """Cells of some rows in a picture: the mean between each two edges in x, as 32-bit floats.
 
         `rows`: of each plane of the values, so many numbers without gaps.
         """
 
     def sampling(self, rank: int, shape: Shape) -> Sampling | None:
-        """How a constant of physics is measured from the field; None: there is none."""
+        """Measurement of a constant of physics from the field; None: there is none."""
         return None
 
     @abstractmethod

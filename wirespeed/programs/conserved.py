@@ -56,7 +56,7 @@ class Conservation:
         return Work(f"ws_conserved_sums_f{8 * self.real}", arguments, self.blocks, _THREADS)
 
     def plane_sums(self, parts: Sequence[float]) -> list[float]:
-        """Of what work() leaves."""
+        """Sums of planes, from the parts that work() leaves."""
         return [total(parts[at : at + self.blocks]) for at in range(0, len(parts), self.blocks)]
 
     def violation(self, before: Sequence[float], after: Sequence[float]) -> str | None:

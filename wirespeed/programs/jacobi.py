@@ -52,7 +52,7 @@ class Layout:
         return self.block.depth
 
     def parts(self, twin: int) -> int:
-        """What blocks of threads leave of a pass's norms."""
+        """Parts of a pass's norms that blocks of threads leave."""
         return self.block.end + twin * self.depth * PARTS
 
     def slot(self, slot: int, rank: int) -> int:

@@ -21,7 +21,7 @@ ALL, INNER, EDGES, ALL_WAIT = range(4)
 
 @dataclass(frozen=True)
 class Block:
-    """Where a field, its twin, and the columns beside them lie in a buffer; offsets and sizes in bytes."""
+    """Layout of a field, its twin, and the columns beside them in a buffer; offsets and sizes in bytes."""
 
     nx: int
     ny: int
@@ -45,11 +45,11 @@ class Block:
         return twin * self.field + (y + self.depth) * self.pitch
 
     def column_in(self, twin: int, side: int) -> int:
-        """What lies beyond the WEST or EAST side, from row 1 - depth on."""
+        """Column beyond the WEST or EAST side, from row 1 - depth on."""
         return self._column(twin, side)
 
     def column_out(self, twin: int, side: int) -> int:
-        """What the neighbour there needs."""
+        """Column that the neighbour there needs."""
         return self._column(twin, 2 + side)
 
     def _column(self, twin: int, number: int) -> int:

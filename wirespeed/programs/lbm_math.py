@@ -135,7 +135,9 @@ class Block:
         return 16 if self.columns else 0
 
     def layers(self, up: bool) -> Iterator[Layer]:
-        """What leaves the block upwards, or downwards; with halo columns, which carry the corners."""
+        """Populations that leave the block upwards, or downwards; with halo columns, which carry the
+        corners.
+        """
         margin = HALO if self.columns else 0
         for layer in range(HALO):
             count = sum(rise > layer for _, rise in VELOCITIES)
@@ -167,7 +169,7 @@ class Fluid:
 
     @property
     def diffusivity(self) -> float:
-        """Of heat: the collision has one relaxation time, so the Prandtl number is 1."""
+        """Thermal diffusivity: the collision has one relaxation time, so the Prandtl number is 1."""
         return self.viscosity
 
 

@@ -64,7 +64,7 @@ def divisions(ranks: int) -> list[tuple[int, int]]:
 
 
 def smallest_halo(sizes: Sequence[tuple[tuple[int, int], int, int]]) -> tuple[tuple[int, int], int, int]:
-    """Of ((columns, rows), nx, ny) the one whose rank has the fewest points at cut sides.
+    """The division, of ((columns, rows), nx, ny), whose rank has the fewest points at cut sides.
 
     Of equals the one with fewer columns: rows of points are contiguous.
     """

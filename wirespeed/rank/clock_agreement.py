@@ -46,7 +46,7 @@ class ClockAgreement:
 
 
 def gravest(*clocks: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Of several agreements (worst()) the one with the largest share of batches that do not add up."""
+    """The agreement (worst()) with the largest share of batches that do not add up."""
     return max(clocks, key=_share, default=None)
 
 

@@ -21,7 +21,7 @@ Exchange = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Offset:
-    """How far a clock was ahead of rank 0's, in nanoseconds."""
+    """Lead of a clock over rank 0's, in nanoseconds."""
 
     at: int
     """Rank 0's clock then."""
@@ -37,7 +37,7 @@ def offset(exchanges: list[Exchange]) -> Offset:
 
 
 def ahead_at(theirs: int, first: Offset, last: Offset) -> int:
-    """How far the clock was ahead when it read `theirs`: on the line through the two comparisons."""
+    """Lead of the clock when it read `theirs`: on the line through the two comparisons."""
     span = last.at + last.ahead - first.at - first.ahead
     share = (theirs - first.at - first.ahead) / span if span > 0 else 0.0
     return first.ahead + round(min(max(share, 0.0), 1.0) * (last.ahead - first.ahead))

@@ -28,7 +28,7 @@ class Unusable(Exception):
 
 @dataclass(frozen=True)
 class RankContext:
-    """What stays the same for all sizes and paths of a rank."""
+    """Facts that stay the same for all sizes and paths of a rank."""
 
     core: Core
     comm: World

@@ -43,7 +43,7 @@ class CpuWait:
 
     @property
     def share(self) -> float | None:
-        """Of the time inside timed(); None where the kernel does not count."""
+        """Share of the time inside timed(); None where the kernel does not count."""
         # The kernel's clock and ours are read at slightly different moments.
         return None if math.isnan(self._waited) else min(self._waited / max(self._wall, 1e-9), 1.0)
 
@@ -70,7 +70,7 @@ class CpuWait:
 
 
 class Use(NamedTuple):
-    """What a rank says of CPUs; uses are in CPUs."""
+    """A rank's use of CPUs, in CPUs."""
 
     host: str
     cpus: list[int]

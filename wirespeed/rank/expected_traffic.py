@@ -11,7 +11,7 @@ from wirespeed.patterns import Step
 
 @dataclass(frozen=True)
 class Location:
-    """Where a rank and its data are."""
+    """Place of a rank and its data."""
 
     host: str
     device: str | None

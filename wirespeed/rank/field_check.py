@@ -25,7 +25,7 @@ _NONE = (1 << 64) - 1
 
 @dataclass(frozen=True)
 class WrongField:
-    """What the program has made otherwise than the reference."""
+    """Difference between a program's field and the reference."""
 
     rank: int
     text: str

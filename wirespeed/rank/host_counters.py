@@ -19,7 +19,7 @@ IDLE, LEAST_IDLE = 0.05, 0.005
 
 
 def risen(wire: Wire, first: Reading, last: Reading) -> tuple[int, int]:
-    """What a wire's counters rose by: bytes (sent, received)."""
+    """Rise of a wire's counters: bytes (sent, received)."""
 
     def rise(first: int, last: int) -> int:
         return (last - first) % wire.wraps if wire.wraps else max(0, last - first)

@@ -52,7 +52,7 @@ def seed(sender: int, size: int, place: int = 0) -> int:
 
 
 class Found(Protocol):
-    """What is wrong, in one line, and on which rank."""
+    """Difference in one line, and its rank."""
 
     @property
     def rank(self) -> int: ...

@@ -89,7 +89,7 @@ class Program:
         self._core.lib.ws_program_close(self._handle)
 
     def sums_after(self, iterations: int) -> Sums | None:
-        """What iterations must make of the buffer's doubles; None: they move bytes unchanged."""
+        """Doubles that iterations must make of the buffer's; None: they move bytes unchanged."""
         context = self._context
         sums = context.pattern.sums(context.comm.rank, context.shape, self.size, iterations)
         return sums and replace(sums, offset=sums.offset + context.offset)
@@ -131,7 +131,7 @@ class Program:
         return cost[0], resolution[0]
 
     def described(self) -> dict[str, Any]:
-        """What the transport chose for this program."""
+        """The transport's choices for this program."""
         return self._core.described(self._core.lib.ws_program_describe(self._handle))
 
     def _compile(self, steps: list[Step], fault: str | None = None) -> Any:

@@ -102,7 +102,7 @@ class Computation:
         return self._baseline.summary()
 
     def clock(self) -> dict[str, Any] | None:
-        """Whether its samples add up to the host's clock."""
+        """Agreement of its samples with the host's clock."""
         return self._baseline.clock()
 
     def close(self) -> None:

@@ -30,7 +30,7 @@ _PORTS = 65536
 
 @dataclass(frozen=True)
 class Meeting:
-    """Where rank 0 listens, and which file's secret shows that a rank belongs to this job."""
+    """Address at which rank 0 listens, and the file whose secret shows that a rank belongs to this job."""
 
     address: str
     port: int

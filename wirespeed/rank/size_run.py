@@ -31,7 +31,7 @@ from wirespeed.statistics.slowest import of_the_slowest
 
 @dataclass(frozen=True)
 class Measured:
-    """What counting bytes must know of a size that has a figure."""
+    """Facts that counting bytes needs about a size that has a figure."""
 
     protocol: str = ""
     """The transport's words for what it chose."""

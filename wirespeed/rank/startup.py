@@ -125,4 +125,4 @@ def introduced(
 
 
 def ignore(message: Message) -> None:
-    """What ranks other than 0 tell: nobody hears it."""
+    """Drops the messages of ranks other than 0: nobody reads them."""

@@ -28,7 +28,7 @@ MOST_ITERATIONS = 200_000
 
 
 def counted_bytes(wire: Wire, start: Reading, end: Reading, background: float) -> Counted:
-    """What a wire's counters rose by, of which `background` bytes are not ours; nothing is expected yet."""
+    """Rise of a wire's counters, of which `background` bytes are not ours; nothing is expected yet."""
     sent, received = risen(wire, start, end)
     links = zip(start.parts, end.parts, strict=False)
     return Counted(
@@ -65,7 +65,7 @@ class WireCounting:
         self._idled = False
 
     def wires(self) -> list[dict[str, Any]]:
-        """What all hosts' drivers say of their wires, on rank 0."""
+        """Wires by the drivers of all hosts, on rank 0."""
         host = os.uname().nodename
         mine: list[dict[str, Any]] = [
             {"host": host, "kind": wire.kind, "name": wire.name, "device": wire.device}

@@ -51,7 +51,7 @@ class Known(Protocol):
 
 
 def contradictions(run: Known, entry: Entry, *, so_far: bool = False) -> list[Contradiction]:
-    """What contradicts a figure of one launch. `run`: the records beside it; empty: nothing known does.
+    """Contradictions of a figure of one launch. `run`: the records beside it; empty: nothing known.
 
     `so_far`: the run goes on. The limit of messages depends on their wires, which are counted later.
     """

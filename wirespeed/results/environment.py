@@ -31,7 +31,7 @@ _CPUS, _NODES = Path("/sys/devices/system/cpu"), Path("/sys/devices/system/node"
 
 
 def environment(devices: Iterable[Message] = ()) -> Message:
-    """Where this process runs."""
+    """Facts about the place where this process runs."""
     system = os.uname()
     return {
         "host": system.nodename,

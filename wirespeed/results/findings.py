@@ -11,7 +11,7 @@ from wirespeed.results.parts import Amount, Rate, Share, Whole
 
 
 class Cost:
-    """What a fault costs. A measured improvement overrules the class of a rule."""
+    """Cost of a fault. A measured improvement overrules the class of a rule."""
 
     BREAKS = "breaks"
     """Something crashes, is refused or gives no figure."""
@@ -69,7 +69,7 @@ class Point(Struct, frozen=True):
 
     @property
     def certain(self) -> bool:
-        """Whether both differ beyond their intervals."""
+        """True where both differ beyond their intervals."""
         return self.low is not None and self.high is not None and not self.low <= 1 <= self.high
 
 
@@ -107,7 +107,7 @@ class Improvement(Struct, frozen=True):
 
     @property
     def useless(self) -> bool:
-        """Whether it was worse, or no different within intervals that exclude a gain worth having."""
+        """True where it was worse, or no different within intervals that exclude a gain worth having."""
         most = self.most
         return self.verdict == "worse" or (self.verdict == "same" and most is not None and most < NOTABLE)
 
@@ -153,13 +153,13 @@ class RecordedFinding(Struct, frozen=True):
 
     @property
     def sure(self) -> bool:
-        """Whether the remedy should be applied as it stands."""
+        """True where the remedy should be applied as it stands."""
         better = self.worth is not None and self.worth.verdict == "better"
         return not self.options and (better or not self.suggestion)
 
     @property
     def refuted(self) -> bool:
-        """Whether measurements with and without the remedy exclude a gain: it is then no finding."""
+        """True where measurements with and without the remedy exclude a gain: it is then no finding."""
         return self.worth is not None and self.worth.useless and self.cost != Cost.BREAKS
 
     @property

@@ -211,13 +211,13 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
 
     @property
     def skew(self) -> float:
-        """How far apart the ranks began a sample, as a share of its time; 0: not known."""
+        """Distance between the ranks' beginnings of a sample, as a share of its time; 0: not known."""
         known = self.start.skew_s if self.start and self.start.skew_s and self.iterations_per_sample else 0.0
         return known / self.iterations_per_sample / self.seconds if known and not self.impossible else 0.0
 
     @property
     def memory_domain(self) -> str:
-        """Where the data lie: CPU, GPU or both. Only paths between GPUs, or between CPUs, compete."""
+        """Place of the data: CPU, GPU or both. Only paths between GPUs, or between CPUs, compete."""
         if " to " in self.memory:
             return "CPU and GPU"
         return "CPU" if self.memory in ("pageable", "pinned") else "GPU"
@@ -278,7 +278,7 @@ class Failure(RunRecord, frozen=True, kw_only=True, tag="failure"):
 
 
 class Wires(RunRecord, frozen=True, kw_only=True, tag="wires"):
-    """What drivers say of the wires that a path's ranks can use, before bytes are counted."""
+    """Wires that a path's ranks can use, by their drivers, before bytes are counted."""
 
     step: Whole = 0
     path: str
@@ -287,7 +287,7 @@ class Wires(RunRecord, frozen=True, kw_only=True, tag="wires"):
 
 
 class Evidence(RunRecord, frozen=True, kw_only=True, tag="evidence"):
-    """Which wires an entry's bytes travelled over: counted in further iterations, never timed."""
+    """Wires that an entry's bytes travelled over: counted in further iterations, never timed."""
 
     step: Whole = 0
     pattern: str = ""
@@ -321,7 +321,7 @@ class Evidence(RunRecord, frozen=True, kw_only=True, tag="evidence"):
 
 
 class Health(RunRecord, frozen=True, kw_only=True, tag="health"):
-    """What hosts counted from before a path's first timed iteration until after its last."""
+    """Counts of hosts from before a path's first timed iteration until after its last."""
 
     step: Whole = 0
     path: str
@@ -352,7 +352,7 @@ class Health(RunRecord, frozen=True, kw_only=True, tag="health"):
 
 
 class Doctor(Part, frozen=True, kw_only=True, tag_field="kind", tag="doctor"):
-    """What `wirespeed doctor --out` found."""
+    """Findings of `wirespeed doctor --out`."""
 
     at: Moment = ""
     facts: dict[str, Any] = {}

@@ -16,7 +16,7 @@ LARGEST = (1 << 63) - 1
 
 
 def one_of(*words: str) -> Meta:
-    """What is written; a reader takes any text."""
+    """Words that are written; a reader takes any text."""
     return Meta(extra_json_schema={"enum": list(words)})
 
 
@@ -60,7 +60,7 @@ class Cpu(Part, frozen=True, kw_only=True):
 
 
 class Environment(Part, frozen=True, kw_only=True):
-    """Where the run was started."""
+    """Place where the run was started."""
 
     host: str = ""
     kernel: str = ""
@@ -95,7 +95,7 @@ class LoadedMpi(Part, frozen=True, kw_only=True):
 
 
 class Rank(Part, frozen=True, kw_only=True):
-    """Where a rank stood."""
+    """Place of a rank."""
 
     rank: Whole = 0
     host: str = ""
@@ -161,7 +161,7 @@ class MeasuredConstant(Part, frozen=True, kw_only=True):
 
 
 class ProgramTimes(Part, frozen=True, kw_only=True):
-    """What a program's steps are compared with, and how it was divided."""
+    """Times that a program's steps are compared with, and how it was divided."""
 
     grid: tuple[Whole, Whole] = (0, 0)
     """Points of all ranks in x and y."""
@@ -195,7 +195,7 @@ def in_unit(unit: str, amount: float, seconds: float | None) -> float | None:
 
 
 class Timed:
-    """What has a median time with an interval; without one the interval's ends are the median."""
+    """Anything with a median time and an interval; without one the interval's ends are the median."""
 
     __slots__ = ()
     if TYPE_CHECKING:
@@ -245,7 +245,7 @@ class Histogram(Part, frozen=True, kw_only=True):
 
 
 class Checked(Part, frozen=True, kw_only=True):
-    """What was compared, byte by byte."""
+    """Data that were compared, byte by byte."""
 
     iterations: Whole = 0
     """Untimed ones, each alone."""
@@ -263,7 +263,7 @@ class Checked(Part, frozen=True, kw_only=True):
 
 
 class Cores(Part, frozen=True, kw_only=True):
-    """Whether each rank had a CPU while a figure was timed, by the kernel's scheduler."""
+    """CPUs of each rank while a figure was timed, by the kernel's scheduler."""
 
     waited: Amount | None = None
     """Share of the timed seconds in which a rank was ready to run and had no CPU, of the one that waited
@@ -286,7 +286,7 @@ class Cores(Part, frozen=True, kw_only=True):
 
 
 class Stack(Part, frozen=True, kw_only=True):
-    """Where a rank was."""
+    """Place of a rank in its code."""
 
     rank: Whole = 0
     host: str = ""
@@ -299,7 +299,7 @@ class Stack(Part, frozen=True, kw_only=True):
 
 
 class Wire(Sparse, frozen=True, kw_only=True):
-    """What a driver says of a wire that ranks can use."""
+    """Wire that ranks can use, by its driver."""
 
     host: str
     kind: str
@@ -340,7 +340,7 @@ class Wire(Sparse, frozen=True, kw_only=True):
 
 
 class CountedWire(Part, frozen=True, kw_only=True):
-    """What a wire's counters rose by, in bytes."""
+    """Rise of a wire's counters, in bytes."""
 
     kind: str
     name: str
@@ -369,7 +369,7 @@ NO_COPIES = Copied()
 
 
 class Copies(Sparse, frozen=True, kw_only=True):
-    """What the driver of a rank's GPU copied."""
+    """Copies that the driver of a rank's GPU made."""
 
     rank: Whole
     host_to_device: Copied = NO_COPIES

@@ -6,7 +6,7 @@ from wirespeed.results.parts import Part, Whole
 
 
 class Pointer(Part, frozen=True, kw_only=True):
-    """What the driver says of a rank's device memory; null: it does not say."""
+    """The driver's facts about a rank's device memory; null: it does not say."""
 
     rank: Whole = 0
     memory: str | None = None

@@ -48,7 +48,7 @@ class Recorder:
         return bool(self._done)
 
     def missing_sizes(self, path: TransferPath, launch: int = 1) -> tuple[int, ...]:
-        """Those of the plan that the file has no figure of, from this launch."""
+        """Sizes of the plan that the file has no figure of, from this launch."""
         pattern, sizes = self._plan.pattern, self._plan.sizes
         return tuple(size for size in sizes if (pattern, path.name, size, launch) not in self._done)
 

@@ -79,13 +79,13 @@ class Run:
 
     @property
     def way(self) -> str:
-        """What a figure's seconds are called: the first words of its definition."""
+        """Name of a figure's seconds: the first words of its definition."""
         first = next((entry.definition for entry in self.figures.values() if entry.definition), "one way")
         return first.split(":")[0].split(",")[0]
 
     @property
     def view(self) -> str:
-        """How the pattern wants to be shown (wirespeed/patterns/base.py)."""
+        """View that the pattern wants (wirespeed/patterns/base.py)."""
         return self.pattern.view if self.pattern else "sizes"
 
     @property
@@ -105,7 +105,7 @@ class Run:
 
     @property
     def pattern_words(self) -> list[str]:
-        """Those in words: 'group 4', 'both ways'."""
+        """Changed options in words: 'group 4', 'both ways'."""
         words = ((name.replace("_", " "), value) for name, value in self.changed_options.items())
         return [word if value is True else f"{word} {value}" for word, value in words]
 
@@ -124,14 +124,16 @@ class Run:
 
     @property
     def slowed(self) -> str:
-        """What slowed its figures on purpose: 'while running stream:host:16M', 'under nsys'; '': nothing."""
+        """Load that slowed its figures on purpose: 'while running stream:host:16M', 'under nsys'; '':
+        none.
+        """
         profile = self.head.plan.profile
         words = (self.background and f"while running {self.background}", profile and f"under {profile}")
         return ", ".join(filter(None, words))
 
     @property
     def conditions(self) -> tuple[Any, ...]:
-        """What of a plan its figures depend on."""
+        """Parts of a plan that its figures depend on."""
         return tuple(getattr(self.head.plan, name) for name in CONDITIONS)
 
     @property
@@ -145,7 +147,7 @@ class Run:
         return dict(self.head.plan.options)
 
     def ceiling(self, path: str) -> Ceiling | None:
-        """What the wires under this path can carry, as far as they are known.
+        """Limit of the wires under this path, as far as they are known.
 
         A program's rate is that of a rank's memory, which no wire bounds.
         """
@@ -154,7 +156,7 @@ class Run:
         return self._ceilings[path]
 
     def field_limit(self, entry: Entry) -> Ceiling | None:
-        """What bounds a program's rate: that of the GPU's memory in which its field lies, if it is known."""
+        """Limit of a program's rate: that of the GPU's memory in which its field lies, if it is known."""
         on_gpu = entry.memory_domain == "GPU"
         return field_ceiling(Used("", to_builtins(self.step(entry.path)))) if on_gpu else None
 
@@ -187,7 +189,7 @@ class Run:
         ]
 
     def wires_of(self, path: str) -> list[Wire]:
-        """What the drivers of all hosts say of the wires that the path's ranks can use."""
+        """Wires that the path's ranks can use, by the drivers of all hosts."""
         return next((wire.wires for wire in reversed(self.wires) if wire.path == path), [])
 
     def add(self, record: Record) -> None:
@@ -240,7 +242,7 @@ class Run:
 
     @property
     def failures(self) -> list[Failure]:
-        """What gave no figure that could be shown: failures, and figures that cannot be true."""
+        """Failures, and figures that cannot be true: nothing of them could be shown."""
         return [*self.recorded_failures, *self._judgement.failures]
 
     def judged(self, entry: Entry, *, so_far: bool = False) -> Entry:
@@ -298,7 +300,7 @@ class Run:
         return sorted((e for e in self.entries.values() if e.path == path), key=lambda e: e.bytes)
 
     def failure(self, path: str, size: int) -> Failure | None:
-        """What went wrong at this cell of the table, if anything did."""
+        """Failure at this cell of the table, if there is one."""
         return next(
             (failure for failure in reversed(self.failures) if (failure.path, failure.bytes) == (path, size)),
             None,

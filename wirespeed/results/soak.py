@@ -25,7 +25,7 @@ class WrongMessages(Part, frozen=True, kw_only=True):
 
     @property
     def total(self) -> int:
-        """Of all kinds."""
+        """Sum of all kinds."""
         return self.damaged + self.late + self.stale + self.lost
 
 

@@ -9,7 +9,7 @@ MUCH_SKEW = 0.05
 
 
 class Start(Part, frozen=True, kw_only=True):
-    """How the ranks began each sample together, and how far apart those of a host did."""
+    """Common beginning of samples, and the distance between the ranks of a host."""
 
     by: str = ""
     """agreed time: at one moment, from which every rank's sample counts; else the barrier that they left."""

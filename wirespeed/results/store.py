@@ -192,7 +192,7 @@ class Store:
             self._waited.append(took)
 
     def slow(self) -> str | None:
-        """How long its disk kept the run waiting; None where it did not."""
+        """Seconds that its disk kept the run waiting; None where it did not."""
         if not self._waited:
             return None
         return (

@@ -54,7 +54,7 @@ NORMAL_975 = 1.959963984540054
 
 @dataclass(frozen=True)
 class Change:
-    """How many times longer it takes, with what is needed to say how sure that is."""
+    """Ratio of the times, with what is needed to say how sure that is."""
 
     log_ratio: float
     error: float
@@ -70,7 +70,7 @@ class Change:
 
     @property
     def p(self) -> float:
-        """How often so large a change is seen where there is none."""
+        """Probability of so large a change where there is none."""
         if not self.log_ratio:
             return 1.0
         return student_tail(abs(self.log_ratio) / self.error, self.freedom) if self.error else 0.0
@@ -98,7 +98,7 @@ class PathChange:
 
     @property
     def p(self) -> float:
-        """How often any change as sure as this is seen where nothing has changed at any size."""
+        """Probability of any change as sure as this where nothing has changed at any size."""
         known = [change.p for change in self.figures if change]
         if self.whole is None or len(known) < 2:
             return simes(known)
@@ -136,7 +136,7 @@ def path_change(sides: Sequence[tuple[Side, Side]], spread: float | None = None)
 
 
 def common(sides: Sequence[Side], centres: Sequence[float]) -> list[float]:
-    """What each launch's figures have in common: the median distance of their logarithms from `centres`.
+    """Common part of each launch's figures: the median distance of their logarithms from `centres`.
 
     Launches that gave less than half as many figures as the fullest one are left out.
     """
@@ -226,7 +226,7 @@ def _within(side: Sequence[Launch]) -> float | None:
 
 
 def convincing(p_values: Sequence[float], false_alarms: float = FALSE_ALARMS) -> list[bool]:
-    """Which of many changes looked at together are real, by Benjamini and Hochberg (1995).
+    """Real changes of many that are looked at together, by Benjamini and Hochberg (1995).
 
     Where nothing has changed, anything at all is named in at most `false_alarms` of the cases; where
     something has, at most this share of what is named is wrong. It holds for changes that go together, as

@@ -42,7 +42,7 @@ _SPLITS = np.concatenate([np.arange(0, 8, 0.25), np.geomspace(8, 4000, 40)])
 
 @dataclass(frozen=True)
 class Spread:
-    """How much those alike differ."""
+    """Spread of those alike."""
 
     centre: float
     deviation: float
@@ -64,7 +64,7 @@ class Spread:
         return _SPLITS * self.deviation, np.array(tails)
 
     def p_of(self, distance: float) -> float:
-        """How often one of those alike is slower than the centre by this much."""
+        """Probability that one of those alike is slower than the centre by this much."""
         return student_tail(distance / self.deviation, self.freedom) / 2 if distance > 0 else 1.0
 
     def half_interval(self, confidence: float = 0.95) -> float:
@@ -109,7 +109,7 @@ def _scale(values: Floats) -> tuple[float, float]:
 
 
 class Tail:
-    """How often a single time is late by how much: the distribution of noise, and beyond it a power."""
+    """Lateness of single times: the distribution of noise, and beyond it a power."""
 
     def __init__(self, noise: Floats, free: float) -> None:
         """`noise`: of all times, logarithms; `free`: how many independent ones they are worth."""
@@ -150,14 +150,15 @@ def at_least(hits: int, count: int, chance: Floats) -> Floats:
 
 
 def hits_of(count: int) -> int:
-    """How many of so many times must be slow: two thirds."""
+    """Number of times that must be slow, of so many: two thirds."""
     return count - (count - 1) // 3
 
 
 def p_of_times(
     slowest: float, hits: int, count: int, spread: Spread, tail: Tail, without: Floats | None = None
 ) -> float:
-    """How often a sound subject has so many of `count` times at or above a distance from the centre.
+    """Probability that a sound subject has so many of `count` times at or above a distance from the
+    centre.
 
     What a subject differs by and what noise adds are split in every way: the probability that their sum
     reaches the distance is at most that of one part plus that of the other (Boole).
@@ -193,7 +194,7 @@ def _order_quantile(tail: Tail, count: int, hits: int, share: float) -> float:
 
 @dataclass(frozen=True)
 class Slow:
-    """What a subject's times say."""
+    """Evidence in a subject's times."""
 
     p: float
     """How often a sound subject would have such times."""
@@ -218,7 +219,7 @@ def slow_ones(
     partners: Places | None = None,
     lately: Sequence[float] = (3.0, 1.0),
 ) -> dict[int, Slow]:
-    """Those whose p value is below 1, by their numbers.
+    """Subjects whose p value is below 1, by their numbers.
 
     `values`: logarithms of single times over the usual one; `moments`: days; `noise`: what the times hold of
     it, which does not judge their own subject; `partners`: with whom each was taken, so that one bad link

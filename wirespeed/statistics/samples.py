@@ -105,7 +105,7 @@ class Samples:
             self._fold()
 
     def median(self) -> float:
-        """Of all samples."""
+        """Median of all samples."""
         self._settle()
         half = self.count // 2
         return self._ranked(half + 1) if self.count % 2 else (self._ranked(half) + self._ranked(half + 1)) / 2
@@ -137,7 +137,7 @@ class Samples:
 
     @property
     def histogram(self) -> Histogram:
-        """Of all samples, for the result file."""
+        """Histogram of all samples, for the result file."""
         histogram = Histogram()
         if self._fine:
             histogram.merge(self._fine)
@@ -145,7 +145,7 @@ class Samples:
         return histogram
 
     def summary(self) -> dict[str, Any]:
-        """What a record says of the samples. Raises ValueError if there are none."""
+        """Summary of the samples for a record. Raises ValueError if there are none."""
         median = self.median()
         interval = self._interval_around(median)
         return {
@@ -230,7 +230,7 @@ def difference_interval(
 
 
 def order_depth(n: int) -> int:
-    """How many of n values to leave out at each end.
+    """Number of n values to leave out at each end.
 
     The greatest depth with P(X <= depth) <= 2.5 % for X binomial(n, 1/2): the values of ranks depth + 1 and
     n - depth then hold the median between them with at least 95 %, whatever the distribution.

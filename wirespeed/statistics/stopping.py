@@ -63,7 +63,9 @@ class Stopping:
 
 
 class Sampled(Protocol):
-    """What a stopping rule must know of the samples so far; of all teams, it is the one that needs most."""
+    """Facts that a stopping rule needs about the samples so far; of all teams, it is the one that needs
+    most.
+    """
 
     count: int
     batches: int
@@ -96,7 +98,7 @@ class StoppingRule:
 
     @property
     def step_s(self) -> float:
-        """What one step of the clock is in a sample, in seconds; once the first batch is planned."""
+        """Seconds of one step of the clock in a sample; once the first batch is planned."""
         return self._resolution_s / max(self.iterations_per_sample, 1) / self._divisor
 
     def calibration_iterations(self, iteration_s: float) -> int:

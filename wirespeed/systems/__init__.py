@@ -33,7 +33,7 @@ class Point:
 
 
 def names(folder: Path | None = None) -> list[str]:
-    """What `--system` takes."""
+    """Names that `--system` takes."""
     return sorted(path.stem for path in (folder or FOLDER).glob("*.toml"))
 
 

@@ -23,7 +23,7 @@ class Limit:
     """Where links differ in width: `rate` is the widest one's, this the narrowest. 0: they are alike."""
 
     def times(self, *counts: int) -> Limit:
-        """Of so many such links, their number as a product."""
+        """Product of so many such links."""
         total = math.prod(counts) * self.rate
         text = " x ".join([*map(str, counts), self.equation.split(" = ")[0]])
         return Limit(total, f"{text} = {_gb(total)}", self.source)
@@ -122,7 +122,7 @@ def out_of_node(system: System) -> Limit | None:
 
 
 def of_figure(system: System, pattern: str, path: str, group: int, ranks: int) -> Limit | None:
-    """What bounds a figure, out of one team, that was measured with one rank a GPU; None if not known."""
+    """Limit of a figure, out of one team, that was measured with one rank a GPU; None if not known."""
     if path.startswith("host"):
         return None
     if pattern == "groups":

@@ -54,7 +54,7 @@ class Node(Table, frozen=True):
 
 
 class GpuLinks(Table, frozen=True):
-    """How the GPUs of a node reach each other."""
+    """Links between the GPUs of a node."""
 
     joined: str
     text: str
@@ -101,7 +101,7 @@ class Network(Table, frozen=True):
 
 
 class Batch(Table, frozen=True):
-    """How jobs get onto the machine."""
+    """Batch system of the machine."""
 
     system: str
     launcher: str
@@ -125,7 +125,7 @@ class Batch(Table, frozen=True):
 
 
 class Affinity(Table, frozen=True):
-    """Which GPU is near which rank, when ranks are spread over the cores in order."""
+    """GPUs near each rank, when ranks are spread over the cores in order."""
 
     gpus: tuple[int, ...]
     """The driver's number of the GPU that is nearest to each rank of a node."""
@@ -166,7 +166,7 @@ class Breakage(Table, frozen=True):
 
 
 class Sign(Table, frozen=True):
-    """What tells the machine from others: a variable's value, its host's name, or its product name.
+    """Sign of the machine: a variable's value, its host's name, or its product name.
 
     Patterns are regular expressions that have to fit from end to end.
     """

@@ -16,7 +16,7 @@ from wirespeed.systems.model import Sign, System
 
 @dataclass(frozen=True)
 class Here:
-    """What can be seen of this machine without opening a device."""
+    """Facts that can be seen of this machine without opening a device."""
 
     environment: Mapping[str, str]
     hostname: str

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Measured:
-    """What came of a plan."""
+    """Outcome of a plan."""
 
     plan: Plan
     code: ExitCode

@@ -112,7 +112,7 @@ _sampling = together(
 
 
 def measuring(sizes: str = DEFAULT_SIZES) -> Decorator:
-    """What every measuring command takes, besides `where`; plan_of() makes a plan of both."""
+    """Options of every measuring command, besides `where`; plan_of() makes a plan of both."""
     return together(
         option("--paths", words.PATHS, _PATHS), option("--sizes", words.SIZES, _SIZES, sizes), _sampling
     )
@@ -146,7 +146,7 @@ profiling = together(
 
 
 def reporting(published: bool = True, collective: bool = True) -> Decorator:
-    """How a result is printed: Reporting. `published` and `collective`: which layouts of others fit it."""
+    """Options of printing: Reporting. `published` and `collective`: which layouts of others fit it."""
     text = "How to print the result."
     if published:
         text += " Tutorial means as the ping-pong tutorial does, with GB = 2^30 bytes."
@@ -189,7 +189,7 @@ def plan_of(given: dict[str, Any], ranks: int = 2, **more: Any) -> Plan:
 
 @dataclass(frozen=True)
 class Reporting:
-    """How a result is printed. Raises WirespeedError before anything is measured in vain."""
+    """Layout of what is printed. Raises WirespeedError before anything is measured in vain."""
 
     format: str = "table"
     against: str | None = None
@@ -212,7 +212,7 @@ class Reporting:
         load_system(self.against)
 
     def console(self) -> Console:
-        """Where people read what goes with the result: beside a table, and not within what programs read."""
+        """Stream of what goes with a result: beside a table, and not within what programs read."""
         from wirespeed.report.terminal.run_summary import make_console
 
         return make_console(sys.stdout if self.format == "table" else sys.stderr)

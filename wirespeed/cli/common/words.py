@@ -54,7 +54,9 @@ class Word(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.
             raise WirespeedError(text if text.startswith(f"{name} ") else f"{name}: {text}") from None
 
     def read(self, word: str) -> Any:
-        """What `parse` makes of it; where it complains about the word, the word is fit to be printed."""
+        """The value that `parse` makes of it; where it complains about the word, the word is fit to be
+        printed.
+        """
         try:
             return self.parse(word)
         except WirespeedError as error:

@@ -103,7 +103,7 @@ def show(folder: str, everything: bool, style: str, page: str | None, **judging:
 
 @dataclass(frozen=True)
 class Judging:
-    """What is judged, and how strictly."""
+    """Records that are judged, and how strictly."""
 
     topology: str | None
     least: float

@@ -74,7 +74,7 @@ def _line(word: str) -> str:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to measure, and on how much of which machine."""
+    """Commands to run, and on how much of which machine."""
 
     pattern: Pattern | None
     words: tuple[str, ...]

@@ -137,7 +137,7 @@ class Limits(Struct, frozen=True):
 
 
 class HostMemory(Struct, frozen=True):
-    """How processes of this host may share memory."""
+    """Ways in which processes of this host may share memory."""
 
     shm_bytes: int | None = None
     """Size of /dev/shm; None: there is none."""
@@ -238,7 +238,7 @@ class Facts(Struct, frozen=True):
 
     @property
     def reservations(self) -> tuple[str, ...]:
-        """What keeps the figures from being those of this machine, at rest."""
+        """Reasons why the figures may not be those of this machine at rest."""
         there = f"{self.file} was measured on another machine: what follows from it holds there"
         cpus = len(self.limits.cpus)
         loaded = (
@@ -268,7 +268,7 @@ class Facts(Struct, frozen=True):
         return ", ".join(nic.name for nic in self.nics[:8])
 
     def can_run(self, path: str) -> bool:
-        """Whether this machine has an MPI, and a GPU where the path needs one."""
+        """True where this machine has an MPI, and a GPU if the path needs one."""
         from wirespeed.paths import find_path
 
         return bool(self.mpis) and (self.kind != "host" or not find_path(path).needs_device)

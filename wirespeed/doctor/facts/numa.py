@@ -24,7 +24,7 @@ def nodes(tree: Tree) -> tuple[Node, ...]:
 
 
 def virtual(tree: Tree) -> bool:
-    """Whether the CPU reports a hypervisor (a flag of x86; other CPUs have none)."""
+    """True where the CPU reports a hypervisor (a flag of x86; other CPUs have none)."""
     return " hypervisor" in (tree.text("/proc/cpuinfo") or "")
 
 

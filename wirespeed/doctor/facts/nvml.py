@@ -36,7 +36,7 @@ _FABRIC = {1: "not started", 2: "in progress", 3: "completed"}
 
 
 class Driver(Struct, frozen=True):
-    """What NVML knows of the machine."""
+    """NVML's facts about the machine."""
 
     gpus: tuple[Gpu, ...] = ()
     pairs: tuple[GpuPair, ...] = ()
@@ -55,7 +55,7 @@ def load() -> Any | None:
 
 
 def read(api: Any | None, tree: Tree) -> Driver:
-    """What `api` (pynvml, or a test's) knows of GPUs; `tree` adds what sysfs knows of their slots."""
+    """Facts that `api` (pynvml, or a test's) has about GPUs; `tree` adds what sysfs knows of their slots."""
     if api is None:
         return Driver(lacks="pynvml is not installed (pip install nvidia-ml-py)")
     try:

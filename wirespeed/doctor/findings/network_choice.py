@@ -13,7 +13,7 @@ _NCCL = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl
 
 
 def find(facts: Facts) -> Iterator[Finding]:
-    """Where there are RDMA ports, values that name none of them or one of several; else slow interfaces."""
+    """RDMA ports: values that name none of them or one of several; without ports, slow interfaces."""
     ports = facts.active_ports
     for name, meant, source in (("UCX_NET_DEVICES", _ucx_ports, _UCX), ("NCCL_IB_HCA", _nccl_ports, _NCCL)):
         value = facts.variables.get(name, "").strip()

@@ -22,7 +22,7 @@ MOST = 4
 
 
 def find(facts: Facts) -> Iterator[Finding]:
-    """Of the latest run on several hosts. The PCIe ports of a virtual machine are made up."""
+    """Findings of the latest run on several hosts. The PCIe ports of a virtual machine are made up."""
     run = next(
         (run for run in reversed(facts.runs) if any(evidence.nics for evidence in run.evidence.values())),
         None,

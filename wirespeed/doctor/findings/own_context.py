@@ -13,7 +13,7 @@ from wirespeed.units import format_size
 
 
 def find(facts: Facts) -> Iterator[Finding]:
-    """Of the latest run that has tried it."""
+    """Findings of the latest run that has tried it."""
     for run in reversed(facts.runs):
         if run.head.plan.context == "own":
             yield from _of_run(run, facts.file)

@@ -108,7 +108,7 @@ def _finding(facts: Facts, path: str, tuning: TableRow, slow: list[Slow]) -> Fin
 
 
 def library_of(run: Run, path: str) -> str:
-    """What carries the path's bytes, as far as its job step tells: ucx, ob1, mpich, mvapich, nccl or ''."""
+    """The library that carries the path's bytes, by its job step: ucx, ob1, mpich, mvapich, nccl or ''."""
     if path == "nccl":
         return "nccl"
     step = run.step(path)

@@ -24,7 +24,7 @@ class CannotRead(Exception):
 
 @dataclass(frozen=True)
 class Wire:
-    """What one pair of counters belongs to."""
+    """Device to which one pair of counters belongs."""
 
     kind: str
     """nvlink, xgmi, pcie, infiniband, roce, network or loopback."""

@@ -43,7 +43,7 @@ class HealthReading:
 
 
 class HealthSource(ABC):
-    """What one kind of hardware says."""
+    """Errors and throttling of one kind of hardware."""
 
     @abstractmethod
     def read(self, into: HealthReading) -> None:
@@ -73,7 +73,7 @@ def number_in(file: Path) -> int | None:
 
 
 def sysfs_errors(folders: Mapping[Place, Path], names: Mapping[str, str]) -> HealthSource | None:
-    """Those of the files that exist below each place's folder; `names`: file -> kind of error."""
+    """Counts in the files that exist below each place's folder; `names`: file -> kind of error."""
     found = {
         (place, what): folder / name
         for place, folder in folders.items()
@@ -102,7 +102,7 @@ def find_health_sources(
 
 
 def read(sources: Sequence[HealthSource]) -> HealthReading:
-    """What all sources say now."""
+    """Readings of all sources at this moment."""
     health = HealthReading()
     for source in sources:
         try:
@@ -113,7 +113,7 @@ def read(sources: Sequence[HealthSource]) -> HealthReading:
 
 
 def changes(host: str, before: HealthReading, after: HealthReading) -> dict[str, Any]:
-    """What came between two readings, as members of a record (wirespeed/results/model.py, Health)."""
+    """Differences between two readings, as members of a record (wirespeed/results/model.py, Health)."""
     counters = {*before.errors, *after.errors}
     broken = {key for key in counters if (key in before.errors) != (key in after.errors)}
     uncounted = {what for _, what in broken}

@@ -56,7 +56,7 @@ _VOLATILE = 0
 
 
 def held_by(bits: int) -> list[str]:
-    """What holds a GPU's clocks back, of NVML's bits; empty where nothing does."""
+    """Reasons that hold a GPU's clocks back, of NVML's bits; empty where nothing does."""
     if bits & CAUSES:
         bits &= ~HARDWARE
     return [reason for bit, reason in REASONS.items() if bits & bit]

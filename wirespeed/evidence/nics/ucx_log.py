@@ -32,7 +32,7 @@ def variables() -> dict[str, str]:
 
 
 def is_remark(line: str) -> bool:
-    """Whether UCX wrote this line at a level below a warning."""
+    """True of a line that UCX wrote at a level below a warning."""
     return _LINE.match(line) is not None
 
 

@@ -14,7 +14,7 @@ NONE_BUILT = (
 
 
 def folder() -> Path:
-    """Where built conduits lie: in the user's own data, which hosts of a cluster usually share."""
+    """Folder of built conduits: in the user's own data, which hosts of a cluster usually share."""
     data = os.environ.get("XDG_DATA_HOME") or Path(os.environ.get("HOME") or "/", ".local", "share")
     return Path(data, "wirespeed", "gasnet")
 

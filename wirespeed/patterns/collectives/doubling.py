@@ -119,7 +119,7 @@ def reduce(view: RankView) -> list[Step]:
     top = _distances(view.ranks)[-1]
 
     def place(number: int, distance: int) -> int:
-        """Where a rank's data lie before this step: has it received any?"""
+        """Place of a rank's data before this step: it depends on whether it has received any."""
         larger = distance * 2
         while larger <= top:
             if number < larger and number + larger < view.ranks:

@@ -42,7 +42,7 @@ class ExpectedElements:
 
 @dataclass(frozen=True)
 class Content:
-    """How what is checked is made: `most` and `odd` as the kernels take them."""
+    """Recipe of checked elements: `most` and `odd` as the kernels take them."""
 
     most: int
     odd: int
@@ -110,7 +110,9 @@ class CollectivePattern(Pattern):
         ]
 
     def candidates(self, shape: Shape, size: int) -> list[str]:
-        """Those that `best` tries, on all ranks the same: none that takes far more memory than others."""
+        """Algorithms that `best` tries, on all ranks the same: none that takes far more memory than
+        others.
+        """
         root = int(shape.options.get("root") or 0)
         needed = {
             name: max(self._needed(rank, shape, size, name) for rank in {0, root})
@@ -150,7 +152,7 @@ class CollectivePattern(Pattern):
         return (0,) if self.name == "barrier" else None
 
     def rank_view(self, rank: int, shape: Shape, size: int) -> RankView:
-        """What a rank does at this size, in whole elements: rounded down."""
+        """A rank's part at this size, in whole elements: rounded down."""
         given = shape.options
         kind = str(given.get("type", "fp32"))
         count = size // TYPES[kind]
@@ -225,14 +227,15 @@ class CollectivePattern(Pattern):
         return self.name in REDUCING and view.reduction == "sum"
 
     def content(self, shape: Shape) -> Content:
-        """What ranks give, so that every wrong element is found, and sums stay exact."""
+        """Elements that ranks give, so that every wrong one is found, and sums stay exact."""
         view = self.rank_view(0, shape, 0)
         if self._sums(view):
             return Content(EXACT[view.type] // (2 * shape.ranks), ONE_RANK_ODD)
         return Content(EXACT[view.type] // 2, ALL_RANKS_ODD if self.name in REDUCING else TURNS)
 
     def batch_content(self, shape: Shape) -> Content | None:
-        """What ranks give before a batch of any number of iterations; None: no such content is known.
+        """Elements that ranks give before a batch of any number of iterations; None: no such content is
+        known.
 
         Where iterations add up their own results, the sum of what ranks give is 0, and stays so.
         """
@@ -248,7 +251,9 @@ class CollectivePattern(Pattern):
         return view.in_place and self._sums(view)
 
     def results(self, view: RankView, iterations: int = 1) -> list[ExpectedElements]:
-        """What must have come out on a rank after so many, of an operation that does not accumulate."""
+        """Elements that must have come out on a rank after so many, of an operation that does not
+        accumulate.
+        """
         if not view.gets or self.name == "barrier":
             return []
         count = view.count

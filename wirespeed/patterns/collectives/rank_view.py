@@ -56,19 +56,19 @@ class RankView:
 
     @property
     def given(self) -> int:
-        """Where this rank's own data lie."""
+        """Offset of this rank's own data."""
         return self.rank * self.block if self.in_place and self.operation == "allgather" else 0
 
     @property
     def got(self) -> int:
-        """Where its results lie."""
+        """Offset of its results."""
         if self.in_place:
             return self.rank * self.block if self.operation == "reducescatter" else 0
         return _lines(self.given_bytes)
 
     @property
     def scratch(self) -> int:
-        """Where free memory begins."""
+        """Offset of free memory."""
         if self.in_place:
             return _lines(max(self.given_bytes, self.got_bytes))
         return self.got + _lines(self.got_bytes)
@@ -124,7 +124,7 @@ class RankView:
         return self._work(0, 0, 0, 0, FIRST_OF_TWO)
 
     def own_block(self) -> tuple[Work, ...]:
-        """What a rank gives to itself, unless it is in place."""
+        """The copy of a rank's own block, unless it is in place."""
         if self.in_place:
             return ()
         shift = self.rank * self.block

@@ -107,7 +107,7 @@ def alltoall(view: RankView) -> list[Step]:
 
 
 def put_in_place(view: RankView) -> tuple[Work, ...]:
-    """What arrived beside the buffer, while it was still to be sent."""
+    """Copies to their place of what arrived beside the buffer, while it was still to be sent."""
     others = (rank for rank in range(view.ranks) if view.in_place and rank != view.rank)
     return tuple(view.copied(view.got + rank * view.block, view.room(rank), view.block) for rank in others)
 

@@ -28,7 +28,7 @@ BAD = (FAILED, IMPOSSIBLE, MISSING)
 
 @dataclass(frozen=True)
 class Finding:
-    """What came of one requirement, in one set of conditions."""
+    """Outcome of one requirement, in one set of conditions."""
 
     requirement: Requirement
     what: str
@@ -41,7 +41,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class RuleOutcome:
-    """What came of one [[require]] of the file, with all its sizes; its rules on health are their own."""
+    """Outcome of one [[require]] of the file, with all its sizes; its rules on health are their own."""
 
     findings: Sequence[Finding]
 
@@ -58,7 +58,7 @@ class RuleOutcome:
         )
 
     def broken(self, *, strict: bool) -> Sequence[Finding]:
-        """Those that do not hold; `strict`: or that cannot be told."""
+        """Findings that do not hold; `strict`: or that cannot be told."""
         return [
             finding
             for finding in self.findings

@@ -27,7 +27,7 @@ def limit(key: str, value: Any) -> int:
 
 
 def judge(key: str, most: int, run: Run, path: str) -> tuple[bool | None, str]:
-    """Whether the rule holds for the path's figures, and in words why; None: it cannot be told."""
+    """(True where the rule holds for the path's figures, in words why); None: it cannot be told."""
     record = health.of(run, *run.of_path(path))
     if not record:
         return None, "the file does not say: measured with --no-evidence, or by an older wirespeed"

@@ -42,7 +42,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Requirement:
-    """What one path must reach at one size, or keep at all of them."""
+    """Bound that one path must reach at one size, or keep at all of them."""
 
     line: int
     pattern: str
@@ -189,7 +189,7 @@ def _bounds(word: str, text: Any) -> list[Bound]:
 
 
 def parse_bound(text: str) -> Bound:
-    """Of 'at least 380 GB/s'. Raises WirespeedError."""
+    """Bound from 'at least 380 GB/s'. Raises WirespeedError."""
     match = _BOUND.fullmatch(text)
     if match and float(match[2]) > 0:
         for kind, units in UNITS.items():

@@ -40,7 +40,7 @@ class Comparison:
 
     @property
     def unjudged(self) -> list[Unjudged]:
-        """What was asked and is not judged."""
+        """Things that were asked and are not judged."""
         return [*self.lacking, *unjudged(self.verdicts)]
 
     @property

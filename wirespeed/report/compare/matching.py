@@ -24,7 +24,7 @@ NO_FAILURE = (INTERRUPTED, IMPOSSIBLE)
 
 @dataclass(frozen=True, order=True)
 class Key:
-    """What was measured."""
+    """Identity of a figure."""
 
     pattern: str
     path: str

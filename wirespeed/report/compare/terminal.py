@@ -185,7 +185,7 @@ def _alone(comparison: Comparison) -> list[str]:
 
 
 def legend(comparison: Comparison) -> list[str]:
-    """How the verdicts were reached, and what they would have found."""
+    """Explanation of the verdicts, and of what they would have found."""
     old, new = comparison.launches
     if not (old and new):
         return []

@@ -41,7 +41,7 @@ TO_BE_FOUND = 0.05
 
 @dataclass(frozen=True)
 class FigureVerdict:
-    """What became of one figure."""
+    """Verdict on one figure."""
 
     key: Key
     what: str
@@ -68,7 +68,7 @@ class FigureVerdict:
 
 @dataclass(frozen=True)
 class PathVerdict:
-    """What became of a path as a whole."""
+    """Verdict on a path as a whole."""
 
     key: Key
     """Without a size."""
@@ -86,7 +86,7 @@ class PathVerdict:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """What became of all figures, and of all paths."""
+    """Verdicts on all figures, and on all paths."""
 
     figures: list[FigureVerdict]
     """The most harmful first."""
@@ -101,7 +101,7 @@ class Verdicts:
 
 
 def unjudged(found: Verdicts) -> list[Unjudged]:
-    """What is not told, by path and reason."""
+    """Figures and paths that cannot be told, by path and reason."""
     unsure = (figure for figure in found.figures if figure.what == UNSURE)
     alike = grouped(
         ((figure_verdict.key.series, figure_verdict.reason), figure_verdict.key.bytes)

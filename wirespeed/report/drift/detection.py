@@ -33,7 +33,7 @@ FALSE_ALARMS = 0.01
 
 @dataclass
 class Drift:
-    """What became of each figure since the first repetitions."""
+    """Changes of each figure since the first repetitions."""
 
     first: int = FIRST
     runs: list[Run] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Drift:
 
     @property
     def health(self) -> list[Health]:
-        """What was read around every path of every repetition."""
+        """Health around every path of every repetition."""
         return [health for run in self.runs for health in run.health.values()]
 
     @property
@@ -81,7 +81,7 @@ class Drift:
 
     @property
     def unjudged(self) -> list[Unjudged]:
-        """What the latest repetitions do not tell."""
+        """Figures that the latest repetitions do not tell."""
         if len(self.runs) <= self.first:
             return [Unjudged("all figures", TOO_EARLY)]
         return unjudged(self.verdicts)
@@ -97,7 +97,9 @@ class Drift:
 
 
 def drifted(found: Verdicts) -> list[FigureVerdict | PathVerdict]:
-    """Those that say something, the most harmful first; a path as a whole where none of its figures does."""
+    """Verdicts that say something, the most harmful first; a path as a whole where none of its figures
+    does.
+    """
     figures = [figure for figure in found.figures if figure.what not in (SAME, UNSURE, GAINED)]
     told = {figure.key.series for figure in figures}
     wholes = [path for path in found.paths if path.what not in (SAME, UNSURE) and path.key not in told]

@@ -49,5 +49,5 @@ def conditions(run: Run) -> str:
 
 
 def one_way(entry: Entry) -> bool:
-    """Whether its time is what others call latency."""
+    """True where its time is what others call latency."""
     return entry.definition.startswith("one way")

@@ -19,7 +19,7 @@ DIRECT = ("direct", "network", "loopback", "inside", "pcie")
 
 @dataclass(frozen=True)
 class Awareness:
-    """What is known of the MPI that gave the path's figures."""
+    """Facts about the MPI that gave the path's figures."""
 
     mpi: str
     last: Entry

@@ -27,7 +27,7 @@ def contended(run: Run) -> list[str]:
 
 
 def remedy(entries: list[Entry]) -> str:
-    """What helps all of them: that of the first one's cause."""
+    """Remedy for all of them: that of the first one's cause."""
     return CAUSES[_cause(entries[0])][1]
 
 

@@ -15,7 +15,7 @@ MOST_SIZES = 3
 
 
 def print_failures(console: Console, run: Run, *, explain: bool) -> None:
-    """What is lacking is said quietly, unless it was asked for by its name; what broke is not.
+    """Prints what broke; what is lacking quietly, unless it was asked for by its name.
 
     `explain`: also under which MPI a path failed that was measured under another one.
     """

@@ -22,7 +22,7 @@ MOST_PLACES = 2
 
 
 class Placed(Protocol):
-    """What belongs to a part of a host."""
+    """Errors of a part of a host."""
 
     @property
     def host(self) -> str: ...
@@ -31,7 +31,7 @@ class Placed(Protocol):
 
 
 def of(run: Run, *entries: Entry) -> Health | None:
-    """What was read around the path of these figures, in all of their launches; None where nothing was."""
+    """Health around the path of these figures, in all of their launches; None where nothing was read."""
     launches = dict.fromkeys(
         (launch_entry.run, launch_entry.path) for entry in entries for launch_entry in entry.each
     )
@@ -62,7 +62,7 @@ def notes(run: Run) -> list[str]:
 
 
 def standing(run: Run) -> list[str]:
-    """What was wrong already, each once: 'n1 GPU 0: memory rows wait to be remapped, ...'."""
+    """Errors that were there already, each once: 'n1 GPU 0: memory rows wait to be remapped, ...'."""
     return [*dict.fromkeys(note for record in run.health.values() for note in record.notes)]
 
 
@@ -74,7 +74,7 @@ def errors(record: Health) -> Iterator[str]:
 
 
 def corrected(run: Run) -> list[str]:
-    """What links corrected by themselves, a line for each path; the worst may have a bad cable."""
+    """Errors that links corrected by themselves, a line for each path; the worst may have a bad cable."""
     return [f"{record.path}: {_corrected(record)}" for record in run.health.values() if record.corrected]
 
 
@@ -125,7 +125,7 @@ def _several(record: Health) -> bool:
 
 
 def several_hosts(found: Iterable[Placed]) -> bool:
-    """Whether a place needs its host's name."""
+    """True where a place needs its host's name."""
     return len({placed.host for placed in found}) > 1
 
 

@@ -30,7 +30,7 @@ def title(run: Run) -> str:
 
 
 def placement(run: Run) -> list[str]:
-    """Where each rank is; a line for every different placement of the run's steps."""
+    """Place of each rank; a line for every different placement of the run's steps."""
     found = grouped((_ranks(step.ranks), step.path) for step in run.steps if step.ranks)
     lines = [f"{', '.join(dict.fromkeys(paths))}: {line}" for line, paths in found.items()]
     lines = [*found, *_misplaced(run)] if len(found) == 1 else [*_misplaced(run), *lines]

@@ -85,7 +85,7 @@ CLOSE, HALF = 0.85, 0.5
 
 
 def share_style(share: float, *, exceeded: bool = False) -> str:
-    """How a percentage of a limit is printed."""
+    """Style of a percentage of a limit."""
     if exceeded:
         return "bold red"
     return "green" if share >= CLOSE else "" if share >= HALF else "dim"

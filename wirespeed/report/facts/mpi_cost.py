@@ -33,7 +33,7 @@ class Added:
 
     @property
     def certain(self) -> bool:
-        """Whether the figures differ by more than that."""
+        """True where the figures differ by more than that."""
         return self.half is not None and self.half < abs(self.seconds)
 
 

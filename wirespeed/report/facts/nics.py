@@ -25,7 +25,7 @@ def lines(run: Run) -> list[str]:
 
 
 def doubts(run: Run) -> Iterator[str]:
-    """Where logs and counters contradict each other, and NICs farther from a GPU than another one."""
+    """Contradictions between logs and counters, and NICs farther from a GPU than another one."""
     last = [found for path in run.paths if (found := _last(run, path))]
     for text, paths in grouped((evidence.nics_differ, evidence.path) for evidence in last).items():
         if text:

@@ -50,7 +50,7 @@ class Parts:
 
 
 def parts(run: Run, entry: Entry) -> Parts:
-    """Of a program's figure."""
+    """Parts of a program's figure."""
     facts = entry.program if isinstance(entry.program, ProgramTimes) else ProgramTimes()
     compute, copy, one = facts.compute, facts.copy, single(run, entry)
     mark = sign(run, entry)

@@ -17,7 +17,7 @@ def share(entry: Entry, limit: Ceiling | None) -> float | None:
 
 
 def exceeds(entry: Entry, limit: Ceiling | None) -> bool:
-    """Whether the figure is above a limit that applies to it, and above the interval of a measured one."""
+    """True where the figure is above a limit that applies to it, and above the interval of a measured one."""
     return bool(limit and entry.amount and limit.exceeded(entry.rate, entry.bytes))
 
 

@@ -10,7 +10,8 @@ MOST = 16
 
 
 def shown_sizes(run: Run) -> list[int]:
-    """Of a sweep of powers of two: powers of four, both ends, and each size where something changes.
+    """Sizes to show of a sweep of powers of two: powers of four, both ends, and each size where something
+    changes.
 
     Another path becomes the fastest there, or one fails.
     """

@@ -105,7 +105,7 @@ def _places(found: list[Soak]) -> list[tuple[str, list[Soak]]]:
 
 
 def larger(run: Run) -> str:
-    """How many messages a larger size could check in the same time; '' where it was not measured."""
+    """Number of messages that a larger size could check in the same time; '' where it was not measured."""
     found = [soak for soak in soaks(run) if soak.complete and soak.messages_per_s and soak.bytes]
     largest = max(found, key=lambda soak: soak.bytes, default=None)
     if largest is None or not largest.messages_per_s:

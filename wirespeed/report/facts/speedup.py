@@ -22,7 +22,9 @@ UNKNOWN = "gain"
 
 @dataclass(frozen=True)
 class Worth:
-    """How many times longer it takes without; the ends of the 95 % interval, where both figures have one."""
+    """Ratio of the time without to the time with; the ends of the 95 % interval, where both figures have
+    one.
+    """
 
     ratio: float
     low: float | None
@@ -34,7 +36,7 @@ class Worth:
 
     @property
     def certain(self) -> bool:
-        """Whether the figures differ beyond their intervals."""
+        """True where the figures differ beyond their intervals."""
         return self.low is not None and self.high is not None and not self.low <= 1 <= self.high
 
     @property

@@ -98,7 +98,7 @@ def suspicions(run: Run) -> list[tuple[str, bool]]:
 
 
 def misnamed(run: Run) -> list[str]:
-    """What --link named, and no wire here is called."""
+    """Wires that --link named, and that are not here."""
     given = [name for name, _ in run.head.plan.links]
     wires = [wire for record in run.wires for wire in record.wires]
     names = {wire.name.split(" port ")[0] for wire in wires} | {wire.kind for wire in wires}

@@ -110,7 +110,7 @@ class Shown:
 
     @property
     def smallest(self) -> str:
-        """What would have been named in 90 % of the cases: 'a node from 1.07 x'."""
+        """Slowdowns that would have been named in 90 % of the cases: 'a node from 1.07 x'."""
         words = []
         for kind, (best, worst) in self.verdict.smallest.items():
             if best > HOPELESS:
@@ -126,7 +126,7 @@ class Shown:
 
     @property
     def cannot_tell(self) -> list[str]:
-        """What could not be judged, why, and what would tell."""
+        """Lines about what could not be judged, why, and what would tell."""
         suspects = self.verdict.suspects
         lines = [_suspicion(suspect) for suspect in suspects[:MOST_NAMED]]
         if nodes := sorted({node for suspect in suspects for node in suspect.nodes}, key=natural):
@@ -159,7 +159,7 @@ class Shown:
         return [name for name in map(node_name, sorted(nodes)) if name]
 
     def code(self, strict: bool) -> ExitCode:
-        """What `fleet` returns. `strict`: what cannot be told is a failure."""
+        """Exit code of `fleet`. `strict`: what cannot be told is a failure."""
         if not self.sound:
             return ExitCode.WORSE
         if self.cannot_tell or not self.verdict.tested:
@@ -168,7 +168,7 @@ class Shown:
 
     @property
     def sound(self) -> bool:
-        """Whether nothing is slow or silent, or became slower."""
+        """True where nothing is slow or silent, or became slower."""
         slow = self.verdict.findings or (self.drift and self.drift.verdict.findings)
         return not slow and not self.silent
 
@@ -206,7 +206,7 @@ def counted(count: int, kind: str) -> str:
 
 
 def with_partners(finding: Outlier, outlier_evidence: OutlierEvidence) -> str:
-    """How a figure shows that this one is slow, and not another."""
+    """Figures with partners that show that this one is slow, and not another."""
     if outlier_evidence.slow_times is not None:
         return f"in {outlier_evidence.slow_times} of {outlier_evidence.measured} times (some days, or cables)"
     lately = (

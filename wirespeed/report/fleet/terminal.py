@@ -129,7 +129,7 @@ def kind_lines(shown: Shown) -> list[str]:
 
 
 def legend(shown: Shown) -> list[str]:
-    """How the verdicts were reached."""
+    """Explanation of the verdicts."""
     lines = [
         "time x: time over that of the median one of its kind; the most expensive first: excess time x nodes",
         f"at most {percent(shown.false_alarms)} of what is named is named by chance (--fdr); slower by up to "

@@ -28,7 +28,7 @@ class About:
 
 
 def about(measured: Measured) -> About:
-    """Of one run. Environment variables are those that can change a figure."""
+    """Facts about one run. Environment variables are those that can change a figure."""
     variables = sorted(measured.run.head.environment.variables.items())
     told = [(text(name), text(value)) for name, value in variables]
     return About(measured, text(title(measured.run)), _facts(measured), told, _method(measured.run))

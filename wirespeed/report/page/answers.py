@@ -40,7 +40,7 @@ class Tile:
 
 @dataclass(frozen=True)
 class Answers:
-    """What a reader wants to know of a machine first."""
+    """Answers that a reader wants of a machine first."""
 
     machine: MachineRuns
     sentences: list[Verdict]
@@ -48,7 +48,7 @@ class Answers:
 
 
 def answers(sets: Sequence[Measured], sources: Sequence[Source]) -> list[Answers]:
-    """Of each machine. What the doctor found without a run belongs to the first one."""
+    """Answers for each machine. What the doctor found without a run belongs to the first one."""
     found = machines(sets)
     files = {
         measured.file: number

@@ -48,7 +48,7 @@ class Bars:
 
 
 def bars(sets: Sequence[Measured]) -> list[Bars]:
-    """Of groups and of copies, each path at its largest size."""
+    """Bars of groups and of copies, each path at its largest size."""
     groups = [measured for measured in sets if measured.pattern == "groups"]
     copies = [measured for measured in sets if measured.run.view == "copies"]
     programs = [measured for measured in sets if measured.run.view == "program" and measured.run.figures]

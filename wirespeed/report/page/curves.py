@@ -103,7 +103,7 @@ def _published(sets: Sequence[Measured]) -> list[dict[str, Any]]:
 
 
 def prices(sets: Sequence[Measured]) -> list[dict[str, Any]]:
-    """What something is worth: for each pair of paths that differ by it alone, the ratio at each size."""
+    """Worth of something: for each pair of paths that differ by it alone, the ratio at each size."""
     return [
         price
         for measured in sets

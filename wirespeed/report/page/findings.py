@@ -30,17 +30,17 @@ class Found:
 
 
 def findings(sources: Sequence[Source]) -> list[Found]:
-    """Those of all files, each once, the most expensive first; without what a trial refuted."""
+    """Findings of all files, each once, the most expensive first; without what a trial refuted."""
     return _found(recorded_finding for recorded_finding in _all(sources) if not recorded_finding.refuted)
 
 
 def refuted(sources: Sequence[Source]) -> list[Found]:
-    """What was tried, and nothing gained."""
+    """Remedies that were tried and gained nothing."""
     return _found(recorded_finding for recorded_finding in _all(sources) if recorded_finding.refuted)
 
 
 def nothing_found(sources: Sequence[Source]) -> bool:
-    """Whether all that the files hold is that the doctor found nothing."""
+    """True where all that the files hold is that the doctor found nothing."""
     return not any(source.runs for source in sources) and not findings(sources)
 
 

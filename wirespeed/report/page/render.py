@@ -91,7 +91,7 @@ def render(sources: Sequence[Source], lost: Sequence[str] = ()) -> str:
 
 
 def page_data(sets: Sequence[Measured], looks: dict[str, Any], first: str) -> dict[str, Any]:
-    """What the page's script draws from: medians and intervals, no histograms, no samples.
+    """Data that the page's script draws: medians and intervals, no histograms, no samples.
 
     `first`: the pattern of the main chart.
     """

@@ -17,7 +17,7 @@ from wirespeed.units import counted
 
 @dataclass
 class Source:
-    """What one result file holds."""
+    """Content of one result file."""
 
     file: str
     runs: list[Run]

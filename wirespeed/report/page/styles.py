@@ -27,7 +27,7 @@ DASHES = ("", "7 3", "2 3", "9 3 2 3", "1 4", "12 4")
 
 @dataclass(frozen=True)
 class Style:
-    """How a path is drawn."""
+    """Look of a path in a drawing."""
 
     hue: int
     """Its place in LIGHT and DARK."""

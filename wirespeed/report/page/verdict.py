@@ -37,7 +37,7 @@ class Verdict(NamedTuple):
 
 
 class Notes(NamedTuple):
-    """What is to be said of one pattern on one machine."""
+    """Sentences about one pattern on one machine."""
 
     pattern: str
     title: str

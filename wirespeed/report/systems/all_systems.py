@@ -59,7 +59,7 @@ class Reached:
 
 
 def limits_of(system: System, group: int | None = None) -> dict[str, Limit | None]:
-    """What a table shows of a system, by the heads of its columns. Without `group`: half of the GPUs."""
+    """Limits of a system for a table, by the heads of its columns. Without `group`: half of the GPUs."""
     size = group or system.node.gpus // 2
     return {
         "a pair": between_two(system),

@@ -13,7 +13,7 @@ SIGNS |= zip("▁▂▃▄▅▆▇█", "_.:-=+*#", strict=True)
 
 
 def ascii_locale(stream: IO[str], environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether only ASCII is readable at the stream's other end.
+    """True where only ASCII is readable at the stream's other end.
 
     Python itself writes UTF-8 in the locale C (PEP 540), which such a terminal does not show.
     """

@@ -132,7 +132,9 @@ def _fastest(run: Run) -> list[Column[_SizeRow]]:
 def speedup_columns(
     run: Run, size_of: Callable[[Row], int | None], *, grouped: bool
 ) -> Iterator[Column[Row]]:
-    """How many times longer each path takes without a feature, and the interval of that ratio."""
+    """Columns of ratios: how many times longer each path takes without a feature, and the interval of
+    that.
+    """
 
     def ratio(pair: Pair, row: Row) -> Cell:
         size = size_of(row)

@@ -38,7 +38,7 @@ NOT_ON_HARDWARE = (
 
 
 def group(path: TransferPath) -> str:
-    """Where the data lie, and who moves them."""
+    """(Place of the data, who moves them)."""
     if path.work_alone:
         return GROUPS[6]
     if path.intra_rank:

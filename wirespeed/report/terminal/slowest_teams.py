@@ -51,7 +51,7 @@ def describe(entry: Entry, teams: Collection[TeamFigure] = ()) -> str:
 
 
 def behind(entry: Entry) -> float:
-    """How much longer the slowest team takes than the median team, as a share of the median."""
+    """Lag of the slowest team behind the median team, as a share of the median."""
     return max(team.seconds for team in entry.teams) / _median(entry.teams) - 1
 
 

@@ -68,7 +68,7 @@ class TimeLeft:
             self._left_here -= _weight(size)
 
     def step_failed(self) -> None:
-        """What the current step has not measured, it will not measure."""
+        """Takes note that the current step will not measure what it has not measured."""
         self._left_here, self._since = 0.0, None
 
     @property

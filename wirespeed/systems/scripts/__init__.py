@@ -18,7 +18,7 @@ from wirespeed.systems.model import System
 
 @dataclass(frozen=True)
 class BatchJob:
-    """What to run, and on how much of the machine."""
+    """Command to run, and on how much of the machine."""
 
     pattern: str
     words: tuple[str, ...]
