@@ -137,8 +137,10 @@ def test_one_wrong_element_is_found(mpi: InstalledMpi, fault: str, tmp_path: Pat
 @pytest.mark.parametrize("fault", ["batch-lost", "batch-damaged"])
 def test_a_batch_of_sums_in_place_is_checked(fault: str, tmp_path: Path) -> None:
     """Protects in-place sums, which grow: what ranks give before a batch cancels out, however often."""
-    words = ("allreduce", "--ranks", "3", "--oversubscribe", "--paths", "host", "--algorithm", "all")
-    words += ("--in-place", "yes", "--loops", "50", "--sizes", "4096", "--no-evidence")
+    words = [
+        *("allreduce", "--ranks", "3", "--oversubscribe", "--paths", "host", "--algorithm", "all"),
+        *("--in-place", "yes", "--loops", "50", "--sizes", "4096", "--no-evidence"),
+    ]
     sound = wirespeed(*words, out=tmp_path / "sound.jsonl")
     assert sound.code == 0, sound.out + sound.err
     assert sound.entries and all(entry["checked"]["batches"] == 1 for entry in sound.entries)

@@ -17,7 +17,7 @@ from support.lbm_reference import Array
 
 from wirespeed.host.core import core
 from wirespeed.programs import lbm_math
-from wirespeed.programs.lbm_math import PLACES, Block, Fluid, Layers, Wave
+from wirespeed.programs.lbm_math import PLACES, Fluid, Layers, LbmBlock, Wave
 
 WALLS = lbm_math.WALL_BELOW | lbm_math.WALL_ABOVE
 
@@ -77,7 +77,7 @@ class Placed:
     """A block in the device's memory. What nothing has written is no number."""
 
     device: Device
-    block: Block
+    block: LbmBlock
     x0: int
     y0: int
     sides: int
@@ -127,7 +127,7 @@ class Cut:
                 sides |= wall if end and self.walls else halo if down > 1 else 0
             self.blocks.append(
                 [
-                    Placed(device, Block(right - left, high - low, across > 1), left, low, sides)
+                    Placed(device, LbmBlock(right - left, high - low, across > 1), left, low, sides)
                     for left, right in pairwise(xs)
                 ]
             )

@@ -11,10 +11,10 @@ from support.simulated import ranks_of
 from wirespeed.host.core import core
 from wirespeed.patterns import Place
 from wirespeed.programs import Scratch
-from wirespeed.programs.conserved import ROUNDING, Conservation, Quantity
+from wirespeed.programs.conserved import ROUNDING, Conservation, ConservedSum
 from wirespeed.programs.jacobi import PATTERN
 
-MASS, FLOW = Quantity("mass", (1.0, 1.0)), Quantity("flow", (1.0, -1.0))
+MASS, FLOW = ConservedSum("mass", (1.0, 1.0)), ConservedSum("flow", (1.0, -1.0))
 
 
 @pytest.mark.parametrize(("kind", "memory"), [("host", "pageable"), ("emulated", "device")])
@@ -27,7 +27,7 @@ def test_sums_are_exact_but_for_rounding(
     pitch, opened = width + 5, core()
     values = np.full((planes, rows, pitch), np.nan, f"f{real}")
     values[:, :, :width] = 1 + np.random.default_rng(1).random((planes, rows, width))
-    names = tuple(Quantity(str(plane), (1.0,) * planes) for plane in range(planes))
+    names = tuple(ConservedSum(str(plane), (1.0,) * planes) for plane in range(planes))
     law = Conservation(names, Place(0), real, width, rows, pitch, 0.0, rows * pitch)
     device = opened.open_device(kind, 0)
     with ranks_of(opened, device, memory, PATTERN, 1, size="512x512") as job:

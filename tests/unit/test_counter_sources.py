@@ -9,9 +9,9 @@ import pytest
 
 from wirespeed.evidence.counters import (
     CannotRead,
+    CounterOwner,
     CounterSource,
     Reading,
-    Wire,
     find_counter_sources,
     infiniband,
     network,
@@ -179,7 +179,7 @@ def test_a_counter_source_that_fails_breaks_no_run(monkeypatch: pytest.MonkeyPat
 class Steady(CounterSource):
     """Answers always, or never."""
 
-    wires = (Wire("xgmi", "GPU 0"),)
+    wires = (CounterOwner("xgmi", "GPU 0"),)
 
     def __init__(self, answers: bool = True) -> None:
         self._answers = answers

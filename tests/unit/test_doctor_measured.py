@@ -10,7 +10,7 @@ from support.records import as_read, entry, figure
 
 from wirespeed.doctor import measured, trying
 from wirespeed.doctor.facts.model import Facts, MpiFact
-from wirespeed.doctor.finding import Cost, Finding, Improvement, Point, ordered
+from wirespeed.doctor.finding import Cost, Finding, Improvement, RemedyPoint, ordered
 from wirespeed.doctor.findings import find_all, thresholds
 from wirespeed.doctor.job import Attempt
 from wirespeed.doctor.tables import table
@@ -57,7 +57,7 @@ class TestWorth:
 
     def test_measured_worth_overrules_the_class(self) -> None:
         def worth(ratio: float, low: float, high: float) -> Finding:
-            point = Point(8, ratio, 1.0, ratio, low, high)
+            point = RemedyPoint(8, ratio, 1.0, ratio, low, high)
             return Finding("k", f"{ratio}", Cost.SOME, worth=Improvement("w", (point,)))
 
         assert worth(3, 2.9, 3.1).measured_cost is Cost.HIGH
@@ -70,7 +70,9 @@ class TestWorth:
 
     def test_verdicts(self) -> None:
         def of(*points: tuple[float, float, float]) -> str:
-            return Improvement("w", tuple(Point(8, r, 1.0, r, low, high) for r, low, high in points)).verdict
+            return Improvement(
+                "w", tuple(RemedyPoint(8, r, 1.0, r, low, high) for r, low, high in points)
+            ).verdict
 
         assert of((2, 1.9, 2.1), (0.5, 0.4, 0.6)) == "better"
         assert of((0.5, 0.4, 0.6), (1, 0.9, 1.1)) == "worse"
@@ -92,7 +94,9 @@ class TestWorth:
         self, points: list[tuple[float, float | None, float | None]], useless: bool
     ) -> None:
         """Protects a fault from being cleared on a loaded machine, where every interval includes 1."""
-        worth = Improvement("w", tuple(Point(8, ratio, 1.0, ratio, low, high) for ratio, low, high in points))
+        worth = Improvement(
+            "w", tuple(RemedyPoint(8, ratio, 1.0, ratio, low, high) for ratio, low, high in points)
+        )
         assert worth.useless is useless
         assert Finding("k", "t", Cost.SOME, worth=worth).refuted is useless
         assert not Finding("k", "t", Cost.BREAKS, worth=worth).refuted

@@ -19,7 +19,7 @@ from support.fake_run import one_line
 from wirespeed.cli.main import main
 from wirespeed.doctor import examine
 from wirespeed.doctor.facts.model import Facts, GpuPair, MpiFact
-from wirespeed.doctor.finding import Conditions, Cost, Finding, Improvement, Point, Trial
+from wirespeed.doctor.finding import Conditions, Cost, Finding, Improvement, RemedyPoint, Trial
 from wirespeed.doctor.findings import all_rules, find_all
 from wirespeed.doctor.measured import Stretch
 from wirespeed.doctor.result import Result
@@ -29,7 +29,7 @@ from wirespeed.report.doctor.terminal import print_result, shell_lines
 from wirespeed.results.findings import RemedyOption
 from wirespeed.results.reading import read
 
-POINT = Point(65536, 30e-6, 10e-6, 3.0, 2.9, 3.1)
+POINT = RemedyPoint(65536, 30e-6, 10e-6, 3.0, 2.9, 3.1)
 FINDINGS = (
     Finding("a", "Something fails", Cost.BREAKS, ("seen here",), ("sudo reboot now  # as root",)),
     Finding("b", "A is set", Cost.SOME, ("A=1",), ("unset A",), worth=Improvement("host", (POINT,), "now")),
@@ -150,13 +150,13 @@ class TestFix:
         assert "# export Y=0" not in lines
 
     def test_what_made_it_worse_is_left_out(self) -> None:
-        worse = Improvement("host", (Point(8, 1e-6, 2e-6, 0.5, 0.4, 0.6),), "now")
+        worse = Improvement("host", (RemedyPoint(8, 1e-6, 2e-6, 0.5, 0.4, 0.6),), "now")
         assert shell_lines((structs.replace(FINDINGS[1], worth=worse),)) == []
 
     def test_a_suggestion_that_nobody_measured_is_a_comment(self) -> None:
         """Protects from settings that follow from figures alone, another machine's perhaps."""
         tuning = structs.replace(FINDINGS[1], options=(), remedy=("export A=1",), suggestion=True)
-        worth = Improvement("host", (Point(8, 2e-6, 1e-6, 2.0, 1.9, 2.1),), "now")
+        worth = Improvement("host", (RemedyPoint(8, 2e-6, 1e-6, 2.0, 1.9, 2.1),), "now")
         plain = structs.replace(tuning, worth=None)
         assert shell_lines((plain,))[1:] == ["# export A=1"]
         assert shell_lines((structs.replace(plain, worth=worth),))[1:] == ["export A=1"]
@@ -190,7 +190,7 @@ class TestCommand:
         self, facts: Facts, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         """Protects users from a remedy that their own machine has shown to be none."""
-        for point in (Point(8, 1e-6, 1e-6, 1.0, 0.9, 1.1), Point(8, 1e-6, 2e-6, 0.5, 0.4, 0.6)):
+        for point in (RemedyPoint(8, 1e-6, 1e-6, 1.0, 0.9, 1.1), RemedyPoint(8, 1e-6, 2e-6, 0.5, 0.4, 0.6)):
             worth = Improvement("host", (point,), "now")
             refuted = structs.replace(FINDINGS[1], worth=worth, remedy=("unset A  # why",))
             result = Result(facts, (refuted,))

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wirespeed.evidence.verdict import Claim, Counted, WireShare, identify_wire, more_would_help, shares
+from wirespeed.evidence.verdict import Counted, Declaration, WireShare, identify_wire, more_would_help, shares
 from wirespeed.rank.expected_traffic import ExpectedTraffic, Location
 
 PAYLOAD = 1 << 30
-AWARE = Claim("aware", on_device=True, direct=True, hosts=1, devices=2)
+AWARE = Declaration("aware", on_device=True, direct=True, hosts=1, devices=2)
 STAGED = replace(AWARE, path="staged", direct=False)
-HOST = Claim("host", on_device=False, direct=False, hosts=1, devices=0)
+HOST = Declaration("host", on_device=False, direct=False, hosts=1, devices=0)
 
 
 def gpu_wires(kind: str, share: float, *, background: int = 0, overhead: float = 1.0) -> list[Counted]:
@@ -123,7 +123,7 @@ def copies(**shares_of: float) -> list[dict[str, Any]]:
     ],
 )
 def test_verdicts(
-    claim: Claim, wires: list[Counted], copied: list[dict[str, Any]], verdict: str, says: str
+    claim: Declaration, wires: list[Counted], copied: list[dict[str, Any]], verdict: str, says: str
 ) -> None:
     """Protects the sentence that people act upon."""
     found = identify_wire(claim, wires, copied, PAYLOAD)

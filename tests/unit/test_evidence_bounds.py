@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from support.counters import DUE, wire
 
-from wirespeed.evidence.verdict import Claim, Counted, WireVerdict, identify_wire, more_would_help
+from wirespeed.evidence.verdict import Counted, Declaration, WireVerdict, identify_wire, more_would_help
 
-AWARE = Claim("aware", on_device=True, direct=True, hosts=1, devices=2)
+AWARE = Declaration("aware", on_device=True, direct=True, hosts=1, devices=2)
 STAGED = replace(AWARE, path="staged", direct=False)
-HOST = Claim("host", on_device=False, direct=False, hosts=1, devices=0)
+HOST = Declaration("host", on_device=False, direct=False, hosts=1, devices=0)
 FAR = replace(HOST, hosts=2)
 FAR_AWARE = replace(AWARE, hosts=2)
 INSIDE = replace(AWARE, path="d2h", intra_rank=True, direct=False)
@@ -24,7 +24,7 @@ def driver(down: int = 0, up: int = 0, peer: int = 0, on_device: int = 0) -> lis
 
 
 def told(
-    claim: Claim, wires: list[Counted], copies: list[dict[str, object]] | None = None
+    claim: Declaration, wires: list[Counted], copies: list[dict[str, object]] | None = None
 ) -> tuple[str, str]:
     found = identify_wire(claim, wires, copies or [], DUE)
     return found.verdict, found.text

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from support.counters import DUE, wire
 
-from wirespeed.evidence.verdict import Claim, Counted, WireShare, identify_wire, shares
+from wirespeed.evidence.verdict import Counted, Declaration, WireShare, identify_wire, shares
 
-AWARE = Claim("aware", on_device=True, direct=True, hosts=1, devices=2)
+AWARE = Declaration("aware", on_device=True, direct=True, hosts=1, devices=2)
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from wirespeed.report.facts.failures import failure_lines
 from wirespeed.report.page.curves import charts
 from wirespeed.report.page.sources import Source, measured
 from wirespeed.report.terminal.legend import legend
-from wirespeed.report.terminal.size_table import Layout
+from wirespeed.report.terminal.size_table import TableLayout
 from wirespeed.results.export import to_arrays
 from wirespeed.results.launches import Combined, combined
 from wirespeed.results.runs import Run, collect, figures, joined, resumed
@@ -208,7 +208,7 @@ def test_the_table(three: Run) -> None:
 
 def test_the_legend(three: Run) -> None:
     """Protects the words of --explain and of the page: what the interval and the range are made of."""
-    text = "\n".join(legend(three, Layout([], spread=True, extremes=True)))
+    text = "\n".join(legend(three, TableLayout([], spread=True, extremes=True)))
     assert "median of 3 launches, each with new processes" in text
     assert "from the launches' medians, widest" in text and "min, max: the fastest and the slowest" in text
 
@@ -334,4 +334,4 @@ def test_the_legend_explains_the_mark_of_health() -> None:
     """Protects readers of --explain from a mark that only the short form explains."""
     errors = [{"host": "n1", "place": "GPU 0", "what": "PCIe replays", "count": 1}]
     sick = {"kind": "health", "run": head()["run"], "path": "host", "errors": errors}
-    assert health.LEGEND in legend(run_of(*launches(1e-6, 1e-6, 1e-6), sick), Layout([]))
+    assert health.LEGEND in legend(run_of(*launches(1e-6, 1e-6, 1e-6), sick), TableLayout([]))

@@ -14,9 +14,9 @@ from wirespeed.programs.lbm_math import (
     SOUND_SQUARE,
     VELOCITIES,
     WEIGHTS,
-    Block,
     Fluid,
     Layers,
+    LbmBlock,
     Wave,
     crossing,
 )
@@ -60,7 +60,7 @@ def test_26_layers_of_populations_cross_a_side(side: tuple[int, int]) -> None:
 @pytest.mark.parametrize("columns", [False, True])
 def test_blocks_have_room_for_their_halos(nx: int, ny: int, columns: bool) -> None:
     """Protects neighbouring rows and populations from each other, and the alignment of rows."""
-    block = Block(nx, ny, columns)
+    block = LbmBlock(nx, ny, columns)
     halo = 3 if columns else 0
     assert block.first % 16 == block.plane % 16 == 0
     assert block.first % block.pitch >= halo
@@ -73,7 +73,7 @@ def test_blocks_have_room_for_their_halos(nx: int, ny: int, columns: bool) -> No
 @pytest.mark.parametrize("up", [False, True])
 def test_rows_that_leave_a_block_are_the_halo_of_the_next(up: bool) -> None:
     """Protects the exchange: what crosses from each row, from the edge to the halo on the other side."""
-    block = Block(20, 9, columns=True)
+    block = LbmBlock(20, 9, columns=True)
     sign, found = 1 if up else -1, 0
     for number, layer in enumerate(block.layers(up)):
         crossing = {place for place, (_, y) in zip(PLACES, VELOCITIES, strict=True) if sign * y > number}

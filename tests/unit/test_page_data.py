@@ -20,7 +20,7 @@ from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.report.facts import best
 from wirespeed.report.page import read_sources, render
 from wirespeed.report.page.evidence import copies
-from wirespeed.report.page.sources import Measured, measured
+from wirespeed.report.page.sources import ReportRun, measured
 from wirespeed.report.page.styles import DARK, FAMILIES, LIGHT, styles
 from wirespeed.report.page.verdict import verdicts
 from wirespeed.results.parts import Copies
@@ -40,7 +40,7 @@ def data_of(page: str) -> dict[str, Any]:
     return found
 
 
-def sets_of(*files: str) -> list[Measured]:
+def sets_of(*files: str) -> list[ReportRun]:
     return measured(read_sources(files)[0])
 
 

@@ -16,7 +16,7 @@ from wirespeed.report.check.evaluate import FAILED, KEPT, MISSING, check
 from wirespeed.report.check.requirements import read_requirements
 from wirespeed.report.facts import soaks
 from wirespeed.report.page.answers import answers
-from wirespeed.report.page.sources import Measured
+from wirespeed.report.page.sources import ReportRun
 from wirespeed.results.model import Head
 from wirespeed.results.runs import Run, collect
 
@@ -152,7 +152,7 @@ def test_collectives_that_move_bytes_have_one() -> None:
 def test_a_page_of_soaks_says_what_they_found(tmp_path: Path, wrong: int) -> None:
     """Protects from "No message was measured" above 50,000 messages that were checked."""
     made = run({"messages": 50_000, "wrong": {"lost": wrong}})
-    one = Measured(0, "a.jsonl", made, "a", "pingpong")
+    one = ReportRun(0, "a.jsonl", made, "a", "pingpong")
     (found,) = answers([one], [])
     said = "3 of 50,000 messages are wrong" if wrong else "50,000 messages, none is wrong"
     assert found.sentences[0].text == f"A soak checked messages of host: {said}."

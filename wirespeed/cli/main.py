@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +21,8 @@ PIPE_CLOSED = 128 + 13
 """What a shell reports for a program that wrote to a closed pipe."""
 COMPLETE = "_WIRESPEED_COMPLETE"
 """Set by the functions that `wirespeed completion` prints, when a shell calls them."""
+FIRST_SPEAKS = 3.0
+"""Seconds that the other ranks leave to the one that says what is wrong; its end ends them."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
@@ -87,6 +90,8 @@ def _usage_text(error: click.UsageError) -> str:
 def _say(text: str, code: ExitCode) -> int:
     """One line on stderr. All ranks of a launcher find the same usage error: only the first one speaks."""
     if code in (ExitCode.USAGE, ExitCode.WRONG_WORLD) and _other_rank():
+        # A launcher ends all ranks when one has failed: the one that speaks must be the first.
+        time.sleep(FIRST_SPEAKS)
         return int(code)
     with suppress(OSError):
         note(f"wirespeed: {one_line(text)}")

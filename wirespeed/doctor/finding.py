@@ -6,9 +6,17 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from wirespeed.results.findings import AS_IT_IS, COSTS, Conditions, Cost, Improvement, Point, RecordedFinding
+from wirespeed.results.findings import (
+    AS_IT_IS,
+    COSTS,
+    Conditions,
+    Cost,
+    Improvement,
+    RecordedFinding,
+    RemedyPoint,
+)
 
-__all__ = ["Conditions", "Cost", "Finding", "Improvement", "Point", "Trial", "ordered"]
+__all__ = ["Conditions", "Cost", "Finding", "Improvement", "RemedyPoint", "Trial", "ordered"]
 
 TRIAL_SIZES = (8, 64 << 10, 16 << 20)
 """Bytes of the messages of a trial; the last size shows whether copies go through the host."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from wirespeed.doctor.finding import Finding, Improvement, Point
+from wirespeed.doctor.finding import Finding, Improvement, RemedyPoint
 from wirespeed.errors import WirespeedError
 from wirespeed.results.model import Doctor
 from wirespeed.results.reading import read
@@ -92,15 +92,15 @@ def tried_before(file: str) -> dict[str, Improvement]:
     }
 
 
-def point(size: int, before: Entry | None, after: Entry | None) -> Point:
+def point(size: int, before: Entry | None, after: Entry | None) -> RemedyPoint:
     """A size's figures, and their ratio with its interval where both sides have one."""
     if before is None or after is None:
-        return Point(size, before.seconds if before else None, after.seconds if after else None)
+        return RemedyPoint(size, before.seconds if before else None, after.seconds if after else None)
     ratio, *ends = samples.ratio_interval(
         (before.seconds, before.low, before.high), (after.seconds, after.low, after.high)
     )
     known = before.precision is not None and after.precision is not None
-    return Point(size, before.seconds, after.seconds, ratio, *(ends if known else ()))
+    return RemedyPoint(size, before.seconds, after.seconds, ratio, *(ends if known else ()))
 
 
 class Stretch(Struct, frozen=True):

@@ -84,7 +84,7 @@ class WireShare:
 
 
 @dataclass(frozen=True)
-class Claim:
+class Declaration:
     """Declaration of a path, and facts of its ranks."""
 
     path: str
@@ -145,7 +145,7 @@ def shares(wires: Sequence[Counted]) -> dict[str, WireShare]:
 
 
 def identify_wire(
-    claim: Claim, wires: Sequence[Counted], copies: Sequence[Mapping[str, Any]], payload: int
+    claim: Declaration, wires: Sequence[Counted], copies: Sequence[Mapping[str, Any]], payload: int
 ) -> WireVerdict:
     """The verdict from the counters, and where it contradicts what the path declares.
 
@@ -198,7 +198,7 @@ class _Copies:
         return self.counted and max(self.down, self.up) <= NOTHING
 
 
-def _identify(claim: Claim, found: Mapping[str, WireShare], copies: _Copies) -> WireVerdict:
+def _identify(claim: Declaration, found: Mapping[str, WireShare], copies: _Copies) -> WireVerdict:
     if claim.intra_rank:
         return _intra_rank(claim, found, copies)
     network = next((found[kind] for kind in NETWORKS if kind in found and found[kind].carried), None)
@@ -211,7 +211,7 @@ def _identify(claim: Claim, found: Mapping[str, WireShare], copies: _Copies) -> 
     return _between_gpus(claim, found, copies) if claim.on_device else _in_memory(found)
 
 
-def _intra_rank(claim: Claim, found: Mapping[str, WireShare], copies: _Copies) -> WireVerdict:
+def _intra_rank(claim: Declaration, found: Mapping[str, WireShare], copies: _Copies) -> WireVerdict:
     if crossed := _across_pcie(found, copies):
         return crossed
     pcie = found.get("pcie")
@@ -232,7 +232,7 @@ def _across_pcie(found: Mapping[str, WireShare], copies: _Copies) -> WireVerdict
     return None
 
 
-def _over_network(claim: Claim, network: WireShare, copies: _Copies) -> WireVerdict:
+def _over_network(claim: Declaration, network: WireShare, copies: _Copies) -> WireVerdict:
     verdict, text = "network", f"over {_wire(network)} ({_amount(network)})"
     if network.kind == "loopback":
         verdict = "loopback"
@@ -246,7 +246,7 @@ def _over_network(claim: Claim, network: WireShare, copies: _Copies) -> WireVerd
     return WireVerdict(verdict, text, rests_on=network.kind)
 
 
-def _between_hosts(claim: Claim, found: Mapping[str, WireShare], copies: _Copies) -> WireVerdict:
+def _between_hosts(claim: Declaration, found: Mapping[str, WireShare], copies: _Copies) -> WireVerdict:
     """No network took all of the payload."""
     usable = [share for kind, share in found.items() if kind in NETWORKS and share.usable]
     best = max(usable, key=lambda share: share.least, default=None)
@@ -263,7 +263,7 @@ def _through_host(copies: _Copies) -> str:
     return f"staged through host memory: {down} of the bytes copied to the host, {up} from it"
 
 
-def _between_gpus(claim: Claim, found: Mapping[str, WireShare], copies: _Copies) -> WireVerdict:
+def _between_gpus(claim: Declaration, found: Mapping[str, WireShare], copies: _Copies) -> WireVerdict:
     if claim.devices < 2 and not copies.staged:
         return WireVerdict("inside", "inside one GPU, which the ranks share")
     link, pcie = _gpu_link(found), found.get("pcie")
@@ -286,7 +286,7 @@ def _between_gpus(claim: Claim, found: Mapping[str, WireShare], copies: _Copies)
     return WireVerdict("mixed", "mixed: " + ", ".join(map(_said, moved))) if moved else _unknown(found)
 
 
-def _over_pcie(claim: Claim, pcie: WireShare, copies: _Copies) -> WireVerdict:
+def _over_pcie(claim: Declaration, pcie: WireShare, copies: _Copies) -> WireVerdict:
     over = f"over PCIe ({_amount(pcie)})"
     if claim.direct and copies.avoid_host:
         return WireVerdict("direct", f"direct {over}", rests_on="pcie")
@@ -305,7 +305,7 @@ def _in_memory(found: Mapping[str, WireShare]) -> WireVerdict:
     return WireVerdict("mixed", f"mixed: {busy}, the rest through shared memory") if busy else _unknown(found)
 
 
-def _suspicion(claim: Claim, verdict: WireVerdict, found: Mapping[str, WireShare]) -> str | None:
+def _suspicion(claim: Declaration, verdict: WireVerdict, found: Mapping[str, WireShare]) -> str | None:
     """What the path declares and the counters contradict."""
     pcie, link = found.get("pcie"), _gpu_link(found)
     if claim.intra_rank or claim.crosses:

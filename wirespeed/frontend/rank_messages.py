@@ -11,7 +11,7 @@ from msgspec import Struct, to_builtins
 from wirespeed.job.messages import Message, parse
 from wirespeed.results.lenient import DoesNotFit, cleaned, fitted, printable
 from wirespeed.results.model import KINDS
-from wirespeed.results.parts import Amount, CountedWire, Derived, Fact, Rank, Times, Whole, Wire
+from wirespeed.results.parts import Amount, CountedWire, DerivedFigure, Fact, Rank, Times, Whole, Wire
 
 
 class _Hello(Struct):
@@ -32,7 +32,7 @@ class _Entry(Struct):
     bytes: Whole
     seconds: Times
     bandwidth_bytes: Whole
-    derived: list[Derived]
+    derived: list[DerivedFigure]
     samples: Whole
     iterations_per_sample: Whole
     cores: dict[str, Any]

@@ -6,6 +6,6 @@ by being there.
 
 from __future__ import annotations
 
-from wirespeed.programs.base import Comparison, NormCheck, ProgramFacts, ProgramPattern, Scratch, Values
+from wirespeed.programs.base import FieldComparison, NormCheck, ProgramFacts, ProgramPattern, Scratch, Values
 
-__all__ = ["Comparison", "NormCheck", "ProgramFacts", "ProgramPattern", "Scratch", "Values"]
+__all__ = ["FieldComparison", "NormCheck", "ProgramFacts", "ProgramPattern", "Scratch", "Values"]

@@ -49,7 +49,7 @@ class Scratch(Place):
 
 
 @dataclass(frozen=True)
-class Comparison:
+class FieldComparison:
     """Rows of bytes of the program's buffer, and those of the reference that they must equal."""
 
     own: Place
@@ -278,7 +278,7 @@ class ProgramPattern(Pattern):
         return 1
 
     @abstractmethod
-    def comparisons(self, rank: int, shape: Shape) -> list[Comparison]:
+    def comparisons(self, rank: int, shape: Shape) -> list[FieldComparison]:
         """Pairs of places that must be equal."""
 
     @abstractmethod

@@ -16,7 +16,7 @@ _SUM_ROUNDINGS = 272
 
 
 @dataclass(frozen=True)
-class Quantity:
+class ConservedSum:
     """A sum over the planes of the field that the checked iterations leave as it was."""
 
     name: str
@@ -28,7 +28,7 @@ class Quantity:
 class Conservation:
     """Quantities of a rank's block: planes [rows][width] of positive numbers; pitch and plane in numbers."""
 
-    quantities: tuple[Quantity, ...]
+    quantities: tuple[ConservedSum, ...]
     field: Place
     real: int
     """Bytes of a number."""

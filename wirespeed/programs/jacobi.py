@@ -9,7 +9,7 @@ from wirespeed.patterns.base import Figure, Option, Place, Shape, Step, Transfer
 from wirespeed.programs.base import (
     MOST_RANKS_OF_A_NORM,
     NORM_STEPS_LATER,
-    Comparison,
+    FieldComparison,
     NormCheck,
     ProgramFacts,
     ProgramPattern,
@@ -19,7 +19,7 @@ from wirespeed.programs.base import (
     to_lines,
 )
 from wirespeed.programs.cells import means
-from wirespeed.programs.conserved import ROUNDING, Conservation, Quantity
+from wirespeed.programs.conserved import ROUNDING, Conservation, ConservedSum
 from wirespeed.programs.jacobi_blocks import (
     ALL,
     ALL_WAIT,
@@ -27,7 +27,7 @@ from wirespeed.programs.jacobi_blocks import (
     INNER,
     MOST_BLOCKS,
     THREADS,
-    Block,
+    JacobiBlock,
     fill_work,
     sides_of,
     step_work,
@@ -40,10 +40,10 @@ PARTS = to_lines(16 + 16 * MOST_BLOCKS)
 
 
 @dataclass(frozen=True)
-class Layout:
+class BufferLayout:
     """The program's whole buffer."""
 
-    block: Block
+    block: JacobiBlock
     ranks: int
 
     @property
@@ -156,9 +156,9 @@ class Jacobi(ProgramPattern):
         every = self._every(shape)
         return next(n for n in range(4, 4 + 2 * every + 1) if n % 2 == 0 and n % max(every, 1) == 0)
 
-    def _layout(self, shape: Shape) -> Layout:
+    def _layout(self, shape: Shape) -> BufferLayout:
         plane = self.divided(shape)
-        return Layout(Block(plane.nx, plane.ny, _real(shape), _depth(shape)), shape.ranks)
+        return BufferLayout(JacobiBlock(plane.nx, plane.ny, _real(shape), _depth(shape)), shape.ranks)
 
     def room(self, shape: Shape) -> int:
         return self._layout(shape).end
@@ -247,16 +247,16 @@ class Jacobi(ProgramPattern):
     def _checked_steps(self, shape: Shape) -> int:
         return self.checked_iterations(shape) * self._period(shape) * _depth(shape)
 
-    def _around(self, rank: int, shape: Shape) -> tuple[Block, int, int]:
+    def _around(self, rank: int, shape: Shape) -> tuple[JacobiBlock, int, int]:
         """The reference's block, and where it begins in the plane: what can reach this rank's points."""
         plane, layers = self.divided(shape), self._checked_steps(shape)
         x, y = plane.origin(rank)
         if plane.periodic:
-            block = Block(plane.nx + 2 * layers, plane.ny + 2 * layers, _real(shape))
+            block = JacobiBlock(plane.nx + 2 * layers, plane.ny + 2 * layers, _real(shape))
             return block, x - layers, y - layers
         west, south = max(x - layers, 0), max(y - layers, 0)
         east, north = min(x + plane.nx + layers, plane.width), min(y + plane.ny + layers, plane.height)
-        return Block(east - west, north - south, _real(shape)), west, south
+        return JacobiBlock(east - west, north - south, _real(shape)), west, south
 
     def _within(self, rank: int, shape: Shape, twin: int) -> int:
         """Where this rank's first point lies in the reference's field."""
@@ -308,14 +308,14 @@ class Jacobi(ProgramPattern):
         rounding = 3 * self._checked_steps(shape) * (ROUNDING if real == 8 else 2.0**-24)
         place, pitch = Place(block.row(0, 0)), block.pitch // real
         return Conservation(
-            (Quantity("the sum of u", (1,)),), place, real, block.nx, block.ny, pitch, rounding
+            (ConservedSum("the sum of u", (1,)),), place, real, block.nx, block.ny, pitch, rounding
         )
 
-    def comparisons(self, rank: int, shape: Shape) -> list[Comparison]:
+    def comparisons(self, rank: int, shape: Shape) -> list[FieldComparison]:
         own, other = self._layout(shape).block, self._around(rank, shape)[0]
         place = Scratch(self._within(rank, shape, 0))
         row = own.nx * own.real
-        return [Comparison(Place(own.row(0, 0)), own.pitch, place, other.pitch, row, own.ny)]
+        return [FieldComparison(Place(own.row(0, 0)), own.pitch, place, other.pitch, row, own.ny)]
 
     def place(self, rank: int, shape: Shape, comparison: int, row: int, byte: int) -> str:
         plane = self.divided(shape)

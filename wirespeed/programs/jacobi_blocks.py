@@ -20,7 +20,7 @@ ALL, INNER, EDGES, ALL_WAIT = range(4)
 
 
 @dataclass(frozen=True)
-class Block:
+class JacobiBlock:
     """Layout of a field, its twin, and the columns beside them in a buffer; offsets and sizes in bytes."""
 
     nx: int
@@ -67,7 +67,7 @@ def sides_of(neighbours: dict[int, int]) -> int:
 
 
 def step_work(
-    block: Block,
+    block: JacobiBlock,
     twin: int,
     part: int,
     cut: int,
@@ -117,7 +117,7 @@ def blocks_of(part: int, edges: int, inner: int) -> int:
 
 
 @cache
-def _blocks(block: Block, cut: int, part: int) -> int:
+def _blocks(block: JacobiBlock, cut: int, part: int) -> int:
     strips = sum(cut >> side & 1 for side in (WEST, EAST)) * -(-block.ny // STRIP)
     across = -(-block.nx // TILE)
     edges = strips + across * sum(cut >> side & 1 for side in (SOUTH, NORTH))
@@ -126,7 +126,7 @@ def _blocks(block: Block, cut: int, part: int) -> int:
 
 
 def fill_work(
-    block: Block, twin: int, cut: int, plane: Plane, begin: tuple[int, int], seed: int, at: type[Place]
+    block: JacobiBlock, twin: int, cut: int, plane: Plane, begin: tuple[int, int], seed: int, at: type[Place]
 ) -> Work:
     """Fills a field whose first point is `begin` in the plane."""
     columns = [block.column_in(twin, side) for side in (WEST, EAST)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from wirespeed.patterns.base import Place, Work
-from wirespeed.programs.jacobi_blocks import DOWN, Block, blocks_of
+from wirespeed.programs.jacobi_blocks import DOWN, JacobiBlock, blocks_of
 from wirespeed.programs.plane import EAST, NORTH, SOUTH, WEST
 
 DEPTHS = ("1", "2", "4")
@@ -18,7 +18,7 @@ _CHUNK = {2: 56, 4: 70}
 
 
 def deep_work(
-    block: Block, twin: int, part: int, cut: int, periodic: bool, norm: tuple[int | float | Place, ...]
+    block: JacobiBlock, twin: int, part: int, cut: int, periodic: bool, norm: tuple[int | float | Place, ...]
 ) -> Work:
     """A pass from field `twin` to the other one. norm: as the kernel takes it, `parts` included."""
     pitch = block.pitch // block.real
@@ -44,7 +44,7 @@ def deep_work(
 
 
 @cache
-def _blocks(block: Block, cut: int, part: int) -> int:
+def _blocks(block: JacobiBlock, cut: int, part: int) -> int:
     warps, width = THREADS // _LANES, _LANES * 16 // block.real - 2 * _OVERLAP
     strips, sides = -(-block.nx // width), sum(cut >> side & 1 for side in (SOUTH, NORTH))
     edges = -(-strips * sides // warps)

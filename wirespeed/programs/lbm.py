@@ -8,8 +8,8 @@ from typing import Any
 
 from wirespeed.patterns.base import Option, Place, Shape, Step, Transfer, Work
 from wirespeed.programs.base import (
-    Comparison,
     Constant,
+    FieldComparison,
     ProgramFacts,
     ProgramPattern,
     Sampling,
@@ -19,7 +19,7 @@ from wirespeed.programs.base import (
     to_lines,
 )
 from wirespeed.programs.cells import means
-from wirespeed.programs.conserved import ROUNDING, Conservation, Quantity
+from wirespeed.programs.conserved import ROUNDING, Conservation, ConservedSum
 from wirespeed.programs.lbm_math import (
     BYTES_PER_SITE,
     COLUMNS,
@@ -33,9 +33,9 @@ from wirespeed.programs.lbm_math import (
     VELOCITIES,
     WALL_ABOVE,
     WALL_BELOW,
-    Block,
     Fluid,
     Layers,
+    LbmBlock,
     Wave,
     temperature,
 )
@@ -127,9 +127,9 @@ class Lbm(ProgramPattern):
         start = self._start(shape, 0)
         return Fluid(TAU, start.gravity) if isinstance(start, Layers) else Fluid(TAU)
 
-    def _block(self, shape: Shape) -> Block:
+    def _block(self, shape: Shape) -> LbmBlock:
         plane = self.divided(shape)
-        return Block(plane.nx, plane.ny, columns=plane.columns > 1)
+        return LbmBlock(plane.nx, plane.ny, columns=plane.columns > 1)
 
     def _field(self, shape: Shape, twin: int) -> int:
         """Where a field lies in the buffer, in bytes."""
@@ -226,15 +226,15 @@ class Lbm(ProgramPattern):
         )
         return [fill, self._pack(shape, 0)] if block.columns else [fill]
 
-    def _around(self, rank: int, shape: Shape) -> tuple[Block, int, int]:
+    def _around(self, rank: int, shape: Shape) -> tuple[LbmBlock, int, int]:
         """The reference's block, and where it begins in the grid: what can reach this rank's sites."""
         plane, layers = self.divided(shape), HALO * PERIOD
         x, y = plane.origin(rank)
         width = plane.nx + 2 * layers
         if not self.walled(shape):
-            return Block(width, plane.ny + 2 * layers), x - layers, y - layers
+            return LbmBlock(width, plane.ny + 2 * layers), x - layers, y - layers
         south, north = max(y - layers, 0), min(y + plane.ny + layers, plane.height)
-        return Block(width, north - south), x - layers, south
+        return LbmBlock(width, north - south), x - layers, south
 
     def scratch_room(self, rank: int, shape: Shape) -> int:
         return max(2 * self._around(rank, shape)[0].doubles * REAL, self.copied(rank, shape).bytes)
@@ -266,13 +266,13 @@ class Lbm(ProgramPattern):
         """Walls and gravity take momentum across, and gravity adds energy; all else stays."""
         lattice = [VELOCITIES[number] for number in sorted(range(len(PLACES)), key=PLACES.__getitem__)]
         quantities = [
-            Quantity("mass", (1.0,) * len(lattice)),
-            Quantity("momentum in x", tuple(float(x) for x, _ in lattice)),
+            ConservedSum("mass", (1.0,) * len(lattice)),
+            ConservedSum("momentum in x", tuple(float(x) for x, _ in lattice)),
         ]
         if not self.walled(shape):
             quantities += [
-                Quantity("momentum in y", tuple(float(y) for _, y in lattice)),
-                Quantity("energy", tuple((x * x + y * y) / 2 for x, y in lattice)),
+                ConservedSum("momentum in y", tuple(float(y) for _, y in lattice)),
+                ConservedSum("energy", tuple((x * x + y * y) / 2 for x, y in lattice)),
             ]
         block, rounding = self._block(shape), STEP_ROUNDINGS * PERIOD * ROUNDING
         place = Place(block.first * REAL)
@@ -280,12 +280,12 @@ class Lbm(ProgramPattern):
             tuple(quantities), place, REAL, block.nx, block.ny, block.pitch, rounding, block.plane
         )
 
-    def comparisons(self, rank: int, shape: Shape) -> list[Comparison]:
+    def comparisons(self, rank: int, shape: Shape) -> list[FieldComparison]:
         own, (other, west, south) = self._block(shape), self._around(rank, shape)
         x, y = self.divided(shape).origin(rank)
         within = other.first + (y - south) * other.pitch + x - west
         return [
-            Comparison(
+            FieldComparison(
                 Place((place * own.plane + own.first) * REAL),
                 own.pitch * REAL,
                 Scratch((place * other.plane + within) * REAL),

@@ -84,7 +84,7 @@ class Layer:
 
 
 @dataclass(frozen=True)
-class Block:
+class LbmBlock:
     """A rank's part of the grid, and how its field lies in memory: [row][place of a population][x].
 
     Site (0, 0) begins a line of memory of 128 bytes.

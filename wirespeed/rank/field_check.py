@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from wirespeed.patterns import Place, Work
-from wirespeed.programs import Comparison, ProgramPattern, Scratch
+from wirespeed.programs import FieldComparison, ProgramPattern, Scratch
 from wirespeed.programs.conserved import total
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.field_memory import FieldMemory
@@ -129,7 +129,7 @@ class FieldCheck:
                 )
         return None
 
-    def _wrong_field(self, comparisons: Sequence[Comparison], than: str, when: str) -> WrongField | None:
+    def _wrong_field(self, comparisons: Sequence[FieldComparison], than: str, when: str) -> WrongField | None:
         """`than`: what it should be, in words."""
         shape, rank = self._context.shape, self._comm.rank
         for number, comparison in enumerate(comparisons):
@@ -141,7 +141,7 @@ class FieldCheck:
                 return WrongField(rank, f"wrong data: {place}, on rank {rank}, is not what {than}, {when}")
         return None
 
-    def _first_difference(self, comparison: Comparison) -> int:
+    def _first_difference(self, comparison: FieldComparison) -> int:
         """The number of the first word that differs."""
         verdict = self._pattern.verdict(self._comm.rank, self._context.shape)
         self._memory.write(verdict, _NONE.to_bytes(8, "little"))

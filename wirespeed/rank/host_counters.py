@@ -6,7 +6,7 @@ import os
 import time
 from typing import Any
 
-from wirespeed.evidence.counters import CounterSource, Reading, Wire, find_counter_sources, reason
+from wirespeed.evidence.counters import CounterOwner, CounterSource, Reading, find_counter_sources, reason
 from wirespeed.host.core import Core
 from wirespeed.host.devices import by_board
 from wirespeed.rank.expected_traffic import Location
@@ -18,7 +18,7 @@ IDLE, LEAST_IDLE = 0.05, 0.005
 """Seconds without traffic of ours before the first counted path and, at least, before each other one."""
 
 
-def risen(wire: Wire, first: Reading, last: Reading) -> tuple[int, int]:
+def risen(wire: CounterOwner, first: Reading, last: Reading) -> tuple[int, int]:
     """Rise of a wire's counters: bytes (sent, received)."""
 
     def rise(first: int, last: int) -> int:
@@ -44,7 +44,7 @@ class HostCounters:
         self.able = comm.size <= MOST_RANKS
         if self.able:
             self._find(comm, core.identity(device))
-        self.wires: list[Wire] = [wire for source in self._sources for wire in source.wires]
+        self.wires: list[CounterOwner] = [wire for source in self._sources for wire in source.wires]
 
     def _find(self, comm: World, identity: dict[str, Any]) -> None:
         mine = None if identity["kind"] == "host" else identity

@@ -8,8 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from wirespeed.evidence.counters import Reading, Wire
-from wirespeed.evidence.verdict import Claim, Counted, identify_wire, more_would_help
+from wirespeed.evidence.counters import CounterOwner, Reading
+from wirespeed.evidence.verdict import Counted, Declaration, identify_wire, more_would_help
 from wirespeed.host.caches import cache_bytes
 from wirespeed.host.core import NativeError
 from wirespeed.host.pci_topology import distances
@@ -27,7 +27,7 @@ ATTEMPTS = (0.02, 0.2)
 MOST_ITERATIONS = 200_000
 
 
-def counted_bytes(wire: Wire, start: Reading, end: Reading, background: float) -> Counted:
+def counted_bytes(wire: CounterOwner, start: Reading, end: Reading, background: float) -> Counted:
     """Rise of a wire's counters, of which `background` bytes are not ours; nothing is expected yet."""
     sent, received = risen(wire, start, end)
     links = zip(start.parts, end.parts, strict=False)
@@ -153,7 +153,7 @@ class WireCounting:
         path = self._path
         wires = [self._with_expected(wire, counts.iterations, expected) for wire in counts.wires]
         usable = [wire for wire in wires if wire.in_range]
-        claim = Claim(
+        claim = Declaration(
             path=path.name,
             on_device=path.memory in ("device", "managed") or path.mixed,
             direct=path.claims_direct,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from wirespeed.results.parts import Amount, Part, Whole, one_of
+from wirespeed.results.parts import Amount, RecordPart, Whole, one_of
 from wirespeed.units import format_rate, format_seconds
 
 
-class BatchClock(Part, frozen=True, kw_only=True):
+class BatchClock(RecordPart, frozen=True, kw_only=True):
     """The host's clock around each batch, held against the sum of the batch's samples."""
 
     of: str = ""
@@ -25,7 +25,7 @@ class BatchClock(Part, frozen=True, kw_only=True):
     """Of the same batch, by its samples."""
 
 
-class Quantity(Part, frozen=True, kw_only=True):
+class Quantity(RecordPart, frozen=True, kw_only=True):
     """A figure of a contradiction."""
 
     name: str
@@ -44,7 +44,7 @@ class Quantity(Part, frozen=True, kw_only=True):
         return format_seconds(value) if self.unit == "s" else f"{format_rate(value)} GB/s"
 
 
-class Contradiction(Part, frozen=True, kw_only=True):
+class Contradiction(RecordPart, frozen=True, kw_only=True):
     """Two figures that cannot both be true."""
 
     rule: Annotated[str, one_of("computation", "limit", "one rank", "clock")]

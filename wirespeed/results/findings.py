@@ -56,7 +56,7 @@ NOTABLE = 1.25
 """Ratio below which a difference may be noise of the machine, and is not worth a change of settings."""
 
 
-class Point(Struct, frozen=True):
+class RemedyPoint(Struct, frozen=True):
     """One message size before and after a remedy, in seconds; null: no figure."""
 
     bytes: Whole = 0
@@ -78,7 +78,7 @@ class Improvement(Struct, frozen=True):
 
     what: str = ""
     """Path, and what differed: 'aware: UCX_TLS=tcp, then UCX_TLS unset'."""
-    points: Sequence[Point] = ()
+    points: Sequence[RemedyPoint] = ()
     measured: str = ""
     """'now', or the result file."""
     before: str = ""
@@ -86,7 +86,7 @@ class Improvement(Struct, frozen=True):
     after: str = ""
 
     @property
-    def best(self) -> Point | None:
+    def best(self) -> RemedyPoint | None:
         """The size with the largest improvement, beyond the intervals if there is one."""
         known = (point for point in self.points if point.ratio is not None)
         return max(known, key=lambda point: (point.certain, point.ratio), default=None)
@@ -147,7 +147,7 @@ class RecordedFinding(Struct, frozen=True):
     """Whether only a trial can decide that the remedy helps."""
 
     @property
-    def best(self) -> Point | None:
+    def best(self) -> RemedyPoint | None:
         """The size with the largest measured improvement, if anything was measured."""
         return self.worth.best if self.worth else None
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from wirespeed.results.parts import Amount, Fact, Part, Sparse, Whole
+from wirespeed.results.parts import Amount, Fact, RecordPart, Sparse, Whole
 
 
-class NewErrors(Part, frozen=True, kw_only=True):
+class NewErrors(RecordPart, frozen=True, kw_only=True):
     """Errors of one kind that a counter rose by."""
 
     host: str = ""
@@ -34,7 +34,7 @@ class Throttled(Sparse, frozen=True, kw_only=True):
     """Were they when it ended?"""
 
 
-class ClockRates(Part, frozen=True, kw_only=True):
+class ClockRates(RecordPart, frozen=True, kw_only=True):
     """Clocks of one GPU, in megahertz: sm, memory, most_sm, most_memory."""
 
     host: str = ""

@@ -24,15 +24,15 @@ from wirespeed.results.parts import (
     Copies,
     Cores,
     CountedWire,
-    Derived,
+    DerivedFigure,
     Environment,
     Fact,
-    Histogram,
     LoadedMpi,
-    Part,
     ProgramTimes,
     Rank,
     Rates,
+    RecordedHistogram,
+    RecordPart,
     Share,
     Stack,
     TeamFigure,
@@ -134,7 +134,7 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
     """Bytes used for the bandwidth; null: those of one message."""
     times: Times = field(name="seconds")
     bytes_per_second: Rates = field(default_factory=Rates)
-    derived: list[Derived] = []
+    derived: list[DerivedFigure] = []
     """Other figures of the same samples."""
     confidence: Annotated[float, Meta(gt=0, lt=1)] | None = None
     """Of the interval."""
@@ -146,7 +146,7 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
     iterations: Whole = 0
     stopped: Annotated[str, one_of("precision", "max-time", "fixed")] = ""
     """precision: as precise as asked for; max-time: the time was over first; fixed: a fixed count."""
-    histogram: Histogram | None = None
+    histogram: RecordedHistogram | None = None
     checked: Checked = field(default_factory=Checked)
     details: dict[str, Any] = {}
     """What the transport chose for this size."""
@@ -351,7 +351,7 @@ class Health(RunRecord, frozen=True, kw_only=True, tag="health"):
         return not self.errors and not self.throttled
 
 
-class Doctor(Part, frozen=True, kw_only=True, tag_field="kind", tag="doctor"):
+class Doctor(RecordPart, frozen=True, kw_only=True, tag_field="kind", tag="doctor"):
     """Findings of `wirespeed doctor --out`."""
 
     at: Moment = ""

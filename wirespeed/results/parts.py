@@ -28,7 +28,7 @@ Share = Annotated[float, Meta(gt=-LARGEST, lt=LARGEST)]
 Texts = dict[str, str]
 
 
-class Part(Struct, frozen=True, kw_only=True):
+class RecordPart(Struct, frozen=True, kw_only=True):
     """Members that are written even where they are not known."""
 
 
@@ -36,7 +36,7 @@ class Sparse(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Members that are written where they are known."""
 
 
-class Device(Part, frozen=True, kw_only=True):
+class Device(RecordPart, frozen=True, kw_only=True):
     """A GPU, as its driver names it."""
 
     kind: str = ""
@@ -49,7 +49,7 @@ class Device(Part, frozen=True, kw_only=True):
     bytes: Whole | None = None
 
 
-class Cpu(Part, frozen=True, kw_only=True):
+class Cpu(RecordPart, frozen=True, kw_only=True):
     """The processors of a host; null: the kernel does not say."""
 
     model: str = ""
@@ -59,7 +59,7 @@ class Cpu(Part, frozen=True, kw_only=True):
     numa_nodes: Whole | None = None
 
 
-class Environment(Part, frozen=True, kw_only=True):
+class Environment(RecordPart, frozen=True, kw_only=True):
     """Place where the run was started."""
 
     host: str = ""
@@ -72,7 +72,7 @@ class Environment(Part, frozen=True, kw_only=True):
     variables: Texts = {}
 
 
-class Clock(Part, frozen=True, kw_only=True):
+class Clock(RecordPart, frozen=True, kw_only=True):
     """The clock that samples are taken with."""
 
     cost_s: Amount
@@ -81,7 +81,7 @@ class Clock(Part, frozen=True, kw_only=True):
     """The smallest step of the clock."""
 
 
-class LoadedMpi(Part, frozen=True, kw_only=True):
+class LoadedMpi(RecordPart, frozen=True, kw_only=True):
     """The MPI that the ranks loaded."""
 
     vendor: str = ""
@@ -94,7 +94,7 @@ class LoadedMpi(Part, frozen=True, kw_only=True):
     """wheel, machine, launcher, ..."""
 
 
-class Rank(Part, frozen=True, kw_only=True):
+class Rank(RecordPart, frozen=True, kw_only=True):
     """Place of a rank."""
 
     rank: Whole = 0
@@ -111,7 +111,7 @@ class Rank(Part, frozen=True, kw_only=True):
     """Does NVIDIA's Multi-Process Service run on its host? Missing: no CUDA device."""
 
 
-class Interval(Part, frozen=True, kw_only=True):
+class Interval(RecordPart, frozen=True, kw_only=True):
     """Seconds, by the definition, for one message."""
 
     median: Amount
@@ -131,7 +131,7 @@ class Times(Interval, frozen=True, kw_only=True):
     mean: Amount | None = None
 
 
-class Rates(Part, frozen=True, kw_only=True):
+class Rates(RecordPart, frozen=True, kw_only=True):
     """Bytes over the time. 1 GB/s is 1e9 of these."""
 
     median: Amount | None = None
@@ -139,7 +139,7 @@ class Rates(Part, frozen=True, kw_only=True):
     high: Amount | None = None
 
 
-class Derived(Part, frozen=True, kw_only=True):
+class DerivedFigure(RecordPart, frozen=True, kw_only=True):
     """Another figure of the same samples."""
 
     name: str
@@ -150,7 +150,7 @@ class Derived(Part, frozen=True, kw_only=True):
     """In the unit."""
 
 
-class MeasuredConstant(Part, frozen=True, kw_only=True):
+class MeasuredConstant(RecordPart, frozen=True, kw_only=True):
     """A constant of physics, taken from a program's field, beside theory."""
 
     name: str = ""
@@ -160,7 +160,7 @@ class MeasuredConstant(Part, frozen=True, kw_only=True):
     theory: Amount
 
 
-class ProgramTimes(Part, frozen=True, kw_only=True):
+class ProgramTimes(RecordPart, frozen=True, kw_only=True):
     """Times that a program's steps are compared with, and how it was divided."""
 
     grid: tuple[Whole, Whole] = (0, 0)
@@ -220,7 +220,7 @@ class Timed:
         return self.high - self.low > 2 * self.seconds
 
 
-class TeamFigure(Part, Timed, frozen=True, kw_only=True):
+class TeamFigure(RecordPart, Timed, frozen=True, kw_only=True):
     """One team's figure: a pair's, a group's, a rank's."""
 
     name: str
@@ -235,7 +235,7 @@ class TeamFigure(Part, Timed, frozen=True, kw_only=True):
     waited most; null: not known."""
 
 
-class Histogram(Part, frozen=True, kw_only=True):
+class RecordedHistogram(RecordPart, frozen=True, kw_only=True):
     """All samples in log-spaced bins: counts[i] of them lie from unit_s * base^(first + i) up to the next."""
 
     base: Annotated[float, Meta(gt=1, lt=LARGEST)]
@@ -244,7 +244,7 @@ class Histogram(Part, frozen=True, kw_only=True):
     counts: tuple[Whole, ...]
 
 
-class Checked(Part, frozen=True, kw_only=True):
+class Checked(RecordPart, frozen=True, kw_only=True):
     """Data that were compared, byte by byte."""
 
     iterations: Whole = 0
@@ -262,7 +262,7 @@ class Checked(Part, frozen=True, kw_only=True):
     """Sums over a program's field that the untimed iterations left as they were."""
 
 
-class Cores(Part, frozen=True, kw_only=True):
+class Cores(RecordPart, frozen=True, kw_only=True):
     """CPUs of each rank while a figure was timed, by the kernel's scheduler."""
 
     waited: Amount | None = None
@@ -285,7 +285,7 @@ class Cores(Part, frozen=True, kw_only=True):
         return self.waited >= (SOME_WAITED if self.shared else MUCH_WAITED)
 
 
-class Stack(Part, frozen=True, kw_only=True):
+class Stack(RecordPart, frozen=True, kw_only=True):
     """Place of a rank in its code."""
 
     rank: Whole = 0
@@ -339,7 +339,7 @@ class Wire(Sparse, frozen=True, kw_only=True):
     """From a NIC to each rank's GPU, by the GPU's PCI address: PIX, PXB, PHB, NODE or SYS."""
 
 
-class CountedWire(Part, frozen=True, kw_only=True):
+class CountedWire(RecordPart, frozen=True, kw_only=True):
     """Rise of a wire's counters, in bytes."""
 
     kind: str
@@ -358,7 +358,7 @@ class CountedWire(Part, frozen=True, kw_only=True):
     """[sent, received] of each link of a bundle."""
 
 
-class Copied(Part, frozen=True, kw_only=True):
+class Copied(RecordPart, frozen=True, kw_only=True):
     """Copies of one kind."""
 
     count: Whole = 0

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from wirespeed.results.parts import Part, Whole
+from wirespeed.results.parts import RecordPart, Whole
 
 
-class Pointer(Part, frozen=True, kw_only=True):
+class Pointer(RecordPart, frozen=True, kw_only=True):
     """The driver's facts about a rank's device memory; null: it does not say."""
 
     rank: Whole = 0

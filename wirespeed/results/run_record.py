@@ -6,13 +6,13 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from wirespeed.results.parts import Part
+from wirespeed.results.parts import RecordPart
 
 Moment = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 """ISO 8601, with its offset from UTC."""
 
 
-class RunRecord(Part, frozen=True, kw_only=True, tag_field="kind"):
+class RunRecord(RecordPart, frozen=True, kw_only=True, tag_field="kind"):
     """A line of a run."""
 
     run: Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9a-f]{12}$"})]

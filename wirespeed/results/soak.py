@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Annotated
 
 from wirespeed.job.soaking import WRONG_KINDS
-from wirespeed.results.parts import Amount, Fact, Part, Rate, Texts, Whole, one_of
+from wirespeed.results.parts import Amount, Fact, Rate, RecordPart, Texts, Whole, one_of
 from wirespeed.results.run_record import Moment, RunRecord
 
 Kind = Annotated[str, one_of(*WRONG_KINDS)]
 
 
-class WrongMessages(Part, frozen=True, kw_only=True):
+class WrongMessages(RecordPart, frozen=True, kw_only=True):
     """Messages that were not as sent when they were complete, each of one kind."""
 
     damaged: Whole = 0
@@ -29,7 +29,7 @@ class WrongMessages(Part, frozen=True, kw_only=True):
         return self.damaged + self.late + self.stale + self.lost
 
 
-class FirstWrong(Part, frozen=True, kw_only=True):
+class FirstWrong(RecordPart, frozen=True, kw_only=True):
     """The wrong message of the earliest iteration."""
 
     rank: Whole

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from wirespeed.results.parts import Amount, Part, Whole
+from wirespeed.results.parts import Amount, RecordPart, Whole
 
 MUCH_SKEW = 0.05
 """Share of a figure, above which it is said how far apart the ranks began."""
 
 
-class Start(Part, frozen=True, kw_only=True):
+class Start(RecordPart, frozen=True, kw_only=True):
     """Common beginning of samples, and the distance between the ranks of a host."""
 
     by: str = ""

@@ -20,7 +20,7 @@ FOLDER = Path(__file__).parent
 
 
 @dataclass(frozen=True)
-class Point:
+class CurvePoint:
     """One size of a published curve."""
 
     seconds: float
@@ -59,13 +59,13 @@ def all_systems(folder: Path | None = None) -> dict[str, System]:
     return {name: load(name, folder) for name in names(folder)}
 
 
-def load_curves(system: System, folder: Path | None = None) -> dict[str, dict[int, Point]]:
+def load_curves(system: System, folder: Path | None = None) -> dict[str, dict[int, CurvePoint]]:
     """Path -> size in bytes -> point, under our names of the paths; empty where nothing was published."""
-    found: dict[str, dict[int, Point]] = {}
+    found: dict[str, dict[int, CurvePoint]] = {}
     if system.curves is None:
         return found
     with ((folder or FOLDER) / system.curves.file).open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             curve = found.setdefault(system.curves.paths.get(row["path"], row["path"]), {})
-            curve[int(row["bytes"])] = Point(float(row["seconds_one_way"]), float(row["GiB_per_s"]))
+            curve[int(row["bytes"])] = CurvePoint(float(row["seconds_one_way"]), float(row["GiB_per_s"]))
     return found

@@ -28,11 +28,11 @@ def _exactly_one(table: Switch | Sign, *names: str) -> None:
         raise ValueError("a variable and its value")
 
 
-class Table(Struct, frozen=True, forbid_unknown_fields=True):
+class TomlTable(Struct, frozen=True, forbid_unknown_fields=True):
     """A table of a system's file."""
 
 
-class Node(Table, frozen=True):
+class ComputeNode(TomlTable, frozen=True):
     """A compute node."""
 
     cpus: str
@@ -53,7 +53,7 @@ class Node(Table, frozen=True):
             raise ValueError("gpus: at least 1")
 
 
-class GpuLinks(Table, frozen=True):
+class GpuLinks(TomlTable, frozen=True):
     """Links between the GPUs of a node."""
 
     joined: str
@@ -78,7 +78,7 @@ class GpuLinks(Table, frozen=True):
             raise ValueError("uneven links need least_pair_rate and most_pair_rate")
 
 
-class HostLink(Table, frozen=True):
+class HostLink(TomlTable, frozen=True):
     """Between a CPU and one GPU."""
 
     text: str
@@ -88,7 +88,7 @@ class HostLink(Table, frozen=True):
     """Instead of a rate: generation and lanes, as '4.0 x16'; limits/links.toml has what one carries."""
 
 
-class Network(Table, frozen=True):
+class Network(TomlTable, frozen=True):
     """Between nodes."""
 
     text: str
@@ -100,7 +100,7 @@ class Network(Table, frozen=True):
     """What a node can send, where it is published as such."""
 
 
-class Batch(Table, frozen=True):
+class BatchSystem(TomlTable, frozen=True):
     """Batch system of the machine."""
 
     system: str
@@ -124,7 +124,7 @@ class Batch(Table, frozen=True):
             raise ValueError(f"system: allowed are {', '.join(BATCH_SYSTEMS)}")
 
 
-class Affinity(Table, frozen=True):
+class Affinity(TomlTable, frozen=True):
     """GPUs near each rank, when ranks are spread over the cores in order."""
 
     gpus: tuple[int, ...]
@@ -133,7 +133,7 @@ class Affinity(Table, frozen=True):
     source: Source
 
 
-class Switch(Table, frozen=True):
+class Switch(TomlTable, frozen=True):
     """Something to set: exactly one of a module, a variable with its value, and an option of the launcher."""
 
     why: str
@@ -157,7 +157,7 @@ class Switch(Table, frozen=True):
             raise ValueError("no quotes, backslashes or commands in what a shell is to read")
 
 
-class Breakage(Table, frozen=True):
+class Breakage(TomlTable, frozen=True):
     """Something known not to work."""
 
     what: str
@@ -165,7 +165,7 @@ class Breakage(Table, frozen=True):
     remedy: str = ""
 
 
-class Sign(Table, frozen=True):
+class Sign(TomlTable, frozen=True):
     """Sign of the machine: a variable's value, its host's name, or its product name.
 
     Patterns are regular expressions that have to fit from end to end.
@@ -187,7 +187,7 @@ class Sign(Table, frozen=True):
                 raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
 
 
-class Curves(Table, frozen=True):
+class Curves(TomlTable, frozen=True):
     """Measurements of it that were published as a curve for each path."""
 
     file: str
@@ -199,13 +199,13 @@ class Curves(Table, frozen=True):
     """The paths' names in the file, where they are not ours -> our names."""
 
 
-class System(Table, frozen=True):
+class System(TomlTable, frozen=True):
     """A published machine."""
 
     name: str
     site: str
-    node: Node
-    batch: Batch
+    node: ComputeNode
+    batch: BatchSystem
     gpu_links: GpuLinks | None = None
     host_link: HostLink | None = None
     network: Network | None = None

@@ -24,7 +24,7 @@ COLUMNS: dict[str, Callable[[str], Any]] = {
 
 
 @dataclass(frozen=True)
-class Figure:
+class PublishedFigure:
     """One published figure."""
 
     system: str
@@ -45,7 +45,7 @@ class Figure:
         return self.published * 1e9 / DIRECTIONS[self.definition.split(":")[0]]
 
 
-def load_published(folder: Path | None = None) -> list[Figure]:
+def load_published(folder: Path | None = None) -> list[PublishedFigure]:
     """Every line. Raises WirespeedError that names the line which cannot be read."""
     file = (folder or systems.FOLDER) / "published.csv"
     if not file.exists():
@@ -57,9 +57,9 @@ def load_published(folder: Path | None = None) -> list[Figure]:
         return [_figure(row, f"{file.name}, line {number}") for number, row in enumerate(reader, 2)]
 
 
-def _figure(row: dict[str, str], where: str) -> Figure:
+def _figure(row: dict[str, str], where: str) -> PublishedFigure:
     try:
-        figure = Figure(*(read(row[name]) for name, read in COLUMNS.items()))
+        figure = PublishedFigure(*(read(row[name]) for name, read in COLUMNS.items()))
     except (TypeError, ValueError) as error:
         raise WirespeedError(f"{where}: {error}") from None
     if figure.definition.split(":")[0] not in DIRECTIONS:

@@ -26,7 +26,7 @@ class PciLink(Struct, frozen=True):
     slot_width: int | None = None
 
 
-class Node(Struct, frozen=True):
+class NumaNode(Struct, frozen=True):
     """A NUMA node."""
 
     number: int
@@ -211,7 +211,7 @@ class Facts(Struct, frozen=True):
     virtual: bool = False
     """Whether it is a virtual machine, whose PCIe ports are made up."""
     cpu: Mapping[str, Any] = {}
-    nodes: tuple[Node, ...] = ()
+    nodes: tuple[NumaNode, ...] = ()
     gpus: tuple[Gpu, ...] = ()
     pairs: tuple[GpuPair, ...] = ()
     nics: tuple[Nic, ...] = ()

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import re
 
-from wirespeed.doctor.facts.model import Node
+from wirespeed.doctor.facts.model import NumaNode
 from wirespeed.doctor.facts.tree import Tree, cpu_list
 
 _NODES, _CPUS = "/sys/devices/system/node", "/sys/devices/system/cpu"
 
 
-def nodes(tree: Tree) -> tuple[Node, ...]:
+def nodes(tree: Tree) -> tuple[NumaNode, ...]:
     """Every node; a kernel without NUMA has one, with all CPUs."""
     found = []
     for name in tree.names(_NODES):
         if re.fullmatch(r"node\d+", name):
             cpus = cpu_list(tree.text(f"{_NODES}/{name}/cpulist"))
-            found.append(Node(int(name[4:]), cpus, _bytes(tree, name), _socket(tree, cpus)))
+            found.append(NumaNode(int(name[4:]), cpus, _bytes(tree, name), _socket(tree, cpus)))
     if found:
         return tuple(found)
     cpus = cpu_list(tree.text(f"{_CPUS}/online"))
-    return (Node(0, cpus, None, _socket(tree, cpus)),) if cpus else ()
+    return (NumaNode(0, cpus, None, _socket(tree, cpus)),) if cpus else ()
 
 
 def virtual(tree: Tree) -> bool:

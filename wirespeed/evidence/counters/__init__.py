@@ -23,7 +23,7 @@ class CannotRead(Exception):
 
 
 @dataclass(frozen=True)
-class Wire:
+class CounterOwner:
     """Device to which one pair of counters belongs."""
 
     kind: str
@@ -42,9 +42,9 @@ class Wire:
     """Further statements of the driver: {"links": 18}, {"generation": 5, "width": 16}."""
 
 
-def gpu_wire(kind: str, gpu: Mapping[str, Any], **more: Any) -> Wire:
+def gpu_wire(kind: str, gpu: Mapping[str, Any], **more: Any) -> CounterOwner:
     """The wire of this kind that ends at a GPU, by the GPU's identity."""
-    return Wire(kind, f"GPU {gpu['index']}", str(gpu["id"]), **more)
+    return CounterOwner(kind, f"GPU {gpu['index']}", str(gpu["id"]), **more)
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Reading:
 class CounterSource(ABC):
     """Counters of some wires of this host."""
 
-    wires: tuple[Wire, ...]
+    wires: tuple[CounterOwner, ...]
 
     @abstractmethod
     def read(self) -> list[Reading]:
@@ -73,7 +73,7 @@ class CounterSource(ABC):
 class SysfsCounters(CounterSource):
     """Counters in files of sysfs: for each wire those of bytes sent and received, in `unit` bytes."""
 
-    def __init__(self, files: Mapping[Path, Wire], sent: str, received: str, unit: int = 1) -> None:
+    def __init__(self, files: Mapping[Path, CounterOwner], sent: str, received: str, unit: int = 1) -> None:
         self._files = [(folder / sent, folder / received) for folder in files]
         self.wires, self._unit = tuple(files.values()), unit
 
@@ -88,7 +88,11 @@ class NvmlCounters(CounterSource):
     """Fields of NVML that count bytes sent and received: of each GPU, and of each of its links."""
 
     def __init__(
-        self, nvml: Nvml, gpus: Sequence[tuple[Gpu, Wire, Sequence[int]]], fields: tuple[int, int], scope: int
+        self,
+        nvml: Nvml,
+        gpus: Sequence[tuple[Gpu, CounterOwner, Sequence[int]]],
+        fields: tuple[int, int],
+        scope: int,
     ) -> None:
         """`gpus`: handle, wire and links of each; `scope`: the one of the whole GPU."""
         self._nvml, self._gpus, self._fields, self._scope = nvml, gpus, fields, scope
@@ -97,7 +101,7 @@ class NvmlCounters(CounterSource):
     def read(self) -> list[Reading]:
         return [self._read(*gpu) for gpu in self._gpus]
 
-    def _read(self, gpu: Gpu, wire: Wire, links: Sequence[int]) -> Reading:
+    def _read(self, gpu: Gpu, wire: CounterOwner, links: Sequence[int]) -> Reading:
         scopes, unit = (self._scope, *links), wire.granularity
         values = self._nvml.fields(gpu, [(field, scope) for scope in scopes for field in self._fields])
         pairs = zip(values[::2], values[1::2], strict=True)

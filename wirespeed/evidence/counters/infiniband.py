@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from wirespeed.evidence.counters import CounterSource, SysfsCounters, Wire, pci_fact, text_of
+from wirespeed.evidence.counters import CounterOwner, CounterSource, SysfsCounters, pci_fact, text_of
 
 FOLDER = Path("/sys/class/infiniband")
 UNIT = 4
@@ -15,12 +15,12 @@ UNIT = 4
 sysfs-class-infiniband)."""
 
 
-def _wire(port: Path) -> Wire:
+def _wire(port: Path) -> CounterOwner:
     """`rate` reads '400 Gb/sec (4X NDR)': bits of data per second and direction."""
     said = text_of(port / "rate")
     number = re.match(r"([\d.]+) Gb/sec", said)
     ethernet = text_of(port / "link_layer") == "Ethernet"
-    return Wire(
+    return CounterOwner(
         "roce" if ethernet else "infiniband",
         f"{port.parent.parent.name} port {port.name}",
         granularity=UNIT,

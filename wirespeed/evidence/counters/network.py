@@ -13,10 +13,10 @@ from typing import Any
 
 from wirespeed.evidence.counters import (
     CannotRead,
+    CounterOwner,
     CounterSource,
     Reading,
     SysfsCounters,
-    Wire,
     pci_fact,
     text_of,
 )
@@ -31,7 +31,7 @@ LOOPBACK = "772"
 """ARPHRD_LOOPBACK, the interface's type (linux/if_arp.h)."""
 
 
-def _wire(interface: Path) -> Wire:
+def _wire(interface: Path) -> CounterOwner:
     """`speed` is in Mbit/s; 0 or -1 where the driver states none."""
     speed, mtu = text_of(interface / "speed"), text_of(interface / "mtu")
     # A virtual interface states a made-up speed, which nothing enforces.
@@ -39,7 +39,7 @@ def _wire(interface: Path) -> Wire:
     known = speed.isdecimal() and int(speed) > 0 and not virtual
     # Other traffic comes in packets: the counters are uncertain by one packet.
     packet = int(mtu) if mtu.isdecimal() else 1500
-    return Wire(
+    return CounterOwner(
         "loopback" if text_of(interface / "type") == LOOPBACK else "network",
         interface.name,
         granularity=packet,
@@ -60,7 +60,9 @@ class TableCounters(CounterSource):
     def __init__(self, table: Path) -> None:
         self._table = table
         kinds = {name: "loopback" if name == "lo" else "network" for name in self._rows()}
-        self.wires = tuple(Wire(kind, name, granularity=_PACKET[kind]) for name, kind in kinds.items())
+        self.wires = tuple(
+            CounterOwner(kind, name, granularity=_PACKET[kind]) for name, kind in kinds.items()
+        )
 
     def read(self) -> list[Reading]:
         rows = self._rows()

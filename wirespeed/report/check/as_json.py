@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from wirespeed.report.check.evaluate import Finding
+from wirespeed.report.check.evaluate import BoundOutcome
 
 
-def to_json(findings: Sequence[Finding]) -> str:
+def to_json(findings: Sequence[BoundOutcome]) -> str:
     """A list with an object a line; `what` is one of evaluate.WHATS."""
     lines = [
         json.dumps(

@@ -27,7 +27,7 @@ BAD = (FAILED, IMPOSSIBLE, MISSING)
 
 
 @dataclass(frozen=True)
-class Finding:
+class BoundOutcome:
     """Outcome of one requirement, in one set of conditions."""
 
     requirement: Requirement
@@ -43,7 +43,7 @@ class Finding:
 class RuleOutcome:
     """Outcome of one [[require]] of the file, with all its sizes; its rules on health are their own."""
 
-    findings: Sequence[Finding]
+    findings: Sequence[BoundOutcome]
 
     @property
     def what(self) -> str:
@@ -51,13 +51,13 @@ class RuleOutcome:
         return next(what for what in WHATS if any(finding.what == what for finding in self.findings))
 
     @property
-    def worst(self) -> Finding:
+    def worst(self) -> BoundOutcome:
         return max(
             (finding for finding in self.findings if finding.what == self.what),
             key=lambda finding: finding.far,
         )
 
-    def broken(self, *, strict: bool) -> Sequence[Finding]:
+    def broken(self, *, strict: bool) -> Sequence[BoundOutcome]:
         """Findings that do not hold; `strict`: or that cannot be told."""
         return [
             finding
@@ -66,18 +66,18 @@ class RuleOutcome:
         ]
 
     @property
-    def unjudged(self) -> Sequence[Finding]:
+    def unjudged(self) -> Sequence[BoundOutcome]:
         return [finding for finding in self.findings if finding.what == CANNOT_TELL]
 
 
-def rules(findings: Sequence[Finding]) -> list[RuleOutcome]:
+def rules(findings: Sequence[BoundOutcome]) -> list[RuleOutcome]:
     """Findings by the [[require]] that they belong to; its impossible figures are an outcome of their own."""
     return [
         RuleOutcome(alike) for alike in grouped((_rule(finding), finding) for finding in findings).values()
     ]
 
 
-def _rule(finding: Finding) -> tuple[int, str, bool]:
+def _rule(finding: BoundOutcome) -> tuple[int, str, bool]:
     requirement = finding.requirement
     return (
         requirement.rule,
@@ -86,23 +86,23 @@ def _rule(finding: Finding) -> tuple[int, str, bool]:
     )
 
 
-def check(requirements: Sequence[Requirement], runs: Sequence[Run]) -> list[Finding]:
+def check(requirements: Sequence[Requirement], runs: Sequence[Run]) -> list[BoundOutcome]:
     """In the file's order. Of runs under the same conditions the last that was to measure it counts."""
     return [finding for requirement in requirements for finding in _check(requirement, runs)]
 
 
-def _check(requirement: Requirement, runs: Sequence[Run]) -> list[Finding]:
+def _check(requirement: Requirement, runs: Sequence[Run]) -> list[BoundOutcome]:
     fitting = [run for run in runs if _fits(requirement, run)]
     if requirement.bound.kind == SOAK:
         soaked = {conditions(run): run for run in fitting if soaks.of_path(run, requirement.path)}
         return [_judge_soak(requirement, run) for run in soaked.values()] or [
-            Finding(requirement, MISSING, f"no soak of {requirement.path}: measure with --soak")
+            BoundOutcome(requirement, MISSING, f"no soak of {requirement.path}: measure with --soak")
         ]
     last = {conditions(run): run for run in fitting if _was_to_measure(requirement, run)}
     return [_judge_in(requirement, run) for run in last.values()] or [_missing(requirement, fitting)]
 
 
-def _judge_in(requirement: Requirement, run: Run) -> Finding:
+def _judge_in(requirement: Requirement, run: Run) -> BoundOutcome:
     if requirement.bytes is None:
         return (
             _judge_health(requirement, run) if requirement.path in run.paths else _missing(requirement, [run])
@@ -159,21 +159,21 @@ def _why(requirement: Requirement, runs: Sequence[Run]) -> str:
     return f": {requirement.path} was not measured"
 
 
-def _missing(requirement: Requirement, runs: Sequence[Run]) -> Finding:
-    return Finding(requirement, MISSING, f"no figure{_why(requirement, runs)}")
+def _missing(requirement: Requirement, runs: Sequence[Run]) -> BoundOutcome:
+    return BoundOutcome(requirement, MISSING, f"no figure{_why(requirement, runs)}")
 
 
-def _judge_health(requirement: Requirement, run: Run) -> Finding:
+def _judge_health(requirement: Requirement, run: Run) -> BoundOutcome:
     holds, text = health.judge(requirement.bound.kind, int(requirement.bound.value), run, requirement.path)
     where = conditions(run)
-    return Finding(
+    return BoundOutcome(
         requirement,
         CANNOT_TELL if holds is None else KEPT if holds else FAILED,
         f"{requirement.bound.text}: {text}{f' ({where})' if where else ''}",
     )
 
 
-def _judge_soak(requirement: Requirement, run: Run) -> Finding:
+def _judge_soak(requirement: Requirement, run: Run) -> BoundOutcome:
     """Every size of the path has had its messages, and none was wrong."""
     found, where = soaks.of_path(run, requirement.path), conditions(run)
     suffix = f" ({where})" if where else ""
@@ -182,39 +182,41 @@ def _judge_soak(requirement: Requirement, run: Run) -> Finding:
             f"{soaks.wrong_words(soak)} of {soak.messages:,} messages at {format_size(soak.bytes)}"
             for soak in bad
         )
-        return Finding(requirement, FAILED, f"{told}{suffix}")
+        return BoundOutcome(requirement, FAILED, f"{told}{suffix}")
     if missing := soaks.lacking(run, requirement.path):
         sizes = ", ".join(map(format_size, missing))
         failed = [failure for failure in run.failures if failure.path == requirement.path]
         why = f": {failed[-1].text}" if failed else ""
-        return Finding(requirement, MISSING, f"no soak at {sizes}{why}{suffix}")
+        return BoundOutcome(requirement, MISSING, f"no soak at {sizes}{why}{suffix}")
     least = min(found, key=lambda soak: soak.messages)
     text = f"{least.messages:,} messages at {format_size(least.bytes)}, none wrong"
     if least.messages < requirement.bound.value:
-        return Finding(
+        return BoundOutcome(
             requirement, FAILED, f"{text}: at least {int(requirement.bound.value):,} wanted{suffix}"
         )
-    return Finding(requirement, KEPT, f"{text}, and no fewer at other sizes{suffix}")
+    return BoundOutcome(requirement, KEPT, f"{text}, and no fewer at other sizes{suffix}")
 
 
-def _judge(requirement: Requirement, run: Run, entry: Entry) -> Finding:
+def _judge(requirement: Requirement, run: Run, entry: Entry) -> BoundOutcome:
     bound, where = requirement.bound, conditions(run)
     suffix = f" ({where})" if where else ""
     if entry.impossible:
-        return Finding(requirement, IMPOSSIBLE, f"no figure: {entry.why_impossible}{suffix}")
+        return BoundOutcome(requirement, IMPOSSIBLE, f"no figure: {entry.why_impossible}{suffix}")
     figure = interval(entry, in_time=bound.kind == "time")
     wholes = (1.0, 1.0)
     if bound.kind == "share":
         limit = run.ceiling(entry.path)
         if limit is None:
             why = "the limit of this path is not known here, so no share of it can be checked"
-            return Finding(requirement, CANNOT_TELL, f"{why}{suffix}")
+            return BoundOutcome(requirement, CANNOT_TELL, f"{why}{suffix}")
         if why_not := _unjudged(limit, entry):
-            return Finding(requirement, CANNOT_TELL, f"{figure}: {why_not}{suffix}")
+            return BoundOutcome(requirement, CANNOT_TELL, f"{figure}: {why_not}{suffix}")
         wholes = (limit.low or limit.rate, limit.high or limit.rate)
         figure += f", {figures.percent(entry.rate / limit.rate)} of {_between(limit)}"
         if shares.exceeds(entry, limit):
-            return Finding(requirement, CANNOT_TELL, f"{figure}: a share above 100 % is impossible{suffix}")
+            return BoundOutcome(
+                requirement, CANNOT_TELL, f"{figure}: a share above 100 % is impossible{suffix}"
+            )
     easy, hard = wholes if bound.least else wholes[::-1]
     # At least a rate is at most a time.
     slow_is_bad = bound.least == (bound.kind != "time")
@@ -233,7 +235,7 @@ def _judge(requirement: Requirement, run: Run, entry: Entry) -> Finding:
     wide = ", but its interval is wider than ±100 %" if entry.uncertain and what == CANNOT_TELL else ""
     text = f"{figure}, {bound.text} wanted{waited}{within}{wide}{suffix}"
     smallest = _smallest(entry, _seconds(requirement, entry, easy)) if what == KEPT and slow_is_bad else None
-    return Finding(requirement, what, text, ratio if slow_is_bad else 1 / ratio, smallest)
+    return BoundOutcome(requirement, what, text, ratio if slow_is_bad else 1 / ratio, smallest)
 
 
 def _smallest(entry: Entry, bound: float) -> float:

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from wirespeed.report.cannot_tell import CANNOT_TELL
-from wirespeed.report.check.evaluate import FAILED, KEPT, MISSING, Finding, RuleOutcome, rules
+from wirespeed.report.check.evaluate import FAILED, KEPT, MISSING, BoundOutcome, RuleOutcome, rules
 from wirespeed.report.facts import figures
 from wirespeed.report.grouping import size_ranges
 from wirespeed.results.runs import IMPOSSIBLE
@@ -22,7 +22,7 @@ COUNTED = {MISSING: "missing", CANNOT_TELL: "cannot be told"}
 def print_findings(
     console: Console,
     name: str,
-    findings: Sequence[Finding],
+    findings: Sequence[BoundOutcome],
     *,
     strict: bool,
     everything: bool,
@@ -61,7 +61,7 @@ def _counted(bounds: int, bad: int, unsure: int) -> str:
     return (f"{bounds - unsure} of" if unsure else "all") + f" {bounds} bounds hold{told}"
 
 
-def _would_be_found(findings: Sequence[Finding]) -> str:
+def _would_be_found(findings: Sequence[BoundOutcome]) -> str:
     """'found in 9 of 10 cases: slowdowns by 8.1 % (aware at 1 GiB) to 40 % (host at 8 B)'."""
     known = [(finding.smallest, finding.requirement) for finding in findings if finding.smallest is not None]
     if not known:
@@ -74,7 +74,7 @@ def _would_be_found(findings: Sequence[Finding]) -> str:
     return f"found in 9 of 10 cases: slowdowns by {' to '.join(shown)}"
 
 
-def _say(console: Console, name: str, finding: Finding, text: str, *, several: bool = False) -> None:
+def _say(console: Console, name: str, finding: BoundOutcome, text: str, *, several: bool = False) -> None:
     asked, word = finding.requirement, f"{WORD.get(finding.what, finding.what):<8} "
     where = f"{name}:{asked.line}: {asked.pattern} {asked.path}"
     where += "" if several or asked.bytes is None else f" at {format_size(asked.bytes)}"
@@ -82,7 +82,7 @@ def _say(console: Console, name: str, finding: Finding, text: str, *, several: b
     console.print(line, soft_wrap=True)
 
 
-def _alike(rule: RuleOutcome) -> list[Finding]:
+def _alike(rule: RuleOutcome) -> list[BoundOutcome]:
     return [finding for finding in rule.findings if finding.what == rule.what]
 
 

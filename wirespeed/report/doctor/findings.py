@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from wirespeed.doctor.finding import Cost, Improvement, Point
+from wirespeed.doctor.finding import Cost, Improvement, RemedyPoint
 from wirespeed.doctor.shell import split, visible
 from wirespeed.report.facts.figures import ratio as ratio_text
 from wirespeed.report.terminal.wrapped_line import say
@@ -114,7 +114,7 @@ def _ratios(worth: Improvement) -> str:
     return f"{', '.join(map(_ratio, points))} ({measured})"
 
 
-def _chosen(points: Sequence[Point], best: Point | None) -> Sequence[Point]:
+def _chosen(points: Sequence[RemedyPoint], best: RemedyPoint | None) -> Sequence[RemedyPoint]:
     """At most a few sizes: the ends, the middle, and where the remedy gains most."""
     if len(points) <= MOST_POINTS:
         return points
@@ -122,7 +122,7 @@ def _chosen(points: Sequence[Point], best: Point | None) -> Sequence[Point]:
     return [point for point in points if point in wanted]
 
 
-def _ratio(point: Point) -> str:
+def _ratio(point: RemedyPoint) -> str:
     """'2.41x faster at 64 KiB'; a ratio whose interval includes 1 is marked as not significant."""
     if point.ratio is None:
         return f"no ratio at {format_size(point.bytes)}"

@@ -11,7 +11,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from wirespeed.doctor.facts.model import Facts, Gpu, GpuPair, Net, Nic, Node
+from wirespeed.doctor.facts.model import Facts, Gpu, GpuPair, Net, Nic, NumaNode
 from wirespeed.doctor.facts.pci import named
 from wirespeed.doctor.shell import visible
 from wirespeed.host.process import span
@@ -58,7 +58,7 @@ def _titled(facts: Facts) -> Iterable[tuple[str, list[Line]]]:
         yield "NUMA node not known", strays
 
 
-def _node_title(node: Node) -> str:
+def _node_title(node: NumaNode) -> str:
     parts = (
         f"NUMA node {node.number}",
         "" if node.socket is None else f"socket {node.socket}",

@@ -13,7 +13,7 @@ from wirespeed.limits import Ceiling
 from wirespeed.report.facts import best, figures
 from wirespeed.report.facts.failures import failure_lines
 from wirespeed.report.facts.markers import sign
-from wirespeed.report.facts.mpi_cost import Cost, costs, difference
+from wirespeed.report.facts.mpi_cost import MpiCost, costs, difference
 from wirespeed.report.facts.shares import share
 from wirespeed.report.facts.speedup import Pair, pairs
 from wirespeed.report.page import evidence
@@ -21,7 +21,7 @@ from wirespeed.report.page.about import about
 from wirespeed.report.page.answers import answers
 from wirespeed.report.page.curves import limits
 from wirespeed.report.page.findings import findings, nothing_found, refuted
-from wirespeed.report.page.sources import Measured, Source, measured
+from wirespeed.report.page.sources import ReportRun, Source, measured
 from wirespeed.report.page.verdict import verdicts
 from wirespeed.report.terminal import fan_table, pair_matrix
 from wirespeed.report.terminal.columns import Cell, Column, Row
@@ -72,7 +72,7 @@ def _texts(*heads: str) -> list[Column[Sequence[str]]]:
     return [Column(head, itemgetter(number), left=True) for number, head in enumerate(heads)]
 
 
-def _verdict(sets: Sequence[Measured], sources: Sequence[Source]) -> Iterator[str]:
+def _verdict(sets: Sequence[ReportRun], sources: Sequence[Source]) -> Iterator[str]:
     told = [(answer.machine.name, answer.sentences) for answer in answers(sets, sources)]
     told += [(verdict.title, verdict.sentences) for verdict in verdicts(sets)]
     for heading, sentences in told:
@@ -108,7 +108,7 @@ def _findings(sources: Sequence[Source]) -> Iterator[str]:
         )
 
 
-def _run(measured: Measured, *, alone: bool) -> Iterator[str]:
+def _run(measured: ReportRun, *, alone: bool) -> Iterator[str]:
     yield f"## {plain(measured.pattern)}" + ("" if alone else f": {plain(measured.label)}")
     for domain, spans in best.by_domain(measured.run):
         columns: list[Column[best.Span]] = [
@@ -134,7 +134,7 @@ def _run(measured: Measured, *, alone: bool) -> Iterator[str]:
         yield "\n".join(f"- {plain(line)}" for line in described.method)
 
 
-def _figures(measured: Measured) -> Iterator[str]:
+def _figures(measured: ReportRun) -> Iterator[str]:
     """A row a size: first each path's time and the price of switches, then bandwidths, of the limit."""
     run, sizes = measured.run, measured.run.sizes[:MOST_ROWS]
     columns: list[Column[int]] = [Column(run.way, format_size, left=True)]
@@ -188,12 +188,12 @@ def _ratio(run: Run, pair: Pair, size: int) -> str:
     return worth.mark + figures.ratio(worth.ratio) if worth else ""
 
 
-def _added(run: Run, cost: Cost, size: int) -> str:
+def _added(run: Run, cost: MpiCost, size: int) -> str:
     added = cost.added(run, size)
     return added.mark + difference(added.seconds) if added else ""
 
 
-def _limits(sets: Sequence[Measured]) -> Iterator[str]:
+def _limits(sets: Sequence[ReportRun]) -> Iterator[str]:
     found = limits(measured.run for measured in sets)
     if found:
         yield "## Limits"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from wirespeed.report.page.sources import Measured
+from wirespeed.report.page.sources import ReportRun
 from wirespeed.report.page.styles import LIGHT, Style
 from wirespeed.results.coerce import text
 from wirespeed.results.runs import Entry
@@ -15,7 +15,7 @@ from wirespeed.units import format_rate, format_size
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Curve = tuple[Measured, str]
+Curve = tuple[ReportRun, str]
 """A run, and one of its paths."""
 BAR_INCHES = 0.24
 MAX_SIZES = 6

@@ -38,7 +38,7 @@ class Added:
 
 
 @dataclass(frozen=True)
-class Cost:
+class MpiCost:
     """A path over MPI, and UCX's own."""
 
     path: str
@@ -63,20 +63,20 @@ def difference(seconds: float) -> str:
     return f"-{text}" if seconds < 0 and text != "0 ns" else text
 
 
-def costs(run: Run) -> list[Cost]:
+def costs(run: Run) -> list[MpiCost]:
     """Every path whose MPI is known to have run over UCX, and that UCX was measured too."""
     return [cost for cost, reason in _all(run) if reason is None]
 
 
-def unknown(run: Run) -> list[tuple[Cost, str]]:
+def unknown(run: Run) -> list[tuple[MpiCost, str]]:
     """The other paths of which UCX's own was measured, and why the difference is not MPI's."""
     return [(cost, reason) for cost, reason in _all(run) if reason]
 
 
-def _all(run: Run) -> Iterator[tuple[Cost, str | None]]:
+def _all(run: Run) -> Iterator[tuple[MpiCost, str | None]]:
     for path, bare in UNDER.items():
         if {path, bare} <= set(run.paths):
-            yield Cost(path, bare), _why_not(run, path, bare)
+            yield MpiCost(path, bare), _why_not(run, path, bare)
 
 
 def _why_not(run: Run, path: str, bare: str) -> str | None:

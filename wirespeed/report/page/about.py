@@ -8,9 +8,9 @@ from wirespeed.report.facts import outcome
 from wirespeed.report.facts.machine import cpu_line, devices_lines, placement, title
 from wirespeed.report.facts.pointers import memory_lines
 from wirespeed.report.facts.transport_choices import choices
-from wirespeed.report.page.sources import Measured
+from wirespeed.report.page.sources import ReportRun
 from wirespeed.report.terminal.legend import legend
-from wirespeed.report.terminal.size_table import Layout
+from wirespeed.report.terminal.size_table import TableLayout
 from wirespeed.results.coerce import text
 from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_rate, format_size
@@ -20,21 +20,21 @@ from wirespeed.units import format_rate, format_size
 class About:
     """One run: facts about its machine, and sentences about its figures."""
 
-    measured: Measured
+    measured: ReportRun
     title: str
     facts: list[tuple[str, str]]
     variables: list[tuple[str, str]]
     method: list[str]
 
 
-def about(measured: Measured) -> About:
+def about(measured: ReportRun) -> About:
     """Facts about one run. Environment variables are those that can change a figure."""
     variables = sorted(measured.run.head.environment.variables.items())
     told = [(text(name), text(value)) for name, value in variables]
     return About(measured, text(title(measured.run)), _facts(measured), told, _method(measured.run))
 
 
-def _facts(measured: Measured) -> list[tuple[str, str]]:
+def _facts(measured: ReportRun) -> list[tuple[str, str]]:
     """Host, processors, versions, command: what there is of them."""
     run, environment = measured.run, measured.run.head.environment
     drivers = dict.fromkeys(device.driver for device in environment.devices if device.driver)
@@ -61,7 +61,7 @@ def _method(run: Run) -> list[str]:
     """Definition, samples, intervals, checks, limits, and what each path chose: a line each."""
     if not run.entries:
         return []
-    lines = legend(run, Layout([], spread=True))
+    lines = legend(run, TableLayout([], spread=True))
     checked = [entry.checked for entry in run.records if isinstance(entry, Entry)]
     if any(part.iterations for part in checked):
         size = sum(part.bytes for part in checked)

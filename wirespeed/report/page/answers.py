@@ -12,9 +12,9 @@ from wirespeed.report.facts.figures import other_mpi
 from wirespeed.report.facts.machine import mpi_title
 from wirespeed.report.facts.programs import parts
 from wirespeed.report.facts.shares import exceeds, percent, share
-from wirespeed.report.page.findings import Found, findings
+from wirespeed.report.page.findings import FindingTexts, findings
 from wirespeed.report.page.machines import MachineRuns, machines
-from wirespeed.report.page.sources import Measured, Source
+from wirespeed.report.page.sources import ReportRun, Source
 from wirespeed.report.page.verdict import BAD, GOOD, NOTE, WARNING, Verdict, of_run
 from wirespeed.results.coerce import text
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Failure, Run
@@ -47,7 +47,7 @@ class Answers:
     tiles: list[Tile]
 
 
-def answers(sets: Sequence[Measured], sources: Sequence[Source]) -> list[Answers]:
+def answers(sets: Sequence[ReportRun], sources: Sequence[Source]) -> list[Answers]:
     """Answers for each machine. What the doctor found without a run belongs to the first one."""
     found = machines(sets)
     files = {
@@ -62,7 +62,7 @@ def answers(sets: Sequence[Measured], sources: Sequence[Source]) -> list[Answers
     ]
 
 
-def _of(machine: MachineRuns, found: Sequence[Found], others: Sequence[MachineRuns]) -> Answers:
+def _of(machine: MachineRuns, found: Sequence[FindingTexts], others: Sequence[MachineRuns]) -> Answers:
     """`others`: machines that are asked whether MPI is GPU-aware where this one does not tell."""
     run = machine.main.run
     change, worst = _change(run, found)
@@ -230,7 +230,7 @@ def _part(run: Run, entry: Entry) -> str:
     return "" if part is None or exceeds(entry, limit) else percent(part)
 
 
-def _change(run: Run, found: Sequence[Found]) -> tuple[Verdict, Tile]:
+def _change(run: Run, found: Sequence[FindingTexts]) -> tuple[Verdict, Tile]:
     """What to change first, and the worst finding: the doctor's, else what this run says of itself."""
     name = "Worst finding"
     if found:

@@ -11,7 +11,7 @@ from wirespeed.report.facts.markers import sign
 from wirespeed.report.facts.programs import CANNOT_TELL, Parts
 from wirespeed.report.facts.programs import parts as program_parts
 from wirespeed.report.facts.shares import percent, share
-from wirespeed.report.page.sources import Measured
+from wirespeed.report.page.sources import ReportRun
 from wirespeed.report.terminal.copy_table import ALONE, TOGETHER, slowest
 from wirespeed.results.coerce import text
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
@@ -47,7 +47,7 @@ class Bars:
         return max([bar.value for bar in self.bars] + [bar.limit or 0 for bar in self.bars]) or 1.0
 
 
-def bars(sets: Sequence[Measured]) -> list[Bars]:
+def bars(sets: Sequence[ReportRun]) -> list[Bars]:
     """Bars of groups and of copies, each path at its largest size."""
     groups = [measured for measured in sets if measured.pattern == "groups"]
     copies = [measured for measured in sets if measured.run.view == "copies"]
@@ -82,7 +82,7 @@ def _impossible(label: str, entry: Entry) -> Bar:
     return Bar(label, text(entry.path), 0.0, IMPOSSIBLE)
 
 
-def _groups(measured: Measured, several: bool) -> Iterator[Bar]:
+def _groups(measured: ReportRun, several: bool) -> Iterator[Bar]:
     for label, entry in _largest(measured.run, measured.run.paths):
         label = f"{measured.label}: {label}" if several else label
         if entry.impossible:
@@ -95,7 +95,7 @@ def _groups(measured: Measured, several: bool) -> Iterator[Bar]:
         yield Bar(label, text(entry.path), entry.rate, note, limit.rate if limit else None)
 
 
-def _asked(measured: Measured, programs: Sequence[Measured]) -> str:
+def _asked(measured: ReportRun, programs: Sequence[ReportRun]) -> str:
     """'2 ranks, overlap no': what a program was asked for, where not all were asked for the same."""
     ranks = measured.run.head.plan.ranks
     common = set.intersection(*(set(each.run.pattern_words) for each in programs))
@@ -103,7 +103,7 @@ def _asked(measured: Measured, programs: Sequence[Measured]) -> str:
     return ", ".join((f"{ranks} rank{'s' if ranks > 1 else ''}", *own))
 
 
-def _steps(measured: Measured, programs: Sequence[Measured]) -> Bars:
+def _steps(measured: ReportRun, programs: Sequence[ReportRun]) -> Bars:
     """Each path's step in seconds, and the computation alone below it."""
     out = []
     for path in measured.run.paths:
@@ -156,7 +156,7 @@ def _by_step(found: list[Bar]) -> list[Bar]:
     return [bar for pair in sorted(pairs, key=lambda pair: pair[0].value or math.inf) for bar in pair]
 
 
-def _efficiencies(measured: Measured, programs: Sequence[Measured]) -> Iterator[Bar]:
+def _efficiencies(measured: ReportRun, programs: Sequence[ReportRun]) -> Iterator[Bar]:
     for path in measured.run.paths if measured.run.head.plan.ranks > 1 else ():
         for entry in measured.run.of_path(path)[-1:]:
             parts, word = program_parts(measured.run, entry), text(entry.path)

@@ -8,7 +8,7 @@ from typing import Any
 from wirespeed.report.facts.markers import sign
 from wirespeed.report.facts.speedup import Pair, pairs
 from wirespeed.report.grouping import grouped
-from wirespeed.report.page.sources import Measured
+from wirespeed.report.page.sources import ReportRun
 from wirespeed.report.systems.published_curves import known_systems, load_system
 from wirespeed.results.coerce import MOST_EXACT, number, text
 from wirespeed.results.runs import Run
@@ -17,7 +17,7 @@ SHOWN_AT_FIRST = 20
 """More curves would hide each other: then one run's are shown until others are asked for."""
 
 
-def charts(sets: Sequence[Measured], first: str) -> list[dict[str, Any]]:
+def charts(sets: Sequence[ReportRun], first: str) -> list[dict[str, Any]]:
     """One for each pattern, `first` before the others, the runs with most figures first.
 
     A program has one size, and bars instead (bars.py).
@@ -29,7 +29,7 @@ def charts(sets: Sequence[Measured], first: str) -> list[dict[str, Any]]:
     return [_chart(name, [measured for measured in sets if measured.pattern == name]) for name in order]
 
 
-def _chart(pattern: str, sets: Sequence[Measured]) -> dict[str, Any]:
+def _chart(pattern: str, sets: Sequence[ReportRun]) -> dict[str, Any]:
     ranked = sorted(sets, key=lambda measured: -len(measured.run.entries))
     series = [_curve(measured, path) for measured in ranked for path in measured.run.paths]
     few = len(series) <= SHOWN_AT_FIRST
@@ -43,7 +43,7 @@ def _chart(pattern: str, sets: Sequence[Measured]) -> dict[str, Any]:
     }
 
 
-def _curve(measured: Measured, path: str) -> dict[str, Any]:
+def _curve(measured: ReportRun, path: str) -> dict[str, Any]:
     """Sizes and bytes moved, seconds with the ends of their interval, marks; the limit in bytes/s.
 
     `impossible`: sizes whose figures cannot be true, which have a word in the table and no point.
@@ -82,7 +82,7 @@ def limits(runs: Iterable[Run]) -> list[dict[str, Any]]:
     ]
 
 
-def _published(sets: Sequence[Measured]) -> list[dict[str, Any]]:
+def _published(sets: Sequence[ReportRun]) -> list[dict[str, Any]]:
     """Curves that others published for this pattern, of the paths that are here."""
     paths = {path for measured in sets for path in measured.run.paths}
     wanted = known_systems() if any(measured.run.published for measured in sets) else ()
@@ -102,7 +102,7 @@ def _published(sets: Sequence[Measured]) -> list[dict[str, Any]]:
     ]
 
 
-def prices(sets: Sequence[Measured]) -> list[dict[str, Any]]:
+def prices(sets: Sequence[ReportRun]) -> list[dict[str, Any]]:
     """Worth of something: for each pair of paths that differ by it alone, the ratio at each size."""
     return [
         price
@@ -112,7 +112,7 @@ def prices(sets: Sequence[Measured]) -> list[dict[str, Any]]:
     ]
 
 
-def _price(measured: Measured, pair: Pair) -> dict[str, Any]:
+def _price(measured: ReportRun, pair: Pair) -> dict[str, Any]:
     worths = [(size, worth) for size in measured.run.sizes if (worth := pair.worth(measured.run, size))]
     return {
         "set": measured.number,

@@ -10,7 +10,7 @@ from wirespeed.limits.wires import WIRE_KINDS
 from wirespeed.report.facts.nics import of_ranks
 from wirespeed.report.facts.wire_verdicts import COPIES, of_path
 from wirespeed.report.grouping import grouped
-from wirespeed.report.page.sources import Measured
+from wirespeed.report.page.sources import ReportRun
 from wirespeed.results.coerce import count, number, text
 from wirespeed.results.parts import Copied, Copies, CountedWire, Rank, Wire
 from wirespeed.results.runs import Evidence, Run
@@ -73,13 +73,13 @@ def _who(ranks: Sequence[int], *, alone: bool) -> str:
     return f"ranks {named}" + (f" and {len(ranks) - MOST_NAMED} more" if len(ranks) > MOST_NAMED else "")
 
 
-def drawings(sets: Sequence[Measured]) -> list[dict[str, Any]]:
+def drawings(sets: Sequence[ReportRun]) -> list[dict[str, Any]]:
     """For each run with counted wires: its wires once, and for each path and size what they carried."""
     found = [_drawing(measured) for measured in sets if measured.run.evidence]
     return [record for record in found if record["wires"]]
 
 
-def _drawing(measured: Measured) -> dict[str, Any]:
+def _drawing(measured: ReportRun) -> dict[str, Any]:
     cases = [case for path in measured.run.paths for case in of_path(measured.run, path)]
     seen = grouped((_key(wire), _share(wire, case.payload_bytes)) for case in cases for wire in case.wires)
     kept = [key for key, shares in seen.items() if max(shares) >= IDLE or key[0] in SHOWN_IDLE]

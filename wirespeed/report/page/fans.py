@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from wirespeed.report.page.sources import Measured
+from wirespeed.report.page.sources import ReportRun
 from wirespeed.report.terminal.fan_table import by_rank
 from wirespeed.report.terminal.pair_matrix import SMALL
 from wirespeed.report.terminal.slowest_teams import describe
@@ -14,14 +14,14 @@ from wirespeed.results.runs import Entry
 from wirespeed.statistics.samples import middle
 
 
-def fans(sets: Sequence[Measured]) -> list[dict[str, Any]]:
+def fans(sets: Sequence[ReportRun]) -> list[dict[str, Any]]:
     """One for each run and size whose figures are those of one rank and all others."""
     shown = [measured for measured in sets if measured.run.view == "matrix"]
     found = [_fan(measured, size) for measured in shown for size in measured.run.sizes]
     return [record for record in found if record["columns"]]
 
 
-def _fan(measured: Measured, size: int) -> dict[str, Any]:
+def _fan(measured: ReportRun, size: int) -> dict[str, Any]:
     paths = [entry for path in measured.run.paths for entry in measured.run.of_path(path)]
     entries = [entry for entry in paths if entry.bytes == size]
     columns = [column for entry in entries for column in _columns(entry)]

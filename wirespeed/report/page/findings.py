@@ -13,7 +13,7 @@ from wirespeed.units import format_size
 
 
 @dataclass(frozen=True)
-class Found:
+class FindingTexts:
     """One finding, in texts."""
 
     title: str
@@ -29,12 +29,12 @@ class Found:
     """Whether something breaks, or costs twice the time."""
 
 
-def findings(sources: Sequence[Source]) -> list[Found]:
+def findings(sources: Sequence[Source]) -> list[FindingTexts]:
     """Findings of all files, each once, the most expensive first; without what a trial refuted."""
     return _found(recorded_finding for recorded_finding in _all(sources) if not recorded_finding.refuted)
 
 
-def refuted(sources: Sequence[Source]) -> list[Found]:
+def refuted(sources: Sequence[Source]) -> list[FindingTexts]:
     """Remedies that were tried and gained nothing."""
     return _found(recorded_finding for recorded_finding in _all(sources) if recorded_finding.refuted)
 
@@ -54,8 +54,8 @@ def _all(sources: Sequence[Source]) -> list[RecordedFinding]:
     )
 
 
-def _found(said: Iterable[RecordedFinding]) -> list[Found]:
-    found: dict[str, Found] = {}
+def _found(said: Iterable[RecordedFinding]) -> list[FindingTexts]:
+    found: dict[str, FindingTexts] = {}
     for recorded_finding in said:
         worth, cost, title = (
             recorded_finding.worth or Improvement(),
@@ -63,7 +63,7 @@ def _found(said: Iterable[RecordedFinding]) -> list[Found]:
             text(recorded_finding.title or "finding"),
         )
         gain = _gain(worth)
-        new = Found(
+        new = FindingTexts(
             title=title,
             cost=COSTS.get(cost, cost),
             evidence=_lines(recorded_finding.evidence),

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from wirespeed.report.facts.machine import cpu_line, machine_names
 from wirespeed.report.grouping import grouped
-from wirespeed.report.page.sources import Measured
+from wirespeed.report.page.sources import ReportRun
 from wirespeed.results.coerce import text
 
 
@@ -21,11 +21,11 @@ class MachineRuns:
     """Its host, with a number where several machines call themselves so."""
     line: str
     """GPUs, CPU, memory."""
-    sets: tuple[Measured, ...]
+    sets: tuple[ReportRun, ...]
     """At least one, most figures first."""
 
     @property
-    def main(self) -> Measured:
+    def main(self) -> ReportRun:
         """The run that tells most of how fast messages are: no copies inside a rank, if there is another."""
         between = (
             measured for measured in self.sets if measured.run.entries and measured.run.view == "sizes"
@@ -33,13 +33,13 @@ class MachineRuns:
         return next(between, self.sets[0])
 
 
-def machines(sets: Sequence[Measured]) -> list[MachineRuns]:
+def machines(sets: Sequence[ReportRun]) -> list[MachineRuns]:
     """In the order of their runs."""
     found = grouped(zip(machine_names([measured.run for measured in sets]), sets, strict=True))
     return [MachineRuns(text(name), _line(runs), tuple(runs)) for name, runs in found.items()]
 
 
-def _line(runs: Sequence[Measured]) -> str:
+def _line(runs: Sequence[ReportRun]) -> str:
     """'2 x NVIDIA H200; Intel(R) Xeon(R) Processor, 32 cores, 252 GiB of memory'; runs have the details."""
     # A run may have seen only some of the GPUs.
     environment = max((run.run.head.environment for run in runs), key=lambda one: len(one.devices))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from wirespeed.report.page.sources import Measured
+from wirespeed.report.page.sources import ReportRun
 from wirespeed.report.terminal.pair_matrix import SMALL
 from wirespeed.report.terminal.slowest_teams import by_pair, describe
 from wirespeed.results.coerce import number, text
@@ -16,7 +16,7 @@ FEWEST = 3
 """Ranks, below which there is but one pair."""
 
 
-def matrices(sets: Sequence[Measured]) -> list[dict[str, Any]]:
+def matrices(sets: Sequence[ReportRun]) -> list[dict[str, Any]]:
     """One for each run, path and size whose figures are those of pairs."""
     shown = [measured for measured in sets if measured.run.view == "matrix"]
     figures = [
@@ -32,7 +32,7 @@ def _ranks(entry: Entry) -> list[int]:
     return sorted({rank for pair in by_pair(entry.teams) for rank in pair})
 
 
-def _matrix(measured: Measured, entry: Entry) -> dict[str, Any]:
+def _matrix(measured: ReportRun, entry: Entry) -> dict[str, Any]:
     pairs = by_pair(entry.teams)
     ranks = _ranks(entry)
     places = {rank: place for place, rank in enumerate(ranks)}

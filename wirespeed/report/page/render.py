@@ -20,7 +20,7 @@ from wirespeed.report.page.fans import fans
 from wirespeed.report.page.findings import findings, nothing_found, refuted
 from wirespeed.report.page.matrix import matrices
 from wirespeed.report.page.sections import sections
-from wirespeed.report.page.sources import Measured, Source, measured
+from wirespeed.report.page.sources import ReportRun, Source, measured
 from wirespeed.report.page.styles import DARK, LIGHT, styles
 from wirespeed.results.coerce import text
 from wirespeed.units import format_rate, format_seconds
@@ -90,7 +90,7 @@ def render(sources: Sequence[Source], lost: Sequence[str] = ()) -> str:
     return page.encode("utf-8", "replace").decode("utf-8")
 
 
-def page_data(sets: Sequence[Measured], looks: dict[str, Any], first: str) -> dict[str, Any]:
+def page_data(sets: Sequence[ReportRun], looks: dict[str, Any], first: str) -> dict[str, Any]:
     """Data that the page's script draws: medians and intervals, no histograms, no samples.
 
     `first`: the pattern of the main chart.

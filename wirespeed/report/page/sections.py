@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from wirespeed.report.facts.best import Span, by_domain
 from wirespeed.report.page.answers import best_path
 from wirespeed.report.page.bars import Bars, bars
-from wirespeed.report.page.sources import Measured
+from wirespeed.report.page.sources import ReportRun
 from wirespeed.report.page.verdict import BAD, WARNING, Notes, verdicts, weight
 
 
@@ -21,7 +21,7 @@ class Section:
     answer: str
     """In a line, for a reader who does not open the section."""
     notes: list[Notes]
-    bests: list[tuple[Measured, list[tuple[str, list[Span]]]]]
+    bests: list[tuple[ReportRun, list[tuple[str, list[Span]]]]]
     """(run, (domain, spans)) where paths compete, most figures first."""
     bars: list[Bars]
 
@@ -33,7 +33,7 @@ class Section:
         return ", ".join(f"{number} {noun}{'s' if number > 1 else ''}" for number, noun in parts if number)
 
 
-def sections(sets: Sequence[Measured], patterns: Sequence[str]) -> list[Section]:
+def sections(sets: Sequence[ReportRun], patterns: Sequence[str]) -> list[Section]:
     """In the order of `patterns`, then those without figures."""
     notes = verdicts(sets)
     order = dict.fromkeys([*patterns, *(note.pattern for note in notes)])
@@ -46,7 +46,7 @@ def sections(sets: Sequence[Measured], patterns: Sequence[str]) -> list[Section]
     ]
 
 
-def _section(sets: Sequence[Measured], notes: list[Notes]) -> Section:
+def _section(sets: Sequence[ReportRun], notes: list[Notes]) -> Section:
     main = max(sets, key=weight)
     comparable = main.run.view in ("sizes", "program") and main.run.entries
     answer = best_path(main.run) if comparable else notes[0].sentences[0].text if notes else ""

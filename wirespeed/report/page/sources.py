@@ -29,7 +29,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Measured:
+class ReportRun:
     """A run with the name under which a report shows it."""
 
     number: int
@@ -73,7 +73,7 @@ def _read(file: str) -> Source:
     return source
 
 
-def measured(sources: Sequence[Source]) -> list[Measured]:
+def measured(sources: Sequence[Source]) -> list[ReportRun]:
     """All runs with at least a figure or a failure, most figures first, labelled by what tells them apart."""
     pairs = [
         (source.file, run)
@@ -83,7 +83,7 @@ def measured(sources: Sequence[Source]) -> list[Measured]:
     ]
     pairs.sort(key=lambda pair: -len(pair[1].entries))
     found = [
-        Measured(place, *pairs[place], label, pattern)
+        ReportRun(place, *pairs[place], label, pattern)
         for pattern, places in grouped((_pattern(run), place) for place, (_, run) in enumerate(pairs)).items()
         for place, label in zip(places, _labels([_facts(*pairs[place]) for place in places]), strict=True)
     ]

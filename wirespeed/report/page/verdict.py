@@ -18,7 +18,7 @@ from wirespeed.report.facts.speedup import UNKNOWN, pairs
 from wirespeed.report.facts.wire_verdicts import beyond, suspicions
 from wirespeed.report.grouping import grouped
 from wirespeed.report.page.machines import machines
-from wirespeed.report.page.sources import Measured
+from wirespeed.report.page.sources import ReportRun
 from wirespeed.report.terminal.slowest_teams import FAR, NEAR, behind, describe
 from wirespeed.results.coerce import text
 from wirespeed.results.runs import Entry, Run
@@ -44,13 +44,13 @@ class Notes(NamedTuple):
     sentences: list[Verdict]
 
 
-def verdicts(sets: Sequence[Measured]) -> list[Notes]:
+def verdicts(sets: Sequence[ReportRun]) -> list[Notes]:
     """For each machine and pattern the sentences about its run with most figures.
 
     A sentence that holds for several patterns stands at the first one, which names the others.
     """
     names = {measured.number: machine.name for machine in machines(sets) for measured in machine.sets}
-    heads: dict[tuple[str, str], Measured] = {}
+    heads: dict[tuple[str, str], ReportRun] = {}
     for measured in sorted(sets, key=weight, reverse=True):
         # A soak has no figures, and says something else than the pattern's run that has.
         soak = " (soak)" if measured.run.soaks else ""
@@ -83,7 +83,7 @@ def _also(keys: Sequence[tuple[str, str]]) -> str:
     return f" ({'; '.join(parts)})" if parts else ""
 
 
-def weight(measured: Measured) -> tuple[int, int]:
+def weight(measured: ReportRun) -> tuple[int, int]:
     """(figures, ranks): the run with most speaks for its pattern."""
     ranks = max((len(measured.run.step(path).ranks) for path in measured.run.paths), default=0)
     return len(measured.run.entries), ranks
@@ -211,7 +211,7 @@ def _failed(run: Run) -> Iterator[Sentence]:
         yield WARNING, "This run was ended before all was measured"
 
 
-def _unsure(sets: Sequence[Measured]) -> Iterator[str]:
+def _unsure(sets: Sequence[ReportRun]) -> Iterator[str]:
     """How many figures of the page are less precise than was asked for."""
     runs = grouped(
         (measured.run.stopping.precision, measured.run) for measured in sets if measured.run.stopping

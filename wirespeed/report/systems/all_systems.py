@@ -15,7 +15,7 @@ from wirespeed.report.terminal.wrapped_line import say
 from wirespeed.results.runs import Run
 from wirespeed.systems.limits import Limit, between_two, of_figure, out_of_group, out_of_node, staged, to_host
 from wirespeed.systems.model import System
-from wirespeed.systems.published import Figure
+from wirespeed.systems.published import PublishedFigure
 from wirespeed.units import format_rate, format_size
 
 
@@ -71,7 +71,7 @@ def limits_of(system: System, group: int | None = None) -> dict[str, Limit | Non
     }
 
 
-def reached_elsewhere(figures: Sequence[Figure], systems: Mapping[str, System]) -> list[Reached]:
+def reached_elsewhere(figures: Sequence[PublishedFigure], systems: Mapping[str, System]) -> list[Reached]:
     """Published figures and the limits of their machines."""
     rows = []
     for figure in figures:

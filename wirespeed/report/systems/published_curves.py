@@ -16,7 +16,7 @@ from wirespeed.report.facts import figures
 from wirespeed.report.terminal.columns import Column, Table, fold, table
 from wirespeed.report.terminal.wrapped_line import say
 from wirespeed.results.runs import Run
-from wirespeed.systems import Point
+from wirespeed.systems import CurvePoint
 from wirespeed.systems.model import Curves
 from wirespeed.units import format_rate, format_size
 
@@ -27,7 +27,7 @@ class Reference:
 
     name: str
     published: Curves
-    curves: dict[str, dict[int, Point]]
+    curves: dict[str, dict[int, CurvePoint]]
     """Path -> size -> point, under our names of the paths."""
 
 

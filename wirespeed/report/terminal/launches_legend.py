@@ -5,7 +5,7 @@ from __future__ import annotations
 from wirespeed.report.facts import figures
 from wirespeed.report.facts.markers import NO_INTERVAL, mark, widest
 from wirespeed.report.grouping import grouped
-from wirespeed.report.terminal.size_table import Layout
+from wirespeed.report.terminal.size_table import TableLayout
 from wirespeed.results.runs import Entry, Run
 from wirespeed.statistics.samples import FEWEST_BATCHES
 from wirespeed.units import format_size
@@ -15,7 +15,7 @@ ALIKE = 1.02
 """Launches that differ by less are alike, and not worth a line."""
 
 
-def explained(run: Run, layout: Layout) -> list[str]:
+def explained(run: Run, layout: TableLayout) -> list[str]:
     """The interval, the range, and where there are fewer launches: a line each."""
     lines = []
     if (most := widest(run.entries.values())) is not None:

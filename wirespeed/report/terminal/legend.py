@@ -8,7 +8,7 @@ from wirespeed.report.facts import figures, health, markers, mpi_cost
 from wirespeed.report.facts.speedup import Pair, incomparable, pairs
 from wirespeed.report.grouping import grouped
 from wirespeed.report.terminal import launches_legend
-from wirespeed.report.terminal.size_table import Layout
+from wirespeed.report.terminal.size_table import TableLayout
 from wirespeed.results.runs import Entry, Run
 
 FEWER = " (memory holds no more)"
@@ -16,7 +16,7 @@ FEWER = " (memory holds no more)"
 _COLUMN = "95 % = half width of the 95 % interval of the median"
 
 
-def legend(run: Run, layout: Layout) -> list[str]:
+def legend(run: Run, layout: TableLayout) -> list[str]:
     """Definition, unit, interval, marks: a line each; none where no figure can be true."""
     entries = list(run.entries.values())
     if not entries:
@@ -58,7 +58,7 @@ def legend(run: Run, layout: Layout) -> list[str]:
     ]
 
 
-def brief(run: Run, layout: Layout, fewer: str = "") -> list[str]:
+def brief(run: Run, layout: TableLayout, fewer: str = "") -> list[str]:
     """The marks of this table and its definition, in as few words as tell them apart.
 
     `fewer`: how many of the sizes it shows.
@@ -97,7 +97,7 @@ def _same(run: Run, alike: list[Pair]) -> str:
     return f"; {markers.AS_FAST} no difference" if unsure else ""
 
 
-def _marks(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
+def _marks(run: Run, entries: list[Entry], layout: TableLayout) -> list[str]:
     signs = {markers.sign(run, entry) for entry in entries}
     wanted = figures.percent(run.stopping.precision) if run.stopping else ""
     told = []
@@ -150,7 +150,7 @@ def _unknown(run: Run, *, anyway: bool = False) -> list[str]:
     return [f"limit of {', '.join(unknown)}: unknown{how}"]
 
 
-def _intervals(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
+def _intervals(run: Run, entries: list[Entry], layout: TableLayout) -> list[str]:
     """How wide the intervals are; what is said of unmarked figures is true of each of them."""
     interval = _COLUMN if layout.spread else "95 % interval of the median"
     wanted = run.stopping.precision if run.stopping else None
@@ -177,13 +177,13 @@ def _intervals(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
     return lines
 
 
-def _far_off(run: Run, layout: Layout) -> bool:
+def _far_off(run: Run, layout: TableLayout) -> bool:
     """Has the table, which has no intervals, a mark for a wide one?"""
     signs = (markers.sign(run, entry, graded=True) for entry in run.entries.values())
     return layout.compact and markers.FAR_OFF in signs
 
 
-def _fastest(run: Run, layout: Layout) -> list[str]:
+def _fastest(run: Run, layout: TableLayout) -> list[str]:
     if run.competing and layout.stars:
         domains = " or ".join(run.competing)
         return [f"{markers.FASTEST} fastest path for {domains} data, or as fast within the intervals"]

@@ -18,7 +18,7 @@ from wirespeed.report.facts.markers import (
     sign,
     winners,
 )
-from wirespeed.report.facts.mpi_cost import Cost, costs, difference
+from wirespeed.report.facts.mpi_cost import MpiCost, costs, difference
 from wirespeed.report.facts.speedup import Pair, pairs
 from wirespeed.report.terminal.columns import Cell, Column, Row, Table, fold, table
 from wirespeed.results.runs import Entry, Run
@@ -162,7 +162,7 @@ def speedup_columns(
 def _cost_columns(run: Run, size_of: Callable[[Row], int | None], *, grouped: bool) -> Iterator[Column[Row]]:
     """How much time MPI adds to UCX's own, and how far that difference's interval goes."""
 
-    def added(cost: Cost, row: Row) -> Cell:
+    def added(cost: MpiCost, row: Row) -> Cell:
         size = size_of(row)
         found = None if size is None else cost.added(run, size)
         if found is None:
@@ -171,7 +171,7 @@ def _cost_columns(run: Run, size_of: Callable[[Row], int | None], *, grouped: bo
         words = (difference(found.seconds) + end, "" if found.certain else "dim")
         return Text.assemble((found.mark if found.certain else biased(found.mark), "yellow"), words)
 
-    def interval(cost: Cost, row: Row) -> Cell:
+    def interval(cost: MpiCost, row: Row) -> Cell:
         size = size_of(row)
         found = None if size is None else cost.added(run, size)
         return f"±{difference(found.half)}" if found and found.half is not None else ""

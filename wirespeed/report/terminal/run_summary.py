@@ -41,7 +41,7 @@ from wirespeed.report.terminal.columns import Column, Table, table
 from wirespeed.report.terminal.fan_table import print_fans
 from wirespeed.report.terminal.legend import brief, legend
 from wirespeed.report.terminal.pair_matrix import print_matrices
-from wirespeed.report.terminal.size_table import Layout, lay_out
+from wirespeed.report.terminal.size_table import TableLayout, lay_out
 from wirespeed.report.terminal.slowest_teams import print_slowest
 from wirespeed.report.terminal.soak_table import print_soaks
 from wirespeed.report.terminal.sparkline import sparkline
@@ -98,10 +98,12 @@ def _print_figures(console: Console, run: Run, *, explain: bool, all_sizes: bool
     program = run.view == "program"
     sizes = run.sizes if all_sizes else shown_sizes(run)
     if program:
-        layout = Layout([program_table.build(run).fit(console.width)], spread=True)
+        layout = TableLayout([program_table.build(run).fit(console.width)], spread=True)
     else:
         layout = (
-            Layout([copy_table.build(run)], compact=True) if copies else lay_out(console.width, run, sizes)
+            TableLayout([copy_table.build(run)], compact=True)
+            if copies
+            else lay_out(console.width, run, sizes)
         )
     for part in layout.tables:
         console.print(part, crop=False)

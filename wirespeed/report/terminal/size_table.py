@@ -26,7 +26,7 @@ MOST_WIDE = 4
 
 
 @dataclass(frozen=True)
-class Layout:
+class TableLayout:
     """The tables of a run, and what a legend has to explain of them."""
 
     tables: Sequence[Table[Any]]
@@ -40,15 +40,15 @@ class Layout:
     """Whether paths have one column each."""
 
 
-def lay_out(width: int, run: Run, sizes: Sequence[int]) -> Layout:
+def lay_out(width: int, run: Run, sizes: Sequence[int]) -> TableLayout:
     """As few tables of these sizes as fit the width; more columns where there is room for them."""
     if len(run.paths) <= MOST_WIDE:
         tables = fold(run.paths, lambda paths, each: build(run, paths, sizes, alone=each == 1), width)
         # Speedups belong next to what they compare.
         if len(tables) == 1 or not (pairs(run) or costs(run)):
             heads = {column.head for table in tables for column in table.columns}
-            return Layout(tables, "95 %" in heads, "min" in heads, stars=len(tables) > 1)
-    return Layout(path_columns.lay_out(width, run, sizes), compact=True)
+            return TableLayout(tables, "95 %" in heads, "min" in heads, stars=len(tables) > 1)
+    return TableLayout(path_columns.lay_out(width, run, sizes), compact=True)
 
 
 def build(run: Run, paths: Sequence[str], sizes: Sequence[int], *, alone: bool) -> Table[int]:

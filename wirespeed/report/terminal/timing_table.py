@@ -32,7 +32,7 @@ NOTE = (
 
 
 @dataclass(frozen=True)
-class _Row:
+class _TimingRow:
     name: str
     seconds: Mapping[str, float]
     known: bool = True
@@ -64,16 +64,18 @@ def print_timing(console: Console, steps: Sequence[StepRanges]) -> None:
         return
     several = any(step.launch > 1 for step in steps)
     rows = [
-        _Row(f"{step.path} #{step.launch}" if several else step.path, seconds_of(step), bool(step.ranks))
+        _TimingRow(
+            f"{step.path} #{step.launch}" if several else step.path, seconds_of(step), bool(step.ranks)
+        )
         for step in steps
     ]
     sums = {name: sum(row.seconds[name] for row in rows) for name in rows[0].seconds}
     if len(rows) > 1:
-        rows.append(_Row("all", sums))
+        rows.append(_TimingRow("all", sums))
     # A column that would be 0.00 everywhere is left out.
     shown = [name for name in sums if any(row.seconds[name] >= 0.005 for row in rows)]
-    columns = [Column[_Row]("path", lambda row: row.name, left=True)]
-    columns += [Column(name, partial(_Row.cell, name=name), gap=2) for name in shown]
+    columns = [Column[_TimingRow]("path", lambda row: row.name, left=True)]
+    columns += [Column(name, partial(_TimingRow.cell, name=name), gap=2) for name in shown]
     console.print()
     say(console, "where the time went, in seconds", "bold")
     console.print(table(columns, rows), crop=False)
