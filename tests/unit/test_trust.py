@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from support.impossible import FALSE
-from support.records import SIZES, as_read, end, entry, failure, full_run, head, make_run, shown
+from support.records import SIZES, as_read, end, entry, failure, full_run, head, make_run, shown, step
 
 from wirespeed.cli.common.reading import read_runs
 from wirespeed.report.facts.shown_sizes import MOST, shown_sizes
@@ -49,6 +49,17 @@ def test_a_doubtful_figure_keeps_its_mark() -> None:
     assert headline(make_run(entry("host", 8, 1e-6, **WAITED))).startswith("one way &1.00 us")
 
 
+def test_a_figure_of_a_busy_machine_is_not_the_best() -> None:
+    """Protects "best" from what other processes made, and from the lower of two speeds."""
+    busy, wide = entry("host", 8, 8e-8, **WAITED), entry("host", 16, 5e-7, 0.9, stopped="max-time")
+    sound = entry("host", 32, 6e-7, stopped="max-time")
+    assert headline(make_run(busy, wide, sound)).startswith("one way ~0.60 us at 32 B by host")
+    few = {**entry("host", 64, 1e-7), "precision": None}
+    assert headline(make_run(few, sound)).startswith("one way ~0.60 us")
+    fast = entry("host", 1 << 20, 1e-5, **WAITED)
+    assert "105 GB/s" not in headline(make_run(fast, entry("host", 1 << 21, 1e-3)))
+
+
 def test_sound_figures_are_trusted() -> None:
     assert trust(make_run(entry("host", 8, 1e-6, **CHECKED))) == (
         True,
@@ -64,6 +75,28 @@ def test_sound_figures_are_trusted() -> None:
         ([entry("host", 16, 1e-6, **WAITED)], "1 of 2 figures is &: measure again when nothing else runs"),
         ([entry("host", 16, 1e-6, 0.2)], "1 of 2 figures is not within ±10 %: more --max-time"),
         ([entry("host", 16, 1e-6, **CHECKED, **FALSE)], "1 of 2 figures is impossible"),
+        (
+            [failure("aware", None, "crash", "signal 11"), failure("gpu", 8, "crash", "signal 11")],
+            "aware, gpu: crashed: read the lines in red below",
+        ),
+        ([failure("aware", 16, "hang", "MPI_Recv")], "aware: hung: read the line in red below"),
+        ([failure("aware", 16, "death", "killed")], "aware: a rank died: read the line in red"),
+        (
+            [entry("host", 16, 1e-6, **CHECKED, iterations_per_sample=1, start={"skew_s": 6e-8})],
+            "1 of 2 figures is partly how late ranks start: compare larger sizes",
+        ),
+        (
+            [step("host"), entry("host", 16, 1e-6, **CHECKED, step=1)],
+            "host: one column, several launches: compare sizes of one launch",
+        ),
+        (
+            [step("gpu", ranks=[{"rank": rank, "host": "n1", "device": {"id": "a"}} for rank in range(2)])],
+            "ranks share GPUs: no figure is that of a whole one; give each rank its own",
+        ),
+        (
+            [{"kind": "health", "run": "r", "step": 0, "path": "host", "notes": ["n1 GPU 0: rows"]}],
+            "a GPU's memory is not well",
+        ),
     ],
 )
 def test_each_doubt_is_told_with_what_to_do(records: list[dict[str, Any]], words: str) -> None:

@@ -11,6 +11,11 @@ from wirespeed.units import format_size
 
 def notes(run: Run) -> list[str]:
     """A line for each path: which sizes were measured together. None where each column is of one launch."""
+    return list(of_several(run).values())
+
+
+def of_several(run: Run) -> dict[str, str]:
+    """The lines by their paths."""
     each = [launch_entry for entry in run.entries.values() for launch_entry in entry.each]
     columns = grouped(((entry.path, entry.launch), entry) for entry in each)
     found: dict[str, str] = {}
@@ -18,7 +23,7 @@ def notes(run: Run) -> list[str]:
         starts = list(grouped(((entry.run, entry.step), entry.bytes) for entry in entries).values())
         if len(starts) > 1:
             found.setdefault(path, _line(path, starts, resumed=len({entry.run for entry in entries}) > 1))
-    return list(found.values())
+    return found
 
 
 def _line(path: str, starts: Sequence[Sequence[int]], resumed: bool) -> str:

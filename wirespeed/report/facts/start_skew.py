@@ -8,10 +8,15 @@ from wirespeed.results.start import MUCH_SKEW
 from wirespeed.units import format_seconds, format_size
 
 
+def skewed(run: Run) -> list[Entry]:
+    """Such figures."""
+    return [entry for entry in run.entries.values() if entry.skew > MUCH_SKEW]
+
+
 def notes(run: Run) -> list[str]:
     """A line for each path with such figures, by the one that it is most of."""
-    skewed = [entry for entry in run.entries.values() if entry.skew > MUCH_SKEW]
-    return [_line(run, entries) for entries in grouped((entry.path, entry) for entry in skewed).values()]
+    paths = grouped((entry.path, entry) for entry in skewed(run))
+    return [_line(run, entries) for entries in paths.values()]
 
 
 def _line(run: Run, entries: list[Entry]) -> str:

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from wirespeed.report.facts import cpu_contention, figures, health, markers, outcome
-from wirespeed.report.facts.wire_verdicts import suspicions
-from wirespeed.results.runs import IMPOSSIBLE, Run
+from wirespeed.report.facts import (
+    cpu_contention,
+    figures,
+    health,
+    markers,
+    mixed_launches,
+    outcome,
+    shared_gpus,
+    start_skew,
+)
+from wirespeed.report.facts.wire_verdicts import beyond, suspicions
+from wirespeed.report.grouping import grouped
+from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
 from wirespeed.units import format_rate, format_size
+
+BROKEN = ("crash", "death", "hang", "error")
+"""What is in red where a path broke; wrong bytes have a reason of their own."""
 
 
 def headline(run: Run) -> str:
@@ -22,15 +35,26 @@ def headline(run: Run) -> str:
     parts = []
     for domain in domains:
         own = [entry for entry in sure if entry.memory_domain == domain]
-        quick = min(own, key=lambda entry: entry.seconds)
+        quick = min(_sound(run, own), key=_at_most)
         time = markers.sign(run, quick, graded=True) + figures.time_of(quick, quick.seconds)
         text = f"{run.way} {time} at {format_size(quick.bytes)} by {quick.path}"
         if rated := [entry for entry in own if entry.amount]:
-            wide = max(rated, key=lambda entry: entry.rate)
+            wide = max(_sound(run, rated), key=lambda entry: entry.amount / _at_most(entry))
             rate = markers.sign(run, wide, graded=True) + format_rate(wide.rate)
             text += f", {rate} GB/s at {format_size(wide.bytes)} by {wide.path}"
         parts.append(f"{domain} data: {text}" if len(domains) > 1 else text)
     return "; ".join(parts)
+
+
+def _sound(run: Run, entries: Sequence[Entry]) -> Sequence[Entry]:
+    """Those that are the path's own speed and have an interval; all where there are none."""
+    doubtful = (markers.CONTENDED, health.MARK, markers.NO_INTERVAL)
+    return [entry for entry in entries if markers.sign(run, entry) not in doubtful] or entries
+
+
+def _at_most(entry: Entry) -> float:
+    """Seconds at the end of the interval: a wide one may be a lucky one."""
+    return entry.seconds * (1 + (entry.precision or 0.0))
 
 
 def trust(run: Run) -> tuple[bool, str]:
@@ -52,14 +76,26 @@ def _reasons(run: Run) -> Iterator[str]:
         yield f"wrong bytes arrived ({paths}): do not use what moved them"
     if run.impossible:
         yield f"{_of(run, len(run.impossible))} {IMPOSSIBLE}: read the lines that name them, measure again"
+    yield from _broken(run)
     if any(largest for _, largest in suspicions(run)):
         yield "the wires deny what a path declares: read the line in red"
+    if beyond(run):
+        yield "figures are above the limit of their wires: read the lines in red"
     if not wrong and outcome.payload(run) is None:
         yield "not every figure's data were compared"
     if crowded := [entry for entry in entries if entry.contended]:
         yield f"{_of(run, len(crowded))} {markers.CONTENDED}: {cpu_contention.remedy(crowded)}"
     if sick := sum(bool(health.mark(run, entry)) for entry in entries):
         yield f"{_of(run, sick)} {health.MARK}: read what happened to the hosts, and measure again"
+    if health.standing(run):
+        yield "a GPU's memory is not well: read its line"
+    if skewed := start_skew.skewed(run):
+        late = f"{_of(run, len(skewed))} partly how late ranks start"
+        yield f"{late}: compare larger sizes, or measure again when nothing else runs"
+    if mixed := mixed_launches.of_several(run):
+        yield f"{', '.join(mixed)}: one column, several launches: compare sizes of one launch"
+    if shared_gpus.notes(run):
+        yield "ranks share GPUs: no figure is that of a whole one; give each rank its own"
     timed = [entry for entry in entries if entry.stopped != "fixed"]
     wide = sum(entry.precision is not None and entry.precision > markers.FAR for entry in timed)
     if wide:
@@ -71,6 +107,15 @@ def _reasons(run: Run) -> Iterator[str]:
         yield f"{_of(run, unknown)} without an interval: {more} gives one"
     if run.interrupted:
         yield "the run did not end: go on with --resume"
+
+
+def _broken(run: Run) -> Iterator[str]:
+    """'aware, host crashed: read the lines in red', for each way in which paths broke."""
+    broken = ((failure.what, failure.path) for failure in run.failures if failure.what in BROKEN)
+    for what, paths in grouped(broken).items():
+        names = list(dict.fromkeys(paths))
+        lines = f"the line{'s' if len(paths) > 1 else ''} in red"
+        yield f"{', '.join(names)}: {figures.WHAT[what]}: read {lines} below"
 
 
 def _of(run: Run, number: int) -> str:
