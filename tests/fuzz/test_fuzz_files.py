@@ -162,7 +162,7 @@ def test_damaged_messages_of_ranks(tmp_path: Path) -> None:
 
 def _take(lines: list[str], screen: io.StringIO, out: Path) -> None:
     """As a run takes the lines of one path."""
-    reader, progress = MessageReader(), make_progress((), (8,), screen)
+    reader, progress = MessageReader(), make_progress((), screen)
     picture, log = FieldPicture(), RangeLog()
     log.steps.append(StepRanges("host", 1, 0, 1))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -22,6 +23,7 @@ from wirespeed.report.systems import published_curves
 from wirespeed.report.terminal import progress
 from wirespeed.report.terminal.paths import PathState, print_paths
 from wirespeed.report.terminal.survey import next_steps
+from wirespeed.report.terminal.time_left import TimeLeft
 from wirespeed.results.model import Event
 from wirespeed.results.runs import Run, collect
 from wirespeed.systems import FOLDER
@@ -109,15 +111,29 @@ def step_start(path: str, done: int, total: int, *launches: int) -> Event:
     return run_steps.step_start(find_path(path), done, total, *launches)
 
 
-def size(path: str, index: int, of: int = 2) -> Event:
-    return {"kind": "progress", "path": path, "bytes": 8, "index": index, "of": of}
+def size(path: str, index: int, of: int = 2, bytes_: int = 0, **more: Any) -> Event:
+    """A size begins, 8 B and twice as much each time, or goes on."""
+    return {"kind": "progress", "path": path, "bytes": bytes_ or 8 << index, "index": index, "of": of, **more}
+
+
+def done(path: str, index: int) -> Event:
+    """The figure of that size."""
+    return figure(path, 8 << index, 1e-6)
+
+
+def planned(sizes: int) -> Event:
+    """The run's first record, with so many sizes."""
+    begun = head()
+    begun["plan"]["sizes"] = [8 << index for index in range(sizes)]
+    (found,) = as_read([begun])
+    return found
 
 
 class TestProgress:
     def test_plain_lines(self) -> None:
         stream = io.StringIO()
         lacking = failure("aware", None, "unavailable", "no GPU", "buy one")
-        with progress.make_progress((), (8, 16), stream) as view:
+        with progress.make_progress((), stream) as view:
             assert stream.getvalue() == ""
             view(step_start("host", 0, 1))
             view({"kind": "progress", "path": "host", "bytes": 65536, "index": 0, "of": 2})
@@ -131,10 +147,10 @@ class TestProgress:
             "a word",
         ]
 
-    def plain(self, sizes: int, events: Sequence[tuple[float, Event]]) -> list[str]:
+    def plain(self, events: Sequence[tuple[float, Event]]) -> list[str]:
         """What a pipe shows in brackets, after (seconds that pass, event)."""
         now, screen = [0.0], console(200)
-        view = progress.Progress(screen, (8,) * sizes, clock=lambda: now[0])
+        view = progress.Progress(screen, clock=lambda: now[0])
         for seconds, event in events:
             now[0] += seconds
             view(event)
@@ -143,10 +159,10 @@ class TestProgress:
     def test_a_pipe_shows_the_time_that_is_left(self) -> None:
         """Protects from a number without a basis: sizes and starts of ranks to come last as those before did.
 
-        Two paths, two sizes each. The first step took 10 s to start its ranks, and 1 s for each size.
+        Two paths, two sizes each. The first step took 10 s to start its ranks, and 1 s for each size. Of the
+        paths to come two in three are expected to give figures.
         """
         assert self.plain(
-            2,
             [
                 (0, step_start("host", 0, 2)),
                 (10, size("host", 0)),
@@ -158,25 +174,106 @@ class TestProgress:
                 (1, figure("staged", 8, 1e-6)),
             ],
         ) == [
-            "path 1 of 2, 0:11 so far, about 0:13 left",
-            "path 1 of 2, 0:12 so far, about 0:12 left",
+            "path 1 of 2, 0:11 so far, about 0:09 left",
+            "path 1 of 2, 0:12 so far, about 0:08 left",
             "path 2 of 2, 0:23 so far, about 0:01 left",
         ]
 
     def test_large_sizes_are_expected_to_take_longer(self) -> None:
         """Protects from "about 0:03 left" before the half of a run: its largest messages come last."""
         now, screen = [0.0], console(200)
-        view = progress.Progress(screen, (8, 16, 1 << 30), clock=lambda: now[0])
-        for event in (step_start("host", 0, 1), size("host", 0, 3), figure("host", 8, 1e-6)):
+        view = progress.Progress(screen, clock=lambda: now[0])
+        begins = size("host", 0, 3, needs=[8, 16, 1 << 30])
+        for event in (step_start("host", 0, 1), begins, figure("host", 8, 1e-6)):
             view(event)
             now[0] += 1
         view(figure("host", 16, 1e-6))
-        assert "0:03 so far, about 0:17 left" in text_of(screen)
+        # A size of 1 GiB takes 17 s, and 3 s go by at its end.
+        assert "0:03 so far, about 0:20 left" in text_of(screen)
+
+    def left(self, *events: tuple[float, Event]) -> float | None:
+        """Seconds that are left after (seconds that pass, event)."""
+        now = [0.0]
+        time_left = TimeLeft(lambda: now[0])
+        for seconds, event in events:
+            now[0] += seconds
+            assert isinstance(event, dict)
+            time_left.begin()
+            match event["kind"]:
+                case "step-start":
+                    time_left.step(event)
+                case "progress":
+                    time_left.size(event)
+                case "step-end":
+                    time_left.step_ended()
+                case "done":
+                    time_left.size_done(event["bytes"])
+                case "failed":
+                    time_left.step_failed()
+        return time_left.remaining
+
+    def test_sizes_that_take_turns_are_done_together(self) -> None:
+        """Protects from "12:47 left" at 5 s of 11: the first of ten figures took as long as all."""
+        begins = [(0.0, size("host", index, 20)) for index in range(10)]
+        figures = [(0.1 if index else 4.0, {"kind": "done", "bytes": 8 << index}) for index in range(10)]
+        start = (1.0, step_start("host", 0, 1))
+        soon, later = self.left(start, *begins, figures[0]), self.left(start, *begins, *figures)
+        assert soon is not None and 4 < soon < 8 and later is not None and 4 < later < 6
+
+    def test_a_size_that_lasts_makes_the_rest_last(self) -> None:
+        """Protects from an estimate that stands still: 1 GiB takes 40 s, so 2 GiB do not take one."""
+        needs = [8, 1 << 30, 2 << 30]
+        events = [
+            (0.0, step_start("host", 0, 1)),
+            (0.0, size("host", 0, 3, needs=needs)),
+            (0.1, {"kind": "done", "bytes": 8}),
+            (0.0, size("host", 1, 3)),
+        ]
+        early = self.left(*events)
+        late = self.left(*events, (40.0, size("host", 1, 3, samples=3)))
+        assert early is not None and late is not None and early < 8 and 60 < late < 120
+
+    def test_phases_tell_how_far_a_size_is(self) -> None:
+        """Protects pairs of many ranks, whose one size is nearly the whole run."""
+        first = [
+            (0.0, step_start("host", 0, 1)),
+            (0.0, size("host", 0, 2)),
+            (9.0, {"kind": "done", "bytes": 8}),
+        ]
+        half = {"phase": 5, "phases": 10}
+        left = self.left(*first, (0.0, size("host", 1, 2)), (20.0, size("host", 1, 2, **half)))
+        assert left is not None and 20 <= left < 25
+
+    def test_counting_takes_time(self) -> None:
+        """Protects from "0:00 left" while bytes are counted, and from that time in the next path's sizes."""
+        path = [(0.0, size("host", 0, 1)), (10.0, {"kind": "done", "bytes": 8})]
+        begun = [(0.0, step_start("host", 0, 2)), *path]
+        assert self.left((0.0, step_start("host", 0, 1)), *path) == pytest.approx(2)
+        again = self.left(*begun, (5.0, run_steps.step_end()), (0.0, step_start("staged", 1, 2)), *path)
+        assert again == pytest.approx(5)
+
+    def test_another_mpi_begins_anew(self) -> None:
+        """Protects from "0:00 left" before all sizes: the first MPI failed, and the next one has them all."""
+        path = [(0.0, step_start("aware", 0, 1)), (0.0, {"kind": "failed"})]
+        again = [(0.0, size("aware", 0, 9)), (1.0, {"kind": "done", "bytes": 8})]
+        assert self.left(*path, *again) == pytest.approx(8.2)
+
+    def test_a_pipe_hears_of_a_silence(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Protects from a thread that does not run, or speaks elsewhere: nothing calls it but the time."""
+        monkeypatch.setattr(progress, "SILENCE", 0.01)
+        read, write = os.pipe()
+        with (
+            os.fdopen(read) as reader,
+            os.fdopen(write, "w") as writer,
+            progress.make_progress((), writer) as view,
+        ):
+            view(step_start("host", 0, 1))
+            assert reader.readline().startswith("host: ranks start  [path 1 of 1")
 
     def test_a_long_size_is_not_silent(self) -> None:
         """Protects from a pipe that is silent for a minute, and from words where lines come anyway."""
         now, screen = [0.0], console(200)
-        view = progress.Progress(screen, (8, 16), clock=lambda: now[0])
+        view = progress.Progress(screen, clock=lambda: now[0])
         view.speak()
         view(step_start("host", 0, 1))
         now[0] = 4.9
@@ -195,14 +292,13 @@ class TestProgress:
         ]
 
     def test_a_pipe_names_the_launch(self) -> None:
-        assert self.plain(1, [(0, step_start("host", 4, 9, 2, 3)), (0, figure("host", 8, 1e-6))]) == [
+        assert self.plain([(0, step_start("host", 4, 9, 2, 3)), (0, figure("host", 8, 1e-6))]) == [
             "launch 2 of 3, step 5 of 9, 0:00 so far"
         ]
 
     def test_sizes_of_a_path_that_failed_take_no_time(self) -> None:
         lost = as_read([failure("host", None, "crash", "gone")])
         shown = self.plain(
-            9,
             [
                 (0, step_start("host", 0, 1)),
                 (0, size("host", 0, 9)),
@@ -216,7 +312,9 @@ class TestProgress:
     def live(self, width: int, events: Sequence[Event]) -> tuple[str, str]:
         now = [0.0]
         screen = console(width, force_terminal=True)
-        view = progress.LiveProgress(screen, ("host", "aware"), (8,) * 10, clock=lambda: now[0])
+        view = progress.LiveProgress(screen, ("host", "aware"), clock=lambda: now[0])
+        if events:
+            view(planned(10))
         for event in events:
             view(event)
             now[0] += 1
@@ -249,8 +347,9 @@ class TestProgress:
         assert "waiting" in picture
         if width >= 80:
             assert "7.69 GB/s  now 128 KiB, 300 samples ±2.5 %" in picture
-        # A size took one second of four: 9 more here, 10 for the other path, and 3 s for its start.
-        assert "path 1 of 2, 0:04 so far, about 0:22 left" in " ".join(picture.split())
+        # A size took one second of four, as did the start; of the next one a second is over. Two in three
+        # paths give figures.
+        assert "path 1 of 2, 0:04 so far, about 0:16 left" in " ".join(picture.split())
 
     def test_a_failed_path_is_done(self) -> None:
         picture, _ = self.live(
@@ -268,6 +367,24 @@ class TestProgress:
         once = [size("host", 9, 10), figure("host", 8, 1e-6)]
         picture, _ = self.live(80, [step_start("host", 0, 2, 1, 2), *once, step_start("host", 1, 2, 2, 2)])
         assert "0/10" in picture and "launch 2 of 2, step 2 of 2" in picture
+
+    def test_a_bar_never_goes_back(self) -> None:
+        """Protects "3/10" where a path hung: new processes measure what is left, of which each has a size."""
+        measured = [event for index in range(2) for event in (size("host", index, 10), done("host", index))]
+        hung = as_read([failure("host", 32, "hang", "stuck")])
+        begun = [step_start("host", 0, 2), *measured, *hung, step_start("host", 0, 2)]
+        assert "3/10" in self.live(80, begun)[0]
+        goes_on = [*begun, size("host", 0, 7, 64), done("host", 3)]
+        assert "4/10" in self.live(80, goes_on)[0]
+        # A size that is measured once more is one size.
+        assert "4/10" in self.live(80, [*goes_on, done("host", 3)])[0]
+
+    def test_a_bar_waits_for_the_other_mpi(self) -> None:
+        """Protects from 10/10 for a path whose first MPI crashed, and which another one measures from 0."""
+        replaced = failure("aware", None, "unavailable", "crashed", "measured with Open MPI 5.0.11 instead")
+        picture, _ = self.live(80, [step_start("aware", 0, 1), *as_read([replaced])])
+        assert "10/10" not in picture
+        assert "0/5" in self.live(80, [step_start("host", 0, 1), size("host", 0, 5)])[0]
 
     def test_strange_events_do_no_harm(self) -> None:
         self.live(80, [{"kind": "progress"}, {"kind": "step-start"}, {"kind": "what"}, {}])

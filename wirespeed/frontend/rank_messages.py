@@ -82,6 +82,7 @@ class _Progress(Struct):
     phase: Whole = 0
     phases: Whole = 1
     doing: str = ""
+    needs: list[Whole] = []
 
 
 class _Note(Struct):

@@ -170,7 +170,8 @@ class OpenPath:
         """Size after size; what fails costs its own size."""
         needs = [2 * apart(need) for need in self._needs(sizes)]
         for index, size in enumerate(sizes):
-            self._context.tell(self._position(sizes, index))
+            # Each takes as long as the plan says.
+            self._context.tell({**self._position(sizes, index), "needs": [0] * len(sizes)})
             try:
                 with self._context.ranges("soak", format_size(size), bytes=size):
                     held = self._hold(sizes, needs, index)
@@ -181,7 +182,7 @@ class OpenPath:
                 self._failure(error, size)
 
     def _figure(self, sizes: Sequence[int], needs: Sequence[int], index: int, draws: bool) -> Turns[None]:
-        self._context.tell(self._position(sizes, index))
+        self._context.tell({**self._position(sizes, index), **({} if index else {"needs": needs})})
         size_run = self._size_run(sizes, needs, index)
         self._measured[sizes[index]] = yield from size_run.measure()
         if draws and not self.drawn:

@@ -79,7 +79,7 @@ def measure_plan(
 
     # What a pattern means shows as its paths begin.
     named = () if any(map(is_pattern, plan.paths)) else plan.paths
-    with make_progress(named, plan.sizes) as progress:
+    with make_progress(named) as progress:
 
         def observe(event: Event) -> None:
             if traced and traced.take(event):

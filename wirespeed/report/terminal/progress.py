@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO
@@ -18,12 +17,13 @@ from rich.live import Live
 from rich.text import Text
 
 from wirespeed.job.messages import Message
+from wirespeed.job.plan import Plan
 from wirespeed.report.facts import figures, soaks
 from wirespeed.report.terminal.columns import Column, Table, table
 from wirespeed.report.terminal.run_summary import make_console
 from wirespeed.report.terminal.time_left import Clock, TimeLeft
 from wirespeed.results.lenient import printable
-from wirespeed.results.model import Event
+from wirespeed.results.model import Event, Head
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Failure
 from wirespeed.results.soak import Soak
 from wirespeed.units import counted, format_rate, format_size
@@ -44,10 +44,10 @@ class Progress:
     After SILENCE it says what is under way. Used as a context: what it draws is gone when it ends.
     """
 
-    def __init__(self, console: Console, sizes: Sequence[int] = (8,), clock: Clock = time.monotonic) -> None:
+    def __init__(self, console: Console, clock: Clock = time.monotonic) -> None:
         self._console, self._clock = console, clock
         self._width = 6
-        self._time = TimeLeft(sizes, clock)
+        self._time = TimeLeft(clock)
         self._under_way = ""
         self._told = clock()
         self._over = threading.Event()
@@ -56,6 +56,8 @@ class Progress:
         self._time.begin()
         try:
             match event:
+                case Head():
+                    self.plan(event.plan)
                 case Entry():
                     self._time.size_done(event.bytes)
                     self.entry(event)
@@ -72,10 +74,11 @@ class Progress:
                 case {"kind": "note", "text": text}:
                     self.note(printable(str(text)))
                 case dict() if event.get("kind") == "step-start":
-                    path = event["path"]
                     self._time.step(event)
-                    self._under_way = f"{path}: ranks start"
-                    self.step(str(path))
+                    self._under_way = f"{event['path']}: ranks start"
+                    self.step(str(event["path"]), int(event.get("launch", 1)))
+                case {"kind": "step-end"}:
+                    self._time.step_ended()
                 case dict() if event.get("kind") == "progress":
                     self._time.size(event)
                     self._under_way = _under_way(event)
@@ -122,8 +125,11 @@ class Progress:
             while not self._over.wait(SILENCE / 5):
                 self.speak()
 
-    def step(self, path: str) -> None:
-        """A path begins."""
+    def plan(self, plan: Plan) -> None:
+        """The run begins, with what its plan has become on this machine."""
+
+    def step(self, path: str, launch: int) -> None:
+        """A path begins, or goes on in new processes."""
 
     def progress(self, path: str, event: Message) -> None:
         """A path goes on."""
@@ -156,12 +162,12 @@ def _soaked(soak: Soak, width: int, name: int) -> str:
     return f"{soak.path:<{name}}  {format_size(soak.bytes):>{width}}  {soak.elapsed_s:4.0f} s  {found}"
 
 
-def make_progress(paths: tuple[str, ...], sizes: Sequence[int], stream: IO[str] | None = None) -> Progress:
-    """The view that suits the stream (stderr if none is given) for messages of these sizes on each path."""
+def make_progress(paths: tuple[str, ...], stream: IO[str] | None = None) -> Progress:
+    """The view of these paths that suits the stream (stderr if none is given)."""
     console = make_console(sys.stderr if stream is None else stream)
     if console.is_terminal and not console.is_dumb_terminal:
-        return LiveProgress(console, paths, sizes)
-    return Progress(console, sizes)
+        return LiveProgress(console, paths)
+    return Progress(console)
 
 
 @dataclass
@@ -170,25 +176,33 @@ class _PathProgress:
 
     path: str
     of: int
-    done: int = 0
+    launch: int = 0
+    sizes: set[int] = field(default_factory=set)
+    """Those that are done in this launch."""
+    before: int = 0
+    """How many were done when the latest processes began."""
+    over: bool = False
+    """Will no other size be measured?"""
     active: bool = False
     now: str = ""
     latest: Text = field(default_factory=lambda: Text("waiting", style="dim"))
 
     @property
+    def done(self) -> int:
+        return self.of if self.over else min(self.of, len(self.sizes))
+
+    @property
     def bar(self) -> Text:
-        full = BAR * min(self.done, self.of) // self.of
+        full = BAR * self.done // self.of
         return Text.assemble(("━" * full, "cyan"), ("─" * (BAR - full), "dim"))
 
 
 class LiveProgress(Progress):
     """A row for each path, a bar, the latest figures, and the time that is left."""
 
-    def __init__(
-        self, console: Console, paths: tuple[str, ...], sizes: Sequence[int], clock: Clock = time.monotonic
-    ) -> None:
-        super().__init__(console, sizes, clock)
-        self._sizes = max(1, len(sizes))
+    def __init__(self, console: Console, paths: tuple[str, ...], clock: Clock = time.monotonic) -> None:
+        super().__init__(console, clock)
+        self._sizes = 1
         self._drawn = False
         self._rows = {path: _PathProgress(path, self._sizes) for path in paths}
         self._live = Live(
@@ -212,20 +226,30 @@ class LiveProgress(Progress):
     def speak(self) -> None:
         """The view itself says what is under way."""
 
+    def plan(self, plan: Plan) -> None:
+        """Learns how many sizes a path has."""
+        self._sizes = max(1, len(plan.sizes))
+        for row in self._rows.values():
+            row.of = self._sizes
+
     def _row(self, path: str) -> _PathProgress:
         return self._rows.setdefault(path, _PathProgress(path, self._sizes))
 
-    def step(self, path: str) -> None:
-        """Marks the path as the active one."""
+    def step(self, path: str, launch: int) -> None:
+        """Marks the path as the active one; another launch of it begins at its first size."""
         for row in self._rows.values():
             row.active = False
         row = self._row(path)
-        row.active, row.done, row.latest = True, 0, Text("starting", style="dim")
+        if row.launch != launch:
+            row.launch, row.sizes, row.over, row.of = launch, set(), False, self._sizes
+        row.active, row.before, row.latest = True, len(row.sizes), Text("starting", style="dim")
 
     def progress(self, path: str, event: Message) -> None:
         """Shows the size that is being measured, its samples, and how precise they are."""
         row = self._row(path)
-        row.active, row.of = True, max(1, int(event["of"]))
+        row.active = True
+        # With --resume there are fewer sizes; in new processes, after a hang, those that are left.
+        row.of = max(1, row.before + int(event["of"]))
         row.now = f"now {format_size(int(event['bytes']))}"
         if int(event.get("phases") or 1) > 1:
             row.now += f", {int(event.get('phase') or 0) + 1} of {event['phases']}"
@@ -239,8 +263,9 @@ class LiveProgress(Progress):
     def entry(self, entry: Entry) -> None:
         """Shows the path's latest figures."""
         row = self._row(entry.path)
-        latest = Text(IMPOSSIBLE, "red") if entry.impossible else Text(_figure(entry, 7))
-        row.done, row.now, row.latest = min(row.of, row.done + 1), "", latest
+        row.sizes.add(entry.bytes)
+        row.now = ""
+        row.latest = Text(IMPOSSIBLE, "red") if entry.impossible else Text(_figure(entry, 7))
 
     def soak(self, soak: Soak) -> None:
         """Shows what has been checked so far."""
@@ -248,13 +273,17 @@ class LiveProgress(Progress):
         wrong = soak.wrong.total
         row.latest = Text(f"{soak.messages:,} messages, {wrong:,} wrong", "red" if wrong else "")
         if soak.complete:
-            row.done, row.now = min(row.of, row.done + 1), ""
+            row.sizes.add(soak.bytes)
+            row.now = ""
 
     def failure(self, failure: Failure) -> None:
         """Shows what happened in place of the figures."""
         row, style = self._row(failure.path), "yellow" if failure.what == "unavailable" else "red"
         row.now, row.latest = "", Text(figures.WHAT.get(failure.what, failure.what), style)
-        row.done = row.of if failure.whole_path else min(row.of, row.done + 1)
+        if failure.bytes is not None:
+            row.sizes.add(failure.bytes)
+        # Under another MPI it begins anew.
+        row.over = failure.whole_path and not figures.other_mpi(failure)
 
     def note(self, text: str) -> None:
         """A line above the view."""

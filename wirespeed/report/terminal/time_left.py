@@ -3,38 +3,85 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
 
 from wirespeed.job.messages import Message
 from wirespeed.report.facts.figures import duration
 
 Clock = Callable[[], float]
 
-
 HEAVY = 64 << 20
-"""Bytes of a message that takes as long again as an empty one: small sizes take the time to be precise."""
+"""Bytes of buffers with which a size is expected to take as long again as an empty one, until sizes of so
+many bytes have shown how long they take. Small ones take the time to be precise."""
+LIGHT = HEAVY // 4
+TAIL = 0.2
+"""Counting bytes and ending the ranks, as a share of the last size, before a job step has shown it."""
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """Sizes that were measured together."""
+
+    count: int
+    bytes: int
+    """Of their buffers."""
+    seconds: float
+
+
+@dataclass(frozen=True)
+class _Cost:
+    """Seconds of a size, and of a byte of its buffers."""
+
+    size: float
+    byte: float
+
+    def of(self, needs: Collection[int]) -> float:
+        """Seconds of sizes with buffers of so many bytes."""
+        return self.size * len(needs) + self.byte * sum(needs)
+
+
+@dataclass
+class _Step:
+    """A job step, as far as it has come."""
+
+    began: float
+    since: float
+    """When what is under way began: the start of the ranks, setting up, sizes, or the end."""
+    left: list[int] | None = None
+    """Bytes of the buffers of the sizes that have not begun; None before the first one."""
+    running: dict[int, int] = field(default_factory=dict)
+    """The same of those that take turns now, by size."""
+    done: int = 0
+    """How many of these have a figure."""
+    share: float = 0.0
+    """Of a size with several phases, the share that is over."""
+    measured: list[_Measured] = field(default_factory=list)
+    last: int = 0
+    """Bytes of the buffers of the last size."""
 
 
 class TimeLeft:
     """Takes what a run tells of its progress.
 
-    A job step takes time of its own, to start its ranks and to count bytes. So the sizes to come are expected
-    to take as long as those before, by their weights, and the steps to come likewise.
+    A job step starts its ranks, measures sizes, some of them by turns, and counts bytes. Each is expected to
+    take as long as it did before, and what is late to take half as long again as it is late.
     """
 
-    def __init__(self, sizes: Sequence[int], clock: Clock = time.monotonic) -> None:
-        """`sizes`: bytes of the messages that each step measures."""
-        self._clock, self._sizes = clock, sizes
-        self._whole = sum(map(_weight, sizes))
+    def __init__(self, clock: Clock = time.monotonic) -> None:
+        self._clock = clock
         self._start: float | None = None
         self._begun, self._steps = 0, 1
         self._launch, self._launches = 1, 1
-        self._left_here = 0.0
-        """Weight of the sizes that the current step has still to measure."""
-        self._since: float | None = None
-        """When the sizes under way began."""
-        self._measuring, self._measured = 0.0, 0.0
-        """Seconds spent on sizes, and the weight of those sizes."""
+        self._step: _Step | None = None
+        self._measured: list[_Measured] = []
+        """In the steps before this one."""
+        self._tails: list[float] = []
+        """Seconds from the last size to the end, of the steps before this one."""
+        self._whole: list[float] = []
+        """Seconds of the steps before this one that gave figures."""
+        self._failed = 0
+        """Of the steps before this one, those that gave none."""
 
     def begin(self) -> None:
         """The first event is here; further calls do nothing."""
@@ -43,33 +90,60 @@ class TimeLeft:
 
     def step(self, event: Message) -> None:
         """A job step begins: a "step-start" event."""
+        self.step_ended()
         self._begun, self._steps = int(event["steps_done"]) + 1, int(event["steps_total"])
         self._launch, self._launches = int(event.get("launch", 1)), int(event.get("launches", 1))
-        self._left_here, self._since = self._whole, None
+        now = self._clock()
+        self._step = _Step(now, now)
 
     def size(self, event: Message) -> None:
         """A size begins or goes on: a "progress" event."""
-        # With --resume a step measures fewer; their order is the same, and the last ones are left.
-        if self._since is None:
-            known = (
-                self._sizes
-                if int(event["bytes"]) in self._sizes
-                else [int(event["bytes"])] * int(event["of"])
-            )
-            self._left_here = sum(map(_weight, known[-int(event["of"]) :]))
-            self._since = self._clock()
+        if (step := self._step) is None:
+            return
+        size, count = int(event["bytes"]), int(event["of"])
+        # Where another MPI takes over, the path begins anew.
+        if step.left is None or not (step.left or step.running or event["index"]):
+            step.left = list(event.get("needs") or [size] * count)
+            step.last = step.left[-1]
+        # Sizes begin in order, and all that take turns before the first of them is done.
+        begun = count - int(event["index"]) - 1
+        if len(step.left) > begun:
+            if not step.running:
+                step.since = self._clock()
+            step.running[size] = step.left[-begun - 1]
+            step.left = step.left[len(step.left) - begun :]
+        step.share = int(event.get("phase") or 0) / max(1, int(event.get("phases") or 1))
 
     def size_done(self, size: int) -> None:
         """A size of so many bytes has its figure, or has failed."""
-        if self._since is not None:
+        if (step := self._step) is None or step.left is None:
+            return
+        if not step.running and step.left:
+            step.running[size] = step.left.pop(0)
+        step.done += 1
+        if step.done >= len(step.running):
             now = self._clock()
-            self._measuring, self._since = self._measuring + now - self._since, now
-            self._measured += _weight(size)
-            self._left_here -= _weight(size)
+            if step.running:
+                needs = step.running.values()
+                step.measured.append(_Measured(len(needs), sum(needs), now - step.since))
+            step.running, step.done, step.share, step.since = {}, 0, 0.0, now
 
     def step_failed(self) -> None:
-        """Takes note that the current step will not measure what it has not measured."""
-        self._left_here, self._since = 0.0, None
+        """What the current step has not measured, it will not measure."""
+        if self._step:
+            self._step.left, self._step.running, self._step.since = [], {}, self._clock()
+
+    def step_ended(self) -> None:
+        """The current step is over."""
+        if self._step:
+            now = self._clock()
+            if self._step.measured:
+                self._whole.append(now - self._step.began)
+                self._tails.append(now - self._step.since)
+            else:
+                self._failed += 1
+            self._measured += self._step.measured
+            self._step = None
 
     @property
     def elapsed(self) -> float:
@@ -79,12 +153,43 @@ class TimeLeft:
     @property
     def remaining(self) -> float | None:
         """Seconds; None before the first figure."""
-        if not self._measured:
-            return None
         to_come = max(0, self._steps - self._begun)
-        a_weight = self._measuring / self._measured
-        a_step = max(0.0, self.elapsed - self._measuring) / max(1, self._begun)
-        return a_weight * (max(0.0, self._left_here) + to_come * self._whole) + a_step * to_come
+        if (step := self._step) is None:
+            return to_come * self._share * _mean(self._whole) if self._whole else None
+        if not (self._measured or step.measured or step.done):
+            return None
+        here = self._left_here(step)
+        return here + to_come * self._share * _mean([*self._whole, self._clock() - step.began + here])
+
+    @property
+    def _share(self) -> float:
+        """Of the steps to come, those that are expected to give figures: a path may fail at once."""
+        return (len(self._whole) + 4) / (len(self._whole) + self._failed + 6)
+
+    def _left_here(self, step: _Step) -> float:
+        """Seconds of the current step."""
+        spent = self._clock() - step.since
+        if step.left is None:
+            return _rest(self._share * _mean(self._whole), spent)
+        before = _cost(self._measured) if self._measured else None
+        known = _cost(step.measured, before) if step.measured else before
+        rest, count = 0.0, len(step.running)
+        if count:
+            expected = known.of(step.running.values()) if known else 0.0
+            if step.share:
+                expected = spent / step.share
+            if step.done or spent > expected:
+                lasts = _Measured(count, sum(step.running.values()), spent)
+                known = _cost([*step.measured, lasts], before)
+            # Those that take turns are done at about the same time.
+            rest = spent * (1 - step.done / count) / 2 if step.done else _rest(expected, spent)
+        elif step.left:
+            rest = spent
+        assert known
+        tail = _mean(self._tails) if self._tails else TAIL * known.of([step.last])
+        if not (count or step.left):
+            return _rest(tail, spent)
+        return rest + known.of(step.left) + tail
 
     def __str__(self) -> str:
         """'path 3 of 9, 0:12 so far, about 0:40 left'."""
@@ -97,5 +202,29 @@ class TimeLeft:
         return ", ".join(filter(None, parts))
 
 
-def _weight(size: int) -> float:
-    return 1 + size / HEAVY
+def _cost(measured: Sequence[_Measured], before: _Cost | None = None) -> _Cost:
+    """The costs that these show. `before`: what other steps have shown, which counts as one size."""
+    light = [item for item in measured if item.bytes < LIGHT * item.count]
+    heavy = [item for item in measured if item.bytes >= LIGHT * item.count]
+    if before is None and not light:
+        size = _total(heavy) / sum(item.count + item.bytes / HEAVY for item in heavy)
+        return _Cost(size, size / HEAVY)
+    weight = 0 if before is None else 1
+    size = (before.size if before else 0.0) + _total(light)
+    size /= weight + sum(item.count for item in light)
+    byte = before.byte if before else size / HEAVY
+    more = sum(max(0.0, item.seconds - size * item.count) for item in heavy)
+    return _Cost(size, (byte * HEAVY + more) / (HEAVY + sum(item.bytes for item in heavy)))
+
+
+def _rest(expected: float, spent: float) -> float:
+    """What is late is expected to take half as long again as it is late."""
+    return max(expected - spent, (spent - expected) / 2)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _total(measured: Sequence[_Measured]) -> float:
+    return sum(item.seconds for item in measured)
