@@ -7,11 +7,25 @@ from typing import Any
 
 import pytest
 from support.impossible import FALSE
-from support.records import SIZES, as_read, end, entry, failure, full_run, head, make_run, shown, step
+from support.records import (
+    SIZES,
+    as_read,
+    console,
+    end,
+    entry,
+    failure,
+    full_run,
+    head,
+    make_run,
+    shown,
+    step,
+    text_of,
+)
 
 from wirespeed.cli.common.reading import read_runs
 from wirespeed.report.facts.shown_sizes import MOST, shown_sizes
 from wirespeed.report.facts.trust import headline, trust
+from wirespeed.report.terminal.wrapped_line import say
 from wirespeed.results.runs import collect, joined
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -127,12 +141,69 @@ def test_a_long_sweep_shows_powers_of_four_and_what_changes() -> None:
     assert shown_sizes(odd) == odd.sizes
 
 
-def test_nine_paths_fit_a_screen() -> None:
-    """Protects the first screen of a default run; every size is there for who asks."""
-    (run,) = read_runs(str(RESULTS / "default" / "h200-x2-nine-paths.jsonl"))
-    short, whole = shown(run, 150, all_sizes=False), shown(run, 150)
+NINE = (
+    "host",
+    "staged",
+    "staged-pipelined",
+    "aware",
+    "aware-nogdr",
+    "nccl",
+    "nccl-stream",
+    "ipc-write",
+    "gpu",
+)
+DEFAULT = sorted(file.name for file in (RESULTS / "default").glob("*.jsonl"))
+
+
+@pytest.mark.parametrize("width", [80, 100, 150])
+@pytest.mark.parametrize("file", DEFAULT)
+def test_nine_paths_fit_a_screen(file: str, width: int) -> None:
+    """Protects the first screen of a default run; every size, path and word is there for who asks."""
+    (run,) = read_runs(str(RESULTS / "default" / file))
+    short, whole = shown(run, width, all_sizes=False), shown(run, width, explain=True)
     assert len(short.splitlines()) <= 45 < len(whole.splitlines())
-    assert "16 of 31 sizes (--all-sizes)" in " ".join(short.split()) and "all-sizes" not in whole
-    assert sum("128 KiB" in line for line in whole.splitlines()) > sum(
-        "128 KiB" in line for line in short.splitlines()
-    )
+    assert max(map(len, short.splitlines())) <= width
+    assert "all-sizes" not in whole and " ..." not in whole
+    if len(run.sizes) == len(SIZES):
+        assert "of 31 sizes (--all-sizes); --explain says more" in " ".join(short.split())
+    if width == 150 and len(run.sizes) == len(SIZES):
+        assert "16 of 31 sizes" in short and "GB/s by size" in short
+
+
+@pytest.mark.parametrize("width", [80, 100, 150])
+def test_a_screen_has_room_for_doubts(width: int) -> None:
+    """Protects the same where ranks waited for CPUs and paths broke: each note is there, on one line."""
+    broken = [
+        failure("aware", 1 << 20, "crash", "signal 11 " + "in a function of a library " * 9),
+        failure("shmem", None, "unavailable", "no NVSHMEM " + "in this long list of folders " * 9),
+        failure("gpu", 16, "hang", "rank 1 waits in a kernel " * 9),
+    ]
+    figures = [
+        entry(path, size, 1e-6 + size / 1e10, **CHECKED, **(WAITED if size < 64 else {}))
+        for path in NINE
+        for size in SIZES
+        if (path, size) not in {("aware", 1 << 20), ("gpu", 16)}
+    ]
+    lines = shown(make_run(*figures, *broken), width, all_sizes=False).splitlines()
+    assert len(lines) <= 45
+    for beginning in (
+        "trust: no",
+        "& ranks waited",
+        "aware at 1 MiB: crashed",
+        "shmem: not",
+        "gpu at 16 B: hung",
+    ):
+        assert sum(line.startswith(beginning) for line in lines) == 1
+
+
+def test_a_note_that_is_cut_says_so() -> None:
+    """Protects from a sentence that ends in its middle, and from dots where nothing is missing."""
+    for most, words in ((1, 7), (2, 15), (None, 40)):
+        screen = console(40)
+        say(screen, "word " * 40, most=most)
+        text = text_of(screen)
+        assert text.count("word") == words and text.endswith(" ...\n") == bool(most)
+        assert max(map(len, text.splitlines())) <= 40
+    screen = console(40)
+    say(screen, "word", most=1)
+    assert text_of(screen) == "word\n"

@@ -14,17 +14,27 @@ from wirespeed.units import format_size
 MOST_SIZES = 3
 
 
-def print_failures(console: Console, run: Run, *, explain: bool) -> None:
+def print_failures(console: Console, run: Run, *, explain: bool, most: int | None = None) -> None:
     """Prints what broke; what is lacking quietly, unless it was asked for by its name.
 
-    `explain`: also under which MPI a path failed that was measured under another one.
+    `explain`: also under which MPI a path failed that was measured under another one. `most`: lines of each.
     """
     lines = failure_lines(run, replaced=explain)
     if lines:
         console.print()
     for head, text, style in lines:
         quiet = style == "dim"
-        say(console, Text.assemble((f"{head}: ", style if quiet else f"bold {style}"), (text, "dim" * quiet)))
+        bold = style if quiet else f"bold {style}"
+        say(console, Text.assemble((f"{head}: ", bold), (text, "dim" * quiet)), most=most)
+
+
+def lasting(run: Run) -> list[Failure]:
+    """Those after which nothing was measured in their place."""
+    return [
+        failure
+        for failure in run.failures
+        if _leaves_nothing(run, failure) or not run.has(failure.path, failure.bytes or 0, failure.launch)
+    ]
 
 
 def failure_lines(run: Run, *, lacking: bool = False, replaced: bool = True) -> list[tuple[str, str, str]]:
@@ -34,13 +44,12 @@ def failure_lines(run: Run, *, lacking: bool = False, replaced: bool = True) -> 
     failed under one MPI and were measured under another.
     """
     kinds: dict[tuple[str, str, str], list[Failure]] = {}
-    for failure in run.failures:
-        whole = _leaves_nothing(run, failure)
+    for failure in lasting(run):
         measured = failure.whole_path and failure.path in run.paths
-        left_out = measured and (lacking or (not replaced and bool(figures.other_mpi(failure))))
-        if not left_out and (whole or not run.has(failure.path, failure.bytes or 0, failure.launch)):
+        if not measured or not (lacking or (not replaced and bool(figures.other_mpi(failure)))):
             # Each impossible figure is named with the one that contradicts it.
-            told = figures.failure_text(failure) if whole or failure.what == IMPOSSIBLE else ""
+            named = _leaves_nothing(run, failure) or failure.what == IMPOSSIBLE
+            told = figures.failure_text(failure) if named else ""
             kinds.setdefault((failure.path, failure.what, told), []).append(failure)
     lines = grouped(
         (

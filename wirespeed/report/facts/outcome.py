@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from wirespeed.report.facts import shares
 from wirespeed.report.facts.wire_verdicts import of_path
+from wirespeed.report.grouping import grouped
 from wirespeed.results.parts import Checked
 from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_rate, format_size
@@ -51,6 +52,22 @@ def wires_words(run: Run, path: str) -> str:
     text = spans[-1][-1].text.split(":")[0].split(" (")[0]
     text = re.sub("^staged through host memory,? over", "staged over", text)
     return f"{text} from {format_size(spans[-1][0].bytes)}" if len(spans) > 1 else text
+
+
+def by_wires(run: Run) -> list[tuple[str, str]]:
+    """('direct over NVLink', 'aware 88 %, gpu 83 % of limit'): the paths of each kind of wires."""
+    found = grouped((wires_words(run, path), path) for path in run.paths)
+    return [(wires, _shares(run, paths)) for wires, paths in found.items()]
+
+
+def _shares(run: Run, paths: Sequence[str]) -> str:
+    shares = {path: share_words(run, path, "limit") for path in paths}
+    known = [path for path, share in shares.items() if share]
+    # The last one names what all are shares of.
+    return ", ".join(
+        f"{path} {share if path == known[-1] else share.replace(' of limit', '')}" if share else path
+        for path, share in shares.items()
+    )
 
 
 def payload(run: Run) -> tuple[str, bool] | None:

@@ -9,16 +9,19 @@ MOST = 16
 """Up to this many sizes are all shown."""
 
 
-def shown_sizes(run: Run) -> list[int]:
-    """Sizes to show of a sweep of powers of two: powers of four, both ends, and each size where something
+def shown_sizes(run: Run, apart: int = 4, *, changes: bool = True) -> list[int]:
+    """Sizes to show of a sweep of powers of two: powers of `apart`, both ends, and each size where something
     changes.
 
-    Another path becomes the fastest there, or one fails.
+    Another path becomes the fastest there, or one fails. `apart`: 4, 16 or 64; of more than 4, short sweeps
+    are thinned, too.
     """
     sizes = run.sizes
-    if len(sizes) <= MOST or any(size & (size - 1) for size in sizes):
+    if (len(sizes) <= MOST and apart == 4) or any(size & (size - 1) for size in sizes):
         return sizes
-    changes = {span.first.bytes for _, spans in by_domain(run) for span in spans}
-    failures = {failure.bytes for failure in run.failures}
-    always = {sizes[0], sizes[-1]} | changes | failures
-    return [size for size in sizes if size in always or size.bit_length() % 2]
+    always = {sizes[0], sizes[-1]}
+    if changes:
+        always |= {span.first.bytes for _, spans in by_domain(run) for span in spans}
+        always |= {failure.bytes for failure in run.failures if failure.bytes is not None}
+    step = apart.bit_length() - 1
+    return [size for size in sizes if size in always or size.bit_length() % step == 1]

@@ -14,6 +14,7 @@ from wirespeed.report.facts import (
     shared_gpus,
     start_skew,
 )
+from wirespeed.report.facts.failures import lasting
 from wirespeed.report.facts.wire_verdicts import beyond, suspicions
 from wirespeed.report.grouping import grouped
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
@@ -111,7 +112,7 @@ def _reasons(run: Run) -> Iterator[str]:
 
 def _broken(run: Run) -> Iterator[str]:
     """'aware, host crashed: read the lines in red', for each way in which paths broke."""
-    broken = ((failure.what, failure.path) for failure in run.failures if failure.what in BROKEN)
+    broken = ((failure.what, failure.path) for failure in lasting(run) if failure.what in BROKEN)
     for what, paths in grouped(broken).items():
         names = list(dict.fromkeys(paths))
         lines = f"the line{'s' if len(paths) > 1 else ''} in red"

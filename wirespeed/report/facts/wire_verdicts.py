@@ -31,10 +31,10 @@ def print_wires(console: Console, run: Run) -> None:
         say(console, f"  copies per iteration and rank: {copies}", "dim")
 
 
-def print_suspicions(console: Console, run: Run) -> None:
-    """Paths whose wires deny what they declare."""
+def print_suspicions(console: Console, run: Run, most: int | None = None) -> None:
+    """Paths whose wires deny what they declare. `most`: lines of each."""
     for text, largest in suspicions(run):
-        say(console, text, "bold red" if largest else "yellow")
+        say(console, text, "bold red" if largest else "yellow", most=most)
 
 
 def of_path(run: Run, path: str) -> list[Evidence]:

@@ -68,7 +68,7 @@ def _size_with_speedup(row: _SizeRow) -> int | None:
 
 
 def _sections(run: Run, sizes: Sequence[int]) -> list[tuple[str, list[_SizeRow]]]:
-    few = len(sizes) <= FEW
+    few = len(run.sizes) <= FEW
     small = [size for size in sizes if few or size <= SPLIT]
     large = [size for size in sizes if size > (NO_RATE if few else SPLIT)]
     limits = (

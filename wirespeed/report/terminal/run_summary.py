@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import IO, cast
 
@@ -52,6 +55,31 @@ PIPE_WIDTH = 100
 FEWEST = 3
 """Sizes, below which a curve shows nothing."""
 LEAST_WIDTH = 20
+SCREEN = 45
+"""Lines of a run, if no detail was asked for."""
+
+
+@dataclass(frozen=True)
+class Detail:
+    """How much of a run is printed."""
+
+    explain: bool = False
+    """Also legends, equations and choices."""
+    sizes: Callable[[Run], list[int]] = shown_sizes
+    notes: int | None = None
+    """Lines of each note."""
+    paths: bool = True
+    """A line for each path, else for each kind of wires."""
+
+
+FEWER = (
+    Detail(),
+    Detail(notes=1),
+    Detail(notes=1, paths=False),
+    *(Detail(sizes=partial(shown_sizes, apart=apart), notes=1, paths=False) for apart in (16, 64)),
+    Detail(sizes=partial(shown_sizes, apart=64, changes=False), notes=1, paths=False),
+)
+"""The first that fits a screen is printed, else the last."""
 
 
 def make_console(stream: IO[str] | None = None) -> Console:
@@ -76,27 +104,56 @@ def make_console(stream: IO[str] | None = None) -> Console:
 
 
 def print_run(console: Console, run: Run, *, explain: bool = False, all_sizes: bool = False) -> None:
-    """One run: title, table, outcome, failures.
+    """One run: title, table, outcome, failures, on SCREEN lines where it is a table of sizes.
 
     `explain`: also legends, equations and choices. `all_sizes`: a row for each size, also of a long sweep.
     """
+    if explain or all_sizes or run.view != "sizes":
+        sizes = all_sizes_of if all_sizes else shown_sizes
+        _print(console, run, Detail(explain=explain, sizes=sizes))
+    else:
+        _print(console, run, next((d for d in FEWER if _lines(console, run, d) <= SCREEN), FEWER[-1]))
+
+
+def all_sizes_of(run: Run) -> list[int]:
+    """Every size."""
+    return run.sizes
+
+
+def _lines(console: Console, run: Run, detail: Detail) -> int:
+    """Lines that it takes on a console of this width."""
+    # Signs that are printed as several letters of ASCII take the room of those.
+    text = AsciiStream(io.StringIO()) if console.options.ascii_only else io.StringIO()
+    trial = Console(
+        file=cast("IO[str]", text),
+        width=console.width,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        _environ={},
+    )
+    _print(trial, run, detail)
+    return text.getvalue().count("\n")
+
+
+def _print(console: Console, run: Run, detail: Detail) -> None:
     console.print(Text(title(run), style="bold"))
     for line in [*placement(run), *memory_lines(run)]:
         say(console, line, "dim")
     console.print()
     if run.figures:
-        _print_figures(console, run, explain=explain, all_sizes=all_sizes)
+        _print_figures(console, run, detail)
     if run.soaks:
         print_soaks(console, run)
-    print_failures(console, run, explain=explain)
+    print_failures(console, run, explain=detail.explain, most=detail.notes)
     if run.interrupted:
         console.print(Text("This run was ended before all was measured.", style="yellow"))
 
 
-def _print_figures(console: Console, run: Run, *, explain: bool, all_sizes: bool) -> None:
+def _print_figures(console: Console, run: Run, detail: Detail) -> None:
     copies = run.view == "copies" and any(len(entry.teams) > 1 for entry in run.figures.values())
     program = run.view == "program"
-    sizes = run.sizes if all_sizes else shown_sizes(run)
+    sizes, note = detail.sizes(run), partial(say, console, most=detail.notes)
     if program:
         layout = TableLayout([program_table.build(run).fit(console.width)], spread=True)
     else:
@@ -118,11 +175,11 @@ def _print_figures(console: Console, run: Run, *, explain: bool, all_sizes: bool
         health.standing,
     )
     for line in (line for notes in doubts for line in notes(run)):
-        say(console, line, "yellow")
-    _print_outcome(console, run)
+        note(line, "yellow")
+    _print_outcome(console, run, detail)
     for line in nics.lines(run):
-        say(console, line)
-    _print_doubts(console, run)
+        note(line)
+    _print_doubts(console, run, detail)
     if run.view == "matrix":
         print_matrices(console, run)
         print_fans(console, run)
@@ -132,10 +189,14 @@ def _print_figures(console: Console, run: Run, *, explain: bool, all_sizes: bool
         print_slowest(console, run)
     if run.pattern and run.pattern.counts_copies and (counted := host_copies(run)):
         words = ("copies between GPU and host in an iteration, of the rank with most: ", "bold")
-        say(console, Text.assemble(words, counted))
-    if not explain:
+        note(Text.assemble(words, counted))
+    if not detail.explain:
         fewer = f"{len(sizes)} of {len(run.sizes)} sizes (--all-sizes)" if len(sizes) < len(run.sizes) else ""
-        for line in brief(run, layout, fewer):
+        lines = brief(run, layout, fewer)
+        for line in lines[:-1]:
+            note(line, "dim")
+        # What shows the rest is never left out.
+        for line in lines[-1:]:
             say(console, line, "dim")
         return
     console.print()
@@ -167,8 +228,9 @@ def _print_program(console: Console, run: Run) -> None:
     say(console, program_table.LEGEND, "dim")
 
 
-def _print_outcome(console: Console, run: Run) -> None:
+def _print_outcome(console: Console, run: Run, detail: Detail) -> None:
     """Each path's best figure, its share of the limit, and its wires."""
+    note = partial(say, console, most=detail.notes)
     sizes = [size for size in run.sizes if size]
     rates = [entry.rate for entry in run.entries.values() if entry.bytes]
 
@@ -189,17 +251,20 @@ def _print_outcome(console: Console, run: Run) -> None:
     columns = [columns[0], *(column for column in columns[1:] if any(map(column.cell, paths)))]
     if len(sizes) >= FEWEST:
         columns.insert(1, Column("GB/s by size, log", curve, style="cyan", gap=2, left=True, drop=1))
-    if paths:
+    if paths and not detail.paths:
+        for wires, words in outcome.by_wires(run):
+            note(Text.assemble((f"{wires}: " if wires else "", "bold"), words))
+    elif paths:
         _print_outcomes(console, run, table(columns, paths, ruled=False).fit(console.width), paths)
     for domain, spans in by_domain(run):
         names = [f" {AS_FAST} ".join([span.path, *span.equals]) for span in spans]
         parts = [f"{name} for {span.words}" for name, span in zip(names, spans, strict=True)]
-        say(console, Text.assemble((f"fastest for {domain} data: ", "bold"), "; ".join(parts)))
+        note(Text.assemble((f"fastest for {domain} data: ", "bold"), "; ".join(parts)))
     if words := awareness.answer(run):
         refused = awareness.refusal(run)
         if refused and figures.other_mpi(refused):
             words += f"; {awareness.reason(refused).split(', so ')[0]}"
-        say(console, Text.assemble(("GPU-aware MPI: ", "bold"), words))
+        note(Text.assemble(("GPU-aware MPI: ", "bold"), words))
 
 
 def _print_outcomes(console: Console, run: Run, outcomes: Table[str], paths: list[str]) -> None:
@@ -217,13 +282,14 @@ def _outcome(run: Run, path: str) -> str:
     return "; ".join(filter(None, (words(run, path) for words in each)))
 
 
-def _print_doubts(console: Console, run: Run) -> None:
+def _print_doubts(console: Console, run: Run, detail: Detail) -> None:
     """What the wires deny, what no limit allows or applies to, and what was compared."""
-    print_suspicions(console, run)
+    note = partial(say, console, most=detail.notes)
+    print_suspicions(console, run, detail.notes)
     for line in nics.doubts(run):
-        say(console, line, "yellow")
+        note(line, "yellow")
     for line in [*misnamed(run), *beyond(run)]:
-        say(console, line, "bold red")
+        note(line, "bold red")
     if checked := outcome.payload(run):
         words, right = checked
-        say(console, words, "dim" if right else "bold red")
+        note(words, "dim" if right else "bold red")
