@@ -174,8 +174,8 @@ class TestProgress:
                 (1, figure("staged", 8, 1e-6)),
             ],
         ) == [
-            "path 1 of 2, 0:11 so far, about 0:09 left",
-            "path 1 of 2, 0:12 so far, about 0:08 left",
+            "path 1 of 2, 0:11 so far, about 0:10 left",
+            "path 1 of 2, 0:12 so far, about 0:09 left",
             "path 2 of 2, 0:23 so far, about 0:01 left",
         ]
 
@@ -188,8 +188,8 @@ class TestProgress:
             view(event)
             now[0] += 1
         view(figure("host", 16, 1e-6))
-        # A size of 1 GiB takes 17 s, and 3 s go by at its end.
-        assert "0:03 so far, about 0:20 left" in text_of(screen)
+        # A size of 1 GiB takes 17 s, and 5 s go by at its end.
+        assert "0:03 so far, about 0:22 left" in text_of(screen)
 
     def left(self, *events: tuple[float, Event]) -> float | None:
         """Seconds that are left after (seconds that pass, event)."""
@@ -248,15 +248,25 @@ class TestProgress:
         """Protects from "0:00 left" while bytes are counted, and from that time in the next path's sizes."""
         path = [(0.0, size("host", 0, 1)), (10.0, {"kind": "done", "bytes": 8})]
         begun = [(0.0, step_start("host", 0, 2)), *path]
-        assert self.left((0.0, step_start("host", 0, 1)), *path) == pytest.approx(2)
+        assert self.left((0.0, step_start("host", 0, 1)), *path) == pytest.approx(3)
         again = self.left(*begun, (5.0, run_steps.step_end()), (0.0, step_start("staged", 1, 2)), *path)
         assert again == pytest.approx(5)
+
+    def test_runs_that_follow_take_time(self) -> None:
+        """Protects --ranks 2,4,8 from "0:00 left" at the end of the first of three runs."""
+        screen, now = console(200), [0.0]
+        view = progress.Progress(screen, lambda: now[0], further=2)
+        view(step_start("host", 0, 1))
+        view(size("host", 0, 1))
+        now[0] = 10
+        view(done("host", 0))
+        assert "about 0:29 left" in text_of(screen)
 
     def test_another_mpi_begins_anew(self) -> None:
         """Protects from "0:00 left" before all sizes: the first MPI failed, and the next one has them all."""
         path = [(0.0, step_start("aware", 0, 1)), (0.0, {"kind": "failed"})]
         again = [(0.0, size("aware", 0, 9)), (1.0, {"kind": "done", "bytes": 8})]
-        assert self.left(*path, *again) == pytest.approx(8.2)
+        assert self.left(*path, *again) == pytest.approx(8.3)
 
     def test_a_pipe_hears_of_a_silence(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Protects from a thread that does not run, or speaks elsewhere: nothing calls it but the time."""
@@ -349,7 +359,7 @@ class TestProgress:
             assert "7.69 GB/s  now 128 KiB, 300 samples ±2.5 %" in picture
         # A size took one second of four, as did the start; of the next one a second is over. Two in three
         # paths give figures.
-        assert "path 1 of 2, 0:04 so far, about 0:16 left" in " ".join(picture.split())
+        assert "path 1 of 2, 0:04 so far, about 0:17 left" in " ".join(picture.split())
 
     def test_a_failed_path_is_done(self) -> None:
         picture, _ = self.live(

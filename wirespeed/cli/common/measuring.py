@@ -58,10 +58,14 @@ class Measured:
 
 
 def measure_plan(
-    plan: Plan, begin: Callable[[Head], None] | None = None, traced: Traced | None = None
+    plan: Plan,
+    begin: Callable[[Head], None] | None = None,
+    traced: Traced | None = None,
+    further: int = 0,
 ) -> Measured:
     """Measures, showing progress on stderr; `begin` gets the run's own record before anything is shown.
 
+    `further`: plans that follow, and will take about as long.
     Ctrl-C keeps what was measured until then.
     """
     from wirespeed.frontend import background_load, session
@@ -79,7 +83,7 @@ def measure_plan(
 
     # What a pattern means shows as its paths begin.
     named = () if any(map(is_pattern, plan.paths)) else plan.paths
-    with make_progress(named) as progress:
+    with make_progress(named, further=further) as progress:
 
         def observe(event: Event) -> None:
             if traced and traced.take(event):
@@ -138,7 +142,7 @@ def measure_and_print(plan: Plan, reporting: Reporting, further: Sequence[Plan] 
     measured: Measured | None = None
     codes: list[ExitCode] = []
     lacking: dict[str, WirespeedError] = {}
-    for variant in (plan, *further):
+    for number, variant in enumerate((plan, *further)):
         if measured:
             if variant.pattern != plan.pattern and not _pins(measured):
                 continue
@@ -146,7 +150,8 @@ def measure_and_print(plan: Plan, reporting: Reporting, further: Sequence[Plan] 
         elif lacking and _condition(variant) != _condition(plan):
             break
         try:
-            measured = measure_plan(variant, traced=traced)
+            later = sum(other.pattern == variant.pattern for other in further[number:])
+            measured = measure_plan(variant, traced=traced, further=later)
         except WirespeedError as error:
             # Of the values of a list those are measured that can be.
             if (

@@ -110,8 +110,9 @@ def _measure(base: Plan, requirements: Sequence[Requirement], file: str) -> tupl
     wanted = [*plans(base, requirements)]
     refuse_too_many(wanted, f"write oversubscribe = true beside ranks in {file}")
     measured = None
-    for plan in wanted:
-        measured = measure_plan(replace(plan, out=measured.file, resume=True) if measured else plan)
+    for number, plan in enumerate(wanted, 1):
+        plan = replace(plan, out=measured.file, resume=True) if measured else plan
+        measured = measure_plan(plan, further=len(wanted) - number)
         if measured.code == ExitCode.INTERRUPTED:
             break
     if measured is None:

@@ -44,10 +44,11 @@ class Progress:
     After SILENCE it says what is under way. Used as a context: what it draws is gone when it ends.
     """
 
-    def __init__(self, console: Console, clock: Clock = time.monotonic) -> None:
+    def __init__(self, console: Console, clock: Clock = time.monotonic, further: int = 0) -> None:
+        """`further`: runs of this command that follow."""
         self._console, self._clock = console, clock
         self._width = 6
-        self._time = TimeLeft(clock)
+        self._time = TimeLeft(clock, further)
         self._under_way = ""
         self._told = clock()
         self._over = threading.Event()
@@ -162,12 +163,12 @@ def _soaked(soak: Soak, width: int, name: int) -> str:
     return f"{soak.path:<{name}}  {format_size(soak.bytes):>{width}}  {soak.elapsed_s:4.0f} s  {found}"
 
 
-def make_progress(paths: tuple[str, ...], stream: IO[str] | None = None) -> Progress:
-    """The view of these paths that suits the stream (stderr if none is given)."""
+def make_progress(paths: tuple[str, ...], stream: IO[str] | None = None, further: int = 0) -> Progress:
+    """The view of these paths that suits the stream (stderr if none is given); `further` runs follow."""
     console = make_console(sys.stderr if stream is None else stream)
     if console.is_terminal and not console.is_dumb_terminal:
-        return LiveProgress(console, paths)
-    return Progress(console)
+        return LiveProgress(console, paths, further=further)
+    return Progress(console, further=further)
 
 
 @dataclass
@@ -200,8 +201,10 @@ class _PathProgress:
 class LiveProgress(Progress):
     """A row for each path, a bar, the latest figures, and the time that is left."""
 
-    def __init__(self, console: Console, paths: tuple[str, ...], clock: Clock = time.monotonic) -> None:
-        super().__init__(console, clock)
+    def __init__(
+        self, console: Console, paths: tuple[str, ...], clock: Clock = time.monotonic, further: int = 0
+    ) -> None:
+        super().__init__(console, clock, further)
         self._sizes = 1
         self._drawn = False
         self._rows = {path: _PathProgress(path, self._sizes) for path in paths}

@@ -15,7 +15,7 @@ HEAVY = 64 << 20
 """Bytes of buffers with which a size is expected to take as long again as an empty one, until sizes of so
 many bytes have shown how long they take. Small ones take the time to be precise."""
 LIGHT = HEAVY // 4
-TAIL = 0.2
+TAIL = 0.3
 """Counting bytes and ending the ranks, as a share of the last size, before a job step has shown it."""
 
 
@@ -68,8 +68,9 @@ class TimeLeft:
     take as long as it did before, and what is late to take half as long again as it is late.
     """
 
-    def __init__(self, clock: Clock = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self, clock: Clock = time.monotonic, further: int = 0) -> None:
+        """`further`: runs that follow, each of which is expected to take as long as this one."""
+        self._clock, self._further = clock, further
         self._start: float | None = None
         self._begun, self._steps = 0, 1
         self._launch, self._launches = 1, 1
@@ -153,6 +154,10 @@ class TimeLeft:
     @property
     def remaining(self) -> float | None:
         """Seconds; None before the first figure."""
+        here = self._left_in_run()
+        return None if here is None else here + self._further * (self.elapsed + here)
+
+    def _left_in_run(self) -> float | None:
         to_come = max(0, self._steps - self._begun)
         if (step := self._step) is None:
             return to_come * self._share * _mean(self._whole) if self._whole else None
@@ -188,7 +193,8 @@ class TimeLeft:
         assert known
         tail = _mean(self._tails) if self._tails else TAIL * known.of([step.last])
         if not (count or step.left):
-            return _rest(tail, spent)
+            # How many sizes will be counted nobody knows.
+            return max(tail - spent, spent / 3)
         return rest + known.of(step.left) + tail
 
     def __str__(self) -> str:
