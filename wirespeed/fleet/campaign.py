@@ -40,8 +40,8 @@ class Campaign:
     """Takes a line for the user."""
     suspects: Callable[[], Suspected] | None = None
     """Judges what was measured, so that what is suspicious is measured again; None: nothing is."""
-    doing: Callable[[str], None] = lambda _: None
-    """Takes what is under way."""
+    doing: Callable[[str, float | None], None] = lambda _text, _left: None
+    """Takes what is under way, and the seconds that it will take, if that is known."""
     clock: Callable[[], float] = time.monotonic
     failed: list[str] = field(default_factory=list)
     """Titles of the parts that lack figures."""
@@ -83,8 +83,8 @@ class Campaign:
         for done, part in enumerate(missing):
             left = len(missing) - done
             spent = self.clock() - begun
-            time_left = f", about {_minutes(spent / done * left)} left" if done else ""
-            self.doing(f"{part.title} on {len(part.of(self.answering))} nodes{time_left}")
+            nodes = len(part.of(self.answering))
+            self.doing(f"{part.title} on {nodes} nodes", spent / done * left if done else None)
             code = gravest(code, self._measured(part))
             if code == ExitCode.INTERRUPTED:
                 return code
@@ -161,7 +161,7 @@ class Campaign:
         return [*self._silent_among(hosts[:middle]), *self._silent_among(hosts[middle:])]
 
     def _answers(self, hosts: Sequence[str]) -> bool:
-        self.doing(f"looking for silent nodes among {hosts[0]} and {len(hosts) - 1} more")
+        self.doing(f"looking for silent nodes among {hosts[0]} and {len(hosts) - 1} more", None)
         records: list[Event] = []
         with temporary_folder("fleet") as folder:
             code = self._launch(replace(self.plan.probe(hosts), out=str(folder / "probe.jsonl")), records)

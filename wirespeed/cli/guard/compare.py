@@ -40,6 +40,7 @@ def command(
     from wirespeed.report.compare.as_json import to_json
     from wirespeed.report.compare.comparison import compare, compare_published
     from wirespeed.report.compare.terminal import print_comparison
+    from wirespeed.report.terminal.doing import Doing
     from wirespeed.report.terminal.run_summary import make_console
 
     *olds, new = sides
@@ -50,11 +51,18 @@ def command(
             f"two sides are compared, OLD and NEW, not {len(sides)}: put a side's files into a folder, "
             "or write a quoted wildcard, as in 'old-*.jsonl'"
         )
-    theirs = read_side(new)
-    if against:
-        comparison = compare_published(against, theirs, new, spread, least)
-    else:
-        comparison = compare(read_side(olds[0]), theirs, (olds[0], new), spread, least)
+    with Doing(live=False) as doing:
+        doing.now(f"{words.shown(new)} is read")
+        theirs = read_side(new)
+        ours = []
+        for old in olds:
+            doing.now(f"{words.shown(old)} is read")
+            ours = read_side(old)
+        doing.now("the two sides are compared")
+        if against:
+            comparison = compare_published(against, theirs, new, spread, least)
+        else:
+            comparison = compare(ours, theirs, (olds[0], new), spread, least)
     if style == "json":
         click.echo(to_json(comparison), nl=False)
     else:

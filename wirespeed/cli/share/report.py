@@ -21,17 +21,21 @@ def command(files: tuple[str, ...], out: str) -> ExitCode:
     """Reads, and writes a file."""
     from wirespeed.cli.common.reading import read_pages
     from wirespeed.report.page import render
+    from wirespeed.report.terminal.doing import Doing
     from wirespeed.results.whole_file import write_whole
 
     if not out.endswith((".html", ".md")):
         raise WirespeedError(f"--out {out}: the name of a report ends in .html or .md")
-    sources, lost = read_pages(files)
-    if out.endswith(".md"):
-        from wirespeed.report.export.markdown import markdown
+    with Doing(live=False) as doing:
+        doing.now("the result files are read")
+        sources, lost = read_pages(files)
+        doing.now(f"{words.shown(out)} is made")
+        if out.endswith(".md"):
+            from wirespeed.report.export.markdown import markdown
 
-        page = markdown(sources, lost)
-    else:
-        page = render(sources, lost)
-    write_whole(out, page)
+            page = markdown(sources, lost)
+        else:
+            page = render(sources, lost)
+        write_whole(out, page)
     print(out)
     return ExitCode.OK

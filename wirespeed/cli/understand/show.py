@@ -21,8 +21,12 @@ from wirespeed.errors import ExitCode
 def command(file: str, style: str, against: str | None, explain: bool, all_sizes: bool) -> ExitCode:
     """Reads and prints."""
     from wirespeed.cli.common.reading import read_results, runs_of
+    from wirespeed.report.terminal.doing import Doing
 
-    shown, results = Reporting(style, against, explain, all_sizes), read_results(file)
+    shown = Reporting(style, against, explain, all_sizes)
+    with Doing(live=False) as doing:
+        doing.now(f"{words.shown(file)} is read")
+        results = read_results(file)
     if results.doctors and not results.runs and shown == Reporting():
         from wirespeed.doctor.result import Result
         from wirespeed.report.doctor.terminal import print_result

@@ -16,6 +16,7 @@ from wirespeed.report.drift.detection import Drift, drifted, place, word
 from wirespeed.report.export import labels
 from wirespeed.report.facts import figures, soaks
 from wirespeed.report.terminal.columns import Column, Table, table
+from wirespeed.report.terminal.doing import Doing
 from wirespeed.report.terminal.sparkline import sparkline
 from wirespeed.report.terminal.wrapped_line import say
 from wirespeed.units import format_rate, format_seconds, format_size
@@ -41,16 +42,16 @@ class Watching:
         self._live: Live | None = None
         if console.is_terminal and not console.is_dumb_terminal:
             self._live = Live(get_renderable=self._view, console=console, refresh_per_second=1)
+        self._doing = Doing(clock)
 
     def __enter__(self) -> Watching:
-        if self._live:
-            self._live.start()
+        self._live.start() if self._live else self._doing.__enter__()
+        self.waits(None)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._next = None
-        if self._live:
-            self._live.stop()
+        self._live.stop() if self._live else self._doing.__exit__()
 
     def measured(self, verdicts: Verdicts) -> None:
         """A repetition is over."""
@@ -62,6 +63,11 @@ class Watching:
     def waits(self, until: float | None) -> None:
         """The next one begins at this time of the clock; None: now."""
         self._next = until
+        number = len(self._drift.runs) + 1
+        if until is None:
+            self._doing.now(f"repetition {number} is measured")
+        else:
+            self._doing.now(f"repetition {number} waits for its time", until - self._clock())
 
     def _view(self) -> Group:
         count, first = len(self._drift.runs), self._drift.first

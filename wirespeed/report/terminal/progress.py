@@ -6,9 +6,7 @@ Everything goes to stderr. Nothing is printed before the first event, so ranks t
 from __future__ import annotations
 
 import sys
-import threading
 import time
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO
 
@@ -20,6 +18,7 @@ from wirespeed.job.messages import Message
 from wirespeed.job.plan import Plan
 from wirespeed.report.facts import figures, soaks
 from wirespeed.report.terminal.columns import Column, Table, table
+from wirespeed.report.terminal.doing import Teller
 from wirespeed.report.terminal.run_summary import make_console
 from wirespeed.report.terminal.time_left import Clock, TimeLeft
 from wirespeed.results.lenient import printable
@@ -34,24 +33,19 @@ REFRESHES = 4
 """A second. Ranks may need every core; drawing takes a few milliseconds each time."""
 
 
-SILENCE = 5.0
-"""Seconds without a line, after which a pipe is told what is under way."""
-
-
 class Progress:
     """Takes every event of a run and prints a line for each finished entry, failure and note.
 
-    After SILENCE it says what is under way. Used as a context: what it draws is gone when it ends.
+    After a silence it says what is under way. Used as a context: what it draws is gone when it ends.
     """
 
     def __init__(self, console: Console, clock: Clock = time.monotonic, further: int = 0) -> None:
         """`further`: runs of this command that follow."""
-        self._console, self._clock = console, clock
+        self._console = console
         self._width = 6
         self._time = TimeLeft(clock, further)
         self._under_way = ""
-        self._told = clock()
-        self._over = threading.Event()
+        self._teller = Teller(self._now, self.note, clock)
 
     def __call__(self, event: Event) -> None:
         self._time.begin()
@@ -111,20 +105,16 @@ class Progress:
 
     def note(self, text: str) -> None:
         """A line of its own, in one write: other processes may write there, too."""
-        self._told = self._clock()
+        self._teller.told()
         self._console.file.write(f"{text}\n")
         self._console.file.flush()
 
     def speak(self) -> None:
-        """Says what is under way, if nothing has been said for SILENCE."""
-        if self._under_way and self._clock() - self._told >= SILENCE:
-            self.note(f"{self._under_way}  [{self._time}]")
+        """Says what is under way, if nothing has been said for a while."""
+        self._teller.speak()
 
-    def _speak_now_and_then(self) -> None:
-        # A stream that closes ends the run where its next figure is printed.
-        with suppress(OSError, ValueError):
-            while not self._over.wait(SILENCE / 5):
-                self.speak()
+    def _now(self) -> str:
+        return f"{self._under_way}  [{self._time}]" if self._under_way else ""
 
     def plan(self, plan: Plan) -> None:
         """The run begins, with what its plan has become on this machine."""
@@ -139,11 +129,11 @@ class Progress:
         """Takes away what was only for the time of the run."""
 
     def __enter__(self) -> Progress:
-        threading.Thread(target=self._speak_now_and_then, daemon=True).start()
+        self._teller.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._over.set()
+        self._teller.__exit__()
         self.close()
 
 
@@ -226,8 +216,9 @@ class LiveProgress(Progress):
         """Takes the view away."""
         self._live.stop()
 
-    def speak(self) -> None:
+    def _now(self) -> str:
         """The view itself says what is under way."""
+        return ""
 
     def plan(self, plan: Plan) -> None:
         """Learns how many sizes a path has."""

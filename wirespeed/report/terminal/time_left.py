@@ -169,7 +169,7 @@ class TimeLeft:
     @property
     def _share(self) -> float:
         """Of the steps to come, those that are expected to give figures: a path may fail at once."""
-        return (len(self._whole) + 4) / (len(self._whole) + self._failed + 6)
+        return (len(self._whole) + 6) / (len(self._whole) + self._failed + 10)
 
     def _left_here(self, step: _Step) -> float:
         """Seconds of the current step."""

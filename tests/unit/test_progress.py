@@ -1,0 +1,394 @@
+"""While it runs: bars and lines, the time that is left, and what a pipe hears when nothing happens."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import IO, Any
+
+import pytest
+from support.fake_fleet import FakeFleet
+from support.fake_run import FakeRun
+from support.records import as_read, console, entry, failure, figure, head, text_of
+
+from wirespeed.cli.main import main
+from wirespeed.errors import ExitCode
+from wirespeed.frontend import run_steps
+from wirespeed.job.plan import Plan
+from wirespeed.paths import find_path
+from wirespeed.report.page import sources
+from wirespeed.report.terminal import progress
+from wirespeed.report.terminal.time_left import TimeLeft
+from wirespeed.results import reading
+from wirespeed.results.model import Event
+
+RESULTS = Path(__file__).parents[2] / "results"
+
+
+def step_start(path: str, done: int, total: int, *launches: int) -> Event:
+    return run_steps.step_start(find_path(path), done, total, *launches)
+
+
+def size(path: str, index: int, of: int = 2, bytes_: int = 0, **more: Any) -> Event:
+    """A size begins, 8 B and twice as much each time, or goes on."""
+    return {"kind": "progress", "path": path, "bytes": bytes_ or 8 << index, "index": index, "of": of, **more}
+
+
+def done(path: str, index: int) -> Event:
+    """The figure of that size."""
+    return figure(path, 8 << index, 1e-6)
+
+
+def planned(sizes: int) -> Event:
+    """The run's first record, with so many sizes."""
+    begun = head()
+    begun["plan"]["sizes"] = [8 << index for index in range(sizes)]
+    (found,) = as_read([begun])
+    return found
+
+
+class TestProgress:
+    def test_plain_lines(self) -> None:
+        stream = io.StringIO()
+        lacking = failure("aware", None, "unavailable", "no GPU", "buy one")
+        with progress.make_progress((), stream) as view:
+            assert stream.getvalue() == ""
+            view(step_start("host", 0, 1))
+            view({"kind": "progress", "path": "host", "bytes": 65536, "index": 0, "of": 2})
+            for event in as_read([entry("host", 65536, 8.52e-6), lacking]):
+                view(event)
+            view({"kind": "note", "text": "a word"})
+        assert stream.getvalue().splitlines() == [
+            "host      64 KiB   8.52 us    7.69 GB/s   ±0.4 %  120 samples  "
+            "[path 1 of 1, 0:00 so far, about 0:00 left]",
+            "aware: not available: no GPU; buy one",
+            "a word",
+        ]
+
+    def plain(self, events: Sequence[tuple[float, Event]]) -> list[str]:
+        """What a pipe shows in brackets, after (seconds that pass, event)."""
+        now, screen = [0.0], console(200)
+        view = progress.Progress(screen, clock=lambda: now[0])
+        for seconds, event in events:
+            now[0] += seconds
+            view(event)
+        return re.findall(r"\[(.*)\]", text_of(screen))
+
+    def test_a_pipe_shows_the_time_that_is_left(self) -> None:
+        """Protects from a number without a basis: sizes and starts of ranks to come last as those before did.
+
+        Two paths, two sizes each. The first step took 10 s to start its ranks, and 1 s for each size. Of the
+        paths to come six in ten are expected to give figures.
+        """
+        assert self.plain(
+            [
+                (0, step_start("host", 0, 2)),
+                (10, size("host", 0)),
+                (1, figure("host", 8, 1e-6)),
+                (0, size("host", 1)),
+                (1, figure("host", 16, 1e-6)),
+                (0, step_start("staged", 1, 2)),
+                (10, size("staged", 0)),
+                (1, figure("staged", 8, 1e-6)),
+            ],
+        ) == [
+            "path 1 of 2, 0:11 so far, about 0:09 left",
+            "path 1 of 2, 0:12 so far, about 0:08 left",
+            "path 2 of 2, 0:23 so far, about 0:01 left",
+        ]
+
+    def test_large_sizes_are_expected_to_take_longer(self) -> None:
+        """Protects from "about 0:03 left" before the half of a run: its largest messages come last."""
+        now, screen = [0.0], console(200)
+        view = progress.Progress(screen, clock=lambda: now[0])
+        begins = size("host", 0, 3, needs=[8, 16, 1 << 30])
+        for event in (step_start("host", 0, 1), begins, figure("host", 8, 1e-6)):
+            view(event)
+            now[0] += 1
+        view(figure("host", 16, 1e-6))
+        # A size of 1 GiB takes 17 s, and 5 s go by at its end.
+        assert "0:03 so far, about 0:22 left" in text_of(screen)
+
+    def left(self, *events: tuple[float, Event]) -> float | None:
+        """Seconds that are left after (seconds that pass, event)."""
+        now = [0.0]
+        time_left = TimeLeft(lambda: now[0])
+        for seconds, event in events:
+            now[0] += seconds
+            assert isinstance(event, dict)
+            time_left.begin()
+            match event["kind"]:
+                case "step-start":
+                    time_left.step(event)
+                case "progress":
+                    time_left.size(event)
+                case "step-end":
+                    time_left.step_ended()
+                case "done":
+                    time_left.size_done(event["bytes"])
+                case "failed":
+                    time_left.step_failed()
+        return time_left.remaining
+
+    def test_sizes_that_take_turns_are_done_together(self) -> None:
+        """Protects from "12:47 left" at 5 s of 11: the first of ten figures took as long as all."""
+        begins = [(0.0, size("host", index, 20)) for index in range(10)]
+        figures = [(0.1 if index else 4.0, {"kind": "done", "bytes": 8 << index}) for index in range(10)]
+        start = (1.0, step_start("host", 0, 1))
+        soon, later = self.left(start, *begins, figures[0]), self.left(start, *begins, *figures)
+        assert soon is not None and 4 < soon < 8 and later is not None and 4 < later < 6
+
+    def test_a_size_that_lasts_makes_the_rest_last(self) -> None:
+        """Protects from an estimate that stands still: 1 GiB takes 40 s, so 2 GiB do not take one."""
+        needs = [8, 1 << 30, 2 << 30]
+        events = [
+            (0.0, step_start("host", 0, 1)),
+            (0.0, size("host", 0, 3, needs=needs)),
+            (0.1, {"kind": "done", "bytes": 8}),
+            (0.0, size("host", 1, 3)),
+        ]
+        early = self.left(*events)
+        late = self.left(*events, (40.0, size("host", 1, 3, samples=3)))
+        assert early is not None and late is not None and early < 8 and 60 < late < 120
+
+    def test_phases_tell_how_far_a_size_is(self) -> None:
+        """Protects pairs of many ranks, whose one size is nearly the whole run."""
+        first = [
+            (0.0, step_start("host", 0, 1)),
+            (0.0, size("host", 0, 2)),
+            (9.0, {"kind": "done", "bytes": 8}),
+        ]
+        half = {"phase": 5, "phases": 10}
+        left = self.left(*first, (0.0, size("host", 1, 2)), (20.0, size("host", 1, 2, **half)))
+        assert left is not None and 20 <= left < 25
+
+    def test_counting_takes_time(self) -> None:
+        """Protects from "0:00 left" while bytes are counted, and from that time in the next path's sizes."""
+        path = [(0.0, size("host", 0, 1)), (10.0, {"kind": "done", "bytes": 8})]
+        begun = [(0.0, step_start("host", 0, 2)), *path]
+        assert self.left((0.0, step_start("host", 0, 1)), *path) == pytest.approx(3)
+        again = self.left(*begun, (5.0, run_steps.step_end()), (0.0, step_start("staged", 1, 2)), *path)
+        assert again == pytest.approx(5)
+
+    def test_runs_that_follow_take_time(self) -> None:
+        """Protects --ranks 2,4,8 from "0:00 left" at the end of the first of three runs."""
+        screen, now = console(200), [0.0]
+        view = progress.Progress(screen, lambda: now[0], further=2)
+        view(step_start("host", 0, 1))
+        view(size("host", 0, 1))
+        now[0] = 10
+        view(done("host", 0))
+        assert "about 0:29 left" in text_of(screen)
+
+    def test_another_mpi_begins_anew(self) -> None:
+        """Protects from "0:00 left" before all sizes: the first MPI failed, and the next one has them all."""
+        path = [(0.0, step_start("aware", 0, 1)), (0.0, {"kind": "failed"})]
+        again = [(0.0, size("aware", 0, 9)), (1.0, {"kind": "done", "bytes": 8})]
+        assert self.left(*path, *again) == pytest.approx(8.3)
+
+    def test_a_long_size_is_not_silent(self) -> None:
+        """Protects from a pipe that is silent for a minute, and from words where lines come anyway."""
+        now, screen = [0.0], console(200)
+        view = progress.Progress(screen, clock=lambda: now[0])
+        view.speak()
+        view(step_start("host", 0, 1))
+        now[0] = 4.9
+        view.speak()
+        assert text_of(screen) == ""
+        now[0] = 5.0
+        view.speak()
+        view({"kind": "progress", "path": "host", "bytes": 8, "index": 0, "of": 2, "samples": 12})
+        now[0] = 9.9
+        view.speak()
+        now[0] = 10.0
+        view.speak()
+        assert text_of(screen).splitlines() == [
+            "host: ranks start  [path 1 of 1, 0:05 so far]",
+            "host  8 B: 12 samples  [path 1 of 1, 0:10 so far]",
+        ]
+
+    def test_a_pipe_names_the_launch(self) -> None:
+        assert self.plain([(0, step_start("host", 4, 9, 2, 3)), (0, figure("host", 8, 1e-6))]) == [
+            "launch 2 of 3, step 5 of 9, 0:00 so far"
+        ]
+
+    def test_sizes_of_a_path_that_failed_take_no_time(self) -> None:
+        lost = as_read([failure("host", None, "crash", "gone")])
+        shown = self.plain(
+            [
+                (0, step_start("host", 0, 1)),
+                (0, size("host", 0, 9)),
+                (1, figure("host", 8, 1e-6)),
+                *((0, event) for event in lost),
+                (0, figure("host", 8, 1e-6)),
+            ],
+        )
+        assert shown[-1] == "path 1 of 1, 0:01 so far, about 0:00 left"
+
+    def live(self, width: int, events: Sequence[Event]) -> tuple[str, str]:
+        now = [0.0]
+        screen = console(width, force_terminal=True)
+        view = progress.LiveProgress(screen, ("host", "aware"), clock=lambda: now[0])
+        if events:
+            view(planned(10))
+        for event in events:
+            view(event)
+            now[0] += 1
+        picture = console(width)
+        picture.print(view.render())
+        view.close()
+        return text_of(picture), text_of(screen)
+
+    @pytest.mark.parametrize("width", [40, 60, 80, 120])
+    def test_live_view(self, width: int) -> None:
+        picture, _ = self.live(
+            width,
+            [
+                step_start("host", 0, 2),
+                size("host", 0, 10),
+                *as_read([entry("host", 65536, 8.52e-6)]),
+                {
+                    "kind": "progress",
+                    "path": "host",
+                    "bytes": 131072,
+                    "index": 1,
+                    "of": 10,
+                    "samples": 300,
+                    "precision": 0.025,
+                },
+            ],
+        )
+        assert max(map(len, picture.splitlines())) <= width
+        assert "1/10" in picture and "8.52 us" in picture
+        assert "waiting" in picture
+        if width >= 80:
+            assert "7.69 GB/s  now 128 KiB, 300 samples ±2.5 %" in picture
+        # A size took one second of four, as did the start; of the next one a second is over. Six in ten paths
+        # give figures.
+        assert "path 1 of 2, 0:04 so far, about 0:16 left" in " ".join(picture.split())
+
+    def test_a_failed_path_is_done(self) -> None:
+        picture, _ = self.live(
+            80,
+            [
+                step_start("aware", 0, 1),
+                size("aware", 0, 10),
+                *as_read([entry("aware", 8, 1e-6), failure("aware", None, "unavailable", "crashed")]),
+            ],
+        )
+        assert "not available" in picture and "10/10" in picture
+        assert "about 0:00 left" in picture
+
+    def test_a_path_is_drawn_anew_in_each_launch(self) -> None:
+        once = [size("host", 9, 10), figure("host", 8, 1e-6)]
+        picture, _ = self.live(80, [step_start("host", 0, 2, 1, 2), *once, step_start("host", 1, 2, 2, 2)])
+        assert "0/10" in picture and "launch 2 of 2, step 2 of 2" in picture
+
+    def test_a_bar_never_goes_back(self) -> None:
+        """Protects "3/10" where a path hung: new processes measure what is left, of which each has a size."""
+        measured = [event for index in range(2) for event in (size("host", index, 10), done("host", index))]
+        hung = as_read([failure("host", 32, "hang", "stuck")])
+        begun = [step_start("host", 0, 2), *measured, *hung, step_start("host", 0, 2)]
+        assert "3/10" in self.live(80, begun)[0]
+        goes_on = [*begun, size("host", 0, 7, 64), done("host", 3)]
+        assert "4/10" in self.live(80, goes_on)[0]
+        # A size that is measured once more is one size.
+        assert "4/10" in self.live(80, [*goes_on, done("host", 3)])[0]
+
+    def test_a_bar_waits_for_the_other_mpi(self) -> None:
+        """Protects from 10/10 for a path whose first MPI crashed, and which another one measures from 0."""
+        replaced = failure("aware", None, "unavailable", "crashed", "measured with Open MPI 5.0.11 instead")
+        picture, _ = self.live(80, [step_start("aware", 0, 1), *as_read([replaced])])
+        assert "10/10" not in picture
+        assert "0/5" in self.live(80, [step_start("host", 0, 1), size("host", 0, 5)])[0]
+
+    def test_strange_events_do_no_harm(self) -> None:
+        self.live(80, [{"kind": "progress"}, {"kind": "step-start"}, {"kind": "what"}, {}])
+
+    def test_nothing_is_drawn_before_the_first_event(self) -> None:
+        assert self.live(80, [])[1] == ""
+
+
+@contextmanager
+def heard(monkeypatch: pytest.MonkeyPatch) -> Iterator[IO[str]]:
+    """The other end of stderr, which is a real pipe that does not stay silent for more than a moment."""
+    monkeypatch.setattr("wirespeed.report.terminal.doing.SILENCE", 0.01)
+    read, write = os.pipe()
+    with os.fdopen(read) as reader, os.fdopen(write, "w") as writer, monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", writer)
+        yield reader
+
+
+def until(words: str, pipe: IO[str]) -> str:
+    """The next line that fits; a command that does not say it hangs here."""
+    return next(line for line in pipe if re.search(words, line))
+
+
+class TestSilence:
+    """Each command goes on only when its pipe has heard what it does."""
+
+    def test_a_run(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Protects from a thread that does not run, or speaks elsewhere: nothing calls it but the time."""
+        with heard(monkeypatch) as pipe, progress.make_progress(()) as view:
+            view(step_start("host", 0, 1))
+            assert until("ranks start", pipe).startswith("host: ranks start  [path 1 of 1")
+
+    def test_a_fleet(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        """Protects from minutes without a line, while hundreds of nodes measure one launch."""
+        fleet = FakeFleet()
+        told: list[str] = []
+
+        def measure(plan: Plan, observe: Any) -> ExitCode:
+            told.append(until(r" on 4 nodes  \[.*so far, about" if told else r" on 4 nodes  \[", pipe))
+            return fleet(plan, observe)
+
+        monkeypatch.setattr("wirespeed.frontend.session.measure", measure)
+        words = ["--hosts", "n[1-4]", "--out", str(tmp_path / "f"), "--device", "cpu", "--rounds", "1"]
+        with heard(monkeypatch) as pipe:
+            main(["fleet", "run", *words])
+        assert len(told) == len(fleet.launches) > 1 and "about" not in told[0]
+
+    def test_a_watch(self, fake: FakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Protects from a log in which a watch that hangs looks like one that waits for its time."""
+        measure = fake.measure
+        told: list[str] = []
+
+        def measured(plan: Plan, observe: Any) -> ExitCode:
+            told.append(until(f"repetition {1 + len(told) // 2} is measured", pipe))
+            return measure(plan, observe)
+
+        def sleep(seconds: float) -> None:
+            told.append(until("waits", pipe))
+
+        monkeypatch.setattr("wirespeed.frontend.session.measure", measured)
+        clock = SimpleNamespace(sleep=sleep, monotonic=time.monotonic)
+        monkeypatch.setattr("wirespeed.cli.guard.watch.time", clock)
+        with heard(monkeypatch) as pipe:
+            words = "watch --count 2 --sizes 8 --paths host --device cpu --out w.jsonl"
+            assert main(words.split()) == ExitCode.OK
+        first, waits, second = told
+        assert first.startswith("repetition 1 is measured  [0:0") and second.startswith("repetition 2 is")
+        assert re.match(r"repetition 2 waits for its time  \[0:0\d so far, about (1:00|0:5\d) left", waits)
+
+    @pytest.mark.parametrize("words", ["compare {0} {0}", "show {0}", "report {0} -o {1}/report.html"])
+    def test_a_large_file(self, words: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        """Protects from 68 s of silence while a file of 100 MB is read."""
+        read = reading.read
+        told: list[str] = []
+
+        def slow(name: str) -> Any:
+            told.append(until("read", pipe))
+            return read(name)
+
+        monkeypatch.setattr(reading, "read", slow)
+        monkeypatch.setattr(sources, "read", slow)
+        with heard(monkeypatch) as pipe:
+            main(words.format(RESULTS / "h200-x2-survey.jsonl", tmp_path).split())
+        assert told and all(re.search(r" (is|are) read  \[0:0\d so far\]", line) for line in told)
