@@ -187,6 +187,11 @@ class TestProgress:
         view(done("host", 0))
         assert "about 0:29 left" in text_of(screen)
 
+    def test_a_picture_is_drawn_after_the_last_size(self) -> None:
+        """Protects a run from an index that is one behind its sizes."""
+        path = [(0.0, step_start("gpu", 0, 1)), (0.0, size("gpu", 0, 1)), (1.0, {"kind": "done", "bytes": 8})]
+        assert self.left(*path, (0.0, size("gpu", 1, 1, 8, doing="picture"))) == pytest.approx(0.3)
+
     def test_another_mpi_begins_anew(self) -> None:
         """Protects from "0:00 left" before all sizes: the first MPI failed, and the next one has them all."""
         path = [(0.0, step_start("aware", 0, 1)), (0.0, {"kind": "failed"})]

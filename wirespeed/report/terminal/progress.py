@@ -78,7 +78,7 @@ class Progress:
                     self._time.size(event)
                     self._under_way = _under_way(event)
                     self.progress(str(event["path"]), event)
-        except (KeyError, TypeError, ValueError):
+        except (LookupError, TypeError, ValueError):
             self.note("(an event that this version cannot show)")
 
     def entry(self, entry: Entry) -> None:

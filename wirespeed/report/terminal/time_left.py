@@ -107,12 +107,12 @@ class TimeLeft:
             step.left = list(event.get("needs") or [size] * count)
             step.last = step.left[-1]
         # Sizes begin in order, and all that take turns before the first of them is done.
-        begun = count - int(event["index"]) - 1
-        if len(step.left) > begun:
+        behind = count - int(event["index"]) - 1
+        if 0 <= behind < len(step.left):
             if not step.running:
                 step.since = self._clock()
-            step.running[size] = step.left[-begun - 1]
-            step.left = step.left[len(step.left) - begun :]
+            step.running[size] = step.left[-behind - 1]
+            step.left = step.left[len(step.left) - behind :]
         step.share = int(event.get("phase") or 0) / max(1, int(event.get("phases") or 1))
 
     def size_done(self, size: int) -> None:
