@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from support.command import PATIENCE, Done, read, whole_lines
 
-from wirespeed.host.process import cpu_list
+from wirespeed.host.process import cpu_list, on_cpus
 from wirespeed.job.status_page import own_folder
 from wirespeed.rank.pinning import cores_of
 
@@ -90,6 +90,20 @@ def test_a_collective_operation_has_figures_by_default(tmp_path: Path) -> None:
     if len(cores_of(sorted(os.sched_getaffinity(0)))) > 1:
         one, other = (set(cpu_list(rank["cpus"])) for rank in first.of("step")[0]["ranks"])
         assert one and other and not one & other
+
+
+def test_ranks_without_cores_are_told(tmp_path: Path) -> None:
+    """Protects from figures of ranks that nobody could pin, without a word of it."""
+    out, cpu = tmp_path / "r.jsonl", min(os.sched_getaffinity(0))
+    words = ("pingpong", "--sizes", "8", "--paths", "host-shared", "--max-time", "0.02", "--device", "cpu")
+    with on_cpus((cpu,)):
+        processes = started(2, *words, out=out)
+    first, *_ = ended(processes, out)
+    assert first.code == 0, first.err
+    told = (
+        f"ranks are not pinned: {os.uname().nodename} has fewer cores than ranks; --between {cpu},{cpu} pins"
+    )
+    assert told in first.err
 
 
 @pytest.mark.parametrize("paths", ["host-shared,host-tcp", "ipc-write"])

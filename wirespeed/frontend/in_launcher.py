@@ -33,6 +33,7 @@ from wirespeed.frontend.run_steps import (
 )
 from wirespeed.host import devices, mpi, private_folder
 from wirespeed.host.core import NativeError, core
+from wirespeed.host.pci_topology import local_cpus
 from wirespeed.host.process import ancestors
 from wirespeed.job import shm_cleanup
 from wirespeed.job.messages import Message
@@ -216,8 +217,10 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
         watchdog.close()
         comm.leave()
         raise WirespeedError(refused[0], ExitCode(refused[1]))
+    unpinned = None
     if not launch.joins_mpi(place) and not plan.between:
-        pin(comm, whole_cores=kind == "host")
+        near = () if kind == "host" else local_cpus(str(opened.identity(device).get("pci") or "none"))
+        unpinned = pin(comm, near, whole_cores=kind == "host")
     ranks = introduced(opened, comm, device, kind)
     voice.folders.update(comm.everyone(str(watchdog.file.parent)))
     if recorder:
@@ -225,8 +228,9 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     tell = recorder.take if recorder else ignore
     runner = PathRunner(opened, comm, device, watchdog, plan, tell, ranges)
     fewer, left_out = with_room(plan, buffer_room(opened, comm, device, comm.neighbours()))
-    if recorder and left_out:
-        observe({"kind": "note", "text": left_out})
+    for text in filter(None, (left_out, unpinned)):
+        if recorder:
+            observe({"kind": "note", "text": text})
     for step, path in enumerate(paths):
         wanted = [size for size in recorder.sizes(path) if size in fewer.sizes] if recorder else None
         sizes = comm.share(wanted)

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from itertools import takewhile
 from pathlib import Path
 
+from wirespeed.host.process import cpu_list
+
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _DEVICES = "sys/bus/pci/devices"
 _BRIDGE = "pci"
@@ -50,6 +52,14 @@ def distance(first: str, second: str, root: Path = Path("/")) -> str | None:
         return "PHB"
     nodes = [_node(root / _DEVICES / address.lower()) for address in (first, second)]
     return None if None in nodes else "NODE" if nodes[0] == nodes[1] else "SYS"
+
+
+def local_cpus(address: str, root: Path = Path("/")) -> tuple[int, ...]:
+    """The CPUs nearest to a device, by its PCI address; empty where sysfs does not tell."""
+    try:
+        return cpu_list((root / _DEVICES / address.lower() / "local_cpulist").read_text())
+    except OSError:
+        return ()
 
 
 def distances(name: str, others: Iterable[str], root: Path = Path("/")) -> dict[str, str]:

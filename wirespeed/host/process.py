@@ -126,6 +126,14 @@ def allowed_cpus(between: tuple[int, ...]) -> None:
             )
 
 
+def move_threads(before: set[int], after: set[int]) -> None:
+    """Moves this process's threads from these CPUs to those; threads that chose others themselves stay."""
+    for thread in Path("/proc/self/task").iterdir():
+        with suppress(OSError):
+            if os.sched_getaffinity(int(thread.name)) == before:
+                os.sched_setaffinity(int(thread.name), after)
+
+
 def fewer_cpus() -> tuple[int, ...]:
     """This process's CPUs where it may not run on all of the machine's, as under taskset; else none."""
     own = os.sched_getaffinity(0)

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
-from wirespeed.host.process import cpu_list
+from wirespeed.host.process import cpu_list, move_threads
 
 NODES = Path("/sys/devices/system/node")
 
@@ -30,10 +30,7 @@ class FreeCpus:
 
     def leave(self) -> None:
         """Puts every thread where it would have been; those that chose their CPUs themselves stay there."""
-        for thread in Path("/proc/self/task").iterdir():
-            with suppress(OSError):
-                if os.sched_getaffinity(int(thread.name)) == self._wide:
-                    os.sched_setaffinity(int(thread.name), self.own)
+        move_threads(self._wide, self.own)
 
 
 def _of_nodes(own: set[int], nodes: Path) -> set[int]:

@@ -7,29 +7,70 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from wirespeed.host.process import cpu_list
+from wirespeed.host.process import cpu_list, move_threads
 from wirespeed.rank.world import World
 
 OWN_CPUS = "WIRESPEED_OWN_CPUS"
 """Variable with the CPUs of a rank that starts ahead of its turn."""
+MOST_NAMED = 8
+"""Ranks of which each one's CPU is named."""
 _SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 
 
-def pin(comm: World, *, whole_cores: bool) -> None:
+def pin(comm: World, near: Sequence[int], *, whole_cores: bool) -> str | None:
     """Collective. Ranks that may all run anywhere on their host would meet on one CPU, and wait there.
 
-    `whole_cores`: a rank has one core, as for messages between CPUs; else an equal part of all cores, for the
-    threads that a GPU's libraries start.
+    `near`: the CPUs of this rank's GPU; empty: they are not known, or there is none. `whole_cores`: a rank
+    has one core, as for messages between CPUs; else an equal part of all cores, for the threads that a GPU's
+    libraries start. Returns why ranks of a host stay where they are and may meet, and what would pin them;
+    None where they are pinned. The same on all ranks.
     """
-    own = tuple(sorted(os.sched_getaffinity(0)))
-    places = comm.everyone((os.uname().nodename, list(own)))
-    neighbours = [rank for rank, place in enumerate(places) if place[0] == places[comm.rank][0]]
-    if any(tuple(places[rank][1]) != own for rank in neighbours):
-        return  # somebody has bound them
-    parts = shares(cores_of(own), len(neighbours), whole_cores=whole_cores)
-    if parts:
-        with suppress(OSError):
-            os.sched_setaffinity(0, parts[neighbours.index(comm.rank)])
+    own = sorted(os.sched_getaffinity(0))
+    places = comm.everyone((os.uname().nodename, own, sorted({*near} & {*own})))
+    neighbours = [rank for rank, (host, _, _) in enumerate(places) if host == places[comm.rank][0]]
+    allowed = [places[rank][1] for rank in neighbours]
+    why = None
+    if all(cpus == own for cpus in allowed):
+        near_each = [frozenset(places[rank][2]) for rank in neighbours]
+        parts = shares_near(cores_of(own), near_each, whole_cores=whole_cores)
+        if parts:
+            move_threads({*own}, {*parts[neighbours.index(comm.rank)]})
+        else:
+            why = f"{places[comm.rank][0]} has fewer cores than ranks"
+    elif len({cpu for cpus in allowed for cpu in cpus}) < sum(map(len, allowed)):
+        why = f"their CPUs on {places[comm.rank][0]} differ, and some are those of several ranks"
+    if not (why := next(filter(None, comm.everyone(why)), None)):
+        return None
+    # For GPUs the option takes other numbers.
+    remedy = f"; --between {_cpu_of_each(places)} pins" if whole_cores and comm.size <= MOST_NAMED else ""
+    return f"ranks are not pinned: {why}{remedy}"
+
+
+def _cpu_of_each(places: Sequence[tuple[str, Sequence[int], Sequence[int]]]) -> str:
+    """'0,1': on its host, each rank has another CPU if there is one."""
+    taken: list[tuple[str, int]] = []
+    for host, cpus, _ in places:
+        taken.append((host, next((cpu for cpu in cpus if (host, cpu) not in taken), cpus[0])))
+    return ",".join(str(cpu) for _, cpu in taken)
+
+
+def shares_near(
+    cores: Sequence[Sequence[int]], near: Sequence[frozenset[int]], *, whole_cores: bool
+) -> list[list[int]]:
+    """The CPUs of each rank: a part of those near its GPU, which ranks whose GPUs have the same share.
+
+    Where these are not known of all ranks, overlap, or are too few, each has a part of all. Empty where there
+    are fewer cores than ranks.
+    """
+    groups = {*near}
+    found: dict[frozenset[int], list[list[int]]] = {}
+    if frozenset() not in groups and sum(map(len, groups)) == len(frozenset().union(*groups)):
+        for group in groups:
+            local = [core for core in cores if group >= {*core}]
+            found[group] = shares(local, list(near).count(group), whole_cores=whole_cores)
+    if not found or not all(found.values()):
+        return shares(cores, len(near), whole_cores=whole_cores)
+    return [found[group].pop(0) for group in near]
 
 
 def place(cpus: Sequence[int], local_rank: int, ranks: int, *, whole_cores: bool) -> None:
