@@ -9,8 +9,10 @@ from support.fake_run import FakeRun, one_line
 
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.frontend.run_steps import chosen_paths
 from wirespeed.job import path_selection
 from wirespeed.job.path_selection import select, suited, unsuited
+from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath, all_paths, find_path
 from wirespeed.patterns import find_pattern
 from wirespeed.transports import ALL
@@ -217,3 +219,16 @@ def test_every_path_names_a_transport_that_is_declared() -> None:
     for path in all_paths():
         assert path.transport in folders and path.traits in ALL, path.name
     assert {transport.name for transport in ALL} <= folders
+
+
+@pytest.mark.parametrize("program", ["lbm", "jacobi"])
+@pytest.mark.parametrize("kind", ["cuda", "hip", "emulated"])
+def test_programs_leave_the_cpu_out_where_there_are_gpus(program: str, kind: str) -> None:
+    """Protects a first look at a program from minutes in which a CPU computes what a GPU has in seconds."""
+
+    def memories(plan: Plan, kind: str) -> set[str]:
+        return {path.memory for path in chosen_paths(plan, kind)}
+
+    assert memories(Plan(program), kind) == memories(Plan(program, ranks=1), kind) == {"device"}
+    assert memories(Plan(program), "host") == {"pageable"} and "pageable" in memories(Plan("pingpong"), kind)
+    assert "pageable" in memories(Plan(program, paths=("host", "gpu")), kind), "it was named"
