@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.command import Record, disturbed, wirespeed
 from support.mpis import InstalledMpi
 from support.strikes import LONG, after, strike
+
+from wirespeed.errors import ExitCode
+from wirespeed.frontend import session
+from wirespeed.job.plan import Plan
+from wirespeed.statistics.stopping import Stopping
 
 FAST = ("--sizes", "8,64K", "--max-time", "0.02", "--no-evidence")
 
@@ -119,3 +126,13 @@ def test_inside_a_launcher_it_is_refused(mpi: InstalledMpi, command: str, tmp_pa
 def test_a_script_refuses_it() -> None:
     done = wirespeed("script", "pingpong", "--batch", "slurm", "--gpus-per-node", "4", "--launches", "3")
     assert done.code == 2 and "--launches: " in done.err and "submit the script again" in done.err
+
+
+def test_a_launch_tells_what_its_sizes_move(tmp_path: Path) -> None:
+    """Protects the time that is left: a window moves many messages, and ranks know how many memory holds."""
+    options = (("window", 4), ("pairs", 1), ("both_ways", False))
+    plan = Plan("stream", ("host",), (8, 1024), Stopping(max_time=0.01), options=options, evidence=False)
+    told: list[Any] = []
+    assert session.measure(replace(plan, out=str(tmp_path / "r.jsonl")), told.append) == ExitCode.OK
+    sizes = [event for event in told if isinstance(event, dict) and event["kind"] == "progress"]
+    assert sizes[0]["needs"] == [32, 4096] and not any(event["needs"] for event in sizes[1:])
