@@ -8,16 +8,19 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from support.fake_run import one_line
+from support.fleet_files import write_fleet
 from support.results import entry, run, step
 
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.results.whole_file import write_whole
+from wirespeed.fleet.state import FleetRun, FleetState
+from wirespeed.results.store import Store
+from wirespeed.results.whole_file import refuse_unwritable, write_whole
 
 
 @pytest.fixture
@@ -104,6 +107,76 @@ def test_an_earlier_file_survives_a_full_disk(tmp_path: Path, no_room: None) -> 
     with pytest.raises(WirespeedError, match=os.strerror(errno.EFBIG)):
         write_whole(file, "x" * 1000)
     assert file.read_text() == "earlier" and len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.fixture
+def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """Makes another user's link of this name to a file of this user's, which is the result."""
+
+    def plant(name: str, target: str = "precious") -> Path:
+        victim, link = tmp_path / target, tmp_path / name
+        link.symlink_to(victim)
+        if os.geteuid() == 0:
+            os.chown(link, 65534, 65534, follow_symlinks=False)
+        else:
+            monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+        return victim
+
+    return plant
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_no_command_writes_through_another_user_s_link(
+    command: list[str],
+    there: bool,
+    planted: Callable[[str], Path],
+    results: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Protects the user's files from whoever may write into the current folder and knows usual names."""
+    victim = planted(command[-1])
+    if there:
+        victim.write_text("a key")
+    assert main(command) == ExitCode.CANNOT_WRITE
+    assert one_line(capsys.readouterr().err) == (
+        f"wirespeed: cannot write {command[-1]}: another user has made a link of this name"
+    )
+    assert victim.exists() == there and (not there or victim.read_text() == "a key")
+
+
+def test_another_user_s_link_is_refused_before_anything_is_measured(
+    planted: Callable[[str], Path], results: Path, tmp_path: Path
+) -> None:
+    """Protects the user's files from --picture, --timeline and --resume, and a run from a late refusal."""
+    planted("m.png")
+    (tmp_path / "own.png").symlink_to("m.png")
+    for name in ("m.png", "own.png"):
+        with pytest.raises(WirespeedError, match="another user has made a link of this name"):
+            refuse_unwritable(str(tmp_path / name))
+    whole = results.read_bytes()
+    planted("linked.jsonl", results.name)
+    with pytest.raises(WirespeedError, match="another user has made a link of this name"):
+        Store(tmp_path / "linked.jsonl", resume=True)
+    assert results.read_bytes() == whole
+
+
+@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize("name", ["packed.json", "fleet-run.json"])
+def test_a_link_at_a_name_of_ours_is_replaced(
+    name: str, there: bool, planted: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """Protects the user's files from links at names that everybody knows, in a folder of several users."""
+    victim = planted(name)
+    if there:
+        victim.write_text("a key")
+        victim.chmod(0o600)
+    if name == "packed.json":
+        write_fleet(tmp_path, nodes=4, days=1)
+        assert main(["fleet", "pack", str(tmp_path)]) == ExitCode.OK
+    else:
+        FleetState(tmp_path, FleetRun({"sizes": [8]})).write()
+    assert victim.exists() == there and (not there or victim.read_text() == "a key")
+    assert not (tmp_path / name).is_symlink() and json.loads((tmp_path / name).read_text())
 
 
 def test_links_permissions_and_pipes_stay_what_they_are(tmp_path: Path) -> None:

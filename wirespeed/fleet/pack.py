@@ -28,7 +28,7 @@ from wirespeed.fleet.history import (
 from wirespeed.fleet.observations import Observation
 from wirespeed.fleet.packed import Database
 from wirespeed.results.reading import cannot, shown, why
-from wirespeed.results.whole_file import write_whole
+from wirespeed.results.whole_file import replace_whole
 
 LOCK = ".packed.lock"
 _PARTS = ".packed-"
@@ -97,7 +97,7 @@ def pack(name: str, *, again: bool = False) -> Packing:
                     days[day] = days[day]
         _write(database, folder, days, None if again else replaced)
         files_packed = packed if again else {**known, **packed}
-        write_whole(folder / CONTENTS, json.format(json.encode(Contents(files_packed)), indent=1))
+        replace_whole(folder / CONTENTS, json.format(json.encode(Contents(files_packed)), indent=1))
     return Packing(len(days), rows, len(packed), unread, tuple(history.warnings))
 
 

@@ -14,7 +14,7 @@ from wirespeed.errors import WirespeedError
 from wirespeed.fleet.names import node_name, not_a_node
 from wirespeed.fleet.observations import moment
 from wirespeed.results.reading import read_json, shown
-from wirespeed.results.whole_file import write_whole
+from wirespeed.results.whole_file import replace_whole
 
 FILE = "fleet-run.json"
 
@@ -58,7 +58,7 @@ class FleetState:
 
     def write(self) -> None:
         """The file, whole or not at all. Raises WirespeedError."""
-        write_whole(self.folder / FILE, json.format(json.encode(self.run), indent=1) + b"\n")
+        replace_whole(self.folder / FILE, json.format(json.encode(self.run), indent=1) + b"\n")
 
 
 def begin(folder: Path, figures: Mapping[str, Any], *, resume: bool) -> FleetState:

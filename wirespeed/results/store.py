@@ -22,6 +22,7 @@ from wirespeed.job.plan import Plan
 from wirespeed.results.model import Event
 from wirespeed.results.reading import Results, cannot, read, shown, why
 from wirespeed.results.runs import collect
+from wirespeed.results.whole_file import followed
 
 SYNC_S = 1.0
 """Data is forced to the disk at most this often, and at the end."""
@@ -78,8 +79,8 @@ class Store:
             self._new = not (resume and self.path.exists())
             try:
                 # Of several runs that try one name at the same moment, the file system lets one create it.
-                how = os.O_RDWR | os.O_APPEND | (_CREATE if self._new else 0)
-                self._file = os.open(self.path, how, 0o666)
+                how = os.O_RDWR | os.O_APPEND | (_CREATE if self._new else os.O_NOFOLLOW)
+                self._file = os.open(self.path if self._new else followed(self.path), how, 0o666)
                 return
             except FileExistsError:
                 if path is not None:
