@@ -9,26 +9,32 @@ import io
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import cast
 
+import click
 import pytest
 from fuzz import cases, hostile, in_process, verdict
 from support.fleet_files import write_fleet
 from support.rank_messages import MESSAGES
 
 from wirespeed import systems
+from wirespeed.cli.commands import cli
 from wirespeed.cli.main import main
+from wirespeed.doctor import job as doctor_job
 from wirespeed.errors import WirespeedError
 from wirespeed.fleet.allocation import NODE_FILES, allocated_hosts, named_hosts
 from wirespeed.frontend.rank_messages import MessageReader
 from wirespeed.frontend.run_steps import StepRecorder
+from wirespeed.host import mpi
 from wirespeed.job.messages import MARK
 from wirespeed.job.plan import Plan
 from wirespeed.paths import find_path
+from wirespeed.patterns import all_patterns
 from wirespeed.report.export.field_picture import FieldPicture
 from wirespeed.report.export.timeline import trace
 from wirespeed.report.facts.path_ranges import RangeLog, StepRanges
@@ -118,6 +124,65 @@ def test_a_damaged_file(name: str, whole: Path, tmp_path: Path) -> None:
                 file.unlink()
         if wrong:
             found.append(f"{name} {case} {wrong}\n{noted.err[:1500]}")
+    _judge(found)
+
+
+def test_a_damaged_hang_is_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Protects whoever tries remedies for a hang in a file of somebody else's: it chooses no program."""
+    failure = {"kind": "failure", "run": "r", "path": "host", "bytes": 8, "what": "hang", "call": "MPI_Recv"}
+    file, found, started = tmp_path / "hung.jsonl", [], list[Sequence[str]]()
+    own = [str(library.mpiexec) for library in mpi.all_mpis()]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(doctor_job, "run_process", lambda words, *_: (started.append(words), ("", "no"))[1])
+    tried = 0
+    for seed in seeds():
+        rng = Random(f"hang {seed}")
+        pattern = rng.choice([each for each in all_patterns().values() if each.options])
+        values = (rng.choice(hostile.TEXTS), "--mpi=/evil", "--mpi", True, 1, None, "--out=/evil")
+        plan = Plan(
+            pattern=pattern.name,
+            mpi=rng.choice((None, None, "/evil", rng.choice(own))),
+            options=tuple((option.key, option.default) for option in pattern.options),
+        )
+        failure["path"] = "host"
+        for name in rng.sample(
+            ("device", "launcher", "allocator", "hosts", "path", "options"), rng.choice((1, 2))
+        ):
+            value = rng.choice((values[1], rng.choice(values)))
+            if name == "path":
+                failure["path"] = str(value)
+            elif name == "options":
+                kind = type(rng.choice(pattern.options).default)  # those of one kind, for flags are few
+                options = (
+                    (option.key, value if type(option.default) is kind else option.default)
+                    for option in pattern.options
+                )
+                plan = replace(plan, options=tuple(options))
+            else:
+                plan = replace(plan, **{name: (str(value),) if name == "hosts" else str(value)})
+        head = {"kind": "run", "run": "r", "plan": plan.to_dict()}
+        text = "\n".join(json.dumps(line, separators=(",", ":")) for line in (head, failure)).encode()
+        file.write_bytes(hostile.damaged(rng, text) if rng.random() < 0.3 else text)
+        started.clear()
+        code = main(["doctor", "--after-hang", str(file), "--try"])
+        said = capsys.readouterr()
+        lines = [line for line in said.err.splitlines() if " once more as " in line or " trying: " in line]
+        errors = [f"{line}\n" for line in said.err.splitlines() if line not in lines]
+        wrong = list(verdict.wrong_ending({}, code, said.out, "".join(errors)))
+        wrong += [line for line in lines if not line.isprintable()]
+        for words in started:
+            tried += 1
+            with suppress(click.ClickException, WirespeedError):
+                command = cli.get_command(click.Context(cli), words[2])
+                assert command
+                given = command.make_context(words[2], list(words[3:])).params
+                wrong += [f"--mpi {given['mpi']}"] if given["mpi"] not in (None, *own) else []
+                wrong += [f"--out {given['out']}"] if "evil" in str(given["out"]) else []
+        if wrong:
+            found.append(f"{seed} {plan} {wrong}\n{said.err[:1500]}")
+    assert tried or ONE
     _judge(found)
 
 

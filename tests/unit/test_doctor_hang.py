@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+from support.fake_facts import MPI
 from support.records import as_read, figure
 
+from wirespeed.cli.main import main
 from wirespeed.doctor import hang, job
 from wirespeed.doctor.finding import Conditions, Cost
 from wirespeed.doctor.job import Attempt, Base
 from wirespeed.doctor.shell import split
 from wirespeed.doctor.tables import table
+from wirespeed.errors import ExitCode
+from wirespeed.host import mpi
 from wirespeed.job.plan import Plan
 from wirespeed.report.doctor.terminal import shell_lines
 from wirespeed.results.runs import Failure, Run, collect
 
-PLAN = Plan(sizes=(8, 64), device="emulated", mpi="/opt/mpi", timeout=3.0)
+PLAN = Plan(sizes=(8, 64), device="emulated", mpi="/mpi/bin/mpiexec", timeout=3.0)
 
 
 def file(path: str, call: str, vendor: str = "openmpi", plan: Plan = PLAN, **more: Any) -> list[Run]:
@@ -102,6 +109,7 @@ class TestTried:
             return Attempt({64: figure("host", 64, seconds)})
 
         monkeypatch.setattr(job, "measure", measure)
+        monkeypatch.setattr(mpi, "all_mpis", lambda: [MPI])
         (one,) = hang.hangs(file("host", "MPI_Recv"))
         said: list[str] = []
         found = hang.tried(hang.finding(one, False, "openmpi"), one, Base(), said.append)
@@ -114,7 +122,7 @@ class TestTried:
         ]
         assert calls[0][3] == Conditions()
         assert {(path, sizes, base.device, base.mpi, base.timeout) for path, sizes, base, _, _ in calls} == {
-            ("host", (64,), "emulated", "/opt/mpi", 3.0)
+            ("host", (64,), "emulated", "/mpi/bin/mpiexec", 3.0)
         }
         assert len(said) == len(calls) == 4
 
@@ -127,3 +135,60 @@ class TestTried:
             *("groups", "--ranks", "4", "--group", "2", "--between", "0,1,2,3", "--hosts", "n1,n2")
         ]
         assert hang.pattern_words(Plan()) == ["pingpong"]
+
+    def test_an_option_s_value_is_no_option(self) -> None:
+        """Protects from a file whose 'both-ways' is '--mpi=/tmp/evil': a flag has no value."""
+        words = hang.pattern_words(Plan(pattern="stream", options=(("both_ways", "--mpi=/tmp/evil"),)))
+        assert words == ["stream"]
+        words = hang.pattern_words(Plan(pattern="stream", options=(("both_ways", True), ("window", 2))))
+        assert words == ["stream", "--window", "2", "--both-ways"]
+
+
+class TestAFileOfSomebodyElse:
+    """A result file may come from anybody: it makes this machine run nothing that is not its own."""
+
+    @pytest.fixture
+    def theirs(self, tmp_path: Path) -> Path:
+        """A hang with an MPI in a folder of whoever wrote the file."""
+        launcher = tmp_path / "evil" / "bin" / "mpiexec"
+        launcher.parent.mkdir(parents=True)
+        launcher.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\necho 'mpiexec (Open MPI) 5.0.11'\n")
+        launcher.chmod(0o755)
+        lines = [
+            {"kind": "run", "run": "r", "plan": replace(PLAN, mpi=str(tmp_path / "evil")).to_dict()},
+            {"kind": "failure", "run": "r", "path": "host", "bytes": 8, "what": "hang", "call": "MPI_Recv"},
+        ]
+        file = tmp_path / "hung.jsonl"
+        file.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+        return file
+
+    @pytest.mark.parametrize("tries", [[], ["--try"]])
+    def test_its_mpi_is_not_started(
+        self, tries: list[str], theirs: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        code = main(["doctor", "--device", "cpu", "--after-hang", str(theirs), *tries])
+        assert not (theirs.parent / "ran").exists()
+        assert code == (ExitCode.USAGE if tries else ExitCode.OK)
+        assert not tries or capsys.readouterr().err.splitlines()[-1] == (
+            f"wirespeed: --after-hang: the file names --mpi {theirs.parent}/evil, which is none of this "
+            "machine's own: give --mpi yourself, this one only if you trust it"
+        )
+
+    def test_what_it_makes_run_is_said_first(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Protects from ranks on hosts that only the file names, unseen."""
+        started: list[Sequence[str]] = []
+        said: list[str] = []
+
+        def start(words: Sequence[str], *_: Any) -> tuple[str, str]:
+            started.append((*words, *said))
+            return "", "nothing"
+
+        monkeypatch.setattr(job, "run_process", start)
+        plan = replace(PLAN, pattern="stream", mpi=None, hosts=("n1", "n2 $(x)"), options=(("window", 2),))
+        (one,) = hang.hangs(file("host", "MPI_Recv", plan=plan))
+        hang.tried(hang.finding(one, False, "openmpi"), one, Base(mpi="/mine"), said.append)
+        assert said[0] == (
+            "once more as it was: wirespeed stream --window 2 --hosts 'n1,n2 $(x)' --paths host --sizes 64 "
+            "--max-time 0.1 --device emulated --launcher auto --mpi /mine --timeout 3"
+        )
+        assert said[0] in started[0] and list(started[0][2:5]) == ["stream", "--window", "2"]

@@ -148,10 +148,10 @@ def _hangs(facts: Facts, request: Request, say: Say) -> list[Finding]:
 
 def _vendor(one: hang.Hang, facts: Facts, request: Request) -> str:
     """The MPI that hung; where no rank has named it, the one that would be chosen again."""
-    given = request.mpi or one.plan.mpi
-    if one.vendor or not given:
+    if one.vendor or not (request.mpi or one.plan.mpi):
         return one.vendor or (facts.chosen.vendor if facts.chosen else "")
     try:
-        return mpi.choose(str(given)).vendor
+        library = mpi.choose(request.mpi) if request.mpi else mpi.own_mpi(str(one.plan.mpi))
     except WirespeedError:
         return ""
+    return library.vendor if library else ""

@@ -9,11 +9,14 @@ from msgspec import Struct, structs
 
 from wirespeed.doctor import job, trying
 from wirespeed.doctor.finding import Conditions, Cost, Finding
-from wirespeed.doctor.shell import exports
+from wirespeed.doctor.shell import exports, quoted
 from wirespeed.doctor.tables import TableRow, table
+from wirespeed.errors import WirespeedError
+from wirespeed.host import mpi
 from wirespeed.job.plan import Plan
 from wirespeed.patterns import find_pattern
 from wirespeed.results.findings import RemedyOption
+from wirespeed.results.reading import shown
 from wirespeed.results.runs import Failure, Run
 from wirespeed.units import format_size
 
@@ -59,9 +62,9 @@ def _hang(run: Run, failure: Failure) -> Hang:
         ((path.transport, path.memory) for path in all_paths() if path.name == failure.path), ("", "")
     )
     loaded = (step.mpi for step in (run.step(failure.path), *run.steps[::-1]) if step.path)
-    mpi = next(loaded, None)
+    library = next(loaded, None)
     size = (*plan.sizes, 8)[0] if failure.bytes is None else failure.bytes
-    call, vendor = failure.call or "", mpi.vendor if mpi else ""
+    call, vendor = failure.call or "", library.vendor if library else ""
     return Hang(failure.path, transport, memory, size, call, failure.text, vendor, plan)
 
 
@@ -121,10 +124,15 @@ def _option(table_row: TableRow) -> RemedyOption:
 
 
 def tried(found: Finding, hang: Hang, base: job.Base, say: Callable[[str], None]) -> Finding:
-    """Tries the same transfer as it was, then with each remedy, each in a job step of its own."""
+    """Tries the same transfer as it was, then with each remedy, each in a job step of its own.
+
+    The file may be somebody else's, so what it makes this machine run is said first. Raises WirespeedError
+    where it names an MPI that is not this machine's own.
+    """
     base = _base(hang, base)
     words = pattern_words(hang.plan)
-    say(f"once more as it was: {hang.path} at {format_size(hang.bytes)}")
+    command = job.command(hang.path, (hang.bytes,), base, pattern=words)
+    say(f"once more as it was: {' '.join(map(quoted, ('wirespeed', *command)))}")
     again = job.measure(hang.path, (hang.bytes,), base, pattern=words)
     evidence = (*found.evidence, f"once more as it was: {trying.outcome_of(again)}")
     options = []
@@ -137,10 +145,16 @@ def tried(found: Finding, hang: Hang, base: job.Base, say: Callable[[str], None]
 def _base(hang: Hang, base: job.Base) -> job.Base:
     """The options of the run that hung, unless the command line gives others."""
     plan = hang.plan
+    own = mpi.own_mpi(plan.mpi) if plan.mpi and not base.mpi else None
+    if plan.mpi and not base.mpi and not own:
+        raise WirespeedError(
+            f"--after-hang: the file names --mpi {shown(plan.mpi)}, which is none of this machine's own: "
+            "give --mpi yourself, this one only if you trust it"
+        )
     return structs.replace(
         base,
         device=base.device if base.device != "auto" else plan.device,
-        mpi=base.mpi or plan.mpi,
+        mpi=base.mpi or (str(own.mpiexec) if own else None),
         launcher=base.launcher if base.launcher != "auto" else plan.launcher,
         timeout=min(plan.timeout or TIMEOUT_S, TIMEOUT_S),
     )
@@ -157,8 +171,10 @@ def pattern_words(plan: Plan) -> list[str]:
     given = dict(plan.options)
     for option in pattern.options:
         value = given.get(option.key)
-        if value is not None and value != option.default:
-            words += [f"--{option.name}"] if value is True else [f"--{option.name}", str(value)]
+        if isinstance(option.default, bool):
+            words += [f"--{option.name}"] if value is True else []
+        elif value is not None and value != option.default:
+            words += [f"--{option.name}", str(value)]
     words += ["--allocator", plan.allocator] if plan.allocator != "driver" else []
     words += ["--context", plan.context] if plan.context != "primary" else []
     for key, values in (("between", plan.between), ("hosts", plan.hosts)):

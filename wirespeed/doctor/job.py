@@ -78,15 +78,25 @@ def measure(
     `evidence`: also count the traffic on the wires.
     """
     entry = Path(__file__).parents[1] / "cli"
-    words = [sys.executable, str(entry), *(pattern or ("pingpong",))]
-    words += ["--paths", path, "--sizes", ",".join(map(str, sizes)), "--max-time", str(MAX_TIME_S)]
-    words += ["--device", base.device, "--launcher", base.launcher]
-    words += ["--mpi", mpi] if (mpi := setting.mpi or base.mpi) else []
-    words += ["--timeout", f"{base.timeout:g}"] if base.timeout is not None else []
+    words = [sys.executable, str(entry), *command(path, sizes, base, setting, pattern)]
     words += [] if evidence else ["--no-evidence"]
     with temporary_folder("doctor") as folder:
         out = folder / "job.jsonl"
         return _read(out, path, _run([*words, "--out", str(out)], setting))
+
+
+def command(
+    path: str,
+    sizes: Sequence[int],
+    base: Base,
+    setting: Conditions = AS_IT_IS,
+    pattern: Sequence[str] = (),
+) -> list[str]:
+    """The words after `wirespeed` that measure one path at some sizes."""
+    words = [*(pattern or ("pingpong",)), "--paths", path, "--sizes", ",".join(map(str, sizes))]
+    words += ["--max-time", str(MAX_TIME_S), "--device", base.device, "--launcher", base.launcher]
+    words += ["--mpi", mpi] if (mpi := setting.mpi or base.mpi) else []
+    return words + (["--timeout", f"{base.timeout:g}"] if base.timeout is not None else [])
 
 
 def environment(setting: Conditions) -> dict[str, str]:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -143,12 +144,18 @@ def first_words(lines: Iterable[str]) -> str:
     return next((line[:200] for line in words if line and not line.startswith("---")), "it printed nothing")
 
 
-def _from_given(given: str) -> Mpi:
+def _named_by(given: str) -> Path:
+    """The mpiexec that a prefix, a file or a name on PATH means, which need not exist."""
     path = Path(given).expanduser()
     if path.is_dir():
-        path = path / "bin" / "mpiexec"
-    elif not path.exists() and (on_path := shutil.which(given)):
-        path = Path(on_path)
+        return path / "bin" / "mpiexec"
+    if not path.exists() and (on_path := shutil.which(given)):
+        return Path(on_path)
+    return path
+
+
+def _from_given(given: str) -> Mpi:
+    path = _named_by(given)
     if not path.exists():
         raise WirespeedError(
             f"--mpi {given}: there is no such MPI; give its prefix (the folder above bin) or its mpiexec"
@@ -192,6 +199,14 @@ def all_mpis() -> list[Mpi]:
         key=lambda mpi: order.index(mpi.vendor) if mpi.vendor in order else len(order),
     )
     return [*_usable(_on_path()), *wheels]
+
+
+def own_mpi(name: str) -> Mpi | None:
+    """The one of all_mpis() that somebody else's --mpi means; no other program is started to find out."""
+    with suppress(OSError, ValueError, RuntimeError):
+        launcher = _named_by(name).resolve()
+        return next((mpi for mpi in all_mpis() if mpi.mpiexec.resolve() == launcher), None)
+    return None
 
 
 def why_none() -> str:
