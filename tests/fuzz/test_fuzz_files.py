@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
-from typing import cast
+from typing import Any, cast
 
 import click
 import pytest
@@ -135,7 +135,12 @@ def test_a_damaged_hang_is_tried(
     file, found, started = tmp_path / "hung.jsonl", [], list[Sequence[str]]()
     own = [str(library.mpiexec) for library in mpi.all_mpis()]
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(doctor_job, "run_process", lambda words, *_: (started.append(words), ("", "no"))[1])
+
+    def noted(words: Sequence[str], *_: object) -> tuple[str, str]:
+        started.append(words)
+        return "", "no"
+
+    monkeypatch.setattr(doctor_job, "run_process", noted)
     tried = 0
     for seed in seeds():
         rng = Random(f"hang {seed}")
@@ -161,7 +166,9 @@ def test_a_damaged_hang_is_tried(
                 )
                 plan = replace(plan, options=tuple(options))
             else:
-                plan = replace(plan, **{name: (str(value),) if name == "hosts" else str(value)})
+                plan = replace(
+                    plan, **dict[str, Any]({name: (str(value),) if name == "hosts" else str(value)})
+                )
         head = {"kind": "run", "run": "r", "plan": plan.to_dict()}
         text = "\n".join(json.dumps(line, separators=(",", ":")) for line in (head, failure)).encode()
         file.write_bytes(hostile.damaged(rng, text) if rng.random() < 0.3 else text)

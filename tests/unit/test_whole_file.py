@@ -110,7 +110,7 @@ def test_an_earlier_file_survives_a_full_disk(tmp_path: Path, no_room: None) -> 
 
 
 @pytest.fixture
-def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
     """Makes another user's link of this name to a file of this user's, which is the result."""
 
     def plant(name: str, target: str = "precious") -> Path:
@@ -129,7 +129,7 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
 def test_no_command_writes_through_another_user_s_link(
     command: list[str],
     there: bool,
-    planted: Callable[[str], Path],
+    planted: Callable[..., Path],
     results: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -145,7 +145,7 @@ def test_no_command_writes_through_another_user_s_link(
 
 
 def test_another_user_s_link_is_refused_before_anything_is_measured(
-    planted: Callable[[str], Path], results: Path, tmp_path: Path
+    planted: Callable[..., Path], results: Path, tmp_path: Path
 ) -> None:
     """Protects the user's files from --picture, --timeline and --resume, and a run from a late refusal."""
     planted("m.png")
@@ -163,7 +163,7 @@ def test_another_user_s_link_is_refused_before_anything_is_measured(
 @pytest.mark.parametrize("there", [True, False])
 @pytest.mark.parametrize("name", ["packed.json", "fleet-run.json"])
 def test_a_link_at_a_name_of_ours_is_replaced(
-    name: str, there: bool, planted: Callable[[str], Path], tmp_path: Path
+    name: str, there: bool, planted: Callable[..., Path], tmp_path: Path
 ) -> None:
     """Protects the user's files from links at names that everybody knows, in a folder of several users."""
     victim = planted(name)

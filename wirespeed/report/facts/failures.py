@@ -29,7 +29,7 @@ def print_failures(console: Console, run: Run, *, explain: bool, most: int | Non
 
 
 def lasting(run: Run) -> list[Failure]:
-    """Those after which nothing was measured in their place."""
+    """Failures after which nothing was measured in their place."""
     return [
         failure
         for failure in run.failures

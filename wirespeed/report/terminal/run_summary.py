@@ -61,7 +61,7 @@ SCREEN = 45
 
 @dataclass(frozen=True)
 class Detail:
-    """How much of a run is printed."""
+    """The amount of a run that is printed."""
 
     explain: bool = False
     """Also legends, equations and choices."""

@@ -130,7 +130,7 @@ class TimeLeft:
             step.running, step.done, step.share, step.since = {}, 0, 0.0, now
 
     def step_failed(self) -> None:
-        """What the current step has not measured, it will not measure."""
+        """Takes note that the current step will not measure what it has not measured."""
         if self._step:
             self._step.left, self._step.running, self._step.since = [], {}, self._clock()
 
