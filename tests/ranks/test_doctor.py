@@ -69,7 +69,10 @@ def test_after_a_hang(mpi: InstalledMpi, tmp_path: Path) -> None:
     records = ({"kind": "run", "run": "r", "plan": plan.to_dict()}, failure)
     hung = tmp_path / "hung.jsonl"
     hung.write_text("".join(json.dumps(record, separators=(",", ":")) + "\n" for record in records))
-    done = wirespeed("doctor", "--after-hang", hung, "--try", "--json", environment=mpi.variables)
+    words = ("doctor", "--after-hang", hung, "--try", "--json")
+    refused = wirespeed(*words, environment=mpi.variables)
+    assert refused.code == 2 and "which is none of this machine's own: give --mpi yourself" in refused.err
+    done = wirespeed(*words, "--mpi", prefix, environment=mpi.variables)
     assert done.code == 0, done.err
     (finding,) = json.loads(done.out)["findings"]
     assert finding["title"] == "host hung in MPI_Recv at 8 B"
