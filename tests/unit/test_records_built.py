@@ -78,6 +78,7 @@ def test_rates_follow_from_times() -> None:
             "iterations": 1,
             "batches": 3,
             "of_batches": 9,
+            "seconds": None,
             "bytes": 32,
             "rerun_steps": None,
             "wrong": None,

@@ -67,6 +67,8 @@ class PhaseSamples:
     stopped: str
     batches: int
     """Uninterrupted runs of iterations that were timed."""
+    checking_s: float
+    """Seconds in which these got new content and were compared."""
     details: dict[str, Any]
     cores: dict[str, Any]
     """Whether the ranks had CPUs meanwhile (CpuWait.worst)."""
@@ -99,6 +101,7 @@ class Sampler:
         self._samples, self._wait, self._clock = Samples(), CpuWait(), ClockAgreement()
         self._computation = computation
         self._batches = 0
+        self._checking_s = 0.0
         self._last_checked = False
         """Was the latest batch?"""
         self._check_s = 0.0
@@ -122,6 +125,7 @@ class Sampler:
             per_sample,
             stopped,
             self._batches,
+            self._checking_s,
             self._program.described(),
             self._wait.worst(self._comm),
             self._clock.worst(self._comm),
@@ -240,6 +244,7 @@ class Sampler:
                 self._payload.end_batch(self._program, batch.iterations)
         self._check_s += time.monotonic() - began
         self._batches += 1
+        self._checking_s += self._check_s if check else 0.0
         self._last_checked = check
         self._clock.add(batch)
         seconds = self._team.gathered(batch.seconds)

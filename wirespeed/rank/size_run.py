@@ -70,6 +70,7 @@ class SizeRun:
         self._reported = context.pattern.reported_phase(context.shape)
         self._phase = 0
         self._batches = 0
+        self._checking_s = 0.0
         self._computation: Computation | None = None
         self._other_clocks: tuple[dict[str, Any] | None, ...] = ()
         """Of what the figure is compared with (ClockAgreement.worst)."""
@@ -173,6 +174,7 @@ class SizeRun:
     def _take(self, team: TeamSamples, sampled: PhaseSamples) -> None:
         """Adds the phase's teams; keeps the summary of the slowest one so far. Collective."""
         self._batches += sampled.batches
+        self._checking_s += sampled.checking_s
         found = team.figures(sampled.samples, sampled.waited)
         leader = -1
         if found:
@@ -211,6 +213,7 @@ class SizeRun:
                 "iterations": self._payload.iterations,
                 "batches": self._payload.batches,
                 "of_batches": self._batches,
+                "seconds": self._checking_s,
                 "bytes": self._payload.bytes,
                 **self._of_kind(),
             },

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import structs
@@ -23,6 +23,8 @@ from wirespeed.results.parts import (
 from wirespeed.results.start import Start
 from wirespeed.statistics.comparison import Launch
 from wirespeed.statistics.samples import CONFIDENCE, median_interval, middle
+
+Number = TypeVar("Number", int, float)
 
 
 class Combined(Entry, frozen=True, kw_only=True, tag="launches"):
@@ -83,6 +85,7 @@ def combined(entries: Sequence[Entry]) -> Entry:
                 iterations=sum(entry.checked.iterations for entry in each),
                 batches=sum(entry.checked.batches for entry in each),
                 of_batches=sum(entry.checked.of_batches for entry in each),
+                seconds=_known_sum(entry.checked.seconds for entry in each),
                 rerun_steps=_known_sum(entry.checked.rerun_steps for entry in each),
                 bytes=sum(entry.checked.bytes for entry in each),
                 conserved=last.checked.conserved,
@@ -97,9 +100,9 @@ def combined(entries: Sequence[Entry]) -> Entry:
     )
 
 
-def _known_sum(counts: Iterable[int | None]) -> int | None:
+def _known_sum(amounts: Iterable[Number | None]) -> Number | None:
     """Their sum; None if none is known."""
-    known = [count for count in counts if count is not None]
+    known = [amount for amount in amounts if amount is not None]
     return sum(known) if known else None
 
 

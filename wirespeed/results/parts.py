@@ -253,6 +253,8 @@ class Checked(RecordPart, frozen=True, kw_only=True):
     """Timed runs of iterations that began with new content, and were compared at their end."""
     of_batches: Whole = 0
     """All timed runs."""
+    seconds: Amount | None = None
+    """Of the figure's `elapsed_s`: timed runs got their new content, and were compared at their end."""
     rerun_steps: Whole | None = None
     """Of a program: time steps of these batches, which were repeated over set-up traffic."""
     bytes: Whole = 0
