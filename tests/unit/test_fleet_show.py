@@ -291,6 +291,29 @@ def test_a_run_that_did_not_end_is_named_until_another_one_has(tmp_path: Path, c
     assert shown(capsys, tmp_path)[0] == ExitCode.OK
 
 
+def test_a_run_that_did_not_end_is_not_hidden_by_an_earlier_one(tmp_path: Path) -> None:
+    """Protects from a fleet that measures the same every day: yesterday's whole run is not today's."""
+
+    def run(name: str, day: int, whole: bool) -> None:
+        file = tmp_path / name
+        plan = {"sizes": [8, 9], "out": name, "debug": whole}
+        write_run(file, START + timedelta(days=day), ["n01", "n02"], 1e-5, random.Random(day), plan=plan)
+        if not whole:
+            file.write_text("".join(file.read_text().splitlines(keepends=True)[:-1]))
+
+    def left() -> list[str]:
+        found = read_history(str(tmp_path)).unfinished(datetime.min, datetime.max)
+        return [Path(name).name for name in found]
+
+    run("a.jsonl", 1, True)
+    run("b.jsonl", 2, False)
+    assert left() == ["b.jsonl"]
+    run("c.jsonl", 3, False)
+    assert left() == ["c.jsonl"]
+    run("d.jsonl", 4, True)
+    assert left() == []
+
+
 def test_what_was_measured_once_names_nobody(tmp_path: Path, capsys: Captured) -> None:
     """Protects sound nodes from one late time: another launch is needed, and the exit code says so."""
     write_fleet(tmp_path, days=1, rounds=8, factor=lambda _, one, other: 1.0 if other else slow(0, one, ""))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -17,6 +17,7 @@ from wirespeed.fleet.observations import Observation, moment, observations
 from wirespeed.fleet.packed import Packed
 from wirespeed.fleet.state import SilentNode, silent_below
 from wirespeed.fleet.window import Facts, Window, facts_of, window_of
+from wirespeed.job.plan import Plan
 from wirespeed.results.lenient import printable
 from wirespeed.results.parts import Whole
 from wirespeed.results.reading import cannot, read, read_json, shown, why
@@ -47,6 +48,8 @@ class Contents(Struct):
     """By their names below the folder."""
 
 
+BESIDE = ("out", "resume", "debug", "picture", "timeline", "timing")
+"""Fields of a plan that do not change what is measured."""
 AHEAD = timedelta(hours=1)
 """What is dated later than this from now was not measured yet."""
 
@@ -67,9 +70,9 @@ class History:
     ahead: dict[str, datetime] = dataclass_field(default_factory=dict)
     """Files with figures that are dated ahead, which do not count, and the latest date."""
     begun: dict[tuple[str, str], tuple[Path, datetime]] = dataclass_field(default_factory=dict)
-    """Runs that did not end, by what they were to measure and where: their files, and when they began."""
-    ended: set[tuple[str, str]] = dataclass_field(default_factory=set)
-    """What was measured to its end."""
+    """Runs that did not end, by what they were to measure and where: the latest's file, and when it began."""
+    ended: dict[tuple[str, str], datetime] = dataclass_field(default_factory=dict)
+    """What was measured to its end, and when the latest such run began."""
     latest: datetime = dataclass_field(
         default_factory=lambda: datetime.now(timezone.utc).replace(tzinfo=None) + AHEAD
     )
@@ -132,15 +135,24 @@ class History:
 
     def unfinished(self, begin: datetime, end: datetime) -> list[str]:
         """Result files of runs that did not end, and that no other run has measured to the end since."""
-        left = (file for key, (file, at) in self.begun.items() if key not in self.ended and begin <= at < end)
-        return [shown(file) for file in left]
+        never = datetime.min
+        left = [
+            file
+            for key, (file, at) in self.begun.items()
+            if self.ended.get(key, never) < at and begin <= at < end
+        ]
+        return list(map(shown, left))
 
     def note(self, file: Path, run: Run) -> None:
         """Notes whether a run has ended."""
-        key = str(run.head.plan), run.head.environment.host
+        if not (at := moment(run.head.started)):
+            return
+        # Where results go, and what is printed beside them, is not what is measured.
+        measures = replace(run.head.plan, **{name: getattr(Plan, name) for name in BESIDE})
+        key = str(measures), run.head.environment.host
         if not run.interrupted:
-            self.ended.add(key)
-        elif at := moment(run.head.started):
+            self.ended[key] = max(at, self.ended.get(key, at))
+        elif key not in self.begun or self.begun[key][1] <= at:
             self.begun[key] = file, at
 
     def last_days(self, days: float | None) -> tuple[datetime, datetime]:
