@@ -247,13 +247,13 @@ class Run:
         step, wrong = self._recorded(turns[0], self._starter.said(key), watched), Outcome()
         messages = watched.messages()
         for message in messages:
-            if message["kind"] == "done" and self._starter.waits(next(self._coming(turns), None)):
+            if message["kind"] == "done" and self._may_end_beside_the_next(turns):
                 # Its processes come to their end while the next ones measure, which share the GPUs already.
                 self._ending.append(EndingStep(step, library, watched, messages))
                 return step, wrong
             if message["kind"] == "entry":
                 # Not before the first figure, for which somebody waits.
-                self._starter.start_ahead(self._coming(turns))
+                self._starter.start_ahead(self._coming(turns), step.path)
             if message["kind"] == "turn" and 0 < message["index"] < len(turns):
                 self._settled(step, wrong, library, None)
                 self._end_turn()
@@ -270,6 +270,11 @@ class Run:
             # They never met: a GPU may have let nobody else in while others measured.
             return self._job_step(turns, library)
         return step, watched.outcome if watched.outcome.what != "ok" else wrong
+
+    def _may_end_beside_the_next(self, turns: Sequence[Turn]) -> bool:
+        """Do the next processes wait for their turn, and measure what ending processes do not disturb?"""
+        following = next(self._coming(turns), None)
+        return bool(following and self._starter.waits(following) and not following.turns[0].path.cpu_moves)
 
     def _settle_ends(self, hurry: bool) -> None:
         """What became of processes after their last figure."""

@@ -90,14 +90,15 @@ class Starter:
             "allocator": self.plan.allocator,
         }
 
-    def start_ahead(self, coming: Iterable[StepKey]) -> None:
+    def start_ahead(self, coming: Iterable[StepKey], beside: TransferPath) -> None:
         """Starts the next job step that has no processes yet, if there are free CPUs for it.
 
         One at a time: until they run its code, processes are on the CPUs that their launcher binds them to.
+        None while CPUs move the bytes that are measured, `beside` it.
         """
         if time.monotonic() - self._latest < APART_S:
             return
-        free = self._free_cpus()
+        free = self._free_cpus(beside)
         for key in coming:
             # A launcher, or a helper thread of a library, takes its time, too.
             free -= self.plan.ranks + 1
@@ -117,7 +118,7 @@ class Starter:
         while self._waiting:
             self._waiting.popitem()[1].abandon()
 
-    def _free_cpus(self) -> int:
+    def _free_cpus(self, beside: TransferPath) -> int:
         """CPUs beside those of the ranks that measure; 0 where nothing is to be started ahead."""
         asked = dict(self.plan.test).get("ahead")
         if asked is not None:
@@ -125,7 +126,7 @@ class Starter:
         elsewhere = self.plan.hosts or launch.by_batch_system(self.plan.launcher)
         # A profiler, a picture, CPUs by name and a launch of its own belong to the turn itself.
         own = self.profiles or self.plan.picture or self.plan.between or self.plan.launches > 1
-        if elsewhere or own:
+        if elsewhere or own or beside.cpu_moves:
             return 0
         cpus = float(len(os.sched_getaffinity(0)))
         return int(min(cpus, cpu_quota() or cpus)) - self.plan.ranks

@@ -138,6 +138,12 @@ class TransferPath:
         return "device" in (self.memory, self.into)
 
     @property
+    def cpu_moves(self) -> bool:
+        """Do CPUs copy what goes from rank to rank? Then any other process is in their way."""
+        between = not (self.intra_rank or self.work_alone)
+        return between and (self.staged or not self.on_device)
+
+    @property
     def mixed(self) -> bool:
         """Does it cross between host and device memory: is one of the two buffers on a device alone?"""
         return (self.memory == "device") != ((self.into or self.memory) == "device")
