@@ -101,10 +101,44 @@ def test_ranks_that_no_mpi_joins(pair: Hosts, pattern: str, start: Record | None
 
     Clocks of two hosts cannot tell how far apart ranks start.
     """
-    secret, out = tmp_path / "secret", tmp_path / "r.jsonl"
+    before = pair["n1"].sent_bytes()
+    first = joined_by_sockets(pair, pattern, tmp_path)
+    is_sane(first, pair["n1"].sent_bytes() - before)
+    assert all(entry["start"] == start for entry in first.entries)
+    (step,) = first.of("step")
+    assert step["details"]["address"] == pair["n1"].address
+
+
+def test_addresses_at_which_nobody_answers(pair: Hosts, tmp_path: Path) -> None:
+    """Protects hosts with several networks: three dead addresses took longer than a rank waits."""
+    called, caller = pair["n1"], pair["n2"]
+    dead = [f"10.78.0.{number}" for number in (1, 2, 3)]
+    try:
+        # The first that the host lists are those that it has had the longest.
+        called.run("ip", "address", "del", f"{called.address}/24", "dev", "eth0")
+        for address in dead:
+            called.run("ip", "address", "add", f"{address}/32", "dev", "eth0")
+        called.run("ip", "address", "add", f"{called.address}/24", "dev", "eth0")
+        caller.run("ip", "route", "add", "10.78.0.0/24", "dev", "eth0")
+        for address in dead:
+            nobody = f"{address} lladdr 02:00:00:00:00:99 dev eth0"
+            caller.run("ip", "neighbour", "add", *nobody.split())
+        done = joined_by_sockets(pair, "pingpong", tmp_path)
+    finally:
+        for address in dead:
+            called.run("ip", "address", "del", f"{address}/32", "dev", "eth0", check=False)
+            caller.run("ip", "neighbour", "del", address, "dev", "eth0", check=False)
+        caller.run("ip", "route", "del", "10.78.0.0/24", "dev", "eth0", check=False)
+    assert done.code == 0 and done.entries, done.out + done.err
+    (step,) = done.of("step")
+    assert step["details"]["address"] == called.address
+
+
+def joined_by_sockets(pair: Hosts, pattern: str, folder: Path) -> Done:
+    """What rank 0 said and recorded, of two ranks that a secret in a file and TCP bring together."""
+    secret, out = folder / "secret", folder / "r.jsonl"
     secret.write_text("sixteen random characters")
     secret.chmod(0o600)
-    before = pair["n1"].sent_bytes()
     variables = {"WORLD_SIZE": "2", "MASTER_ADDR": pair["n1"].address, "WIRESPEED_SECRET_FILE": str(secret)}
     ranks = [
         subprocess.Popen(
@@ -118,10 +152,7 @@ def test_ranks_that_no_mpi_joins(pair: Hosts, pattern: str, start: Record | None
     ]
     first, _ = [Done(rank.wait(PATIENCE), *rank.communicate()) for rank in ranks]
     first.records = read(out)
-    is_sane(first, pair["n1"].sent_bytes() - before)
-    assert all(entry["start"] == start for entry in first.entries)
-    (step,) = first.of("step")
-    assert step["details"]["address"] == pair["n1"].address
+    return first
 
 
 # Debian's Open MPI 4, and MPICH's Hydra, which is also Intel's; Open MPI 5's is stopped further below.

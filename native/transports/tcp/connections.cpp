@@ -85,16 +85,8 @@ void Connections::add(const std::set<int>& peers) {
 
 /// An address may be another host's as well (of a bridge, say): only who knows the secret answers.
 Socket Connections::connect(int peer, const Place& place) const {
-    std::string tried;
-    for (const std::uint32_t address : place.addresses) {
-        if (!address) break;
-        try {
-            return call(address, place.port, secret_, control_.rank(), peer);
-        } catch (const Error& error) {
-            tried += (tried.empty() ? "" : "; ") + std::string(error.what());
-        }
-    }
-    throw Error("rank " + std::to_string(peer) + " cannot be reached by TCP: " + tried);
+    const auto end = std::find(place.addresses.begin(), place.addresses.end(), 0U);
+    return call({place.addresses.begin(), end}, place.port, secret_, control_.rank(), peer);
 }
 
 std::string Connections::address() const {

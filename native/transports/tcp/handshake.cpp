@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <random>
 #include <thread>
 #include <utility>
@@ -101,6 +102,67 @@ bool introduce(const Socket& opened, const Secret& secret, int rank, int to,
         throw Error("TCP handshake", where, "another program answers, not a rank of this job");
     return true;
 }
+
+/// Connections to the same rank by all its addresses. Each begins a little after the one before it,
+/// or as soon as that has failed, so that an address that nobody answers at delays little
+/// (RFC 8305).
+class Attempts {
+  public:
+    struct Attempt {
+        std::uint32_t address = 0;
+        Socket socket;
+        int error = 0;  ///< of connect(); 0: connected
+    };
+
+    Attempts(std::vector<std::uint32_t> addresses, std::uint16_t port)
+        : addresses_(std::move(addresses)), port_(port) {}
+
+    /// The next that is connected or has failed; none: all have been, or no other is until then.
+    std::optional<Attempt> next(Clock::time_point until) {
+        for (;;) {
+            if (begun_ < addresses_.size() && (attempts_.empty() || Clock::now() >= next_)) begin();
+            if (attempts_.empty()) return std::nullopt;
+            std::vector<pollfd> waits;
+            for (const Attempt& attempt : attempts_)
+                waits.push_back({attempt.socket.descriptor(), POLLOUT, 0});
+            wait_for(waits, begun_ < addresses_.size() ? std::min(next_, until) : until);
+            for (std::size_t i = 0; i < waits.size(); ++i)
+                if (waits[i].revents) return taken(i);
+            if (Clock::now() >= until) return std::nullopt;
+        }
+    }
+
+  private:
+    void begin() {
+        Attempt attempt{addresses_[begun_++], Socket(socket(AF_INET, kind, 0))};
+        const std::string where = address_text(attempt.address);
+        if (!attempt.socket) throw Error("socket", where, std::strerror(errno));
+        const sockaddr_in there = place(attempt.address, port_);
+        if (::connect(attempt.socket.descriptor(), reinterpret_cast<const sockaddr*>(&there),
+                      sizeof there) &&
+            errno != EINPROGRESS && errno != EINTR)
+            attempt.error = errno;
+        attempts_.push_back(std::move(attempt));
+        next_ = Clock::now() + apart;
+    }
+
+    Attempt taken(std::size_t i) {
+        Attempt attempt = std::move(attempts_[i]);
+        attempts_.erase(attempts_.begin() + static_cast<std::ptrdiff_t>(i));
+        socklen_t size = sizeof attempt.error;
+        if (!attempt.error)
+            getsockopt(attempt.socket.descriptor(), SOL_SOCKET, SO_ERROR, &attempt.error, &size);
+        return attempt;
+    }
+
+    static constexpr int kind = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
+    static constexpr std::chrono::milliseconds apart{250};
+    std::vector<std::uint32_t> addresses_;
+    std::uint16_t port_;
+    std::size_t begun_ = 0;
+    Clock::time_point next_;
+    std::vector<Attempt> attempts_;
+};
 
 }  // namespace
 
@@ -216,33 +278,39 @@ Listener::Verdict Listener::hear(Newcomer& newcomer, const std::set<int>& missin
     return sent == static_cast<ssize_t>(answer.size()) ? Verdict::rank : Verdict::stranger;
 }
 
-Socket call(std::uint32_t address, std::uint16_t port, const Secret& secret, int rank, int to) {
-    const std::string where = address_text(address) + " port " + std::to_string(port);
+Socket call(const std::vector<std::uint32_t>& addresses, std::uint16_t port, const Secret& secret,
+            int rank, int to) {
     const auto until = Clock::now() + patience;
-    for (;;) {
-        Socket opened(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-        if (!opened) throw Error("socket", where, std::strerror(errno));
-        const sockaddr_in there = place(address, port);
-        int error = 0;
-        if (::connect(opened.descriptor(), reinterpret_cast<const sockaddr*>(&there),
-                      sizeof there)) {
-            error = errno;
-            if (error == EINPROGRESS || error == EINTR) {
-                wait_for(opened.descriptor(), POLLOUT, until, where);
-                socklen_t size = sizeof error;
-                getsockopt(opened.descriptor(), SOL_SOCKET, SO_ERROR, &error, &size);
+    std::string tried;
+    std::vector<std::uint32_t> possible = addresses;
+    while (!possible.empty()) {
+        Attempts attempts(possible, port);
+        while (auto attempt = attempts.next(until)) {
+            const std::string where =
+                address_text(attempt->address) + " port " + std::to_string(port);
+            std::string why = attempt->error ? std::strerror(attempt->error) : "";
+            try {
+                if (why.empty() && introduce(attempt->socket, secret, rank, to, until, where)) {
+                    send_at_once(attempt->socket);
+                    return std::move(attempt->socket);
+                }
+            } catch (const Error& error) {
+                why = error.what();
             }
+            // On a busy host a rank may have answered too late for the listener: it is called
+            // again.
+            if (why.empty() && Clock::now() < until) continue;
+            if (why.empty()) why = "the connection is closed before an answer";
+            tried += (tried.empty() ? "" : "; ") + where + ": " + why;
+            std::erase(possible, attempt->address);
         }
-        if (error) throw Error("connect", where, std::strerror(error));
-        if (introduce(opened, secret, rank, to, until, where)) {
-            send_at_once(opened);
-            return opened;
-        }
-        // On a busy host a rank may have answered too late for the listener.
-        if (Clock::now() > until)
-            throw Error("TCP handshake", where, "the connection is closed before an answer");
-        std::this_thread::sleep_for(pause);
+        if (Clock::now() >= until) break;
+        if (!possible.empty()) std::this_thread::sleep_for(pause);
     }
+    for (const std::uint32_t address : possible)
+        tried += (tried.empty() ? "" : "; ") + address_text(address) + " port " +
+                 std::to_string(port) + ": no answer in time";
+    throw Error("rank " + std::to_string(to) + " cannot be reached by TCP: " + tried);
 }
 
 }  // namespace wirespeed::tcp

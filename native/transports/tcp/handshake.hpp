@@ -76,8 +76,9 @@ class Listener {
     bool full_ = false;  ///< no descriptor is left until a newcomer has gone
 };
 
-/// A connection to rank `to`, which may accept later. Throws Error after ten seconds, and where who
-/// answers does not know the secret.
-Socket call(std::uint32_t address, std::uint16_t port, const Secret& secret, int rank, int to);
+/// A connection to rank `to`, which may accept later, at the first of its addresses that answers.
+/// Throws Error after ten seconds, and where nobody who answers knows the secret.
+Socket call(const std::vector<std::uint32_t>& addresses, std::uint16_t port, const Secret& secret,
+            int rank, int to);
 
 }  // namespace wirespeed::tcp
