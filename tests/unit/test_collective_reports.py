@@ -20,7 +20,9 @@ from wirespeed.report.export.formats import FORMATS
 from wirespeed.results.runs import Run, collect
 
 
-def reduced(in_place: str, *entries: tuple[str, int, float], run: str = "r", name: str = "allreduce") -> Run:
+def reduced(
+    in_place: str, *entries: tuple[str, int, float], run: str = "r", name: str = "allreduce", wrong: int = 0
+) -> Run:
     """A run of four ranks: (path, bytes, seconds)."""
     pattern = find_pattern(name)
     options = {"algorithm": "library,best", "type": "fp32", "op": "sum", "in_place": in_place}
@@ -38,7 +40,10 @@ def reduced(in_place: str, *entries: tuple[str, int, float], run: str = "r", nam
             entry(path, size, seconds)
             | {"pattern": name, "definition": figure.definition, "bandwidth_bytes": figure.bytes}
             | {"bytes_per_second": rates, "derived": derived, "memory": "pageable"}
-            | {"checked": {"iterations": 2, "bytes": 2 * size, "wrong": 0}, "details": {"algorithm": "ring"}}
+            | {
+                "checked": {"iterations": 2, "bytes": 2 * size, "wrong": wrong},
+                "details": {"algorithm": "ring"},
+            }
         )
     (found,) = collect(as_read([{**record, "run": run} for record in [*records, end()]]))
     return found
@@ -63,6 +68,12 @@ def test_rows_of_nccl_tests() -> None:
     ]
     assert "# wirespeed allreduce, path host, 4 ranks; n1" in text
     assert "# Avg bus bandwidth    : 0.790432" in text and "# Out of bounds values : 0 OK" in text
+
+
+def test_rows_of_nccl_tests_count_what_was_wrong() -> None:
+    """Protects from an OK that nothing could change."""
+    text = export("nccl-tests", reduced("no", ("host", 8, 1e-6), wrong=3))
+    assert "# Out of bounds values : 3 FAILED" in text
 
 
 @pytest.mark.parametrize("seconds", [0.22040151, 12.5, 1e-7, 123.4])

@@ -240,6 +240,26 @@ def test_what_a_user_can_get_wrong(
     assert isinstance(error, WirespeedError) and says in str(error) and "\n" not in str(error)
 
 
+def test_a_secret_that_is_a_pipe(environment: Environment, tmp_path: Path) -> None:
+    """Protects from a wait for ever: nobody writes to the pipe."""
+    os.mkfifo(pipe := tmp_path / "pipe", 0o600)
+    (error,) = ranks(1, environment | {"WIRESPEED_SECRET_FILE": str(pipe)}, everything)
+    assert isinstance(error, WirespeedError) and "it is no regular file" in str(error)
+
+
+def test_a_secret_of_another_user(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects a job from who wrote its secret, and knows it."""
+    file = Path(environment["WIRESPEED_SECRET_FILE"])
+    file.write_text("sixteen random characters")
+    file.chmod(0o600)
+    if os.geteuid() == 0:
+        os.chown(file, 65534, 65534)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    (error,) = ranks(1, environment, everything)
+    assert isinstance(error, WirespeedError) and "it belongs to another user" in str(error)
+
+
 def test_a_launcher_at_the_last_port(environment: Environment) -> None:
     """Protects from a stack trace: no port is after 65535."""
     del environment["WIRESPEED_PORT"]

@@ -102,12 +102,17 @@ def is_loopback(host: str) -> bool:
 def secret_of(file: Path) -> bytes:
     """A user's secret. Raises WirespeedError where it is none."""
     try:
-        with file.open("rb") as opened:
-            mode = os.fstat(opened.fileno()).st_mode
-            secret = opened.read(4096).strip()
+        # A pipe that nobody writes to would block.
+        with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:
+            state = os.fstat(opened.fileno())
+            secret = opened.read(4096).strip() if stat.S_ISREG(state.st_mode) else None
     except OSError as error:
         raise wrong(f"WIRESPEED_SECRET_FILE={file}: {error.strerror}") from None
-    if stat.S_IMODE(mode) & 0o077:
+    if secret is None:
+        raise wrong(f"WIRESPEED_SECRET_FILE={file}: it is no regular file")
+    if state.st_uid not in (os.geteuid(), 0):
+        raise wrong(f"WIRESPEED_SECRET_FILE={file}: it belongs to another user, who knows it; write your own")
+    if stat.S_IMODE(state.st_mode) & 0o077:
         raise wrong(f"WIRESPEED_SECRET_FILE={file}: others may read it; run 'chmod 600 {file}'")
     if len(secret) < 16:
         raise wrong(f"WIRESPEED_SECRET_FILE={file}: write 16 random characters or more into it")

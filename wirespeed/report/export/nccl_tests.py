@@ -59,7 +59,8 @@ def _block(both: dict[bool, tuple[Run, str]]) -> Iterator[str]:
         redop = job.reduction if reduces else "none"
         yield f"{bytes_:12d}{job.count:14d}{TYPES[job.type]:>10}{redop:>8}{root:8d}"
         yield "".join(_figures(entries.get(place, {}).get(size)) for place in (False, True)) + "\n"
-    yield "# Out of bounds values : 0 OK\n"
+    wrong = sum(entry.checked.wrong or 0 for of_place in entries.values() for entry in of_place.values())
+    yield f"# Out of bounds values : {wrong} {'FAILED' if wrong else 'OK'}\n"
     yield f"# Avg bus bandwidth    : {sum(rates) / max(len(rates), 1):g}\n"
 
 
