@@ -72,6 +72,17 @@ class TestProgress:
             "a word",
         ]
 
+    def test_a_line_is_one_write(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Protects lines from words of ranks between them, which write to the same pipe."""
+        stream, writes = io.StringIO(), list[str]()
+        monkeypatch.setattr(stream, "write", writes.append)
+        with progress.make_progress((), stream) as view:
+            view(step_start("host", 0, 1))
+            for event in as_read([entry("host", 65536, 8.52e-6), failure("aware", None, "crash", "it fell")]):
+                view(event)
+            view({"kind": "note", "text": "a word"})
+        assert len(writes) == 3 and all(text.count("\n") == 1 and text[-1] == "\n" for text in writes)
+
     def plain(self, events: Sequence[tuple[float, Event]]) -> list[str]:
         """What a pipe shows in brackets, after (seconds that pass, event)."""
         now, screen = [0.0], console(200)
