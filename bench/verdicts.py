@@ -120,19 +120,21 @@ def false_alarms(repetitions: int) -> Iterator[str]:
     """The percentage of comparisons of equal sides that name anything."""
     yield "| launches old, new | " + " | ".join(f"{a}, {b}" for a, b in COUNTS) + " |"
     yield "|---" * (len(COUNTS) + 1) + "|"
-    for paths, sizes in ((1, 5), (9, 3)):
-        for name, noise in NOISES.items():
-            cells = []
-            for counts in COUNTS:
+    for name, noise in NOISES.items():
+        cells = []
+        for counts in COUNTS:
+            both = []
+            for paths, sizes in ((1, 5), (9, 3)):
                 dice = np.random.default_rng([paths, *counts])
                 found = sum(named(compared(dice, noise, counts, paths, sizes)) for _ in range(repetitions))
-                cells.append(share(found, repetitions))
-            yield f"| {paths} path{'s' * (paths > 1)}: {name} | " + " | ".join(cells) + " |"
+                both.append(share(found, repetitions))
+            cells.append("; ".join(both))
+        yield f"| {name} | " + " | ".join(cells) + " |"
 
 
 def slowdowns(repetitions: int) -> Iterator[str]:
     """The percentage of comparisons that name a slower path, and the smallest slowdown that they promise."""
-    yield "| paths, launches | noise | 5 % | 10 % | 5 %: cannot tell | found in 9 of 10, it says |"
+    yield "| paths, launches | noise | 5 % | 10 % | 5 %: cannot tell | found in 9 of 10, it says (median) |"
     yield "|---|---|---|---|---|---|"
     noises = {
         "launches differ by 1 %": Noise(normal=0.003, launch=0.01),
@@ -152,7 +154,7 @@ def slowdowns(repetitions: int) -> Iterator[str]:
                         unsure += slower == 0.05 and bool(found.unjudged)
                         smallest.append(path.smallest or 0.0)
                     cells.append(share(hits, repetitions))
-                text = f"{100 * float(np.median(smallest)):.1f} % (median)"
+                text = f"{100 * float(np.median(smallest)):.1f} %"
                 of = f"{paths} path{'s' * (paths > 1)}, {counts[0]}, {counts[1]}"
                 yield (
                     f"| {of} | {name} | " + " | ".join(cells) + f" | {share(unsure, repetitions)} | {text} |"
