@@ -1,4 +1,4 @@
-"""docs/checking.md with a real Slurm: its prolog and its health check run `wirespeed check --measure`."""
+"""examples/nodes with a real Slurm: its prolog and its health check run `wirespeed check --measure`."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def configured(cluster: tuple[Hosts, Path], lines: str) -> Iterator[None]:
 
 
 def written(folder: Path, path: str) -> Path:
-    """The page's scripts, for a site that wants this path, too; no machine here has `aware`."""
+    """The scripts, for a site that wants this path, too; no machine here has `aware`."""
     site = folder / "site.toml"
     rules = (f'[[require]]\npath = "{one}"\n[require.sizes]\n8 = "at most 1 s"\n' for one in {"host", path})
     site.write_text("".join(rules))

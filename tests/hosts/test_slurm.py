@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from support import hosts, mpis, slurm
 from support.command import PATIENCE, WIRESPEED, Done, disturbed, ranks_of, read, whole_lines, wirespeed
-from support.epilog import script
 from support.hosts import Hosts
 from support.mpis import InstalledMpi
+from support.node_check import script
 from support.selection import thorough
 
 FAST = ("--sizes", "8,64K", "--max-time", "0.02")
@@ -191,7 +191,7 @@ def test_the_epilog_of_the_documentation(
     rules = (f'[[require]]\npath = "{one}"\n[require.sizes]\n8 = "at most 1 s"\n' for one in {"host", path})
     site.write_text("".join(rules))
     program = tmp_path / "epilog"
-    program.write_text(script(WIRESPEED.parent, site, tmp_path))
+    program.write_text(script("epilog", WIRESPEED.parent, site, tmp_path, tmp_path))
     program.chmod(0o755)
     file = Path(configuration["SLURM_CONF"])
     before = file.read_text()

@@ -1,4 +1,4 @@
-"""The epilog in docs/checking.md, executed: which exit code of `wirespeed check` does what to a node."""
+"""examples/nodes/epilog, executed: which exit code of `wirespeed check` does what to a node."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.epilog import script
+from support.node_check import script
 
 from wirespeed.errors import ExitCode
 
@@ -15,7 +15,7 @@ OTHERS = [int(code) for code in ExitCode if code not in (ExitCode.OK, ExitCode.W
 
 
 def epilog(folder: Path, code: int | None) -> subprocess.CompletedProcess[str]:
-    """Runs the page's script with programs that note their words; `wirespeed` ends with this code."""
+    """Runs it with programs that note their words; `wirespeed` ends with this code."""
     programs = folder / "bin"
     programs.mkdir()
     for name, ends in {"wirespeed": code, "scontrol": 0, "logger": 0}.items():
@@ -25,7 +25,7 @@ def epilog(folder: Path, code: int | None) -> subprocess.CompletedProcess[str]:
         note = f'echo {name} "$@" "job=$SLURM_JOB_ID" >>{folder}/called'
         program.write_text(f"#!/bin/sh\n{note}\nexit {ends}\n")
         program.chmod(0o755)
-    text = script(programs, folder / "site.toml", folder / "log")
+    text = script("epilog", programs, folder / "site.toml", folder, folder / "log")
     variables = {"SLURM_JOB_ID": "42", "SLURM_JOBID": "42", "SLURMD_NODENAME": "n7"}
     return subprocess.run(["/bin/sh", "-c", text], env=variables, capture_output=True, text=True, check=False)
 

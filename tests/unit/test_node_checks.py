@@ -1,4 +1,4 @@
-"""The script of docs/checking.md: which exit code of `wirespeed check` says what of a node."""
+"""The script examples/nodes/check-node: which exit code of `wirespeed check` says what of a node."""
 
 from __future__ import annotations
 
@@ -55,5 +55,5 @@ def test_the_health_check_drains_by_itself(code: int, tmp_path: Path) -> None:
 
 def test_kubernetes_takes_the_pod() -> None:
     """Protects from a field that Kubernetes refuses, or ignores because of a typing error."""
-    (text,) = node_check.blocks("yaml")
+    text = (node_check.EXAMPLES / "daemonset.yaml").read_text()
     kubernetes_validate.validate(yaml.safe_load(text), "1.31", strict=True)
