@@ -10,9 +10,9 @@ from support.records import as_read, entry, shown
 from wirespeed.limits import Used, ceiling
 from wirespeed.report.export.markdown import markdown
 from wirespeed.report.facts.machine import machine_names
+from wirespeed.report.facts.slowest_teams import describe
 from wirespeed.report.page import read_sources
 from wirespeed.report.terminal import fan_table
-from wirespeed.report.terminal.slowest_teams import describe
 from wirespeed.results.runs import Run, collect
 
 RESULTS = Path(__file__).parents[2] / "results"

@@ -26,12 +26,12 @@ from support.records import (
     text_of,
 )
 
+from wirespeed.report.console.columns import Column, Table, table
 from wirespeed.report.export.formats import FORMATS
 from wirespeed.report.facts import figures, speedup
 from wirespeed.report.facts.failures import failure_lines
 from wirespeed.report.facts.transport_choices import choices
 from wirespeed.report.terminal import path_columns, run_summary
-from wirespeed.report.terminal.columns import Column, Table, table
 from wirespeed.results.runs import Run, collect, joined
 from wirespeed.statistics import samples
 from wirespeed.units import format_rate

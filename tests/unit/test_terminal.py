@@ -29,9 +29,11 @@ from support.records import (
 )
 
 from wirespeed.cli.common.reading import read_runs
+from wirespeed.report.console import ascii_text
+from wirespeed.report.console.console import PIPE_WIDTH, make_console
+from wirespeed.report.console.sparkline import sparkline
 from wirespeed.report.facts import figures, markers
-from wirespeed.report.terminal import ascii_text, run_summary
-from wirespeed.report.terminal.sparkline import sparkline
+from wirespeed.report.terminal import run_summary
 from wirespeed.results.reading import Results
 from wirespeed.results.runs import Failure, Run, collect
 from wirespeed.units import format_rate
@@ -235,9 +237,9 @@ class TestTable:
 
     def test_a_pipe_gets_a_wide_plain_table(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("COLUMNS", raising=False)
-        assert run_summary.make_console(io.StringIO()).width == run_summary.PIPE_WIDTH
+        assert make_console(io.StringIO()).width == PIPE_WIDTH
         monkeypatch.setenv("COLUMNS", "61")
-        assert run_summary.make_console(io.StringIO()).width == 61
+        assert make_console(io.StringIO()).width == 61
 
     @pytest.mark.parametrize("columns", ["0", "1", "-5", "99999999999", "\u00b2", "wide", ""])
     @pytest.mark.parametrize("terminal", [True, False])
@@ -248,7 +250,7 @@ class TestTable:
         monkeypatch.setenv("LINES", columns)
         stream = io.StringIO()
         stream.isatty = lambda: terminal  # type: ignore[method-assign]
-        screen = run_summary.make_console(stream)
+        screen = make_console(stream)
         assert 20 <= screen.width < 10_000 and 0 < screen.size.height < 10_000
         run_summary.print_run(screen, full_run(("staged", "aware")))
         assert "staged" in stream.getvalue()
@@ -334,7 +336,7 @@ class TestAscii:
         monkeypatch.setenv("COLUMNS", str(width))
         monkeypatch.delenv("PYTHONIOENCODING", raising=False)
         stream = io.StringIO()
-        run_summary.print_run(run_summary.make_console(stream), full_run(("staged", "aware")), explain=True)
+        run_summary.print_run(make_console(stream), full_run(("staged", "aware")), explain=True)
         assert stream.getvalue().isascii() and "+-" in stream.getvalue()
         assert max(map(len, stream.getvalue().splitlines())) <= width
 

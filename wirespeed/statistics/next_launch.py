@@ -34,6 +34,8 @@ _FEWEST_FOR_TAIL = 40
 """Of fewer effects, their skewness stands for the tail."""
 _WHOLE_SKEWNESS = 30
 """From so many effects on, their skewness counts in full."""
+CHANCE_SKEWNESS = 0.5
+"""Ten normal effects are as skewed, or more, in one of five cases."""
 _LEAST_LEFT = 0.1
 """Of a variance, at least, stays when one effect is left out."""
 SAYS_NOTHING = 100.0
@@ -135,7 +137,8 @@ def _drawn(
     """Draws of each row's next effect, and each row's variance, at least `least`.
 
     The rows' variances are moderated (Smyth 2004, doi:10.2202/1544-6115.1027). The draws follow Student's t,
-    stretched to where the effects themselves have a longer tail; that costs a degree of freedom.
+    stretched to where the effects themselves have a longer tail; where they are many enough to tell, that
+    costs a degree of freedom.
     """
     counts = np.isfinite(effects).sum(axis=1)
     freedoms = np.maximum(counts - 1, 1)
@@ -147,11 +150,12 @@ def _drawn(
     )
     whole = freedoms + prior_freedom
     moderated: Floats = (freedoms * variances + prior_freedom * prior) / whole
-    known = np.maximum(whole - 1, 1)
+    many = bool(counts.sum() >= _FEWEST_FOR_TAIL)
+    known = np.maximum(whole - many, 1)
     drawn = dice.standard_normal((_DRAWS, len(effects)))
     few = known < _AS_NORMAL
     drawn[:, few] = dice.standard_t(known[few], (_DRAWS, int(few.sum())))
-    if counts.sum() < _FEWEST_FOR_TAIL:
+    if not many:
         stretch = _skewed(effects, moderated, counts)
     else:
         usual = min(float(np.median(known)), KNOWN)
@@ -162,11 +166,11 @@ def _drawn(
 def _skewed(effects: Floats, variances: Floats, counts: NDArray[np.int64]) -> float:
     """How many times further than Student's t a few effects reach, by their skewness; at least 1.
 
-    It counts the more, the more effects there are: of few it is chance.
+    It counts the more, the more effects there are, and only beyond CHANCE_SKEWNESS: of few it is chance.
     """
     values = (effects / np.sqrt(variances)[:, np.newaxis])[np.isfinite(effects)]
     skewness = float(np.mean(values**3) / max(float(np.mean(values**2)), _TINY) ** 1.5)
-    return 1 + min(1.0, float(counts.sum()) / _WHOLE_SKEWNESS) * max(0.0, skewness) / 2
+    return 1 + min(1.0, float(counts.sum()) / _WHOLE_SKEWNESS) * max(0.0, skewness - CHANCE_SKEWNESS) / 2
 
 
 def _tail(

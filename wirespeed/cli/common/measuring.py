@@ -215,8 +215,8 @@ def _last_draws(plans: Sequence[Plan]) -> list[Plan]:
 
 def _print_contention(measured: Measured) -> None:
     """What the other pattern cost this one, if there was one."""
+    from wirespeed.report.console.console import make_console
     from wirespeed.report.terminal.contention import print_ratios
-    from wirespeed.report.terminal.run_summary import make_console
     from wirespeed.results.runs import resumed
 
     runs = [run for run in resumed(measured.runs) if run.entries]

@@ -213,7 +213,7 @@ class Reporting:
 
     def console(self) -> Console:
         """Stream of what goes with a result: beside a table, and not within what programs read."""
-        from wirespeed.report.terminal.run_summary import make_console
+        from wirespeed.report.console.console import make_console
 
         return make_console(sys.stdout if self.format == "table" else sys.stderr)
 

@@ -77,7 +77,7 @@ def command(
     from wirespeed.report.check.evaluate import check, rules
     from wirespeed.report.check.requirements import read_requirements
     from wirespeed.report.check.terminal import print_findings
-    from wirespeed.report.terminal.run_summary import make_console
+    from wirespeed.report.console.console import make_console
     from wirespeed.results.runs import IMPOSSIBLE
 
     requirements = read_requirements(require)

@@ -40,8 +40,8 @@ def command(
     from wirespeed.report.compare.as_json import to_json
     from wirespeed.report.compare.comparison import compare, compare_published
     from wirespeed.report.compare.terminal import print_comparison
-    from wirespeed.report.terminal.doing import Doing
-    from wirespeed.report.terminal.run_summary import make_console
+    from wirespeed.report.console.console import make_console
+    from wirespeed.report.facts.doing import Doing
 
     *olds, new = sides
     if against and olds:

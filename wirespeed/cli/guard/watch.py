@@ -70,10 +70,10 @@ def command(
     """Measures, compares and prints until it is stopped."""
     from wirespeed.launch import launched_rank
     from wirespeed.report import cannot_tell
+    from wirespeed.report.console.console import make_console
     from wirespeed.report.drift.detection import Drift
     from wirespeed.report.drift.summary import print_summary
     from wirespeed.report.drift.terminal import Watching
-    from wirespeed.report.terminal.run_summary import make_console
     from wirespeed.results.store import Store
 
     distrust_terminals()

@@ -36,8 +36,8 @@ def command(file: str | None, after_hang: str | None, fix: bool, as_json: bool, 
     from wirespeed.doctor.examine import Request, examine
     from wirespeed.doctor.measured import tried_before
     from wirespeed.launch import launched_rank
+    from wirespeed.report.console.console import make_console
     from wirespeed.report.doctor.terminal import print_result, shell_lines
-    from wirespeed.report.terminal.run_summary import make_console
     from wirespeed.results.store import Store
 
     if launched_rank():

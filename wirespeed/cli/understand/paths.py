@@ -31,8 +31,8 @@ def command(style: str, library: str | None, prefix: str | None, **given: Any) -
         return _build(Path(prefix))
     from wirespeed.frontend import session
     from wirespeed.paths import all_paths
+    from wirespeed.report.console.console import make_console
     from wirespeed.report.terminal.paths import PathState, print_paths
-    from wirespeed.report.terminal.run_summary import make_console
 
     machine = session.discover(plan_of(given))
     rows = [PathState(path, machine.lacks(path)) for path in all_paths()]

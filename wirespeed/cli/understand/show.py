@@ -21,7 +21,7 @@ from wirespeed.errors import ExitCode
 def command(file: str, style: str, against: str | None, explain: bool, all_sizes: bool) -> ExitCode:
     """Reads and prints."""
     from wirespeed.cli.common.reading import read_results, runs_of
-    from wirespeed.report.terminal.doing import Doing
+    from wirespeed.report.facts.doing import Doing
 
     shown = Reporting(style, against, explain, all_sizes)
     with Doing(live=False) as doing:
@@ -29,8 +29,8 @@ def command(file: str, style: str, against: str | None, explain: bool, all_sizes
         results = read_results(file)
     if results.doctors and not results.runs and shown == Reporting():
         from wirespeed.doctor.result import Result
+        from wirespeed.report.console.console import make_console
         from wirespeed.report.doctor.terminal import print_result
-        from wirespeed.report.terminal.run_summary import make_console
 
         print_result(make_console(), Result.of(results.doctors[-1]))
     else:

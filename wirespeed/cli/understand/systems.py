@@ -35,6 +35,7 @@ def command(
 ) -> ExitCode:
     """Reads and prints."""
     from wirespeed.cli.common.reading import read_runs
+    from wirespeed.report.console.console import make_console
     from wirespeed.report.systems.all_systems import (
         print_equations,
         print_reached,
@@ -42,7 +43,6 @@ def command(
         reached_elsewhere,
         reached_here,
     )
-    from wirespeed.report.terminal.run_summary import make_console
     from wirespeed.systems import all_systems, load
     from wirespeed.systems.published import load_published
     from wirespeed.systems.recognition import recognised_here

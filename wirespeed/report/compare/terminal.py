@@ -20,10 +20,10 @@ from wirespeed.report.compare.verdicts import (
     PathVerdict,
     Verdicts,
 )
+from wirespeed.report.console.columns import Column, Table, table
+from wirespeed.report.console.wrapped_line import say
 from wirespeed.report.facts import figures
 from wirespeed.report.grouping import grouped, size_range
-from wirespeed.report.terminal.columns import Column, Table, table
-from wirespeed.report.terminal.wrapped_line import say
 from wirespeed.statistics.comparison import FALSE_ALARMS, UNSEEN_SPREAD
 from wirespeed.units import format_rate, format_seconds, format_size
 

@@ -15,8 +15,8 @@ from wirespeed.doctor.facts.model import Facts, Gpu, GpuPair, Net, Nic, NumaNode
 from wirespeed.doctor.facts.pci import named
 from wirespeed.doctor.shell import visible
 from wirespeed.host.process import span
-from wirespeed.report.terminal.columns import Column, table
-from wirespeed.report.terminal.wrapped_line import say
+from wirespeed.report.console.columns import Column, table
+from wirespeed.report.console.wrapped_line import say
 
 Line = tuple[str, str, Sequence[str]]
 """A device's name, its colour, and what there is to say of it; empty where it is not known."""

@@ -13,11 +13,11 @@ from wirespeed.doctor.measured import Stretch
 from wirespeed.doctor.result import Result
 from wirespeed.doctor.set_variables import set_variables
 from wirespeed.doctor.shell import comment, own_shell, visible
+from wirespeed.report.console.wrapped_line import say
 from wirespeed.report.doctor.findings import print_findings
 from wirespeed.report.doctor.machine_drawing import draw
 from wirespeed.report.doctor.variables import print_variables
 from wirespeed.report.facts.machine import cpu_line
-from wirespeed.report.terminal.wrapped_line import say
 from wirespeed.results.findings import RecordedFinding
 from wirespeed.results.lenient import fitted
 from wirespeed.results.parts import Cpu

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from wirespeed.doctor.set_variables import SetVariable
 from wirespeed.doctor.shell import assigned
+from wirespeed.report.console.wrapped_line import say
 from wirespeed.report.grouping import grouped
-from wirespeed.report.terminal.wrapped_line import say
 
 WIDEST = 40
 """Characters of NAME=value, beyond which what it does starts where it can."""

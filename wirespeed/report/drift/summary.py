@@ -10,11 +10,11 @@ from rich.text import Text
 
 from wirespeed.report.cannot_tell import CANNOT_TELL, lines
 from wirespeed.report.compare.verdicts import FAILING, LOST, UNSURE, WORSE, PathVerdict
+from wirespeed.report.console.columns import Column, table
+from wirespeed.report.console.wrapped_line import say
 from wirespeed.report.drift.detection import Drift, drifted, word
 from wirespeed.report.facts import figures, health, soaks
 from wirespeed.report.grouping import grouped, size_range
-from wirespeed.report.terminal.columns import Column, table
-from wirespeed.report.terminal.wrapped_line import say
 from wirespeed.results.model import Health
 from wirespeed.units import format_size
 

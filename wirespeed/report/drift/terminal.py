@@ -12,13 +12,13 @@ from rich.text import Text
 
 from wirespeed.report.cannot_tell import CANNOT_TELL
 from wirespeed.report.compare.verdicts import BETTER, GAINED, SAME, UNSURE, Verdicts, typical
+from wirespeed.report.console.columns import Column, Table, table
+from wirespeed.report.console.sparkline import sparkline
+from wirespeed.report.console.wrapped_line import say
 from wirespeed.report.drift.detection import Drift, drifted, place, word
 from wirespeed.report.export import labels
 from wirespeed.report.facts import figures, soaks
-from wirespeed.report.terminal.columns import Column, Table, table
-from wirespeed.report.terminal.doing import Doing
-from wirespeed.report.terminal.sparkline import sparkline
-from wirespeed.report.terminal.wrapped_line import say
+from wirespeed.report.facts.doing import Doing
 from wirespeed.units import format_rate, format_seconds, format_size
 
 SHOWN = 24

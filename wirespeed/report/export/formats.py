@@ -26,9 +26,10 @@ def _table(
     explain: bool = False,
     all_sizes: bool = False,
 ) -> None:
+    from wirespeed.report.console.console import make_console
     from wirespeed.report.systems.published_curves import load_system, print_against
     from wirespeed.report.terminal.contention import print_ratios
-    from wirespeed.report.terminal.run_summary import make_console, print_run
+    from wirespeed.report.terminal.run_summary import print_run
 
     console = make_console(stream)
     for number, run in enumerate(runs):

@@ -10,11 +10,13 @@ from operator import itemgetter
 from rich.text import Text
 
 from wirespeed.limits import Ceiling
+from wirespeed.report.console.columns import Cell, Column, Row
 from wirespeed.report.facts import best, figures
 from wirespeed.report.facts.failures import failure_lines
 from wirespeed.report.facts.markers import sign
 from wirespeed.report.facts.mpi_cost import MpiCost, costs, difference
 from wirespeed.report.facts.shares import share
+from wirespeed.report.facts.slowest_teams import describe
 from wirespeed.report.facts.speedup import Pair, pairs
 from wirespeed.report.page import evidence
 from wirespeed.report.page.about import about
@@ -24,8 +26,6 @@ from wirespeed.report.page.findings import findings, nothing_found, refuted
 from wirespeed.report.page.sources import ReportRun, Source, measured
 from wirespeed.report.page.verdict import verdicts
 from wirespeed.report.terminal import fan_table, pair_matrix
-from wirespeed.report.terminal.columns import Cell, Column, Row
-from wirespeed.report.terminal.slowest_teams import describe
 from wirespeed.results.coerce import text
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
 from wirespeed.units import format_rate, format_seconds, format_size

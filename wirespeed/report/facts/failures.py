@@ -5,9 +5,9 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
+from wirespeed.report.console.wrapped_line import say
 from wirespeed.report.facts import figures
 from wirespeed.report.grouping import grouped
-from wirespeed.report.terminal.wrapped_line import say
 from wirespeed.results.runs import IMPOSSIBLE, Failure, Run
 from wirespeed.units import format_size
 

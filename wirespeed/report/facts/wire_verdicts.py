@@ -8,9 +8,9 @@ from itertools import groupby
 from rich.console import Console
 
 from wirespeed.limits import Ceiling
+from wirespeed.report.console.wrapped_line import say
 from wirespeed.report.facts.shares import exceeds
 from wirespeed.report.grouping import grouped
-from wirespeed.report.terminal.wrapped_line import say
 from wirespeed.results.parts import Copied
 from wirespeed.results.runs import Entry, Evidence, Run
 from wirespeed.units import format_rate, format_size

@@ -17,8 +17,8 @@ from wirespeed.report.fleet.shown import Shown
 def print_as(style: str, shown: Shown, *, everything: bool) -> None:
     """On stdout, as a table, json, prometheus, slurm or pbs."""
     if style == "table":
+        from wirespeed.report.console.console import make_console
         from wirespeed.report.fleet.terminal import print_fleet
-        from wirespeed.report.terminal.run_summary import make_console
 
         print_fleet(make_console(), shown, everything=everything)
     else:

@@ -12,10 +12,10 @@ from wirespeed.fleet.estimates import KindTime
 from wirespeed.fleet.judge import Outlier, OutlierEvidence
 from wirespeed.fleet.names import compress
 from wirespeed.report.compare.terminal import factor
+from wirespeed.report.console.columns import Column, Table, table
+from wirespeed.report.console.wrapped_line import say
 from wirespeed.report.facts.figures import percent
 from wirespeed.report.fleet.shown import Shown, counted, with_partners
-from wirespeed.report.terminal.columns import Column, Table, table
-from wirespeed.report.terminal.wrapped_line import say
 from wirespeed.statistics.outliers import FEWEST_TIMES
 from wirespeed.units import format_seconds
 

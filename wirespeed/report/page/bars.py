@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from wirespeed.report.facts.copies import ALONE, TOGETHER, slowest
 from wirespeed.report.facts.figures import UNCERTAIN
 from wirespeed.report.facts.markers import sign
 from wirespeed.report.facts.programs import CANNOT_TELL, Parts
 from wirespeed.report.facts.programs import parts as program_parts
 from wirespeed.report.facts.shares import percent, share
 from wirespeed.report.page.sources import ReportRun
-from wirespeed.report.terminal.copy_table import ALONE, TOGETHER, slowest
 from wirespeed.results.coerce import text
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
 from wirespeed.units import format_rate, format_seconds, format_size

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from wirespeed.report.facts.slowest_teams import SMALL, by_rank, describe
 from wirespeed.report.page.sources import ReportRun
-from wirespeed.report.terminal.fan_table import by_rank
-from wirespeed.report.terminal.pair_matrix import SMALL
-from wirespeed.report.terminal.slowest_teams import describe
 from wirespeed.results.coerce import number, text
 from wirespeed.results.runs import Entry
 from wirespeed.statistics.samples import middle

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from wirespeed.report.facts.slowest_teams import SMALL, by_pair, describe
 from wirespeed.report.page.sources import ReportRun
-from wirespeed.report.terminal.pair_matrix import SMALL
-from wirespeed.report.terminal.slowest_teams import by_pair, describe
 from wirespeed.results.coerce import number, text
 from wirespeed.results.runs import Entry
 from wirespeed.statistics.samples import middle

@@ -14,12 +14,12 @@ from wirespeed.report.facts.failures import failure_lines
 from wirespeed.report.facts.figures import other_mpi
 from wirespeed.report.facts.markers import doubts, sign, unsettled
 from wirespeed.report.facts.shares import share, unlimited
+from wirespeed.report.facts.slowest_teams import FAR, NEAR, behind, describe
 from wirespeed.report.facts.speedup import UNKNOWN, pairs
 from wirespeed.report.facts.wire_verdicts import beyond, suspicions
 from wirespeed.report.grouping import grouped
 from wirespeed.report.page.machines import machines
 from wirespeed.report.page.sources import ReportRun
-from wirespeed.report.terminal.slowest_teams import FAR, NEAR, behind, describe
 from wirespeed.results.coerce import text
 from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_rate, format_seconds, format_size

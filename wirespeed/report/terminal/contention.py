@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.text import Text
 
 from wirespeed.paths import all_paths
+from wirespeed.report.console.columns import Column, table
+from wirespeed.report.console.wrapped_line import say
 from wirespeed.report.facts.figures import UNCERTAIN
 from wirespeed.report.facts.markers import AS_FAST, biased, doubts, sign
-from wirespeed.report.terminal.columns import Column, table
-from wirespeed.report.terminal.wrapped_line import say
 from wirespeed.results.runs import CONDITIONS, Entry, Run
 from wirespeed.units import format_size
 

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from wirespeed.limits import Ceiling
+from wirespeed.report.console.columns import Column, Table, table
+from wirespeed.report.facts.copies import ALONE, TOGETHER, slowest_rank
 from wirespeed.report.facts.figures import UNCERTAIN
 from wirespeed.report.facts.markers import CONTENDED, FAR, FAR_OFF, doubts, share_style, sign
 from wirespeed.report.facts.shares import percent
-from wirespeed.report.terminal.columns import Column, Table, table
 from wirespeed.results.parts import TeamFigure
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
 from wirespeed.statistics.samples import ratio_interval
 from wirespeed.units import format_rate, format_size
 
-ALONE, TOGETHER = "alone", "with all"
 LEGEND = (
     "GB/s of one rank, the slowest one, alone and while all copy; all at once: ranks x the latter; share "
     "kept: what is left of a rank's rate when all copy, ! surely more than all of it: something else "
@@ -55,17 +55,6 @@ class _CopyRow:
         return self.entry.amount / team.seconds
 
 
-def slowest(entry: Entry, how: str) -> float | None:
-    """Seconds of the slowest rank that copied ALONE or TOGETHER."""
-    team = _slowest(entry, how)
-    return team.seconds if team else None
-
-
-def _slowest(entry: Entry, how: str) -> TeamFigure | None:
-    teams = (team for team in entry.teams if team.name.endswith(how) and team.seconds > 0)
-    return max(teams, key=lambda team: team.seconds, default=None)
-
-
 def build(run: Run) -> Table[_CopyRow]:
     """GB/s of the slowest rank alone, of the slowest one while all copy, and of all together."""
     rows = []
@@ -73,7 +62,7 @@ def build(run: Run) -> Table[_CopyRow]:
         limit = run.ceiling(path)
         entries = [run.figures[key] for key in run.figures if key[0] == path]
         for number, entry in enumerate(entries):
-            ranks = [None if entry.impossible else _slowest(entry, how) for how in (ALONE, TOGETHER)]
+            ranks = [None if entry.impossible else slowest_rank(entry, how) for how in (ALONE, TOGETHER)]
             rows.append(_CopyRow(entry, not number, limit, sign(run, entry, graded=True), *ranks))
     columns: list[Column[_CopyRow]] = [
         Column("path", lambda row: row.entry.path if row.first else "", left=True),

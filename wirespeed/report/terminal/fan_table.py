@@ -7,19 +7,14 @@ from functools import partial
 
 from rich.console import Console
 
+from wirespeed.report.console.columns import Column, table
+from wirespeed.report.console.wrapped_line import say
 from wirespeed.report.facts import figures
-from wirespeed.report.terminal.columns import Column, table
-from wirespeed.report.terminal.pair_matrix import MOST_RANKS, SMALL
-from wirespeed.report.terminal.wrapped_line import say
+from wirespeed.report.facts.slowest_teams import SMALL, WAYS, by_rank
+from wirespeed.report.terminal.pair_matrix import MOST_RANKS
 from wirespeed.results.parts import TeamFigure
 from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_rate, format_size
-
-_WAYS = {
-    "to all": ("rank {} to all", "one rank to all others"),
-    "from all": ("all to rank {}", "all others to one"),
-}
-"""By a column's head: the name of its team of a rank, and what it is."""
 
 
 def print_fans(console: Console, run: Run) -> None:
@@ -28,16 +23,6 @@ def print_fans(console: Console, run: Run) -> None:
         console.print()
         say(console, heading, "bold")
         console.print(table(columns, ranks), crop=False)
-
-
-def by_rank(entry: Entry) -> dict[str, dict[int, TeamFigure]]:
-    """The teams by their rank, for each direction that was measured: 'to all', 'from all'."""
-    found: dict[str, dict[int, TeamFigure]] = {}
-    for head, (name, _) in _WAYS.items():
-        teams = [team for team in entry.teams if team.name == name.format(team.first)]
-        if teams:
-            found[head] = {team.first: team for team in teams}
-    return found
 
 
 def tables(run: Run) -> Iterator[tuple[str, list[int], list[Column[int]]]]:
@@ -54,7 +39,7 @@ def tables(run: Run) -> Iterator[tuple[str, list[int], list[Column[int]]]]:
                 heads[head] = None
         if 0 < len(ranks) <= MOST_RANKS:
             unit = "time in us" if size <= SMALL else "GB/s of all messages"
-            what = " and ".join(_WAYS[head][1] for head in heads)
+            what = " and ".join(WAYS[head][1] for head in heads)
             yield f"{format_size(size)}: {unit}, {what}", sorted(ranks), columns
 
 

@@ -7,16 +7,14 @@ from functools import partial
 from rich.console import Console
 from rich.text import Text
 
+from wirespeed.report.console.columns import Column, Table, table
+from wirespeed.report.console.wrapped_line import say
 from wirespeed.report.facts import figures
-from wirespeed.report.terminal.columns import Column, Table, table
-from wirespeed.report.terminal.slowest_teams import by_pair
-from wirespeed.report.terminal.wrapped_line import say
+from wirespeed.report.facts.slowest_teams import SMALL, by_pair
 from wirespeed.results.runs import Entry, Run
 from wirespeed.statistics.samples import middle
 from wirespeed.units import format_rate, format_size
 
-SMALL = 65536
-"""Messages up to this size are shown by their time, larger ones by their bandwidth."""
 MOST_RANKS = 32
 """A larger matrix does not fit a terminal; then only the slowest pairs are named."""
 _COLOURS = ((0.02, "green"), (0.05, "bright_green"), (0.10, "yellow"), (0.25, "bright_red"))

@@ -8,6 +8,7 @@ from functools import partial
 
 from rich.text import Text
 
+from wirespeed.report.console.columns import Cell, Column, Row, Table, fold, table
 from wirespeed.report.facts import figures, shares
 from wirespeed.report.facts.markers import (
     AS_FAST,
@@ -20,7 +21,6 @@ from wirespeed.report.facts.markers import (
 )
 from wirespeed.report.facts.mpi_cost import MpiCost, costs, difference
 from wirespeed.report.facts.speedup import Pair, pairs
-from wirespeed.report.terminal.columns import Cell, Column, Row, Table, fold, table
 from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_rate, format_size
 

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from wirespeed.paths import TransferPath
+from wirespeed.report.console.wrapped_line import say
 from wirespeed.report.grouping import grouped
-from wirespeed.report.terminal.wrapped_line import say
 
 
 @dataclass(frozen=True)

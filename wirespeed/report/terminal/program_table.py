@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
+from wirespeed.report.console.columns import Cell, Column, Table, table
 from wirespeed.report.facts import figures, programs
 from wirespeed.report.facts.markers import mark, share_style, sign, winners
 from wirespeed.report.facts.shares import percent
-from wirespeed.report.terminal.columns import Cell, Column, Table, table
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
 from wirespeed.units import format_rate, format_seconds
 

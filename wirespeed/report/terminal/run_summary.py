@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
-import re
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +11,10 @@ from typing import IO, cast
 from rich.console import Console
 from rich.text import Text
 
+from wirespeed.report.console.ascii_text import AsciiStream
+from wirespeed.report.console.columns import Column, Table, table
+from wirespeed.report.console.sparkline import sparkline
+from wirespeed.report.console.wrapped_line import say, say_all
 from wirespeed.report.facts import (
     awareness,
     figures,
@@ -36,25 +37,19 @@ from wirespeed.report.facts.markers import AS_FAST
 from wirespeed.report.facts.pointers import memory_lines
 from wirespeed.report.facts.shares import unlimited
 from wirespeed.report.facts.shown_sizes import shown_sizes
+from wirespeed.report.facts.slowest_teams import print_slowest
 from wirespeed.report.facts.transport_choices import choices
 from wirespeed.report.facts.wire_verdicts import beyond, misnamed, print_suspicions, print_wires
 from wirespeed.report.terminal import copy_table, program_table
-from wirespeed.report.terminal.ascii_text import AsciiStream, ascii_locale
-from wirespeed.report.terminal.columns import Column, Table, table
 from wirespeed.report.terminal.fan_table import print_fans
 from wirespeed.report.terminal.legend import brief, legend
 from wirespeed.report.terminal.pair_matrix import print_matrices
 from wirespeed.report.terminal.size_table import TableLayout, lay_out
-from wirespeed.report.terminal.slowest_teams import print_slowest
 from wirespeed.report.terminal.soak_table import print_soaks
-from wirespeed.report.terminal.sparkline import sparkline
-from wirespeed.report.terminal.wrapped_line import say, say_all
 from wirespeed.results.runs import Run
 
-PIPE_WIDTH = 100
 FEWEST = 3
 """Sizes, below which a curve shows nothing."""
-LEAST_WIDTH = 20
 SCREEN = 45
 """Lines of a run, if no detail was asked for."""
 
@@ -80,27 +75,6 @@ FEWER = (
     Detail(sizes=partial(shown_sizes, apart=64, changes=False), notes=1, paths=False),
 )
 """The first that fits a screen is printed, else the last."""
-
-
-def make_console(stream: IO[str] | None = None) -> Console:
-    """A console on the stream; one that is no terminal is plain, and wide enough for a table."""
-    stream = sys.stdout if stream is None else stream
-    wanted = os.environ.get("COLUMNS", "")
-    # What is no width of a screen says nothing: rich would take 0, and a million.
-    sensible = re.fullmatch("[0-9]{1,4}", wanted) is not None and int(wanted) >= LEAST_WIDTH
-    width = int(wanted) if sensible else None if stream.isatty() else PIPE_WIDTH
-    others = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
-    if ascii_locale(stream):
-        stream = cast("IO[str]", AsciiStream(stream))
-    return Console(
-        file=stream,
-        width=width,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        soft_wrap=False,
-        _environ=others,
-    )
 
 
 def print_run(console: Console, run: Run, *, explain: bool = False, all_sizes: bool = False) -> None:

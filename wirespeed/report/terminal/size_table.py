@@ -12,12 +12,12 @@ from typing import Any
 
 from rich.text import Text
 
+from wirespeed.report.console.columns import Cell, Column, Table, fold, table
 from wirespeed.report.facts import figures, shares
 from wirespeed.report.facts.markers import FASTEST, mark, share_style, sign, winners
 from wirespeed.report.facts.mpi_cost import costs
 from wirespeed.report.facts.speedup import pairs
 from wirespeed.report.terminal import path_columns
-from wirespeed.report.terminal.columns import Cell, Column, Table, fold, table
 from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_rate, format_size
 

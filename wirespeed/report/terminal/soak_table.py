@@ -5,9 +5,9 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
+from wirespeed.report.console.columns import Column, Table, table
+from wirespeed.report.console.wrapped_line import say
 from wirespeed.report.facts import soaks
-from wirespeed.report.terminal.columns import Column, Table, table
-from wirespeed.report.terminal.wrapped_line import say
 from wirespeed.results.runs import Run
 from wirespeed.results.soak import Soak
 from wirespeed.units import format_size

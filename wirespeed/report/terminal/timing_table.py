@@ -9,9 +9,9 @@ from functools import partial
 
 from rich.console import Console
 
+from wirespeed.report.console.columns import Column, table
+from wirespeed.report.console.wrapped_line import say
 from wirespeed.report.facts.path_ranges import StepRanges
-from wirespeed.report.terminal.columns import Column, table
-from wirespeed.report.terminal.wrapped_line import say
 
 COLUMNS = {
     "sampling": ("batch", "warm-up"),

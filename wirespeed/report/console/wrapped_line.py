@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from wirespeed.report.terminal.ascii_text import ascii_cell
+from wirespeed.report.console.ascii_text import ascii_cell
 
 MORE = " ..."
 

@@ -11,8 +11,8 @@ from contextlib import suppress
 from rich.status import Status
 from rich.text import Text
 
+from wirespeed.report.console.console import make_console
 from wirespeed.report.facts.figures import duration
-from wirespeed.report.terminal.run_summary import make_console
 
 Clock = Callable[[], float]
 

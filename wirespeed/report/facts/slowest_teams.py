@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 
 from rich.console import Console
 
+from wirespeed.report.console.wrapped_line import say_all
 from wirespeed.report.facts import figures
-from wirespeed.report.terminal.wrapped_line import say_all
 from wirespeed.results.parts import TeamFigure
 from wirespeed.results.runs import Entry, Run
 from wirespeed.statistics.samples import middle
@@ -19,6 +19,14 @@ FAR = 0.05
 """Share above the median from which further slow teams are named."""
 NEAR = 0.02
 """Share above the median up to which the slowest team is like the others, and not worth a line."""
+
+SMALL = 65536
+"""Messages up to this size are shown by their time, larger ones by their bandwidth."""
+WAYS = {
+    "to all": ("rank {} to all", "one rank to all others"),
+    "from all": ("all to rank {}", "all others to one"),
+}
+"""By a column's head: the name of its team of a rank, and what it is."""
 
 
 def print_slowest(console: Console, run: Run) -> None:
@@ -71,4 +79,14 @@ def by_pair(teams: Sequence[TeamFigure]) -> dict[tuple[int, int], TeamFigure]:
         first, sign, second = team.name.partition("-")
         if sign and first.isdecimal() and second.isdecimal():
             found[int(first), int(second)] = team
+    return found
+
+
+def by_rank(entry: Entry) -> dict[str, dict[int, TeamFigure]]:
+    """The teams by their rank, for each direction that was measured: 'to all', 'from all'."""
+    found: dict[str, dict[int, TeamFigure]] = {}
+    for head, (name, _) in WAYS.items():
+        teams = [team for team in entry.teams if team.name == name.format(team.first)]
+        if teams:
+            found[head] = {team.first: team for team in teams}
     return found

@@ -1,0 +1,1 @@
+"""Rows, columns and lines of text on a console, whatever they say."""
