@@ -1,6 +1,6 @@
 """How often the verdicts of compare and check are right, under noise that machines have; the tables of docs/.
 
-    .venv/bin/python bench/verdicts.py [--repetitions 200] [--only compare,found,learn] [--write yes]
+    .venv/bin/python bench/verdicts.py [--repetitions 200] [--only compare,found,learn,watch] [--write yes]
 
 Each repetition makes result files up (no machine is measured), reads them, and takes the verdict that the
 command would give. A figure is the time of one path at one size in one launch: its logarithm is 0 plus noise
@@ -27,6 +27,7 @@ from wirespeed.report.check.learn import learn
 from wirespeed.report.check.requirements import read_requirements
 from wirespeed.report.compare.comparison import Comparison, compare
 from wirespeed.report.compare.verdicts import BETTER, WORSE
+from wirespeed.report.drift.detection import FIRST, Drift
 from wirespeed.results.reading import record_of
 from wirespeed.results.runs import Run, collect
 
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 PATHS = ("host", "staged", "aware", "nccl", "gpu", "ipc-write", "ipc-read", "shmem", "rma")
 NEXT = 5
 """Healthy launches that are held against each set of learnt bounds."""
+LOOKS = 150
+"""Looks of a watch that names nothing, if it is right."""
 WITHIN = 0.002
 """Half width of the interval within a launch."""
 DOCS = Path(__file__).parents[1] / "docs"
@@ -164,23 +167,24 @@ def _slower(repetitions: int, noise: Noise, counts: tuple[int, int], paths: int,
 
 def bounds(repetitions: int) -> Iterator[str]:
     """Healthy launches that break any learnt bound, and slow ones that are found."""
-    yield "| launches, bounds | noise | healthy: fails | cannot tell | all 10 % slower: fails | one path |"
-    yield "|---|---|---|---|---|---|"
-    for launches, size in ((5, 0.01), (10, 0.02)):
-        by = f"by {100 * size:g} %"
-        noises = {
-            f"launches differ {by} (normal)": Noise(normal=0.1 * size, launch=size),
-            f"each figure {by}": Noise(normal=size),
-            f"launches differ {by} (exponential)": Noise(normal=0.1 * size, launch_exponential=size),
-            f"{by} (Student's t, 3 degrees of freedom)": Noise(normal=0.1 * size, launch_t3=size),
-        }
-        for paths in (1, 9):
-            for name, noise in noises.items():
-                found = np.zeros(4)
-                for seed in range(repetitions):
-                    found += _learnt(np.random.default_rng(seed), noise, paths, 31, launches)
-                cells = " | ".join(share(count, repetitions) for count in found)
-                yield f"| {launches}, {31 * paths} | {name} | {cells} |"
+    shapes = (5, 1), (5, 9), (10, 1), (10, 9)
+    yield "| noise | " + " | ".join(f"{a} launches, {31 * paths} bounds" for a, paths in shapes) + " |"
+    yield "|---" * (len(shapes) + 1) + "|"
+    noises: dict[str, Callable[[float], Noise]] = {
+        "launches differ (normal)": lambda size: Noise(normal=0.1 * size, launch=size),
+        "each figure": lambda size: Noise(normal=size),
+        "launches (exponential)": lambda size: Noise(normal=0.1 * size, launch_exponential=size),
+        "launches (Student's t, 3 degrees of freedom)": lambda size: Noise(normal=0.1 * size, launch_t3=size),
+    }
+    for name, noise in noises.items():
+        cells = []
+        for launches, paths in shapes:
+            found = np.zeros(4)
+            for seed in range(repetitions):
+                dice = np.random.default_rng(seed)
+                found += _learnt(dice, noise(0.002 * launches), paths, 31, launches)
+            cells.append("; ".join(share(count, repetitions) for count in found))
+        yield f"| {name} | " + " | ".join(cells) + " |"
 
 
 def _learnt(dice: Generator, noise: Noise, paths: int, sizes: int, launches: int) -> Floats:
@@ -201,16 +205,41 @@ def _learnt(dice: Generator, noise: Noise, paths: int, sizes: int, launches: int
     ], dtype=np.float64)  # fmt: skip
 
 
+def watches(repetitions: int) -> Iterator[str]:
+    """Watches in which anything is named, of a steady machine, and of one that slows down after 40 looks."""
+    yield f"| noise | steady, {LOOKS} looks: named | 5 % slower: within 5 looks | 10 % slower |"
+    yield "|---|---|---|---|"
+    names = list(NOISES)
+    for name in (*names[:1], *names[4:7], *names[8:10]):
+        found = np.zeros(3)
+        for seed in range(repetitions):
+            dice = np.random.default_rng(seed)
+            steady = runs(logs(dice, NOISES[name], 1, 5, FIRST + LOOKS), "watched")
+            found[0] += _named_in(steady, FIRST)
+            for at, slower in ((1, 0.05), (2, 0.10)):
+                times = logs(dice, NOISES[name], 1, 5, FIRST + 45)
+                times[:, :, -5:] += math.log1p(slower)
+                found[at] += _named_in(runs(times, "watched"), FIRST + 40)
+        yield f"| {name} | " + " | ".join(share(count, repetitions) for count in found) + " |"
+
+
+def _named_in(launches: list[Run], quiet: int) -> bool:
+    """Does a watch name anything? It does not look before so many repetitions."""
+    drift = Drift(runs=launches[:quiet])
+    return any(drift.add(run).harmful for run in launches[quiet:])
+
+
 TABLES: dict[str, tuple[str, Callable[[int], Iterator[str]]]] = {
     "compare": ("comparing.md", false_alarms),
     "found": ("comparing.md", slowdowns),
     "learn": ("checking.md", bounds),
+    "watch": ("checking.md", watches),
 }
 """Page and simulation of each table."""
 
 
 def main() -> None:
-    given = parser(__doc__, repetitions=200, only="compare,found,learn", write="no").parse_args()
+    given = parser(__doc__, repetitions=200, only="compare,found,learn,watch", write="no").parse_args()
     for name in given.only.split(","):
         page, simulate = TABLES[name]
         lines = []

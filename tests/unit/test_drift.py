@@ -20,7 +20,9 @@ from wirespeed.cli.guard.watch import interval
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode
 from wirespeed.job.plan import Plan
-from wirespeed.report.cannot_tell import TOO_EARLY, WAITED
+from wirespeed.report.cannot_tell import NOT_MEASURED, TOO_EARLY, WAITED
+from wirespeed.report.compare.verdicts import Verdicts
+from wirespeed.report.drift import detection
 from wirespeed.report.drift.detection import Drift, drifted
 from wirespeed.report.drift.summary import print_summary
 from wirespeed.report.drift.terminal import Watching, line
@@ -60,6 +62,48 @@ class TestDrift:
             ("worse", size) for size in SIZES
         }
         assert {key.bytes for key in drift.ever} == {0, *SIZES}, "0: the path as a whole"
+
+    def test_later_looks_are_wrong_less_often(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Protects long watches: looks without end would name any machine at some time."""
+        levels = list[float]()
+
+        def asked(*_: object, false_alarms: float) -> Verdicts:
+            levels.append(false_alarms)
+            return Verdicts([], [])
+
+        monkeypatch.setattr(detection, "verdicts", asked)
+        run = repetition()
+        for many in (6, 55, 505):
+            assert Drift(runs=[run] * many).verdicts.figures == []
+        assert levels == [0.01, *[0.01 / 2] * 2, *[pytest.approx(0.01 / 100 / 2)] * 2]
+
+    def test_a_path_that_is_not_measured_any_more(self) -> None:
+        """Protects from exit code 0 when a path is gone without a word."""
+        drift = watched(*[1.0] * 8)
+        assert not drift.unjudged
+        for _ in range(3):
+            drift.add(make_run(entry("nccl", 8, 1e-6, 0.002)))
+        assert [(one.what, one.reason) for one in drift.unjudged] == [
+            ("pingpong host at 8 B to 16 MiB", NOT_MEASURED)
+        ]
+
+    def test_what_could_not_be_told_for_long_is_remembered(self) -> None:
+        """Protects the hours in which other processes hid everything, before the latest, calm repetitions."""
+        cores = {"waited": 0.5, "rank": 0, "preempted": 9, "shared": None}
+        busy = make_run(*(entry("host", size, 1e-6 + size * 1e-10, 0.002, cores=cores) for size in SIZES))
+        drift = watched(*[1.0] * 8)
+        for _ in range(2):
+            drift.add(busy)
+        for seed in range(5):
+            drift.add(repetition(seed=seed))
+        assert not drift.unjudged, "two are too few to miss a change"
+        for _ in range(8):
+            drift.add(busy)
+        for seed in range(5):
+            drift.add(repetition(seed=seed))
+        assert [(one.what, one.reason) for one in drift.unjudged] == [
+            ("pingpong host at 8 B to 16 MiB for a while", WAITED)
+        ]
 
     def test_what_was_slow_for_a_while_is_remembered(self) -> None:
         drift = watched(*[1.0] * 5, *[1.2] * 3, *[1.0] * 4)

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from wirespeed.report.cannot_tell import NOTHING_IN_COMMON, Unjudged
 from wirespeed.report.compare.environment import Difference, differences
 from wirespeed.report.compare.matching import Key, LeftOut, match
-from wirespeed.report.compare.verdicts import Verdicts, unjudged, verdicts
-from wirespeed.report.grouping import grouped, size_range
+from wirespeed.report.compare.verdicts import Verdicts, by_path, unjudged, verdicts
 from wirespeed.report.systems.published_curves import Reference, common_sizes, load_system
 from wirespeed.results.runs import Run
 
@@ -60,8 +59,7 @@ def compare(
 ) -> Comparison:
     """`spread`: what launches differ by, if it is known. `notes`: the old side was published."""
     matched = match(old, new)
-    alike = grouped(((key.series, reason), key.bytes) for key, reason in matched.lacking)
-    lacking = [Unjudged(f"{key.title} at {size_range(sizes)}", why) for (key, why), sizes in alike.items()]
+    lacking = by_path(matched.lacking)
     if not (matched.pairs or any(matched.impossible)):
         ends = zip(names, (matched.only_old, matched.only_new), strict=True)
         sides = "; ".join(f"{name} has {_listed(keys)}" for name, keys in ends if keys or not lacking)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from wirespeed.report.cannot_tell import (
@@ -102,15 +102,22 @@ class Verdicts:
 
 def unjudged(found: Verdicts) -> list[Unjudged]:
     """Figures and paths that cannot be told, by path and reason."""
-    unsure = (figure for figure in found.figures if figure.what == UNSURE)
-    alike = grouped(
-        ((figure_verdict.key.series, figure_verdict.reason), figure_verdict.key.bytes)
-        for figure_verdict in unsure
-    )
+    return by_path(unsure(found))
+
+
+def unsure(found: Verdicts) -> list[tuple[Key, Reason]]:
+    """Figures that cannot be told, and why."""
     return [
-        Unjudged(f"{key.title} at {size_range(sizes)}", reason)
+        (figure.key, figure.reason) for figure in found.figures if figure.what == UNSURE and figure.reason
+    ]
+
+
+def by_path(figures: Iterable[tuple[Key, Reason]], when: str = "") -> list[Unjudged]:
+    """What is not judged, by path and reason; `when`: words behind the sizes."""
+    alike = grouped(((key.series, reason), key.bytes) for key, reason in figures)
+    return [
+        Unjudged(f"{key.title} at {size_range(sizes)}{when}", reason)
         for (key, reason), sizes in alike.items()
-        if reason
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from wirespeed.report.cannot_tell import CANNOT_TELL, TOO_EARLY, Unjudged
+from wirespeed.report.cannot_tell import CANNOT_TELL, NOT_MEASURED, TOO_EARLY, Reason, Unjudged
 from wirespeed.report.compare.matching import Key, match
 from wirespeed.report.compare.verdicts import (
     FAILING,
@@ -16,7 +16,8 @@ from wirespeed.report.compare.verdicts import (
     FigureVerdict,
     PathVerdict,
     Verdicts,
-    unjudged,
+    by_path,
+    unsure,
     verdicts,
 )
 from wirespeed.results.model import Health
@@ -28,7 +29,10 @@ FIRST = 5
 LATEST = (5, 3)
 """So many of the latest repetitions are compared with the first ones: one alone may be an accident."""
 FALSE_ALARMS = 0.01
-"""Of one look at all figures; there are many looks."""
+"""Of one look at all figures, among the first SEVERAL. Looks share most of their repetitions, so that a
+steady machine is named at some time in fewer than 5 % of watches (bench/verdicts.py --only watch)."""
+SEVERAL = 50
+"""Of later looks ever fewer are wrong, so that all of them together add no more than these do."""
 
 
 @dataclass
@@ -39,8 +43,12 @@ class Drift:
     runs: list[Run] = field(default_factory=list)
     ever: set[Key] = field(default_factory=set)
     """Figures, and paths as a whole, that were named as worse or lost at some time."""
+    ever_untold: dict[Key, Reason] = field(default_factory=dict)
+    """Figures that as many looks in a row as LATEST has repetitions could not tell, at some time."""
     lasted: float = 0.0
     """Seconds from the first repetition to now."""
+    _untold: dict[Key, int] = field(default_factory=dict)
+    """So many looks in a row, up to the latest."""
 
     def add(self, run: Run) -> Verdicts:
         """Takes a repetition; verdicts on the latest ones; none at the start."""
@@ -48,6 +56,11 @@ class Drift:
         found = self.verdicts
         self.ever |= {figure.key for figure in found.figures if figure.harmful}
         self.ever |= {path.key for path in found.paths if path.what == WORSE}
+        if len(self.runs) >= self.first + min(LATEST):
+            untold = dict([*unsure(found), *self.lacking])
+            self._untold = {key: self._untold.get(key, 0) + 1 for key in untold}
+            lasting = (key for key, looks in self._untold.items() if looks >= max(LATEST))
+            self.ever_untold = {key: untold[key] for key in lasting} | self.ever_untold
         return found
 
     @property
@@ -73,18 +86,29 @@ class Drift:
         if not later:
             return Verdicts([], [])
         windows = [many for many in LATEST if len(later) >= many] or [1]
+        level = FALSE_ALARMS * min(1.0, SEVERAL / len(later)) ** 2 / len(windows)
         looks = [
-            verdicts(match(self.runs[: self.first], later[-many:]), false_alarms=FALSE_ALARMS / len(windows))
-            for many in windows
+            verdicts(match(self.runs[: self.first], later[-many:]), false_alarms=level) for many in windows
         ]
         return next((look for look in looks if look.harmful), looks[0])
 
     @property
+    def lacking(self) -> list[tuple[Key, Reason]]:
+        """Figures of the first repetitions of which the latest ones have neither another nor a failure."""
+        later = self.runs[self.first :][-min(LATEST) :]
+        if not later:
+            return []
+        matched = match(self.runs[: self.first], later)
+        return [*matched.lacking, *((key, NOT_MEASURED) for key in matched.only_old)]
+
+    @property
     def unjudged(self) -> list[Unjudged]:
-        """Figures that the latest repetitions do not tell."""
+        """Figures that the latest repetitions do not tell, or that others did not for long."""
         if len(self.runs) <= self.first:
             return [Unjudged("all figures", TOO_EARLY)]
-        return unjudged(self.verdicts)
+        latest = dict([*unsure(self.verdicts), *self.lacking])
+        before = [(key, reason) for key, reason in self.ever_untold.items() if key not in latest]
+        return [*by_path(latest.items()), *by_path(before, " for a while")]
 
     @property
     def keys(self) -> list[tuple[str, int]]:
