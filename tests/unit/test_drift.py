@@ -75,7 +75,7 @@ class TestDrift:
         run = repetition()
         for many in (6, 55, 505):
             assert Drift(runs=[run] * many).verdicts.figures == []
-        assert levels == [0.01, *[0.01 / 2] * 2, *[pytest.approx(0.01 / 100 / 2)] * 2]
+        assert levels == [0.005, *[0.005 / 2] * 2, *[pytest.approx(0.005 / 100 / 2)] * 2]
 
     def test_a_path_that_is_not_measured_any_more(self) -> None:
         """Protects from exit code 0 when a path is gone without a word."""

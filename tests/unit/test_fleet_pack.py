@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -202,3 +203,21 @@ def test_figures_that_a_file_has_no_more_leave_the_packed_days(fleet: Path, caps
     shutil.copytree(fleet, other, ignore=shutil.ignore_patterns("*.parquet", "packed.json"))
     assert pack(fleet) == ExitCode.OK
     assert as_json(capsys, without_results(fleet)) == as_json(capsys, other)
+
+
+def test_only_who_holds_the_lock_sweeps(fleet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects a pack at work where there are no locks, and folders that no pack has made."""
+    left, others = fleet / ".packed-abcd_012", fleet / ".packed-own-notes"
+    for folder in (left, others):
+        folder.mkdir()
+        (folder / "file").write_text("")
+
+    def no_locks(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "no locks available")
+
+    with monkeypatch.context() as there:
+        there.setattr(fcntl, "flock", no_locks)
+        pack(fleet)
+    assert left.exists() and others.exists()
+    pack(fleet)
+    assert not left.exists() and others.exists()

@@ -169,3 +169,54 @@ def test_a_rank_empties_nobody_s_file(plants: str, shared: Path, tmp_path: Path)
     assert victim.read_text() == "a key"
     assert done.returncode == 0 and done.stdout.endswith("/job-17 [0]\n"), done.stderr
     assert not done.stdout.startswith(f"{shared / plants}/")
+
+
+def test_a_folder_of_a_process_that_lives_is_never_swept(
+    shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects a watch that pauses for minutes: its folder is empty meanwhile, and old."""
+    monkeypatch.setattr(private_folder, "_held", held := list[int]())
+    (shared / f"wirespeed-{os.geteuid()}").write_text("planted")
+    folder = private_folder.of_user()
+    assert folder.parent == shared and folder.is_dir()
+    shm_cleanup.sweep(0.0)
+    assert folder.is_dir()
+    # As when the process ends.
+    os.close(held.pop())
+    shm_cleanup.sweep(0.0)
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("host", "pid", "segment", "job"),
+    [("vm", 29039, "sm_segment", 0x3B3F0001), ("vm", 29660, "vader_segment", 0x1F220001)],
+)
+def test_what_open_mpi_calls_its_files(host: str, pid: int, segment: str, job: int) -> None:
+    """Protects shared memory from ranks killed before they list their files; seen of 5.0.11, 4.1.4."""
+    assert shm_cleanup._open_mpi_jobs(host, pid)[segment] == job
+
+
+@pytest.mark.parametrize("lives", [False, True])
+def test_files_of_a_job_that_never_listed_any(lives: bool, shared: Path, tmp_path: Path) -> None:
+    """Protects shared memory from kills at the start, and jobs whose launcher lives from a sweep."""
+    launcher = subprocess.Popen(["sleep", "60"])
+    if not lives:
+        launcher.kill()
+        launcher.wait()
+    try:
+        pages = own_folder("run")
+        shm_cleanup.list_launcher(pages, launcher.pid, tmp_path, 2)
+        listed = (pages / "launcher.uses").read_text().splitlines()[1:]
+        folders = [Path(name) for name in listed if name.startswith(str(tmp_path))]
+        segments = [Path(name) for name in listed if "_segment" in name]
+        assert len(folders) >= 4 and len(segments) >= 4
+        for folder in folders:
+            folder.mkdir(parents=True)
+        for segment in segments:
+            segment.write_bytes(b"x")
+        shm_cleanup.remove_listed(pages)
+        assert not [segment for segment in segments if segment.exists()], "nobody maps them"
+        assert [folder.exists() for folder in folders] == [lives] * len(folders)
+    finally:
+        launcher.kill()
+        launcher.wait()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shutil
+import stat
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -121,6 +123,16 @@ def _write(
         shutil.rmtree(parts, ignore_errors=True)
 
 
+def _sweep(folder: Path) -> None:
+    """Removes what a killed pack of this user has left; whoever holds the lock may."""
+    for left in folder.glob(f"{_PARTS}*"):
+        with suppress(OSError):
+            state = left.lstat()
+            made = re.fullmatch("[a-z0-9_]{8}", left.name.removeprefix(_PARTS)) is not None
+            if made and stat.S_ISDIR(state.st_mode) and state.st_uid == os.geteuid():
+                shutil.rmtree(left)
+
+
 @contextmanager
 def _locked(folder: Path, warnings: list[str]) -> Iterator[None]:
     """Keeps other packs out of the folder. Raises WirespeedError where one is at work."""
@@ -136,9 +148,9 @@ def _locked(folder: Path, warnings: list[str]) -> Iterator[None]:
         raise cannot(f"{shown(folder)}: another 'fleet pack' is at work there; try again later") from None
     except OSError:
         warnings.append("this file system has no locks; do not pack twice at once")
+    else:
+        _sweep(folder)
     try:
-        for left in folder.glob(f"{_PARTS}*"):
-            shutil.rmtree(left, ignore_errors=True)
         yield
     finally:
         os.close(lock)

@@ -103,7 +103,8 @@ class JobStep:
         )
         # Without it a run that is killed now leaves the launcher's folder, and nothing else is lost.
         with suppress(OSError):
-            shm_cleanup.list_launcher(pages, self._process.pid, Path(environment.get("TMPDIR") or "/tmp"))
+            temporary = Path(environment.get("TMPDIR") or "/tmp")
+            shm_cleanup.list_launcher(pages, self._process.pid, temporary, ranks)
         self._seen.launcher = f"{Path(command[0]).name} (pid {self._process.pid})"
         self._launchers = {self._process.pid}
         """The launcher, and what it has started the ranks of this host with."""

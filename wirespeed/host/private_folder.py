@@ -7,6 +7,7 @@ used: owner and mode are those of an open descriptor, and files are made relativ
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import tempfile
 from collections.abc import Iterator
@@ -19,6 +20,8 @@ SHARED_MEMORY = Path("/dev/shm")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _fallbacks: dict[tuple[int, Path], Path] = {}
+_held: list[int] = []
+"""Their descriptors, locked."""
 
 
 @contextmanager
@@ -68,7 +71,18 @@ def of_user() -> Path:
             raise WirespeedError(
                 f"{key[1]}: {error.strerror}; name a folder for temporary files with TMPDIR"
             ) from None
+        # As long as this process lives: its folder may be empty for a while.
+        with suppress(OSError):
+            _held.append(os.open(_fallbacks[key], _FOLDER))
+            fcntl.flock(_held[-1], fcntl.LOCK_SH)
     return _fallbacks[key]
+
+
+def remove_left(folder: Path) -> None:
+    """Removes a folder that a process made for itself alone, if it is empty and the process has ended."""
+    with suppress(OSError), opened(folder) as descriptor:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        folder.rmdir()
 
 
 def all_of_user() -> list[Path]:

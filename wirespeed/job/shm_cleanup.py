@@ -25,6 +25,9 @@ _NAMES = (
     *("mpich_sh*", "vader_segment*", "sm_segment*", "osc_rdma.*", "osc_sm.*", "Intel_MPI_*"),
     *("ucx_shm_*", "nccl-*", "psm?_shm*"),
 )
+JOBS = "jf.0"
+"""Below it Open MPI 5's ranks have a folder for their job."""
+_WORD = 0xFFFFFFFF
 SUFFIX = ".uses"
 """Of the file in which a rank lists what it uses."""
 
@@ -48,12 +51,40 @@ def used() -> str:
     return "\n".join([process_namespace(), *mapped, *filter(None, [os.environ.get("PMIX_SERVER_TMPDIR")])])
 
 
-def list_launcher(pages: Path, pid: int, temporary: Path) -> None:
-    """Lists where Open MPI's launcher may have its folder, before any rank can. Raises OSError."""
-    user = f"ompi.{os.uname().nodename.partition('.')[0]}.{os.getuid()}"
-    folders = temporary / f"ompi.{pid}", temporary / user / f"pid.{pid}"
+def list_launcher(pages: Path, pid: int, temporary: Path, ranks: int) -> None:
+    """Lists what Open MPI's launcher and ranks may leave, before any rank can. Raises OSError."""
+    host = os.uname().nodename
+    user = f"ompi.{host.partition('.')[0]}.{os.getuid()}"
+    found = [temporary / f"ompi.{pid}", temporary / user / f"pid.{pid}"]
+    for name in dict.fromkeys((host, host.partition(".")[0])):
+        for segment, job in _open_mpi_jobs(name, pid).items():
+            found.append(temporary / user / JOBS / str(job))
+            found += [_FOLDER / f"{segment}.{name}.{os.getuid()}.{job:x}.{rank}" for rank in range(ranks)]
     with os.fdopen(private_folder.create(private_folder.make(pages), f"launcher{SUFFIX}"), "w") as file:
-        file.write("\n".join([process_namespace(), *map(str, folders)]))
+        file.write("\n".join([process_namespace(), *map(str, found)]))
+
+
+def _open_mpi_jobs(host: str, pid: int) -> dict[str, int]:
+    """The number of the first job of a launcher with this process number, by how it names its segments.
+
+    Open MPI 5 makes it of its namespace, Open MPI 4 of the host's name and the process number.
+    """
+    families = {
+        "sm_segment": _folded(f"prterun-{host}-{pid}"),
+        "vader_segment": _folded(host) ^ (pid & 0xFFFF),
+    }
+    return {segment: family << 16 | 1 for segment, family in families.items()}
+
+
+def _folded(text: str) -> int:
+    """Jenkins's one-at-a-time hash (www.burtleburtle.net/bob/hash/doobs.html), folded to 16 bits."""
+    found = 0
+    for letter in text.encode():
+        found = (found + letter) * 1025 & _WORD
+        found ^= found >> 6
+    found = found * 9 & _WORD
+    found = (found ^ found >> 11) * 32769 & _WORD
+    return (found >> 16) ^ (found & 0xFFFF)
 
 
 def sweep(older_than: float = 60.0) -> None:
@@ -76,21 +107,25 @@ def sweep(older_than: float = 60.0) -> None:
         # One that a process made for itself alone goes with its last run.
         with suppress(OSError):
             if base.name.count("-") > 1 and time.time() - base.stat().st_mtime >= older_than:
-                base.rmdir()
+                private_folder.remove_left(base)
 
 
 def remove_listed(pages: Path) -> None:
     """Removes what the ranks with these pages list, as far as no process uses it. Raises OSError."""
     here = process_namespace()
-    paths = {Path(line) for where, *lines in _lists(pages) if where == here for line in lines}
-    remove_unused(filter(_is_segment, paths))
-    for path in paths:
-        launcher = _launcher(path)
-        if launcher and process_state(launcher) in GONE and _own(path) and not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
-            if path.parent.name.startswith(("ompi.", "prte.")):
-                with suppress(OSError):
-                    path.parent.rmdir()
+    lists = [[Path(line) for line in lines] for where, *lines in _lists(pages) if where == here]
+    remove_unused(filter(_is_segment, {path for paths in lists for path in paths}))
+    for paths in lists:
+        launchers = [pid for pid in map(_launcher, paths) if pid]
+        gone = bool(launchers) and all(process_state(pid) in GONE for pid in launchers)
+        for path in paths:
+            folder = _launcher(path) is not None or path.parent.name == JOBS
+            if gone and folder and _own(path) and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+                for above in path.parents[:2]:
+                    if above.name == JOBS or above.name.startswith(("ompi.", "prte.")):
+                        with suppress(OSError):
+                            above.rmdir()
 
 
 def remove_unused(segments: Iterable[Path]) -> None:

@@ -28,7 +28,7 @@ FIRST = 5
 """Repetitions that show what is usual."""
 LATEST = (5, 3)
 """So many of the latest repetitions are compared with the first ones: one alone may be an accident."""
-FALSE_ALARMS = 0.01
+FALSE_ALARMS = 0.005
 """Of one look at all figures, among the first SEVERAL. Looks share most of their repetitions, so that a
 steady machine is named at some time in fewer than 5 % of watches (bench/verdicts.py --only watch)."""
 SEVERAL = 50
