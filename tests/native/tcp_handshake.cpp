@@ -59,7 +59,7 @@ int main(int count, char** words) {
                 std::printf("rank %d\n", rank);
         } else {
             const auto port = static_cast<std::uint16_t>(std::atoi(words[2]));
-            tcp::call(htonl(INADDR_LOOPBACK), port, secret_of_job(), std::atoi(words[3]),
+            tcp::call({htonl(INADDR_LOOPBACK)}, port, secret_of_job(), std::atoi(words[3]),
                       std::atoi(words[4]));
             std::printf("connected\n");
         }

@@ -77,6 +77,17 @@ def test_strangers_keep_no_rank_waiting(environment: dict[str, str]) -> None:
             over.set()
 
 
+def test_a_crowd_of_silent_strangers(environment: dict[str, str]) -> None:
+    """Protects a job from whoever fills every place: 600 connections before the ranks', each for a second."""
+    quick = environment | {"WIRESPEED_RENDEZVOUS_TIMEOUT": "3"}
+    with ThreadPoolExecutor(1) as threads, ExitStack() as strangers:
+        first = threads.submit(world, 0, 2, quick)
+        for _ in range(600):
+            strangers.enter_context(called(environment))
+        world(1, 2, quick).close()
+        first.result().close()
+
+
 def test_what_happened_is_named(
     environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

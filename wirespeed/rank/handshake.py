@@ -27,6 +27,8 @@ ANSWER = 1.0
 """Seconds in which a newcomer must have answered."""
 _MAX_NEWCOMERS = 128
 """Connections at most that have not answered yet; further ones wait in the kernel's queue."""
+_TIME_TO_SPEAK = 0.05
+"""Seconds after which a silent newcomer makes room for one in that queue."""
 _OUT_OF_FILES = (errno.EMFILE, errno.ENFILE)
 _MAGIC = b"wirespd1"
 _NONCE = _MAC = hashlib.sha256().digest_size
@@ -72,6 +74,7 @@ def _mac(secret: bytes, side: bytes, claim: bytes, nonces: bytes) -> bytes:
 class _Newcomer:
     socket: socket.socket
     until: float
+    since: float = field(default_factory=time.monotonic)
     nonce: bytes = field(default_factory=lambda: os.urandom(_NONCE))
     said: bytes = b""
 
@@ -111,7 +114,13 @@ class Listener:
         """The next rank's claim, and the connection to it; None when no rank came in time."""
         while not self._came:
             now = time.monotonic()
+            silent = self._oldest_silent() if self._paused else None
+            # Its place is for one who waits: a rank that is dismissed comes again.
+            if silent and silent.since + _TIME_TO_SPEAK <= now and not self._hear(silent):
+                self._dismiss(silent, "said nothing")
             wake = min([until, *(newcomer.until for newcomer in self._newcomers)])
+            if self._paused and (silent := self._oldest_silent()):
+                wake = min(wake, silent.since + _TIME_TO_SPEAK)
             events = self._selector.select(max(0.0, wake - now))
             for key, _ in events:
                 if key.data is None:
@@ -125,6 +134,9 @@ class Listener:
             if not self._came and now >= until:
                 return None
         return self._came.popleft()
+
+    def _oldest_silent(self) -> _Newcomer | None:
+        return next((newcomer for newcomer in self._newcomers if not newcomer.said), None)
 
     def strangers(self) -> str:
         """'; of the connections that came, 3 said nothing within 1 s'; empty where all were ranks."""

@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::chrono::seconds patience{10};       ///< for a rank to come, or an address to answer
 constexpr std::chrono::seconds newcomer_limit{1};  ///< for a newcomer to say which rank it is
+constexpr std::chrono::milliseconds time_to_speak{50};
 constexpr std::chrono::milliseconds pause{50};
 constexpr std::size_t max_newcomers = 128;
 constexpr int max_waiting = 4096;
@@ -213,9 +214,10 @@ std::map<int, Socket> Listener::accept(std::set<int> missing) {
                         " connections of strangers were closed");
         wait(until);
         welcome();
+        const bool full = crowded();
         std::erase_if(newcomers_, [&](Newcomer& newcomer) {
             const Verdict verdict = hear(newcomer, missing);
-            if (verdict == Verdict::waits && newcomer.until > now) return false;
+            if (verdict == Verdict::waits && end_of(newcomer, full) > now) return false;
             full_ = false;
             if (verdict != Verdict::rank) {
                 ++strangers;
@@ -232,19 +234,26 @@ std::map<int, Socket> Listener::accept(std::set<int> missing) {
     return came;
 }
 
+bool Listener::crowded() const { return full_ || newcomers_.size() >= max_newcomers; }
+
+/// Who says nothing makes room, when there is none, for one who waits; a rank calls again.
+Clock::time_point Listener::end_of(const Newcomer& newcomer, bool full) const {
+    const bool silent = newcomer.heard == 0;
+    return full && silent ? newcomer.until - newcomer_limit + time_to_speak : newcomer.until;
+}
+
 void Listener::wait(Clock::time_point until) {
     std::vector<pollfd> waits;
     for (const Newcomer& newcomer : newcomers_) {
         waits.push_back({newcomer.socket.descriptor(), POLLIN, 0});
-        until = std::min(until, newcomer.until);
+        until = std::min(until, end_of(newcomer, crowded()));
     }
-    if (!full_ && newcomers_.size() < max_newcomers)
-        waits.push_back({listening_.descriptor(), POLLIN, 0});
+    if (!crowded()) waits.push_back({listening_.descriptor(), POLLIN, 0});
     wait_for(waits, until);
 }
 
 void Listener::welcome() {
-    while (!full_ && newcomers_.size() < max_newcomers) {
+    while (!crowded()) {
         Socket opened(
             accept4(listening_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (!opened) {

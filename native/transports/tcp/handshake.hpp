@@ -64,6 +64,8 @@ class Listener {
         std::size_t heard = 0;
     };
     enum class Verdict { waits, rank, stranger };
+    bool crowded() const;
+    Clock::time_point end_of(const Newcomer& newcomer, bool full) const;
     void welcome();
     Verdict hear(Newcomer& newcomer, const std::set<int>& missing) const;
     void wait(Clock::time_point until);
