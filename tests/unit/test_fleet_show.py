@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import re
 import shutil
 import sys
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -67,6 +69,37 @@ def test_a_sound_fleet_is_said_to_be_sound(tmp_path: Path, capsys: Captured) -> 
     assert text.startswith("No node or link stands out, in a fleet of 16 nodes")
     assert "would have been named in 90 % of the cases: a node from 1." in text
     assert shown(capsys, tmp_path, "--format", "slurm") == (ExitCode.OK, "")
+
+
+def _t3(dice: random.Random) -> float:
+    return dice.gauss(0, 0.01) / math.sqrt(sum(dice.gauss(0, 1) ** 2 for _ in range(3)) / 3)
+
+
+NOISES: dict[str, Callable[[random.Random], float]] = {
+    "t3": _t3,
+    "exponential": lambda dice: dice.expovariate(100),
+    "late": lambda dice: dice.gauss(0, 0.01) + (dice.expovariate(20) if dice.random() < 0.05 else 0.0),
+    "two modes": lambda dice: dice.gauss(0, 0.005) + 0.05 * (dice.random() < 0.3),
+}
+
+
+@pytest.mark.parametrize("name", NOISES)
+def test_noise_that_machines_have_names_nobody(name: str, tmp_path: Path, capsys: Captured) -> None:
+    """Protects sound nodes from skewed, late and two-valued times; one that is 30 % slower is still named."""
+
+    def written(seed: int, slower: float) -> Path:
+        dice = random.Random(seed)
+
+        def factor(_: int, one: str, other: str) -> float:
+            return (slower if SLOW in (one, other) else 1.0) * math.exp(NOISES[name](dice))
+
+        folder = tmp_path / f"{seed}-{slower}"
+        write_fleet(folder, days=2, seed=seed, factor=factor)
+        return folder
+
+    sound = [shown(capsys, written(seed, 1.0))[0] for seed in range(4)]
+    assert sound == [ExitCode.OK] * 4
+    assert names(as_json(capsys, written(9, 1.3))) == [SLOW]
 
 
 def test_one_node_is_no_plural(tmp_path: Path, capsys: Captured) -> None:
