@@ -200,6 +200,19 @@ class TestVerdicts:
         assert code == ExitCode.CANNOT_TELL
         assert "cannot tell: pingpong host at 8 B: one launch per side, without intervals" in out
 
+    def test_ranks_that_waited_for_cpus(self, tmp_path: Path, compare: Compare) -> None:
+        """Protects both answers: not "slower" for what other processes took, and not "no change" either."""
+        cores = {"waited": 0.5, "rank": 0, "preempted": 9, "shared": None}
+        for n in range(3):
+            write(tmp_path / "old" / f"{n}.jsonl", f"o{n}", jitter=0.002)
+            busy = [entry("host", size, (2e-6 + size * 2e-12), 0.002, cores=cores) for size in SIZES]
+            write(tmp_path / "new" / f"{n}.jsonl", f"n{n}", paths=(), steps=[step("host")], more=busy)
+        code, out, _ = compare(tmp_path / "old", tmp_path / "new")
+        assert code == ExitCode.CANNOT_TELL
+        assert "cannot tell: pingpong host at 8 B to 256 MiB: ranks waited for CPUs (&)" in out
+        assert "worse" not in out and "no change seen" not in out
+        assert compare(tmp_path / "old", tmp_path / "new", "--strict")[0] == ExitCode.WORSE
+
     def test_one_bad_size_among_many_is_named_alone(self, tmp_path: Path, compare: Compare) -> None:
         for n in range(4):
             old = write(tmp_path / "old" / f"{n}.jsonl", f"o{n}", jitter=0.002).parent
