@@ -250,6 +250,8 @@ def test_what_marks_mean_stands_beside_them(browser: Any, tmp_path: Path) -> Non
     page.tab.locator("details[data-figures] summary").first.click()
     table = page.tab.locator("details[data-figures]").first
     assert "& a rank waited for a CPU" in table.locator(".note").inner_text()
+    # The page fills it when it is opened.
+    table.locator("tbody td:nth-child(7)").first.wait_for()
     cells = table.locator("tbody td:nth-child(7)").all_text_contents()
     assert "<0.1 %" in cells and all(re.fullmatch(r"(<0\.1|\d+\.\d) %", cell) for cell in cells if cell)
     page.check()

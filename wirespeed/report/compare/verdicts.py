@@ -113,7 +113,7 @@ def unsure(found: Verdicts) -> list[tuple[Key, Reason]]:
 
 
 def by_path(figures: Iterable[tuple[Key, Reason]], when: str = "") -> list[Unjudged]:
-    """What is not judged, by path and reason; `when`: words behind the sizes."""
+    """Lists what is not judged, by path and reason; `when`: words behind the sizes."""
     alike = grouped(((key.series, reason), key.bytes) for key, reason in figures)
     return [
         Unjudged(f"{key.title} at {size_range(sizes)}{when}", reason)
