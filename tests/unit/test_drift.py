@@ -6,6 +6,7 @@ import io
 import json
 import random
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from wirespeed.cli.guard.watch import interval
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode
 from wirespeed.job.plan import Plan
-from wirespeed.report.cannot_tell import NOT_MEASURED, TOO_EARLY, WAITED
+from wirespeed.report.cannot_tell import NO_REFERENCE, NOT_MEASURED, TOO_EARLY, WAITED
 from wirespeed.report.compare.verdicts import Verdicts
 from wirespeed.report.drift import detection
 from wirespeed.report.drift.detection import Drift, drifted
@@ -30,13 +31,14 @@ from wirespeed.results.model import Entry, Event
 from wirespeed.results.reading import read
 from wirespeed.results.runs import Run
 
+Records = Iterable[dict[str, Any]]
 SIZES = (8, 1024, 1 << 16, 1 << 20, 1 << 24)
 
 
-def repetition(slower: float = 1.0, seed: int = 0, spread: float = 0.005) -> Run:
+def repetition(slower: float = 1.0, seed: int = 0, spread: float = 0.005, more: Records = ()) -> Run:
     dice = random.Random(seed)
     times = {size: (1e-6 + size * 1e-10) * slower * (1 + dice.gauss(0, spread)) for size in SIZES}
-    return make_run(*(entry("host", size, seconds, 0.002) for size, seconds in times.items()))
+    return make_run(*(entry("host", size, seconds, 0.002) for size, seconds in times.items()), *more)
 
 
 def watched(*slower: float, first: int = 5) -> Drift:
@@ -84,8 +86,33 @@ class TestDrift:
         for _ in range(3):
             drift.add(make_run(entry("nccl", 8, 1e-6, 0.002)))
         assert [(one.what, one.reason) for one in drift.unjudged] == [
-            ("pingpong host at 8 B to 16 MiB", NOT_MEASURED)
+            ("pingpong host at 8 B to 16 MiB", NOT_MEASURED),
+            ("pingpong nccl at 8 B", NO_REFERENCE),
         ]
+
+    def test_a_path_that_came_late(self) -> None:
+        """Protects from "as before" of a path that has no first repetitions, and of one that went again."""
+        drift = watched(*[1.0] * 5)
+        for seed in range(5):
+            late = (entry("nccl", size, 1e-6, 0.002) for size in SIZES)
+            drift.add(repetition(seed=seed, more=late))
+        here = [("pingpong nccl at 8 B to 16 MiB", NO_REFERENCE)]
+        assert [(one.what, one.reason) for one in drift.unjudged] == here
+        for seed in range(6):
+            drift.add(repetition(seed=seed))
+        gone = [("pingpong nccl at 8 B to 16 MiB", NOT_MEASURED)]
+        assert [(one.what, one.reason) for one in drift.unjudged] == gone
+        screen = console(100)
+        print_summary(screen, drift)
+        assert "cannot tell at 8 B to 16 MiB" in " ".join(text_of(screen).split())
+
+    def test_a_late_path_that_fails(self) -> None:
+        """Protects the reason: it is a failure, and not that nothing is known."""
+        drift = watched(*[1.0] * 5)
+        for late in entry("nccl", 8, 1e-6, 0.002), failure("nccl", 8, "crash", "signal 11"):
+            for seed in range(3):
+                drift.add(repetition(seed=seed, more=[late]))
+        assert [one.reason.why for one in drift.unjudged] == ["it gives no figure any more (signal 11)"]
 
     def test_what_could_not_be_told_for_long_is_remembered(self) -> None:
         """Protects the hours in which other processes hid everything, before the latest, calm repetitions."""

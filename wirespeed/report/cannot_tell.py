@@ -34,6 +34,7 @@ TOO_EARLY = Reason("no repetition came after the first ones (--first)", "watch f
 NOTHING_IN_COMMON = Reason("the two sides have no figure in common", "measure the same paths and sizes")
 NOT_ENDED = Reason("the run did not end", "finish it: --out FILE --resume")
 NOT_MEASURED = Reason("it was asked for, and has neither a figure nor a failure", "measure it again")
+NO_REFERENCE = Reason("the first repetitions have no figure of it", "watch anew: they show what is usual")
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from wirespeed.report.cannot_tell import CANNOT_TELL, NOT_MEASURED, TOO_EARLY, Reason, Unjudged
+from wirespeed.report.cannot_tell import (
+    CANNOT_TELL,
+    NO_REFERENCE,
+    NOT_MEASURED,
+    TOO_EARLY,
+    Reason,
+    Unjudged,
+)
 from wirespeed.report.compare.matching import Key, match
 from wirespeed.report.compare.verdicts import (
     FAILING,
@@ -49,10 +56,13 @@ class Drift:
     """Seconds from the first repetition to now."""
     _untold: dict[Key, int] = field(default_factory=dict)
     """So many looks in a row, up to the latest."""
+    _seen: dict[Key, None] = field(default_factory=dict)
+    """Figures of any repetition, in the order measured."""
 
     def add(self, run: Run) -> Verdicts:
         """Takes a repetition; verdicts on the latest ones; none at the start."""
         self.runs.append(run)
+        self._seen |= dict.fromkeys(match([], [run]).only_new)
         found = self.verdicts
         self.ever |= {figure.key for figure in found.figures if figure.harmful}
         self.ever |= {path.key for path in found.paths if path.what == WORSE}
@@ -94,12 +104,26 @@ class Drift:
 
     @property
     def lacking(self) -> list[tuple[Key, Reason]]:
-        """Figures of the first repetitions of which the latest ones have neither another nor a failure."""
+        """Figures without a verdict: that the first repetitions have not, or the latest ones have no more."""
         later = self.runs[self.first :][-min(LATEST) :]
         if not later:
             return []
         matched = match(self.runs[: self.first], later)
-        return [*matched.lacking, *((key, NOT_MEASURED) for key in matched.only_old)]
+        there = dict.fromkeys(pair.key for pair in matched.pairs)
+        there |= dict.fromkeys(left_out.key for side in matched.impossible for left_out in side)
+        new = {key: NO_REFERENCE for key in match([], later).only_new if key not in there}
+        known = dict(matched.lacking) | dict.fromkeys(matched.only_old, NOT_MEASURED)
+        gone = {key: known.get(key) or self._gone(key, later) for key in [*known, *self._seen]}
+        return [*((key, why) for key, why in gone.items() if key not in {**there, **new}), *new.items()]
+
+    def _gone(self, key: Key, later: list[Run]) -> Reason:
+        """Why the latest repetitions have no figure that others behind the first ones had."""
+        failures = (failure for run in reversed(later) for failure in run.failures)
+        of_it = (one for one in failures if one.path == key.path and one.bytes in (None, key.bytes))
+        failure = next(of_it, None)
+        if failure is None:
+            return NOT_MEASURED
+        return Reason(f"it gives no figure any more ({failure.text or failure.what})", NOT_MEASURED.remedy)
 
     @property
     def unjudged(self) -> list[Unjudged]:

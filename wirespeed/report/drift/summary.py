@@ -115,9 +115,8 @@ def _drift(drift: Drift, path: str) -> tuple[str, bool]:
     if sizes:
         where = format_size(sizes[-1]) if sizes[-1] else "all sizes"
         return f"worse for a while at {where}, not in the latest repetitions", True
-    unsure = sorted(
-        figure.key.bytes for figure in found.figures if (figure.key.path, figure.what) == (path, UNSURE)
-    )
+    untold = [figure.key for figure in found.figures if figure.what == UNSURE]
+    unsure = sorted({key.bytes for key in [*untold, *dict(drift.lacking)] if key.path == path})
     if unsure:
         return f"{CANNOT_TELL} at {size_range(unsure)}", False
     smallest = max(
