@@ -89,25 +89,33 @@ Stamps StreamBatch::stamps() {
 
 namespace {
 
-/// Two events with a pause between them must count what the host's clock counts. What else runs may
-/// delay either, which weighs less in a longer pause. Throws Error.
+/// Two events with a pause between them must count what the host's clock counts. Each comes to pass
+/// between its record() and the end of its wait(), which other processes may draw apart: then a
+/// longer pause is tried. Throws Error.
 void hold_against_host(Stream& stream) {
     constexpr double agreement = 0.03;
     const auto first = stream.event(), second = stream.event();
-    double host = 0, counted = 0;
+    double least = 0, most = 0, counted = 0;
+    bool agrees = false;
     for (const double pause : {2e-3, 2e-3, 2e-3, 8e-3, 32e-3, 128e-3}) {
+        const double before_first = now();
         first->record();
         first->wait();
-        const double began = now();
+        const double after_first = now();
         std::this_thread::sleep_for(std::chrono::duration<double>(pause));
+        const double before_second = now();
         second->record();
         second->wait();
-        host = now() - began;
+        least = before_second - after_first;
+        most = now() - before_first;
         counted = second->seconds_since(*first);
-        if (std::abs(counted / host - 1) <= agreement) return;
+        agrees = counted >= least * (1 - agreement) && counted <= most * (1 + agreement);
+        if (agrees && most - least <= agreement * least) return;
     }
+    if (agrees) return;
     throw Error("two events of a stream are " + std::to_string(counted) + " s apart, and " +
-                std::to_string(host) + " s by the host's clock: its clock is not to be trusted");
+                std::to_string(least) + " to " + std::to_string(most) +
+                " s by the host's clock: its clock is not to be trusted");
 }
 
 }  // namespace
