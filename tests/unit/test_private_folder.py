@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -205,7 +206,7 @@ def test_files_of_a_job_that_never_listed_any(lives: bool, shared: Path, tmp_pat
         launcher.wait()
     try:
         pages = own_folder("run")
-        shm_cleanup.list_launcher(pages, launcher.pid, tmp_path, 2)
+        shm_cleanup.list_launcher(pages, launcher.pid, tmp_path, 2, time.time())
         listed = (pages / "launcher.uses").read_text().splitlines()[1:]
         folders = [Path(name) for name in listed if name.startswith(str(tmp_path))]
         segments = [Path(name) for name in listed if "_segment" in name]
@@ -220,3 +221,31 @@ def test_files_of_a_job_that_never_listed_any(lives: bool, shared: Path, tmp_pat
     finally:
         launcher.kill()
         launcher.wait()
+
+
+@pytest.mark.parametrize("seen", [False, True])
+def test_an_older_file_of_a_foretold_name_stays(
+    seen: bool, shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects another job, whose number may have the same 16 bits: its processes may be in a container."""
+    monkeypatch.setattr(shm_cleanup, "_FOLDER", tmp_path)
+    launcher = subprocess.Popen(["true"])
+    launcher.wait()
+    pages = own_folder("run")
+    now = time.time()
+    shm_cleanup.list_launcher(pages, launcher.pid, tmp_path, 1, now)
+    here, *listed = (pages / "launcher.uses").read_text().splitlines()
+    segments = [Path(name) for name in listed if "_segment" in name]
+    jobs = [Path(name) for name in listed if "/jf.0/" in name]
+    assert segments and jobs
+    for segment in segments:
+        segment.write_bytes(b"x")
+    for job in jobs:
+        job.mkdir(parents=True)
+    for path in (*segments, *jobs):
+        os.utime(path, (now - 60, now - 60))
+    if seen:
+        (pages / "0.uses").write_text("\n".join([here, *map(str, segments)]))
+    shm_cleanup.remove_listed(pages)
+    assert [segment.exists() for segment in segments] == [not seen] * len(segments)
+    assert all(job.exists() for job in jobs)

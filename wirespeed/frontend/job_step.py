@@ -93,6 +93,7 @@ class JobStep:
         }
         self._selector = selectors.DefaultSelector()
         self._gate = Gate(pages) if ahead else None
+        since = time.time()
         self._process = subprocess.Popen(
             tethered(command),
             env=dict(environment),
@@ -104,7 +105,7 @@ class JobStep:
         # Without it a run that is killed now leaves the launcher's folder, and nothing else is lost.
         with suppress(OSError):
             temporary = Path(environment.get("TMPDIR") or "/tmp")
-            shm_cleanup.list_launcher(pages, self._process.pid, temporary, ranks)
+            shm_cleanup.list_launcher(pages, self._process.pid, temporary, ranks, since)
         self._seen.launcher = f"{Path(command[0]).name} (pid {self._process.pid})"
         self._launchers = {self._process.pid}
         """The launcher, and what it has started the ranks of this host with."""

@@ -1,8 +1,9 @@
 """What a killed MPI job leaves on a host: shared memory, and its launcher's folder of temporary files.
 
 Each rank lists what it uses beside its status page. A job step's front end removes it in the end; if that is
-killed, its ranks end with it, and a later run of this user does. Nothing is removed that no rank of the job
-has used, or that a process still uses: other jobs, even of other containers, may share /dev/shm.
+killed, its ranks end with it, and a later run of this user does. What a process still uses stays, and so does
+what no rank of the job has used and is older than the job: other jobs, even of other containers, may share
+/dev/shm, and Open MPI's names are 16 bits of a hash.
 """
 
 from __future__ import annotations
@@ -30,6 +31,10 @@ JOBS = "jf.0"
 _WORD = 0xFFFFFFFF
 SUFFIX = ".uses"
 """Of the file in which a rank lists what it uses."""
+_FORETOLD = f"launcher{SUFFIX}"
+"""List of names that ranks may use; it is as old as the launcher."""
+_BEHIND = 0.1
+"""Seconds by which a file's time may be behind the clock."""
 
 
 def segments_of(*pids: int | str) -> set[Path]:
@@ -51,8 +56,11 @@ def used() -> str:
     return "\n".join([process_namespace(), *mapped, *filter(None, [os.environ.get("PMIX_SERVER_TMPDIR")])])
 
 
-def list_launcher(pages: Path, pid: int, temporary: Path, ranks: int) -> None:
-    """Lists what Open MPI's launcher and ranks may leave, before any rank can. Raises OSError."""
+def list_launcher(pages: Path, pid: int, temporary: Path, ranks: int, since: float) -> None:
+    """Lists what Open MPI's launcher and ranks may leave, before any rank can. Raises OSError.
+
+    `since`: the time before the launcher's start.
+    """
     host = os.uname().nodename
     user = f"ompi.{host.partition('.')[0]}.{os.getuid()}"
     found = [temporary / f"ompi.{pid}", temporary / user / f"pid.{pid}"]
@@ -60,8 +68,10 @@ def list_launcher(pages: Path, pid: int, temporary: Path, ranks: int) -> None:
         for segment, job in _open_mpi_jobs(name, pid).items():
             found.append(temporary / user / JOBS / str(job))
             found += [_FOLDER / f"{segment}.{name}.{os.getuid()}.{job:x}.{rank}" for rank in range(ranks)]
-    with os.fdopen(private_folder.create(private_folder.make(pages), f"launcher{SUFFIX}"), "w") as file:
+    with os.fdopen(private_folder.create(private_folder.make(pages), _FORETOLD), "w") as file:
         file.write("\n".join([process_namespace(), *map(str, found)]))
+        file.flush()
+        os.utime(file.fileno(), (since, since))
 
 
 def _open_mpi_jobs(host: str, pid: int) -> dict[str, int]:
@@ -95,7 +105,7 @@ def sweep(older_than: float = 60.0) -> None:
             if not _own(folder) or time.time() - folder.stat().st_mtime < older_than:
                 continue
             # What runs on another host or in another container cannot be seen from here.
-            lists = _lists(folder)
+            lists = _lists(folder).values()
             known = all(where == process_namespace() for where, *_ in lists)
             # Ranks at their end have no page any more, but a list, which their front end still needs.
             launchers = [_launcher(Path(line)) for _, *lines in lists for line in lines]
@@ -113,9 +123,19 @@ def sweep(older_than: float = 60.0) -> None:
 def remove_listed(pages: Path) -> None:
     """Removes what the ranks with these pages list, as far as no process uses it. Raises OSError."""
     here = process_namespace()
-    lists = [[Path(line) for line in lines] for where, *lines in _lists(pages) if where == here]
-    remove_unused(filter(_is_segment, {path for paths in lists for path in paths}))
-    for paths in lists:
+    lists = {
+        name: [Path(line) for line in lines]
+        for name, (where, *lines) in _lists(pages).items()
+        if where == here
+    }
+    if _FORETOLD in lists:
+        since = (pages / _FORETOLD).stat().st_mtime - _BEHIND
+        seen = {path for name, paths in lists.items() if name != _FORETOLD for path in paths}
+        lists[_FORETOLD] = [
+            path for path in lists[_FORETOLD] if path in seen or not (_is_hash(path) and _older(path, since))
+        ]
+    remove_unused(filter(_is_segment, {path for paths in lists.values() for path in paths}))
+    for paths in lists.values():
         launchers = [pid for pid in map(_launcher, paths) if pid]
         gone = bool(launchers) and all(process_state(pid) in GONE for pid in launchers)
         for path in paths:
@@ -147,9 +167,20 @@ def _launcher(path: Path) -> int | None:
     return int(name[1]) if name else None
 
 
-def _lists(pages: Path) -> list[list[str]]:
-    """The ranks' lists; one that is being written is empty, and left out."""
-    return [lines for file in pages.glob(f"*{SUFFIX}") if (lines := file.read_text().splitlines())]
+def _lists(pages: Path) -> dict[str, list[str]]:
+    """The lists by their files' names; one that is being written is empty, and left out."""
+    return {file.name: lines for file in pages.glob(f"*{SUFFIX}") if (lines := file.read_text().splitlines())}
+
+
+def _is_hash(path: Path) -> bool:
+    """Is it named after a job's number, which another job may have, too?"""
+    return _is_segment(path) or path.parent.name == JOBS
+
+
+def _older(path: Path, since: float) -> bool:
+    with suppress(OSError):
+        return path.lstat().st_mtime < since
+    return False
 
 
 def _is_segment(path: Path) -> bool:
