@@ -112,3 +112,10 @@ def format_rate(bytes_per_second: float) -> str:
     limits = (99.95, 9.995, 0.9995, 0.09995)
     digits = next((digits for digits, limit in enumerate(limits) if value >= limit), 4)
     return f"{value:.{digits}f}"
+
+
+def duration(seconds: float) -> str:
+    """'0:07', '12:40', '1:02:03': a time that a person waits."""
+    whole = max(0, round(seconds))
+    hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -36,7 +36,7 @@ from wirespeed.report.facts import figures, markers
 from wirespeed.report.terminal import run_summary
 from wirespeed.results.reading import Results
 from wirespeed.results.runs import Failure, Run, collect
-from wirespeed.units import format_rate
+from wirespeed.units import duration, format_rate
 
 ROOT = Path(__file__).parents[2]
 JSON_VALUES = st.recursive(
@@ -89,7 +89,7 @@ class TestWords:
         ("seconds", "text"), [(0, "0:00"), (67.4, "1:07"), (3723, "1:02:03"), (-1, "0:00")]
     )
     def test_duration(self, seconds: float, text: str) -> None:
-        assert figures.duration(seconds) == text
+        assert duration(seconds) == text
 
     def test_a_failure_is_one_line_and_says_each_thing_once(self) -> None:
         made = Failure(

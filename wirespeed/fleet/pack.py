@@ -124,7 +124,7 @@ def _write(
 
 
 def _sweep(folder: Path) -> None:
-    """Removes what a killed pack of this user has left; whoever holds the lock may."""
+    """Removes what a killed pack of this user has left. The caller holds the lock."""
     for left in folder.glob(f"{_PARTS}*"):
         with suppress(OSError):
             state = left.lstat()

@@ -41,7 +41,7 @@ def command(
     from wirespeed.report.compare.comparison import compare, compare_published
     from wirespeed.report.compare.terminal import print_comparison
     from wirespeed.report.console.console import make_console
-    from wirespeed.report.facts.doing import Doing
+    from wirespeed.report.console.doing import Doing
 
     *olds, new = sides
     if against and olds:

@@ -271,7 +271,7 @@ def run(
     from wirespeed.fleet.state import begin
     from wirespeed.frontend import session
     from wirespeed.launch import launched_rank
-    from wirespeed.report.facts.doing import Doing
+    from wirespeed.report.console.doing import Doing
     from wirespeed.report.fleet.shown import counted
     from wirespeed.units import format_rate
 

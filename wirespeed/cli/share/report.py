@@ -20,7 +20,7 @@ from wirespeed.errors import ExitCode, WirespeedError
 def command(files: tuple[str, ...], out: str) -> ExitCode:
     """Reads, and writes a file."""
     from wirespeed.cli.common.reading import read_pages
-    from wirespeed.report.facts.doing import Doing
+    from wirespeed.report.console.doing import Doing
     from wirespeed.report.page import render
     from wirespeed.results.whole_file import write_whole
 

@@ -21,7 +21,7 @@ from wirespeed.errors import ExitCode
 def command(file: str, style: str, against: str | None, explain: bool, all_sizes: bool) -> ExitCode:
     """Reads and prints."""
     from wirespeed.cli.common.reading import read_results, runs_of
-    from wirespeed.report.facts.doing import Doing
+    from wirespeed.report.console.doing import Doing
 
     shown = Reporting(style, against, explain, all_sizes)
     with Doing(live=False) as doing:

@@ -119,8 +119,10 @@ class Drift:
     def _gone(self, key: Key, later: list[Run]) -> Reason:
         """Why the latest repetitions have no figure that others behind the first ones had."""
         failures = (failure for run in reversed(later) for failure in run.failures)
-        of_it = (one for one in failures if one.path == key.path and one.bytes in (None, key.bytes))
-        failure = next(of_it, None)
+        of_key = (
+            failure for failure in failures if failure.path == key.path and failure.bytes in (None, key.bytes)
+        )
+        failure = next(of_key, None)
         if failure is None:
             return NOT_MEASURED
         return Reason(f"it gives no figure any more ({failure.text or failure.what})", NOT_MEASURED.remedy)

@@ -16,7 +16,7 @@ from wirespeed.report.drift.detection import Drift, drifted, word
 from wirespeed.report.facts import figures, health, soaks
 from wirespeed.report.grouping import grouped, size_range
 from wirespeed.results.model import Health
-from wirespeed.units import format_size
+from wirespeed.units import duration, format_size
 
 UNKNOWN = {"errors": "new errors", "throttled": "throttling"}
 
@@ -68,9 +68,7 @@ def print_summary(console: Console, drift: Drift) -> None:
     if "throttled" not in unknown:
         columns.append(Column("repetitions\nthrottled", throttled, gap=3))
     console.print()
-    console.print(
-        Text(f"{many} repetition{'s' if many > 1 else ''} in {figures.duration(drift.lasted)}", "bold")
-    )
+    console.print(Text(f"{many} repetition{'s' if many > 1 else ''} in {duration(drift.lasted)}", "bold"))
     console.print(table(columns, paths))
     for line in [*lines(drift.unjudged), *errors(drift), *held(drift), *wrong(drift)]:
         say(console, line, "yellow")

@@ -13,13 +13,13 @@ from rich.text import Text
 from wirespeed.report.cannot_tell import CANNOT_TELL
 from wirespeed.report.compare.verdicts import BETTER, GAINED, SAME, UNSURE, Verdicts, typical
 from wirespeed.report.console.columns import Column, Table, table
+from wirespeed.report.console.doing import Doing
 from wirespeed.report.console.sparkline import sparkline
 from wirespeed.report.console.wrapped_line import say
 from wirespeed.report.drift.detection import Drift, drifted, place, word
 from wirespeed.report.export import labels
-from wirespeed.report.facts import figures, soaks
-from wirespeed.report.facts.doing import Doing
-from wirespeed.units import format_rate, format_seconds, format_size
+from wirespeed.report.facts import soaks
+from wirespeed.units import duration, format_rate, format_seconds, format_size
 
 SHOWN = 24
 """Repetitions in a curve."""
@@ -79,9 +79,9 @@ class Watching:
         if wrong := self._drift.wrong_messages:
             text += f"; {wrong:,} wrong messages"
         if self._next is not None:
-            text += f"; next in {figures.duration(max(0.0, self._next - self._clock()))}"
+            text += f"; next in {duration(max(0.0, self._next - self._clock()))}"
         if self._over < math.inf:
-            text += f"; {figures.duration(self._over - self._clock())} left"
+            text += f"; {duration(self._over - self._clock())} left"
         shown = _table(self._drift, self._console).fit(self._console.width)
         return Group(shown, Text(f"{text}; Ctrl-C ends it", style="dim"))
 

@@ -74,13 +74,6 @@ def percent(share: float) -> str:
     return f"{share * 100:.3g} %"
 
 
-def duration(seconds: float) -> str:
-    """'0:07', '12:40', '1:02:03': a time that a person waits."""
-    whole = max(0, round(seconds))
-    hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
 def launches(count: int) -> str:
     """'3 launches'; nothing for a single one."""
     return f"{count} launches" if count > 1 else ""

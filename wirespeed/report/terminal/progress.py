@@ -18,8 +18,8 @@ from wirespeed.job.messages import Message
 from wirespeed.job.plan import Plan
 from wirespeed.report.console.columns import Column, Table, table
 from wirespeed.report.console.console import make_console
+from wirespeed.report.console.doing import Teller
 from wirespeed.report.facts import figures, soaks
-from wirespeed.report.facts.doing import Teller
 from wirespeed.report.terminal.time_left import Clock, TimeLeft
 from wirespeed.results.lenient import printable
 from wirespeed.results.model import Event, Head

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from wirespeed.job.messages import Message
-from wirespeed.report.facts.figures import duration
+from wirespeed.units import duration
 
 Clock = Callable[[], float]
 

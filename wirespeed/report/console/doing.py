@@ -12,7 +12,7 @@ from rich.status import Status
 from rich.text import Text
 
 from wirespeed.report.console.console import make_console
-from wirespeed.report.facts.figures import duration
+from wirespeed.units import duration
 
 Clock = Callable[[], float]
 
