@@ -3,17 +3,21 @@
     .venv/bin/python bench/wall_time.py [--repeats 5] [--seconds 1] [--device auto] [--paths gpu,...] \
         [--only jacobi,lbm] [-- OPTIONS of wirespeed]
 
-Each figure is measured with two counts of iterations (--loops). What the second one's size took longer, by
-Python's clock around everything (`elapsed_s`), over the iterations that it had more, is held against the
-reported time: the ratio is 1 where the timed loop leaves nothing out and adds nothing. `--paths compute` is a
-program on one rank. Prints the median ratio of some pairs, with the smallest and the largest one.
+Each figure is measured with two counts of iterations (--loops). What the second one's timed batches took longer,
+by Python's clock around them (`--timeline`), is held against the reported times of all iterations: the ratio is 1
+where the timed loop leaves nothing out and adds nothing. `--paths compute` is a program on one rank. Prints the
+median ratio of some pairs, with the smallest and the largest one.
 """
 
 from __future__ import annotations
 
+import json
 import statistics
 import sys
 import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from common import measured, parser
 
@@ -27,10 +31,12 @@ COMMANDS: dict[str, tuple[object, ...]] = {
     "halo 64 KiB": ("halo", "--ranks", 2, "--sizes", "64K"),
     "stream 1 MiB": ("stream", "--sizes", "1M"),
     "allreduce 1 MiB": ("allreduce", "--ranks", 2, "--sizes", "1M"),
+    "copy 64 MiB": ("copy", "--sizes", "64M"),
+    "load 1 MiB": ("rma", "--operation", "load", "--sizes", "1M"),
     "jacobi": ("jacobi", "--ranks", 2),
     "lbm": ("lbm", "--ranks", 2),
 }
-PATHS = {"allreduce": "gpu:best", "": "host,staged,staged-pipelined,aware,nccl,nccl-stream,ipc-write,gpu"}
+PATHS = {"allreduce": "gpu:best", "copy": "h2d-pinned,d2h-pinned", "load": "gpu-load,gpu-load-own", "": "host,staged,staged-pipelined,aware,nccl,nccl-stream,ipc-write,gpu"}
 FEW = 2
 WITHIN = 0.02
 
@@ -42,19 +48,45 @@ def divisor(entry: Entry) -> float:
     return 2.0 if "round trip" in entry.definition else 1.0
 
 
-def timed(folder: str, words: tuple[object, ...], paths: str, loops: int) -> dict[str, Entry]:
+@dataclass(frozen=True)
+class Timed:
+    """A path's figure, and the seconds of its timed batches by Python's clock, on the rank that took longest."""
+
+    entry: Entry
+    seconds: float
+
+
+def timed(folder: str, words: tuple[object, ...], paths: str, loops: int) -> dict[str, Timed]:
     # What a program is compared with takes --max-time at most, for whatever count.
     common = ("--loops", loops, "--warmup", 1, "--max-time", 0.01, "--no-evidence")
     # One rank alone has no path.
     which = ("--ranks", 1) if paths == "compute" else ("--paths", paths)
-    return {entry.path: entry for entry in measured(folder, *words, *which, *common)}
+    timeline = Path(folder, "timeline.json")
+    entries = measured(folder, *words, *which, *common, "--timeline", timeline)
+    seconds = batches(json.loads(timeline.read_text())["traceEvents"])
+    # Copies have a ping-pong after them.
+    return {entry.path: Timed(entry, seconds[entry.path]) for entry in entries if entry.pattern == words[0]}
 
 
-def slope(few: Entry, many: Entry) -> float:
-    """The wall clock's time of one more iteration, over the reported one."""
-    assert many.elapsed_s is not None and few.elapsed_s is not None
-    more = many.elapsed_s - (many.checked.seconds or 0.0) - few.elapsed_s + (few.checked.seconds or 0.0)
-    return more / (many.iterations - few.iterations) / (many.times.median * divisor(many))
+def batches(events: list[dict[str, Any]]) -> dict[str, float]:
+    """Seconds of each path's last timed batch: that of all ranks together, where each was timed alone before."""
+    found: dict[str, float] = {}
+    for path in (event for event in events if event.get("cat") == "path"):
+        end = path["ts"] + path["dur"]
+        mine = (event for event in events if event.get("cat") == "batch" and event["tid"] == path["tid"])
+        last = [event["dur"] / 1e6 for event in mine if path["ts"] <= event["ts"] < end][-1:]
+        found[path["name"]] = max([found.get(path["name"], 0.0), *last])
+    return found
+
+
+def slope(few: Timed, many: Timed) -> float:
+    """What more iterations took longer by the wall clock, over what they took longer as reported."""
+    return (many.seconds - few.seconds) / (reported(many.entry) - reported(few.entry))
+
+
+def reported(entry: Entry) -> float:
+    """Seconds of all iterations."""
+    return entry.iterations * entry.times.median * divisor(entry)
 
 
 def _said(name: str, entry: Entry, found: list[float]) -> list[str]:
@@ -86,20 +118,23 @@ def main() -> None:
                 continue
             words = (*words, "--device", given.device, *given.options)
             paths = given.paths or next(text for key, text in PATHS.items() if name.startswith(key))
-            firsts = timed(folder, words, paths, 3)
+            firsts = timed(folder, words, paths, FEW)
+            entries = {path: first.entry for path, first in firsts.items()}
             # A program's paths take about as long: they are measured in the same runs.
-            together = all(isinstance(entry.program, ProgramTimes) for entry in firsts.values())
+            together = all(isinstance(entry.program, ProgramTimes) for entry in entries.values())
             for group in [list(firsts)] if together else [[path] for path in firsts]:
-                iteration = max(firsts[path].times.median * divisor(firsts[path]) for path in group)
+                iteration = max(entries[path].times.median * divisor(entries[path]) for path in group)
                 loops = FEW + max(2, min(int(given.seconds / iteration), 10_000_000))
                 found: dict[str, list[float]] = {path: [] for path in group}
                 for repeat in range(given.repeats):
-                    counts = (FEW, loops) if repeat % 2 == 0 else (loops, FEW)
-                    pair = {count: timed(folder, words, ",".join(group), count) for count in counts}
+                    pair = {FEW: firsts} if repeat == 0 else {}
+                    for count in (FEW, loops) if repeat % 2 == 0 else (loops, FEW):
+                        pair[count] = pair.get(count) or timed(folder, words, ",".join(group), count)
                     for path in group:
                         found[path].append(slope(pair[FEW][path], pair[loops][path]))
+                        entries[path] = pair[loops][path].entry
                 for path, ratios in found.items():
-                    far_off += _said(name, firsts[path], ratios)
+                    far_off += _said(name, entries[path], ratios)
     if far_off:
         sys.exit(f"not within {WITHIN:.0%}: {', '.join(far_off)}")
 
