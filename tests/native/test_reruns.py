@@ -70,7 +70,10 @@ class ThreadRank:
         return self._job.read(self.rank, place, size)
 
     def number(self, place: Any) -> float:
-        return float(memoryview(self.read(place, 8)).cast("d")[0])
+        return self.numbers(place, 1)[0]
+
+    def numbers(self, place: Any, count: int) -> list[float]:
+        return memoryview(self.read(place, 8 * count)).cast("d").tolist()
 
     def write(self, place: Any, data: bytes) -> None:
         self._job.write(self.rank, place, data)

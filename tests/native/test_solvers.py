@@ -234,7 +234,10 @@ class AloneAsRank:
         return self._job.read(0, place, size)
 
     def number(self, place: Any) -> float:
-        return float(np.frombuffer(self.read(place, 8))[0])
+        return self.numbers(place, 1)[0]
+
+    def numbers(self, place: Any, count: int) -> list[float]:
+        return list(np.frombuffer(self.read(place, 8 * count)))
 
     def write(self, place: Any, data: bytes) -> None:
         self._job.write(0, place, data)

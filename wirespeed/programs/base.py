@@ -66,6 +66,8 @@ class NormCheck:
 
     own: Place
     reference: Scratch
+    parts: int = 1
+    """Numbers that lie there, whose sum it is."""
 
 
 @dataclass(frozen=True)

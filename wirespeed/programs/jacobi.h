@@ -291,18 +291,18 @@ WS_INLINE void ws_jacobi_step(WsGate* gate, u64 part, const WsJacobi<T>& b, WsNo
 WS_JACOBI_STEP(float, ws_jacobi_step_f32)
 WS_JACOBI_STEP(double, ws_jacobi_step_f64)
 
-/// The sum of the squared differences of two blocks, by one block of threads.
+/// The sum of the squared differences of two blocks: each block of threads leaves a part.
 template <class T>
 WS_INLINE void ws_jacobi_change(const T* before, const T* after, u64 nx, u64 ny, u64 pitch,
                                 double* to) {
     double sum = 0;
-    for (u64 row = 0; row < ny && ws_block() == 0; ++row)
+    for (u64 row = ws_block(); row < ny; row += ws_blocks())
         for (u64 x = ws_lane(); x < nx; x += ws_lanes()) {
             const T change = after[row * pitch + x] - before[row * pitch + x];
             sum += (double)(change * change);
         }
     sum = ws_block_sum(sum);
-    if (ws_thread() == 0) *to = sum;
+    if (ws_lane() == 0) to[ws_block()] = sum;
 }
 
 /// A number in [1, 2) that depends on the place in the plane alone, exact in each precision.

@@ -37,6 +37,8 @@ from wirespeed.programs.plane import EAST, NORTH, OPPOSITE, SOUTH, WEST, Plane
 
 PARTS = to_lines(16 + 16 * MOST_BLOCKS)
 """Bytes of what blocks of threads leave of one norm."""
+CHANGE_BLOCKS = 1024
+"""Blocks of threads, each of which leaves a part of a reference's norm."""
 
 
 @dataclass(frozen=True)
@@ -265,7 +267,7 @@ class Jacobi(ProgramPattern):
         return block.row(twin, y - south) + (x - west) * block.real
 
     def scratch_room(self, rank: int, shape: Shape) -> int:
-        norms = 8 * self._period(shape) * _depth(shape)
+        norms = 8 * CHANGE_BLOCKS * self._period(shape) * _depth(shape)
         return max(self._around(rank, shape)[0].end + norms, self.copied(rank, shape).bytes)
 
     def reference(self, rank: int, shape: Shape, seed: int) -> list[Work]:
@@ -279,9 +281,9 @@ class Jacobi(ProgramPattern):
             work.append(step_work(block, number % 2, ALL, 0, False, (0,) * 6, Scratch))
             if number in compared:
                 fields = [Scratch(self._within(rank, shape, (number + k) % 2)) for k in (0, 1)]
-                to = Scratch(block.end + 8 * compared[number])
+                to = _change(block, compared[number])
                 pitch = block.pitch // block.real
-                work.append(Work(kernel, (*fields, plane.nx, plane.ny, pitch, to), 1, THREADS))
+                work.append(Work(kernel, (*fields, plane.nx, plane.ny, pitch, to), CHANGE_BLOCKS, THREADS))
         return work
 
     def _compared_norms(self, shape: Shape) -> dict[int, int]:
@@ -296,7 +298,7 @@ class Jacobi(ProgramPattern):
     def norms(self, rank: int, shape: Shape) -> list[NormCheck]:
         layout, block = self._layout(shape), self._around(rank, shape)[0]
         return [
-            NormCheck(Place(layout.total(0) + 8 * place), Scratch(block.end + 8 * place))
+            NormCheck(Place(layout.total(0) + 8 * place), _change(block, place), CHANGE_BLOCKS)
             for place in self._compared_norms(shape)
         ]
 
@@ -337,6 +339,11 @@ class Jacobi(ProgramPattern):
     def copied(self, rank: int, shape: Shape) -> Transfer:
         block = self._layout(shape).block
         return Transfer(rank, block.ny * block.pitch, block.row(0, 0), 0)
+
+
+def _change(block: JacobiBlock, place: int) -> Scratch:
+    """Where the parts of a reference's norm lie, behind its field."""
+    return Scratch(block.end + 8 * CHANGE_BLOCKS * place)
 
 
 def _real(shape: Shape) -> int:

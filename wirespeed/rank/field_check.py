@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -162,7 +161,8 @@ class FieldCheck:
         """Collective. Compares sums over all ranks with the sum of what the references have."""
         rank = self._comm.rank
         norms = self._pattern.norms(rank, self._context.shape)
-        of_ranks = self._comm.everyone([self._memory.number(norm.reference) for norm in norms])
+        mine = [math.fsum(self._memory.numbers(norm.reference, norm.parts)) for norm in norms]
+        of_ranks = self._comm.everyone(mine)
         for norm, parts in zip(norms, zip(*of_ranks, strict=True), strict=True):
             found, expected = self._memory.number(norm.own), math.fsum(parts)
             # A number that is none compares unequal, too.
@@ -180,8 +180,7 @@ class FieldCheck:
             return []
         self._memory.launch([self._conservation.work(Scratch(0))])
         count = self._conservation.planes * self._conservation.blocks
-        parts = struct.unpack(f"<{count}d", self._memory.read(Scratch(0), 8 * count))
-        return self._conservation.plane_sums(parts)
+        return self._conservation.plane_sums(self._memory.numbers(Scratch(0), count))
 
     def _wrong_sums(self, before: list[float], after: list[float]) -> WrongField | None:
         """Collective. What the iterations must conserve, whatever kernels the reference shares with them."""

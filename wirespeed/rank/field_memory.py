@@ -54,7 +54,11 @@ class FieldMemory:
 
     def number(self, place: Place) -> float:
         """The double that lies there."""
-        return float(struct.unpack("<d", self.read(place, 8))[0])
+        return self.numbers(place, 1)[0]
+
+    def numbers(self, place: Place, count: int) -> tuple[float, ...]:
+        """The doubles that lie there."""
+        return struct.unpack(f"<{count}d", self.read(place, 8 * count))
 
     def rows(self, values: Values, points: int, edges: Sequence[int]) -> Iterator[tuple[int, list[bytes]]]:
         """For each two edges in y: the first row, and each plane's rows of `points` numbers without gaps."""

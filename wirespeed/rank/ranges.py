@@ -14,7 +14,7 @@ from wirespeed.host.core import Core
 
 OUTER = ("start", "connect", "path", "size", "counting")
 """Kinds of ranges that are few, and kept whatever the room."""
-ABSORBING = ("trial", "limits", "counting")
+ABSORBING = ("trial", "limits", "computation", "counting")
 """Kinds whose time includes that of the ranges inside them."""
 MOST_RANGES, LEAST_RANGES = 100_000, 200
 """Of one path: those of all ranks together, and of each rank at least."""

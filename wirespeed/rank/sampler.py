@@ -250,7 +250,8 @@ class Sampler:
         seconds = self._team.gathered(batch.seconds)
         self._samples.add([value / self._divisor for value in seconds], each=long_samples)
         if self._computation:
-            self._computation.turn()
+            with self._ranges("computation"):
+                self._computation.turn()
 
     def _batch_range(self, samples: int, iterations: int) -> AbstractContextManager[None]:
         """The range of a batch; a program's is a block of its steps."""

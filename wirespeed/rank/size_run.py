@@ -124,14 +124,15 @@ class SizeRun:
                 finally:
                     team.close()
             if self._computation:
-                compute, clock = self._computation.seconds(), self._computation.clock()
+                with context.ranges("computation"):
+                    compute, clock = self._computation.seconds(), self._computation.clock()
         if isinstance(pattern, ProgramPattern):
             with context.ranges("limits"):
                 found, of_copies = limits(context, pattern, self._buffers, self._size)
             found["compute"] = compute
             self._other_clocks = clock, of_copies
             if pattern.sampling(context.comm.rank, context.shape):
-                with self._views(pattern) as views:
+                with self._views(pattern) as views, context.ranges("constant"):
                     found["constant"] = views.constant()
             self._program_facts = found
         if context.comm.rank == 0:

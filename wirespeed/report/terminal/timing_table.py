@@ -19,7 +19,8 @@ COLUMNS = {
     "counting": ("counting",),
     "set-up": ("set-up",),
     "protocol": ("protocol", "trial"),
-    "limits": ("limits",),
+    "limits": ("limits", "computation"),
+    "constant": ("constant",),
     "health": ("health",),
     "connecting": ("connect",),
     "starting": ("start",),
@@ -27,7 +28,7 @@ COLUMNS = {
 """Kinds of rank 0's ranges (rank/ranges.py) by column."""
 NOTE = (
     "starting: processes until they join MPI; protocol: trials, and the transport's choice for each size; "
-    "other: what lies between, and the processes' end"
+    "limits: copies, and a program's computation alone; other: what lies between, and the processes' end"
 )
 
 
