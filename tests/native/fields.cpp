@@ -142,7 +142,7 @@ WS_KERNEL change(Task<float>* task) {
     Plane<float>& plane = task->plane;
     const u32 nx = plane.nx;
     ws_jacobi_change(plane.inner(plane.before, nx), plane.inner(plane.after, nx), nx, plane.ny, nx,
-                     task->gathered);
+                     task->gathered, 1);
 }
 const wirespeed::cpu::Add<change> add_change{"change"};
 

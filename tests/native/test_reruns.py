@@ -73,7 +73,7 @@ class ThreadRank:
         return self.numbers(place, 1)[0]
 
     def numbers(self, place: Any, count: int) -> list[float]:
-        return memoryview(self.read(place, 8 * count)).cast("d").tolist()
+        return list(memoryview(self.read(place, 8 * count)).cast("d"))
 
     def write(self, place: Any, data: bytes) -> None:
         self._job.write(self.rank, place, data)

@@ -291,18 +291,22 @@ WS_INLINE void ws_jacobi_step(WsGate* gate, u64 part, const WsJacobi<T>& b, WsNo
 WS_JACOBI_STEP(float, ws_jacobi_step_f32)
 WS_JACOBI_STEP(double, ws_jacobi_step_f64)
 
-/// The sum of the squared differences of two blocks: each block of threads leaves a part.
+/// The sum of the squared differences of two blocks: each block of threads leaves a part, one of
+/// `room`; what has no block is zero.
 template <class T>
 WS_INLINE void ws_jacobi_change(const T* before, const T* after, u64 nx, u64 ny, u64 pitch,
-                                double* to) {
+                                double* to, u64 room) {
+    const u64 block = ws_block(), blocks = ws_blocks() < room ? ws_blocks() : room;
     double sum = 0;
-    for (u64 row = ws_block(); row < ny; row += ws_blocks())
+    for (u64 row = block; block < blocks && row < ny; row += blocks)
         for (u64 x = ws_lane(); x < nx; x += ws_lanes()) {
             const T change = after[row * pitch + x] - before[row * pitch + x];
             sum += (double)(change * change);
         }
     sum = ws_block_sum(sum);
-    if (ws_lane() == 0) to[ws_block()] = sum;
+    if (ws_lane() == 0 && block < blocks) to[block] = sum;
+    if (ws_lane() == 0 && block == 0)
+        for (u64 other = blocks; other < room; ++other) to[other] = 0;
 }
 
 /// A number in [1, 2) that depends on the place in the plane alone, exact in each precision.
@@ -348,8 +352,9 @@ WS_INLINE void ws_jacobi_fill(T* to, u64 nx, u64 ny, u64 pitch, u64 cut, T* west
 }
 
 #define WS_JACOBI_SET_UP(T, change, fill)                                                      \
-    WS_KERNEL change(const T* before, const T* after, u64 nx, u64 ny, u64 pitch, double* to) { \
-        ws_jacobi_change(before, after, nx, ny, pitch, to);                                    \
+    WS_KERNEL change(const T* before, const T* after, u64 nx, u64 ny, u64 pitch, double* to,   \
+                     u64 room) {                                                               \
+        ws_jacobi_change(before, after, nx, ny, pitch, to, room);                              \
     }                                                                                          \
     WS_REGISTER(change)                                                                        \
     WS_KERNEL fill(T* to, u64 nx, u64 ny, u64 pitch, u64 cut, T* west, T* east, T* west_out,   \

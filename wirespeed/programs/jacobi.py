@@ -282,8 +282,8 @@ class Jacobi(ProgramPattern):
             if number in compared:
                 fields = [Scratch(self._within(rank, shape, (number + k) % 2)) for k in (0, 1)]
                 to = _change(block, compared[number])
-                pitch = block.pitch // block.real
-                work.append(Work(kernel, (*fields, plane.nx, plane.ny, pitch, to), CHANGE_BLOCKS, THREADS))
+                layout = plane.nx, plane.ny, block.pitch // block.real
+                work.append(Work(kernel, (*fields, *layout, to, CHANGE_BLOCKS), CHANGE_BLOCKS, THREADS))
         return work
 
     def _compared_norms(self, shape: Shape) -> dict[int, int]:
