@@ -54,13 +54,15 @@ class FieldViews:
         edges = [*range(0, self._plane.ny, rows), self._plane.ny]
         samples = []
         for number in range(sampling.samples):
-            self._advance(sampling.iterations, f"constant: sample {number + 1} of {sampling.samples}")
-            self._memory.launch(self._values.work)
-            parts = [
-                sampling.part(first, planes)
-                for first, planes in self._memory.rows(self._values, self._plane.nx, edges)
-            ]
-            samples.append(sum(self._comm.everyone(sum(parts))))
+            with self._context.ranges("constant", "steps"):
+                self._advance(sampling.iterations, f"constant: sample {number + 1} of {sampling.samples}")
+            with self._context.ranges("constant", "sample"):
+                self._memory.launch(self._values.work)
+                parts = [
+                    sampling.part(first, planes)
+                    for first, planes in self._memory.rows(self._values, self._plane.nx, edges)
+                ]
+                samples.append(sum(self._comm.everyone(sum(parts))))
         try:
             return asdict(sampling.constant(samples))
         except (ValueError, ArithmeticError):
