@@ -31,6 +31,8 @@ LONG_ITERATION_SECONDS = 0.05
 LEAD_SECONDS = 1e-4
 """Untimed iterations before a batch of short ones, where another size has just run."""
 PROGRESS_SECONDS = 0.5
+LEAST_BATCHES, LONG_BATCH_SECONDS = 16, 0.25
+"""Of iterations that a program alone needs: so many batches at least, so many seconds each at most."""
 
 Result = TypeVar("Result")
 Turns = Generator[None, int, Result]
@@ -174,6 +176,8 @@ class Sampler:
         last_progress = resumed
         teams = _AllTeams()
         budget, recent = CheckBudget(self._check_s), estimate
+        enough: str | None = None
+        """Why the figure needs no more samples; a program may need more iterations, which follow at once."""
         reason: str | None = None
         next_moment = 0.0
         while True:
@@ -183,21 +187,26 @@ class Sampler:
                 teams.widest = self._team.widest(self._samples)
             batch = (0, 0, 0, False, False)
             if self._comm.rank == 0:
-                reason = reason or rule.decide(teams, elapsed)
-                if reason and teams.count * rule.iterations_per_sample < self._least:
-                    reason = None
+                enough = enough or rule.decide(teams, elapsed)
+                missing = self._least - teams.count * rule.iterations_per_sample
+                reason = enough if missing <= 0 else None
                 if reason is None or (self._payload.takes_batches and not self._last_checked):
                     per_sample, count = rule.next_batch(estimate, teams, elapsed, taking_turns)
                     untimed = per_sample if estimate * per_sample < 1e-3 else 1
                     if taking_turns > 1 or teams.count:
                         untimed = max(untimed, math.ceil(LEAD_SECONDS / max(estimate, 1e-9)))
+                    if enough and missing > 0:
+                        most = int(LONG_BATCH_SECONDS / (per_sample * max(recent, 1e-9)))
+                        part = self._least / LEAST_BATCHES / per_sample
+                        count = max(count, min(math.ceil(part), math.ceil(missing / per_sample), most))
                     after = teams.after(count, rule.long_samples)
                     seconds = (untimed + per_sample * count) * recent
                     last = after.count * per_sample >= self._least and rule.over(after, elapsed + seconds)
                     check = reason is not None or last or budget.allows(elapsed + seconds)
                     check = check and self._payload.takes_batches
                     batch = (untimed, per_sample, count, check, rule.long_samples)
-                    time.sleep(max(0.0, next_moment - time.monotonic()))
+                    if not enough:
+                        time.sleep(max(0.0, next_moment - time.monotonic()))
                     resumed = time.monotonic()
                     next_moment = resumed + MOMENT_S
             untimed, per_sample, count, check, long_samples = self._comm.share(batch)
