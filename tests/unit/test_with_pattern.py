@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.records import as_read, end, entry, head
 
-from wirespeed.cli.common.measuring import Measured, _print_contention
+from wirespeed.cli.common.measuring import PlanResult, _print_contention
 from wirespeed.errors import ExitCode
 from wirespeed.job.plan import Plan
 from wirespeed.report.export.formats import FORMATS
@@ -37,7 +37,7 @@ def test_each_is_held_against_the_same_alone() -> None:
 
 def test_all_launches_count(capsys: pytest.CaptureFixture[str]) -> None:
     """Protects the ratios after --resume, which are of every launch and not of the last ones."""
-    measured = Measured(Plan(background=LOAD), ExitCode.OK, "r.jsonl")
+    measured = PlanResult(Plan(background=LOAD), ExitCode.OK, "r.jsonl")
     for name, background, seconds in (("a", None, 1e-6), ("b", LOAD, 2e-6)):
         measured.records += as_read(run(name, background, (1, seconds), (2, seconds)))
     for name, background in (("c", None), ("d", LOAD)):

@@ -27,7 +27,7 @@ from wirespeed.results.recorder import Observer, Recorder
 from wirespeed.units import format_size
 
 
-class Run:
+class PlannedRun:
     """One run: its result file, and its job steps in order."""
 
     def __init__(self, plan: Plan, found: Machine, observe: Observer) -> None:

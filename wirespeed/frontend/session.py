@@ -16,7 +16,7 @@ from wirespeed.frontend import machine
 from wirespeed.frontend.fitting import with_room
 from wirespeed.frontend.machine import Machine
 from wirespeed.frontend.rank_limit import refuse_too_many
-from wirespeed.frontend.run import Run
+from wirespeed.frontend.run import PlannedRun
 from wirespeed.frontend.run_steps import (
     NO_GPUS,
     chosen_paths,
@@ -64,7 +64,7 @@ def measure(plan: Plan, observe: Observer) -> ExitCode:
         _check_memory(plan, found)
         plan, left_out = with_room(plan, _room(plan, found))
     sweep()
-    run = Run(plan, found, observe)
+    run = PlannedRun(plan, found, observe)
     with ending_on_signals():
         return run.all_steps(paths, left_out)
 

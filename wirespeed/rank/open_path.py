@@ -21,7 +21,7 @@ from wirespeed.rank.memory_bandwidth import MOVED
 from wirespeed.rank.observers import Observers
 from wirespeed.rank.payload_check import PayloadMismatch
 from wirespeed.rank.sampler import Turns
-from wirespeed.rank.size_run import Measured, SizeRun
+from wirespeed.rank.size_run import SizeResult, SizeRun
 from wirespeed.rank.soak_run import SoakRun, apart
 from wirespeed.rank.turns import taking_turns
 from wirespeed.rank.watchdog import Watchdog
@@ -48,7 +48,7 @@ class OpenPath:
     """None: nothing is read around a path."""
     _algorithms: dict[int, str] = field(default_factory=dict)
     """The fastest one for a size, once it is known."""
-    _measured: dict[int, Measured] = field(default_factory=dict)
+    _measured: dict[int, SizeResult] = field(default_factory=dict)
     """By size, those with a figure."""
     failed: bool = False
     """Has something failed, so that the transport may not be as it was? The same on all ranks."""
@@ -206,7 +206,7 @@ class OpenPath:
     def _count_some(self, sizes: Sequence[int], counting: WireCounting) -> None:
         needs, comm = self._needs(sizes), self._context.comm
         # Rank 0 alone knows the verdicts, and says which size is next.
-        known = [self._measured.get(size, Measured()) for size in sizes]
+        known = [self._measured.get(size, SizeResult()) for size in sizes]
         plan = sizes_to_count(
             sizes, [measured.protocol for measured in known], [measured.seconds for measured in known]
         )

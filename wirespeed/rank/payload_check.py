@@ -51,7 +51,7 @@ def seed(sender: int, size: int, place: int = 0) -> int:
     return word ^ (word >> 31)
 
 
-class Difference(Protocol):
+class Mismatch(Protocol):
     """Difference in one line, and its rank."""
 
     @property
@@ -88,7 +88,7 @@ class PayloadMismatch(Exception):
 
     what = "mismatch"
 
-    def __init__(self, wrong: Difference) -> None:
+    def __init__(self, wrong: Mismatch) -> None:
         super().__init__(str(wrong))
         self.rank = wrong.rank
 

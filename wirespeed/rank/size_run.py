@@ -30,7 +30,7 @@ from wirespeed.statistics.slowest import of_the_slowest
 
 
 @dataclass(frozen=True)
-class Measured:
+class SizeResult:
     """Facts that counting bytes needs about a size that has a figure."""
 
     protocol: str = ""
@@ -102,7 +102,7 @@ class SizeRun:
                 return f"{found['verdict']}, {'suspicious' if found['suspicious'] else 'as declared'}"
         return None
 
-    def measure(self) -> Turns[Measured]:
+    def measure(self) -> Turns[SizeResult]:
         """Measures every phase; rank 0 tells the entry."""
         context = self._context
         phases = range(self._phases)
@@ -141,7 +141,7 @@ class SizeRun:
         sampled, summary = self._slowest
         words = (f"{name}: {word}" for name, word in sampled.details.items() if isinstance(word, str))
         divisor = context.pattern.figure(context.shape, self._size).divisor
-        return Measured(" ".join(words), divisor * _median(summary))
+        return SizeResult(" ".join(words), divisor * _median(summary))
 
     def draw(self) -> None:
         """Rank 0 tells a picture of the program's field."""

@@ -28,6 +28,7 @@ from wirespeed.results.model import (
     StepRecord,
     Wires,
 )
+from wirespeed.results.soak import Soak
 from wirespeed.units import counted
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class Results:
     evidence = _All(Evidence)
     health = _All(Health)
     wires = _All(Wires)
+    soaks = _All(Soak)
     doctors = _All(Doctor)
     ends = _All(End)
 

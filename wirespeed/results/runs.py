@@ -78,7 +78,7 @@ class Run:
     """By path, as far as the records go."""
 
     @property
-    def way(self) -> str:
+    def time_label(self) -> str:
         """Name of a figure's seconds: the first words of its definition."""
         first = next((entry.definition for entry in self.figures.values() if entry.definition), "one way")
         return first.split(":")[0].split(",")[0]

@@ -89,7 +89,7 @@ class StoppingRule:
             CLOCK_COSTS_A_SAMPLE * clock_cost_s, RESOLUTIONS_A_SAMPLE * clock_resolution_s, fine
         )
         self._next_look = FEWEST_FOR_PRECISION
-        self._hope_asked = False
+        self._reachable_checked = False
         self._iteration_s = 0.0
         self.iterations_per_sample = 0
         """0 until the first batch is planned, then fixed."""
@@ -112,11 +112,11 @@ class StoppingRule:
         needed = 1 if self._iteration_s > LONG_ITERATION_S else FEWEST_BATCHES
         return elapsed_s >= self._most_s and samples.batches >= needed
 
-    def _asks_for_hope(self, samples: Sampled, elapsed_s: float) -> bool:
+    def _checks_reachable(self, samples: Sampled, elapsed_s: float) -> bool:
         over = elapsed_s >= self._stopping.max_time and samples.batches >= FEWEST_FOR_PRECISION
-        return over and not self._hope_asked
+        return over and not self._reachable_checked
 
-    def _hopeless(self, precision: float, elapsed_s: float) -> bool:
+    def _unreachable(self, precision: float, elapsed_s: float) -> bool:
         """Would more time not do either? An interval narrows with the root of the time."""
         return elapsed_s * (precision / self._stopping.precision) ** 2 > self._most_s
 
@@ -124,20 +124,20 @@ class StoppingRule:
         """Will decide() look at the precision? Others may have to work it out together."""
         if self._stopping.loops is not None:
             return False
-        late = self.over(samples, elapsed_s) or self._asks_for_hope(samples, elapsed_s)
+        late = self.over(samples, elapsed_s) or self._checks_reachable(samples, elapsed_s)
         return late or samples.batches >= self._next_look
 
     def decide(self, samples: Sampled, elapsed_s: float) -> str | None:
         """Why to stop ("precision", "max-time" or "fixed"), or None to go on."""
         if self._stopping.loops is not None:
             return "fixed" if samples.count else None
-        over, late = self.over(samples, elapsed_s), self._asks_for_hope(samples, elapsed_s)
+        over, late = self.over(samples, elapsed_s), self._checks_reachable(samples, elapsed_s)
         if not (over or late or samples.batches >= self._next_look):
             return None
         precision = samples.precision()
         if late:
-            self._hope_asked = True
-            over = over or (precision is not None and self._hopeless(precision, elapsed_s))
+            self._reachable_checked = True
+            over = over or (precision is not None and self._unreachable(precision, elapsed_s))
         # This look is no further chance to be fooled.
         if over or samples.batches >= self._next_look:
             self._next_look = math.ceil(samples.batches * LOOK_AGAIN)

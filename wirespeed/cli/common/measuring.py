@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Measured:
+class PlanResult:
     """Outcome of a plan."""
 
     plan: Plan
@@ -62,7 +62,7 @@ def measure_plan(
     begin: Callable[[Head], None] | None = None,
     traced: Traced | None = None,
     further: int = 0,
-) -> Measured:
+) -> PlanResult:
     """Measures, showing progress on stderr; `begin` gets the run's own record before anything is shown.
 
     `further`: plans that follow, and will take about as long.
@@ -74,7 +74,7 @@ def measure_plan(
     from wirespeed.results.model import Head
 
     distrust_terminals()
-    measured = Measured(plan, ExitCode.INTERRUPTED, plan.out or "")
+    measured = PlanResult(plan, ExitCode.INTERRUPTED, plan.out or "")
     if plan.picture:
         from wirespeed.report.export.field_picture import FieldPicture
 
@@ -139,7 +139,7 @@ def measure_and_print(plan: Plan, reporting: Reporting, further: Sequence[Plan] 
     # What programs read is one document: it comes at the end.
     at_once = not further or reporting.format in ("table", "tutorial")
     alike = [variant for variant in (plan, *further) if _condition(variant) == _condition(plan)]
-    measured: Measured | None = None
+    measured: PlanResult | None = None
     codes: list[ExitCode] = []
     lacking: dict[str, WirespeedError] = {}
     for number, variant in enumerate((plan, *further)):
@@ -191,7 +191,7 @@ def measure_and_print(plan: Plan, reporting: Reporting, further: Sequence[Plan] 
     return measured.code
 
 
-def _pins(measured: Measured) -> bool:
+def _pins(measured: PlanResult) -> bool:
     """Was there a GPU? Without one no memory is pinned, and nothing shows what that is worth to messages."""
     return any(run.head.environment.devices for run in measured.runs)
 
@@ -213,7 +213,7 @@ def _last_draws(plans: Sequence[Plan]) -> list[Plan]:
     return [*(replace(plan, picture=None) for plan in plans[:-1]), plans[-1]]
 
 
-def _print_contention(measured: Measured) -> None:
+def _print_contention(measured: PlanResult) -> None:
     """What the other pattern cost this one, if there was one."""
     from wirespeed.report.console.console import make_console
     from wirespeed.report.terminal.contention import print_ratios

@@ -137,7 +137,7 @@ def _run(measured: ReportRun, *, alone: bool) -> Iterator[str]:
 def _figures(measured: ReportRun) -> Iterator[str]:
     """A row a size: first each path's time and the price of switches, then bandwidths, of the limit."""
     run, sizes = measured.run, measured.run.sizes[:MOST_ROWS]
-    columns: list[Column[int]] = [Column(run.way, format_size, left=True)]
+    columns: list[Column[int]] = [Column(run.time_label, format_size, left=True)]
     columns += [Column(path, partial(_time, run, path)) for path in run.paths]
     columns += [Column(f"{pair.without} / {pair.path}", partial(_ratio, run, pair)) for pair in pairs(run)]
     columns += [Column(f"MPI adds to {cost.bare}", partial(_added, run, cost)) for cost in costs(run)]

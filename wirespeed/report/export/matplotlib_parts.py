@@ -32,7 +32,7 @@ def value(kind: str, entry: Entry, seconds: float) -> float:
 
 def axis_of(kind: str, curves: Sequence[Curve]) -> str:
     """The axis' words."""
-    time = f"time, {text(curves[0][0].run.way)} (us)"
+    time = f"time, {text(curves[0][0].run.time_label)} (us)"
     return time if kind == "time" else "bandwidth (GB/s, 1 GB = 1e9 bytes)"
 
 

@@ -38,7 +38,7 @@ def headline(run: Run) -> str:
         own = [entry for entry in sure if entry.memory_domain == domain]
         quick = min(_sound(run, own), key=_at_most)
         time = markers.sign(run, quick, graded=True) + figures.time_of(quick, quick.seconds)
-        text = f"{run.way} {time} at {format_size(quick.bytes)} by {quick.path}"
+        text = f"{run.time_label} {time} at {format_size(quick.bytes)} by {quick.path}"
         if rated := [entry for entry in own if entry.amount]:
             wide = max(_sound(run, rated), key=lambda entry: entry.amount / _at_most(entry))
             rate = markers.sign(run, wide, graded=True) + format_rate(wide.rate)

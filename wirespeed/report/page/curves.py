@@ -35,7 +35,7 @@ def _chart(pattern: str, sets: Sequence[ReportRun]) -> dict[str, Any]:
     few = len(series) <= SHOWN_AT_FIRST
     return {
         "pattern": pattern,
-        "time": text(ranked[0].run.way),
+        "time": text(ranked[0].run.time_label),
         "series": series,
         "limits": limits(measured.run for measured in ranked),
         "published": _published(ranked),

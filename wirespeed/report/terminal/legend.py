@@ -24,7 +24,7 @@ def legend(run: Run, layout: TableLayout) -> list[str]:
     sick = [health.LEGEND] if health.marked(run) else []
     what = "; ".join(_definitions(entries)) or "one way: half of a round trip"
     plain = all(entry.amount == entry.bytes for entry in entries)
-    rate = f", GB/s = bytes / {run.way}" if layout.compact and plain else ""
+    rate = f", GB/s = bytes / {run.time_label}" if layout.compact and plain else ""
     if several := figures.launches(run.launches):
         return [
             f"{what}, median of {several}, each with new processes; GB = 1e9 bytes{rate}",

@@ -75,7 +75,7 @@ def _sections(run: Run, sizes: Sequence[int]) -> list[tuple[str, list[_SizeRow]]
         [limit for path in run.paths if (limit := run.ceiling(path))] if len(sizes) == len(run.sizes) else []
     )
     limited = [size for size in large if any(limit.applies(size) for limit in limits)]
-    blocks = ((f"{run.way}, us", TIME, small), ("GB/s", RATE, large), ("% of limit", SHARE, limited))
+    blocks = ((f"{run.time_label}, us", TIME, small), ("GB/s", RATE, large), ("% of limit", SHARE, limited))
     return [(title, [_SizeRow(size, shows) for size in sizes]) for title, shows, sizes in blocks if sizes]
 
 

@@ -106,7 +106,7 @@ def _path_columns(
             else Text(shares.percent(part), share_style(part, exceeded=shares.exceeds(entry, limit)))
         )
 
-    yield Column(f" {path}\n {run.way}", time, gap=3)
+    yield Column(f" {path}\n {run.time_label}", time, gap=3)
     # Several tables of several paths each are worth their length only with intervals.
     yield column(
         "95 %",
