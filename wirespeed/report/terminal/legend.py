@@ -105,7 +105,7 @@ def _marks(run: Run, entries: list[Entry], layout: TableLayout) -> list[str]:
         limit = f"--max-time ({run.stopping.max_time:g} s)"
         told.append(f"{markers.NOT_REACHED} not within ±{wanted} in {limit}")
         if _far_off(run, layout):
-            told.append(f"{markers.FAR_OFF} nor within ±{figures.percent(markers.FAR)}")
+            told.append(f"a range: not within ±{figures.percent(markers.FAR)}")
         told.append(f"widest {figures.widest(markers.widest(entries))}")
     if markers.NO_INTERVAL in signs:
         told.append(f"{markers.NO_INTERVAL} too few samples for an interval")
@@ -166,7 +166,7 @@ def _intervals(run: Run, entries: list[Entry], layout: TableLayout) -> list[str]
         lines.append(f"{interval}, within {within} {'unless marked' if signs - {''} else 'everywhere'}")
         if markers.NOT_REACHED in signs:
             limit = f" ({run.stopping.max_time:g} s)" if run.stopping else ""
-            far = f"{markers.FAR_OFF} not even within ±{figures.percent(markers.FAR)}: "
+            far = f"a range is the interval of a figure that is not within ±{figures.percent(markers.FAR)}; "
             wider = far if _far_off(run, layout) else ""
             lines.append(
                 f"{markers.NOT_REACHED} not within ±{figures.percent(wanted)} when --max-time{limit} was "

@@ -12,6 +12,7 @@ from wirespeed.report.console.columns import Cell, Column, Row, Table, fold, tab
 from wirespeed.report.facts import figures, shares
 from wirespeed.report.facts.markers import (
     AS_FAST,
+    FAR_OFF,
     NO_INTERVAL,
     TIMES,
     biased,
@@ -100,8 +101,11 @@ def _column(run: Run, path: str, best: dict[int, list[Entry]]) -> Column[_SizeRo
             return none if part is None else Text(f"{100 * part:.0f} ", style)
         wins = entry in best[row.size]
         figure = format_rate(entry.rate) if row.shows == RATE else figures.microseconds(entry.seconds)
+        mark = sign(run, entry, graded=True)
+        if mark == FAR_OFF and not entry.uncertain:
+            mark, figure = "", _range(entry, row.shows)
         return Text.assemble(
-            (sign(run, entry, graded=True) or " ", "yellow"),
+            (mark or " ", "yellow"),
             (figure, "bold green" if wins else ""),
             (f" {figures.UNCERTAIN}" if entry.uncertain else "", "yellow"),
             " ",
@@ -109,6 +113,13 @@ def _column(run: Run, path: str, best: dict[int, list[Entry]]) -> Column[_SizeRo
 
     group = f"{_domain(run, path)} data" if several else ""
     return Column(_broken(path, " "), cell, group=group)
+
+
+def _range(entry: Entry, shows: int) -> str:
+    low, high = entry.times.low or entry.seconds, entry.times.high or entry.seconds
+    if shows == RATE:
+        return figures.between(entry.amount / high / 1e9, entry.amount / low / 1e9)
+    return figures.between(low * 1e6, high * 1e6)
 
 
 def fastest(run: Run, domain: str, size: int) -> str:
