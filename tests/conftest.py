@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from support import leftovers, mpis
+from support.selection import mark_further
 
 ROOT = Path(__file__).parents[1]
 
@@ -161,7 +162,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 # First: what is marked here is then chosen or left out by its mark.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What runs over all MPIs does so under one of each kind; under the others when it is to be thorough."""
+    """Marks as thorough what `make test` leaves out; with --third two thirds of that are left out, too."""
     for item in items:
         own = [mark.args[0] for mark in item.iter_markers("parametrize")]
         chosen = any("mpi" in (names.split(",") if isinstance(names, str) else names) for names in own)
@@ -174,6 +175,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         others = ("impi", "debian", *(["mpich"] if "conformance" in item.path.parts else []))
         if name in others and not chosen and not item.get_closest_marker("every_mpi"):
             item.add_marker(pytest.mark.thorough)
+    mark_further(items)
     if (third := config.getoption("--third")) is not None:
         not_now = {
             item
