@@ -24,7 +24,7 @@ def thorough(*values: Any) -> Any:
 
 
 def mark_further(items: Sequence[pytest.Item]) -> None:
-    """Marks as thorough what FURTHER names, and cases after a test's first one; not where every MPI counts."""
+    """Marks what FURTHER names, and all cases of a test but the first, unless every MPI counts."""
     begun = set[str]()
     for item in items:
         folders = set(item.path.parts)
