@@ -32,6 +32,8 @@ def mark_further(items: Sequence[pytest.Item]) -> None:
             continue
         name = item.nodeid.partition("[")[0]
         if name in begun or item.path.stem in FURTHER:
+            if not item.get_closest_marker("thorough"):
+                item.add_marker(pytest.mark.further)
             item.add_marker(pytest.mark.thorough)
         elif not item.get_closest_marker("thorough"):
             begun.add(name)
