@@ -27,8 +27,7 @@ def mark_further(items: Sequence[pytest.Item]) -> None:
     """Marks what FURTHER names, and all cases of a test but the first, unless every MPI counts."""
     begun = set[str]()
     for item in items:
-        folders = set(item.path.parts)
-        if not folders.intersection(FIRST_CASES) or item.get_closest_marker("every_mpi"):
+        if item.path.parent.name not in FIRST_CASES or item.get_closest_marker("every_mpi"):
             continue
         name = item.nodeid.partition("[")[0]
         if name in begun or item.path.stem in FURTHER:
