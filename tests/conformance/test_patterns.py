@@ -33,6 +33,7 @@ OTHERS = {name for name, pattern in all_patterns().items() if not isinstance(pat
 """Collective operations are in test_collectives.py."""
 ONE_SIDED = {name for name, pattern in all_patterns().items() if pattern.one_sided}
 """Over few paths only: in test_onesided.py."""
+NO_FETCH_ADD = "fetch-and-add is not offered by NVSHMEM's host library, only in kernels"
 COPIES = {
     "host": "h2h",
     "emulated": "h2d-pageable,h2d-pinned,h2d-kernel,h2d-managed,d2h-pageable,d2h-pinned,d2h-kernel,d2d,h2h",
@@ -66,7 +67,8 @@ def played(
 
 def judged(told: list[dict[str, Any]], paths: str) -> None:
     """Every pattern gave a figure at every size on every path, whose every byte was checked."""
-    assert not [message for message in told if message["kind"] == "failure"]
+    failures = [message["text"] for message in told if message["kind"] == "failure"]
+    assert not [text for text in failures if text != NO_FETCH_ADD]
     begun = {(m["pattern"], m["path"]) for m in told if m["kind"] == "begin"}
     entries = [m for m in told if m["kind"] == "entry"]
     assert {(m["pattern"], m["path"]) for m in entries} == begun
@@ -131,7 +133,7 @@ def test_every_pattern_over_stand_ins_of_libraries(
     libraries = fake_nccl(builds) | {"PYTHONPATH": str(fake_nvshmem(tmp_path / "packages"))}
     told = played(mpi, ranks, "emulated", paths, tmp_path, sizes="65537", libraries=libraries)
     judged(told, paths)
-    seen = {(m["pattern"], m["path"]) for m in told if m["kind"] == "begin"}
+    seen = {(m["pattern"], m["path"]) for m in told if m["kind"] == "begin" and m["pattern"] not in ONE_SIDED}
     between = {
         name
         for name, pattern in all_patterns().items()
