@@ -154,18 +154,21 @@ WS_KERNEL ws_elements_fill(u8* to, u64 count, u64 type, u64 first, u64 rank, u64
     });
 }
 
-/// Compares with elements first, first + 1, ... of ranks rank, rank + 1, ..., combined. Lowers
-/// found[0] to the first wrong one's number, and adds their count to found[1].
+/// Compares with elements first, first + 1, ... of ranks rank, rank + 1, ..., combined: those of
+/// rank `own` once, the others' multiplied by `times`. Lowers found[0] to the first wrong one's
+/// number, and adds their count to found[1].
 WS_KERNEL ws_elements_check(const u8* from, u64 count, u64 type, u64 operation, u64 first, u64 rank,
-                            u64 ranks, u64 tag, u64 most, u64 odd, u64* found) {
+                            u64 ranks, u64 own, u64 times, u64 tag, u64 most, u64 odd, u64* found) {
     ws_with_type(type, [=](auto element) {
         using Element = decltype(element);
         const Element* const in = (const Element*)from;
         ws_for_each(count, [=](u64 i) {
-            u64 expected = ws_element_at(first + i, rank, {tag, most, odd});
+            const auto given = [=](u64 of) {
+                return ws_element_at(first + i, of, {tag, most, odd}) * (of == own ? 1 : times);
+            };
+            u64 expected = given(rank);
             for (u64 other = rank + 1; other < rank + ranks; ++other)
-                expected = ws_combined(expected, ws_element_at(first + i, other, {tag, most, odd}),
-                                       operation);
+                expected = ws_combined(expected, given(other), operation);
             Element right;
             ws_make(expected, right);
             if (ws_same_bits(in[i], right)) return;

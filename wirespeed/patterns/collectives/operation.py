@@ -25,19 +25,27 @@ POWERS_OF_TWO = ("allgather", "reducescatter")
 """Operations that `doubling` does for such numbers of ranks only."""
 EXACT = {"fp32": 1 << 20, "fp16": 1 << 11, "bf16": 1 << 8, "fp64": 1 << 20, "int32": 1 << 20}
 """Whole numbers up to this one are exact, and their sums."""
+LARGEST = {"fp32": 1 << 24, "fp16": 1 << 11, "bf16": 1 << 8, "fp64": 1 << 53, "int32": 1 << 31}
+"""The same, as far as the type goes."""
+ITERATIONS_OF_BATCH = 1 << 17
+"""So many at most are summed up in place before their sums are compared."""
 ONE_RANK_ODD, ALL_RANKS_ODD, TURNS, BALANCED = range(4)
 """Which ranks' elements are odd and even by turns, or that all sums are 0 (native/kernels/elements.h)."""
 
 
 @dataclass(frozen=True)
 class ExpectedElements:
-    """Elements of the buffer that must equal those `first`, `first` + 1, ... of `ranks` ranks, combined."""
+    """Elements of the buffer that must equal those `first`, `first` + 1, ... of `ranks` ranks, combined: those of
+    rank `own` once, the others' `times`.
+    """
 
     offset: int
     count: int
     first: int
     rank: int
     ranks: int = 1
+    own: int = 0
+    times: int = 1
 
 
 @dataclass(frozen=True)
@@ -234,16 +242,23 @@ class CollectivePattern(Pattern):
         return Content(EXACT[view.type] // 2, ALL_RANKS_ODD if self.name in REDUCING else TURNS)
 
     def batch_content(self, shape: Shape) -> Content | None:
-        """Elements that ranks give before a batch of any number of iterations; None: no such content is
-        known.
+        """Elements that ranks give before a batch; None: no such content is known.
 
-        Where iterations add up their own results, the sum of what ranks give is 0, and stays so.
+        Where every rank's iterations add to what it gives, the sum of all is 0, and stays so. Where one rank's
+        do, elements are so small that sums of ITERATIONS_OF_BATCH iterations are exact.
         """
         content = self.content(shape)
         if not self.accumulates(shape):
             return content
-        unpaired = shape.ranks if shape.ranks % 2 else 0
-        return Content(content.most, BALANCED | unpaired << 2) if self.name == "allreduce" else None
+        if self.name == "allreduce":
+            unpaired = shape.ranks if shape.ranks % 2 else 0
+            return Content(content.most, BALANCED | unpaired << 2)
+        if self.name == "reduce" and shape.options.get("by") in ("ring", "doubling"):
+            return None  # the others add to what they give, too
+        kind = self.rank_view(0, shape, 0).type
+        others = 2 * max(1, shape.ranks - 1) * (ITERATIONS_OF_BATCH + 1)
+        most = min(content.most, LARGEST[kind] // others)
+        return Content(most, content.odd) if most else None
 
     def accumulates(self, shape: Shape) -> bool:
         """Do iterations add to what the ones before have added up? Elements soon are too large then."""
@@ -251,15 +266,17 @@ class CollectivePattern(Pattern):
         return view.in_place and self._sums(view)
 
     def results(self, view: RankView, iterations: int = 1) -> list[ExpectedElements]:
-        """Elements that must have come out on a rank after so many, of an operation that does not
-        accumulate.
-        """
+        """Elements that must have come out on a rank after so many."""
         if not view.gets or self.name == "barrier":
             return []
         count = view.count
         if self.name in REDUCING:
             first = view.rank * count if self.name == "reducescatter" else 0
-            return [ExpectedElements(view.got, count, first, 0, view.ranks)]
+            own = view.rank if self.name == "reducescatter" else view.root
+            # All-reduces in place are of sums that are 0.
+            adds = view.in_place and self._sums(view) and self.name != "allreduce"
+            times = iterations if adds else 1
+            return [ExpectedElements(view.got, count, first, 0, view.ranks, own, times)]
         if self.name == "broadcast":
             return [ExpectedElements(view.got, count, 0, view.root)]
         if self.name == "alltoall" and view.in_place and iterations % 2 == 0:
