@@ -15,6 +15,7 @@ from wirespeed.cli.commands import cli
 COLUMNS = 100
 EXIT_CODES = Path(__file__).resolve().parents[1] / "docs" / "exit-codes.md"
 VARIABLES = {
+    "WIRESPEED_BUDGET": "As --budget.",
     "WIRESPEED_NO_EVIDENCE": "1: as --no-evidence.",
     "WIRESPEED_LIBRARY_NCCL, _RCCL, _UCX, _OPENMP, _OPENACC": "The file of this library, instead of the one "
     "that is found.",

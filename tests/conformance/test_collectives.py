@@ -139,7 +139,8 @@ def test_one_wrong_element_is_found(mpi: InstalledMpi, fault: str, tmp_path: Pat
 
 @pytest.mark.parametrize("fault", ["batch-lost", "batch-damaged"])
 @pytest.mark.parametrize(
-    ("operation", "algorithms"), [("allreduce", "all"), ("reduce", "library,direct"), ("reducescatter", "all")]
+    ("operation", "algorithms"),
+    [("allreduce", "all"), ("reduce", "library,direct"), ("reducescatter", "all")],
 )
 def test_a_batch_of_sums_in_place_is_checked(
     operation: str, algorithms: str, fault: str, tmp_path: Path

@@ -149,6 +149,7 @@ VARIABLES = (
         "OMP_NUM_THREADS",
     ),
     *(
+        "WIRESPEED_BUDGET",
         "WIRESPEED_NO_EVIDENCE",
         "WIRESPEED_EMULATED",
         "LMOD_SYSTEM_NAME",

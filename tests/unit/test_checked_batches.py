@@ -96,6 +96,7 @@ def sampled(
     context: Any = SimpleNamespace(
         comm=simulated,
         plan=SimpleNamespace(stopping=stopping),
+        more_until=0.0,
         pattern=pattern,
         shape=shape,
         ranges=lambda *_, **__: pytest.MonkeyPatch.context(),

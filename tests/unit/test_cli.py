@@ -29,6 +29,26 @@ class TestPlan:
         assert main(["pingpong", "--out", "f"]) == 0
         assert fake.plan == Plan(out="f")
 
+    @pytest.mark.parametrize(
+        ("words", "seconds"),
+        [
+            ("pingpong", 60.0),
+            ("allreduce --ranks 2 --precision 2%", 60.0),
+            ("pingpong --max-time 1", 0.0),
+            ("pingpong --loops 5", 0.0),
+            ("jacobi --ranks 2", 0.0),
+            ("pingpong --budget 5s --max-time 1", 5.0),
+            ("pingpong --budget 0", 0.0),
+        ],
+    )
+    def test_the_budget(
+        self, fake: FakeRun, monkeypatch: pytest.MonkeyPatch, words: str, seconds: float
+    ) -> None:
+        """Protects whoever says how long a size takes from a run that takes longer."""
+        monkeypatch.delenv("WIRESPEED_BUDGET")
+        assert main([*words.split(), "--out", "f"]) == 0
+        assert fake.plan.budget == seconds
+
     def test_every_option(self, fake: FakeRun) -> None:
         words = (
             "pingpong --paths host,staged --sizes 0,8,1K:4K --precision 0.5% --max-time 2s --loops 50"

@@ -26,7 +26,7 @@ def test_nothing_starts_while_cpus_move_the_bytes(
     monkeypatch.setattr("wirespeed.frontend.starter.cpu_quota", lambda: None)
     started = list[StepKey]()
     monkeypatch.setattr(Starter, "_launched", lambda _, key, ahead: started.append(key))
-    starter = Starter(Plan(), cast(Machine, None), "r", None)
+    starter = Starter(Plan(), cast(Machine, None), "r", None, lambda: 0.0)
     coming = StepKey((Turn(find_path("nccl"), 1, (8,)),), cast(Any, Mpi))
     starter.start_ahead([coming], find_path(beside))
     assert len(started) == starts

@@ -7,6 +7,7 @@ import random
 import statistics
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from wirespeed.statistics import samples as module
 from wirespeed.statistics import stopping
+from wirespeed.statistics.allowance import COARSE, Allowance
 from wirespeed.statistics.histogram import Histogram
 from wirespeed.statistics.samples import Samples, median_interval, order_depth
 from wirespeed.statistics.stopping import Stopping, StoppingRule
@@ -250,6 +252,44 @@ def test_batches_keep_their_promises(
         assert count >= 20
     samples.add([iteration_s / divisor / 3] * count)
     assert rule.next_batch(iteration_s, samples, elapsed)[0] == rounds == rule.iterations_per_sample
+
+
+@pytest.mark.parametrize(
+    ("noise", "left_s", "stops_s"),
+    [
+        # Nothing is left, it would not do, it does, and more is not needed.
+        (0.6, 0.0, (0.0, 0.2)),
+        (0.6, 0.1, (0.0, 0.2)),
+        (0.2, 9.0, (0.2, 9.0)),
+        (0.05, 9.0, (0.0, 0.2)),
+    ],
+)
+def test_a_coarse_figure_takes_what_time_is_left(
+    noise: float, left_s: float, stops_s: tuple[float, float]
+) -> None:
+    """Protects a run's budget: it goes where it makes a figure precise to 5 %, and nowhere else."""
+    rng, elapsed = np.random.default_rng(5), 0.0
+    rule, samples = StoppingRule(Stopping(), 25e-9, 1e-9, more_s=lambda: left_s - elapsed), Samples()
+    while (reason := rule.decide(samples, elapsed)) is None:
+        _, count = rule.next_batch(1e-3, samples, elapsed)
+        # Batches differ: neighbours within one are alike.
+        samples.add((1e-3 * np.exp(noise * rng.standard_normal()) * np.ones(count)).tolist())
+        elapsed += count * samples.latest
+    assert reason == "max-time" and stops_s[0] <= elapsed <= stops_s[1]
+    if left_s > 1:
+        assert (samples.precision() or 1.0) <= COARSE
+
+
+def test_what_a_path_leaves_is_for_those_that_follow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects the run's length: the parts of all paths together are the budget."""
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    allowance = Allowance(60.0)
+    assert allowance.share(3) == pytest.approx(20.0)
+    now[0] += 5.0
+    assert allowance.share(2) == pytest.approx(27.5)
+    now[0] += 90.0
+    assert allowance.share(1) == 0.0
 
 
 def test_the_pace_of_the_latest_batch_sizes_the_next() -> None:

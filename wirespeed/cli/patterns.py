@@ -47,6 +47,9 @@ PICTURE = (
 )
 
 
+BUDGET_S = 60.0
+
+
 def command_of(pattern: Pattern) -> click.Command:
     """The pattern's own options first, then those of every measuring command."""
 
@@ -140,6 +143,11 @@ def plans(pattern: Pattern, given: dict[str, Any], context: click.Context) -> li
     if given.get("soak") and context.get_parameter_source("algorithm") is ParameterSource.DEFAULT:
         own["algorithm"] = (PLAIN,)
     common = {name: value for name, value in given.items() if name not in {*own, "ranks"}}
+    timed = any(
+        context.get_parameter_source(name) is not ParameterSource.DEFAULT for name in ("max_time", "loops")
+    )
+    if common.get("budget") is None and not (timed or pattern.view == "program"):
+        common["budget"] = BUDGET_S
     worlds = given.get("ranks") or [pattern.exact_ranks(own) or 0]
     in_one_table = {option.key for option in pattern.options if option.in_one_table}
     lists = [

@@ -59,6 +59,7 @@ from wirespeed.rank.startup import (
 from wirespeed.rank.watchdog import Watchdog
 from wirespeed.rank.world import World
 from wirespeed.results.recorder import Observer, Recorder
+from wirespeed.statistics.allowance import Allowance
 
 _DAEMONS = dict.fromkeys(("prterun", "prted", "orterun", "orted", "mpirun"), "openmpi")
 _DAEMONS["hydra_pmi_proxy"] = "hydra"
@@ -231,13 +232,15 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     for text in filter(None, (left_out, unpinned)):
         if recorder:
             observe({"kind": "note", "text": text})
+    allowance = Allowance(plan.budget)
     for step, path in enumerate(paths):
         wanted = [size for size in recorder.sizes(path) if size in fewer.sizes] if recorder else None
         sizes = comm.share(wanted)
         if recorder:
             recorder.start(step, path, len(paths))
         try:
-            runner.run(path.name, sizes, paths[step + 1].name if step + 1 < len(paths) else None)
+            following = paths[step + 1].name if step + 1 < len(paths) else None
+            runner.run(path.name, sizes, following, allowance.share(len(paths) - step))
         except (WirespeedError, NativeError) as error:
             watchdog.close()
             if recorder:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import takewhile
 
 from wirespeed import launch
@@ -24,6 +25,7 @@ from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath, all_paths
 from wirespeed.patterns import find_pattern
 from wirespeed.results.recorder import Observer, Recorder
+from wirespeed.statistics.allowance import Allowance
 from wirespeed.units import format_size
 
 
@@ -40,12 +42,18 @@ class PlannedRun:
         self._turns: list[Turn] = []
         """Those that have not begun."""
         self._profiles = Profiles(plan.profile, self._recorder.file) if plan.profile else None
-        self._starter = Starter(plan, found, self._recorder.run, self._profiles)
+        allowance = Allowance(plan.budget)
+        # The path that is being measured, and those to come.
+        share = partial(self._share, allowance)
+        self._starter = Starter(plan, found, self._recorder.run, self._profiles, share)
         self._ending: list[EndingStep] = []
         self._works: dict[str, mpi.Mpi] = {}
         """The MPI under which each path has moved bytes."""
         if self._recorder.resumed:
             self._same_as_before()
+
+    def _share(self, allowance: Allowance) -> float:
+        return allowance.share(1 + len(self._turns))
 
     def all_steps(self, paths: list[TransferPath], left_out: str | None = None) -> ExitCode:
         """Measures path after path, launch after launch; whatever breaks costs its own path and launch only.

@@ -10,7 +10,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -59,6 +59,8 @@ class Starter:
     found: Machine
     run: str
     profiles: Profiles | None
+    share: Callable[[], float]
+    """Seconds of one path, as long as its figures are far from precise."""
     _started: int = 0
     _latest: float = -math.inf
     """When processes were last started ahead."""
@@ -144,6 +146,7 @@ class Starter:
             expected=ExpectedJob(library.vendor, library.version, plan.ranks, str(library.library)),
             device=self.found.kind,
             variables=variables,
+            allowance=self.share() * len(turns),
             profiler=self.profiles.command(turns[0].path.name) if self.profiles else (),
             profiles=str(self.profiles.folder) if self.profiles else "",
             ahead=ahead,

@@ -27,6 +27,8 @@ class Plan:
     sizes: tuple[int, ...] = parse_sizes(DEFAULT_SIZES)
     """Bytes of one message, in the order measured."""
     stopping: Stopping = field(default_factory=Stopping)
+    budget: float = 0.0
+    """Seconds in which figures that are far from precise are measured on, as long as they last."""
     soak: float | None = None
     """Seconds for each size in which messages are checked on their way; None: times are measured."""
     launches: int = 1

@@ -21,6 +21,8 @@ class StepSpec:
     """Kind of device: host, cuda, hip, openmp or emulated."""
     variables: dict[str, str]
     """Environment that the ranks must have; a launcher may have failed to carry it."""
+    allowance: float = 0.0
+    """Seconds for all of these paths, as long as figures are far from precise."""
     profiler: tuple[str, ...] = ()
     """Command line that each rank is started by (wirespeed/host/profilers.py); empty: none."""
     profiles: str = ""

@@ -48,6 +48,8 @@ class RankContext:
     late_s: float = 0.0
     """For tests: rank 1 comes so many seconds late to each timed batch."""
     ranges: Ranges = field(default_factory=Ranges)
+    more_until: float = 0.0
+    """Until then (`time.monotonic()`) figures that are far from precise are measured on."""
 
     def failed(
         self, what: str, text: str, size: int | None = None, rank: int | None = None, fatal: bool = True

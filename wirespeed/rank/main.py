@@ -31,6 +31,7 @@ from wirespeed.rank.startup import (
     start_profiler,
 )
 from wirespeed.rank.watchdog import Watchdog
+from wirespeed.statistics.allowance import Allowance
 
 LONGEST_WAIT = 7 * 86400.0
 """Seconds that a rank which was started ahead waits for its turn; it ends with its launcher."""
@@ -106,6 +107,7 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
         wait_at(own_folder(spec.run, spec.base))
         # What was done while another path was measured has taken no time of this one.
         ranges.take()
+    allowance = Allowance(spec.allowance)
     for index, (path, sizes) in enumerate(spec.paths):
         # What became of a rank before the first barrier was the last path's, and after the second it is this
         # one's.
@@ -113,7 +115,8 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
         tell({"kind": "turn", "index": index})
         watchdog.turn(path, 0, startup_limit(spec.plan))
         comm.barrier()
-        runner.run(path, sizes, spec.paths[index + 1][0] if index + 1 < len(spec.paths) else None)
+        following = spec.paths[index + 1][0] if index + 1 < len(spec.paths) else None
+        runner.run(path, sizes, following, allowance.share(len(spec.paths) - index))
     runner.close()
     watchdog.stage("end", 0, 30.0)
     if comm.rank == 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -26,6 +27,7 @@ from wirespeed.rank.soak_run import SoakRun, apart
 from wirespeed.rank.turns import taking_turns
 from wirespeed.rank.watchdog import Watchdog
 from wirespeed.rank.wire_counting import WireCounting
+from wirespeed.statistics.allowance import Allowance
 from wirespeed.units import format_size
 
 TRIAL_SIZES = (1, 32 << 10, 4 << 20)
@@ -128,7 +130,11 @@ class OpenPath:
     def _measure(self, sizes: Sequence[int]) -> None:
         needs = self._needs(sizes)
         draws = self._context.comm.share(self._context.plan.picture is not None)
+        allowance, left = Allowance(self._context.more_until - time.monotonic()), len(sizes)
         for group in self._groups(sizes, needs):
+            until = time.monotonic() + allowance.share(left) * len(group)
+            self._context = replace(self._context, more_until=until)
+            left -= len(group)
             running = {index: self._figure(sizes, needs, index, draws) for index in group}
             at_once: int | None = None
             try:

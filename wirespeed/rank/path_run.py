@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -28,6 +29,8 @@ from wirespeed.rank.startup import share_node
 from wirespeed.rank.watchdog import Watchdog
 from wirespeed.rank.world import World
 
+BESIDE_S = 1.0
+"""Seconds that a path takes beside its figures: for counted iterations, and to end."""
 OWN_TEST_KEYS = ("ahead", "apart", "clock", "fault", "late", "offset", "instead", "soak-every")
 """Of `--test`; all others are options of the transport, for tests and sweeps."""
 
@@ -89,12 +92,16 @@ class PathRunner:
         if self._observers:
             self._observers.close()
 
-    def run(self, name: str, sizes: Sequence[int], following: str | None = None) -> None:
+    def run(
+        self, name: str, sizes: Sequence[int], following: str | None = None, allowance: float = 0.0
+    ) -> None:
         """Collective. Measures the path at every size; failures are told, not raised.
 
         A path that may not work at all is tried first; "accepted" is told once it has moved bytes.
         `following`: the path that these ranks measure next, which may go on with what has joined them.
+        `allowance`: seconds for the path, as long as figures are far from precise.
         """
+        self._context = replace(self._context, more_until=time.monotonic() + allowance - BESIDE_S)
         self._ranges.room = max(MOST_RANGES // self._comm.size, LEAST_RANGES)
         # Inside a launcher each rank reads its own options.
         kept = self._comm.share(self._ranges.kept)

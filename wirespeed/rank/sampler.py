@@ -167,7 +167,10 @@ class Sampler:
         """Batch after batch, until rank 0 decides to stop: iterations per sample, and the reason."""
         with self._ranges("warm-up"):
             estimate = self._warm_up(first)
-        rule = StoppingRule(self._stopping, *self._program.clock(), divisor=self._divisor)
+        until = self._context.more_until
+        rule = StoppingRule(
+            self._stopping, *self._program.clock(), self._divisor, lambda: until - time.monotonic()
+        )
         if more := self._comm.share(rule.calibration_iterations(estimate)):
             estimate = self._comm.maximum(self._program.run(more))
         self._program.start()  # of the warm-up

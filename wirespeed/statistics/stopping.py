@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from wirespeed.errors import WirespeedError
+from wirespeed.statistics.allowance import COARSE
 from wirespeed.statistics.histogram import SHORTEST_S
 from wirespeed.statistics.samples import FEWEST_BATCHES
 
@@ -26,6 +28,8 @@ CLOCK_COSTS_A_SAMPLE = 500
 RESOLUTIONS_A_SAMPLE = 50
 FEWEST_FOR_PRECISION = 14
 """No stop for precision before so many batches: fewer agree by chance too often."""
+FEWEST_TO_GIVE_UP = 4 * FEWEST_FOR_PRECISION
+"""The interval of fewer batches is often far wider than the root of the time says."""
 LOOK_AGAIN = 1.5
 """The next look at the precision comes with so many times the batches: each look is a chance to be fooled."""
 LONG_RUN = 4
@@ -78,10 +82,18 @@ class StoppingRule:
     """When a size is measured well enough, and what the next batch is. Rank 0 asks, between batches."""
 
     def __init__(
-        self, stopping: Stopping, clock_cost_s: float, clock_resolution_s: float, divisor: float = 1.0
+        self,
+        stopping: Stopping,
+        clock_cost_s: float,
+        clock_resolution_s: float,
+        divisor: float = 1.0,
+        more_s: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        """`divisor`: an iteration's seconds over a sample's (2 where samples are half round trips)."""
+        """`divisor`: an iteration's seconds over a sample's (2 where samples are half round trips). `more_s`:
+        seconds that are left for figures which are not within COARSE.
+        """
         self._stopping, self._divisor, self._resolution_s = stopping, divisor, clock_resolution_s
+        self._more_s = more_s
         self._most_s = EXTENSION * stopping.max_time
         # A precision beyond what the clock can tell must not make one sample last for ever.
         fine = min(2 * clock_resolution_s / stopping.precision, self._most_s / FEWEST_FOR_PRECISION)
@@ -120,6 +132,18 @@ class StoppingRule:
         """Would more time not do either? An interval narrows with the root of the time."""
         return elapsed_s * (precision / self._stopping.precision) ** 2 > self._most_s
 
+    def _goes_on(self, samples: Sampled, precision: float | None, elapsed_s: float) -> bool:
+        """Lets a coarse figure go on, if the time that is left would make it precise enough."""
+        if precision is None or precision <= COARSE:
+            return False
+        times = (precision / COARSE) ** 2
+        more_s = self._more_s()
+        far = elapsed_s * (times - 1) > more_s
+        if more_s <= 0 or (far and samples.batches >= FEWEST_TO_GIVE_UP):
+            return False
+        self._most_s = max(self._most_s, min(elapsed_s * min(times, LOOK_AGAIN), elapsed_s + more_s))
+        return True
+
     def due(self, samples: Sampled, elapsed_s: float) -> bool:
         """Will decide() look at the precision? Others may have to work it out together."""
         if self._stopping.loops is not None:
@@ -143,7 +167,7 @@ class StoppingRule:
             self._next_look = math.ceil(samples.batches * LOOK_AGAIN)
             if precision is not None and precision <= self._stopping.precision:
                 return "precision"
-        return "max-time" if over else None
+        return "max-time" if over and not self._goes_on(samples, precision, elapsed_s) else None
 
     def next_batch(
         self, iteration_s: float, samples: Sampled, elapsed_s: float, taking_turns: int = 1

@@ -44,10 +44,12 @@ def together(*options: Decorator) -> Decorator:
     return add
 
 
-def option(name: str, kind: words.Word, text: str, default: str | None = None, key: str = "") -> Decorator:
+def option(
+    name: str, kind: words.Word, text: str, default: str | None = None, key: str = "", **more: Any
+) -> Decorator:
     """An option that takes a word of this kind; `key`: its parameter, if that is not called as the option."""
     names = [name, key] if key else [name]
-    return click.option(*names, type=kind, default=default, help=text)
+    return click.option(*names, type=kind, default=default, help=text, **more)
 
 
 def flag(name: str, text: str, key: str = "", **more: Any) -> Decorator:
@@ -77,6 +79,14 @@ _SIZES = "Message sizes in bytes: powers of two as in 8:1G, or a list as in 0,8,
 _sampling = together(
     option("--precision", words.SHARE, "Stop when the median's 95 % interval is within ± this share.", "1%"),
     option("--max-time", words.SECONDS, "Time per size; up to three times that where it helps.", "0.05"),
+    option(
+        "--budget",
+        words.SECONDS_OR_0,
+        "Time of the run as long as figures are not within ±5 %; 0: none. Default: 60, or 0 with --max-time, "
+        "--loops and programs.",
+        envvar="WIRESPEED_BUDGET",
+        show_envvar=True,
+    ),
     option("--loops", words.count(1), "Measure exactly N iterations per size, whatever the precision."),
     option("--warmup", words.count(), "Untimed iterations first. Default: 5, fewer if 5 take over 0.05 s."),
     option("--allocator", words.ALLOCATOR, "Who hands out GPU memory; docs/devices.md.", "driver"),

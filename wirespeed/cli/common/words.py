@@ -116,6 +116,10 @@ def _seconds(word: str) -> float:
     return seconds
 
 
+def _seconds_or_0(word: str) -> float:
+    return 0.0 if re.fullmatch(r"0+s?", word.strip()) else _seconds(word)
+
+
 def _sizes(word: str) -> tuple[int, ...]:
     try:
         return parse_sizes(word)
@@ -280,6 +284,7 @@ PAIRS = Word("I-J,...", _pairs)
 PATHS = Word("NAME,...", _paths, _path_names)
 PROFILER = choice(*PROFILERS)
 SECONDS = Word("SECONDS", _seconds)
+SECONDS_OR_0 = Word("SECONDS", _seconds_or_0)
 SHARE = Word("SHARE", parse_share)
 PART = Word("SHARE", _part)
 """A share below 1, or none."""

@@ -35,8 +35,8 @@ ONE_RANK_ODD, ALL_RANKS_ODD, TURNS, BALANCED = range(4)
 
 @dataclass(frozen=True)
 class ExpectedElements:
-    """Elements of the buffer that must equal those `first`, `first` + 1, ... of `ranks` ranks, combined: those of
-    rank `own` once, the others' `times`.
+    """Elements of the buffer that must equal those `first`, `first` + 1, ... of `ranks` ranks, combined:
+    those of rank `own` once, the others' `times`.
     """
 
     offset: int
@@ -244,8 +244,8 @@ class CollectivePattern(Pattern):
     def batch_content(self, shape: Shape) -> Content | None:
         """Elements that ranks give before a batch; None: no such content is known.
 
-        Where every rank's iterations add to what it gives, the sum of all is 0, and stays so. Where one rank's
-        do, elements are so small that sums of ITERATIONS_OF_BATCH iterations are exact.
+        Where every rank's iterations add to what it gives, the sum of all is 0, and stays so. Where one
+        rank's do, elements are so small that sums of ITERATIONS_OF_BATCH iterations are exact.
         """
         content = self.content(shape)
         if not self.accumulates(shape):
