@@ -127,10 +127,11 @@ class TestProgress:
         # A size of 1 GiB takes 17 s, and 5 s go by at its end.
         assert "0:03 so far, about 0:22 left" in text_of(screen)
 
-    def left(self, *events: tuple[float, Event]) -> float | None:
+    def left(self, *events: tuple[float, Event], budget: float = 0.0) -> float | None:
         """Seconds that are left after (seconds that pass, event)."""
         now = [0.0]
         time_left = TimeLeft(lambda: now[0])
+        time_left.budget = budget
         for seconds, event in events:
             now[0] += seconds
             assert isinstance(event, dict)
@@ -155,6 +156,15 @@ class TestProgress:
         start = (1.0, step_start("host", 0, 1))
         soon, later = self.left(start, *begins, figures[0]), self.left(start, *begins, *figures)
         assert soon is not None and 4 < soon < 8 and later is not None and 4 < later < 6
+
+    def test_what_is_measured_on_ends_with_the_budget(self) -> None:
+        """Protects from "4:47 left" at 27 s of 32: coarse figures had taken what time there was."""
+        begins = [(0.0, size("host", index, 20)) for index in range(10)]
+        figures = [(4.0, {"kind": "done", "bytes": 8 << index}) for index in range(10)]
+        events = [(1.0, step_start("host", 0, 1)), *begins, *figures]
+        assert self.left(*events, budget=60.0) == pytest.approx(20.0)
+        late = self.left(*events, budget=30.0)
+        assert late is not None and late > 20.0
 
     def test_a_size_that_lasts_makes_the_rest_last(self) -> None:
         """Protects from an estimate that stands still: 1 GiB takes 40 s, so 2 GiB do not take one."""

@@ -52,6 +52,7 @@ class Progress:
         try:
             match event:
                 case Head():
+                    self._time.budget = event.plan.budget
                     self.plan(event.plan)
                 case Entry():
                     self._time.size_done(event.bytes)

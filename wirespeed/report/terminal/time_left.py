@@ -71,6 +71,8 @@ class TimeLeft:
     def __init__(self, clock: Clock = time.monotonic, further: int = 0) -> None:
         """`further`: runs that follow, each of which is expected to take as long as this one."""
         self._clock, self._further = clock, further
+        self.budget = 0.0
+        """Of the run: what lasts because figures are coarse does not last beyond it."""
         self._start: float | None = None
         self._begun, self._steps = 0, 1
         self._launch, self._launches = 1, 1
@@ -155,7 +157,11 @@ class TimeLeft:
     def remaining(self) -> float | None:
         """Seconds; None before the first figure."""
         here = self._left_in_run()
-        return None if here is None else here + self._further * (self.elapsed + here)
+        if here is None:
+            return None
+        if self.elapsed < self.budget:
+            here = min(here, self.budget - self.elapsed)
+        return here + self._further * (self.elapsed + here)
 
     def _left_in_run(self) -> float | None:
         to_come = max(0, self._steps - self._begun)
