@@ -163,6 +163,17 @@ class TestTable:
         assert "~ not within ±1 % when --max-time (0.4 s) was over" in shown(run, explain=True)
         assert "~" not in shown(make_run(entry("host", 8, 1e-6)))
 
+    def test_a_wide_figure_is_a_range_or_two_speeds(self) -> None:
+        """Protects from one number where none was measured: in the table of many paths, and in a line."""
+        wide = entry("aware", 16, 15e-6, 0.2, stopped="max-time")
+        both = entry("host", 8, 12e-6, 0.3, stopped="max-time")
+        both["seconds"]["speeds"] = [11e-6, 16e-6]
+        paths = [entry(f"path-{number}", size, 1e-6) for number in range(8) for size in (8, 16)]
+        text = shown(make_run(both, entry("host", 16, 1e-6), wide, *paths), 150)
+        assert " 11|16 " in text and " 12-18 " in text
+        assert "two speeds by turns: host at 8 B, 11.0 us or 16.0 us" in text
+        assert "two speeds" not in shown(make_run(wide))
+
     def test_definitions_stand_below(self) -> None:
         text = shown(make_run(entry("host", 8, 1e-6, samples=100), entry("host", 16, 1e-6)), explain=True)
         assert "one way: half of a round trip, median of 100 to 120 samples per size; GB = 1e9 bytes" in text

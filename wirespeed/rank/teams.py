@@ -13,7 +13,9 @@ from typing import Any
 
 from wirespeed.patterns import Pattern, Shape, Team
 from wirespeed.rank.world import World
+from wirespeed.statistics.allowance import COARSE
 from wirespeed.statistics.samples import Samples
+from wirespeed.statistics.two_speeds import two_speeds
 
 
 class TeamSamples:
@@ -64,7 +66,11 @@ class TeamSamples:
 
     def summary_of(self, samples: Samples, rank: int) -> dict[str, Any]:
         """The whole summary that the team led by `rank` has, on every rank."""
-        mine = samples.summary() if self._comm.rank == rank else {}
+        mine: dict[str, Any] = {}
+        if self._comm.rank == rank:
+            mine = samples.summary()
+            if mine["precision"] is not None and mine["precision"] > COARSE:
+                mine["seconds"]["speeds"] = two_speeds(samples.medians)
         found: dict[str, Any] = self._comm.share(mine, root=rank)
         return found
 

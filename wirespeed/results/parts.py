@@ -129,6 +129,8 @@ class Times(Interval, frozen=True, kw_only=True):
     max: Amount | None = None
     p99: Amount | None = None
     mean: Amount | None = None
+    speeds: tuple[Amount, Amount] | None = None
+    """Of a figure beyond ±5 %: the two between which it switched, if it did so again and again."""
 
 
 class Rates(RecordPart, frozen=True, kw_only=True):

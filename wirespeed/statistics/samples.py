@@ -136,6 +136,11 @@ class Samples:
         return _share(self._interval_around(median), median)
 
     @property
+    def medians(self) -> Sequence[float]:
+        """Medians of the batches in the order measured."""
+        return self._medians
+
+    @property
     def histogram(self) -> Histogram:
         """Histogram of all samples, for the result file."""
         histogram = Histogram()

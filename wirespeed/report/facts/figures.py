@@ -52,9 +52,9 @@ def microseconds(seconds: float) -> str:
     return f"{value:.3f}" if value < 0.9995 else ratio(value)
 
 
-def between(low: float, high: float) -> str:
+def between(low: float, high: float, sign: str = "-") -> str:
     """A range of two significant figures, where the unit stands elsewhere: '18-23', '0.71-0.94'."""
-    return "-".join(
+    return sign.join(
         f"{v:.0f}" if v >= 9.95 else f"{v:.1f}" if v >= 0.995 else f"{v:.2f}" for v in (low, high)
     )
 

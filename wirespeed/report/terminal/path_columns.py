@@ -116,10 +116,13 @@ def _column(run: Run, path: str, best: dict[int, list[Entry]]) -> Column[_SizeRo
 
 
 def _range(entry: Entry, shows: int) -> str:
-    low, high = entry.times.low or entry.seconds, entry.times.high or entry.seconds
+    """'18-23', the interval; '11|16' of two speeds."""
+    between = entry.times.low or entry.seconds, entry.times.high or entry.seconds
+    low, high = entry.times.speeds or between
+    sign = "|" if entry.times.speeds else "-"
     if shows == RATE:
-        return figures.between(entry.amount / high / 1e9, entry.amount / low / 1e9)
-    return figures.between(low * 1e6, high * 1e6)
+        return figures.between(entry.amount / high / 1e9, entry.amount / low / 1e9, sign)
+    return figures.between(low * 1e6, high * 1e6, sign)
 
 
 def fastest(run: Run, domain: str, size: int) -> str:

@@ -1,0 +1,52 @@
+"""Two speeds are found where there are two, and nowhere else: not in noise that is skewed, late or slow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from wirespeed.statistics.two_speeds import two_speeds
+
+RUNS = 400
+Draw = Callable[[np.random.Generator, int], "np.ndarray"]
+
+ONE_SPEED: dict[str, Draw] = {
+    "normal, 20 %": lambda rng, n: 1 + 0.2 * rng.standard_normal(n),
+    "skewed": lambda rng, n: np.exp(0.4 * rng.standard_normal(n)),
+    "exponential delays": lambda rng, n: 1 + rng.exponential(0.3, n),
+    "t, 3 degrees of freedom": lambda rng, n: np.exp(0.1 * rng.standard_t(3, n)),
+    "one in ten late": lambda rng, n: (
+        1 + 0.02 * rng.standard_normal(n) + (rng.random(n) < 0.1) * rng.pareto(1, n)
+    ),
+    "a drift": lambda rng, n: np.linspace(1, 1.5, n) * (1 + 0.02 * rng.standard_normal(n)),
+    "one step": lambda rng, n: 1 + 0.5 * (np.arange(n) > n // 2) + 0.01 * rng.standard_normal(n),
+}
+
+
+@pytest.mark.parametrize("batches", [14, 60, 200])
+@pytest.mark.parametrize("noise", ONE_SPEED)
+def test_noise_is_not_two_speeds(noise: str, batches: int) -> None:
+    rng = np.random.default_rng(8)
+    found = sum(
+        two_speeds(np.maximum(ONE_SPEED[noise](rng, batches), 0.05).tolist()) is not None for _ in range(RUNS)
+    )
+    assert found <= 0.01 * RUNS, f"found in {found} of {RUNS}"
+
+
+@pytest.mark.parametrize(("slow", "dwell"), [(1.5, 3), (1.25, 5), (3.0, 2)])
+def test_batches_that_switch_have_two(slow: float, dwell: int) -> None:
+    rng, right = np.random.default_rng(9), 0
+    for _ in range(RUNS):
+        state = np.cumsum(rng.random(80) < 1 / dwell) % 2
+        medians = np.where(state, slow, 1.0) * (1 + 0.01 * rng.standard_normal(80))
+        found = two_speeds(medians.tolist())
+        right += found is not None and np.allclose(found, (1.0, slow), rtol=0.02)
+    assert right >= 0.95 * RUNS
+
+
+def test_each_speed_was_there_three_times() -> None:
+    """Protects from one disturbance that lasted: it is no second speed."""
+    assert two_speeds([1.0] * 20 + [2.0] * 20 + [1.0] * 20) is None
+    assert two_speeds(([1.0] * 5 + [2.0] * 5) * 3) == (1.0, 2.0)
