@@ -232,12 +232,14 @@ WS_KERNEL ws_soak_turn(WsGate* gate, WsSoak* soak, u64 first, u64 checks, u64 fi
         ws_soak_fill(places[number], places[number].iteration + 2);
     ws_sync();
     if (ws_lane() == 0) {
-        ws_fence();
-        if (ws_blocks() == 1 || ws_atomic_add(&soak->left, 1) == (u32)ws_blocks() - 1) {
+        // What one block has written it sees itself; others see it when the launch has ended.
+        const bool alone = ws_blocks() == 1;
+        if (!alone) ws_fence();
+        if (alone || ws_atomic_add(&soak->left, 1) == (u32)ws_blocks() - 1) {
             soak->left = 0;
             for (u64 i = 0; i < checks; ++i) ws_soak_conclude(soak, places, looks, first + i);
             for (u64 i = 0; i < fills; ++i) places[first + checks + i].iteration += 2;
-            ws_fence();
+            if (!alone) ws_fence();
         }
     }
     ws_gate_edge_done(gate, (u32)ws_blocks());
