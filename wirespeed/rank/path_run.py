@@ -29,7 +29,7 @@ from wirespeed.rank.startup import share_node
 from wirespeed.rank.watchdog import Watchdog
 from wirespeed.rank.world import World
 
-BESIDE_S = 1.0
+BESIDE_S = 1.5
 """Seconds that a path takes beside its figures: for counted iterations, and to end."""
 OWN_TEST_KEYS = ("ahead", "apart", "clock", "fault", "late", "offset", "instead", "soak-every")
 """Of `--test`; all others are options of the transport, for tests and sweeps."""
