@@ -159,3 +159,22 @@ def test_deep_halos_and_a_field_in_the_cache_are_sound(tmp_path: Path) -> None:
     )
     assert done.code == 0, done.out + done.err
     assert not any(entry["impossible"] for entry in done.entries)
+
+
+@pytest.mark.parametrize("protocol", ["pull", "TMA-pull"])
+def test_what_is_fetched_after_the_last_stamp_is_no_contradiction(protocol: str, tmp_path: Path) -> None:
+    """Protects large messages that receivers fetch: their sender is done a message before its kernel is.
+
+    Two iterations make a batch: the last message is a quarter of it. A clock that counts half is still found.
+    """
+    words = [
+        *("pingpong", "--device", "emulated", "--paths", "gpu", "--sizes", "32M", "--no-evidence"),
+        *("--loops", "1", "--warmup", "0", "--test", f"protocol={protocol}"),
+    ]
+    environment = {"WIRESPEED_EMULATED": "count=2"}
+    sound = wirespeed(*words, out=tmp_path / "sound.jsonl", environment=environment)
+    assert sound.code == 0, sound.out + sound.err
+    false = wirespeed(
+        *words, "--test", "fault=slow-clock", out=tmp_path / "false.jsonl", environment=environment
+    )
+    assert false.code == ExitCode.IMPOSSIBLE, false.out + false.err

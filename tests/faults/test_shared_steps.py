@@ -30,8 +30,8 @@ sys.meta_path.insert(0, Struck())
 AFTER_HOST = """
 def strike(module):
     run = module.PathRunner.run
-    def struck(self, name, sizes, following):
-        run(self, name, sizes, following)
+    def struck(self, name, *more):
+        run(self, name, *more)
         if name == "host" and self._comm.rank == 1:
             os.kill(os.getpid(), signal.SIGKILL)
     module.PathRunner.run = struck

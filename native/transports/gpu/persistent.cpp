@@ -240,6 +240,14 @@ Stamps PersistentProgram::settle() {
     // Preparing, launching, and waiting for the peers' kernels.
     stamps.aside = host_began_ - began_;
     stamps.look_seconds = context_.device.look_seconds();
+    // Where receivers fetch, the kernel ends when they have fetched the last step's message, which
+    // its sender has stamped before.
+    const bool fetched = tuning_.protocol == ws_pull || tuning_.protocol == ws_tma_pull;
+    if (fetched && !stamps.samples.empty()) {
+        const auto& [begin, end] = stamps.samples.back();
+        stamps.look_seconds += (end - begin) / schedule_.iterations_per_sample /
+                               static_cast<double>(op_list_.steps.size());
+    }
     count(schedule_.iterations());
     context_.page.leave();
     return stamps;
