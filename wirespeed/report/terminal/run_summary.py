@@ -72,7 +72,10 @@ FEWER = (
     Detail(notes=1),
     Detail(notes=1, paths=False),
     *(Detail(sizes=partial(shown_sizes, apart=apart), notes=1, paths=False) for apart in (16, 64)),
-    Detail(sizes=partial(shown_sizes, apart=64, changes=False), notes=1, paths=False),
+    *(
+        Detail(sizes=partial(shown_sizes, apart=apart, changes=False), notes=1, paths=False)
+        for apart in (64, 256)
+    ),
 )
 """The first that fits a screen is printed, else the last."""
 
