@@ -16,6 +16,27 @@ FURTHER = {
     *("test_folds", "test_gpu_devices", "test_kernels_clang", "test_lanes"),
 }
 """Files of libraries that few have, and of what quicker tests protect in part."""
+LONG = {
+    *(
+        "test_a_cut_network",
+        "test_an_mpi_that_does_not",
+        "test_a_death_in_the_first_step_leaves_the_second_alone",
+    ),
+    *("test_every_byte_arrives_both_ways", "test_hiprtc", "test_nvrtc_of_a_gpu_newer_than_itself"),
+    *(
+        "test_one_of_them_dies_before_its_turn",
+        "test_a_race_is_found",
+        "test_streams",
+        "test_the_oldest_nvrtc",
+    ),
+    *("test_threads_of_a_block_do_not_race", "test_every_sample_of_many", "test_a_true_rate_gives_figures"),
+    *(
+        "test_a_damaged_hang_is_tried",
+        "test_who_stays_away_is_named",
+        "test_a_file_is_all_that_a_new_pattern_takes",
+    ),
+}
+"""Tests that take 10 to 40 s, of what other tests protect in part."""
 
 
 def thorough(*values: Any) -> Any:
@@ -30,7 +51,7 @@ def mark_further(items: Sequence[pytest.Item]) -> None:
         if item.path.parent.name not in FIRST_CASES or item.get_closest_marker("every_mpi"):
             continue
         name = item.nodeid.partition("[")[0]
-        if name in begun or item.path.stem in FURTHER:
+        if name in begun or item.path.stem in FURTHER or name.rpartition("::")[2] in LONG:
             if not item.get_closest_marker("thorough"):
                 item.add_marker(pytest.mark.further)
             item.add_marker(pytest.mark.thorough)

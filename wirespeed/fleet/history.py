@@ -48,7 +48,7 @@ class Contents(Struct):
     """By their names below the folder."""
 
 
-BESIDE = ("out", "resume", "debug", "picture", "timeline", "timing")
+BESIDE = ("budget", "out", "resume", "debug", "picture", "timeline", "timing")
 """Fields of a plan that do not change what is measured."""
 AHEAD = timedelta(hours=1)
 """What is dated later than this from now was not measured yet."""

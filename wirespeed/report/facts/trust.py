@@ -100,7 +100,8 @@ def _reasons(run: Run) -> Iterator[str]:
     timed = [entry for entry in entries if entry.stopped != "fixed"]
     wide = sum(entry.precision is not None and entry.precision > markers.FAR for entry in timed)
     if wide:
-        more = "--launches" if run.launches > 1 else "--max-time"
+        longer = "--budget" if run.head.plan.budget else "--max-time"
+        more = "--launches" if run.launches > 1 else longer
         yield f"{_of(run, wide)} not within ±{figures.percent(markers.FAR)}: more {more} narrows them"
     unknown = sum(entry.precision is None for entry in timed)
     if unknown:
