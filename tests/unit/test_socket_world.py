@@ -42,13 +42,20 @@ def environment(tmp_path: Path) -> Environment:
 
 
 def ranks(
-    size: int, environment: Environment, does: Callable[[SocketWorld], Any], of: int | None = None
+    size: int,
+    environment: Environment,
+    does: Callable[[SocketWorld], Any],
+    of: int | None = None,
+    teams: Callable[[int], list[range]] = lambda _: [],
 ) -> list[Any]:
-    """What each rank does in its world; an error as it was raised. `of`: ranks that are expected."""
+    """What each rank does in its world; an error as it was raised. `of`: ranks that are expected. `teams`: of
+    a rank, as it knows them at the join.
+    """
 
     def one(rank: int) -> Any:
         try:
-            world = SocketWorld(LaunchedRank("torchrun", rank, of or size, rank), environment)
+            place = LaunchedRank("torchrun", rank, of or size, rank)
+            world = SocketWorld(place, environment, teams=teams(rank))
             with closing(world):
                 return does(world)
         except WirespeedError as error:
@@ -362,6 +369,36 @@ def test_nothing_listens_once_the_ranks_have_joined(environment: Environment) ->
 
     before = set(listeners())
     assert ranks(5, environment, listening) == [before] * 5
+
+
+def test_teams_that_are_known_at_the_join_need_no_listener(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects a job of hours from a door that each size opens again; teams lie across each other."""
+
+    def phases(rank: int) -> list[range]:
+        return [range(rank % 2, 6, 2), range(rank // 3 * 3, rank // 3 * 3 + 3), range(6), range(0)]
+
+    def measured(world: SocketWorld) -> list[Any]:
+        world.barrier()
+        # Of all ranks, which are threads: each comes here before any goes on.
+        monkeypatch.setattr(socket_world, "Listener", None)
+        found: list[Any] = []
+        for team in phases(world.rank) * 2:
+            inner = world.of_ranks(team)
+            if inner is None:
+                continue
+            largest = inner.largest(array("d", [world.rank, -world.rank])).tolist()
+            found.append(largest if world.rank == team[0] else None)
+            assert world.maximum(float(world.rank)) == 5.0
+            inner.free()
+        world.leave()
+        return found
+
+    all_ = ranks(6, environment, measured, teams=phases)
+    assert all_[0] == [[4.0, 0.0], [2.0, 0.0], [5.0, 0.0]] * 2
+    assert all_[1] == [[5.0, -1.0], None, None] * 2
+    assert all_[3] == [None, [5.0, -3.0], None] * 2
 
 
 def listeners() -> list[str]:

@@ -43,7 +43,7 @@ from wirespeed.job.status_page import own_folder, read_pages
 from wirespeed.job.step_spec import ExpectedJob, startup_limit
 from wirespeed.launch import LaunchedRank
 from wirespeed.paths import TransferPath
-from wirespeed.patterns import find_pattern
+from wirespeed.patterns import Shape, find_pattern
 from wirespeed.rank import rendezvous
 from wirespeed.rank.communicator import Communicator
 from wirespeed.rank.pinning import pin
@@ -158,6 +158,7 @@ class _Voice:
 def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     from wirespeed.rank.buffers import buffer_room
     from wirespeed.rank.path_run import PathRunner
+    from wirespeed.rank.teams import reduced_teams
 
     if plan.launches > 1:
         raise WirespeedError(
@@ -204,7 +205,12 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
         device = open_device(opened, kind, plan, place.rank, max(place.local_rank, 0))
         ranges = open_ranges(opened, plan, place.rank, began)
         with ranges("connect"):
-            comm = Communicator(expected) if launch.joins_mpi(place) else SocketWorld(place, say=say)
+            if launch.joins_mpi(place):
+                comm: World = Communicator(expected)
+            else:
+                shape = Shape(place.size, dict(plan.options))
+                teams = reduced_teams(find_pattern(plan.pattern), shape, place.rank)
+                comm = SocketWorld(place, say=say, teams=teams)
     except (WirespeedError, NativeError):
         watchdog.close()
         if recorder:

@@ -13,7 +13,7 @@ import socket
 import struct
 import time
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext, suppress
 from multiprocessing.connection import Connection
 from typing import Any, TypeVar
@@ -43,6 +43,8 @@ _MOST = 1 << 28
 _WATCH_MS = 5
 """After which rank 0, which waits for one rank, looks whether another one has gone."""
 
+_MOST_LINKED = 256
+"""Ranks of a job that links its teams at the join: each rank may have a link to each other one then."""
 _WORD = 5.0
 """Seconds of waiting for other ranks, after which it is said."""
 
@@ -99,7 +101,8 @@ class _Star:
 class SocketWorld(World):
     """All ranks, joined at the address and by the secret that rendezvous.py finds.
 
-    A rank listens only while others are due to come: at the join, and while a team is made.
+    A rank listens at the join alone; in a job of more than _MOST_LINKED ranks also while a team is made whose
+    ranks have no links yet.
     """
 
     def __init__(
@@ -107,10 +110,11 @@ class SocketWorld(World):
         place: LaunchedRank,
         environment: Mapping[str, str] | None = None,
         say: Callable[[str], None] | None = None,
+        teams: Iterable[Sequence[int]] = (),
     ) -> None:
         """Collective. Raises WirespeedError where a rank does not come, or knows another secret.
 
-        `say`: takes a line about ranks that rank 0 has waited for.
+        `say`: takes a line about ranks that rank 0 has waited for. `teams`: those that this rank will be of.
         """
         self._say = say
         self.rank, self.size = place.rank, place.size
@@ -125,7 +129,7 @@ class SocketWorld(World):
         try:
             self._secret = self._welcome() if self.rank == 0 else self._join()
             self._ranks: list[tuple[str, str]] = self.everyone((os.uname().nodename, self._own_address()))
-            self._connect()
+            self._connect(teams if self.size <= _MOST_LINKED else ())
         except BaseException:
             self.close()
             raise
@@ -238,12 +242,16 @@ class SocketWorld(World):
             mine = combine(mine, self._star.receive(origin))
         return mine
 
-    def _connect(self) -> None:
-        """Collective. What a barrier needs besides the star; lower ranks first, or all would call."""
+    def _connect(self, teams: Iterable[Sequence[int]]) -> None:
+        """Collective. What barriers and these teams need besides the star."""
         peers = {(self.rank + far) % self.size for far in (*self._distances, *(-d for d in self._distances))}
-        peers -= {*self._links, self.rank}
-        come = {peer for peer in peers if peer > self.rank}
-        self._links |= self._linked("barrier", sorted(peers - come), come)
+        self._link(peers.union(*map(self._team_peers, teams)), "barrier")
+
+    def _link(self, peers: set[int], purpose: str) -> None:
+        """Collective. Links to these ranks, where there are none; lower ranks first, or all would call."""
+        lacking = peers - {*self._links, self.rank}
+        come = {peer for peer in lacking if peer > self.rank}
+        self._links |= self._linked(purpose, sorted(lacking - come), come)
         for link in self._links.values():
             self._hangups.register(link, select.POLLRDHUP)
 
@@ -278,11 +286,15 @@ class SocketWorld(World):
     def neighbours(self) -> int:
         return sum(host == os.uname().nodename for host, _ in self._ranks)
 
+    def _team_peers(self, ranks: Sequence[int]) -> set[int]:
+        """Ranks of this team that this one has messages for, or from."""
+        return set(ranks[1:] if ranks and self.rank == ranks[0] else ranks[:1])
+
     def of_ranks(self, ranks: Sequence[int]) -> Subworld | None:
-        leads = bool(ranks) and self.rank == ranks[0]
-        called = [] if leads else ranks[:1]
-        links = self._linked("team", called, set(ranks[1:]) if leads else set())
-        return SocketSubworld(_Star(ranks, self.rank, links)) if ranks else None
+        peers = self._team_peers(ranks)
+        if self.maximum(float(not peers <= {*self._links})):
+            self._link(peers, "team")
+        return SocketSubworld(_Star(ranks, self.rank, self._links)) if ranks else None
 
     def described(self) -> Message | None:
         return None
@@ -307,7 +319,7 @@ class SocketWorld(World):
 
 
 class SocketSubworld:
-    """Some of the ranks."""
+    """Some of the ranks, over links that are the whole world's."""
 
     def __init__(self, star: _Star) -> None:
         self._star = star
@@ -320,7 +332,7 @@ class SocketSubworld:
         return array("d", map(max, *numbers)) if len(numbers) > 1 else numbers[0]
 
     def free(self) -> None:
-        self._star.close()
+        """Nothing is held: the links stay."""
 
 
 def _sent_to(rank: int, of_ranks: Sequence[dict[int, list[bytes]]]) -> dict[int, list[bytes]]:

@@ -18,15 +18,22 @@ from wirespeed.statistics.samples import Samples
 from wirespeed.statistics.two_speeds import two_speeds
 
 
+def reduced_teams(pattern: Pattern, shape: Shape, rank: int) -> list[Sequence[int]]:
+    """Ranks of each phase's team of which `rank` is, whose slowest rank's time counts; empty: of none."""
+    return [_reduced(pattern, pattern.team(rank, shape, phase)) for phase in range(pattern.phases(shape))]
+
+
+def _reduced(pattern: Pattern, team: Team | None) -> Sequence[int]:
+    return team.ranks if pattern.slowest_counts and team and len(team.ranks) > 1 else ()
+
+
 class TeamSamples:
     """The samples of this rank's team in one phase of a pattern. All methods are collective."""
 
     def __init__(self, comm: World, pattern: Pattern, shape: Shape, phase: int) -> None:
         self._comm = comm
         self.team: Team | None = pattern.team(comm.rank, shape, phase)
-        reduced = pattern.slowest_counts and self.team is not None and len(self.team.ranks) > 1
-        own = self.team.ranks if reduced and self.team else ()
-        self._inner = comm.of_ranks(own) if pattern.slowest_counts else None
+        self._inner = comm.of_ranks(_reduced(pattern, self.team)) if pattern.slowest_counts else None
         self.leads = self.team is not None and comm.rank == self.team.ranks[0]
         """This rank keeps the team's samples."""
 
