@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -174,3 +175,23 @@ def test_an_unknown_call_is_refused() -> None:
     """Protects from a misspelt option that would measure something else."""
     done = irregular(installed("openmpi"), "rma", "call=push", "pageable", "host")
     assert "call is put or get for one-sided MPI, not 'push'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [("ucx", "call=put", "pageable", "host"), thorough(("rma", "call=put", "pageable", "host"))]
+)
+def test_who_has_no_room_costs_the_others_no_memory(words: tuple[str, ...]) -> None:
+    """Protects a run that goes on with smaller sizes: buffers that a peer could not have are given back."""
+    mpi = installed("openmpi")
+    script = Path(__file__).parents[1] / "support" / "without_room.py"
+    done = subprocess.run(
+        mpi.command(2, sys.executable, script, *words),
+        env=mpi.environment(),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    for grown, told in found:
+        assert len(told) == 4 and all("rank 1" in text or "posix_memalign" in text for text in told)
+        assert grown < 256 << 20, f"{grown >> 20} MiB stayed"
