@@ -82,8 +82,8 @@ _sampling = together(
     option(
         "--budget",
         words.SECONDS_OR_0,
-        "Time of the run as long as figures are not within ±5 %; 0: none. Default: 60, or 0 with --max-time, "
-        "--loops and programs.",
+        "Time of the run as long as figures are not within ±5 %; 0: none. Default: 60; 0 with --max-time and "
+        "--loops, and for programs, survey and watch.",
         envvar="WIRESPEED_BUDGET",
         show_envvar=True,
     ),
