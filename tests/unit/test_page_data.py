@@ -126,6 +126,11 @@ class TestRealFiles:
         assert "note: rma: Open MPI 4.1.6 failed on a device pointer" in text
         assert "aware: Open MPI 4.1.6 crashed on a device pointer, so Open MPI 5.0.11 was used" in text
 
+    def test_two_speeds(self) -> None:
+        """Protects from one median where none was measured: staged-pipelined switched, again and again."""
+        text = said(str(RESULTS / "default" / "h200-x2-budget-2.jsonl"))
+        assert "Two speeds by turns: staged-pipelined at 8 KiB, 14.9 us or 19.5 us, and 3 more" in text
+
 
 class TestMadeFiles:
     def test_all_parts(self, tmp_path: Path) -> None:

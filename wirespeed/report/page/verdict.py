@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from wirespeed.limits import Ceiling
-from wirespeed.report.facts import figures, health, nics, shared_gpus, soaks, start_skew
+from wirespeed.report.facts import figures, health, nics, shared_gpus, soaks, start_skew, two_speeds
 from wirespeed.report.facts.awareness import AWARE, STAGED, awareness, reason
 from wirespeed.report.facts.best import Span, by_domain
 from wirespeed.report.facts.cpu_contention import contended
@@ -108,6 +108,8 @@ def _sentences(run: Run) -> Iterator[Sentence]:
         yield from _pairs(run)
     elif run.entries:
         yield from _each(run)
+    for words in two_speeds.notes(list(run.entries.values())):
+        yield WARNING, words[0].upper() + words[1:]
     yield from _worth(run)
     yield from _failed(run)
     yield from ((NOTE, line) for line in unlimited(run))

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
-from wirespeed.report.facts import figures, health, markers, mpi_cost
+from wirespeed.report.facts import figures, health, markers, mpi_cost, two_speeds
 from wirespeed.report.facts.speedup import Pair, incomparable, pairs
 from wirespeed.report.grouping import grouped
 from wirespeed.report.terminal import launches_legend
 from wirespeed.report.terminal.size_table import TableLayout
 from wirespeed.results.runs import Entry, Run
-from wirespeed.units import format_size
 
 FEWER = " (memory holds no more)"
 """End of a definition whose size was measured with fewer messages than were asked for."""
@@ -109,21 +107,10 @@ def _marks(run: Run, entries: list[Entry], layout: TableLayout) -> list[str]:
         if _far_off(run, layout):
             told.append(f"a range: not within ±{figures.percent(markers.FAR)}")
         told.append(f"widest {figures.widest(markers.widest(entries))}")
-    told += two_speeds(entries)
+    told += two_speeds.notes(entries)
     if markers.NO_INTERVAL in signs:
         told.append(f"{markers.NO_INTERVAL} too few samples for an interval")
     return ["; ".join(told)] if told else []
-
-
-def two_speeds(entries: Sequence[Entry]) -> list[str]:
-    """'two speeds: host at 4 MiB, 263 us or 413 us'; the figure that differs most stands for others."""
-    both = [(entry, entry.times.speeds) for entry in entries if entry.times.speeds]
-    if not both:
-        return []
-    entry, (fast, slow) = max(both, key=lambda item: item[1][1] / item[1][0])
-    more = f", and {len(both) - 1} more (a|b)" if len(both) > 1 else ""
-    times = " or ".join(figures.time_of(entry, seconds) for seconds in (fast, slow))
-    return [f"two speeds by turns: {entry.path} at {format_size(entry.bytes)}, {times}{more}"]
 
 
 STATED = ("network", "loopback")
@@ -188,7 +175,7 @@ def _intervals(run: Run, entries: list[Entry], layout: TableLayout) -> list[str]
             )
     if markers.NO_INTERVAL in signs:
         lines.append(f"{markers.NO_INTERVAL} too few samples for an interval: more --max-time gives one")
-    return [*lines, *two_speeds(entries)]
+    return [*lines, *two_speeds.notes(entries)]
 
 
 def _far_off(run: Run, layout: TableLayout) -> bool:
