@@ -23,6 +23,10 @@ def use(process: float, threads: float, busy: float, cpus: tuple[int, ...] = (0,
         ([use(0.5, 0.0, 1.0), use(0.5, 0.0, 1.0, host="n2")], 0.5, "others"),
         # Three on a CPU: others have half of what was waited for.
         ([use(0.66, 0.33, 1.0)], 0.66, "others"),
+        # Two ranks and a process, none of which has half: who had most.
+        ([use(0.31, 0.0, 1.0), use(0.37, 0.0, 1.0)], 0.69, "ranks"),
+        ([use(0.36, 0.0, 1.0), use(0.3, 0.0, 1.0)], 0.69, "others"),
+        ([use(0.31, 0.0, 0.6), use(0.2, 0.0, 0.6)], 0.69, None),
         ([use(0.8, 0.4, 1.0)], 0.6, "threads"),
         # Two CPUs for two ranks and a process: without it each rank has one.
         ([use(0.66, 0.0, 2.0, (0, 1)), use(0.66, 0.0, 2.0, (0, 1))], 0.34, "others"),

@@ -84,7 +84,9 @@ class Use(NamedTuple):
 
 
 def whose(uses: Sequence[Sequence[Any]], rank: int, waited: float) -> str | None:
-    """Who ran on a rank's CPUs while it waited: others, threads (its own) or ranks; None: not known."""
+    """Who ran on a rank's CPUs while it waited: others, threads (its own) or ranks, and of several who ran
+    most; None: not known.
+    """
     every = [Use(*use) for use in uses]
     mine = every[rank]
     ranks = sum(
@@ -92,11 +94,13 @@ def whose(uses: Sequence[Sequence[Any]], rank: int, waited: float) -> str | None
         for number, use in enumerate(every)
         if number != rank and use.host == mine.host and {*use.cpus} & {*mine.cpus}
     )
-    others = mine.busy - mine.process - ranks
-    if others >= waited / 2 and mine.busy >= FULL * len(mine.cpus):
+    others = mine.busy - mine.process - ranks if mine.busy >= FULL * len(mine.cpus) else 0.0
+    if others >= waited / 2:
         return "others"
-    name, most = max(("threads", mine.threads), ("ranks", ranks), key=lambda pair: pair[1])
-    return name if most >= waited / 2 else None
+    known = {"threads": mine.threads, "ranks": ranks, "others": others}
+    most = max(known, key=lambda name: known[name])
+    # Three who take turns have a third each, and each waits for two.
+    return most if known[most] >= waited / 3 else None
 
 
 @dataclass(frozen=True)
