@@ -69,6 +69,7 @@ def main() -> None:
             continue
         words = command.split()
         if not words[0].startswith("/"):
+            (folder / f"{name}.jsonl").unlink(missing_ok=True)  # of a part that did not end
             words = [COMMAND, *words, *given.options, "--out", str(folder / f"{name}.jsonl")]
         with text.open("w") as said:
             try:

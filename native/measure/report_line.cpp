@@ -10,6 +10,8 @@ namespace wirespeed {
 namespace {
 
 constexpr std::size_t most_bytes = 4000;
+/// Of a line: wirespeed/job/messages.py.
+constexpr std::size_t most_line = 1000;
 /// Of a name in it: that of a C++ template may have thousands.
 constexpr std::size_t most_of_a_name = 500;
 
@@ -76,6 +78,23 @@ std::string as_text(const PageLayout& page, const Situation& situation) {
     for (const auto& line : texts(situation.native)) text += "    " + line + "\n";
     for (const auto& line : situation.python) text += "    " + line + "\n";
     return text;
+}
+
+std::vector<std::string> in_parts(const std::string& line, const std::string& key) {
+    if (line.size() <= most_line) return {line};
+    const std::size_t first = 1, end = line.size() - 1;  // the mark, and the end of the line
+    std::vector<std::string> parts;
+    for (std::size_t at = first; at < end;) {
+        std::size_t next = std::min(at + most_line - 40, end);
+        // No character of several bytes is cut.
+        while (next < end && (static_cast<unsigned char>(line[next]) & 0xc0) == 0x80) --next;
+        parts.push_back(line.substr(at, next - at));
+        at = next;
+    }
+    for (std::size_t i = 0; i < parts.size(); ++i)
+        parts[i] = "\x1e" + key + " " + std::to_string(i + 1) + "/" + std::to_string(parts.size()) +
+                   " " + parts[i] + "\n";
+    return parts;
 }
 
 void write_out(int descriptor, const std::string& text) noexcept {

@@ -20,8 +20,10 @@ struct Situation {
 /// The name of the call that the page says the rank is in, and its peer (-1: none).
 std::string current_call(const PageLayout& page, int& peer);
 
-/// One JSON line that a pipe takes in one piece (below 4096 bytes), 0x1e first.
+/// One JSON line of less than 4096 bytes, 0x1e first.
 std::string as_json(const PageLayout& page, const Situation& situation);
+/// The same in lines that no launcher cuts. `key`: a word that no other message has.
+std::vector<std::string> in_parts(const std::string& line, const std::string& key);
 std::string as_text(const PageLayout& page, const Situation& situation);
 
 /// Writes all of `text`, in one piece where the descriptor allows.

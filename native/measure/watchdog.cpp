@@ -39,7 +39,12 @@ void on_stack_signal(int) {
 
 void say(const Page& page, const Reports& reports, const Situation& situation) {
     const auto& layout = const_cast<Page&>(page).layout();
-    if (reports.descriptor >= 0) write_out(reports.descriptor, as_json(layout, situation));
+    if (reports.descriptor >= 0) {
+        const auto key = std::to_string(layout.rank) + situation.kind.front() +
+                         std::to_string(static_cast<long long>(1e6 * now()));
+        for (const auto& line : in_parts(as_json(layout, situation), key))
+            write_out(reports.descriptor, line);
+    }
     if (reports.give_up) write_out(STDERR_FILENO, as_text(layout, situation));
 }
 

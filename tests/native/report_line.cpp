@@ -11,6 +11,15 @@ int main() {
             "crash", "killed by SIGSEGV", std::string(length, '\x01'), {}, {}};
         for (int i = 0; i < 100; ++i)
             situation.python.push_back("frame " + std::to_string(i) + std::string(100, 'x'));
-        std::printf("%zu\n", wirespeed::as_json(*page, situation).size());
+        const std::string line = wirespeed::as_json(*page, situation);
+        std::printf("%zu", line.size());
+        for (const auto& part : wirespeed::in_parts(line, "7s123456789"))
+            std::printf(" %zu", part.size());
+        std::printf("\n");
     }
+    std::printf("%s", wirespeed::as_json(*page, {"stuck", "", "", {}, {}}).c_str());
+    std::string text = "\x1e{\"kind\": \"note\", \"text\": \"";
+    for (int i = 0; i < 2000; ++i) text += "\xc3\xa9";
+    for (const auto& part : wirespeed::in_parts(text + "\"}\n", "0s1"))
+        std::printf("%s", part.c_str());
 }

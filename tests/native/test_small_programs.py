@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from wirespeed.frontend.rank_messages import MessageReader
+
 HERE = Path(__file__).parent
 
 
@@ -18,12 +20,20 @@ def ended(cxx: str, native: Path, folder: Path, name: str, *parts: str) -> subpr
 
 
 def test_a_long_name_leaves_a_report_in_one_piece(cxx: str, native: Path, tmp_path: Path) -> None:
-    """Protects a dying rank's words: room for its stack was counted below zero, and ranks' lines mixed."""
+    """Protects a dying rank's words: room for its stack was counted below zero, and ranks' lines mixed.
+
+    Slurm cuts lines of 1,024 bytes; what is cut into parts is read as if it had been one line.
+    """
     parts = ("measure/report_line.cpp", "measure/stack.cpp", "core/helpers.cpp")
     done = ended(cxx, native, tmp_path, "report_line", *parts)
     assert done.returncode == 0, done.stderr
-    lengths = [int(line) for line in done.stdout.split()]
-    assert len(lengths) == 5 and all(0 < length <= 4096 for length in lengths), lengths
+    *lengths, short = done.stdout.split("\n")[:6]
+    for whole, *lines in (map(int, line.split()) for line in lengths):
+        assert 0 < whole <= 4096 and all(0 < length <= 1024 for length in lines) and sum(lines) > whole
+    reader = MessageReader()
+    assert (reader.read(short)[1] or {})["kind"] == "stuck"
+    last = [reader.read(line)[1] for line in done.stdout.split("\n")[6:-1]]
+    assert len(last) > 1 and last == [*[None] * (len(last) - 1), {"kind": "note", "text": 2000 * "é"}]
 
 
 def test_a_user_s_memory_policy_comes_back(cxx: str, native: Path, tmp_path: Path) -> None:

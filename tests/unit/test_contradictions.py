@@ -26,6 +26,9 @@ from wirespeed.results.store import Store
 IMPOSSIBLE_FILES = dict.fromkeys(
     ("h200-x2-budget-1", "h200-x2-budget-2", "h200-x2-budget-3"),
     "gpu at 512 MiB: true, but the rule did not know that the last message is fetched after its last stamp",
+) | dict.fromkeys(
+    ("h200-x8-alltoall", "h200-x8-allgather", "h200-x8-reducescatter"),
+    "8 B on 8 ranks: no element for each, so that nothing was moved; NCCL returned after 25 to 39 ns",
 )
 """Measured files with figures that are marked impossible, and why."""
 ALONE = (600e-6, 598e-6, 602e-6)
@@ -37,6 +40,19 @@ def found(run: Run) -> list[Contradiction]:
 
 def rules(run: Run) -> list[str]:
     return [why.rule for why in found(run)]
+
+
+# ---- nothing moved ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["alltoall", "allgather", "reducescatter"])
+def test_an_operation_that_moves_nothing_has_no_figure(name: str) -> None:
+    """Protects from the fastest figure of all: that of a call which returns at once, as NCCL's did here."""
+    (run,) = collect(read(Path(__file__).parents[2] / f"results/eight/h200-x8-{name}.jsonl").records)
+    assert set(run.impossible) == {(path, 8) for path in ("gpu:best", "nccl-stream", "nccl-stream:best")}
+    assert set(rules(run)) == {"nothing"}
+    assert found(run)[0].text == "nothing was moved: 8 B are less than an element for each rank"
+    assert all(entry.bytes > 8 for entry in run.entries.values())
 
 
 # ---- a program's own computation -------------------------------------------------------------------------

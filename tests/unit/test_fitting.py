@@ -7,7 +7,9 @@ from dataclasses import replace
 import pytest
 
 from wirespeed.frontend.fitting import fitting, with_room
+from wirespeed.frontend.run_steps import completed
 from wirespeed.job.plan import Plan
+from wirespeed.patterns import find_pattern
 from wirespeed.units import parse_sizes
 
 GIB = 1 << 30
@@ -20,6 +22,20 @@ GROUPS = Plan("groups", ranks=4, options=(("group", 1), ("fan", None)))
 def test_default_sizes_leave_out_what_has_no_room(room: int | None, largest: int) -> None:
     """Protects a first try from an error: 3 messages of 1 GiB, into two buffers of each of 4 ranks."""
     assert fitting(GROUPS, room) == parse_sizes(f"1:{largest}")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "kind", "sizes"),
+    [("alltoall", "fp32", (32, 256)), ("allgather", "fp64", (64, 256)), ("allreduce", "fp64", (8, 256))],
+)
+def test_sizes_have_an_element_for_each_rank(pattern: str, kind: str, sizes: tuple[int, ...]) -> None:
+    """Protects from the time of an operation that moves nothing; what has room is still known by default."""
+    plan = Plan(pattern, sizes=(0, 8, 32, 256), options=(("type", kind),))
+    assert completed(plan, 8, "host").sizes == tuple(
+        dict.fromkeys(max(size, sizes[0]) for size in plan.sizes)
+    )
+    usual = completed(replace(plan, sizes=parse_sizes(str(find_pattern(pattern).sizes))), 8, "host")
+    assert usual.sizes[:2] == sizes and fitting(usual, 1 << 20)[-1] < usual.sizes[-1]
 
 
 def test_what_is_left_out_is_said() -> None:

@@ -13,7 +13,7 @@ from support.rank_messages import MESSAGES
 
 from wirespeed.frontend.job_step import JobStep
 from wirespeed.frontend.rank_messages import MessageReader
-from wirespeed.job.messages import MARK
+from wirespeed.job.messages import MARK, MOST_PENDING, send
 
 
 def read(message: Any) -> Any:
@@ -90,3 +90,34 @@ def test_a_job_step_goes_on(tmp_path: Path) -> None:
     step = JobStep([sys.executable, "-c", program], os.environ, tmp_path, 2, 60)
     assert [message["kind"] for message in step.messages()] == ["note", "measured", "done"]
     assert step.outcome.what == "ok"
+
+
+def _sent(message: dict[str, Any], tmp_path: Path) -> list[str]:
+    """Its lines, as a rank writes them."""
+    with (tmp_path / "lines").open("wb+", buffering=0) as file:
+        send(message, file.fileno())
+    return (tmp_path / "lines").read_text().split("\n")[:-1]
+
+
+def test_long_messages_of_several_ranks_come_line_by_line(tmp_path: Path) -> None:
+    """Protects a diagnosis under Slurm, which cuts long lines: a rank that had reported was named."""
+    messages = [{"kind": "note", "text": f"{number} " + "frame\n" * 1000} for number in range(3)]
+    lines = [_sent(message, tmp_path) for message in messages]
+    assert all(len(line) <= 1023 for each in lines for line in each) and len(lines[0]) > 5
+    reader = MessageReader()
+    mixed = [line for turn in zip(*lines, strict=True) for line in turn]
+    found = [message for line in mixed if (message := reader.read(line)[1])]
+    assert [message["text"][0] for message in found] == ["0", "1", "2"]
+    assert all(len(message["text"]) == len(messages[0]["text"]) for message in found)
+
+
+def test_a_message_with_a_lost_part_is_no_message(tmp_path: Path) -> None:
+    """Protects from two halves of different messages, and from memory of those that never end."""
+    reader = MessageReader()
+    first, _, *rest = _sent({"kind": "note", "text": "x" * 5000}, tmp_path)
+    assert [reader.read(line)[1] for line in (first, *rest)] == [None] * (1 + len(rest))
+    for number in range(2 * MOST_PENDING):
+        assert reader.read(f"{MARK}{number} 1/2 x") == ("", None)
+    assert len(reader._joined._pending) <= MOST_PENDING
+    (short,) = _sent({"kind": "note", "text": "x"}, tmp_path)
+    assert reader.read(short)[1] == {"kind": "note", "text": "x"}

@@ -18,10 +18,13 @@ def fitting(plan: Plan, room: int | None) -> tuple[int, ...]:
     `room`: bytes for each of a rank's two buffers; None: nobody knows.
     """
     pattern, options = find_pattern(plan.pattern), dict(plan.options)
-    usual = parse_sizes(pattern.default_sizes(options) or pattern.sizes or DEFAULT_SIZES)
-    if room is None or plan.sizes != usual or pattern.fixed_sizes(Shape(plan.ranks, options)) is not None:
+    if room is None:
         return plan.sizes
     shape = Shape(plan.ranks, options, memory=int(SHARE * room))
+    usual = parse_sizes(pattern.default_sizes(options) or pattern.sizes or DEFAULT_SIZES)
+    usual = tuple(dict.fromkeys(max(size, pattern.least_size(shape)) for size in usual))
+    if plan.sizes != usual or pattern.fixed_sizes(shape) is not None:
+        return plan.sizes
 
     def fits(size: int) -> bool:
         return max(pattern.extent(rank, shape, size) for rank in range(plan.ranks)) <= int(SHARE * room)

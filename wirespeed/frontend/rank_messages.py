@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct, to_builtins
 
-from wirespeed.job.messages import Message, parse
+from wirespeed.job.messages import Joined, Message, parse
 from wirespeed.results.lenient import DoesNotFit, cleaned, fitted, printable
 from wirespeed.results.model import KINDS
 from wirespeed.results.parts import Amount, CountedWire, DerivedFigure, Fact, Rank, Times, Whole, Wire
@@ -162,10 +162,14 @@ class MessageReader:
 
     def __init__(self) -> None:
         self._told = False
+        self._joined = Joined()
 
     def read(self, line: str) -> tuple[str, Message | None]:
         """Text that a library printed before the mark, and the message behind it."""
-        printed, raw = parse(line)
+        whole = self._joined.whole(line)
+        if whole is None:
+            return "", None
+        printed, raw = parse(whole)
         if raw is None:
             return printed, None
         kind = raw.get("kind")

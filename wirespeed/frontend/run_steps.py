@@ -45,7 +45,8 @@ def completed(plan: Plan, ranks: int, kind: str) -> Plan:
     if not plan.hosts:
         for option in pattern.options:
             _check_node(option, shape.options.get(option.key))
-    sizes = plan.sizes if fixed is None else fixed
+    least = pattern.least_size(shape)
+    sizes = tuple(dict.fromkeys(max(size, least) for size in plan.sizes)) if fixed is None else fixed
     return dataclasses.replace(plan, ranks=ranks, sizes=sizes, options=tuple(options.items()))
 
 

@@ -229,6 +229,10 @@ class Pattern(ABC):
         """The sizes, where the pattern itself defines them."""
         return None
 
+    def least_size(self, shape: Shape) -> int:
+        """Bytes of the smallest size that moves something; smaller ones become it."""
+        return 0
+
     def completed(self, options: dict[str, Any], gpus: bool) -> dict[str, Any]:
         """The options with those defaults that depend on the machine."""
         return options

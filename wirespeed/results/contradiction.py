@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from wirespeed.results.parts import Amount, RecordPart, Whole, one_of
-from wirespeed.units import format_rate, format_seconds
+from wirespeed.units import format_rate, format_seconds, format_size
 
 
 class BatchClock(RecordPart, frozen=True, kw_only=True):
@@ -29,7 +29,7 @@ class Quantity(RecordPart, frozen=True, kw_only=True):
     """A figure of a contradiction."""
 
     name: str
-    unit: Annotated[str, one_of("s", "B/s")]
+    unit: Annotated[str, one_of("s", "B/s", "B")]
     value: Amount
     low: Amount | None = None
     """Lower end of its interval; null: it has none."""
@@ -41,13 +41,15 @@ class Quantity(RecordPart, frozen=True, kw_only=True):
         return self._words(self.value) + (f" ({' to '.join(ends)})" if len(ends) == 2 else "")
 
     def _words(self, value: float) -> str:
+        if self.unit == "B":
+            return format_size(int(value))
         return format_seconds(value) if self.unit == "s" else f"{format_rate(value)} GB/s"
 
 
 class Contradiction(RecordPart, frozen=True, kw_only=True):
     """Two figures that cannot both be true."""
 
-    rule: Annotated[str, one_of("computation", "limit", "one rank", "clock")]
+    rule: Annotated[str, one_of("computation", "limit", "one rank", "clock", "nothing")]
     figure: Quantity
     """The entry's own."""
     other: Quantity

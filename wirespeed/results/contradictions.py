@@ -55,7 +55,7 @@ def contradictions(run: Known, entry: Entry, *, so_far: bool = False) -> list[Co
 
     `so_far`: the run goes on. The limit of messages depends on their wires, which are counted later.
     """
-    rules = [_clock, _computation, _one_rank]
+    rules = [_clock, _computation, _one_rank, _nothing]
     rules += [] if so_far and run.view != "program" else [_limit]
     return [contradiction for rule in rules for contradiction in rule(run, entry)]
 
@@ -99,6 +99,17 @@ def _clock(run: Known, entry: Entry) -> Iterator[Contradiction]:
         f"in {count} of {clock.batches} batches"
     )
     yield Contradiction(rule="clock", figure=stamped, other=host, text=text)
+
+
+def _nothing(run: Known, entry: Entry) -> Iterator[Contradiction]:
+    """A collective operation of less than an element for each rank, which libraries return from at once."""
+    collective = any(other.name == "algbw" for other in entry.derived)
+    if not collective or entry.amount or not entry.bytes:
+        return
+    moved = Quantity(name="moved", unit="B", value=0)
+    asked = Quantity(name="size", unit="B", value=entry.bytes)
+    text = f"nothing was moved: {asked} are less than an element for each rank"
+    yield Contradiction(rule="nothing", figure=moved, other=asked, text=text)
 
 
 def _computation(run: Known, entry: Entry) -> Iterator[Contradiction]:

@@ -85,8 +85,8 @@ class CollectivePattern(Pattern):
         if self.name == "barrier":
             return "The time until all ranks have come, for the slowest one."
         return (
-            f"A size is {self._moved}, in whole elements. GB/s are the bus bandwidth, {self._factor} x "
-            "size / time, which the links can be compared with; algbw is size / time."
+            f"A size is {self._moved}, in whole elements, one at least. GB/s are the bus bandwidth, "
+            f"{self._factor} x size / time, which the links can be compared with; algbw is size / time."
         )
 
     def _options(self) -> list[Option]:
@@ -158,6 +158,11 @@ class CollectivePattern(Pattern):
 
     def fixed_sizes(self, shape: Shape) -> tuple[int, ...] | None:
         return (0,) if self.name == "barrier" else None
+
+    def least_size(self, shape: Shape) -> int:
+        """An element for each rank that has a part of its own."""
+        element = TYPES[str(shape.options.get("type", "fp32"))]
+        return element if self.name in WHOLE else element * shape.ranks
 
     def rank_view(self, rank: int, shape: Shape, size: int) -> RankView:
         """A rank's part at this size, in whole elements: rounded down."""
