@@ -21,7 +21,7 @@ from typing import Any
 
 from common import compiled, in_turn, parser, ratios
 
-from wirespeed import launch
+from wirespeed import launchers
 from wirespeed.host import mpi
 from wirespeed.host.core import Core, core
 from wirespeed.job.plan import Plan
@@ -57,8 +57,8 @@ def ours(opened: Core, watched: Watchdog, size: int, program: Any, per_sample: i
 def rank(library: str, bare_path: str, sizes: str, pairs: int, vendor: str) -> None:
     """One of the two processes."""
     opened = core()
-    name = f"bench-{launch.launched_rank()}"
-    watched = Watchdog(opened, name, launch.global_rank(), reports=-1, give_up=True)
+    name = f"bench-{launchers.launched_rank()}"
+    watched = Watchdog(opened, name, launchers.global_rank(), reports=-1, give_up=True)
     plan = Plan(timeout=120.0)
     watched.stage("start", 0, startup_limit(plan))
     device = open_device(opened, "host", Plan(), 0, 0)
@@ -124,13 +124,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         bare = build(chosen.prefix, chosen.library, Path(folder))
         command = (sys.executable, __file__, "--sizes", given.sizes, "--pairs", str(given.pairs), "--rank")
-        job = launch.Job((*command, str(chosen.library), str(bare), chosen.vendor), 2, (), variables)
+        job = launchers.Job((*command, str(chosen.library), str(bare), chosen.vendor), 2, (), variables)
         print(
             f"{chosen.title}: one-way times; the ratio is ours / bare, "
             f"median [10 %, 90 %] of {given.pairs} pairs"
         )
         sys.stdout.flush()
-        subprocess.run(launch.choose("auto", chosen).command(chosen, job), check=True)
+        subprocess.run(launchers.choose("auto", chosen).command(chosen, job), check=True)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from common import compiled, in_turn, parser, ratios, said
 
-from wirespeed import launch, rank
+from wirespeed import launchers, rank
 from wirespeed.frontend.job_step import JobStep
 from wirespeed.host import mpi
 from wirespeed.job.plan import Plan, encode
@@ -51,9 +51,9 @@ def start(chosen: mpi.Mpi, ranks: int) -> tuple[float, float]:
         plan, (), f"startup-{os.getpid()}-{time.monotonic_ns()}",
         ExpectedJob(chosen.vendor, chosen.version, ranks, str(chosen.library)), "host", variables,
     )  # fmt: skip
-    job = launch.Job((sys.executable, str(ENTRY), encode(orders)), ranks, (), variables)
+    job = launchers.Job((sys.executable, str(ENTRY), encode(orders)), ranks, (), variables)
     began = time.monotonic()
-    command = launch.choose("auto", chosen).command(chosen, job)
+    command = launchers.choose("auto", chosen).command(chosen, job)
     step = JobStep(command, {**os.environ, **variables}, own_folder(orders.run), ranks, startup_limit(plan))
     met = 0.0
     for message in step.messages():
@@ -67,7 +67,9 @@ def start(chosen: mpi.Mpi, ranks: int) -> tuple[float, float]:
 def bare(chosen: mpi.Mpi, program: Path, ranks: int) -> float:
     """Seconds of a job that only starts and ends."""
     variables = chosen.environment()
-    command = launch.choose("auto", chosen).command(chosen, launch.Job((str(program),), ranks, (), variables))
+    command = launchers.choose("auto", chosen).command(
+        chosen, launchers.Job((str(program),), ranks, (), variables)
+    )
     began = time.monotonic()
     said(command, env={**os.environ, **variables})
     return time.monotonic() - began

@@ -36,7 +36,7 @@ struct WsChannel {
     u64 mine, theirs, bytes;
     u8* buffer;  ///< this rank's end
     WsPacket *ring, *slot;
-    u32 *flags, *readies, *credit;
+    u32 *flags, *ready_flags, *credit;
     u32 number;  ///< of the message; the words that it raises say it
     u32 packets;
     u32 known;  ///< the last message that the receiver is known to have taken out of its slot
@@ -60,7 +60,7 @@ WS_INLINE WsChannel ws_channel(const WsCommon& common, const WsOp& op, u32 itera
     channel.buffer = ws_at<u8>(op.mine);
     channel.ring = ws_at<WsPacket>(op.ring);
     channel.flags = ws_at<u32>(op.flags);
-    channel.readies = ws_at<u32>(op.readies);
+    channel.ready_flags = ws_at<u32>(op.ready_flags);
     channel.credit = ws_at<u32>(op.credit);
     channel.packets = op.packets;
     channel.change = {op.operand, op.work};

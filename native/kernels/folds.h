@@ -6,13 +6,15 @@
 //  - A place has the same owners in all that this rank does with it. LL: packet p of a send, a
 //    receive or a fold is lane p's (modulo lanes). Stores: 16 bytes of a send or a fold are the
 //    same thread's (ws_copy), and what is less than 16 bytes is the first block's.
-//  - Where two places of a program overlap and are not the same, owners differ: the step `meets`.
+//  - Where two places of a program overlap and are not the same, owners differ: the step
+//  `needs_grid_barrier`.
 //  - What a peer writes: each block itself waits for the flags of all of the peer's blocks. The
-//    peer waits until all blocks here have begun the step (`readies`), which is when they have read
-//    what the steps before left there; earlier only where no fold of the step before has to do
+//    peer waits until all blocks here have begun the step (`ready_flags`), which is when they have
+//    read what the steps before left there; earlier only where no fold of the step before has to do
 //    with the place (is_free_early). LL's slots are free once credit is given, behind the barrier
 //    that follows the folds.
-//  - Messages that land in two places by turns (`apart`) need no readies. A program that has them
+//  - Messages that land in two places by turns (`double_buffer_stride`) need no ready_flags. A
+//  program that has them
 //    is one step, an exchange with the same peers, and its folds alone read what lands. The place
 //    of message m was read last by the fold of m - 2. The peer's blocks sent their m - 1 after it,
 //    and all of these have come here before m is sent.
@@ -30,7 +32,7 @@ struct WsFoldTables {
     const WsFold* folds;
     const WsSource* sources;
     WsGridBarrier barrier;
-    u64 apart;
+    u64 double_buffer_stride;
 };
 
 /// By every thread; a barrier must follow before they are read.
@@ -42,7 +44,7 @@ WS_INLINE WsFoldTables ws_fold_tables(const WsFolds* given) {
                            ws_at<WsFold>(given->folds),
                            ws_at<WsSource>(given->sources),
                            {ws_at<u32>(given->met), 0},
-                           given->apart};
+                           given->double_buffer_stride};
     if (given->step_count > WS_NEAR_FOLDS || given->fold_count > WS_NEAR_FOLDS ||
         given->source_count > WS_NEAR_FOLDS)
         return tables;
@@ -50,12 +52,12 @@ WS_INLINE WsFoldTables ws_fold_tables(const WsFolds* given) {
     for (u32 i = ws_lane(); i < given->fold_count; i += ws_lanes()) folds[i] = tables.folds[i];
     for (u32 i = ws_lane(); i < given->source_count; i += ws_lanes())
         sources[i] = tables.sources[i];
-    return {steps, folds, sources, tables.barrier, tables.apart};
+    return {steps, folds, sources, tables.barrier, tables.double_buffer_stride};
 }
 
 /// Where the message of this number lies at the receiver, by stores.
 WS_INLINE u64 ws_landing(const WsFoldTables& tables, const WsOp& op, u32 number) {
-    return op.operand + (number & 1) * tables.apart;
+    return op.operand + (number & 1) * tables.double_buffer_stride;
 }
 
 template <class Element> union WsEight {
@@ -178,7 +180,7 @@ WS_INLINE void ws_fold_share(const WsFoldTables& tables, const WsFold& fold, con
     constexpr u32 at_once = 4;
     const auto place_of = [&](u32 s) {
         const WsSource& source = tables.sources[fold.first + s];
-        if (tables.apart == 0 || source.message == WS_IN_MEMORY) return source.place;
+        if (tables.double_buffer_stride == 0 || source.message == WS_IN_MEMORY) return source.place;
         const WsOp& op = ops[source.message];
         return ws_landing(tables, op, ws_number_of(op, iteration));
     };
@@ -232,10 +234,10 @@ template <int protocol> WS_INLINE bool ws_meet(WsFoldTables& tables, const u32* 
 /// `count` folds of a step. `ops`: of the step.
 template <int protocol, bool words>
 WS_INLINE bool ws_do_folds(WsFoldTables& tables, const WsCommon& common, const WsFold* folds,
-                           u32 count, bool meets, const WsOp* ops, u32 iteration) {
+                           u32 count, bool needs_grid_barrier, const WsOp* ops, u32 iteration) {
     bool good = true;
     for (u32 i = 0; i < count; ++i) {
-        if (meets && !ws_meet<protocol>(tables, common.stop)) good = false;
+        if (needs_grid_barrier && !ws_meet<protocol>(tables, common.stop)) good = false;
         if (protocol != ws_ll)
             ws_fold_share(tables, folds[i], ops, iteration);
         else if (good)

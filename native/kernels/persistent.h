@@ -18,9 +18,11 @@
 //  - stores, TMA: the sender's writes come before the flag, and the receiver's reads after it;
 //  - pull: the flag says that the sender's earlier kernels (stream order) have filled the buffer;
 //    nobody writes to it before `finished` has been counted up, after the last read and a fence;
-//  - pull into a buffer that is sent from: a reader says by readies that it has fetched its share,
+//  - pull into a buffer that is sent from: a reader says by ready_flags that it has fetched its
+//  share,
 //    and the owner goes on when all have;
-//  - readies, credit: the receiver's reads of what may be overwritten come before the store that
+//  - ready_flags, credit: the receiver's reads of what may be overwritten come before the store
+//  that
 //    releases, and the sender's next writes after its acquiring load. A relaxed store would do on
 //    today's chips, whose loads are over when their values are used; the model does not say so;
 //  - LL: data and flag are one access of 16 bytes (or each half has its flag), so nothing needs an
@@ -37,8 +39,8 @@
 #include "kernels/stamps.h"
 
 /// Does a launch by this protocol put its work off?
-template <int protocol> WS_INLINE bool ws_puts_off(const WsProgram& program) {
-    return protocol == ws_stores && program.puts_off;
+template <int protocol> WS_INLINE bool ws_defers_work(const WsProgram& program) {
+    return protocol == ws_stores && program.defers_work;
 }
 
 /// `due`: work put off is done on the way.
@@ -51,7 +53,7 @@ WS_INLINE bool ws_send(const WsCommon& common, const WsChannel& channel, WsTma& 
                                         channel.packets, channel.number);
     } else if (!ws_pulls(protocol)) {
         if (common.guarded) {
-            if (!ws_wait_words(channel.readies, channel.number, common.stop)) return false;
+            if (!ws_wait_words(channel.ready_flags, channel.number, common.stop)) return false;
             ws_sync();
         }
         if (due && channel.change.work != ws_no_work)
@@ -75,10 +77,11 @@ template <int protocol> WS_INLINE void ws_change_in_place(const WsChannel& chann
 }
 
 /// By one thread: peers may write what the receives from `from` to `to` bring.
-WS_INLINE void ws_invite(const WsCommon& common, const WsOp* ops, u32 from, u32 to, u32 iteration) {
+WS_INLINE void ws_post_ready(const WsCommon& common, const WsOp* ops, u32 from, u32 to,
+                             u32 iteration) {
     for (u32 i = from; i < to; ++i) {
         const WsChannel channel = ws_channel(common, ops[i], iteration);
-        ws_release_flag(channel.readies + ws_block(), channel.number);
+        ws_release_flag(channel.ready_flags + ws_block(), channel.number);
     }
 }
 
@@ -102,13 +105,13 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
     const WsOp* ops = first_ops;
     const WsFold* folds = folding ? tables->folds : nullptr;
     const u32 count = program.step_count;
-    const bool invites = protocol != ws_ll && !ws_pulls(protocol) && common.guarded;
-    const bool puts_off = !folding && ws_puts_off<protocol>(program);
+    const bool posts_ready = protocol != ws_ll && !ws_pulls(protocol) && common.guarded;
+    const bool defers_work = !folding && ws_defers_work<protocol>(program);
     for (u32 s = 0; s < count; ++s) {
         const u32 sends = steps[s].sends, all = sends + steps[s].receives;
         const auto channel = [&](u32 i) {
             WsChannel found = ws_channel(common, ops[i], iteration);
-            if (folding && protocol != ws_ll && tables->apart)
+            if (folding && protocol != ws_ll && tables->double_buffer_stride)
                 found.theirs = ws_landing(*tables, ops[i], found.number);
             return found;
         };
@@ -119,12 +122,12 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
             good = ws_wait_word(ws_at<u32>(program.ready), step, common.stop);
             ws_sync();
         }
-        if (invites && (begins || !steps[s].early) && ws_lane() == 0)
-            ws_invite(common, ops, sends, all, iteration);
+        if (posts_ready && (begins || !steps[s].early) && ws_lane() == 0)
+            ws_post_ready(common, ops, sends, all, iteration);
         for (u32 i = 0; i < sends && good; ++i)
             good = ws_send<protocol, words, own, payload>(common, channel(i), tma,
                                                           protocol == ws_ll ? known + i : known,
-                                                          puts_off && !begins);
+                                                          defers_work && !begins);
         if (sends && protocol != ws_ll) {
             ws_sync();
             if (ws_lane() == 0) {
@@ -132,15 +135,15 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
                 for (u32 i = 0; i < sends && good; ++i) ws_raise_flag(channel(i));
                 const bool wraps = s + 1 == count;
                 const u32 next = wraps ? 0 : s + 1;
-                if (invites && steps[next].early && !(last && wraps))
-                    ws_invite(common, wraps ? first_ops : ops + all, steps[next].sends,
-                              steps[next].sends + steps[next].receives, iteration + wraps);
+                if (posts_ready && steps[next].early && !(last && wraps))
+                    ws_post_ready(common, wraps ? first_ops : ops + all, steps[next].sends,
+                                  steps[next].sends + steps[next].receives, iteration + wraps);
             }
         }
         const WsFoldStep fold_step = folding ? tables->steps[s] : WsFoldStep{};
         const auto do_folds = [&](u32 each) {
-            const bool done = ws_do_folds<protocol, words>(*tables, common, folds, each,
-                                                           fold_step.meets, ops, iteration);
+            const bool done = ws_do_folds<protocol, words>(
+                *tables, common, folds, each, fold_step.needs_grid_barrier, ops, iteration);
             folds += each;
             return done;
         };
@@ -154,10 +157,10 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
             ws_sync();
             if (ws_lane() == 0) {
                 ws_fence();
-                ws_invite(common, ops, sends, all, iteration);
+                ws_post_ready(common, ops, sends, all, iteration);
             }
             for (u32 i = 0; i < sends && good; ++i)
-                good = ws_wait_words(channel(i).readies, channel(i).number, common.stop);
+                good = ws_wait_words(channel(i).ready_flags, channel(i).number, common.stop);
         }
         if (!good) *stopped = 1;
         // In one buffer, what comes next may not overtake what another thread still sends.
@@ -166,14 +169,15 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
         if (*stopped) return false;
         if (folding && protocol != ws_ll) {
             good = do_folds(fold_step.after);
-            if (fold_step.meets) good = ws_meet<protocol>(*tables, common.stop) && good;
+            if (fold_step.needs_grid_barrier)
+                good = ws_meet<protocol>(*tables, common.stop) && good;
             if (!good) *stopped = 1;
             ws_sync();
             if (*stopped) return false;
         }
         if (protocol == ws_ll && ws_lane() == 0)
             for (u32 i = sends; i < all; ++i) ws_give_credit(common, channel(i));
-        if (!folding && steps[s].works && !puts_off && !ws_pulls(protocol)) {
+        if (!folding && steps[s].works && !defers_work && !ws_pulls(protocol)) {
             for (u32 i = sends; i < all; ++i) ws_change_in_place<protocol>(channel(i));
             ws_sync();
         }
@@ -185,7 +189,7 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
         ops += all;
         if (protocol == ws_ll) known += all;
     }
-    if (last && puts_off)
+    if (last && defers_work)
         for (u32 i = 0; i < steps[0].sends; ++i)
             ws_change_in_place<protocol>(ws_channel(common, first_ops[i], iteration));
     return true;

@@ -9,13 +9,14 @@ struct WsOp {
     u64 mine;    ///< in this rank's send or receive buffer
     u64 theirs;  ///< in the peer's receive or send buffer
     u64 bytes;
-    u64 ring;     ///< of LL packets, at the receiver
-    u64 flags;    ///< at the receiver, one word for each block of the sender: what has arrived
-    u64 readies;  ///< at the sender, one for each block of the receiver: what may be overwritten
-    u64 credit;   ///< at the sender: the last message taken out of its slot
-    u32 before;   ///< transfers from this sender to this receiver before the launch
-    u32 each;     ///< such transfers in an iteration
-    u32 place;    ///< of this one among them, from 1
+    u64 ring;         ///< of LL packets, at the receiver
+    u64 flags;        ///< at the receiver, one word for each block of the sender: what has arrived
+    u64 ready_flags;  ///< at the sender, one for each block of the receiver: what may be
+                      ///< overwritten
+    u64 credit;       ///< at the sender: the last message taken out of its slot
+    u32 before;       ///< transfers from this sender to this receiver before the launch
+    u32 each;         ///< such transfers in an iteration
+    u32 place;        ///< of this one among them, from 1
     u32 packets;
     /// Of work on the message. In programs that fold: where messages land by turns (WsFolds).
     u64 operand;
@@ -29,7 +30,7 @@ struct WsOp {
 struct WsStep {
     u32 sends, receives;
     u32 works;  ///< on what arrives
-    u32 early;  ///< its receives may be invited once the sends of the step before are out
+    u32 early;  ///< its receives may be posted as ready once the sends of the step before are out
 };
 
 /// Ranks start and end a launch together: each raises a word at every peer.
@@ -57,7 +58,7 @@ struct WsProgram {
     u32 place;    ///< LL: the block that does it all; where it runs matters
     u32 counters[3];
     u32 steps_before;  ///< steps of this gate before the launch
-    u32 puts_off;      ///< all work can be done when its message is sent on
+    u32 defers_work;   ///< all work can be done when its message is sent on
 };
 
 /// By which kernels in another stream are ordered with the transfers (gate.h).
@@ -109,16 +110,17 @@ struct WsSource {
 struct WsFoldStep {
     u32 meanwhile;  ///< that need nothing of what the step receives; they come first
     u32 after;
-    u32 meets;  ///< blocks must wait for each other before each fold and after the last one
+    u32 needs_grid_barrier;  ///< blocks must wait for each other before each fold and after the
+                             ///< last one
     u32 reserved;
 };
 
 /// The second argument of kernels that fold.
 struct WsFolds {
     u64 steps, folds, sources;  ///< addresses of arrays
-    /// Stores: messages land in two places by turns, so many bytes apart, and not where the program
-    /// has them; 0: they do not.
-    u64 apart;
+    /// Stores: messages land in two places by turns, so many bytes from each other, and not where
+    /// the program has them; 0: they do not.
+    u64 double_buffer_stride;
     u64 met;  ///< address of a word for each block: to how many barriers of the grid it has come
     u32 step_count, fold_count, source_count;
     u32 reserved;

@@ -36,7 +36,7 @@ _FUNCTIONS = {"min": "max", "max": "min", "any": "all", "all": "any"}
 _NO_CODE = ("annotation", "returns", "decorator_list", "format_spec")
 """Fields that say nothing of behaviour; of decorators, frozen=True and its like are all that could change."""
 _SHOWN = (ast.expr, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return)
-_MOST_LETTERS = 60
+_MAX_LETTERS = 60
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class _Finder:
         for parent in reversed(self._parents):
             if isinstance(parent, ast.FormattedValue):
                 break
-            if isinstance(parent, _SHOWN) and len(ast.unparse(parent)) <= _MOST_LETTERS:
+            if isinstance(parent, _SHOWN) and len(ast.unparse(parent)) <= _MAX_LETTERS:
                 node = parent
             elif not isinstance(parent, ast.keyword):
                 break
@@ -224,4 +224,4 @@ def _lines(node: ast.AST) -> range | None:
 
 
 def _shortened(text: str) -> str:
-    return text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 4]} ..."
+    return text if len(text) <= _MAX_LETTERS else f"{text[: _MAX_LETTERS - 4]} ..."

@@ -14,14 +14,14 @@ namespace {
 using wirespeed::cpu::Launch;
 
 template <int protocol, bool words>
-WS_KERNEL fold_all(const WsFolds* given, const WsOp* ops, u64 meets) {
+WS_KERNEL fold_all(const WsFolds* given, const WsOp* ops, u64 needs_grid_barrier) {
     if (protocol == ws_ll && ws_block() != 0) return;
     const u32 stop = 0;
     const WsCommon common = {&stop, 1, 1000, 0, 1};
     WsFoldTables tables = ws_fold_tables(given);
     ws_sync();
-    ws_do_folds<protocol, words>(tables, common, tables.folds, given->fold_count, meets != 0, ops,
-                                 0);
+    ws_do_folds<protocol, words>(tables, common, tables.folds, given->fold_count,
+                                 needs_grid_barrier != 0, ops, 0);
 }
 const wirespeed::cpu::Add<fold_all<ws_stores, false>> add_stores{"stores"};
 const wirespeed::cpu::Add<fold_all<ws_ll, false>> add_ll{"LL of bytes"};

@@ -9,10 +9,10 @@ import pytest
 from support import mpis
 from support.command import wirespeed
 
-from wirespeed import launch
+from wirespeed import launchers
 from wirespeed.errors import WirespeedError
 from wirespeed.host.mpi import Mpi
-from wirespeed.launch import Job
+from wirespeed.launchers import Job
 
 FAST = ("--sizes", "8,64K", "--max-time", "0.02")
 
@@ -41,7 +41,7 @@ def an_mpi(vendor: str) -> Mpi:
 def command(launcher: str, vendor: str, hosts: tuple[str, ...] = (), ranks: int = 2) -> str:
     mpi = an_mpi(vendor)
     job = Job(("python", "entry", "orders"), ranks, hosts, {"A": "1", "B": "2"})
-    return " ".join(launch.choose(launcher, mpi).command(mpi, job))
+    return " ".join(launchers.choose(launcher, mpi).command(mpi, job))
 
 
 @pytest.mark.parametrize(
@@ -79,10 +79,10 @@ def test_hosts_on_the_command_line(launcher: str, vendor: str, words: str) -> No
 
 def test_ranks_with_threads_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects a library's thread from waiting for the one core that Open MPI binds each of two ranks to."""
-    monkeypatch.setattr("wirespeed.launch.openmpi.cores", lambda: 16)
+    monkeypatch.setattr("wirespeed.launchers.openmpi.cores", lambda: 16)
     mpi = an_mpi("openmpi")
     for own_threads in (False, True):
-        words = launch.choose("mpiexec", mpi).command(mpi, Job(("program",), 2, (), {}, own_threads))
+        words = launchers.choose("mpiexec", mpi).command(mpi, Job(("program",), 2, (), {}, own_threads))
         assert ("--bind-to none" in " ".join(words)) == own_threads
 
 
@@ -137,9 +137,9 @@ def test_the_innermost_launcher_is_believed() -> None:
     hydra = {"PMI_RANK": "3", "PMI_SIZE": "4", "MPI_LOCALRANKID": "1"}
     for own, name in ((openmpi, "openmpi"), (hydra, "hydra")):
         environment = slurm | own
-        assert launch.launched_rank(environment) == launch.LaunchedRank(name, 3, 4, 1)
-        assert launch.global_rank(environment) == 3
-        assert launch.local_rank(environment) == 1
+        assert launchers.launched_rank(environment) == launchers.LaunchedRank(name, 3, 4, 1)
+        assert launchers.global_rank(environment) == 3
+        assert launchers.local_rank(environment) == 1
 
 
 def test_srun_speaks_pmi_itself() -> None:
@@ -153,13 +153,13 @@ def test_srun_speaks_pmi_itself() -> None:
         "PMI_SIZE": "2",
         "PMI_FD": "7",
     }
-    assert launch.launched_rank(environment) == launch.LaunchedRank("srun", 1, 2, 0)
+    assert launchers.launched_rank(environment) == launchers.LaunchedRank("srun", 1, 2, 0)
 
 
 def test_a_batch_script_is_no_rank() -> None:
     """Protects `wirespeed pingpong` in a batch script: it plans, and starts ranks with srun."""
     environment = {"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1", "SLURM_JOB_ID": "9"}
-    assert launch.launched_rank(environment) is None
+    assert launchers.launched_rank(environment) is None
 
 
 @pytest.mark.parametrize(

@@ -165,19 +165,19 @@ def test_an_mpi_that_is_named_inside_the_launcher_of_another(tmp_path: Path) -> 
 
 def test_libraries_that_a_launcher_can_start() -> None:
     """Protects jobs that work: a family's libraries under its launcher, any under a batch system."""
-    from wirespeed import launch
+    from wirespeed import launchers
 
     openmpi = {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2"}
     hydra = {"PMI_RANK": "0", "PMI_SIZE": "2", "MPI_LOCALRANKID": "0"}
     slurm = {"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_ID": "0"}
     others = ("mpich", "intel", "mvapich", "cray")
-    assert {launch.foreign_to(vendor, openmpi) for vendor in others} == {"Open MPI"}
-    assert launch.foreign_to("openmpi", hydra) == "MPICH or Intel MPI or MVAPICH"
+    assert {launchers.foreign_to(vendor, openmpi) for vendor in others} == {"Open MPI"}
+    assert launchers.foreign_to("openmpi", hydra) == "MPICH or Intel MPI or MVAPICH"
     for vendor in (*others, "unknown"):
-        assert not launch.foreign_to(vendor, hydra)
+        assert not launchers.foreign_to(vendor, hydra)
     for vendor in (*others, "openmpi", "unknown"):
-        assert not launch.foreign_to(vendor, slurm) and not launch.foreign_to(vendor, {})
-    assert not launch.foreign_to("openmpi", openmpi) and not launch.foreign_to("unknown", openmpi)
+        assert not launchers.foreign_to(vendor, slurm) and not launchers.foreign_to(vendor, {})
+    assert not launchers.foreign_to("openmpi", openmpi) and not launchers.foreign_to("unknown", openmpi)
 
 
 @pytest.mark.parametrize(
@@ -194,22 +194,22 @@ def test_libraries_that_a_launcher_can_start() -> None:
 )
 def test_the_local_rank_of_every_launcher(variable: str, value: str) -> None:
     """Protects the choice of the device before MPI starts."""
-    from wirespeed import launch
+    from wirespeed import launchers
     from wirespeed.host import devices
 
-    assert launch.local_rank({variable: value}) == 3
-    assert devices.turn(2, 3, launch.local_rank({variable: value})) == 1
+    assert launchers.local_rank({variable: value}) == 3
+    assert devices.turn(2, 3, launchers.local_rank({variable: value})) == 1
 
 
 def test_local_ranks_are_in_the_order_of_ranks() -> None:
     """Protects which ranks share a GPU: Open MPI 5 may count the ranks of a host in another order."""
-    from wirespeed import launch
+    from wirespeed import launchers
 
     names = ("RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE")
     one_host = {f"OMPI_COMM_WORLD_{name}": word for name, word in zip(names, "1424", strict=True)}
-    assert launch.local_rank(one_host) == 1
+    assert launchers.local_rank(one_host) == 1
     # Of two hosts the launcher alone knows.
-    assert launch.local_rank({**one_host, "OMPI_COMM_WORLD_SIZE": "8"}) == 2
+    assert launchers.local_rank({**one_host, "OMPI_COMM_WORLD_SIZE": "8"}) == 2
 
 
 def test_the_device_is_named_by_between(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ import os
 import sys
 from typing import Any
 
-from wirespeed import launch
+from wirespeed import launchers
 from wirespeed.host.core import core
-from wirespeed.host.tether import die_with_parent
+from wirespeed.host.die_with_parent import die_with_parent
 from wirespeed.job.path_selection import unsuited
 from wirespeed.job.plan import Plan
 from wirespeed.job.step_spec import ExpectedJob
@@ -83,8 +83,8 @@ def main() -> None:
     kind, sizes, paths, *fault = sys.argv[1:]
     die_with_parent()
     opened = core()
-    watched = Watchdog(opened, f"test-{os.getppid()}", launch.global_rank(), reports=-1, give_up=True)
-    device = open_device(opened, kind, Plan(), launch.global_rank(), launch.local_rank())
+    watched = Watchdog(opened, f"test-{os.getppid()}", launchers.global_rank(), reports=-1, give_up=True)
+    device = open_device(opened, kind, Plan(), launchers.global_rank(), launchers.local_rank())
     world = Communicator(ExpectedJob(library=os.environ["MPI4PY_LIBMPI"]))
     world.open_mpi(opened)
     told: list[dict[str, Any]] = []

@@ -10,11 +10,11 @@ from typing import Any
 from msgspec import structs
 from support.fake_machine import GPUS, FakeNvml
 
+from wirespeed.doctor.collect import Sources, collect
 from wirespeed.doctor.facts.model import Facts, Limits
 from wirespeed.doctor.facts.tree import Tree
 from wirespeed.doctor.finding import Finding
 from wirespeed.doctor.findings import find_all
-from wirespeed.doctor.look import Sources, look
 from wirespeed.frontend.machine import Machine
 from wirespeed.host.mpi import Mpi
 
@@ -43,7 +43,7 @@ def facts_of(
         busy=0.0,
         system=SYSTEM,
     )
-    facts = look(Machine("cuda", DEVICES, [MPI], {}), sources)
+    facts = collect(Machine("cuda", DEVICES, [MPI], {}), sources)
     memory = structs.replace(facts.memory, shm_bytes=64 << 30, shm_free=64 << 30)
     return structs.replace(facts, memory=memory)
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from support import tools
 
-from wirespeed.host.tether import tethered
+from wirespeed.host.die_with_parent import dies_with_parent
 
 _NAMESPACES = ("--net", "--uts", "--ipc", "--mount", "--pid")
 _TOOLS = {"ip": "iproute2", "unshare": "util-linux", "nsenter": "util-linux", "ps": "procps"}
@@ -165,7 +165,9 @@ def _words(folder: Path) -> dict[str, str]:
 def _start(name: str, address: str, folder: Path) -> tuple[subprocess.Popen[str], Host]:
     script = _FIRST_PROCESS.format(name=name, **_words(folder))
     holder = subprocess.Popen(
-        tethered(["unshare", *_NAMESPACES, "--mount-proc", "--fork", "--kill-child", "sh", "-c", script]),
+        dies_with_parent(
+            ["unshare", *_NAMESPACES, "--mount-proc", "--fork", "--kill-child", "sh", "-c", script]
+        ),
         env=_environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

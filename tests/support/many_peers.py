@@ -10,9 +10,9 @@ import sys
 from typing import Any
 
 from wirespeed.host.core import core
-from wirespeed.host.tether import die_with_parent
+from wirespeed.host.die_with_parent import die_with_parent
 from wirespeed.job.step_spec import ExpectedJob
-from wirespeed.launch import global_rank
+from wirespeed.launchers import global_rank
 from wirespeed.rank.communicator import Communicator
 
 # (step, sender, receiver, offset in both buffers, bytes)

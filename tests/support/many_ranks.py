@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from wirespeed import launch
+from wirespeed import launchers
 from wirespeed.host.core import core
 from wirespeed.job.plan import Plan
 from wirespeed.job.step_spec import ExpectedJob
@@ -50,9 +50,9 @@ def main() -> None:
     transport_name, options, kind = sys.argv[1:]
     opened = core()
     lib, ffi = opened.lib, opened.ffi
-    watched = Watchdog(opened, f"test-{os.getppid()}", launch.global_rank(), reports=-1, give_up=True)
+    watched = Watchdog(opened, f"test-{os.getppid()}", launchers.global_rank(), reports=-1, give_up=True)
     watched.stage("test", 0, 60.0)
-    device = open_device(opened, kind, Plan(), launch.global_rank(), launch.local_rank())
+    device = open_device(opened, kind, Plan(), launchers.global_rank(), launchers.local_rank())
     world = Communicator(ExpectedJob(library=os.environ["MPI4PY_LIBMPI"]))
     world.open_mpi(opened)
     transport = opened.check(

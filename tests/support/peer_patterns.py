@@ -18,10 +18,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from wirespeed.host.core import NativeError, core
-from wirespeed.host.tether import die_with_parent
+from wirespeed.host.die_with_parent import die_with_parent
 from wirespeed.job.status_page import read_page
 from wirespeed.job.step_spec import ExpectedJob
-from wirespeed.launch import global_rank
+from wirespeed.launchers import global_rank
 from wirespeed.rank.communicator import Communicator
 
 LENGTHS = (0, 1, 12, 4097, 70_001, 13, 4, 333_333)

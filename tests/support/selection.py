@@ -17,26 +17,20 @@ FURTHER = {
 }
 """Files of libraries that few have, and of what quicker tests protect in part."""
 LONG = {
-    *(
-        "test_a_cut_network",
-        "test_an_mpi_that_does_not",
-        "test_a_death_in_the_first_step_leaves_the_second_alone",
-    ),
-    *("test_every_byte_arrives_both_ways", "test_hiprtc", "test_nvrtc_of_a_gpu_newer_than_itself"),
-    *(
-        "test_one_of_them_dies_before_its_turn",
-        "test_a_race_is_found",
-        "test_streams",
-        "test_the_oldest_nvrtc",
-    ),
-    *("test_threads_of_a_block_do_not_race", "test_every_sample_of_many", "test_a_true_rate_gives_figures"),
-    *(
-        "test_a_damaged_hang_is_tried",
-        "test_who_stays_away_is_named",
-        "test_a_file_is_all_that_a_new_pattern_takes",
-    ),
+    *("test_a_cut_network", "test_an_mpi_that_does_not", "test_hiprtc", "test_the_oldest_nvrtc"),
+    *("test_a_death_in_the_first_step_leaves_the_second_alone", "test_they_measure_when_their_turn_comes"),
+    *("test_every_byte_arrives_both_ways", "test_nvrtc_of_a_gpu_newer_than_itself", "test_a_race_is_found"),
+    *("test_one_of_them_dies_before_its_turn", "test_streams", "test_threads_of_a_block_do_not_race"),
+    *("test_every_sample_of_many", "test_a_true_rate_gives_figures", "test_a_damaged_hang_is_tried"),
+    *("test_who_stays_away_is_named", "test_a_file_is_all_that_a_new_pattern_takes"),
+    *("test_no_part_of_a_norm_is_lost", "test_a_sample_holds_all_its_launches_and_no_waiting"),
+    *("test_operations_of_a_stand_in_of_nccl", "test_every_pattern_over_stand_ins_of_libraries"),
+    *("test_a_round_takes_all_its_steps", "test_gpus_have_every_kernel_that_the_cpu_has"),
+    *("test_patterns_of_many_ranks", "test_after_a_hang_the_next_size_is_tried", "test_a_stopped_launcher"),
+    *("test_a_front_end_killed_beside_another_pattern", "test_the_fastest_copy_is_taken"),
+    *("test_a_struck_rank_while_kernels_wait", "test_a_killed_launch_costs_that_launch_only"),
 }
-"""Tests that take 10 to 40 s, of what other tests protect in part."""
+"""Tests that take 8 to 40 s, of what other tests protect in part."""
 
 
 def thorough(*values: Any) -> Any:

@@ -20,7 +20,7 @@ from typing import Any
 
 from wirespeed.errors import WirespeedError
 from wirespeed.host.core import Core
-from wirespeed.launch import LaunchedRank
+from wirespeed.launchers import LaunchedRank
 from wirespeed.rank.socket_world import SocketWorld
 
 BARRIER_PER_SAMPLE = 2

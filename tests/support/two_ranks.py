@@ -12,7 +12,7 @@ import sys
 from typing import Any
 
 from wirespeed.host.core import NativeError, core
-from wirespeed.host.tether import die_with_parent
+from wirespeed.host.die_with_parent import die_with_parent
 from wirespeed.job.step_spec import ExpectedJob
 from wirespeed.rank.communicator import Communicator
 

@@ -128,7 +128,8 @@ def sampled(
     `turns`: how many sizes take turns, of whose batches one in so many is this one's.
     """
     at, elapsed = 0, 0.0
-    rule, samples = StoppingRule(stopping, 25e-9, 1e-9, more_s=lambda: budget_s - elapsed), Samples()
+    more_s = (lambda: budget_s - elapsed) if budget_s else None
+    rule, samples = StoppingRule(stopping, 25e-9, 1e-9, more_s=more_s), Samples()
     while (reason := rule.decide(samples, elapsed)) is None:
         per_sample, count = rule.next_batch(iteration_s, samples, elapsed, turns)
         assert per_sample == 1

@@ -14,12 +14,12 @@ from support.fake_facts import DEVICES, MPI, SYSTEM
 from support.fake_machine import FakeNvml
 from support.records import as_read, entry
 
-from wirespeed.doctor import job, trying
+from wirespeed.doctor import job, trials
+from wirespeed.doctor.collect import Sources
 from wirespeed.doctor.examine import Request, examine
 from wirespeed.doctor.facts.model import Limits
 from wirespeed.doctor.facts.tree import Tree
 from wirespeed.doctor.job import Attempt
-from wirespeed.doctor.look import Sources
 from wirespeed.frontend import machine
 from wirespeed.frontend.machine import Machine
 from wirespeed.results import environment
@@ -51,7 +51,7 @@ def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sources:
     root = fake_machine.tree(tmp_path / "root")
     monkeypatch.setattr(machine, "look", lambda plan: Machine("cuda", DEVICES, [MPI], {}))
     monkeypatch.setattr(environment, "cpu", lambda: HOME[1])
-    monkeypatch.setattr(trying, "ask", lambda library, launcher: {"queries": {"MPIX_Query_cuda_support": 1}})
+    monkeypatch.setattr(trials, "ask", lambda library, launcher: {"queries": {"MPIX_Query_cuda_support": 1}})
     crash = Failure(
         run="r", path="aware", what="unavailable", text=f"{MPI.title} crashed on a device pointer"
     )

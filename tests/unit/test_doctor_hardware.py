@@ -14,10 +14,10 @@ from support.fake_facts import facts_of, keys, one
 from support.fake_machine import GPUS, NICS, FakeGpu, FakeNvml, adapter, pci_device, process
 from support.stand_ins import nvml as nvml_library
 
+from wirespeed.doctor.collect import own_limits
 from wirespeed.doctor.facts.model import Limits
 from wirespeed.doctor.finding import Cost
 from wirespeed.doctor.findings import find_all
-from wirespeed.doctor.look import own_limits
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ from support import fake_machine
 from support.fake_facts import facts_of, keys
 from support.fake_machine import GPUS, FakeGpu, FakeNvml, pci_device
 
+from wirespeed.doctor.collect import Sources, collect
 from wirespeed.doctor.facts.model import Facts, Limits
 from wirespeed.doctor.facts.tree import Tree
 from wirespeed.doctor.finding import Finding
 from wirespeed.doctor.findings import find_all
-from wirespeed.doctor.look import Sources, look
 from wirespeed.doctor.tables import table
 from wirespeed.frontend.machine import Machine
 from wirespeed.results.findings import COSTS
@@ -67,7 +67,7 @@ class TestHealthy:
     def test_without_anything(self, tmp_path: Path) -> None:
         """What is missing is a fact, not an error: no NVML, no sysfs, no GPUs, no adapters."""
         sources = Sources(Tree(tmp_path), FakeNvml(lacks="NVML Shared Library Not Found"), {}, Limits(), "")
-        facts = look(Machine("host", [], [], {}), sources)
+        facts = collect(Machine("host", [], [], {}), sources)
         assert (facts.gpus, facts.nics, facts.nodes, facts.mpis) == ((), (), (), ())
         assert any("NVML Shared Library Not Found" in line for line in facts.lacking)
         assert keys(facts) == ["shm-missing"]

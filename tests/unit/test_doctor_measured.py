@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs, to_builtins
 from support.records import as_read, entry, figure
 
-from wirespeed.doctor import measured, trying
+from wirespeed.doctor import measured, trials
 from wirespeed.doctor.facts.model import Facts, MpiFact
 from wirespeed.doctor.finding import Cost, Finding, Improvement, RemedyPoint, ordered
 from wirespeed.doctor.findings import find_all, thresholds
@@ -104,17 +104,17 @@ class TestWorth:
 
 class TestTrials:
     def test_before_and_after(self) -> None:
-        worth = trying.compare("w", attempt((8, 2e-6), (64, 4e-6)), attempt((8, 1e-6)), (8, 64))
+        worth = trials.compare("w", attempt((8, 2e-6), (64, 4e-6)), attempt((8, 1e-6)), (8, 64))
         assert [(point.bytes, point.ratio) for point in worth.points] == [(8, 2.0), (64, None)]
         assert worth.points[0].certain
         assert worth.verdict == "better"
 
     def test_launches_that_disagree_tell_nothing(self) -> None:
         """Protects users from a difference that is one launch's luck."""
-        before = trying.merged([attempt((8, 1.0e-6)), attempt((8, 2.0e-6))])
-        after = trying.merged([attempt((8, 0.9e-6)), attempt((8, 1.4e-6))])
+        before = trials.merged([attempt((8, 1.0e-6)), attempt((8, 2.0e-6))])
+        after = trials.merged([attempt((8, 0.9e-6)), attempt((8, 1.4e-6))])
         assert before.entries[8].seconds == pytest.approx(1.5e-6)
-        (point,) = trying.compare("w", before, after, (8,)).points
+        (point,) = trials.compare("w", before, after, (8,)).points
         assert not point.certain
 
     def test_each_side_starts_in_turn(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,7 +129,7 @@ class TestTrials:
 
         monkeypatch.setattr(job, "measure", measure)
         trial = Trial("host", (8,), Conditions(unset=("X",)))
-        finding = trying.try_remedy(Finding("k", "t", Cost.SOME), trial, job.Base())
+        finding = trials.try_remedy(Finding("k", "t", Cost.SOME), trial, job.Base())
         assert seen == ["as it is", "X unset"] * 2
         assert finding.worth is not None
         assert finding.worth.verdict == "better"
@@ -146,19 +146,19 @@ class TestTrials:
         ],
     )
     def test_how_an_mpi_failed(self, text: str, kind: str) -> None:
-        assert trying.kind_of("unavailable", text) == kind
+        assert trials.kind_of("unavailable", text) == kind
 
 
 class TestAwareness:
     FACT = MpiFact("Open MPI 5.0.11", "openmpi", "5.0.11", chosen=True)
 
     def test_it_works(self) -> None:
-        fact = trying.with_outcome(self.FACT, attempt((8, 1e-6), (65536, 1e-5)), "here")
+        fact = trials.with_outcome(self.FACT, attempt((8, 1e-6), (65536, 1e-5)), "here")
         assert (fact.tried, fact.tried_text) == ("works", "moved and checked device memory up to 64 KiB")
 
     def test_a_trial_that_did_not_come_so_far_is_no_verdict(self) -> None:
         """Protects an MPI from blame for a launcher that started nobody."""
-        fact = trying.with_outcome(self.FACT, Attempt(refusal="there is no such MPI"), "here")
+        fact = trials.with_outcome(self.FACT, Attempt(refusal="there is no such MPI"), "here")
         assert (fact.tried, fact.tried_text) == ("", "there is no such MPI")
         assert not [one for one in find_all(Facts(kind="cuda", mpis=(fact,))) if "mpi" in one.key]
 

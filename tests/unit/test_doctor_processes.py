@@ -13,9 +13,9 @@ from support.fake_facts import facts_of, keys, one
 from support.fake_machine import GPUS, NICS, pci_device
 
 from wirespeed.doctor import job
+from wirespeed.doctor.collect import own_limits
 from wirespeed.doctor.facts.model import Facts, Limits, MpiFact, RankPlacement
 from wirespeed.doctor.finding import Conditions, Cost
-from wirespeed.doctor.look import own_limits
 
 
 @pytest.fixture

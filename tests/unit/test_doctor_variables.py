@@ -10,10 +10,10 @@ from support import fake_machine
 from support.fake_facts import facts_of, keys, one
 from support.fake_machine import FakeNvml
 
+from wirespeed.doctor.collect import Sources, collect
 from wirespeed.doctor.facts.model import Limits, Net
 from wirespeed.doctor.facts.tree import Tree
 from wirespeed.doctor.findings import find_all
-from wirespeed.doctor.look import Sources, look
 from wirespeed.doctor.shell import quoted
 from wirespeed.doctor.tables import table
 from wirespeed.frontend.machine import Machine
@@ -111,7 +111,7 @@ class TestVariables:
         variables = {"NCCL_P2P_DISABLE": "1", "UCX_TLS": "sm", "CUDA_LAUNCH_BLOCKING": "1"}
         sources = Sources(Tree(tmp_path), FakeNvml(lacks="none"), variables, Limits(), "")
         (tmp_path / "dev/shm").mkdir(parents=True)
-        facts = look(Machine("host", [], [], {}), sources)
+        facts = collect(Machine("host", [], [], {}), sources)
         assert not [key for key in keys(facts) if key.startswith("variable")]
 
     @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from support.public import public_folder
 
 from wirespeed.host import private_folder
 from wirespeed.job import shm_cleanup
-from wirespeed.job.gate import Gate, wait_at
+from wirespeed.job.start_barrier import StartBarrier, wait_until_open
 from wirespeed.job.status_page import own_folder
 
 STRANGER = 65534
@@ -75,9 +75,9 @@ def test_a_planted_folder_is_never_used(plants: str, shared: Path, tmp_path: Pat
     # The front end tells its ranks the name; one that a stranger owns is passed over.
     assert own_folder("run", str(folder)) == folder / "run"
     assert own_folder("run", str(name)) == folder / "run"
-    gate = Gate(own_folder("run"))
-    gate.open()
-    wait_at(own_folder("run"))
+    barrier = StartBarrier(own_folder("run"))
+    barrier.open()
+    wait_until_open(own_folder("run"))
     assert not list(victim.iterdir())
     assert private_folder.all_of_user() == [folder]
 
@@ -161,7 +161,7 @@ def test_a_rank_empties_nobody_s_file(plants: str, shared: Path, tmp_path: Path)
         inner = folder / "job-17"
         inner.mkdir(mode=0o777)
         for place in (folder, inner):
-            for name in ("0.python", "0.page", "0.uses", "0.uses.new", "gate"):
+            for name in ("0.python", "0.page", "0.uses", "0.uses.new", "start-barrier"):
                 (place / name).symlink_to(victim)
 
     as_stranger(plant)

@@ -345,7 +345,7 @@ class TestProgress:
 @contextmanager
 def heard(monkeypatch: pytest.MonkeyPatch) -> Iterator[IO[str]]:
     """The other end of stderr, which is a real pipe that does not stay silent for more than a moment."""
-    monkeypatch.setattr("wirespeed.report.console.doing.SILENCE", 0.01)
+    monkeypatch.setattr("wirespeed.report.console.status_line.SILENCE", 0.01)
     read, write = os.pipe()
     with os.fdopen(read) as reader, os.fdopen(write, "w") as writer, monkeypatch.context() as patch:
         patch.setattr(sys, "stderr", writer)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.fake_run import FakeRun
 
-from wirespeed import launch
+from wirespeed import launchers
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.frontend.rank_limit import refuse_too_many
@@ -62,7 +62,7 @@ def test_who_has_asked_already(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not refused(replace(RING, launcher=name))
     for name in ("mpiexec", "hydra", "openmpi"):
         assert refused(replace(RING, launcher=name))
-    monkeypatch.setattr(launch.shutil, "which", lambda name: f"/usr/bin/{name}")  # type: ignore[attr-defined]
+    monkeypatch.setattr(launchers.shutil, "which", lambda name: f"/usr/bin/{name}")  # type: ignore[attr-defined]
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     assert not refused(RING) and refused(replace(RING, launcher="mpiexec"))
     monkeypatch.delenv("SLURM_JOB_ID")

@@ -13,7 +13,7 @@ from support.rank_messages import MESSAGES
 
 from wirespeed.frontend.job_step import JobStep
 from wirespeed.frontend.rank_messages import MessageReader
-from wirespeed.job.messages import MARK, MOST_PENDING, send
+from wirespeed.job.messages import MARK, MAX_PENDING, send
 
 
 def read(message: Any) -> Any:
@@ -116,8 +116,8 @@ def test_a_message_with_a_lost_part_is_no_message(tmp_path: Path) -> None:
     reader = MessageReader()
     first, _, *rest = _sent({"kind": "note", "text": "x" * 5000}, tmp_path)
     assert [reader.read(line)[1] for line in (first, *rest)] == [None] * (1 + len(rest))
-    for number in range(2 * MOST_PENDING):
+    for number in range(2 * MAX_PENDING):
         assert reader.read(f"{MARK}{number} 1/2 x") == ("", None)
-    assert len(reader._joined._pending) <= MOST_PENDING
+    assert len(reader._joined._pending) <= MAX_PENDING
     (short,) = _sent({"kind": "note", "text": "x"}, tmp_path)
     assert reader.read(short)[1] == {"kind": "note", "text": "x"}

@@ -16,7 +16,7 @@ import pytest
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host import private_folder
-from wirespeed.launch import LaunchedRank, joins_mpi, launched_rank
+from wirespeed.launchers import LaunchedRank, joins_mpi, launched_rank
 from wirespeed.rank import rendezvous, socket_world
 from wirespeed.rank.socket_world import SocketWorld
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from wirespeed.frontend.machine import Machine
-from wirespeed.frontend.starter import Starter, StepKey, Turn
+from wirespeed.frontend.starter import PathLaunch, Starter, StepKey
 from wirespeed.host.mpi import Mpi
 from wirespeed.job.plan import Plan
 from wirespeed.paths import find_path
@@ -27,6 +27,6 @@ def test_nothing_starts_while_cpus_move_the_bytes(
     started = list[StepKey]()
     monkeypatch.setattr(Starter, "_launched", lambda _, key, ahead: started.append(key))
     starter = Starter(Plan(), cast(Machine, None), "r", None, lambda: 0.0)
-    coming = StepKey((Turn(find_path("nccl"), 1, (8,)),), cast(Any, Mpi))
+    coming = StepKey((PathLaunch(find_path("nccl"), 1, (8,)),), cast(Any, Mpi))
     starter.start_ahead([coming], find_path(beside))
     assert len(started) == starts

@@ -197,9 +197,9 @@ def test_neighbours_alike_make_the_interval_wider() -> None:
 @given(st.integers(1, 500))
 def test_groups_are_few_and_lose_at_most_one_batch(n: int) -> None:
     groups = module._grouped([float(i) for i in range(n)])
-    assert min(n, 7) <= len(groups) <= module.MOST_GROUPS
+    assert min(n, 7) <= len(groups) <= module.MAX_GROUPS
     assert list(groups) == sorted(groups)
-    if n <= module.MOST_GROUPS:
+    if n <= module.MAX_GROUPS:
         assert len(groups) == n
 
 
@@ -242,7 +242,7 @@ def test_batches_keep_their_promises(
     assert sample_s >= 100 * cost * (1 - 1e-9) and sample_s >= 50 * resolution * (1 - 1e-9)
     # What the clock can tell at this precision, but no sample so long that it takes the time of ten.
     assert sample_s >= min(resolution / precision, max_time / stopping.FEWEST_FOR_PRECISION) * (1 - 1e-9)
-    assert 1 <= count <= stopping.MOST_SAMPLES_A_BATCH
+    assert 1 <= count <= stopping.MAX_SAMPLES_A_BATCH
     if rule.long_samples:
         assert sample_s >= stopping.BATCH_S and count <= stopping.LONG_RUN
     else:
@@ -278,6 +278,19 @@ def test_a_coarse_figure_takes_what_time_is_left(
     assert reason == "max-time" and stops_s[0] <= elapsed <= stops_s[1]
     if left_s > 1:
         assert (samples.precision() or 1.0) <= COARSE
+
+
+@pytest.mark.parametrize(("left_s", "most_s"), [(None, 0.15), (0.4, 0.15), (0.0, 0.06), (-1.0, 0.06)])
+def test_nothing_takes_longer_once_the_budget_is_spent(left_s: float | None, most_s: float) -> None:
+    """Protects the run's length from figures that take three times --max-time each, because it helps them."""
+    rng, elapsed = np.random.default_rng(4), 0.0
+    more_s = None if left_s is None else lambda: left_s - elapsed
+    rule, samples = StoppingRule(Stopping(), 25e-9, 1e-9, more_s=more_s), Samples()
+    while rule.decide(samples, elapsed) is None:
+        _, count = rule.next_batch(1e-3, samples, elapsed)
+        samples.add((1e-3 * np.exp(0.012 * rng.standard_normal()) * np.ones(count)).tolist())
+        elapsed += count * samples.latest
+    assert 0.8 * most_s <= elapsed <= 1.05 * most_s
 
 
 def test_what_a_path_leaves_is_for_those_that_follow(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.launch import LaunchedRank
+from wirespeed.launchers import LaunchedRank
 from wirespeed.rank import handshake, socket_world
 from wirespeed.rank.handshake import Claim, Listener, connect
 from wirespeed.rank.socket_world import SocketWorld
@@ -123,7 +123,7 @@ import resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (32, int(sys.argv[1])))
 import os
 from wirespeed.errors import WirespeedError
-from wirespeed.launch import LaunchedRank
+from wirespeed.launchers import LaunchedRank
 from wirespeed.rank.socket_world import SocketWorld
 try:
     SocketWorld(LaunchedRank("torchrun", 0, 40, 0), os.environ).leave()

@@ -99,7 +99,7 @@ def _say(text: str, code: ExitCode) -> int:
 
 
 def _other_rank() -> bool:
-    from wirespeed.launch import global_rank
+    from wirespeed.launchers import global_rank
 
     return global_rank() > 0
 

@@ -94,7 +94,7 @@ def _background(word: str) -> str:
 
 def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
     from wirespeed.cli.common.measuring import measure_and_print
-    from wirespeed.launch import launched_rank
+    from wirespeed.launchers import launched_rank
 
     how = Reporting(*map(given.pop, ("style", "against", "explain", "all_sizes")))
     background = given.pop("background")

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from msgspec import structs
 
-from wirespeed.doctor import hang, job, measured, trying
+from wirespeed.doctor import hang, job, measured, trials
+from wirespeed.doctor.collect import Sources, collect
 from wirespeed.doctor.facts.model import Facts, MpiFact
 from wirespeed.doctor.finding import TRIAL_SIZES, Finding, Improvement, ordered
 from wirespeed.doctor.findings import find_all
-from wirespeed.doctor.look import Sources, look
 from wirespeed.doctor.result import Result
 from wirespeed.errors import WirespeedError
 from wirespeed.frontend import machine
@@ -43,7 +43,7 @@ class Request(job.Base, frozen=True):
 def examine(request: Request, say: Say, sources: Sources | None = None) -> Result:
     """Facts and findings of this machine. Raises WirespeedError for a device or MPI that does not exist."""
     found = machine.look(Plan(device=request.device, mpi=request.mpi, launcher=request.launcher))
-    facts = look(found, sources or Sources())
+    facts = collect(found, sources or Sources())
     facts = _with_measurements(facts, found, request)
     if request.start_ranks and facts.chosen and not request.hung:
         facts = _tried(facts, found.mpis[0], request, say)
@@ -85,12 +85,12 @@ def _tried(facts: Facts, library: mpi.Mpi, request: Request, say: Say) -> Facts:
     """With the chosen MPI's own answers, a trial of device pointers, and the CPUs that ranks run on."""
     first, *others = facts.mpis
     say(f"asking {first.title} what it can do")
-    first = structs.replace(first, **trying.answers(trying.ask(library, request.launcher)))
+    first = structs.replace(first, **trials.answers(trials.ask(library, request.launcher)))
     if facts.kind == "host":
         return structs.replace(facts, mpis=(first, *others))
     say(f"trying device pointers, in a job step of its own ({facts.kind} device)")
     attempt = job.measure("aware", TRIAL_SIZES, structs.replace(request, mpi=first.mpiexec), evidence=True)
-    first = trying.with_outcome(first, attempt, "in a job step of its own")
+    first = trials.with_outcome(first, attempt, "in a job step of its own")
     placements = job.placements(attempt.run)
     if not placements and len(facts.nodes) > 1:
         say("starting two ranks, to see which CPUs they get")
@@ -112,10 +112,10 @@ def _learned_before(fact: MpiFact, facts: Facts) -> MpiFact:
         own = run.step("aware").mpi
         if run.of_path("aware") and own and (own.vendor, own.version) == (fact.vendor, fact.version):
             attempt = job.Attempt({entry.bytes: entry for entry in run.of_path("aware")})
-            return trying.with_outcome(fact, attempt, f"in {facts.file}")
+            return trials.with_outcome(fact, attempt, f"in {facts.file}")
         for failure in run.failures:
             if failure.path == "aware" and failure.text.startswith(f"{fact.title} "):
-                return trying.with_outcome(fact, job.Attempt(failures=[failure]), f"in {facts.file}")
+                return trials.with_outcome(fact, job.Attempt(failures=[failure]), f"in {facts.file}")
     return fact
 
 
@@ -126,7 +126,7 @@ def _with_trial(finding: Finding, request: Request, say: Say) -> Finding:
     what = "each option" if finding.options else finding.trial.after.words()
     say(f"trying: {finding.trial.path} with {what}")
     try:
-        return trying.try_remedy(finding, finding.trial, request)
+        return trials.try_remedy(finding, finding.trial, request)
     except WirespeedError as error:
         say(str(error))
         return finding

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct, structs
 
-from wirespeed.doctor import job, trying
+from wirespeed.doctor import job, trials
 from wirespeed.doctor.finding import Conditions, Cost, Finding
 from wirespeed.doctor.shell import exports, quoted
 from wirespeed.doctor.tables import TableRow, table
@@ -134,12 +134,12 @@ def tried(found: Finding, hang: Hang, base: job.Base, say: Callable[[str], None]
     command = job.command(hang.path, (hang.bytes,), base, pattern=words)
     say(f"once more as it was: {' '.join(map(quoted, ('wirespeed', *command)))}")
     again = job.measure(hang.path, (hang.bytes,), base, pattern=words)
-    evidence = (*found.evidence, f"once more as it was: {trying.outcome_of(again)}")
+    evidence = (*found.evidence, f"once more as it was: {trials.outcome_of(again)}")
     options = []
     for option in found.options:
         say(f"trying: {option.title}")
-        options.append(trying.try_option(option, hang.path, (hang.bytes,), base, words)[0])
-    return structs.replace(found, evidence=evidence, options=trying.compared(options))
+        options.append(trials.try_option(option, hang.path, (hang.bytes,), base, words)[0])
+    return structs.replace(found, evidence=evidence, options=trials.compared(options))
 
 
 def _base(hang: Hang, base: job.Base) -> job.Base:

@@ -13,9 +13,9 @@ from msgspec import Struct
 from wirespeed.doctor.facts.model import RankPlacement
 from wirespeed.doctor.facts.tree import cpu_list
 from wirespeed.errors import WirespeedError
+from wirespeed.host.die_with_parent import dies_with_parent
 from wirespeed.host.process import end, last_line, on_cpus
 from wirespeed.host.temporary import temporary_folder
-from wirespeed.host.tether import tethered
 from wirespeed.results.findings import AS_IT_IS, Conditions
 from wirespeed.results.runs import Entry, Failure, Run, collect, joined
 
@@ -128,7 +128,7 @@ def run_process(
     """
     with on_cpus(cpus):
         process = subprocess.Popen(
-            tethered(words),
+            dies_with_parent(words),
             env=dict(variables),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -27,7 +27,7 @@ PAIRS = {
     "variable-OMPI_MCA_pml": ("staged", "aware"),
 }
 """Finding -> the path that is left, and the one that there could be: their ratio is the worth."""
-MOST_FILES = 20
+MAX_FILES = 20
 """How many files of a folder are looked into."""
 
 
@@ -49,7 +49,7 @@ def beside(folder: Path) -> list[tuple[str, list[Run]]]:
     """Result files in a folder, newest first."""
     files = sorted(folder.glob("wirespeed-*.jsonl"), key=lambda file: file.stat().st_mtime, reverse=True)
     found = []
-    for file in files[:MOST_FILES]:
+    for file in files[:MAX_FILES]:
         try:
             runs = collect(read(file).records)
         except WirespeedError:

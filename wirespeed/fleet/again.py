@@ -18,7 +18,7 @@ TIMES_AGAIN = 2
 """Launches: with the first one they are three."""
 FEWEST_CONTROLS = 8
 """Other nodes that are measured with the suspects."""
-MOST_LAUNCHES = 6
+MAX_LAUNCHES = 6
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def _rounds(what: Suspected, answering: Sequence[str], chance: random.Random) ->
     suspects = {*nodes, *(node for pair in left for node in pair)}
     sound = [host for host in answering if host not in suspects]
     rounds: list[Pairs] = []
-    while (any(left.values()) or any(nodes.values())) and len(rounds) < MOST_LAUNCHES:
+    while (any(left.values()) or any(nodes.values())) and len(rounds) < MAX_LAUNCHES:
         pairs: Pairs = []
         free = chance.sample(sound, len(sound))
         for pair in sorted(left, key=lambda pair: -left[pair]):

@@ -22,9 +22,9 @@ from wirespeed.results.model import End, Entry, Event, Failure, Head
 from wirespeed.results.reading import read
 from wirespeed.results.recorder import Observer, now
 
-MOST_ATTEMPTS = 6
+MAX_ATTEMPTS = 6
 """Launches of one part."""
-MOST_UNEXPLAINED = 3
+MAX_UNEXPLAINED = 3
 """Launches of one part that may die without a silent node."""
 Measure = Callable[[Plan, Observer], ExitCode]
 
@@ -100,7 +100,7 @@ class Campaign:
         """Measures a part; again without the nodes that turn out to be silent."""
         named_before: set[str] = set()
         unexplained = 0
-        for _ in range(MOST_ATTEMPTS):
+        for _ in range(MAX_ATTEMPTS):
             hosts = part.of(self.answering)
             plan = self.plan.plan(part, hosts) if len(hosts) > 1 else None
             if plan is None:
@@ -127,7 +127,7 @@ class Campaign:
                 self.state.add(SilentNode(node, part.title, why, now()))
                 self.say(f"{node} is silent and left out from now on; {part.title} is repeated without it")
             unexplained += not silent
-            if unexplained >= MOST_UNEXPLAINED:
+            if unexplained >= MAX_UNEXPLAINED:
                 break
             if not silent:
                 self.say(f"no node is silent; {part.title} is repeated as it was")

@@ -14,7 +14,7 @@ from wirespeed.fleet.judge import FleetVerdict, Outlier, decide
 from wirespeed.fleet.topology import NO_TOPOLOGY, Topology
 from wirespeed.fleet.window import FACTS, Facts, Window
 
-MOST_NAMED = 3
+MAX_NAMED = 3
 """Values of one fact that are named."""
 
 
@@ -106,7 +106,7 @@ def add_causes(found: FleetDrift, before: Facts, now: Facts) -> None:
     nodes = len({*before} & {*now})
     found.of_fleet = [
         f"{line} on {count} of {nodes} nodes"
-        for line, count in every.most_common(MOST_NAMED)
+        for line, count in every.most_common(MAX_NAMED)
         if 2 * count > nodes
     ]
 
@@ -124,5 +124,5 @@ def _changes(node: str, before: Facts, now: Facts) -> Iterator[str]:
 
 
 def _listed(values: Sequence[str]) -> str:
-    more = len(values) - MOST_NAMED
-    return ", ".join([*values[:MOST_NAMED], *([f"{more} more"] if more > 0 else [])])
+    more = len(values) - MAX_NAMED
+    return ", ".join([*values[:MAX_NAMED], *([f"{more} more"] if more > 0 else [])])

@@ -10,7 +10,7 @@ from typing import NewType
 
 from wirespeed.errors import WirespeedError
 
-MOST_NAMES = 1_000_000
+MAX_NAMES = 1_000_000
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]")
 _RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
 _NODE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}")
@@ -43,8 +43,8 @@ def expand(text: str) -> list[str]:
         count = 1
         for choice in choices:
             count *= len(choice)
-        if count + len(names) > MOST_NAMES:
-            raise WirespeedError(f"'{text}' names more than {MOST_NAMES} nodes")
+        if count + len(names) > MAX_NAMES:
+            raise WirespeedError(f"'{text}' names more than {MAX_NAMES} nodes")
         names += ["".join(pair) for pair in product(*choices)]
     return names
 
@@ -54,7 +54,7 @@ def _numbers(text: str, whole: str) -> list[str]:
     for part in text.split(","):
         match = _RANGE.fullmatch(part.strip())
         first, last = (match[1], match[2] or match[1]) if match else ("1", "0")
-        if not 0 <= int(last) - int(first) < MOST_NAMES:
+        if not 0 <= int(last) - int(first) < MAX_NAMES:
             raise WirespeedError(f"'{whole}' is no list of nodes: write n1,n2 or n[1-4,7]")
         found += [str(number).zfill(len(first)) for number in range(int(first), int(last) + 1)]
     return found

@@ -10,7 +10,7 @@ sys.path[0] = str(Path(__file__).resolve().parents[2])
 
 from wirespeed.errors import WirespeedError  # noqa: E402
 from wirespeed.frontend.session import measure  # noqa: E402
-from wirespeed.host.tether import die_with_parent  # noqa: E402
+from wirespeed.host.die_with_parent import die_with_parent  # noqa: E402
 from wirespeed.job.plan import decode  # noqa: E402
 
 die_with_parent()

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from wirespeed import launch
+from wirespeed import launchers
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.frontend.fitting import with_room
 from wirespeed.frontend.interruption import Interruption, say
@@ -41,7 +41,7 @@ from wirespeed.job.outcome import Outcome, place_of
 from wirespeed.job.plan import Plan
 from wirespeed.job.status_page import own_folder, read_pages
 from wirespeed.job.step_spec import ExpectedJob, startup_limit
-from wirespeed.launch import LaunchedRank
+from wirespeed.launchers import LaunchedRank
 from wirespeed.paths import TransferPath
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.rank import rendezvous
@@ -68,7 +68,7 @@ _LAUNCHERS = ("mpiexec", "mpiexec.hydra", "mpiexec.mpich", "mpiexec.openmpi", "o
 
 def measure_inside(plan: Plan, observe: Observer) -> ExitCode:
     """Measures as one rank of the job that a launcher started."""
-    place = launch.launched_rank()
+    place = launchers.launched_rank()
     assert place is not None
     try:
         return _measure(plan, observe, place)
@@ -76,7 +76,7 @@ def measure_inside(plan: Plan, observe: Observer) -> ExitCode:
         code = error.code if isinstance(error, WirespeedError) else ExitCode.FAILED_ENTRY
         if place.rank == 0:
             raise WirespeedError(str(error), code) from None
-        unjoined = code == ExitCode.WRONG_WORLD and not launch.joins_mpi(place)
+        unjoined = code == ExitCode.WRONG_WORLD and not launchers.joins_mpi(place)
         if unjoined or isinstance(error, devices.NoPlace):
             # Rank 0 will not know.
             os.write(2, f"wirespeed: rank {place.rank}: {error}\n".encode())
@@ -87,7 +87,7 @@ def measure_inside(plan: Plan, observe: Observer) -> ExitCode:
 
 def expected_job(plan: Plan, place: LaunchedRank) -> tuple[ExpectedJob, dict[str, str]]:
     """The MPI that the launcher belongs to, and the environment its library needs."""
-    if not launch.joins_mpi(place):
+    if not launchers.joins_mpi(place):
         if plan.mpi:
             raise WirespeedError(f"--mpi {plan.mpi}: {place.launcher} joins ranks without MPI; leave it out")
         return ExpectedJob(size=place.size), {}
@@ -198,14 +198,14 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     voice = _Voice(own_folder(run), recorder.heard if recorder else ignore)
     watchdog = Watchdog(opened, run, place.rank, reports=voice.descriptor, give_up=True)
     # Ranks that sockets join come within a time of their own, and who has not is named then.
-    own_limit = 0.0 if launch.joins_mpi(place) else rendezvous.patience(os.environ)
+    own_limit = 0.0 if launchers.joins_mpi(place) else rendezvous.patience(os.environ)
     watchdog.stage("start", 0, startup_limit(plan) + own_limit)
     interruption = Interruption(partial(_end_at_once, recorder, watchdog))
     try:
         device = open_device(opened, kind, plan, place.rank, max(place.local_rank, 0))
         ranges = open_ranges(opened, plan, place.rank, began)
         with ranges("connect"):
-            if launch.joins_mpi(place):
+            if launchers.joins_mpi(place):
                 comm: World = Communicator(expected)
             else:
                 shape = Shape(place.size, dict(plan.options))
@@ -225,7 +225,7 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
         comm.leave()
         raise WirespeedError(refused[0], ExitCode(refused[1]))
     unpinned = None
-    if not launch.joins_mpi(place) and not plan.between:
+    if not launchers.joins_mpi(place) and not plan.between:
         near = () if kind == "host" else local_cpus(str(opened.identity(device).get("pci") or "none"))
         unpinned = pin(comm, near, whole_cores=kind == "host")
     ranks = introduced(opened, comm, device, kind)
@@ -276,7 +276,7 @@ def _end_at_once(recorder: _Rank0 | None, watchdog: Watchdog) -> None:
 
 def _in_order(plan: Plan, kind: str, place: LaunchedRank) -> list[TransferPath]:
     """The plan's paths, those that may end the whole job last."""
-    joins_mpi = launch.joins_mpi(place)
+    joins_mpi = launchers.joins_mpi(place)
     chosen = chosen_paths(plan, kind, joins_mpi)
     if not joins_mpi:
         # Wildcards and "all" leave out what cannot be.

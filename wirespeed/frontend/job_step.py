@@ -16,12 +16,12 @@ from typing import BinaryIO
 from wirespeed.evidence.nics.ucx_log import UcxLog
 from wirespeed.frontend.diagnosis import Events, diagnose
 from wirespeed.frontend.rank_messages import MessageReader
+from wirespeed.host.die_with_parent import dies_with_parent
 from wirespeed.host.process import command_name, parent, process_state, waited_for_cpu
-from wirespeed.host.tether import tethered
 from wirespeed.job import shm_cleanup
-from wirespeed.job.gate import Gate
 from wirespeed.job.messages import Message
 from wirespeed.job.outcome import Outcome
+from wirespeed.job.start_barrier import StartBarrier
 from wirespeed.job.status_page import (
     GONE,
     STOPPED,
@@ -32,14 +32,14 @@ from wirespeed.job.status_page import (
     read_pages,
 )
 
-GRACE, LONG_GRACE, MOST_GRACE = 2.0, 8.0, 20.0
+GRACE, LONG_GRACE, MAX_GRACE = 2.0, 8.0, 20.0
 """Seconds for one more rank to report after the latest, where those of one host are missing, and of several;
 and for all others after the first."""
 SLOW_LAUNCHER = 8.0
 """Seconds that a launcher may take to end a job one of whose ranks has died."""
 SHORT_QUIET = 1.0
 """Seconds without progress that mean nothing."""
-MOST_STARVED = 0.95
+MAX_STARVED = 0.95
 """A hang is found after at most 20 times the time that it takes on an idle machine."""
 EXITING = 0.5
 """Seconds that a process may take from closing its files to its end."""
@@ -92,10 +92,10 @@ class JobStep:
             "done": lambda _: setattr(self._seen, "finished", True),
         }
         self._selector = selectors.DefaultSelector()
-        self._gate = Gate(pages) if ahead else None
+        self._start_barrier = StartBarrier(pages) if ahead else None
         since = time.time()
         self._process = subprocess.Popen(
-            tethered(command),
+            dies_with_parent(command),
             env=dict(environment),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -117,8 +117,8 @@ class JobStep:
     def messages(self) -> Generator[Message, None, None]:
         """Every message of rank 0 until the job step has ended; then `outcome` says how."""
         self._last_sign = time.monotonic()
-        if self._gate:
-            self._gate.open()
+        if self._start_barrier:
+            self._start_barrier.open()
         try:
             yield from self._watch()
         finally:
@@ -159,7 +159,7 @@ class JobStep:
             if len(self._seen.reports) != reported:
                 reported, latest_report = len(self._seen.reports), now
             waited = first_report and (
-                now - latest_report > self._grace(states) or now - first_report > MOST_GRACE
+                now - latest_report > self._grace(states) or now - first_report > MAX_GRACE
             )
             first_death = first_death or (now if self._death or self._seen.errors else 0.0)
             quiet = now - self._last_sign
@@ -184,7 +184,7 @@ class JobStep:
             since, before = self._waits.setdefault(state.pid, (now, waited))
             if now - since >= SHORT_QUIET:
                 share = max(share, (waited - before) / (now - since))
-        return min(share, MOST_STARVED)
+        return min(share, MAX_STARVED)
 
     def _silent(self, states: list[RankState]) -> bool:
         """Does a rank of another host say nothing where others report? That takes hardly any CPU time."""
@@ -370,8 +370,8 @@ class JobStep:
             if isinstance(handle.data, (RankState, _Alive)):
                 os.close(handle.fd)
         self._selector.close()
-        if self._gate:
-            self._gate.open()
+        if self._start_barrier:
+            self._start_barrier.open()
         for pipe in (self._process.stdout, self._process.stderr):
             if pipe:
                 pipe.close()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from wirespeed import launch
+from wirespeed import launchers
 from wirespeed.errors import WirespeedError
 from wirespeed.job.plan import Plan
 from wirespeed.patterns import Shape, find_pattern
@@ -25,7 +25,7 @@ def refuse_too_many(plans: Iterable[Plan], remedy: str = "add --oversubscribe") 
     ranks run already.
     """
     for plan in plans:
-        if plan.oversubscribe or launch.launched_rank() or launch.by_batch_system(plan.launcher):
+        if plan.oversubscribe or launchers.launched_rank() or launchers.by_batch_system(plan.launcher):
             continue
         ranks = plan.ranks or find_pattern(plan.pattern).wanted_ranks(Shape(0, dict(plan.options))) or 0
         hosts = len(set(plan.hosts)) or _allocated_hosts(os.environ)

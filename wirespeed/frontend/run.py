@@ -8,14 +8,14 @@ from dataclasses import replace
 from functools import partial
 from itertools import takewhile
 
-from wirespeed import launch
+from wirespeed import launchers
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.frontend.ending_step import EndingStep
 from wirespeed.frontend.job_step import JobStep
 from wirespeed.frontend.machine import Machine
 from wirespeed.frontend.profiles import Profiles
 from wirespeed.frontend.run_steps import StepRecorder, begin, step_end, step_start
-from wirespeed.frontend.starter import Starter, StepKey, Turn
+from wirespeed.frontend.starter import PathLaunch, Starter, StepKey
 from wirespeed.host import gpu_aware_mpi, mpi
 from wirespeed.host.devices import GPU_KINDS
 from wirespeed.job.messages import Message
@@ -36,10 +36,10 @@ class PlannedRun:
         self._plan, self._found, self._observe = plan, found, observe
         self._mpi = found.mpis[0]
         # A launcher that is not there is said before anything starts.
-        launch.check_installed(launch.choose(plan.launcher, self._mpi))
+        launchers.check_installed(launchers.choose(plan.launcher, self._mpi))
         self._recorder = Recorder(plan, observe)
         self._steps = self._done = 0
-        self._turns: list[Turn] = []
+        self._to_come: list[PathLaunch] = []
         """Those that have not begun."""
         self._profiles = Profiles(plan.profile, self._recorder.file) if plan.profile else None
         allowance = Allowance(plan.budget)
@@ -53,7 +53,7 @@ class PlannedRun:
             self._same_as_before()
 
     def _share(self, allowance: Allowance) -> float:
-        return allowance.share(1 + len(self._turns))
+        return allowance.share(1 + len(self._to_come))
 
     def all_steps(self, paths: list[TransferPath], left_out: str | None = None) -> ExitCode:
         """Measures path after path, launch after launch; whatever breaks costs its own path and launch only.
@@ -70,9 +70,9 @@ class PlannedRun:
             found = self._available(paths)
             every = [(number, path) for number in range(1, launches + 1) for path in found]
             missing = self._recorder.missing_sizes
-            self._turns = [Turn(path, n, sizes) for n, path in every if (sizes := missing(path, n))]
-            while self._turns:
-                self._measure(self._together(self._turns))
+            self._to_come = [PathLaunch(path, n, sizes) for n, path in every if (sizes := missing(path, n))]
+            while self._to_come:
+                self._measure(self._together(self._to_come))
             status = "complete"
         except KeyboardInterrupt:
             pass
@@ -116,81 +116,81 @@ class PlannedRun:
                 self._recorder.fail(path, Outcome("unavailable", why), None)
         return [path for path, why in reasons if not why]
 
-    def _together(self, turns: Sequence[Turn]) -> list[Turn]:
-        """Those of the turns that come first and can share their processes, whose start takes a second.
+    def _together(self, launches: Sequence[PathLaunch]) -> list[PathLaunch]:
+        """Those that come first and can share their processes, whose start takes a second.
 
         A process that dies costs the path that it measured; those that follow begin in new ones.
         """
-        first, *others = turns
+        first, *others = launches
         mpis, plan = self._candidates(first.path), self._plan
         # A profiler has a file for each path; only the first path can allocate before there is a context.
         if len(mpis) > 1 or self._profiles or plan.context == "own" or "apart" in dict(plan.test):
             return [first]
         variables = self._starter.variables
 
-        def alike(turn: Turn) -> bool:
-            same = turn.number == first.number and self._candidates(turn.path) == mpis
-            same = same and turn.path.own_threads == first.path.own_threads
-            return same and variables(turn.path, mpis[0]) == variables(first.path, mpis[0])
+        def alike(launch: PathLaunch) -> bool:
+            same = launch.number == first.number and self._candidates(launch.path) == mpis
+            same = same and launch.path.own_threads == first.path.own_threads
+            return same and variables(launch.path, mpis[0]) == variables(first.path, mpis[0])
 
         return [first, *takewhile(alike, others)]
 
-    def _coming(self, now: Sequence[Turn]) -> Iterator[StepKey]:
-        """The job steps after that of the turns of `now`, as far as can be told."""
-        rest = [turn for turn in self._turns if turn not in now]
+    def _coming(self, now: Sequence[PathLaunch]) -> Iterator[StepKey]:
+        """The job steps after that of the launches of `now`, as far as can be told."""
+        rest = [launch for launch in self._to_come if launch not in now]
         tried = len(self._candidates(now[0].path)) > 1
         while rest:
-            turns = self._together(rest)
-            candidates = self._candidates(turns[0].path)[:2]
+            launches = self._together(rest)
+            candidates = self._candidates(launches[0].path)[:2]
             # Where the machine's own MPI takes no device pointers, the next one most often does, for all.
             for library in candidates[-1:] if tried else candidates:
-                yield StepKey(tuple(turns), library)
+                yield StepKey(tuple(launches), library)
             tried = tried or len(candidates) > 1
-            rest = rest[len(turns) :]
+            rest = rest[len(launches) :]
 
-    def _measure(self, turns: Sequence[Turn]) -> None:
+    def _measure(self, launches: Sequence[PathLaunch]) -> None:
         """One job step; more where the first path's MPIs are tried one after the other."""
-        candidates = self._candidates(turns[0].path)
-        self._begin_turn(turns[0])
+        candidates = self._candidates(launches[0].path)
+        self._begin(launches[0])
         try:
             for library, following in zip(candidates, [*candidates[1:], None], strict=True):
-                step, outcome = self._job_step(turns, library)
-                if outcome.passing and step.path == turns[0].path:
+                step, outcome = self._job_step(launches, library)
+                if outcome.passing and step.path == launches[0].path:
                     text = f"{step.path.name}: {outcome.text}; starting them once more"
                     self._observe({"kind": "note", "text": text})
-                    step, outcome = self._job_step(turns, library)
+                    step, outcome = self._job_step(launches, library)
                 if self._settled(step, outcome, library, following):
-                    self._again(turns, step, outcome)
+                    self._again(launches, step, outcome)
                     break
         finally:
             self._end_turn()
 
-    def _again(self, turns: Sequence[Turn], step: StepRecorder, outcome: Outcome) -> None:
-        """Smaller sizes that took turns with the one that broke have their own turn, in new processes.
+    def _again(self, launches: Sequence[PathLaunch], step: StepRecorder, outcome: Outcome) -> None:
+        """Smaller sizes that took turns with the one that broke are measured again, in new processes.
 
         After a hang larger ones have it, too, unless the first of them hangs as well.
         """
         if not step.accepted or step.counting or outcome.what not in ("crash", "death", "hang"):
             return
-        turn = next(turn for turn in turns if turn.path == step.path)
+        launch = next(launch for launch in launches if launch.path == step.path)
         broke = outcome.bytes or 0
-        again = [size for size in turn.sizes if size < broke and size not in step.measured]
-        larger = [size for size in turn.sizes if size > broke and size not in step.measured]
+        again = [size for size in launch.sizes if size < broke and size not in step.measured]
+        larger = [size for size in launch.sizes if size > broke and size not in step.measured]
         hung = outcome.what == "hang" and broke > 0
         if hung and larger:
-            goes_on = not turn.after_hang or bool(step.measured)
+            goes_on = not launch.after_hang or bool(step.measured)
             again += larger if goes_on else []
             then = f"{format_size(larger[0])} is tried in new processes"
             if not goes_on:
                 then = "a hang twice in a row: larger sizes are left out"
             self._observe({"kind": "note", "text": f"{step.path.name} hung at {format_size(broke)}; {then}"})
         if again:
-            self._turns.insert(0, replace(turn, sizes=tuple(again), after_hang=hung))
+            self._to_come.insert(0, replace(launch, sizes=tuple(again), after_hang=hung))
 
-    def _begin_turn(self, turn: Turn) -> None:
-        self._turns.remove(turn)
-        total = self._done + 1 + len(self._turns)
-        self._observe(step_start(turn.path, self._done, total, turn.number, self._plan.launches))
+    def _begin(self, launch: PathLaunch) -> None:
+        self._to_come.remove(launch)
+        total = self._done + 1 + len(self._to_come)
+        self._observe(step_start(launch.path, self._done, total, launch.number, self._plan.launches))
 
     def _end_turn(self) -> None:
         self._observe(step_end())
@@ -232,7 +232,7 @@ class PlannedRun:
 
     def _give_up(self, path: TransferPath) -> None:
         """Another launch would give no figure either."""
-        self._turns = [turn for turn in self._turns if turn.path != path]
+        self._to_come = [launch for launch in self._to_come if launch.path != path]
 
     def _candidates(self, path: TransferPath) -> list[mpi.Mpi]:
         """The MPI measured with; for device pointers also the wheels that are known to take them."""
@@ -247,28 +247,28 @@ class PlannedRun:
         aware = [mpi for mpi in self._found.mpis if gpu_aware_mpi.aware_environment(mpi)]
         return list(dict.fromkeys([self._mpi, *aware]))
 
-    def _job_step(self, turns: Sequence[Turn], library: mpi.Mpi) -> tuple[StepRecorder, Outcome]:
-        """Processes that measure the turns: the last one that they came to, and what became of it."""
-        key = StepKey(tuple(turns), library)
+    def _job_step(self, launches: Sequence[PathLaunch], library: mpi.Mpi) -> tuple[StepRecorder, Outcome]:
+        """Processes that measure the launches: the last one that they came to, and what became of it."""
+        key = StepKey(tuple(launches), library)
         ahead = self._starter.waits(key)
         watched = self._starter.start(key)
-        step, wrong = self._recorded(turns[0], self._starter.said(key), watched), Outcome()
+        step, wrong = self._recorded(launches[0], self._starter.said(key), watched), Outcome()
         messages = watched.messages()
         for message in messages:
-            if message["kind"] == "done" and self._may_end_beside_the_next(turns):
+            if message["kind"] == "done" and self._may_end_beside_the_next(launches):
                 # Its processes come to their end while the next ones measure, which share the GPUs already.
                 self._ending.append(EndingStep(step, library, watched, messages))
                 return step, wrong
             if message["kind"] == "entry":
                 # Not before the first figure, for which somebody waits.
-                self._starter.start_ahead(self._coming(turns), step.path)
-            if message["kind"] == "turn" and 0 < message["index"] < len(turns):
+                self._starter.start_ahead(self._coming(launches), step.path)
+            if message["kind"] == "turn" and 0 < message["index"] < len(launches):
                 self._settled(step, wrong, library, None)
                 self._end_turn()
-                turn = turns[message["index"]]
-                self._begin_turn(turn)
+                launch = launches[message["index"]]
+                self._begin(launch)
                 # Its processes were there already.
-                step = self._recorded(turn, {**step.job, "startup_s": 0.0}, watched)
+                step = self._recorded(launch, {**step.job, "startup_s": 0.0}, watched)
                 wrong = Outcome()
             wrong = step.take(message) or wrong
             if message["kind"] == "picture" and message["row"] + 1 == message["of"]:
@@ -276,13 +276,13 @@ class PlannedRun:
                 self._plan = self._starter.plan = replace(self._plan, picture=None)
         if ahead and "ranks" not in step.job:
             # They never met: a GPU may have let nobody else in while others measured.
-            return self._job_step(turns, library)
+            return self._job_step(launches, library)
         return step, watched.outcome if watched.outcome.what != "ok" else wrong
 
-    def _may_end_beside_the_next(self, turns: Sequence[Turn]) -> bool:
+    def _may_end_beside_the_next(self, launches: Sequence[PathLaunch]) -> bool:
         """Do the next processes wait for their turn, and measure what ending processes do not disturb?"""
-        following = next(self._coming(turns), None)
-        return bool(following and self._starter.waits(following) and not following.turns[0].path.cpu_moves)
+        following = next(self._coming(launches), None)
+        return bool(following and self._starter.waits(following) and not following.launches[0].path.cpu_moves)
 
     def _settle_ends(self, hurry: bool) -> None:
         """What became of processes after their last figure."""
@@ -290,9 +290,11 @@ class PlannedRun:
             if (outcome := ending_step.outcome(hurry)).what != "ok":
                 self._settled(ending_step.step, outcome, ending_step.library, None)
 
-    def _recorded(self, turn: Turn, job_said: Message, watched: JobStep) -> StepRecorder:
+    def _recorded(self, launch: PathLaunch, job_said: Message, watched: JobStep) -> StepRecorder:
         self._steps += 1
-        said = StepRecorder(self._steps - 1, turn.path, self._recorder, self._observe, job_said, turn.number)
+        said = StepRecorder(
+            self._steps - 1, launch.path, self._recorder, self._observe, job_said, launch.number
+        )
         said.ucx_log = watched.ucx_log
         return said
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from wirespeed import launch
+from wirespeed import launchers
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.frontend import machine
 from wirespeed.frontend.fitting import with_room
@@ -32,7 +32,7 @@ from wirespeed.job.shm_cleanup import sweep
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.results.recorder import Observer
 
-MOST_CPU_RANKS = 8
+MAX_CPU_RANKS = 8
 """Without GPUs and --ranks."""
 
 
@@ -43,7 +43,7 @@ def discover(plan: Plan) -> Machine:
 
 def measure(plan: Plan, observe: Observer) -> ExitCode:
     """Measures the plan: in this process if a launcher made it a rank, else in job steps of its own."""
-    if launch.launched_rank():
+    if launchers.launched_rank():
         from wirespeed.frontend.in_launcher import measure_inside
 
         return measure_inside(plan, observe)
@@ -111,7 +111,7 @@ def _usual_ranks(plan: Plan, found: Machine) -> int:
     """How many ranks, where --ranks does not say."""
     wanted = find_pattern(plan.pattern).wanted_ranks(Shape(0, dict(plan.options)))
     gpus = len(found.devices) * (plan.ranks_per_gpu or 1)
-    return max(2, wanted or len(plan.between) or gpus or min(cores(), MOST_CPU_RANKS))
+    return max(2, wanted or len(plan.between) or gpus or min(cores(), MAX_CPU_RANKS))
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Any
 
 from wirespeed.host.process import cpu_list, span
 
-MOST_NAMED = 3
+MAX_NAMED = 3
 
 
 def sharing(ranks: Sequence[Mapping[str, Any]]) -> str | None:
@@ -27,9 +27,9 @@ def sharing(ranks: Sequence[Mapping[str, Any]]) -> str | None:
         quotas = [rank["cpu_quota"] for rank in here if rank.get("cpu_quota")]
         if quotas and min(quotas) < len(here):
             found.append(f"{len(here)} ranks on {host} may use {min(quotas):g} CPUs' time (control group)")
-        if len(found) >= MOST_NAMED:
+        if len(found) >= MAX_NAMED:
             break
-    return "; ".join(found[:MOST_NAMED]) or None
+    return "; ".join(found[:MAX_NAMED]) or None
 
 
 def _crowded(allowed: Mapping[int, set[int]]) -> list[tuple[set[int], set[int]]]:

@@ -1,7 +1,7 @@
 """Starts the processes of job steps: when their turn has come, or ahead of it.
 
 Processes that are started ahead join their MPI and open their device while an earlier step measures, on CPUs
-that are free then, and wait at a gate (job/gate.py).
+that are free then, and wait at a start barrier (job/start_barrier.py).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from wirespeed import launch
+from wirespeed import launchers
 from wirespeed.evidence.nics import ucx_log
 from wirespeed.frontend.job_step import SLOW_LAUNCHER, JobStep
 from wirespeed.frontend.machine import Machine
@@ -33,7 +33,7 @@ APART_S = 0.5
 
 
 @dataclass(frozen=True)
-class Turn:
+class PathLaunch:
     """A path in one launch, and the sizes that are to be measured."""
 
     path: TransferPath
@@ -47,7 +47,7 @@ class Turn:
 class StepKey:
     """Identity of a job step: what it measures, and with which MPI."""
 
-    turns: tuple[Turn, ...]
+    launches: tuple[PathLaunch, ...]
     library: mpi.Mpi
 
 
@@ -75,7 +75,7 @@ class Starter:
         return variables | gpu_aware_mpi.aware_environment(library) if path.gpu_aware_ucx else variables
 
     def start(self, key: StepKey) -> JobStep:
-        """The processes that measure these turns; those that wait for them, if there are any."""
+        """The processes that measure these launches; those that wait for them, if there are any."""
         waiting = self._waiting.pop(key, None)
         if waiting and waiting.ended:
             # Why they ended is best seen of processes that were watched from their start.
@@ -87,8 +87,8 @@ class Starter:
         """Words of a step's record about the start of its processes."""
         return {
             "mpi": {"source": key.library.source},
-            "launcher": launch.choose(self.plan.launcher, key.library).name,
-            "variables": self.variables(key.turns[0].path, key.library),
+            "launcher": launchers.choose(self.plan.launcher, key.library).name,
+            "variables": self.variables(key.launches[0].path, key.library),
             "allocator": self.plan.allocator,
         }
 
@@ -112,7 +112,7 @@ class Starter:
                 return
 
     def waits(self, key: StepKey | None) -> bool:
-        """Do processes wait for these turns? A GPU may let one process in at a time."""
+        """Do processes wait for these launches? A GPU may let one process in at a time."""
         return key in self._waiting and not self._waiting[key].ended
 
     def end(self) -> None:
@@ -125,8 +125,8 @@ class Starter:
         asked = dict(self.plan.test).get("ahead")
         if asked is not None:
             return 1024 * int(asked)
-        elsewhere = self.plan.hosts or launch.by_batch_system(self.plan.launcher)
-        # A profiler, a picture, CPUs by name and a launch of its own belong to the turn itself.
+        elsewhere = self.plan.hosts or launchers.by_batch_system(self.plan.launcher)
+        # A profiler, a picture, CPUs by name and a launch of its own belong to the launch itself.
         own = self.profiles or self.plan.picture or self.plan.between or self.plan.launches > 1
         if elsewhere or own or beside.cpu_moves:
             return 0
@@ -134,33 +134,33 @@ class Starter:
         return int(min(cpus, cpu_quota() or cpus)) - self.plan.ranks
 
     def _launched(self, key: StepKey, ahead: bool) -> JobStep:
-        plan, turns, library = self.plan, key.turns, key.library
-        launcher = launch.choose(plan.launcher, library)
-        variables = self.variables(turns[0].path, library)
-        elsewhere = plan.hosts or launch.by_batch_system(plan.launcher) or mpi.in_batch_job()
+        plan, launches, library = self.plan, key.launches, key.library
+        launcher = launchers.choose(plan.launcher, library)
+        variables = self.variables(launches[0].path, library)
+        elsewhere = plan.hosts or launchers.by_batch_system(plan.launcher) or mpi.in_batch_job()
         cpus = () if elsewhere else fewer_cpus()
         spec = StepSpec(
             plan=plan,
-            paths=tuple((turn.path.name, turn.sizes) for turn in turns),
+            paths=tuple((launch.path.name, launch.sizes) for launch in launches),
             run=f"{self.run}-{self._started}",
             expected=ExpectedJob(library.vendor, library.version, plan.ranks, str(library.library)),
             device=self.found.kind,
             variables=variables,
-            allowance=self.share() * len(turns),
-            profiler=self.profiles.command(turns[0].path.name) if self.profiles else (),
+            allowance=self.share() * len(launches),
+            profiler=self.profiles.command(launches[0].path.name) if self.profiles else (),
             profiles=str(self.profiles.folder) if self.profiles else "",
             ahead=ahead,
             base=str(private_folder.of_user()),
-            cpus=() if turns[0].path.own_threads else cpus,
+            cpus=() if launches[0].path.own_threads else cpus,
         )
         self._started += 1
         entry = Path(__file__).parents[1] / "rank"
-        job = launch.Job(
+        job = launchers.Job(
             command=(sys.executable, str(entry), encode(spec)),
             ranks=plan.ranks,
             hosts=plan.hosts,
             variables=variables,
-            own_threads=turns[0].path.own_threads,
+            own_threads=launches[0].path.own_threads,
             places_itself=bool(cpus),
         )
         return JobStep(
@@ -168,14 +168,14 @@ class Starter:
             {**os.environ, **variables, **(_aside() if ahead else {})},
             own_folder(spec.run, spec.base),
             plan.ranks,
-            max(startup_limit(plan), stuck_after(plan, _largest(turns))),
+            max(startup_limit(plan), stuck_after(plan, _largest(launches))),
             PROFILER_SECONDS if self.profiles else SLOW_LAUNCHER,
             ahead,
         )
 
 
-def _largest(turns: Sequence[Turn]) -> int:
-    return max(max(turn.sizes) for turn in turns)
+def _largest(launches: Sequence[PathLaunch]) -> int:
+    return max(max(launch.sizes) for launch in launches)
 
 
 def _aside() -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 Gpu = Any
 """A device handle of the library."""
-MOST_LINKS = 36
+MAX_LINKS = 36
 """NVML_NVLINK_MAX_LINKS."""
 _GPU, _SWITCH = 0, 2
 """NVML_NVLINK_DEVICE_TYPE_* (nvml.h)."""
@@ -66,7 +66,7 @@ class Nvml:
 
     def links(self, gpu: Gpu) -> list[NvLink]:
         """The board's NVLinks; the library refuses to answer for others."""
-        states = [self.ask("nvmlDeviceGetNvLinkState", -1, gpu, number) for number in range(MOST_LINKS)]
+        states = [self.ask("nvmlDeviceGetNvLinkState", -1, gpu, number) for number in range(MAX_LINKS)]
         return [
             NvLink(number, bool(state), self._peer(gpu, number) if state else "")
             for number, state in enumerate(states)

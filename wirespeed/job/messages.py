@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from typing import Any
 
 MARK = "\x1e"
-MOST_LINE = 1000
+MAX_LINE = 1000
 """Bytes: Slurm cuts a line after 1,024 of them, and other ranks' lines come between
 (native/measure/report_line.cpp has the same number)."""
-MOST_PENDING = 4096
+MAX_PENDING = 4096
 """Messages whose parts have not all come: of ranks that died as they spoke, the oldest are dropped."""
 Message = dict[str, Any]
 _PART = re.compile(r"([\w.]+) (\d{1,9})/(\d{1,9}) ")
@@ -32,10 +32,10 @@ def send(message: Message, descriptor: int = 1) -> None:
 
 def _lines(text: str) -> Iterator[str]:
     """ASCII, as JSON is."""
-    if len(text) <= MOST_LINE:
+    if len(text) <= MAX_LINE:
         yield text
         return
-    key, room = os.urandom(6).hex(), MOST_LINE - 40
+    key, room = os.urandom(6).hex(), MAX_LINE - 40
     parts = [text[at : at + room] for at in range(0, len(text), room)]
     for number, part in enumerate(parts, 1):
         yield f"{key} {number}/{len(parts)} {part}"
@@ -59,7 +59,7 @@ class Joined:
         # A sender's parts come in their order. Where one is missing, nothing of the message can be read.
         if len(parts) != number or number == count:
             del self._pending[key]
-        if len(self._pending) > MOST_PENDING:
+        if len(self._pending) > MAX_PENDING:
             del self._pending[next(iter(self._pending))]
         if len(parts) == number == count:
             return before + MARK + "".join(parts)

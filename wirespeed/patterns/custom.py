@@ -16,7 +16,7 @@ from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Shape, Ste
 from wirespeed.units import format_size, parse_size
 
 COLUMNS = ("step", "from", "to", "bytes")
-MOST_STEPS = 100_000
+MAX_STEPS = 100_000
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ def _json_rows(name: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _line(where: str, number: int, row: dict[str, Any]) -> Line:
-    step = _whole(where, "step", row["step"], MOST_STEPS)
+    step = _whole(where, "step", row["step"], MAX_STEPS)
     sender = _whole(where, "from", row["from"], 1 << 24)
     receiver = _whole(where, "to", row["to"], 1 << 24)
     if sender == receiver:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Place, Shape, Step, Sums, Transfer, Work
 
-MOST_STEPS = 128
+MAX_STEPS = 128
 """Default limit per iteration: a rank of a large ring need not know all of them."""
-MOST_BLOCKS = 528
+MAX_BLOCKS = 528
 """Of a sum: enough for every GPU's memory."""
 
 
@@ -43,7 +43,7 @@ class Ring(Pattern):
 
     def steps_of(self, shape: Shape) -> int:
         """Steps per iteration."""
-        return int(shape.options.get("steps") or min(shape.ranks * (1 + shape.ranks % 2), MOST_STEPS))
+        return int(shape.options.get("steps") or min(shape.ranks * (1 + shape.ranks % 2), MAX_STEPS))
 
     @staticmethod
     def whole(size: int) -> int:
@@ -66,7 +66,7 @@ class Ring(Pattern):
     def _sum(bytes_: int, at: int, value: float) -> Work:
         """Adds `value` to each double of a place."""
         threads = 256
-        blocks = min(-(-bytes_ // (8 * threads)), MOST_BLOCKS)
+        blocks = min(-(-bytes_ // (8 * threads)), MAX_BLOCKS)
         return Work("ws_sums_add", (Place(at), bytes_ // 8, value), blocks, threads)
 
     def extent(self, rank: int, shape: Shape, size: int) -> int:

@@ -31,7 +31,7 @@ from wirespeed.programs.plane import Plane, divisions, parse_grid, smallest_halo
 
 LINE = 128
 """Bytes of a line of memory."""
-MOST_RANKS_OF_A_NORM = 64
+MAX_RANKS_OF_A_NORM = 64
 """Each rank sends its sum to each other one."""
 NORM_STEPS_LATER = (1, 3, 4)
 """When a step's norm is summed on a rank, sent to all, and summed over all (native/kernels/fields.h)."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from wirespeed.patterns.base import Figure, Option, Place, Shape, Step, Transfer, Work
 from wirespeed.programs.base import (
-    MOST_RANKS_OF_A_NORM,
+    MAX_RANKS_OF_A_NORM,
     NORM_STEPS_LATER,
     FieldComparison,
     NormCheck,
@@ -25,7 +25,7 @@ from wirespeed.programs.jacobi_blocks import (
     ALL_WAIT,
     EDGES,
     INNER,
-    MOST_BLOCKS,
+    MAX_BLOCKS,
     THREADS,
     JacobiBlock,
     fill_work,
@@ -35,7 +35,7 @@ from wirespeed.programs.jacobi_blocks import (
 from wirespeed.programs.jacobi_deep import DEPTHS, deep_work, refusal
 from wirespeed.programs.plane import EAST, NORTH, OPPOSITE, SOUTH, WEST, Plane
 
-PARTS = to_lines(16 + 16 * MOST_BLOCKS)
+PARTS = to_lines(16 + 16 * MAX_BLOCKS)
 """Bytes of what blocks of threads leave of one norm."""
 CHANGE_BLOCKS = 1024
 """Blocks of threads, each of which leaves a part of a reference's norm."""
@@ -109,9 +109,9 @@ class Jacobi(ProgramPattern):
     )
 
     def refuse(self, shape: Shape) -> str | None:
-        if shape.ranks > MOST_RANKS_OF_A_NORM and self._every(shape):
+        if shape.ranks > MAX_RANKS_OF_A_NORM and self._every(shape):
             return (
-                f"{shape.ranks} ranks: the norm is summed over up to {MOST_RANKS_OF_A_NORM}; "
+                f"{shape.ranks} ranks: the norm is summed over up to {MAX_RANKS_OF_A_NORM}; "
                 "add --norm-every 0 to measure without it"
             )
         return super().refuse(shape)

@@ -11,7 +11,7 @@ from wirespeed.programs.plane import EAST, NORTH, SOUTH, WEST, Plane
 
 TILE, STRIP, TILE_ROWS, THREADS = 1024, 32, 4, 256
 """Of jacobi.h: points of a tile in x, of a strip at a cut side; and rows of a tile, lanes of a block."""
-MOST_BLOCKS = 8192
+MAX_BLOCKS = 8192
 """Of a launch: those that a norm has room for (native/kernels/fields.h)."""
 DOWN = 16
 """A bit beside those of `cut`: from the top down."""
@@ -113,7 +113,7 @@ def step_work(
 def blocks_of(part: int, edges: int, inner: int) -> int:
     """Blocks of threads for the tiles of a part: as many as tiles, but no more than a norm has room for."""
     tiles = {ALL: edges + inner, ALL_WAIT: edges + inner, INNER: inner, EDGES: edges}[part]
-    return max(1, min(tiles, MOST_BLOCKS))
+    return max(1, min(tiles, MAX_BLOCKS))
 
 
 @cache

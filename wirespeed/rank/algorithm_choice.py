@@ -12,7 +12,7 @@ from wirespeed.rank.program import Program
 
 SECONDS = 0.02
 """Time for each, after a first iteration."""
-MOST_ITERATIONS = 200
+MAX_ITERATIONS = 200
 
 
 def fastest(context: RankContext, transport: Any, buffers: Any, size: int) -> str:
@@ -25,7 +25,7 @@ def fastest(context: RankContext, transport: Any, buffers: Any, size: int) -> st
         try:
             with closing(Program(replace(context, shape=shape), transport, buffers, size)) as program:
                 first = context.comm.maximum(program.run())
-                count = max(1, min(int(SECONDS / max(first, 1e-9)), MOST_ITERATIONS))
+                count = max(1, min(int(SECONDS / max(first, 1e-9)), MAX_ITERATIONS))
                 seconds[name] = context.comm.maximum(min(program.sample(count, 2).seconds))
         except Unusable as error:
             failure = error

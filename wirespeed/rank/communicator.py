@@ -13,8 +13,8 @@ from wirespeed.host.libraries import loaded_file
 from wirespeed.host.mpi import NAMES, parse_library_string
 from wirespeed.job.messages import Message
 from wirespeed.job.step_spec import ExpectedJob
-from wirespeed.launch import foreign_to, global_rank
-from wirespeed.launch.srun import may_end_in_init, other_kind
+from wirespeed.launchers import foreign_to, global_rank
+from wirespeed.launchers.srun import may_end_in_init, other_kind
 from wirespeed.rank.world import World
 
 

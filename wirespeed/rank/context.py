@@ -48,8 +48,8 @@ class RankContext:
     late_s: float = 0.0
     """For tests: rank 1 comes so many seconds late to each timed batch."""
     ranges: Ranges = field(default_factory=Ranges)
-    more_until: float = 0.0
-    """Until then (`time.monotonic()`) figures that are far from precise are measured on."""
+    more_until: float | None = None
+    """Until then (`time.monotonic()`) figures may take more than --max-time; None: the run has no budget."""
 
     def failed(
         self, what: str, text: str, size: int | None = None, rank: int | None = None, fatal: bool = True

@@ -14,7 +14,7 @@ from wirespeed.rank.context import RankContext
 from wirespeed.rank.field_memory import FieldMemory
 from wirespeed.rank.program import Program
 
-MOST_CELLS = 1000
+MAX_CELLS = 1000
 """Of a picture, in x and in y; a rank whose block ends in mid cell adds one."""
 BATCH_SECONDS = 0.3
 """Of time steps between two signs of life."""
@@ -75,7 +75,7 @@ class FieldViews:
         self._start()
         self._advance(iterations, "picture")
         self._memory.launch(self._values.work)
-        share = math.ceil(max(plane.width, plane.height) / MOST_CELLS)
+        share = math.ceil(max(plane.width, plane.height) / MAX_CELLS)
         across, up = _edges(plane.nx, share), _edges(plane.ny, share)
         rows = [
             pattern.cells(shape, planes, across)

@@ -12,9 +12,9 @@ from wirespeed.host.devices import by_board
 from wirespeed.rank.expected_traffic import Location
 from wirespeed.rank.world import World
 
-MOST_RANKS = 1024
+MAX_RANKS = 1024
 """With more ranks, rank 0 would have to hold too much about the others."""
-IDLE, LEAST_IDLE = 0.05, 0.005
+IDLE, MIN_IDLE = 0.05, 0.005
 """Seconds without traffic of ours before the first counted path and, at least, before each other one."""
 
 
@@ -41,7 +41,7 @@ class HostCounters:
         """Of each rank."""
         self.gpus: tuple[str, ...] = ()
         """PCI addresses of this host's GPUs that ranks use."""
-        self.able = comm.size <= MOST_RANKS
+        self.able = comm.size <= MAX_RANKS
         if self.able:
             self._find(comm, core.identity(device))
         self.wires: list[CounterOwner] = [wire for source in self._sources for wire in source.wires]
@@ -73,7 +73,7 @@ class HostCounters:
     def idle(self) -> list[Reading | None]:
         """Waits while no rank moves anything, which adds to the known background; a reading at the end."""
         before, began = self.read(), time.monotonic()
-        time.sleep(LEAST_IDLE if self._idled else IDLE)
+        time.sleep(MIN_IDLE if self._idled else IDLE)
         after = self.read()
         self._idled += time.monotonic() - began
         pairs = zip(self.wires, before, after, strict=True)

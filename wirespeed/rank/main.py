@@ -9,13 +9,13 @@ import traceback
 from collections.abc import Sequence
 from typing import NoReturn
 
-from wirespeed import launch
+from wirespeed import launchers
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host.core import NativeError, core
-from wirespeed.host.tether import die_with_parent
+from wirespeed.host.die_with_parent import die_with_parent
 from wirespeed.job import messages
-from wirespeed.job.gate import wait_at
 from wirespeed.job.plan import decode
+from wirespeed.job.start_barrier import wait_until_open
 from wirespeed.job.status_page import lost, own_folder
 from wirespeed.job.step_spec import StepSpec, startup_limit
 from wirespeed.rank.communicator import Communicator
@@ -45,7 +45,7 @@ def main(word: str) -> NoReturn:
     if not profiled:
         set_environment(spec.variables)
         die_with_parent()
-    rank = launch.global_rank()
+    rank = launchers.global_rank()
     code = ExitCode.OK
     try:
         if spec.profiler and not profiled:
@@ -84,11 +84,11 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
     here = spec.host == os.uname().nodename
     watchdog = Watchdog(opened, spec.run, rank, reports=1, give_up=False, read_here=here, base=spec.base)
     watchdog.stage("start", 0, startup_limit(spec.plan))
-    show_own_slice(spec.plan, rank, launch.local_rank())
+    show_own_slice(spec.plan, rank, launchers.local_rank())
     if spec.cpus:
-        place(spec.cpus, launch.local_rank(), spec.plan.ranks, whole_cores=spec.device == "host")
+        place(spec.cpus, launchers.local_rank(), spec.plan.ranks, whole_cores=spec.device == "host")
     elsewhere = FreeCpus(within=spec.cpus) if spec.ahead else None
-    device = open_device(opened, spec.device, spec.plan, rank, launch.local_rank())
+    device = open_device(opened, spec.device, spec.plan, rank, launchers.local_rank())
     ranges = open_ranges(opened, spec.plan, rank, started)
     with ranges("connect"):
         comm = Communicator(spec.expected)
@@ -104,7 +104,7 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
         runner.prepare()
         elsewhere.leave()
         watchdog.turn("start", 0, LONGEST_WAIT)
-        wait_at(own_folder(spec.run, spec.base))
+        wait_until_open(own_folder(spec.run, spec.base))
         # What was done while another path was measured has taken no time of this one.
         ranges.take()
     allowance = Allowance(spec.allowance)

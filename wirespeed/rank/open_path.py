@@ -33,7 +33,7 @@ from wirespeed.units import format_size
 TRIAL_SIZES = (1, 32 << 10, 4 << 20)
 """A tiny message is not enough to try a library with device pointers: each protocol fails in its own way."""
 
-LEAST_COUNTED = 64 << 10
+MIN_COUNTED = 64 << 10
 """Bytes of a collective operation: of smaller ones, what starts their kernels hides what they move."""
 
 
@@ -130,10 +130,12 @@ class OpenPath:
     def _measure(self, sizes: Sequence[int]) -> None:
         needs = self._needs(sizes)
         draws = self._context.comm.share(self._context.plan.picture is not None)
-        allowance, left = Allowance(self._context.more_until - time.monotonic()), len(sizes)
+        end, left = self._context.more_until, len(sizes)
+        allowance = None if end is None else Allowance(end - time.monotonic())
         for group in self._groups(sizes, needs):
-            until = time.monotonic() + allowance.share(left) * len(group)
-            self._context = replace(self._context, more_until=until)
+            if allowance:
+                until = time.monotonic() + allowance.share(left) * len(group)
+                self._context = replace(self._context, more_until=until)
             left -= len(group)
             running = {index: self._figure(sizes, needs, index, draws) for index in group}
             at_once: int | None = None
@@ -206,7 +208,7 @@ class OpenPath:
             wires = counting.wires()
         self._context.tell({"kind": "wires", "path": self._path.name, "wires": wires})
         if isinstance(self._context.pattern, CollectivePattern):
-            sizes = [size for size in sizes if size >= LEAST_COUNTED] or sizes[-1:]
+            sizes = [size for size in sizes if size >= MIN_COUNTED] or sizes[-1:]
         self._count_some(sizes, counting)
 
     def _count_some(self, sizes: Sequence[int], counting: WireCounting) -> None:

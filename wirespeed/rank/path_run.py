@@ -24,7 +24,7 @@ from wirespeed.rank.context import RankContext, Tell, Unusable
 from wirespeed.rank.env_check import without_effect
 from wirespeed.rank.observers import Observers
 from wirespeed.rank.open_path import OpenPath
-from wirespeed.rank.ranges import LEAST_RANGES, MOST_RANGES, Ranges
+from wirespeed.rank.ranges import MAX_RANGES, MIN_RANGES, Ranges
 from wirespeed.rank.startup import share_node
 from wirespeed.rank.watchdog import Watchdog
 from wirespeed.rank.world import World
@@ -99,10 +99,11 @@ class PathRunner:
 
         A path that may not work at all is tried first; "accepted" is told once it has moved bytes.
         `following`: the path that these ranks measure next, which may go on with what has joined them.
-        `allowance`: seconds for the path, as long as figures are far from precise.
+        `allowance`: seconds for the path, of a run that has a budget.
         """
-        self._context = replace(self._context, more_until=time.monotonic() + allowance - BESIDE_S)
-        self._ranges.room = max(MOST_RANGES // self._comm.size, LEAST_RANGES)
+        until = time.monotonic() + allowance - BESIDE_S if self._context.plan.budget else None
+        self._context = replace(self._context, more_until=until)
+        self._ranges.room = max(MAX_RANGES // self._comm.size, MIN_RANGES)
         # Inside a launcher each rank reads its own options.
         kept = self._comm.share(self._ranges.kept)
         self.prepare()

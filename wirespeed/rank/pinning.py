@@ -12,7 +12,7 @@ from wirespeed.rank.world import World
 
 OWN_CPUS = "WIRESPEED_OWN_CPUS"
 """Variable with the CPUs of a rank that starts ahead of its turn."""
-MOST_NAMED = 8
+MAX_NAMED = 8
 """Ranks of which each one's CPU is named."""
 _SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 
@@ -42,7 +42,7 @@ def pin(comm: World, near: Sequence[int], *, whole_cores: bool) -> str | None:
     if not (why := next(filter(None, comm.everyone(why)), None)):
         return None
     # For GPUs the option takes other numbers.
-    remedy = f"; --between {_cpu_of_each(places)} pins" if whole_cores and comm.size <= MOST_NAMED else ""
+    remedy = f"; --between {_cpu_of_each(places)} pins" if whole_cores and comm.size <= MAX_NAMED else ""
     return f"ranks are not pinned: {why}{remedy}"
 
 

@@ -21,7 +21,7 @@ BATCHES, SECONDS = 16, 0.15
 """Of each of the two, at most; --max-time limits it, too."""
 FEWEST_BATCHES = 6
 """Of long iterations."""
-COPIED, MOST_COPIES = 2 << 30, 32
+COPIED, MAX_COPIES = 2 << 30, 32
 """Copies an iteration: so many bytes, so that the wait for them is nothing."""
 
 
@@ -120,7 +120,7 @@ def limits(
     """
     shape, rank = context.shape, context.comm.rank
     transfer = pattern.copied(rank, shape)
-    count = max(1, min(COPIED // transfer.bytes, MOST_COPIES))
+    count = max(1, min(COPIED // transfer.bytes, MAX_COPIES))
     copying = context.open_transport("copy", "")
     try:
         steps = [Step(sends=(transfer,) * count, receives=(_landed(transfer),) * count)]

@@ -16,7 +16,7 @@ OUTER = ("start", "connect", "path", "size", "counting")
 """Kinds of ranges that are few, and kept whatever the room."""
 ABSORBING = ("trial", "limits", "computation", "counting")
 """Kinds whose time includes that of the ranges inside them."""
-MOST_RANGES, LEAST_RANGES = 100_000, 200
+MAX_RANGES, MIN_RANGES = 100_000, 200
 """Of one path: those of all ranks together, and of each rank at least."""
 _NOTHING: AbstractContextManager[None] = nullcontext()
 
@@ -29,7 +29,7 @@ class Ranges:
     ) -> None:
         """`keep`: for take(). `ahead`: for tests, the seconds by which this rank's clock is ahead."""
         self.kept, self.ahead = keep, round(ahead * 1e9)
-        self.room = MOST_RANGES
+        self.room = MAX_RANGES
         self._lib: Any = None
         if core and json.loads(core.text(core.check(core.lib.ws_ranges_open(f"rank {rank}".encode())))):
             self._lib = core.lib

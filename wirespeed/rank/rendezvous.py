@@ -18,7 +18,7 @@ from tempfile import gettempdir
 from typing import TypeVar
 
 from wirespeed.host import private_folder
-from wirespeed.launch import LaunchedRank
+from wirespeed.launchers import LaunchedRank
 from wirespeed.rank.handshake import Claim, OtherSecret, connect, wrong
 from wirespeed.units import format_seconds
 

@@ -31,7 +31,7 @@ LONG_ITERATION_SECONDS = 0.05
 LEAD_SECONDS = 1e-4
 """Untimed iterations before a batch of short ones, where another size has just run."""
 PROGRESS_SECONDS = 0.5
-LEAST_BATCHES, LONG_BATCH_SECONDS = 16, 0.25
+MIN_BATCHES, LONG_BATCH_SECONDS = 16, 0.25
 """Of iterations that a program alone needs: so many batches at least, so many seconds each at most."""
 
 Result = TypeVar("Result")
@@ -168,9 +168,8 @@ class Sampler:
         with self._ranges("warm-up"):
             estimate = self._warm_up(first)
         until = self._context.more_until
-        rule = StoppingRule(
-            self._stopping, *self._program.clock(), self._divisor, lambda: until - time.monotonic()
-        )
+        more_s = None if until is None else lambda: until - time.monotonic()
+        rule = StoppingRule(self._stopping, *self._program.clock(), self._divisor, more_s)
         if more := self._comm.share(rule.calibration_iterations(estimate)):
             estimate = self._comm.maximum(self._program.run(more))
         self._program.start()  # of the warm-up
@@ -200,7 +199,7 @@ class Sampler:
                         untimed = max(untimed, math.ceil(LEAD_SECONDS / max(estimate, 1e-9)))
                     if enough and missing > 0:
                         most = int(LONG_BATCH_SECONDS / (per_sample * max(recent, 1e-9)))
-                        part = self._least / LEAST_BATCHES / per_sample
+                        part = self._least / MIN_BATCHES / per_sample
                         count = max(count, min(math.ceil(part), math.ceil(missing / per_sample), most))
                     after = teams.after(count, rule.long_samples)
                     seconds = (untimed + per_sample * count) * recent

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host.core import Core
 from wirespeed.job.messages import Message
-from wirespeed.launch import LaunchedRank
+from wirespeed.launchers import LaunchedRank
 from wirespeed.rank.handshake import Claim, Listener, connect, wrong
 from wirespeed.rank.plain_values import decode, encode
 from wirespeed.rank.rendezvous import (
@@ -43,7 +43,7 @@ _MOST = 1 << 28
 _WATCH_MS = 5
 """After which rank 0, which waits for one rank, looks whether another one has gone."""
 
-_MOST_LINKED = 256
+_MAX_LINKED = 256
 """Ranks of a job that links its teams at the join: each rank may have a link to each other one then."""
 _WORD = 5.0
 """Seconds of waiting for other ranks, after which it is said."""
@@ -101,7 +101,7 @@ class _Star:
 class SocketWorld(World):
     """All ranks, joined at the address and by the secret that rendezvous.py finds.
 
-    A rank listens at the join alone; in a job of more than _MOST_LINKED ranks also while a team is made whose
+    A rank listens at the join alone; in a job of more than _MAX_LINKED ranks also while a team is made whose
     ranks have no links yet.
     """
 
@@ -129,7 +129,7 @@ class SocketWorld(World):
         try:
             self._secret = self._welcome() if self.rank == 0 else self._join()
             self._ranks: list[tuple[str, str]] = self.everyone((os.uname().nodename, self._own_address()))
-            self._connect(teams if self.size <= _MOST_LINKED else ())
+            self._connect(teams if self.size <= _MAX_LINKED else ())
         except BaseException:
             self.close()
             raise

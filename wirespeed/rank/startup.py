@@ -22,7 +22,7 @@ from wirespeed.rank.world import World
 
 _RELOAD = ("LD_LIBRARY_PATH", "LD_PRELOAD")
 
-MOST_THREADS = 8
+MAX_THREADS = 8
 """Of a rank, for untimed work on host memory: more are seldom faster, since memory is the limit."""
 
 
@@ -97,7 +97,7 @@ def share_node(opened: Core, neighbours: int) -> None:
     A control group's quota is theirs together: what is used up now would be missed by what is timed next.
     """
     quota = cpu_quota()
-    most = MOST_THREADS if quota is None else min(MOST_THREADS, int(quota / neighbours))
+    most = MAX_THREADS if quota is None else min(MAX_THREADS, int(quota / neighbours))
     opened.lib.ws_share_node(neighbours, most)
 
 

@@ -24,7 +24,7 @@ from wirespeed.rank.program import Program
 
 ATTEMPTS = (0.02, 0.2)
 """Seconds of iterations; the second where the first leaves too much uncertainty for a verdict."""
-MOST_ITERATIONS = 200_000
+MAX_ITERATIONS = 200_000
 
 
 def counted_bytes(wire: CounterOwner, start: Reading, end: Reading, background: float) -> Counted:
@@ -94,7 +94,7 @@ class WireCounting:
         expected = ExpectedTraffic.of(self._counters.locations, sends) if sends is not None else None
         found: Message | None = None
         for lasts in ATTEMPTS:
-            iterations = max(1, min(int(lasts / max(seconds, 1e-9)), MOST_ITERATIONS))
+            iterations = max(1, min(int(lasts / max(seconds, 1e-9)), MAX_ITERATIONS))
             if expected and (most := expected.most()):
                 # Fewer, where a counter would wrap; what one iteration alone fills is not counted.
                 iterations = max(1, min(iterations, (1 << 31) // most))

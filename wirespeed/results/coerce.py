@@ -8,7 +8,7 @@ from typing import Any
 from wirespeed.results.lenient import printable
 
 LONGEST = 400
-MOST_EXACT = 1 << 53
+MAX_EXACT = 1 << 53
 """Integers above this are not the same in a browser."""
 DIGITS = 6
 
@@ -26,4 +26,4 @@ def number(value: float | None) -> float | None:
 
 def count(value: int) -> int:
     """A whole number that a browser holds exactly; 0 for a larger one."""
-    return value if value <= MOST_EXACT else 0
+    return value if value <= MAX_EXACT else 0

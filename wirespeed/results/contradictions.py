@@ -14,12 +14,12 @@ from wirespeed.results.model import Entry, Head, Health
 from wirespeed.results.parts import Interval, ProgramTimes, Wire
 from wirespeed.units import format_size
 
-LEAST_OF_COMPUTATION = 0.95
+MIN_OF_COMPUTATION = 0.95
 """A step takes at least this share of its own computation."""
-MOST_OF_LIMIT = 1.02
-MOST_EFFICIENCY = 1.05
+MAX_OF_LIMIT = 1.02
+MAX_EFFICIENCY = 1.05
 """Of weak scaling."""
-MOST_UNEXPLAINED = 0.5
+MAX_UNEXPLAINED = 0.5
 """Share of the batches whose time on the host's clock may be unexplained: a busy host interrupts some."""
 SEEN_BY_HOST = 1.1
 """The host's time of a batch over that of its samples, at most (native/measure/timed_loop.cpp)."""
@@ -89,7 +89,7 @@ def _clock(run: Known, entry: Entry) -> Iterator[Contradiction]:
     unexplained = had_cpu_s > SEEN_BY_HOST * clock.stamped_s
     if clock.long:
         how, count = "count", clock.long
-    elif unexplained and clock.short > MOST_UNEXPLAINED * clock.batches:
+    elif unexplained and clock.short > MAX_UNEXPLAINED * clock.batches:
         how, count = "explain only", clock.short
     else:
         return
@@ -118,7 +118,7 @@ def _computation(run: Known, entry: Entry) -> Iterator[Contradiction]:
         return
     # They are measured by turns: what waits for a CPU in one waits in the other, if not as long.
     least = _least(compute) * (1 - min(entry.waited or 0.0, 1.0))
-    if _most(entry.times) >= LEAST_OF_COMPUTATION * least:
+    if _most(entry.times) >= MIN_OF_COMPUTATION * least:
         return
     step, alone = _seconds("step", entry.times), _seconds("its computation", compute)
     text = f"a step takes {step}, its computation alone {alone}"
@@ -134,7 +134,7 @@ def _limit(run: Known, entry: Entry) -> Iterator[Contradiction]:
     if limit.wire == "memory" and not limit.high:
         return
     slowest, most = entry.amount / _most(entry.times), max(limit.rate, limit.high)
-    if _beyond_caches(entry, limit) * slowest <= MOST_OF_LIMIT * most:
+    if _beyond_caches(entry, limit) * slowest <= MAX_OF_LIMIT * most:
         return
     low, high = (entry.amount / end if end else None for end in (entry.times.high, entry.times.low))
     rate = Quantity(name="bandwidth", unit="B/s", value=entry.rate, low=low, high=high)
@@ -162,7 +162,7 @@ def _one_rank(run: Known, entry: Entry) -> Iterator[Contradiction]:
     other, one = found
     if any(health.throttled for (_, path), health in other.health.items() if path == one.path):
         return
-    if _least(one.times) <= MOST_EFFICIENCY * _most(entry.times):
+    if _least(one.times) <= MAX_EFFICIENCY * _most(entry.times):
         return
     ranks = run.head.plan.ranks
     step, alone = _seconds(f"step of {ranks} ranks", entry.times), _seconds("step of one rank", one.times)

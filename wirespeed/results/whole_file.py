@@ -12,7 +12,7 @@ from pathlib import Path
 from wirespeed.errors import WirespeedError
 from wirespeed.results.reading import START, cannot, shown, why
 
-_MOST_LINKS = 40
+_MAX_LINKS = 40
 """Links in a row at most, as in the kernel."""
 
 
@@ -53,7 +53,7 @@ def followed(file: str | os.PathLike[str]) -> Path:
     Owner and target are those of an open link, which nobody can replace in between.
     """
     path = Path(file)
-    for _ in range(_MOST_LINKS):
+    for _ in range(_MAX_LINKS):
         try:
             link = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
         except FileNotFoundError:

@@ -17,7 +17,7 @@ UNSEEN_SPREAD = 0.05
 """Standard deviation between launches of the same thing where no side has two of them."""
 UNSEEN_FREEDOM = 3.0
 """Degrees of freedom that this assumption counts as."""
-LEAST_SPREAD = 0.001
+MIN_SPREAD = 0.001
 """Launches that agree by more than this do so by chance, or by their clock."""
 FALSE_ALARMS = 0.05
 """The most that may be named as changed where nothing has."""
@@ -175,7 +175,7 @@ def _welch(
     """From logarithms of seconds; `within`: the variance of one of them that is known, at least."""
     counts = len(old), len(new)
     difference = _mean(new) - _mean(old)
-    floors = [max(known or 0.0, LEAST_SPREAD**2) for known in within]
+    floors = [max(known or 0.0, MIN_SPREAD**2) for known in within]
     least = max(floors)
     seen = [
         (max(_variance(side), floor), len(side) - 1)

@@ -36,7 +36,7 @@ _WHOLE_SKEWNESS = 30
 """From so many effects on, their skewness counts in full."""
 CHANCE_SKEWNESS = 0.5
 """Ten normal effects are as skewed, or more, in one of five cases."""
-_LEAST_LEFT = 0.1
+_MIN_LEFT = 0.1
 """Of a variance, at least, stays when one effect is left out."""
 SAYS_NOTHING = 100.0
 """A bound further away than this factor is none."""
@@ -189,7 +189,7 @@ def _tail(
     """
     alone = (effects**2) * (counts / (counts - 1))[:, np.newaxis]
     others = (squares[:, np.newaxis] - alone) / (freedoms - 1)[:, np.newaxis]
-    least = _LEAST_LEFT * (squares / freedoms)[:, np.newaxis]
+    least = _MIN_LEFT * (squares / freedoms)[:, np.newaxis]
     values = effects * np.sqrt(counts / (counts - 1))[:, np.newaxis] / np.sqrt(np.maximum(others, least))
     ordered = np.sort(values[np.isfinite(values)])
     beyond = max(_FEWEST_IN_TAIL, len(ordered) // 20)

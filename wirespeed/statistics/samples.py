@@ -21,9 +21,9 @@ KEPT_SAMPLES = 1 << 17
 """So many samples are kept as they are."""
 KEPT_BATCHES = 9_999
 """When there are more batch medians, each three neighbours become their median."""
-MOST_GROUPS = 20
+MAX_GROUPS = 20
 """Batches are joined until no more groups than these are left: long groups depend less on each other."""
-_MOST_CORRELATION = 0.9
+_MAX_CORRELATION = 0.9
 WIDER = 1.5
 """A launch's interval is so many times as wide, on the logarithmic scale, as its batches alone say: stopping
 picks those that agree by chance, and slow noise does not show in so few batches."""
@@ -251,7 +251,7 @@ def order_depth(n: int) -> int:
 def _grouped(medians: Sequence[float]) -> Sequence[float]:
     """Medians of groups of neighbouring batches: odd in number, so that skew cannot shift them."""
     size = 1
-    while len(medians) // size > MOST_GROUPS:
+    while len(medians) // size > MAX_GROUPS:
         size += 2
     # What is left over goes to the last group; where that would make it even, the first batch stays out.
     skipped = len(medians) % size % 2
@@ -269,4 +269,4 @@ def _common(values: Sequence[float]) -> float:
     if not whole:
         return 0.0
     raw = sum(a * b for a, b in pairwise(ranks)) / whole
-    return min(max(raw + (1 + 4 * raw) / n, 0.0), _MOST_CORRELATION)
+    return min(max(raw + (1 + 4 * raw) / n, 0.0), _MAX_CORRELATION)

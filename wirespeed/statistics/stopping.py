@@ -21,8 +21,8 @@ SHARERS = 5
 """A batch of sizes that take turns is at least BATCH_S over so many long."""
 BATCH_SHARE = 1e-3
 """After 5 s, a batch lasts this share of the time spent: there are never too many."""
-MOST_SAMPLES_A_BATCH = 100_000
-MOST_ITERATIONS_A_SAMPLE = 100_000_000
+MAX_SAMPLES_A_BATCH = 100_000
+MAX_ITERATIONS_A_SAMPLE = 100_000_000
 CLOCK_COSTS_A_SAMPLE = 500
 """A clock reading then adds 0.2 % to a sample."""
 RESOLUTIONS_A_SAMPLE = 50
@@ -87,10 +87,10 @@ class StoppingRule:
         clock_cost_s: float,
         clock_resolution_s: float,
         divisor: float = 1.0,
-        more_s: Callable[[], float] = lambda: 0.0,
+        more_s: Callable[[], float] | None = None,
     ) -> None:
         """`divisor`: an iteration's seconds over a sample's (2 where samples are half round trips). `more_s`:
-        seconds that are left for figures which are not within COARSE.
+        seconds that are left for more than --max-time, where the run has a budget.
         """
         self._stopping, self._divisor, self._resolution_s = stopping, divisor, clock_resolution_s
         self._more_s = more_s
@@ -117,12 +117,17 @@ class StoppingRule:
         """Iterations of one more untimed run, 1 ms in all, that calibrate short ones; 0: none needed."""
         if self._stopping.loops is not None or iteration_s >= 10 * self._shortest:
             return 0
-        return min(max(1, round(1e-3 / max(iteration_s, SHORTEST_S))), MOST_ITERATIONS_A_SAMPLE)
+        return min(max(1, round(1e-3 / max(iteration_s, SHORTEST_S))), MAX_ITERATIONS_A_SAMPLE)
 
     def over(self, samples: Sampled, elapsed_s: float) -> bool:
         """Is all the time spent that there is, however wide the interval?"""
         needed = 1 if self._iteration_s > LONG_ITERATION_S else FEWEST_BATCHES
-        return elapsed_s >= self._most_s and samples.batches >= needed
+        return elapsed_s >= self._limit() and samples.batches >= needed
+
+    def _limit(self) -> float:
+        """Seconds for the figure: no more than --max-time once the budget is spent."""
+        spent = self._more_s is not None and self._more_s() <= 0
+        return self._stopping.max_time if spent else self._most_s
 
     def _checks_reachable(self, samples: Sampled, elapsed_s: float) -> bool:
         over = elapsed_s >= self._stopping.max_time and samples.batches >= FEWEST_FOR_PRECISION
@@ -134,7 +139,7 @@ class StoppingRule:
 
     def _goes_on(self, samples: Sampled, precision: float | None, elapsed_s: float) -> bool:
         """Lets a coarse figure go on, if the time that is left would make it precise enough."""
-        if precision is None or precision <= COARSE:
+        if precision is None or precision <= COARSE or self._more_s is None:
             return False
         times = (precision / COARSE) ** 2
         more_s = self._more_s()
@@ -183,17 +188,17 @@ class StoppingRule:
             iteration_s = samples.latest * self._divisor
         self._iteration_s = iteration_s = max(iteration_s, SHORTEST_S)
         if not self.iterations_per_sample:
-            wanted = math.ceil(min(self._shortest / iteration_s, MOST_ITERATIONS_A_SAMPLE))
+            wanted = math.ceil(min(self._shortest / iteration_s, MAX_ITERATIONS_A_SAMPLE))
             self.iterations_per_sample = max(1, wanted)
         sample_s = iteration_s * self.iterations_per_sample
         limit = self._most_s
         batch_s = max(
             min(BATCH_S / min(taking_turns, SHARERS), limit / FEWEST_FOR_PRECISION), BATCH_SHARE * elapsed_s
         )
-        left_s = max(limit - elapsed_s, 0.0)
+        left_s = max(self._limit() - elapsed_s, 0.0)
         self.long_samples = sample_s >= max(BATCH_S, batch_s)
         if self.long_samples:
             needed = 1 if iteration_s > LONG_ITERATION_S else FEWEST_BATCHES - samples.batches
             return self.iterations_per_sample, max(needed, min(math.ceil(left_s / sample_s), LONG_RUN), 1)
         count = min(max(batch_s, min(LONG_RUN * sample_s, BATCH_S)), left_s) / sample_s
-        return self.iterations_per_sample, max(1, min(int(count), MOST_SAMPLES_A_BATCH))
+        return self.iterations_per_sample, max(1, min(int(count), MAX_SAMPLES_A_BATCH))

@@ -112,7 +112,8 @@ std::uint32_t message_of(std::span<const FoldedStep> steps, const FoldedStep& st
 }
 
 /// Has another thread to do with what this fold writes, or writes what it reads (kernels/folds.h)?
-bool meets(std::span<const FoldedStep> steps, const FoldedStep& step, const Fold& fold) {
+bool needs_grid_barrier(std::span<const FoldedStep> steps, const FoldedStep& step,
+                        const Fold& fold) {
     const auto crosses = [&](const Range& each) { return each.crosses(fold.to); };
     for (const FoldedStep& other : steps) {
         if (std::ranges::any_of(other.sends, crosses) || sources_that(other, crosses)) return true;
@@ -150,7 +151,7 @@ FoldPlan folds_of(std::span<const Step> steps, const Buffers& buffers) {
                  static_cast<std::uint32_t>(fold.sources.size()), fold.type, fold.operation});
             for (const Range& source : fold.sources)
                 plan.sources.push_back({source.at, message_of(all, step, i, source), 0});
-            if (meets(all, step, fold)) counts.meets = 1;
+            if (needs_grid_barrier(all, step, fold)) counts.needs_grid_barrier = 1;
         }
     }
     return plan;

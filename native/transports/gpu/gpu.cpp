@@ -107,25 +107,26 @@ class GpuTransport final : public Transport {
     /// What one rank's kernel must do, or cannot do, all must know.
     void agree_on_work(OpList& op_list) const {
         struct Mine {
-            bool works, in_shares, puts_off, in_turn, needs_guard, by_turns, fold_pair;
+            bool works, in_shares, defers_work, in_turn, needs_guard, by_turns, fold_pair;
         };
         const auto all = exchange(context_.control, [&] {
-            return Mine{op_list.works,        op_list.in_shares,   op_list.puts_off,
-                        op_list.in_turn,      op_list.needs_guard, op_list.apart != 0,
+            return Mine{op_list.works,        op_list.in_shares,
+                        op_list.defers_work,  op_list.in_turn,
+                        op_list.needs_guard,  op_list.double_buffer_stride != 0,
                         is_fold_pair(op_list)};
         });
         bool needs_guard = false;
         op_list.fold_pair = op_list.folding;
-        for (const auto& [works, in_shares, puts_off, in_turn, needs, by_turns, pair] : all) {
+        for (const auto& [works, in_shares, defers_work, in_turn, needs, by_turns, pair] : all) {
             op_list.fold_pair = op_list.fold_pair && pair;
             needs_guard = needs_guard || needs;
-            if (!by_turns) op_list.apart = 0;
+            if (!by_turns) op_list.double_buffer_stride = 0;
             op_list.in_turn = op_list.in_turn && in_turn;
             op_list.works = op_list.works || works;
-            op_list.puts_off = op_list.puts_off && puts_off;
+            op_list.defers_work = op_list.defers_work && defers_work;
             op_list.in_shares = op_list.in_shares && in_shares;
         }
-        op_list.guarded = op_list.guarded && needs_guard && op_list.apart == 0;
+        op_list.guarded = op_list.guarded && needs_guard && op_list.double_buffer_stride == 0;
     }
 
     static Facts start(Context& context) {
@@ -223,7 +224,7 @@ class GpuTransport final : public Transport {
         if (op_list.folding) {
             set_folds(op_list, folds_of(steps, buffers), extent);
         } else {
-            op_list.puts_off = op_list.works && works_are_sent_on(steps, buffers);
+            op_list.defers_work = op_list.works && works_are_sent_on(steps, buffers);
             op_list.in_shares = std::ranges::all_of(op_list.ops, [](const OpList::Op& each) {
                 return (each.op.mine | each.op.theirs | each.op.bytes) % 16 == 0;
             });
@@ -257,9 +258,9 @@ class GpuTransport final : public Transport {
             op += op_list.steps[s].sends + op_list.steps[s].receives;
         }
         op_list.folds = std::move(plan);
-        const u64 apart = (extent.largest + 127) / 128 * 128;
-        if (2 * apart > mailbox_.ring_bytes() || !lands_by_turns(op_list)) return;
-        op_list.apart = apart;
+        const u64 double_buffer_stride = (extent.largest + 127) / 128 * 128;
+        if (2 * double_buffer_stride > mailbox_.ring_bytes() || !lands_by_turns(op_list)) return;
+        op_list.double_buffer_stride = double_buffer_stride;
         const int me = context_.control.rank();
         for (auto& [peer, sends, op] : op_list.ops)
             op.operand = sends ? mailbox_.landing(peer, me) : mailbox_.landing(me, peer);
@@ -287,7 +288,7 @@ class GpuTransport final : public Transport {
         op.bytes = transfer.bytes;
         op.ring = mailbox_.ring(receiver, sender);
         op.flags = mailbox_.flags(receiver, sender);
-        op.readies = mailbox_.readies(sender, receiver);
+        op.ready_flags = mailbox_.ready_flags(sender, receiver);
         op.credit = mailbox_.credit(sender, receiver);
         op.place = ++count[static_cast<std::size_t>(peer)];
         return {peer, sends, op};

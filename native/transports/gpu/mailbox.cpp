@@ -30,7 +30,7 @@ Mailbox::Mailbox(Context& context, unsigned most_blocks)
 }
 
 void Mailbox::raise(int peer, std::uint32_t sent, std::uint32_t received) {
-    // Flags count what was received; readies and credit, behind them, what was sent.
+    // Flags count what was received; ready_flags and credit, behind them, what was sent.
     std::vector<std::uint32_t> words((2 * words_bytes_ + line) / sizeof(std::uint32_t), sent);
     std::fill_n(words.begin(), words_bytes_ / sizeof(std::uint32_t), received);
     context_.device.copy(mine_.address() + each_ * static_cast<std::size_t>(peer) + ring_bytes_,

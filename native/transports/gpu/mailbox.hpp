@@ -29,7 +29,7 @@ class Mailbox {
     /// What `writer` writes and `owner` reads; one of them is this rank.
     std::uint64_t ring(int owner, int writer) { return part(owner, writer, 0); }
     std::uint64_t flags(int owner, int writer) { return part(owner, writer, ring_bytes_); }
-    std::uint64_t readies(int owner, int writer) {
+    std::uint64_t ready_flags(int owner, int writer) {
         return part(owner, writer, ring_bytes_ + words_bytes_);
     }
     std::uint64_t credit(int owner, int writer) {

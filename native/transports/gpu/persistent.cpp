@@ -95,8 +95,9 @@ bool is_fold_pair(const OpList& op_list) {
     const auto& [steps, folds, sources] = op_list.folds;
     if (op_list.ops.empty()) return true;
     if (!op_list.folding || !op_list.gated.empty() || !op_list.in_words || steps.size() != 1 ||
-        folds.size() != 1 || steps[0].after != 1 || steps[0].meets || op_list.ops.size() != 2 ||
-        !op_list.ops[0].sends || op_list.ops[1].sends || folds[0].sources != 2)
+        folds.size() != 1 || steps[0].after != 1 || steps[0].needs_grid_barrier ||
+        op_list.ops.size() != 2 || !op_list.ops[0].sends || op_list.ops[1].sends ||
+        folds[0].sources != 2)
         return false;
     const std::uint64_t bytes = folds[0].bytes;
     const bool alike = op_list.ops[0].op.bytes == bytes && op_list.ops[1].op.bytes == bytes;
@@ -187,7 +188,7 @@ void PersistentProgram::prepare(const Schedule& schedule) {
     folds.folds = put(plan.folds.data(), plan.folds.size() * sizeof(WsFold));
     folds.sources = put(plan.sources.data(), plan.sources.size() * sizeof(WsSource));
     folds.met = words;
-    folds.apart = op_list_.apart;
+    folds.double_buffer_stride = op_list_.double_buffer_stride;
     folds.step_count = static_cast<u32>(plan.steps.size());
     folds.fold_count = static_cast<u32>(plan.folds.size());
     folds.source_count = static_cast<u32>(plan.sources.size());
@@ -201,7 +202,7 @@ void PersistentProgram::prepare(const Schedule& schedule) {
     program.slot_packets = op_list_.slot_packets;
     program.guarded = op_list_.guarded;
     program.place = tuning_.place;
-    program.puts_off = op_list_.puts_off;
+    program.defers_work = op_list_.defers_work;
     if (gated_) {
         program.ready = gated_->ready();
         program.arrived = gated_->arrived();

@@ -48,9 +48,9 @@ struct OpList {
     std::vector<std::uint32_t> sent, received;  ///< transfers in an iteration, by peer
     std::uint32_t slots = 0, slot_packets = 0;
     bool guarded = false;
-    bool works = false;     ///< the kernel changes what arrives
-    bool in_shares = true;  ///< blocks can do so without waiting for each other
-    bool puts_off = false;  ///< work can be done when its message is sent on
+    bool works = false;        ///< the kernel changes what arrives
+    bool in_shares = true;     ///< blocks can do so without waiting for each other
+    bool defers_work = false;  ///< work can be done when its message is sent on
     /// Each step is one message to the same peer and one from the same: no block overtakes another
     /// by a step, since the sender waits for all of them.
     bool in_turn = false;
@@ -62,7 +62,8 @@ struct OpList {
     /// else.
     bool fold_pair = false;
     FoldPlan folds = {};
-    std::uint64_t apart = 0;     ///< of the two places where messages land by turns; 0: one
+    std::uint64_t double_buffer_stride =
+        0;                       ///< of the two places where messages land by turns; 0: one
     bool in_words = true;        ///< all that is folded lies on whole words
     std::uint64_t packet_bytes;  ///< in a packet of LL
 };

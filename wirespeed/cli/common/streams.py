@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-MOST_WARNINGS = 5
+MAX_WARNINGS = 5
 LONGEST_WORD = 200
 """Letters; what a user has typed may have thousands."""
 
@@ -30,10 +30,10 @@ def warn(text: str) -> None:
 
 def warn_of(file: str, warnings: Sequence[str]) -> None:
     """The first warnings about a file, and how many more there are."""
-    for warning in warnings[:MOST_WARNINGS]:
+    for warning in warnings[:MAX_WARNINGS]:
         warn(f"{file}: {warning}")
-    if len(warnings) > MOST_WARNINGS:
-        warn(f"{file}: {len(warnings) - MOST_WARNINGS} more of this kind")
+    if len(warnings) > MAX_WARNINGS:
+        warn(f"{file}: {len(warnings) - MAX_WARNINGS} more of this kind")
 
 
 def print_or_write(text: str, output: str | None) -> None:
@@ -51,7 +51,7 @@ def distrust_terminals() -> None:
 
     Its width says nothing either.
     """
-    from wirespeed.launch import launched_rank
+    from wirespeed.launchers import launched_rank
 
     if launched_rank():
         for stream in (sys.stdout, sys.stderr):

@@ -197,7 +197,7 @@ def _host(word: str) -> str:
 
 
 def _launcher(word: str) -> str:
-    from wirespeed.launch import all_launchers
+    from wirespeed.launchers import all_launchers
 
     known = [found.name for found in all_launchers() if found.starts_mpi]
     return str(choice("auto", "mpiexec", *known).parse(word))

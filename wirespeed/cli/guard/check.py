@@ -103,7 +103,7 @@ def _measure(base: Plan, requirements: Sequence[Requirement], file: str) -> tupl
     """What the requirements in the file need, and nothing else, in one result file."""
     from wirespeed.cli.common.measuring import measure_plan
     from wirespeed.frontend.rank_limit import refuse_too_many
-    from wirespeed.launch import launched_rank
+    from wirespeed.launchers import launched_rank
 
     if launched_rank():
         raise WirespeedError("--measure starts jobs of its own: not inside a launcher's job; give it a file")

@@ -41,7 +41,7 @@ def command(
     from wirespeed.report.compare.comparison import compare, compare_published
     from wirespeed.report.compare.terminal import print_comparison
     from wirespeed.report.console.console import make_console
-    from wirespeed.report.console.doing import Doing
+    from wirespeed.report.console.status_line import StatusLine
 
     *olds, new = sides
     if against and olds:
@@ -51,14 +51,14 @@ def command(
             f"two sides are compared, OLD and NEW, not {len(sides)}: put a side's files into a folder, "
             "or write a quoted wildcard, as in 'old-*.jsonl'"
         )
-    with Doing(live=False) as doing:
-        doing.now(f"{words.shown(new)} is read")
+    with StatusLine(live=False) as status:
+        status.now(f"{words.shown(new)} is read")
         theirs = read_side(new)
         ours = []
         for old in olds:
-            doing.now(f"{words.shown(old)} is read")
+            status.now(f"{words.shown(old)} is read")
             ours = read_side(old)
-        doing.now("the two sides are compared")
+        status.now("the two sides are compared")
         if against:
             comparison = compare_published(against, theirs, new, spread, least)
         else:

@@ -270,8 +270,8 @@ def run(
     from wirespeed.fleet.parts import FleetPlan, usual_rounds
     from wirespeed.fleet.state import begin
     from wirespeed.frontend import session
-    from wirespeed.launch import launched_rank
-    from wirespeed.report.console.doing import Doing
+    from wirespeed.launchers import launched_rank
+    from wirespeed.report.console.status_line import StatusLine
     from wirespeed.report.fleet.shown import counted
     from wirespeed.units import format_rate
 
@@ -294,9 +294,9 @@ def run(
     most = counted(plan.most_at_once, "pair")
     load = f"at most {most} at the same time, each with one message under way (--at-once)"
     note(f"{counted(len(hosts), 'node')}, {counted(rounds, 'round')}; load on the network: {load}")
-    with Doing() as doing:
+    with StatusLine() as status:
         campaign = Campaign(
-            plan, state, session.measure, doing.say, lambda: _suspects(str(folder), how), doing.now
+            plan, state, session.measure, status.say, lambda: _suspects(str(folder), how), status.now
         )
         try:
             code = campaign.run()

@@ -68,7 +68,7 @@ def command(
     **given: Any,
 ) -> ExitCode:
     """Measures, compares and prints until it is stopped."""
-    from wirespeed.launch import launched_rank
+    from wirespeed.launchers import launched_rank
     from wirespeed.report import cannot_tell
     from wirespeed.report.console.console import make_console
     from wirespeed.report.drift.detection import Drift

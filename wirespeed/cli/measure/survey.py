@@ -71,7 +71,7 @@ def command(style: str, against: str | None, explain: bool, all_sizes: bool, **g
 def look(plan: Plan) -> Machine | None:
     """The machine; None inside a launcher, where a rank must not touch a GPU before MPI has started."""
     from wirespeed.frontend import session
-    from wirespeed.launch import launched_rank
+    from wirespeed.launchers import launched_rank
 
     return None if launched_rank() else session.discover(plan)
 

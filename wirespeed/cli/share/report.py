@@ -20,16 +20,16 @@ from wirespeed.errors import ExitCode, WirespeedError
 def command(files: tuple[str, ...], out: str) -> ExitCode:
     """Reads, and writes a file."""
     from wirespeed.cli.common.reading import read_pages
-    from wirespeed.report.console.doing import Doing
+    from wirespeed.report.console.status_line import StatusLine
     from wirespeed.report.page import render
     from wirespeed.results.whole_file import write_whole
 
     if not out.endswith((".html", ".md")):
         raise WirespeedError(f"--out {out}: the name of a report ends in .html or .md")
-    with Doing(live=False) as doing:
-        doing.now("the result files are read")
+    with StatusLine(live=False) as status:
+        status.now("the result files are read")
         sources, lost = read_pages(files)
-        doing.now(f"{words.shown(out)} is made")
+        status.now(f"{words.shown(out)} is made")
         if out.endswith(".md"):
             from wirespeed.report.export.markdown import markdown
 

@@ -35,7 +35,7 @@ def command(file: str | None, after_hang: str | None, fix: bool, as_json: bool, 
     from wirespeed.cli.common.reading import read_runs
     from wirespeed.doctor.examine import Request, examine
     from wirespeed.doctor.measured import tried_before
-    from wirespeed.launch import launched_rank
+    from wirespeed.launchers import launched_rank
     from wirespeed.report.console.console import make_console
     from wirespeed.report.doctor.terminal import print_result, shell_lines
     from wirespeed.results.store import Store

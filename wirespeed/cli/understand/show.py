@@ -21,11 +21,11 @@ from wirespeed.errors import ExitCode
 def command(file: str, style: str, against: str | None, explain: bool, all_sizes: bool) -> ExitCode:
     """Reads and prints."""
     from wirespeed.cli.common.reading import read_results, runs_of
-    from wirespeed.report.console.doing import Doing
+    from wirespeed.report.console.status_line import StatusLine
 
     shown = Reporting(style, against, explain, all_sizes)
-    with Doing(live=False) as doing:
-        doing.now(f"{words.shown(file)} is read")
+    with StatusLine(live=False) as status:
+        status.now(f"{words.shown(file)} is read")
         results = read_results(file)
     if results.doctors and not results.runs and shown == Reporting():
         from wirespeed.doctor.result import Result

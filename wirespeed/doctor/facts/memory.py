@@ -19,11 +19,11 @@ _SYS_PTRACE = 19
 
 _READER = """
 import ctypes, sys
-class Part(ctypes.Structure):
+class MapPart(ctypes.Structure):
     _fields_ = [("base", ctypes.c_void_p), ("bytes", ctypes.c_size_t)]
 into = ctypes.create_string_buffer(8)
-here = Part(ctypes.addressof(into), 8)
-there = Part(int(sys.argv[2]), 8)
+here = MapPart(ctypes.addressof(into), 8)
+there = MapPart(int(sys.argv[2]), 8)
 libc = ctypes.CDLL(None, use_errno=True)
 got = libc.process_vm_readv(int(sys.argv[1]), ctypes.byref(here), 1, ctypes.byref(there), 1, 0)
 print(0 if got == 8 and into.raw == b"wirespee" else ctypes.get_errno() or -1)

@@ -19,7 +19,7 @@ ALGORITHMS: dict[str, ModuleType] = {
 LIBRARY, BEST, ALL = "library", "best", "all"
 VARIANTS = ("registered", "symmetric", "graph")
 """Other ways in which the libraries of some paths do an operation (`TransferPath.variants`)."""
-MOST_LANDING = 256 << 20
+MAX_LANDING = 256 << 20
 """Bytes of memory beyond the least that an algorithm may take to be considered by `best`."""
 POWERS_OF_TWO = ("allgather", "reducescatter")
 """Operations that `doubling` does for such numbers of ranks only."""
@@ -126,7 +126,7 @@ class CollectivePattern(Pattern):
             name: max(self._needed(rank, shape, size, name) for rank in {0, root})
             for name in self.algorithms(shape.ranks)
         }
-        return [name for name, bytes_ in needed.items() if bytes_ - min(needed.values()) <= MOST_LANDING]
+        return [name for name, bytes_ in needed.items() if bytes_ - min(needed.values()) <= MAX_LANDING]
 
     def _needed(self, rank: int, shape: Shape, size: int, by: str) -> int:
         """Bytes of a rank's buffer."""

@@ -14,7 +14,7 @@ WHOLE = ("allreduce", "broadcast", "reduce")
 """Operations whose every rank has a buffer of all elements; the others divide it into a block for each."""
 FIRST_OF_TWO = 3
 """The core's number of the operation that copies."""
-MOST_BLOCKS = 528
+MAX_BLOCKS = 528
 """Of a kernel: enough for every GPU's memory."""
 _THREADS = 256
 _LINE = 256
@@ -133,7 +133,7 @@ class RankView:
 
     def _work(self, to: int, number: int, other: int, bytes_: int, operation: int) -> Work:
         count = bytes_ // self.element
-        blocks = max(1, min(-(-count // _THREADS), MOST_BLOCKS))
+        blocks = max(1, min(-(-count // _THREADS), MAX_BLOCKS))
         kind = list(TYPES).index(self.type)
         places = (Place(to), Place(number), Place(other))
         return Work("ws_elements_combine", (*places, count, kind, operation), blocks, _THREADS)

@@ -29,7 +29,7 @@ from wirespeed.units import format_size
 READ_AS_TIME = 16 << 10
 """Up to this many bytes people think of a message's time, beyond of its bandwidth."""
 DIGITS = 3
-MOST_LETTERS = 600
+MAX_LETTERS = 600
 TOO_WIDE = 0.5
 """Half width of an interval, as a share of its median, beyond which a figure makes no bound."""
 LOOSE = 2.0
@@ -52,7 +52,7 @@ def learn(runs: Sequence[Run], names: Sequence[str], spread: float | None = None
 def _left_out(runs: Sequence[Run]) -> Iterator[str]:
     for run, entry in [(of_run, entry) for of_run in runs for entry in of_run.impossible.values()]:
         where = f"{pattern(run, entry)}, {entry.path} at {format_size(entry.bytes)}"
-        yield f"# {text(f'{where}: impossible, which makes no bound: {entry.why_impossible}', MOST_LETTERS)}"
+        yield f"# {text(f'{where}: impossible, which makes no bound: {entry.why_impossible}', MAX_LETTERS)}"
 
 
 def _head(runs: Sequence[Run], names: Sequence[str]) -> list[str]:

@@ -24,7 +24,7 @@ OF_ONE_JOB = re.compile(
 """Variables that differ from job to job and change no figure."""
 NOTHING = "not there"
 ORDER = ("MPI", "GPU", "driver", "variable", "package", "host", "CPU", "kernel", "asked", "rank", "wirespeed")
-MOST_LETTERS = 120
+MAX_LETTERS = 120
 
 
 @dataclass(frozen=True)
@@ -135,4 +135,4 @@ def _words(value: Any) -> str:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 3]}..."
+    return text if len(text) <= MAX_LETTERS else f"{text[: MAX_LETTERS - 3]}..."

@@ -27,8 +27,8 @@ from wirespeed.report.grouping import grouped, size_range
 from wirespeed.statistics.comparison import FALSE_ALARMS, UNSEEN_SPREAD
 from wirespeed.units import format_rate, format_seconds, format_size
 
-MOST_ROWS = 20
-MOST_OF_A_TOPIC = 6
+MAX_ROWS = 20
+MAX_OF_A_TOPIC = 6
 
 
 def print_comparison(console: Console, comparison: Comparison, *, everything: bool = False) -> None:
@@ -48,10 +48,10 @@ def print_comparison(console: Console, comparison: Comparison, *, everything: bo
     ]
     if rows:
         console.print()
-        shown = rows[: None if everything else MOST_ROWS]
+        shown = rows[: None if everything else MAX_ROWS]
         console.print(_table(shown).fit(console.width), crop=False)
-    if not everything and len(rows) > MOST_ROWS:
-        say(console, f"{len(rows) - MOST_ROWS} more with --all", "dim")
+    if not everything and len(rows) > MAX_ROWS:
+        say(console, f"{len(rows) - MAX_ROWS} more with --all", "dim")
     for text in _failures(rows):
         say(console, text, "dim")
     console.print()
@@ -69,10 +69,10 @@ def _print_differences(console: Console, found: Sequence[Difference]) -> None:
     console.print(Text("What differs besides the figures", style="bold"))
     for topic in dict.fromkeys(difference.topic for difference in found):
         lines = [difference.text for difference in found if difference.topic == topic]
-        for line in lines[:MOST_OF_A_TOPIC]:
+        for line in lines[:MAX_OF_A_TOPIC]:
             say(console, line, indent=4)
-        if len(lines) > MOST_OF_A_TOPIC:
-            say(console, f"{len(lines) - MOST_OF_A_TOPIC} more of this kind: --format json has them")
+        if len(lines) > MAX_OF_A_TOPIC:
+            say(console, f"{len(lines) - MAX_OF_A_TOPIC} more of this kind: --format json has them")
 
 
 def summary(verdicts: Verdicts) -> list[Text]:

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from wirespeed.report.console.ascii_text import AsciiStream, ascii_locale
 
-LEAST_WIDTH = 20
+MIN_WIDTH = 20
 
 PIPE_WIDTH = 100
 
@@ -21,7 +21,7 @@ def make_console(stream: IO[str] | None = None) -> Console:
     stream = sys.stdout if stream is None else stream
     wanted = os.environ.get("COLUMNS", "")
     # What is no width of a screen says nothing: rich would take 0, and a million.
-    sensible = re.fullmatch("[0-9]{1,4}", wanted) is not None and int(wanted) >= LEAST_WIDTH
+    sensible = re.fullmatch("[0-9]{1,4}", wanted) is not None and int(wanted) >= MIN_WIDTH
     width = int(wanted) if sensible else None if stream.isatty() else PIPE_WIDTH
     others = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
     if ascii_locale(stream):

@@ -17,8 +17,8 @@ from wirespeed.units import format_seconds, format_size
 
 STYLES = {Cost.BREAKS: "bold red", Cost.HIGH: "red", Cost.SOME: "yellow", Cost.SMALL: "dim"}
 WORSE = "worse, not better: leave it as it is"
-MOST_POINTS = 4
-MOST_RATIO = 100
+MAX_POINTS = 4
+MAX_RATIO = 100
 """A larger end of an interval says only that it is wide."""
 COMMENT = "#"
 """Label of a line that explains the command above it."""
@@ -92,7 +92,7 @@ def _gain(worth: Improvement) -> Iterator[Line]:
         if worth.verdict == "worse":
             yield "", WORSE, "yellow"
         elif worth.verdict == "same" and not worth.useless:
-            known = worth.most is not None and worth.most < MOST_RATIO
+            known = worth.most is not None and worth.most < MAX_RATIO
             most = f"up to {ratio_text(worth.most or 0)}x faster is" if known else "a gain is"
             yield "", f"{most} not excluded: measure again when the machine is quiet", "yellow"
     for point in points:
@@ -116,7 +116,7 @@ def _ratios(worth: Improvement) -> str:
 
 def _chosen(points: Sequence[RemedyPoint], best: RemedyPoint | None) -> Sequence[RemedyPoint]:
     """At most a few sizes: the ends, the middle, and where the remedy gains most."""
-    if len(points) <= MOST_POINTS:
+    if len(points) <= MAX_POINTS:
         return points
     wanted = (points[0], points[len(points) // 2], points[-1], best)
     return [point for point in points if point in wanted]

@@ -20,7 +20,7 @@ from wirespeed.report.console.wrapped_line import say
 
 Line = tuple[str, str, Sequence[str]]
 """A device's name, its colour, and what there is to say of it; empty where it is not known."""
-MOST_IN_MATRIX = 8
+MAX_IN_MATRIX = 8
 BOX = 44
 """Letters inside a box that reads well; two boxes share a line where they fit."""
 
@@ -123,7 +123,7 @@ def _links(console: Console, facts: Facts) -> None:
         many = "Between the two GPUs" if len(facts.pairs) == 1 else "Between each two GPUs"
         say(console, f"{many}: {what}{refused}")
         return
-    gpus = [gpu for gpu in facts.real_gpus if gpu.kind == "cuda"][:MOST_IN_MATRIX]
+    gpus = [gpu for gpu in facts.real_gpus if gpu.kind == "cuda"][:MAX_IN_MATRIX]
 
     def cell(column: Gpu, row: Gpu) -> Text:
         word = words.get((min(row.index, column.index), max(row.index, column.index)), "")

@@ -13,8 +13,8 @@ from rich.text import Text
 from wirespeed.report.cannot_tell import CANNOT_TELL
 from wirespeed.report.compare.verdicts import BETTER, GAINED, SAME, UNSURE, Verdicts, typical
 from wirespeed.report.console.columns import Column, Table, table
-from wirespeed.report.console.doing import Doing
 from wirespeed.report.console.sparkline import sparkline
+from wirespeed.report.console.status_line import StatusLine
 from wirespeed.report.console.wrapped_line import say
 from wirespeed.report.drift.detection import Drift, drifted, place, word
 from wirespeed.report.export import labels
@@ -23,7 +23,7 @@ from wirespeed.units import duration, format_rate, format_seconds, format_size
 
 SHOWN = 24
 """Repetitions in a curve."""
-MOST_NAMED = 4
+MAX_NAMED = 4
 
 Clock = Callable[[], float]
 Key = tuple[str, int]
@@ -42,16 +42,16 @@ class Watching:
         self._live: Live | None = None
         if console.is_terminal and not console.is_dumb_terminal:
             self._live = Live(get_renderable=self._view, console=console, refresh_per_second=1)
-        self._doing = Doing(clock)
+        self._status_line = StatusLine(clock)
 
     def __enter__(self) -> Watching:
-        self._live.start() if self._live else self._doing.__enter__()
+        self._live.start() if self._live else self._status_line.__enter__()
         self.waits(None)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._next = None
-        self._live.stop() if self._live else self._doing.__exit__()
+        self._live.stop() if self._live else self._status_line.__exit__()
 
     def measured(self, verdicts: Verdicts) -> None:
         """A repetition is over."""
@@ -65,9 +65,9 @@ class Watching:
         self._next = until
         number = len(self._drift.runs) + 1
         if until is None:
-            self._doing.now(f"repetition {number} is measured")
+            self._status_line.now(f"repetition {number} is measured")
         else:
-            self._doing.now(f"repetition {number} waits for its time", until - self._clock())
+            self._status_line.now(f"repetition {number} waits for its time", until - self._clock())
 
     def _view(self) -> Group:
         count, first = len(self._drift.runs), self._drift.first
@@ -106,8 +106,8 @@ def line(drift: Drift, verdicts: Verdicts) -> str:
         if unsure == len(verdicts.figures):
             return f"{start}, {CANNOT_TELL}"
         return f"{start}, as in the first {drift.first}{f'; {CANNOT_TELL}: {unsure}' if unsure else ''}"
-    told = [f"{place(verdict)} {word(verdict)}" for verdict in named[:MOST_NAMED]]
-    more = f", {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
+    told = [f"{place(verdict)} {word(verdict)}" for verdict in named[:MAX_NAMED]]
+    more = f", {len(named) - MAX_NAMED} more" if len(named) > MAX_NAMED else ""
     return f"{start}; time against the first {drift.first}: {', '.join(told)}{more}"
 
 

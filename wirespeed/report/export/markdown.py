@@ -30,7 +30,7 @@ from wirespeed.results.coerce import text
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
 from wirespeed.units import format_rate, format_seconds, format_size
 
-MOST_ROWS = 200
+MAX_ROWS = 200
 """Sizes of one run in a table; the result file has the rest."""
 _SIGNS = {"good": "✓", "note": "→", "warning": "!", "bad": "✕"}
 
@@ -136,7 +136,7 @@ def _run(measured: ReportRun, *, alone: bool) -> Iterator[str]:
 
 def _figures(measured: ReportRun) -> Iterator[str]:
     """A row a size: first each path's time and the price of switches, then bandwidths, of the limit."""
-    run, sizes = measured.run, measured.run.sizes[:MOST_ROWS]
+    run, sizes = measured.run, measured.run.sizes[:MAX_ROWS]
     columns: list[Column[int]] = [Column(run.time_label, format_size, left=True)]
     columns += [Column(path, partial(_time, run, path)) for path in run.paths]
     columns += [Column(f"{pair.without} / {pair.path}", partial(_ratio, run, pair)) for pair in pairs(run)]
@@ -146,8 +146,8 @@ def _figures(measured: ReportRun) -> Iterator[str]:
         columns = [Column("GB/s (of limit)", format_size, left=True)]
         columns += [Column(path, partial(_rate, run, path, run.ceiling(path))) for path in run.paths]
         yield table(columns, filter(None, sizes))
-    if len(run.sizes) > MOST_ROWS:
-        yield f"{len(run.sizes) - MOST_ROWS} more sizes are in {plain(measured.file)}."
+    if len(run.sizes) > MAX_ROWS:
+        yield f"{len(run.sizes) - MAX_ROWS} more sizes are in {plain(measured.file)}."
 
 
 def _matrices(run: Run) -> Iterator[str]:

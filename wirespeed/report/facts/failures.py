@@ -11,7 +11,7 @@ from wirespeed.report.grouping import grouped
 from wirespeed.results.runs import IMPOSSIBLE, Failure, Run
 from wirespeed.units import format_size
 
-MOST_SIZES = 3
+MAX_SIZES = 3
 
 
 def print_failures(console: Console, run: Run, *, explain: bool, most: int | None = None) -> None:
@@ -84,7 +84,7 @@ def _where(run: Run, failures: list[Failure], *, whole: bool) -> str:
 
 def _sizes(failures: list[Failure]) -> str:
     sizes = sorted({failure.bytes for failure in failures if failure.bytes is not None})
-    if len(sizes) > MOST_SIZES:
+    if len(sizes) > MAX_SIZES:
         return f" at {len(sizes)} sizes, {format_size(sizes[0])} to {format_size(sizes[-1])}"
     return f" at {', '.join(map(format_size, sizes))}"
 

@@ -17,7 +17,7 @@ from wirespeed.results.runs import Run
 
 MARK = "#"
 LEGEND = f"{MARK} measured with a clock held back, or with new errors: the notes say what happened"
-MOST_PLACES = 2
+MAX_PLACES = 2
 """Places that a note names: a link has two ends, and a note has a line."""
 
 
@@ -94,8 +94,8 @@ def _corrected(record: Health) -> str:
 def counted(counts: Mapping[str, int]) -> str:
     """'12 on GPU 0 link 3, 4 on GPU 1 link 7', the most first; of many places the last ones together."""
     ranked = sorted(counts, key=lambda name: -counts[name])
-    named = [f"{counts[name]} on {name}" for name in ranked[:MOST_PLACES]]
-    if rest := ranked[MOST_PLACES:]:
+    named = [f"{counts[name]} on {name}" for name in ranked[:MAX_PLACES]]
+    if rest := ranked[MAX_PLACES:]:
         named.append(f"{sum(counts[name] for name in rest)} on {len(rest)} more")
     return ", ".join(named)
 
@@ -105,9 +105,9 @@ def held(record: Health) -> Iterator[str]:
     several = _several(record)
     alike = grouped(((throttled.reason, _when(throttled)), throttled) for throttled in record.throttled)
     for (reason, when), found in alike.items():
-        places = ", ".join(place(throttled, several) for throttled in found[:MOST_PLACES])
-        if len(found) > MOST_PLACES:
-            places += f" and {len(found) - MOST_PLACES} more"
+        places = ", ".join(place(throttled, several) for throttled in found[:MAX_PLACES])
+        if len(found) > MAX_PLACES:
+            places += f" and {len(found) - MAX_PLACES} more"
         yield f"the clocks of {places} were held back by {reason}, {when}"
 
 

@@ -12,7 +12,7 @@ from wirespeed.report.grouping import grouped
 from wirespeed.results.nics import RankNics, UsedNic
 from wirespeed.results.runs import Evidence, Run
 
-MOST_GROUPS = 8
+MAX_GROUPS = 8
 """Groups of ranks in a line; the result file has all of them."""
 OF_HOST = "counters of its host"
 
@@ -41,8 +41,8 @@ def of_ranks(ranks: Sequence[RankNics]) -> str:
     if len(alike) == 1 and len(ranks) > 1:
         return f"every rank {next(iter(alike))}"
     told = [f"{_who(numbers)} {words}" for words, numbers in alike.items()]
-    more = f"; ... {len(told)} groups of ranks in all" if len(told) > MOST_GROUPS else ""
-    return "; ".join(told[:MOST_GROUPS]) + more
+    more = f"; ... {len(told)} groups of ranks in all" if len(told) > MAX_GROUPS else ""
+    return "; ".join(told[:MAX_GROUPS]) + more
 
 
 def _last(run: Run, path: str) -> Evidence | None:

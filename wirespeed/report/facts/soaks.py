@@ -12,7 +12,7 @@ PLANTED_IN = 10_000
 """A fault of one message in so many is what a soak should find."""
 SURE = 3
 """Times as many messages find it with a probability of 95 %: exp(-3) is 0.05."""
-LEAST_LARGE = 1 << 20
+MIN_LARGE = 1 << 20
 """Bytes from which on a message's time grows as its size does, about."""
 SLOW = 0.8
 """A soak below this share of the timed message rate says so."""
@@ -111,7 +111,7 @@ def larger(run: Run) -> str:
     if largest is None or not largest.messages_per_s:
         return ""
     size = 64 << 20
-    if not LEAST_LARGE <= largest.bytes < size:
+    if not MIN_LARGE <= largest.bytes < size:
         return ""
     messages = largest.messages_per_s * largest.asked_s * largest.bytes / size
     return f"{format_size(size)}: about {messages:,.0f} messages in that time, at the rate of {largest.path}"

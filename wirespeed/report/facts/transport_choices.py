@@ -13,7 +13,7 @@ from wirespeed.results.runs import Run
 from wirespeed.units import format_size
 
 LONGEST = 60
-MOST_CHANGES = 6
+MAX_CHANGES = 6
 """A choice that changes more often is noise in one line; the result file has it."""
 OBVIOUS = ("abi", "call", "library")
 """Said elsewhere: the first line names the MPI, the path its call; files are for the result file."""
@@ -82,7 +82,7 @@ def _of_sizes(run: Run, path: str) -> str:
         spans = [
             (words, [size for size, _ in span]) for words, span in groupby(told, key=lambda pair: pair[1])
         ]
-        if 0 < len(spans) <= MOST_CHANGES:
+        if 0 < len(spans) <= MAX_CHANGES:
             parts.append(f"{_label(name)} {_spans(spans)}")
     return "; ".join(parts)
 

@@ -25,9 +25,9 @@ COLOURS = (
     "10 to 25 % slower",
     "more than 25 % slower",
 )
-MOST_OF_PAGE = 200
+MAX_OF_PAGE = 200
 """Findings in the table; the JSON has all."""
-MOST_LABELLED = 128
+MAX_LABELLED = 128
 """Nodes whose names stand on the map; in larger fleets the pointer shows them."""
 NOT_JUDGED = "none"
 """The colour of a node without a figure that counts."""
@@ -69,12 +69,12 @@ def render(shown: Shown) -> str:
     page = environment.get_template("page.html.j2").render(
         shown=shown,
         version=__version__,
-        findings=shown.verdict.findings[:MOST_OF_PAGE],
-        hidden=max(0, len(shown.verdict.findings) - MOST_OF_PAGE),
+        findings=shown.verdict.findings[:MAX_OF_PAGE],
+        hidden=max(0, len(shown.verdict.findings) - MAX_OF_PAGE),
         racks=racks,
         data=data,
         colours=COLOURS,
-        labelled=len(data["ratios"]) <= MOST_LABELLED,
+        labelled=len(data["ratios"]) <= MAX_LABELLED,
         figures=data["figures"],
         excluded=compress(shown.excluded),
         legend=legend(shown),

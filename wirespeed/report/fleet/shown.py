@@ -19,9 +19,9 @@ from wirespeed.report.compare.terminal import factor
 from wirespeed.statistics.outliers import FEWEST_TIMES
 from wirespeed.units import format_seconds
 
-MOST_NAMED = 8
+MAX_NAMED = 8
 """Lines on one reason for what cannot be told."""
-MOST_LISTED = 20
+MAX_LISTED = 20
 """Nodes in one of them."""
 HOPELESS = 100.0
 """Slowdowns beyond this count as never found."""
@@ -128,7 +128,7 @@ class Shown:
     def cannot_tell(self) -> list[str]:
         """Lines about what could not be judged, why, and what would tell."""
         suspects = self.verdict.suspects
-        lines = [_suspicion(suspect) for suspect in suspects[:MOST_NAMED]]
+        lines = [_suspicion(suspect) for suspect in suspects[:MAX_NAMED]]
         if nodes := sorted({node for suspect in suspects for node in suspect.nodes}, key=natural):
             lines.append(f"measure again: wirespeed fleet run --hosts {compress(nodes)} and some others")
         reasons: dict[str, list[str]] = {}
@@ -141,9 +141,9 @@ class Shown:
             lines.append(f"{_names(self._few)}: {few}; measure again")
         if self._waited:
             lines.append(f"{_names(self._waited)}: ranks waited for CPUs; pairs count with --contended")
-        for file, at in list(self.ahead.items())[:MOST_NAMED]:
+        for file, at in list(self.ahead.items())[:MAX_NAMED]:
             lines.append(f"{file}: dated ahead ({at:%Y-%m-%d %H:%M} UTC) and left out; correct that clock")
-        for file in self.unfinished[:MOST_NAMED]:
+        for file in self.unfinished[:MAX_NAMED]:
             lines.append(f"{file}: {NOT_ENDED.why}, and lacks figures; {NOT_ENDED.remedy}")
         return lines
 
@@ -188,7 +188,7 @@ def _listed(kinds: Counter[str]) -> str:
 
 def _names(names: Collection[str]) -> str:
     """All that fit on a line."""
-    shown = sorted(names, key=natural)[:MOST_LISTED]
+    shown = sorted(names, key=natural)[:MAX_LISTED]
     more = len(names) - len(shown)
     return f"{compress(shown)}{f' and {more} more' if more else ''}"
 

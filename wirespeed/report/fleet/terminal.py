@@ -19,8 +19,8 @@ from wirespeed.report.fleet.shown import Shown, counted, with_partners
 from wirespeed.statistics.outliers import FEWEST_TIMES
 from wirespeed.units import format_seconds
 
-MOST_ROWS = 20
-MOST_FIGURES = 3
+MAX_ROWS = 20
+MAX_FIGURES = 3
 Row = tuple[Outlier, OutlierEvidence, bool]
 """A finding, one of its figures, and whether it is the first of them."""
 
@@ -34,7 +34,7 @@ def print_fleet(console: Console, shown: Shown, *, everything: bool = False) -> 
     say(console, f"{shown.folder}, {shown.days}: {figures}, judged: {shown.judged}", "dim")
     if shown.smallest:
         say(console, f"would have been named in 90 % of the cases: {shown.smallest}", "dim")
-    for line in shown.silences[: None if everything else MOST_ROWS]:
+    for line in shown.silences[: None if everything else MAX_ROWS]:
         say(console, line, "red")
     if findings:
         console.print()
@@ -55,11 +55,11 @@ def print_fleet(console: Console, shown: Shown, *, everything: bool = False) -> 
 
 
 def _print_findings(console: Console, findings: Sequence[Outlier], usual: str, *, everything: bool) -> None:
-    most = len(findings) if everything else MOST_ROWS
+    most = len(findings) if everything else MAX_ROWS
     rows = [
         (finding, evidence, number == 0)
         for finding in findings[:most]
-        for number, evidence in enumerate(finding.evidence[: None if everything else MOST_FIGURES])
+        for number, evidence in enumerate(finding.evidence[: None if everything else MAX_FIGURES])
     ]
     console.print(_table(rows, usual).fit(console.width), crop=False)
     hidden = sum(len(finding.evidence) for finding in findings) - len(rows)
@@ -97,7 +97,7 @@ def _print_drift(console: Console, shown: Shown, *, everything: bool) -> None:
         return
     console.print()
     say(console, Text(f"Since {found.since}", "bold"))
-    for change in found.fleet[: None if everything else MOST_ROWS]:
+    for change in found.fleet[: None if everything else MAX_ROWS]:
         word = "slower" if change.ratio > 1 else "faster"
         text = f"all: {change.figure} is {word}, time x {factor(change.ratio)} (median of {change.count})"
         say(console, text, "red" if change.ratio > 1 else "green")
@@ -105,7 +105,7 @@ def _print_drift(console: Console, shown: Shown, *, everything: bool) -> None:
         say(console, f"changed meanwhile: {line}")
     if found.verdict.findings:
         _print_findings(console, found.verdict.findings, "now", everything=everything)
-        for finding in found.verdict.findings[: None if everything else MOST_ROWS]:
+        for finding in found.verdict.findings[: None if everything else MAX_ROWS]:
             lines = found.changed.get(finding.name, [])
             say(
                 console,

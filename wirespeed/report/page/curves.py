@@ -10,7 +10,7 @@ from wirespeed.report.facts.speedup import Pair, pairs
 from wirespeed.report.grouping import grouped
 from wirespeed.report.page.sources import ReportRun
 from wirespeed.report.systems.published_curves import known_systems, load_system
-from wirespeed.results.coerce import MOST_EXACT, number, text
+from wirespeed.results.coerce import MAX_EXACT, number, text
 from wirespeed.results.runs import Run
 
 SHOWN_AT_FIRST = 20
@@ -48,7 +48,7 @@ def _curve(measured: ReportRun, path: str) -> dict[str, Any]:
 
     `impossible`: sizes whose figures cannot be true, which have a word in the table and no point.
     """
-    entries = [entry for entry in measured.run.of_path(path) if max(entry.bytes, entry.amount) <= MOST_EXACT]
+    entries = [entry for entry in measured.run.of_path(path) if max(entry.bytes, entry.amount) <= MAX_EXACT]
     curve: dict[str, Any] = {"path": text(path), "set": measured.number}
     curve["bytes"] = [entry.bytes for entry in entries]
     for name in ("seconds", "low", "high"):
@@ -60,7 +60,7 @@ def _curve(measured: ReportRun, path: str) -> dict[str, Any]:
     if any(marks := [sign(measured.run, entry) for entry in entries]):
         curve["marks"] = marks
     if false := [entry for (name, _), entry in measured.run.impossible.items() if name == path]:
-        curve["impossible"] = [entry.bytes for entry in false if entry.bytes <= MOST_EXACT]
+        curve["impossible"] = [entry.bytes for entry in false if entry.bytes <= MAX_EXACT]
     if limit := measured.run.ceiling(path):
         curve["limit"] = number(limit.rate)
         curve["cached"] = limit.cached

@@ -16,11 +16,11 @@ from wirespeed.results.parts import Copied, Copies, CountedWire, Rank, Wire
 from wirespeed.results.runs import Evidence, Run
 from wirespeed.units import format_size
 
-MOST_RANKS = 64
+MAX_RANKS = 64
 """More are not drawn."""
-MOST_LETTERS = 600
+MAX_LETTERS = 600
 """Of the NICs of all ranks."""
-MOST_NAMED = 8
+MAX_NAMED = 8
 """Ranks named for the same copies."""
 IDLE = 0.01
 """A wire that carried less of the bytes than this is idle."""
@@ -49,7 +49,7 @@ def rows(run: Run) -> list[tuple[str, ...]]:
 def _told_of(evidence: Evidence) -> str:
     """The verdict in words, and by which NICs each rank's bytes left."""
     nics = f"; NICs: {of_ranks(evidence.nics)}" if evidence.nics else ""
-    return text(evidence.text) + text(nics, MOST_LETTERS)
+    return text(evidence.text) + text(nics, MAX_LETTERS)
 
 
 def copies(ranks: Sequence[Copies]) -> str:
@@ -69,8 +69,8 @@ def _who(ranks: Sequence[int], *, alone: bool) -> str:
         return f"rank {ranks[0]}"
     if alone:
         return f"each of {len(ranks)} ranks"
-    named = ", ".join(map(str, ranks[:MOST_NAMED]))
-    return f"ranks {named}" + (f" and {len(ranks) - MOST_NAMED} more" if len(ranks) > MOST_NAMED else "")
+    named = ", ".join(map(str, ranks[:MAX_NAMED]))
+    return f"ranks {named}" + (f" and {len(ranks) - MAX_NAMED} more" if len(ranks) > MAX_NAMED else "")
 
 
 def drawings(sets: Sequence[ReportRun]) -> list[dict[str, Any]]:
@@ -92,7 +92,7 @@ def _drawing(measured: ReportRun) -> dict[str, Any]:
     return {
         "set": measured.number,
         "wires": [{"kind": key[0], "host": key[1], "name": key[2], "rate": rates.get(key)} for key in kept],
-        "ranks": [_place(rank) for rank in ranks[:MOST_RANKS]],
+        "ranks": [_place(rank) for rank in ranks[:MAX_RANKS]],
         "cases": [_case(case, kept) for case in cases],
     }
 

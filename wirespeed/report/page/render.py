@@ -39,7 +39,7 @@ SCRIPTS = (
     "start",
 )
 """In this order they are one script."""
-MOST_NAMED = 4
+MAX_NAMED = 4
 """Machines in the title of a list of them."""
 
 
@@ -119,8 +119,8 @@ def _title(found: Sequence[Answers]) -> str:
 
 def _named(found: Sequence[Answers]) -> str:
     """'n1, n2 and 3 more'."""
-    names = ", ".join(answers.machine.name for answers in found[:MOST_NAMED])
-    return f"{names} and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else names
+    names = ", ".join(answers.machine.name for answers in found[:MAX_NAMED])
+    return f"{names} and {len(found) - MAX_NAMED} more" if len(found) > MAX_NAMED else names
 
 
 def _script() -> str:

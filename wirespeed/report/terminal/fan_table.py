@@ -11,7 +11,7 @@ from wirespeed.report.console.columns import Column, table
 from wirespeed.report.console.wrapped_line import say
 from wirespeed.report.facts import figures
 from wirespeed.report.facts.slowest_teams import SMALL, WAYS, by_rank
-from wirespeed.report.terminal.pair_matrix import MOST_RANKS
+from wirespeed.report.terminal.pair_matrix import MAX_RANKS
 from wirespeed.results.parts import TeamFigure
 from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_rate, format_size
@@ -37,7 +37,7 @@ def tables(run: Run) -> Iterator[tuple[str, list[int], list[Column[int]]]]:
                 columns.append(Column(f"{entry.path}\n{head}", partial(_cell, entry, teams), gap=3))
                 ranks |= teams.keys()
                 heads[head] = None
-        if 0 < len(ranks) <= MOST_RANKS:
+        if 0 < len(ranks) <= MAX_RANKS:
             unit = "time in us" if size <= SMALL else "GB/s of all messages"
             what = " and ".join(WAYS[head][1] for head in heads)
             yield f"{format_size(size)}: {unit}, {what}", sorted(ranks), columns

@@ -10,7 +10,7 @@ from wirespeed.results.runs import Entry, Run
 from wirespeed.statistics.samples import FEWEST_BATCHES
 from wirespeed.units import format_size
 
-MOST_NAMED = 3
+MAX_NAMED = 3
 ALIKE = 1.02
 """Launches that differ by less are alike, and not worth a line."""
 
@@ -62,5 +62,5 @@ def _place(entry: Entry) -> str:
 
 
 def _some(places: list[str]) -> str:
-    more = [f"and {len(places) - MOST_NAMED} more"] if len(places) > MOST_NAMED else []
-    return ", ".join([*places[:MOST_NAMED], *more])
+    more = [f"and {len(places) - MAX_NAMED} more"] if len(places) > MAX_NAMED else []
+    return ", ".join([*places[:MAX_NAMED], *more])

@@ -15,7 +15,7 @@ from wirespeed.results.runs import Entry, Run
 from wirespeed.statistics.samples import middle
 from wirespeed.units import format_rate, format_size
 
-MOST_RANKS = 32
+MAX_RANKS = 32
 """A larger matrix does not fit a terminal; then only the slowest pairs are named."""
 _COLOURS = ((0.02, "green"), (0.05, "bright_green"), (0.10, "yellow"), (0.25, "bright_red"))
 _WORST = "bold red"
@@ -39,7 +39,7 @@ def print_matrices(console: Console, run: Run) -> None:
 def ranks_of(entry: Entry) -> list[int]:
     """The ranks of a matrix; none where two ranks are the only pair, or where there are too many."""
     ranks = sorted({rank for pair in by_pair(entry.teams) for rank in pair})
-    return ranks if 2 < len(ranks) <= MOST_RANKS else []
+    return ranks if 2 < len(ranks) <= MAX_RANKS else []
 
 
 def heading(entry: Entry) -> str:

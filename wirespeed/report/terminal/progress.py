@@ -18,7 +18,7 @@ from wirespeed.job.messages import Message
 from wirespeed.job.plan import Plan
 from wirespeed.report.console.columns import Column, Table, table
 from wirespeed.report.console.console import make_console
-from wirespeed.report.console.doing import Teller
+from wirespeed.report.console.status_line import Teller
 from wirespeed.report.facts import figures, soaks
 from wirespeed.report.terminal.time_left import Clock, TimeLeft
 from wirespeed.results.lenient import printable

@@ -21,7 +21,7 @@ from wirespeed.report.terminal import path_columns
 from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_rate, format_size
 
-MOST_WIDE = 4
+MAX_WIDE = 4
 """More paths get a column each instead of three."""
 
 
@@ -42,7 +42,7 @@ class TableLayout:
 
 def lay_out(width: int, run: Run, sizes: Sequence[int]) -> TableLayout:
     """As few tables of these sizes as fit the width; more columns where there is room for them."""
-    if len(run.paths) <= MOST_WIDE:
+    if len(run.paths) <= MAX_WIDE:
         tables = fold(run.paths, lambda paths, each: build(run, paths, sizes, alone=each == 1), width)
         # Speedups belong next to what they compare.
         if len(tables) == 1 or not (pairs(run) or costs(run)):

@@ -9,10 +9,10 @@ const MARKERS = [
 const WIDE = { apart: 13, letter: 6.6, gap: 14, share: 0.34 };
 const SLIM = { apart: 11.5, letter: 5.9, gap: 8, share: 0.45 };
 const SLIM_WIDTH = 470;
-const MOST_LABELS = 32;
+const MAX_LABELS = 32;
 const EDGES = 78;
-const MOST_MARKS = 80;
-const MOST_IN_TIP = 16;
+const MAX_MARKS = 80;
+const MAX_IN_TIP = 16;
 let clips = 0;
 
 class Lines {
@@ -33,7 +33,7 @@ class Lines {
     if (this.svg) this.svg.remove();
     this.tip.hidden = true;
     this.spaced = width < SLIM_WIDTH ? SLIM : WIDE;
-    const labels = Math.min(this.shown.length, MOST_LABELS) * this.spaced.apart + EDGES + 4;
+    const labels = Math.min(this.shown.length, MAX_LABELS) * this.spaced.apart + EDGES + 4;
     this.size = { width, height: Math.round(Math.max(Math.min(440, Math.max(290, width * 0.74)), labels)) };
     this.measure();
     const { width: w, height: h } = this.size, { left, right, top, bottom } = this.edge;
@@ -75,7 +75,7 @@ class Lines {
     values = values.concat(this.limits.map((limit) => limit.y), this.spec.include || []);
     let [low, high] = values.length ? spread(values) : [1, 10];
     if (high / low < 1.2) [low, high] = [low / 1.2, high * 1.2];
-    this.named = all.length > 0 && all.length <= MOST_LABELS;
+    this.named = all.length > 0 && all.length <= MAX_LABELS;
     const longest = Math.max(0, ...all.map((one) => one.label.length));
     const { letter, gap, share } = this.spaced;
     this.edge = {
@@ -151,7 +151,7 @@ class Lines {
   curve(one) {
     const places = this.points(one);
     const line = places.map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`).join("L");
-    const marks = places.length > MOST_MARKS ? "" : places.map(([x, y]) => MARKERS[one.marker % MARKERS.length](+x.toFixed(1), +y.toFixed(1), 2.3)).join("");
+    const marks = places.length > MAX_MARKS ? "" : places.map(([x, y]) => MARKERS[one.marker % MARKERS.length](+x.toFixed(1), +y.toFixed(1), 2.3)).join("");
     const g = draw("g", { class: one.published ? "curve published" : "curve", style: `--c:${one.colour}`, "data-series": one.label },
       draw("path", { d: line ? `M${line}` : "", class: "line", "stroke-dasharray": one.dash || null }));
     if (!one.published && marks) g.append(draw("path", { d: marks, class: one.marker >= MARKERS.length ? "mark open" : "mark" }));
@@ -282,7 +282,7 @@ class Lines {
   }
 
   fillTip(size, rows, near) {
-    const body = rows.slice(0, MOST_IN_TIP).map(({ one, i }) => make("tr", { class: near && one === near.one ? "near" : null },
+    const body = rows.slice(0, MAX_IN_TIP).map(({ one, i }) => make("tr", { class: near && one === near.one ? "near" : null },
       make("td", null, make("i", { style: `--c:${one.colour}` }), one.label),
       make("td", null, this.axis.text(one.y[i])),
       make("td", null, spreadText(one.low[i], one.y[i], one.high[i])),

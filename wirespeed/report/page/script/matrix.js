@@ -2,8 +2,8 @@
 
 // Slower than the usual pair by up to this share: colour, and the text on it (blue to yellow, readable without red and green).
 const STEPS = [[0.02, "#08519c", "#fff"], [0.05, "#3182bd", "#fff"], [0.1, "#9ecae1", "#000"], [0.25, "#fed976", "#000"], [Infinity, "#e6550d", "#000"]];
-const MOST_CELLS_WITH_TEXT = 24;
-const MOST_IN_SVG = 64;
+const MAX_CELLS_WITH_TEXT = 24;
+const MAX_IN_SVG = 64;
 
 function matrixSection(box) {
   const place = make("div", { class: "matrix scrolls" });
@@ -14,7 +14,7 @@ function matrixSection(box) {
       `${several ? `${page.sets[one.set].letter}: ` : ""}${one.path}, ${sizeText(one.bytes)}`)));
   const show = () => {
     const one = page.matrices[Number(choose.value)];
-    place.replaceChildren(one.ranks.length > MOST_IN_SVG ? bigMatrix(one) : smallMatrix(one));
+    place.replaceChildren(one.ranks.length > MAX_IN_SVG ? bigMatrix(one) : smallMatrix(one));
     note.textContent = one.slowest;
   };
   choose.value = String(page.matrices.length - 1);
@@ -33,7 +33,7 @@ function matrixKey() {
 }
 
 function smallMatrix(one) {
-  const n = one.ranks.length, cell = n <= 12 ? 52 : n <= MOST_CELLS_WITH_TEXT ? 40 : 16, edge = 34, side = edge + n * cell + 2;
+  const n = one.ranks.length, cell = n <= 12 ? 52 : n <= MAX_CELLS_WITH_TEXT ? 40 : 16, edge = 34, side = edge + n * cell + 2;
   const svg = draw("svg", { viewBox: `0 0 ${side} ${side}`, width: side, height: side, class: n <= 12 ? "small" : null, role: "img", "aria-label": `All pairs of ${n} ranks: ${one.slowest}` });
   one.ranks.forEach((rank, i) => {
     if (cell < 20 && i % 4) return;
@@ -47,7 +47,7 @@ function smallMatrix(one) {
       const x = edge + column * cell, y = edge + row * cell;
       const g = draw("g", { class: "pair" }, draw("rect", { x, y, width: cell - 1, height: cell - 1, fill: back }),
         draw("title", null, `ranks ${one.ranks[a]} and ${one.ranks[b]}: ${secondsText(seconds)}, ${rateText(one.moved / seconds)}`));
-      if (n <= MOST_CELLS_WITH_TEXT) {
+      if (n <= MAX_CELLS_WITH_TEXT) {
         const words = pairText(one, seconds).split(" ")[0];
         g.append(draw("text", { x: x + cell / 2 - 0.5, y: y + cell / 2 + 4, "text-anchor": "middle", fill: front, class: "inside" }, words));
       }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wirespeed.launch import Launcher
+from wirespeed.launchers import Launcher
 
 
 class Mvapich(Launcher):

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import structs
 
-from wirespeed import launch
+from wirespeed import launchers
 from wirespeed.doctor import job, measured
 from wirespeed.doctor.facts.model import MpiFact
 from wirespeed.doctor.finding import Finding, Improvement, Trial
@@ -36,8 +36,8 @@ def ask(library: mpi.Mpi, launcher: str = "auto") -> dict[str, Any]:
     variables |= gpu_aware_mpi.aware_environment(library)
     words = (sys.executable, str(Path(__file__).with_name("ask")))
     try:
-        starter = launch.choose(launcher, library)
-        command = starter.command(library, launch.Job(words, 1, (), variables))
+        starter = launchers.choose(launcher, library)
+        command = starter.command(library, launchers.Job(words, 1, (), variables))
         said, _ = job.run_process(command, {**os.environ, **variables}, ASK_SECONDS)
     except (OSError, subprocess.TimeoutExpired, WirespeedError):
         return {}

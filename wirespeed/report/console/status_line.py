@@ -55,7 +55,7 @@ class Teller:
         self._over.set()
 
 
-class Doing:
+class StatusLine:
     """A context; lines that stay are printed above the one that goes away."""
 
     def __init__(self, clock: Clock = time.monotonic, *, live: bool = True) -> None:
@@ -93,7 +93,7 @@ class Doing:
     def __rich__(self) -> Text:
         return Text(self._words())
 
-    def __enter__(self) -> Doing:
+    def __enter__(self) -> StatusLine:
         self._status.start() if self._status else self._teller.__enter__()
         return self
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wirespeed.host.mpi import Mpi
-from wirespeed.launch import Job, Launcher, spread
+from wirespeed.launchers import Job, Launcher, spread
 
 
 class Flux(Launcher):

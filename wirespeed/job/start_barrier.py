@@ -1,4 +1,4 @@
-"""The gate where ranks that were started ahead of their turn wait: a lock that the front end holds.
+"""Where ranks that were started ahead of their turn wait: a lock that the front end holds.
 
 A process that waits for a lock takes no time of a CPU, and all of them go on at the same moment.
 """
@@ -12,10 +12,10 @@ from pathlib import Path
 
 from wirespeed.host import private_folder
 
-_FILE = "gate"
+_FILE = "start-barrier"
 
 
-class Gate:
+class StartBarrier:
     """The front end's side: shut from the beginning, until open()."""
 
     def __init__(self, folder: Path) -> None:
@@ -30,8 +30,8 @@ class Gate:
             self._lock = -1
 
 
-def wait_at(folder: Path) -> None:
-    """Comes back once the gate is open, or gone."""
+def wait_until_open(folder: Path) -> None:
+    """Comes back once it is open, or gone."""
     with suppress(FileNotFoundError):
         lock = os.open(folder / _FILE, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
         fcntl.flock(lock, fcntl.LOCK_SH)

@@ -39,7 +39,7 @@ class Sources:
     system: os.uname_result = field(default_factory=os.uname)
 
 
-def look(machine: Machine, sources: Sources) -> Facts:
+def collect(machine: Machine, sources: Sources) -> Facts:
     """Facts that are known without starting a rank."""
     tree, system = sources.tree, sources.system
     gpus = nvml.read(sources.nvml, tree)

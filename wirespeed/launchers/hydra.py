@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from wirespeed.host.mpi import Mpi
-from wirespeed.launch import Job, Launcher, spread
+from wirespeed.launchers import Job, Launcher, spread
 
 _BATCH_RANKS = ("SLURM_STEP_ID", "FLUX_TASK_RANK", "JSM_NAMESPACE_RANK", "PALS_RANKID")
 

@@ -1,4 +1,4 @@
-"""A program that ends when its parent does: `python tether.py PARENT PROGRAM ...` becomes that program.
+"""A program that ends when its parent does: `die_with_parent.py PARENT PROGRAM ...` becomes that program.
 
 It asks the kernel for this after exec: code that runs between fork and exec (`preexec_fn`) can block for ever
 on a lock that another thread of the parent held.
@@ -20,7 +20,7 @@ def die_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-def tethered(command: Sequence[str]) -> list[str]:
+def dies_with_parent(command: Sequence[str]) -> list[str]:
     """The command, so that it ends with this process; its exit code is 127 where it cannot be started."""
     return [sys.executable, "-I", "-S", __file__, str(os.getpid()), *command]
 

@@ -6,7 +6,7 @@ import os
 
 from wirespeed.host.mpi import Mpi
 from wirespeed.host.process import cores
-from wirespeed.launch import Job, Launcher, spread
+from wirespeed.launchers import Job, Launcher, spread
 
 
 class OpenMpi(Launcher):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from wirespeed.launch import Launcher
+from wirespeed.launchers import Launcher
 
 
 class Torchrun(Launcher):

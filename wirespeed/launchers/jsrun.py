@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wirespeed.errors import WirespeedError
 from wirespeed.host.mpi import Mpi
-from wirespeed.launch import Job, Launcher
+from wirespeed.launchers import Job, Launcher
 
 
 class Jsrun(Launcher):

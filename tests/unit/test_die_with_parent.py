@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from wirespeed.doctor.job import run_process
+from wirespeed.host.die_with_parent import dies_with_parent
 from wirespeed.host.process import process_state
-from wirespeed.host.tether import tethered
 
 _PARENT = """
 import subprocess, time
-from wirespeed.host.tether import tethered
-print(subprocess.Popen(tethered(["sleep", "60"])).pid, flush=True)
+from wirespeed.host.die_with_parent import dies_with_parent
+print(subprocess.Popen(dies_with_parent(["sleep", "60"])).pid, flush=True)
 time.sleep(60)
 """
 
@@ -43,7 +43,7 @@ def test_it_ends_with_its_parent() -> None:
 
 def test_it_does_not_start_after_its_parent() -> None:
     """The parent may end before the kernel is told."""
-    *words, _, program = tethered(["true"])
+    *words, _, program = dies_with_parent(["true"])
     done = subprocess.run([*words, "1", program], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (1, "its parent has ended\n")
 
@@ -53,7 +53,7 @@ def test_it_is_the_program_itself() -> None:
     words = ["sh", "-c", "echo $$; grep SigIgn /proc/self/status; ls /proc/self/fd | wc -l; exit 7"]
     alone = subprocess.run(words, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
     with subprocess.Popen(
-        tethered(words), stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
+        dies_with_parent(words), stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
     ) as process:
         said = process.communicate()[0].splitlines()
     assert process.returncode == 7
@@ -61,7 +61,7 @@ def test_it_is_the_program_itself() -> None:
 
 
 def test_a_program_that_is_not_there() -> None:
-    done = subprocess.run(tethered(["no-such-program", "-x"]), capture_output=True, text=True)
+    done = subprocess.run(dies_with_parent(["no-such-program", "-x"]), capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (127, "no-such-program: No such file or directory\n")
 
 
@@ -77,7 +77,9 @@ def test_a_measurement_runs_on_the_cpus_asked_for() -> None:
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_signals_end_it(name: str) -> None:
     """Python's own handlers are gone once the program runs."""
-    process = subprocess.Popen(tethered(["sh", "-c", "echo ready; exec sleep 60"]), stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        dies_with_parent(["sh", "-c", "echo ready; exec sleep 60"]), stdout=subprocess.PIPE
+    )
     assert process.stdout
     process.stdout.readline()
     process.send_signal(signal.Signals[name])

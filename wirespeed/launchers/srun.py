@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from wirespeed.host.mpi import NAMES, Mpi
-from wirespeed.launch import Job, Launcher, spread
+from wirespeed.launchers import Job, Launcher, spread
 
 
 class Srun(Launcher):
