@@ -1,6 +1,6 @@
 // Elements combined by the kernel that receives them (WsFold): with LL while packets are taken out
-// of their slots, so that a message never lies in memory; with stores when it has arrived, each
-// block its share.
+// of their slots, so that a message never lies in memory; with stores when it has arrived, and with
+// pull where it lies at its sender, each block its share.
 //
 // Why no thread reads what another has yet to write, or writes what another has yet to read:
 //  - A place has the same owners in all that this rank does with it. LL: packet p of a send, a
@@ -13,6 +13,8 @@
 //    read what the steps before left there; earlier only where no fold of the step before has to do
 //    with the place (is_free_early). LL's slots are free once credit is given, behind the barrier
 //    that follows the folds.
+//  - Pull: nothing that a step sends is written in it, and a rank leaves the step when all have
+//    fetched that. Places overlap only where they are the same.
 //  - Messages that land in two places by turns (`double_buffer_stride`) need no ready_flags. A
 //  program that has them
 //    is one step, an exchange with the same peers, and its folds alone read what lands. The place
@@ -162,10 +164,58 @@ WS_INLINE bool ws_ll_fold_some(const WsCommon& common, const WsFold& fold, const
     return true;
 }
 
+/// So many sources are waited for together: one after the other, each costs its own way from
+/// memory.
+#define WS_SOURCES_AT_ONCE 8
+
+/// Of at most one packet a lane.
+template <bool words>
+WS_INLINE bool ws_ll_fold_together(const WsCommon& common, const WsFold& fold,
+                                   const WsSource* sources, const WsOp* ops, u32 iteration,
+                                   u32 count) {
+    const u32 lane = ws_lane();
+    if (lane >= count) return true;
+    const u64 at = (u64)lane * WS_FOLD_PACKET;
+    const u32 left = ws_rest<WS_FOLD_PACKET>(fold.bytes, at);
+    u64 taken[WS_SOURCES_AT_ONCE] = {};
+    WS_UNROLL
+    for (u32 s = 0; s < WS_SOURCES_AT_ONCE; ++s)
+        if (s < fold.sources && sources[s].message == WS_IN_MEMORY)
+            taken[s] = ws_load_eight<words, true>(sources[s].place + at, left);
+    const bool there = ws_spin(common.stop, [&] {
+        WsPacket packets[WS_SOURCES_AT_ONCE] = {};
+        u32 numbers[WS_SOURCES_AT_ONCE] = {};
+        WS_UNROLL
+        for (u32 s = 0; s < WS_SOURCES_AT_ONCE; ++s) {
+            if (s >= fold.sources || sources[s].message == WS_IN_MEMORY) continue;
+            const WsChannel channel = ws_channel(common, ops[sources[s].message], iteration);
+            numbers[s] = channel.number;
+            packets[s] = ws_load_packet(channel.slot + lane);
+        }
+        bool all = true;
+        WS_UNROLL
+        for (u32 s = 0; s < WS_SOURCES_AT_ONCE; ++s) {
+            if (s >= fold.sources || sources[s].message == WS_IN_MEMORY) continue;
+            all = all && packets[s].flag == numbers[s];
+            taken[s] = packets[s].word[0] | (u64)packets[s].word[1] << 32;
+        }
+        return all;
+    });
+    if (!there) return false;
+    u64 sum = taken[0];
+    WS_UNROLL
+    for (u32 s = 1; s < WS_SOURCES_AT_ONCE; ++s)
+        if (s < fold.sources) sum = ws_folded(fold, sum, taken[s]);
+    ws_store_eight<words>(fold.to + at, left, sum);
+    return true;
+}
+
 template <bool words>
 WS_INLINE bool ws_ll_fold(const WsCommon& common, const WsFold& fold, const WsSource* sources,
                           const WsOp* ops, u32 iteration) {
     const u32 count = (u32)((fold.bytes + WS_FOLD_PACKET - 1) / WS_FOLD_PACKET);
+    if (count <= ws_lanes() && fold.sources > 2 && fold.sources <= WS_SOURCES_AT_ONCE)
+        return ws_ll_fold_together<words>(common, fold, sources, ops, iteration, count);
     if (count <= ws_lanes())
         return ws_ll_fold_some<words, 1>(common, fold, sources, ops, iteration, count);
     return ws_ll_fold_some<words, WS_AT_ONCE>(common, fold, sources, ops, iteration, count);
@@ -175,13 +225,16 @@ WS_INLINE bool ws_ll_fold(const WsCommon& common, const WsFold& fold, const WsSo
 
 /// This thread's share, in the places where ws_copy() has it; of what does not lie on 16 bytes one
 /// block does all.
+template <bool pulls>
 WS_INLINE void ws_fold_share(const WsFoldTables& tables, const WsFold& fold, const WsOp* ops,
                              u32 iteration) {
     constexpr u32 at_once = 4;
     const auto place_of = [&](u32 s) {
         const WsSource& source = tables.sources[fold.first + s];
-        if (tables.double_buffer_stride == 0 || source.message == WS_IN_MEMORY) return source.place;
+        if (source.message == WS_IN_MEMORY || !(pulls || tables.double_buffer_stride))
+            return source.place;
         const WsOp& op = ops[source.message];
+        if (pulls) return op.theirs;
         return ws_landing(tables, op, ws_number_of(op, iteration));
     };
     u64 places = fold.to;
@@ -239,7 +292,7 @@ WS_INLINE bool ws_do_folds(WsFoldTables& tables, const WsCommon& common, const W
     for (u32 i = 0; i < count; ++i) {
         if (needs_grid_barrier && !ws_meet<protocol>(tables, common.stop)) good = false;
         if (protocol != ws_ll)
-            ws_fold_share(tables, folds[i], ops, iteration);
+            ws_fold_share<ws_pulls(protocol)>(tables, folds[i], ops, iteration);
         else if (good)
             good = ws_ll_fold<words>(common, folds[i], tables.sources + folds[i].first, ops,
                                      iteration);

@@ -44,6 +44,7 @@ ADD(ws_fold_pair_block);
 ADD(ws_fold_pair_grid);
 ADD(ws_fold_pair_warp);
 ADD(ws_fold_stores);
+ADD(ws_fold_pull);
 ADD(ws_any_stores);
 ADD(ws_any_tma);
 ADD(ws_any_pull);

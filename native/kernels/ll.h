@@ -132,3 +132,63 @@ WS_INLINE bool ws_ll_receive(u8* to, u64 bytes, const WsPacket* slot, u32 count,
     }
     return true;
 }
+
+/// The packets of `count` messages of as many each, shared out among the lanes of the block.
+/// `channel(i)`: of the i-th.
+template <bool words, bool own, u32 payload, class Channel>
+WS_INLINE void ws_ll_send_all(u32 count, const Channel& channel) {
+    const u32 packets = channel(0).packets, total = count * packets, lanes = ws_lanes();
+    for (u32 first = ws_lane(); first < total; first += WS_AT_ONCE * lanes) {
+        WsPacket taken[WS_AT_ONCE] = {};
+        WsPacket* slots[WS_AT_ONCE] = {};
+        WS_UNROLL
+        for (u32 k = 0; k < WS_AT_ONCE; ++k) {
+            const u32 i = first + k * lanes;
+            if (i >= total) continue;
+            const auto to = channel(i / packets);
+            const u64 at = (u64)(i % packets) * payload;
+            slots[k] = to.slot + i % packets;
+            taken[k] =
+                ws_pack<words, own>(to.buffer + at, ws_rest<payload>(to.bytes, at), to.number);
+        }
+        WS_UNROLL
+        for (u32 k = 0; k < WS_AT_ONCE; ++k)
+            if (slots[k]) ws_store_packet(slots[k], taken[k]);
+    }
+}
+
+/// The same on the other side: this lane's packets lie in their places afterwards. False: told to
+/// give up.
+template <bool words, u32 payload, class Channel>
+WS_INLINE bool ws_ll_receive_all(u32 count, const Channel& channel, const u32* stop) {
+    const u32 packets = channel(0).packets, total = count * packets, lanes = ws_lanes();
+    for (u32 first = ws_lane(); first < total; first += WS_AT_ONCE * lanes) {
+        WsPacket taken[WS_AT_ONCE] = {};
+        const bool there = ws_spin(stop, [&] {
+            bool all = true;
+            u32 numbers[WS_AT_ONCE] = {};
+            WS_UNROLL
+            for (u32 k = 0; k < WS_AT_ONCE; ++k) {
+                const u32 i = first + k * lanes;
+                if (i >= total) continue;
+                const auto from = channel(i / packets);
+                numbers[k] = from.number;
+                taken[k] = ws_load_packet(from.slot + i % packets);
+            }
+            WS_UNROLL
+            for (u32 k = 0; k < WS_AT_ONCE; ++k)
+                if (first + k * lanes < total) all = all && taken[k].flag == numbers[k];
+            return all;
+        });
+        if (!there) return false;
+        WS_UNROLL
+        for (u32 k = 0; k < WS_AT_ONCE; ++k) {
+            const u32 i = first + k * lanes;
+            if (i >= total) continue;
+            const auto from = channel(i / packets);
+            const u64 at = (u64)(i % packets) * payload;
+            ws_unpack<words>(from.buffer + at, ws_rest<payload>(from.bytes, at), taken[k]);
+        }
+    }
+    return true;
+}

@@ -111,7 +111,7 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
         const u32 sends = steps[s].sends, all = sends + steps[s].receives;
         const auto channel = [&](u32 i) {
             WsChannel found = ws_channel(common, ops[i], iteration);
-            if (folding && protocol != ws_ll && tables->double_buffer_stride)
+            if (folding && protocol == ws_stores && tables->double_buffer_stride)
                 found.theirs = ws_landing(*tables, ops[i], found.number);
             return found;
         };
@@ -124,7 +124,13 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
         }
         if (posts_ready && (begins || !steps[s].early) && ws_lane() == 0)
             ws_post_ready(common, ops, sends, all, iteration);
-        for (u32 i = 0; i < sends && good; ++i)
+        const bool sends_alike = protocol == ws_ll && steps[s].sends_alike;
+        if (sends_alike) {
+            for (u32 i = 0; i < sends && good; ++i)
+                good = ws_wait_slot_together(common, channel(i), known + i);
+            if (good) ws_ll_send_all<words, own, payload>(sends, channel);
+        }
+        for (u32 i = 0; i < sends && good && !sends_alike; ++i)
             good = ws_send<protocol, words, own, payload>(common, channel(i), tma,
                                                           protocol == ws_ll ? known + i : known,
                                                           defers_work && !begins);
@@ -148,10 +154,29 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
             return done;
         };
         if (folding) good = do_folds(fold_step.meanwhile) && good;
-        for (u32 i = sends; i < all && good; ++i)
-            if (!folding || ops[i].work != ws_fold_work || protocol != ws_ll)
+        const bool receives_alike = protocol == ws_ll && steps[s].receives_alike;
+        if (receives_alike && good)
+            good = ws_ll_receive_all<words, payload>(
+                all - sends, [&](u32 i) { return channel(sends + i); }, common.stop);
+        for (u32 i = sends; i < all && good && !receives_alike; ++i) {
+            const bool by_fold = folding && ops[i].work == ws_fold_work;
+            if (by_fold && ws_pulls(protocol))
+                good = ws_wait_words(channel(i).flags, channel(i).number, common.stop);
+            else if (!by_fold || protocol != ws_ll)
                 good = ws_receive<protocol, words, payload>(common, channel(i), tma);
+        }
         if (folding && protocol == ws_ll) good = do_folds(fold_step.after) && good;
+        const auto fold_in_shares = [&] {
+            if (!good) *stopped = 1;
+            ws_sync();
+            if (*stopped) return false;
+            good = do_folds(fold_step.after);
+            if (fold_step.needs_grid_barrier)
+                good = ws_meet<protocol>(*tables, common.stop) && good;
+            return true;
+        };
+        // Folds fetch, too: what they are made of is in use until then.
+        if (folding && ws_pulls(protocol) && !fold_in_shares()) return false;
         if (ws_pulls(protocol) && common.guarded && all) {
             // What the receivers have not fetched yet may not be overwritten.
             ws_sync();
@@ -167,10 +192,8 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
         // Nor may work beside it change what a thread still sends.
         if (all > sends || common.guarded || folding || program.arrived) ws_sync();
         if (*stopped) return false;
-        if (folding && protocol != ws_ll) {
-            good = do_folds(fold_step.after);
-            if (fold_step.needs_grid_barrier)
-                good = ws_meet<protocol>(*tables, common.stop) && good;
+        if (folding && protocol == ws_stores) {
+            if (!fold_in_shares()) return false;
             if (!good) *stopped = 1;
             ws_sync();
             if (*stopped) return false;
@@ -314,6 +337,7 @@ WS_WIDE_KERNEL ws_any_ll_own(const WsProgram* program) {
 WS_FOLD_KERNEL(ws_fold_ll, ws_ll, false)
 WS_FOLD_KERNEL(ws_fold_ll_words, ws_ll, true)
 WS_FOLD_KERNEL(ws_fold_stores, ws_stores, false)
+WS_FOLD_KERNEL(ws_fold_pull, ws_pull, false)
 WS_WIDE_KERNEL ws_fold_pair_warp(const WsProgram* program, const WsFolds* folds) {
     ws_run_program<ws_ll, ws_one_warp, true, true, true>(program, folds);
 }

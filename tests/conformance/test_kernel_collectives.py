@@ -12,6 +12,7 @@ from support.selection import thorough
 
 ON_GPU = ",".join(f"gpu:{name}" for name in OURS)
 LL, STORES = ("protocol=LL", "threads=16"), ("protocol=stores", "blocks=3", "threads=16")
+PULL = ("protocol=pull", "blocks=3", "threads=16")
 GRID = ("protocol=LL", "blocks=3", "threads=16")
 ODD, BRIEF = "0,6,1000,40002", "1002"
 """No elements, fewer than ranks, counts that leave the last of 16 bytes or of a packet unfilled."""
@@ -99,3 +100,22 @@ def test_one_wrong_element_is_found(mpi: InstalledMpi, fault: str, tmp_path: Pat
     failures = [one for one in told if one["kind"] == "failure" and one["what"] != "unavailable"]
     assert {one["what"] for one in failures} == {"mismatch"}
     assert {one["pattern"] for one in told if one["kind"] == "entry"} <= {"barrier"}
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+@pytest.mark.parametrize(
+    ("ranks", "offset"),
+    [(3, "offset=0"), thorough(2, "offset=8"), thorough(4, "offset=2"), thorough(5, "offset=0")],
+)
+def test_sums_of_what_lies_at_its_senders(mpi: InstalledMpi, ranks: int, offset: str, tmp_path: Path) -> None:
+    """Protects operations that fetch: nothing is overwritten before all have read it, in place or not."""
+    device = {"WIRESPEED_EMULATED": f"count={ranks},blocks=3,threads=16,seed=1"}
+    more: dict[str, Any] = {"sizes": "96,4800,40002", "libraries": device | {"COLLECTIVES": "2"}}
+    messages = told_by(mpi, ranks, "emulated", "gpu:direct,gpu:ring", tmp_path, *PULL, offset, **more)
+    exact(messages, "gpu:direct,gpu:ring", ranks)
+    fetched = {
+        (one["pattern"], one["path"])
+        for one in messages
+        if one["kind"] == "entry" and one["details"]["protocol"] == "pull"
+    }
+    assert fetched >= {(name, "gpu:direct") for name in ("allreduce", "reducescatter", "allgather")}

@@ -127,6 +127,28 @@ bool needs_grid_barrier(std::span<const FoldedStep> steps, const FoldedStep& ste
     });
 }
 
+/// No step writes what it sends, and places overlap only where they are the same: each of their
+/// bytes has one thread then.
+bool may_pull(std::span<const FoldedStep> steps) {
+    std::vector<Range> all;
+    for (const FoldedStep& step : steps) {
+        const auto is_sent = [&](const Range& each) {
+            return std::ranges::any_of(step.sends,
+                                       [&](const Range& send) { return send.overlaps(each); });
+        };
+        if (std::ranges::any_of(step.receives, is_sent)) return false;
+        all.insert(all.end(), step.receives.begin(), step.receives.end());
+        for (const Fold& fold : step.folds) {
+            if (is_sent(fold.to)) return false;
+            all.push_back(fold.to);
+            all.insert(all.end(), fold.sources.begin(), fold.sources.end());
+        }
+    }
+    return std::ranges::none_of(all, [&](const Range& one) {
+        return std::ranges::any_of(all, [&](const Range& other) { return one.crosses(other); });
+    });
+}
+
 }  // namespace
 
 bool can_fold(std::span<const Step> steps) {
@@ -140,6 +162,7 @@ FoldPlan folds_of(std::span<const Step> steps, const Buffers& buffers) {
     std::vector<FoldedStep> all;
     for (const Step& step : steps) all.push_back(folded(step, buffers));
     FoldPlan plan;
+    plan.can_pull = may_pull(all);
     for (const FoldedStep& step : all) {
         WsFoldStep& counts = plan.steps.emplace_back();
         counts.meanwhile = step.meanwhile;
@@ -168,6 +191,14 @@ bool folds_touch(const Step& step, const Transfer& receive, const Buffers& buffe
                });
     };
     return std::ranges::any_of(step.after, touches) || std::ranges::any_of(step.meanwhile, touches);
+}
+
+bool folds_write(const Step& step, const Transfer& send, const Buffers& buffers) {
+    const Range place{reinterpret_cast<std::uint64_t>(buffers.send + send.offset), send.bytes};
+    const auto writes = [&](const Work& work) {
+        return is_fold(work) && place.overlaps(fold_of(work).to);
+    };
+    return std::ranges::any_of(step.after, writes) || std::ranges::any_of(step.meanwhile, writes);
 }
 
 }  // namespace wirespeed

@@ -15,6 +15,7 @@ struct FoldPlan {
     std::vector<WsFoldStep> steps;
     std::vector<WsFold> folds;
     std::vector<WsSource> sources;
+    bool can_pull = false;  ///< messages may stay at their senders until they are folded or copied
 };
 
 /// Is all work of these steps of that kind?
@@ -26,5 +27,7 @@ FoldPlan folds_of(std::span<const Step> steps, const Buffers& buffers);
 
 /// Has a fold of `step` to do with the place that `receive` brings data to?
 bool folds_touch(const Step& step, const Transfer& receive, const Buffers& buffers);
+/// Does a fold of `step` write to the place that `send` is sent from?
+bool folds_write(const Step& step, const Transfer& send, const Buffers& buffers);
 
 }  // namespace wirespeed

@@ -107,17 +107,19 @@ class GpuTransport final : public Transport {
     /// What one rank's kernel must do, or cannot do, all must know.
     void agree_on_work(OpList& op_list) const {
         struct Mine {
-            bool works, in_shares, defers_work, in_turn, needs_guard, by_turns, fold_pair;
+            bool works, in_shares, defers_work, in_turn, needs_guard, by_turns, fold_pair, can_pull;
         };
         const auto all = exchange(context_.control, [&] {
-            return Mine{op_list.works,        op_list.in_shares,
-                        op_list.defers_work,  op_list.in_turn,
-                        op_list.needs_guard,  op_list.double_buffer_stride != 0,
-                        is_fold_pair(op_list)};
+            return Mine{op_list.works,         op_list.in_shares,
+                        op_list.defers_work,   op_list.in_turn,
+                        op_list.needs_guard,   op_list.double_buffer_stride != 0,
+                        is_fold_pair(op_list), op_list.folds.can_pull};
         });
         bool needs_guard = false;
         op_list.fold_pair = op_list.folding;
-        for (const auto& [works, in_shares, defers_work, in_turn, needs, by_turns, pair] : all) {
+        for (const auto& [works, in_shares, defers_work, in_turn, needs, by_turns, pair, can_pull] :
+             all) {
+            op_list.folds.can_pull = op_list.folds.can_pull && can_pull;
             op_list.fold_pair = op_list.fold_pair && pair;
             needs_guard = needs_guard || needs;
             if (!by_turns) op_list.double_buffer_stride = 0;
@@ -210,7 +212,7 @@ class GpuTransport final : public Transport {
             op_list.works = op_list.works || works;
             op_list.steps.push_back({static_cast<std::uint32_t>(step.sends.size()),
                                      static_cast<std::uint32_t>(step.receives.size()), works,
-                                     here && is_free_early(before, step, buffers)});
+                                     here && is_free_early(before, step, buffers), 0, 0});
             if (by == WorkBy::gate)
                 op_list.gated.insert(op_list.gated.end(), step.gated.begin(), step.gated.end());
         }
@@ -235,6 +237,42 @@ class GpuTransport final : public Transport {
             peers.insert(peer);
         }
         op_list.peers.assign(peers.begin(), peers.end());
+        for (std::size_t s = 0, op = 0; s < steps.size(); ++s) {
+            const std::span ops(op_list.ops);
+            const auto sends = ops.subspan(op, steps[s].sends.size());
+            const auto receives = ops.subspan(op + sends.size(), steps[s].receives.size());
+            op += sends.size() + receives.size();
+            if (sends_and_receives_cross(steps[s], buffers)) continue;
+            const bool folding = op_list.folding;
+            op_list.steps[s].sends_alike =
+                are_alike(sends) &&
+                !(folding && std::ranges::any_of(steps[s].sends, [&](const Transfer& each) {
+                      return folds_write(steps[s], each, buffers);
+                  }));
+            op_list.steps[s].receives_alike =
+                are_alike(receives) &&
+                !(folding && std::ranges::any_of(steps[s].receives, [&](const Transfer& each) {
+                      return folds_touch(steps[s], each, buffers);
+                  }));
+        }
+    }
+
+    /// Several messages of as many packets.
+    static bool are_alike(std::span<const OpList::Op> ops) {
+        return ops.size() > 1 && std::ranges::all_of(ops, [&](const OpList::Op& each) {
+                   return each.op.packets == ops[0].op.packets;
+               });
+    }
+
+    /// Does a message arrive where another one of the step is sent from?
+    static bool sends_and_receives_cross(const Step& step, const Buffers& buffers) {
+        return std::ranges::any_of(step.sends, [&](const Transfer& send) {
+            const std::byte* const from = buffers.send + send.offset;
+            return std::ranges::any_of(step.receives, [&](const Transfer& receive) {
+                const std::byte* const to = buffers.receive + receive.offset;
+                return from < to + receive.bytes && to < from + send.bytes;
+            });
+        });
     }
 
     void set_folds(OpList& op_list, FoldPlan plan, const Extent& extent) {

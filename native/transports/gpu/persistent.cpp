@@ -92,7 +92,7 @@ constexpr std::size_t barrier_bytes = Tuning::most_blocks * sizeof(u32), line = 
 }  // namespace
 
 bool is_fold_pair(const OpList& op_list) {
-    const auto& [steps, folds, sources] = op_list.folds;
+    const auto& [steps, folds, sources, _] = op_list.folds;
     if (op_list.ops.empty()) return true;
     if (!op_list.folding || !op_list.gated.empty() || !op_list.in_words || steps.size() != 1 ||
         folds.size() != 1 || steps[0].after != 1 || steps[0].needs_grid_barrier ||
@@ -200,7 +200,8 @@ void PersistentProgram::prepare(const Schedule& schedule) {
     program.show_after = static_cast<u64>(show_seconds / clock_.tick);
     program.slots = op_list_.slots;
     program.slot_packets = op_list_.slot_packets;
-    program.guarded = op_list_.guarded;
+    const bool fetches = tuning_.protocol == ws_pull && op_list_.folding;
+    program.guarded = op_list_.guarded || fetches;
     program.place = tuning_.place;
     program.defers_work = op_list_.defers_work;
     if (gated_) {

@@ -62,8 +62,9 @@ bool Protocols::possible(const Tuning& tuning, std::size_t packets, const OpList
     if (tuning.protocol != ws_stores && tuning.protocol != ws_pull &&
         (op_list.guarded || op_list.works || !op_list.gated.empty()))
         return false;
-    if (tuning.protocol == ws_pull && op_list.guarded && !op_list.in_turn) return false;
-    if (tuning.protocol == ws_pull && op_list.folding) return false;
+    if (tuning.protocol == ws_pull && op_list.folding && !op_list.folds.can_pull) return false;
+    if (tuning.protocol == ws_pull && op_list.guarded && !op_list.folding && !op_list.in_turn)
+        return false;
     if (op_list.works && !op_list.in_shares && tuning.blocks > 1) return false;
     return op_list.gated.empty() || (tuning.protocol == ws_stores && tuning.blocks <= beside_work);
 }
