@@ -19,6 +19,22 @@ WS_INLINE bool ws_wait_words(const u32* words, u32 value, const u32* stop) {
     return true;
 }
 
+WS_INLINE u32 ws_number_of(const WsOp& op, u32 iteration) {
+    return op.before + op.place + iteration * op.each;
+}
+
+/// Of `count` transfers: their flags, or ready flags. All at once, because one word after the other
+/// costs its own way from memory each.
+WS_INLINE bool ws_wait_all(const WsOp* ops, u32 count, u32 iteration, bool ready, const u32* stop) {
+    const u32 blocks = (u32)ws_blocks();
+    for (u32 i = ws_lane(); i < count * blocks; i += ws_lanes()) {
+        const WsOp& op = ops[i / blocks];
+        const u32* const words = ws_at<u32>(ready ? op.ready_flags : op.flags);
+        if (!ws_wait_word(words + i % blocks, ws_number_of(op, iteration), stop)) return false;
+    }
+    return true;
+}
+
 WS_INLINE constexpr bool ws_pulls(int protocol) {
     return protocol == ws_pull || protocol == ws_tma_pull;
 }
@@ -46,10 +62,6 @@ struct WsChannel {
 WS_INLINE void ws_set_number(const WsCommon& common, WsChannel& channel, u32 number) {
     channel.number = number;
     channel.slot = channel.ring + (u64)(number & common.last_slot) * common.slot_packets;
-}
-
-WS_INLINE u32 ws_number_of(const WsOp& op, u32 iteration) {
-    return op.before + op.place + iteration * op.each;
 }
 
 WS_INLINE WsChannel ws_channel(const WsCommon& common, const WsOp& op, u32 iteration) {
@@ -132,6 +144,36 @@ template <int protocol> WS_INLINE void ws_copy_by(WsTma& tma, u64 to, u64 from, 
 
 template <int protocol> WS_INLINE void ws_push(const WsChannel& channel, WsTma& tma) {
     if (!ws_pulls(protocol)) ws_copy_by<protocol>(tma, channel.theirs, channel.mine, channel.bytes);
+}
+
+/// So many short messages are copied together.
+#define WS_SENDS_AT_ONCE 8
+#define WS_SHORT_SEND (1u << 20)
+
+/// Pushes messages of equal length. Each thread copies what ws_copy gives it of each, and waits
+/// once for what it loads of several.
+template <class Channel> WS_INLINE void ws_push_all(u32 count, const Channel& channel) {
+    const u64 bytes = channel(0).bytes, threads = ws_threads();
+    for (u32 first = 0; first < count; first += WS_SENDS_AT_ONCE) {
+        u64 places = 0;
+        for (u32 i = first; i < count && i < first + WS_SENDS_AT_ONCE; ++i)
+            places |= channel(i).mine | channel(i).theirs;
+        const u64 whole = (places & 15) == 0 ? bytes / 16 : 0;
+        for (u64 at = ws_thread(); at < whole; at += threads) {
+            Ws16 taken[WS_SENDS_AT_ONCE] = {};
+            WS_UNROLL
+            for (u32 k = 0; k < WS_SENDS_AT_ONCE; ++k)
+                if (first + k < count)
+                    taken[k] = ws_load16(ws_at<Ws16>(channel(first + k).mine) + at);
+            WS_UNROLL
+            for (u32 k = 0; k < WS_SENDS_AT_ONCE; ++k)
+                if (first + k < count)
+                    ws_store16(ws_at<Ws16>(channel(first + k).theirs) + at, taken[k]);
+        }
+        for (u32 i = first; i < count && i < first + WS_SENDS_AT_ONCE; ++i)
+            ws_copy(channel(i).theirs + 16 * whole, channel(i).mine + 16 * whole,
+                    bytes - 16 * whole);
+    }
 }
 
 /// By one thread, after a ws_sync() and a ws_fence(): the message is complete, or may be fetched.

@@ -52,10 +52,6 @@ WS_INLINE bool ws_send(const WsCommon& common, const WsChannel& channel, WsTma& 
         ws_ll_send<words, own, payload>(channel.slot, channel.buffer, channel.bytes,
                                         channel.packets, channel.number);
     } else if (!ws_pulls(protocol)) {
-        if (common.guarded) {
-            if (!ws_wait_words(channel.ready_flags, channel.number, common.stop)) return false;
-            ws_sync();
-        }
         if (due && channel.change.work != ws_no_work)
             ws_change<false, true>(channel.theirs, channel.mine, channel.bytes, channel.change,
                                    ws_thread(), ws_threads());
@@ -124,11 +120,19 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
         }
         if (posts_ready && (begins || !steps[s].early) && ws_lane() == 0)
             ws_post_ready(common, ops, sends, all, iteration);
-        const bool sends_alike = protocol == ws_ll && steps[s].sends_alike;
-        if (sends_alike) {
+        if (posts_ready && sends) {
+            good = ws_wait_all(ops, sends, iteration, true, common.stop) && good;
+            ws_sync();
+        }
+        const bool sends_alike =
+            steps[s].sends_alike && (protocol == ws_ll || (protocol == ws_stores && !defers_work &&
+                                                           ops[0].bytes <= WS_SHORT_SEND));
+        if (sends_alike && protocol == ws_ll) {
             for (u32 i = 0; i < sends && good; ++i)
                 good = ws_wait_slot_together(common, channel(i), known + i);
             if (good) ws_ll_send_all<words, own, payload>(sends, channel);
+        } else if (sends_alike && good) {
+            ws_push_all(sends, channel);
         }
         for (u32 i = 0; i < sends && good && !sends_alike; ++i)
             good = ws_send<protocol, words, own, payload>(common, channel(i), tma,
@@ -158,13 +162,12 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
         if (receives_alike && good)
             good = ws_ll_receive_all<words, payload>(
                 all - sends, [&](u32 i) { return channel(sends + i); }, common.stop);
-        for (u32 i = sends; i < all && good && !receives_alike; ++i) {
-            const bool by_fold = folding && ops[i].work == ws_fold_work;
-            if (by_fold && ws_pulls(protocol))
-                good = ws_wait_words(channel(i).flags, channel(i).number, common.stop);
-            else if (!by_fold || protocol != ws_ll)
+        const bool in_place = protocol != ws_ll && !ws_pulls(protocol);
+        if (in_place || (folding && ws_pulls(protocol)))
+            good = ws_wait_all(ops + sends, all - sends, iteration, false, common.stop) && good;
+        for (u32 i = sends; i < all && good && !receives_alike && !in_place; ++i)
+            if (!folding || ops[i].work != ws_fold_work)
                 good = ws_receive<protocol, words, payload>(common, channel(i), tma);
-        }
         if (folding && protocol == ws_ll) good = do_folds(fold_step.after) && good;
         const auto fold_in_shares = [&] {
             if (!good) *stopped = 1;
@@ -184,8 +187,7 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
                 ws_fence();
                 ws_post_ready(common, ops, sends, all, iteration);
             }
-            for (u32 i = 0; i < sends && good; ++i)
-                good = ws_wait_words(channel(i).ready_flags, channel(i).number, common.stop);
+            if (good) good = ws_wait_all(ops, sends, iteration, true, common.stop);
         }
         if (!good) *stopped = 1;
         // In one buffer, what comes next may not overtake what another thread still sends.

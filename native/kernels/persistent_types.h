@@ -31,7 +31,7 @@ struct WsStep {
     u32 sends, receives;
     u32 works;  ///< on what arrives
     u32 early;  ///< its receives may be posted as ready once the sends of the step before are out
-    /// LL: all sends, or all receives, have as many packets, and any lane may have any of them.
+    /// All sends, or all receives, are equally long, and any lane may have any part of them.
     u32 sends_alike, receives_alike;
 };
 

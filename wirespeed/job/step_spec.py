@@ -28,7 +28,7 @@ class StepSpec:
     profiles: str = ""
     """Folder that the profiler writes into."""
     ahead: bool = False
-    """Started while an earlier step measures: the ranks wait at the gate of their step."""
+    """Started while an earlier step measures: the ranks wait at the start barrier of their step."""
     base: str = ""
     """The front end's private folder, for the pages of ranks on its host."""
     cpus: tuple[int, ...] = ()

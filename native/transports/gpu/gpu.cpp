@@ -257,10 +257,10 @@ class GpuTransport final : public Transport {
         }
     }
 
-    /// Several messages of as many packets.
+    /// Several messages of equal length.
     static bool are_alike(std::span<const OpList::Op> ops) {
         return ops.size() > 1 && std::ranges::all_of(ops, [&](const OpList::Op& each) {
-                   return each.op.packets == ops[0].op.packets;
+                   return each.op.bytes == ops[0].op.bytes;
                });
     }
 

@@ -79,6 +79,11 @@ std::vector<Tuning> Protocols::candidates(std::size_t bytes, std::size_t packets
         if (const Tuning tuning{ws_ll, 1, whole_warps(packets / each)};
             tunings.empty() || tunings.back().threads != tuning.threads)
             add(tuning);
+    // Several messages of equal length have lanes of their own.
+    if (!op_list.steps.empty() && op_list.steps[0].receives_alike)
+        for (const std::size_t messages : {4, 8})
+            if (!tunings.empty() && tunings.back().threads < facts_.most_threads)
+                add({ws_ll, 1, whole_warps(packets * messages)});
     // Short messages leave a second warp idle, and its kernel may still be the faster one.
     if (packets > 1 && packets <= warp) add({ws_ll, 1, whole_warps(2 * warp)});
     for (const std::uint32_t blocks : {4u, 8u, 16u, 32u, 64u})
@@ -97,7 +102,7 @@ std::vector<Tuning> Protocols::candidates(std::size_t bytes, std::size_t packets
                 (tunings.empty() || tunings.back().threads != tuning.threads ||
                  tunings.back().blocks != blocks))
                 add(tuning);
-        if (bytes / blocks < 16384) continue;
+        if (bytes / blocks < (op_list.folding ? 2048u : 16384u)) continue;
         add({ws_pull, blocks, whole_warps(512)});
         if (!facts_.has_tma || blocks < 16) continue;
         add({ws_tma, blocks, 128});
