@@ -119,3 +119,11 @@ def test_sums_of_what_lies_at_its_senders(mpi: InstalledMpi, ranks: int, offset:
         if one["kind"] == "entry" and one["details"]["protocol"] == "pull"
     }
     assert fetched >= {(name, "gpu:direct") for name in ("allreduce", "reducescatter", "allgather")}
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+def test_ranks_without_a_part_try_what_the_others_try(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects from a hang: of two elements on three ranks one has none, and its messages all are equal."""
+    device = {"WIRESPEED_EMULATED": "count=3,blocks=2,threads=256", "COLLECTIVES": "1"}
+    messages = told_by(mpi, 3, "emulated", "gpu:direct", tmp_path, sizes="8", libraries=device)
+    exact(messages, "gpu:direct", 3)

@@ -37,7 +37,7 @@ def test_the_kernels(tool: str, protocol: str, sanitizer: str, ranks: Ranks) -> 
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-@pytest.mark.parametrize("protocol", ["LL", "stores"])
+@pytest.mark.parametrize("protocol", ["LL", "stores", "pull"])
 def test_the_kernels_that_combine(tool: str, protocol: str, sanitizer: str, ranks: Ranks) -> None:
     """Protects collective operations, one packet a thread and several, in shares and in pieces."""
     words = ("cuda", "8,4096,65536", "gpu", f"protocol={protocol}", "blocks=8", "threads=128")

@@ -31,7 +31,7 @@ const wirespeed::cpu::Add<fold_all<ws_ll, true>> add_ll_words{"LL of words"};
 WS_KERNEL fold_and_send(const WsFolds* given, u64 to) {
     WsFoldTables tables = ws_fold_tables(given);
     ws_sync();
-    ws_fold_share(tables, tables.folds[0], nullptr, 0);
+    ws_fold_share<false>(tables, tables.folds[0], nullptr, 0);
     ws_sync();
     ws_copy(to, tables.folds[0].to, tables.folds[0].bytes);
 }

@@ -107,18 +107,25 @@ class GpuTransport final : public Transport {
     /// What one rank's kernel must do, or cannot do, all must know.
     void agree_on_work(OpList& op_list) const {
         struct Mine {
-            bool works, in_shares, defers_work, in_turn, needs_guard, by_turns, fold_pair, can_pull;
+            bool works, in_shares, defers_work, in_turn, needs_guard, by_turns, fold_pair, can_pull,
+                alike;
         };
         const auto all = exchange(context_.control, [&] {
-            return Mine{op_list.works,         op_list.in_shares,
-                        op_list.defers_work,   op_list.in_turn,
-                        op_list.needs_guard,   op_list.double_buffer_stride != 0,
-                        is_fold_pair(op_list), op_list.folds.can_pull};
+            return Mine{op_list.works,
+                        op_list.in_shares,
+                        op_list.defers_work,
+                        op_list.in_turn,
+                        op_list.needs_guard,
+                        op_list.double_buffer_stride != 0,
+                        is_fold_pair(op_list),
+                        op_list.folds.can_pull,
+                        !op_list.steps.empty() && op_list.steps[0].receives_alike};
         });
         bool needs_guard = false;
         op_list.fold_pair = op_list.folding;
-        for (const auto& [works, in_shares, defers_work, in_turn, needs, by_turns, pair, can_pull] :
-             all) {
+        for (const auto& [works, in_shares, defers_work, in_turn, needs, by_turns, pair, can_pull,
+                          alike] : all) {
+            op_list.alike = op_list.alike && alike;
             op_list.folds.can_pull = op_list.folds.can_pull && can_pull;
             op_list.fold_pair = op_list.fold_pair && pair;
             needs_guard = needs_guard || needs;

@@ -80,7 +80,7 @@ std::vector<Tuning> Protocols::candidates(std::size_t bytes, std::size_t packets
             tunings.empty() || tunings.back().threads != tuning.threads)
             add(tuning);
     // Several messages of equal length have lanes of their own.
-    if (!op_list.steps.empty() && op_list.steps[0].receives_alike)
+    if (op_list.alike)
         for (const std::size_t messages : {4, 8})
             if (!tunings.empty() && tunings.back().threads < facts_.most_threads)
                 add({ws_ll, 1, whole_warps(packets * messages)});
