@@ -59,7 +59,9 @@ macro(add_unit name)
 endmacro()
 
 add_unit("data" copy.h elements.h field_checks.h payload.h sums.h waiting_copy.h)
-add_unit("transports" chase.h persistent.h)
+add_unit("transports" chase.h persistent_pairs.h)
+add_unit("any" persistent_any.h)
+add_unit("folds" persistent_folds.h)
 add_unit("soak" soak.h)
 
 file(GLOB programs RELATIVE "${PROGRAMS}" "${PROGRAMS}/*.h")

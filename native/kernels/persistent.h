@@ -303,12 +303,12 @@ WS_INLINE void ws_run_program(const WsProgram* described, const WsFolds* folds =
                        0,
                        program.show_after};
     bool whole;
-    if (group == ws_no_pair)
+    if constexpr (group == ws_no_pair)
         whole = ws_any_iterations<protocol, words, own, folding>(program, common, steps, ops, known,
                                                                  stamps, &stopped, folds);
     else if constexpr (folding)
         whole = ws_fold_pair_iterations<group>(program, common, ops, folds, stamps);
-    else if (group == ws_whole_block)
+    else if constexpr (group == ws_whole_block)
         whole = ws_pair_iterations<protocol>(program, common, steps[0].sends > 0, ops, stamps);
     else
         whole = ws_short_iterations<group>(program, common, steps[0].sends > 0, ops, stamps);
@@ -324,66 +324,3 @@ WS_INLINE void ws_run_program(const WsProgram* described, const WsFolds* folds =
 
 #define WS_PROGRAM_KERNEL(name, protocol, group) \
     WS_WIDE_KERNEL name(const WsProgram* program) { ws_run_program<protocol, group>(program); }
-
-WS_PROGRAM_KERNEL(ws_any_ll, ws_ll, ws_no_pair)
-WS_WIDE_KERNEL ws_any_ll_words(const WsProgram* program) {
-    ws_run_program<ws_ll, ws_no_pair, true>(program);
-}
-WS_WIDE_KERNEL ws_any_ll_own(const WsProgram* program) {
-    ws_run_program<ws_ll, ws_no_pair, true, true>(program);
-}
-#define WS_FOLD_KERNEL(name, protocol, words)                                                 \
-    WS_WIDE_KERNEL name(const WsProgram* program, const WsFolds* folds) {                     \
-        ws_run_program<protocol, ws_no_pair, words, protocol == ws_ll, true>(program, folds); \
-    }
-WS_FOLD_KERNEL(ws_fold_ll, ws_ll, false)
-WS_FOLD_KERNEL(ws_fold_ll_words, ws_ll, true)
-WS_FOLD_KERNEL(ws_fold_stores, ws_stores, false)
-WS_FOLD_KERNEL(ws_fold_pull, ws_pull, false)
-WS_WIDE_KERNEL ws_fold_pair_warp(const WsProgram* program, const WsFolds* folds) {
-    ws_run_program<ws_ll, ws_one_warp, true, true, true>(program, folds);
-}
-WS_WIDE_KERNEL ws_fold_pair_block(const WsProgram* program, const WsFolds* folds) {
-    ws_run_program<ws_ll, ws_short_block, true, true, true>(program, folds);
-}
-WS_WIDE_KERNEL ws_fold_pair_grid(const WsProgram* program, const WsFolds* folds) {
-    ws_run_program<ws_ll, ws_whole_grid, true, true, true>(program, folds);
-}
-WS_PROGRAM_KERNEL(ws_any_stores, ws_stores, ws_no_pair)
-WS_PROGRAM_KERNEL(ws_any_tma, ws_tma, ws_no_pair)
-WS_PROGRAM_KERNEL(ws_any_pull, ws_pull, ws_no_pair)
-WS_PROGRAM_KERNEL(ws_any_tma_pull, ws_tma_pull, ws_no_pair)
-WS_PROGRAM_KERNEL(ws_pair_ll_lane, ws_ll, ws_one_lane)
-WS_PROGRAM_KERNEL(ws_pair_ll_warp, ws_ll, ws_one_warp)
-WS_PROGRAM_KERNEL(ws_pair_ll_block, ws_ll, ws_short_block)
-WS_PROGRAM_KERNEL(ws_pair_ll, ws_ll, ws_whole_block)
-WS_PROGRAM_KERNEL(ws_pair_stores, ws_stores, ws_whole_block)
-WS_PROGRAM_KERNEL(ws_pair_tma, ws_tma, ws_whole_block)
-WS_PROGRAM_KERNEL(ws_pair_pull, ws_pull, ws_whole_block)
-WS_PROGRAM_KERNEL(ws_pair_tma_pull, ws_tma_pull, ws_whole_block)
-
-/// [0]: 1 if there is a TMA; [1]: the smallest step of the clock in ticks; [2]: payload of a
-/// packet in bytes; [3]: threads that a block may have.
-WS_KERNEL ws_platform_facts(u64* facts) {
-    if (ws_thread() != 0) return;
-    facts[0] = WS_HAS_TMA;
-    u64 least = ~0ull;
-    for (int i = 0; i < 64; ++i) {
-        const u64 from = ws_ticks();
-        u64 to = from;
-        while (to == from) to = ws_ticks();
-        if (to - from < least) least = to - from;
-    }
-    facts[1] = least;
-    facts[2] = WS_PACKET_BYTES;
-    facts[3] = WS_MOST_LANES;
-}
-
-/// Lasts so many ticks: by that the host finds out whether the clock counts as fast as it is said
-/// to.
-WS_KERNEL ws_wait_ticks(u64 ticks) {
-    const u64 from = ws_ticks();
-    // A clock that stands still must not hold the kernel for ever.
-    for (u64 turns = 0; ws_ticks() - from < ticks && turns < 1u << 28; ++turns) {
-    }
-}

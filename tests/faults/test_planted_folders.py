@@ -19,7 +19,8 @@ _PLANT = """
 set -e
 mount -t tmpfs -o mode=1777 shm /dev/shm
 mount -t tmpfs -o mode=1777 tmp "$TMPDIR"
-plant='for name in "$@"; do mkdir -m 777 "$name"; for file in 0.python 1.python 0.page 1.page 0.uses start-barrier; do
+files="0.python 1.python 0.page 1.page 0.uses start-barrier"
+plant='for name in "$@"; do mkdir -m 777 "$name"; for file in '$files'; do
 ln -s "$VICTIM" "$name/$file"; done; done'
 user=$(id -u)
 names="/dev/shm/wirespeed-$user /dev/shm/wirespeed-$user-job-$$"

@@ -117,7 +117,10 @@ def test_irregular_patterns(protocol: str, ranks: Ranks) -> None:
         assert chosen["short_ring"]["protocol"] == protocol
 
 
-@pytest.mark.parametrize("options", [("protocol=LL",), ("protocol=stores", "blocks=16"), ("offset=8",)])
+@pytest.mark.parametrize(
+    "options",
+    [("protocol=LL",), ("protocol=stores", "blocks=16"), ("protocol=pull", "blocks=16"), ("offset=8",)],
+)
 def test_collective_operations_in_the_kernel(options: tuple[str, ...], ranks: Ranks) -> None:
     """Protects what the kernel combines by itself: every operation, type and reduction, odd ends."""
     paths = "gpu:ring,gpu:doubling,gpu:direct,gpu:one-shot"
