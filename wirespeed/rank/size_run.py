@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -12,6 +12,7 @@ from wirespeed.job.messages import Message
 from wirespeed.paths import TransferPath
 from wirespeed.patterns.collectives.operation import CollectivePattern
 from wirespeed.programs import ProgramPattern
+from wirespeed.rank.buffers import SMALL
 from wirespeed.rank.clock_agreement import gravest
 from wirespeed.rank.collective_check import CollectiveCheck
 from wirespeed.rank.context import RankContext
@@ -28,6 +29,9 @@ from wirespeed.rank.teams import TeamSamples
 from wirespeed.rank.wire_counting import WireCounting
 from wirespeed.statistics.slowest import of_the_slowest
 
+PHASES_AT_ONCE = 8
+"""Phases of a pattern that take turns: they fill the time between two moments of one."""
+
 
 @dataclass(frozen=True)
 class SizeResult:
@@ -40,7 +44,7 @@ class SizeResult:
 
 
 class SizeRun:
-    """One message size: all phases one after the other. All public methods are collective."""
+    """One message size: all phases of the pattern. All public methods are collective."""
 
     def __init__(
         self,
@@ -115,14 +119,14 @@ class SizeRun:
                 self._computation = open_now.enter_context(
                     closing(Computation(context, self._transport, self._buffers, self._size, self._payload))
                 )
-            for self._phase in phases:
-                if self._phase:
-                    self._progress(0, None, 0.0)
-                team = TeamSamples(context.comm, pattern, context.shape, self._phase)
-                try:
+            if len(phases) == 1:
+                (self._phase,) = phases
+                with closing(self._team(self._phase)) as team:
                     self._take(team, (yield from self._sampled(team)))
-                finally:
-                    team.close()
+            else:
+                at_once = PHASES_AT_ONCE if self._reported is None and self._size <= max(SMALL) else 1
+                for first in range(0, len(phases), at_once):
+                    self._by_turns(phases[first : first + at_once])
             if self._computation:
                 with context.ranges("computation"):
                     compute, clock = self._computation.seconds(), self._computation.clock()
@@ -142,6 +146,33 @@ class SizeRun:
         words = (f"{name}: {word}" for name, word in sampled.details.items() if isinstance(word, str))
         divisor = context.pattern.figure(context.shape, self._size).divisor
         return SizeResult(" ".join(words), divisor * _median(summary))
+
+    def _by_turns(self, phases: Sequence[int]) -> None:
+        """Measures phases a batch of each in turn: one alone would wait from one moment to the next."""
+        with ExitStack() as open_now:
+            teams = {phase: open_now.enter_context(closing(self._team(phase))) for phase in phases}
+            running = {phase: self._sampled(team) for phase, team in teams.items()}
+            for sampling in running.values():
+                open_now.enter_context(closing(sampling))
+            done: dict[int, PhaseSamples] = {}
+            at_once: int | None = None
+            began = self._began
+            while len(done) < len(running):
+                for phase in [phase for phase in running if phase not in done]:
+                    self._phase = phase
+                    try:
+                        next(running[phase]) if at_once is None else running[phase].send(at_once)
+                    except StopIteration as end:
+                        done[phase] = end.value
+                at_once = len(running) - len(done)
+            # They have waited for each other alone.
+            self._began = began
+            for phase in phases:
+                self._phase = phase
+                self._take(teams[phase], done[phase])
+
+    def _team(self, phase: int) -> TeamSamples:
+        return TeamSamples(self._context.comm, self._context.pattern, self._context.shape, phase)
 
     def draw(self) -> None:
         """Rank 0 tells a picture of the program's field."""
