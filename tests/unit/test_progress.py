@@ -144,7 +144,7 @@ class TestProgress:
                 case "step-end":
                     time_left.step_ended()
                 case "done":
-                    time_left.size_done(event["bytes"])
+                    time_left.size_done(event["bytes"], failed="failed" in event)
                 case "failed":
                     time_left.step_failed()
         return time_left.remaining
@@ -156,6 +156,24 @@ class TestProgress:
         start = (1.0, step_start("host", 0, 1))
         soon, later = self.left(start, *begins, figures[0]), self.left(start, *begins, *figures)
         assert soon is not None and 4 < soon < 8 and later is not None and 4 < later < 6
+
+    def test_a_hang_says_nothing_of_other_sizes(self) -> None:
+        """Protects from "21:55 left" at 24 s of 56: 8 B had hung, and no larger size would take as long."""
+        needs = [8, 64, 1 << 20, 1 << 30]
+        hung = [
+            (2.0, step_start("gpu", 0, 3)),
+            (5.0, size("gpu", 0, 4, needs=needs)),
+            (15.0, {"kind": "done", "bytes": 8, "failed": True}),
+        ]
+        assert self.left(*hung) is None
+        again = [
+            (1.0, {"kind": "step-end"}),
+            (0.0, step_start("gpu", 1, 4)),
+            (2.0, size("gpu", 0, 3, needs=needs[1:])),
+            (0.2, {"kind": "done", "bytes": 64}),
+        ]
+        left = self.left(*hung, *again)
+        assert left is not None and left < 20
 
     def test_what_is_measured_on_ends_with_the_budget(self) -> None:
         """Protects from "4:47 left" at 27 s of 32: coarse figures had taken what time there was."""

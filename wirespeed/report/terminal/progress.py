@@ -61,7 +61,7 @@ class Progress:
                     if event.whole_path:
                         self._time.step_failed()
                     elif event.bytes is not None:
-                        self._time.size_done(event.bytes)
+                        self._time.size_done(event.bytes, failed=True)
                     self.failure(event)
                 case Soak():
                     if event.complete:

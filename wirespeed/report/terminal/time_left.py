@@ -54,6 +54,8 @@ class _Step:
     """The same of those that take turns now, by size."""
     done: int = 0
     """How many of these have a figure."""
+    failed: bool = False
+    """Has one of these failed?"""
     share: float = 0.0
     """Of a size with several phases, the share that is over."""
     measured: list[_Measured] = field(default_factory=list)
@@ -117,19 +119,19 @@ class TimeLeft:
             step.left = step.left[len(step.left) - behind :]
         step.share = int(event.get("phase") or 0) / max(1, int(event.get("phases") or 1))
 
-    def size_done(self, size: int) -> None:
-        """A size of so many bytes has its figure, or has failed."""
+    def size_done(self, size: int, failed: bool = False) -> None:
+        """A size of so many bytes has its figure, or has failed: a hang says nothing of others."""
         if (step := self._step) is None or step.left is None:
             return
         if not step.running and step.left:
             step.running[size] = step.left.pop(0)
-        step.done += 1
+        step.done, step.failed = step.done + 1, step.failed or failed
         if step.done >= len(step.running):
             now = self._clock()
-            if step.running:
+            if step.running and not step.failed:
                 needs = step.running.values()
                 step.measured.append(_Measured(len(needs), sum(needs), now - step.since))
-            step.running, step.done, step.share, step.since = {}, 0, 0.0, now
+            step.running, step.done, step.share, step.since, step.failed = {}, 0, 0.0, now, False
 
     def step_failed(self) -> None:
         """Takes note that the current step will not measure what it has not measured."""
