@@ -27,9 +27,9 @@ from wirespeed.host.core import Core, core
 from wirespeed.job.plan import Plan
 from wirespeed.job.step_spec import ExpectedJob, startup_limit
 from wirespeed.patterns import Shape, find_pattern
-from wirespeed.rank.communicator import Communicator
-from wirespeed.rank.startup import open_device, set_environment
-from wirespeed.rank.watchdog import Watchdog
+from wirespeed.rank.join.communicator import Communicator
+from wirespeed.rank.join.startup import open_device, set_environment
+from wirespeed.rank.observe.watchdog import Watchdog
 from wirespeed.statistics.stopping import CLOCK_COSTS_A_SAMPLE
 from wirespeed.units import format_size, parse_sizes
 

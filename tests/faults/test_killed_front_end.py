@@ -140,7 +140,7 @@ _IN_INIT = """
 import mmap, os, signal, sys, time
 from pathlib import Path
 from wirespeed.host.core import core
-from wirespeed.rank.watchdog import Watchdog
+from wirespeed.rank.observe.watchdog import Watchdog
 
 watchdog = Watchdog(core(), sys.argv[1], 0, reports=-1, give_up=False)
 watchdog.stage("start", 0, 60.0)

@@ -14,7 +14,7 @@ from importlib.abc import MetaPathFinder
 
 class Struck(MetaPathFinder):
     def find_spec(self, name, path, target=None):
-        if name != "wirespeed.rank.path_run":
+        if name != "wirespeed.rank.path.path_run":
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
@@ -38,7 +38,7 @@ def strike(module):
 """
 AT_32_KIB = """
 def strike(_):
-    module = sys.modules["wirespeed.rank.size_run"]
+    module = sys.modules["wirespeed.rank.path.size_run"]
     measure = module.SizeRun.measure
     def struck(self):
         if self._size == 1 << 15 and self._context.comm.rank == 1:

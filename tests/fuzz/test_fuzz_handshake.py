@@ -16,8 +16,8 @@ from contextlib import closing, suppress
 
 import pytest
 
-from wirespeed.rank import handshake
-from wirespeed.rank.handshake import Claim, Listener, connect
+from wirespeed.rank.join import handshake
+from wirespeed.rank.join.handshake import Claim, Listener, connect
 
 SECRET = b"sixteen random characters"
 CASES = int((os.environ.get("FUZZ") or "300").split(":")[0])

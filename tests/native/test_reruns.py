@@ -15,9 +15,9 @@ from support.simulated import Ranks, ranks_of
 from wirespeed.host.core import core
 from wirespeed.patterns import Place, find_pattern
 from wirespeed.programs import ProgramPattern
+from wirespeed.rank.check.field_check import FieldCheck
+from wirespeed.rank.check.payload_check import PayloadMismatch
 from wirespeed.rank.faulty_steps import with_fault
-from wirespeed.rank.field_check import FieldCheck
-from wirespeed.rank.payload_check import PayloadMismatch
 
 CASES: dict[str, tuple[str, int, dict[str, Any]]] = {
     "jacobi": ("jacobi", 2, {"size": "40x24"}),

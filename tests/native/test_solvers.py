@@ -21,8 +21,8 @@ from wirespeed.programs.jacobi import PATTERN as JACOBI
 from wirespeed.programs.lbm import PATTERN as LBM
 from wirespeed.programs.lbm import STEP_ROUNDINGS, TAU
 from wirespeed.programs.lbm_math import VELOCITIES, Layers
-from wirespeed.rank.field_check import FieldCheck
-from wirespeed.rank.payload_check import PayloadMismatch
+from wirespeed.rank.check.field_check import FieldCheck
+from wirespeed.rank.check.payload_check import PayloadMismatch
 
 SEED = 3
 TO_REFERENCE = [VELOCITIES.index(each) for each in lbm_reference.VELOCITIES]

@@ -16,7 +16,7 @@ from support.command import PATIENCE, Done, read, whole_lines
 
 from wirespeed.host.process import cpu_list, on_cpus
 from wirespeed.job.status_page import own_folder
-from wirespeed.rank.pinning import cores_of
+from wirespeed.rank.join.pinning import cores_of
 
 QUICK = ("--max-time", "0.02", "--device", "emulated")
 

@@ -236,7 +236,7 @@ def test_a_rank_imports_little() -> None:
     import subprocess
     import sys
 
-    code = "import sys, wirespeed.rank.main, wirespeed.rank.path_run; print(*sorted(sys.modules))"
+    code = "import sys, wirespeed.rank.main, wirespeed.rank.path.path_run; print(*sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="/")
     loaded = set(done.stdout.split())
     assert not loaded & {"numpy", "rich", "click", "jinja2", "psutil", "mpi4py.MPI"}

@@ -20,10 +20,10 @@ from wirespeed.job.step_spec import ExpectedJob
 from wirespeed.paths import find_path
 from wirespeed.patterns import Pattern, Shape, all_patterns
 from wirespeed.patterns.collectives.operation import CollectivePattern
-from wirespeed.rank.communicator import Communicator
-from wirespeed.rank.path_run import PathRunner
-from wirespeed.rank.startup import open_device
-from wirespeed.rank.watchdog import Watchdog
+from wirespeed.rank.join.communicator import Communicator
+from wirespeed.rank.join.startup import open_device
+from wirespeed.rank.observe.watchdog import Watchdog
+from wirespeed.rank.path.path_run import PathRunner
 from wirespeed.statistics.stopping import Stopping
 
 VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {

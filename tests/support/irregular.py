@@ -16,7 +16,7 @@ from typing import Any
 
 from wirespeed.host.core import core
 from wirespeed.job.step_spec import ExpectedJob
-from wirespeed.rank.communicator import Communicator
+from wirespeed.rank.join.communicator import Communicator
 
 ROOM = 1 << 16
 Transfer = tuple[int, bool, int, int, int]

@@ -13,7 +13,7 @@ from wirespeed.host.core import core
 from wirespeed.host.die_with_parent import die_with_parent
 from wirespeed.job.step_spec import ExpectedJob
 from wirespeed.launchers import global_rank
-from wirespeed.rank.communicator import Communicator
+from wirespeed.rank.join.communicator import Communicator
 
 # (step, sender, receiver, offset in both buffers, bytes)
 Message = tuple[int, int, int, int, int]

@@ -14,10 +14,10 @@ from wirespeed.host.core import core
 from wirespeed.job.plan import Plan
 from wirespeed.job.step_spec import ExpectedJob
 from wirespeed.patterns import Step, Transfer
-from wirespeed.rank.communicator import Communicator
-from wirespeed.rank.payload_check import PayloadCheck
-from wirespeed.rank.startup import open_device
-from wirespeed.rank.watchdog import Watchdog
+from wirespeed.rank.check.payload_check import PayloadCheck
+from wirespeed.rank.join.communicator import Communicator
+from wirespeed.rank.join.startup import open_device
+from wirespeed.rank.observe.watchdog import Watchdog
 
 LARGE, SMALL = 200_001, 1_000
 SAMPLES = 3

@@ -22,7 +22,7 @@ from wirespeed.host.die_with_parent import die_with_parent
 from wirespeed.job.status_page import read_page
 from wirespeed.job.step_spec import ExpectedJob
 from wirespeed.launchers import global_rank
-from wirespeed.rank.communicator import Communicator
+from wirespeed.rank.join.communicator import Communicator
 
 LENGTHS = (0, 1, 12, 4097, 70_001, 13, 4, 333_333)
 ROOM = 24 << 20

@@ -14,8 +14,8 @@ from typing import Any
 
 from wirespeed.host.core import NativeError
 from wirespeed.job.step_spec import ExpectedJob
-from wirespeed.rank.communicator import Communicator
 from wirespeed.rank.context import RankContext, Unusable
+from wirespeed.rank.join.communicator import Communicator
 
 
 def known(world: Communicator, fails: tuple[str, bool] | None) -> list[Any]:

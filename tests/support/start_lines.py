@@ -21,7 +21,7 @@ from typing import Any
 from wirespeed.errors import WirespeedError
 from wirespeed.host.core import Core
 from wirespeed.launchers import LaunchedRank
-from wirespeed.rank.socket_world import SocketWorld
+from wirespeed.rank.join.socket_world import SocketWorld
 
 BARRIER_PER_SAMPLE = 2
 SAMPLES = 4

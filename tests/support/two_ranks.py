@@ -14,7 +14,7 @@ from typing import Any
 from wirespeed.host.core import NativeError, core
 from wirespeed.host.die_with_parent import die_with_parent
 from wirespeed.job.step_spec import ExpectedJob
-from wirespeed.rank.communicator import Communicator
+from wirespeed.rank.join.communicator import Communicator
 
 
 class Rank:

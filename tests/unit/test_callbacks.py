@@ -11,7 +11,7 @@ import pytest
 
 from wirespeed.errors import WirespeedError
 from wirespeed.host.core import NativeError, core
-from wirespeed.rank.communicator import Communicator
+from wirespeed.rank.join.communicator import Communicator
 
 Open = Callable[[BaseException], Any]
 

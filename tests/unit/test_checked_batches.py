@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from wirespeed.patterns import Shape, find_pattern
-from wirespeed.rank import sampler
+from wirespeed.rank.path import sampler
+from wirespeed.rank.path.sampler import Sampler
+from wirespeed.rank.path.teams import TeamSamples
 from wirespeed.rank.program import Batch
-from wirespeed.rank.sampler import Sampler
-from wirespeed.rank.teams import TeamSamples
 from wirespeed.statistics.stopping import Stopping
 
 

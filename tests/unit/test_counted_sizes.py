@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wirespeed.rank.counted_sizes import STRIDE, sizes_to_count
+from wirespeed.rank.observe.counted_sizes import STRIDE, sizes_to_count
 
 POWERS = [1 << power for power in range(31)]
 

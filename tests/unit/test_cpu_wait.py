@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from wirespeed.rank.cpu_wait import Use, whose
+from wirespeed.rank.observe.cpu_wait import Use, whose
 
 
 def use(process: float, threads: float, busy: float, cpus: tuple[int, ...] = (0,), host: str = "n1") -> Use:

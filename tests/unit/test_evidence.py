@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wirespeed.evidence.verdict import Counted, Declaration, WireShare, identify_wire, more_would_help, shares
-from wirespeed.rank.expected_traffic import ExpectedTraffic, Location
+from wirespeed.rank.observe.expected_traffic import ExpectedTraffic, Location
 
 PAYLOAD = 1 << 30
 AWARE = Declaration("aware", on_device=True, direct=True, hosts=1, devices=2)

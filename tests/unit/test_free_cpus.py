@@ -17,7 +17,7 @@ FIRST = ALL[0]
 SCRIPT = """
 import json, os, sys, threading
 from pathlib import Path
-from wirespeed.rank.free_cpus import FreeCpus
+from wirespeed.rank.join.free_cpus import FreeCpus
 
 def here(thread=0):
     return sorted(os.sched_getaffinity(thread))
@@ -64,7 +64,7 @@ def test_it_stays_within_the_cpus_of_the_job(tmp_path: Path) -> None:
     """Protects CPUs that taskset has taken from the whole job."""
     (tmp_path / "node0").mkdir()
     (tmp_path / "node0" / "cpulist").write_text(span(ALL))
-    code = "import os, sys; from pathlib import Path; from wirespeed.rank.free_cpus import FreeCpus\n"
+    code = "import os, sys; from pathlib import Path; from wirespeed.rank.join.free_cpus import FreeCpus\n"
     code += f"FreeCpus(Path(sys.argv[1]), {{{FIRST}}}); print(sorted(os.sched_getaffinity(0)))"
     done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True, cwd=tmp_path

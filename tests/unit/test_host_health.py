@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from wirespeed.evidence.health import HealthReading, HealthSource
-from wirespeed.rank import host_health
-from wirespeed.rank.host_health import HostHealth
+from wirespeed.rank.observe import host_health
+from wirespeed.rank.observe.host_health import HostHealth
 
 
 class Rising(HealthSource):

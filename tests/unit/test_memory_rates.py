@@ -12,7 +12,8 @@ import pytest
 
 from wirespeed.host.caches import cache_bytes
 from wirespeed.job.plan import Plan
-from wirespeed.rank import cpu_wait, memory_bandwidth, open_path
+from wirespeed.rank.observe import cpu_wait, memory_bandwidth
+from wirespeed.rank.path import open_path
 from wirespeed.rank.ranges import Ranges
 
 

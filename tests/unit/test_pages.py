@@ -107,8 +107,8 @@ import os, signal, sys, time
 from pathlib import Path
 from wirespeed.job import messages
 from wirespeed.host.core import core
-from wirespeed.rank import watchdog
-from wirespeed.rank.watchdog import Watchdog
+from wirespeed.rank.observe import watchdog
+from wirespeed.rank.observe.watchdog import Watchdog
 
 folder, opened = Path(sys.argv[1]), core()
 watchdog.own_folder = Path
@@ -157,7 +157,7 @@ _MANY_FILES = """
 import os, signal, socket, sys
 from pathlib import Path
 from wirespeed.host.core import core
-from wirespeed.rank import watchdog
+from wirespeed.rank.observe import watchdog
 
 watchdog.own_folder = Path
 heard = socket.socket(fileno=int(sys.argv[2])).dup()

@@ -12,8 +12,8 @@ import pytest
 from support.fake_machine import pci_device
 
 from wirespeed.host.pci_topology import local_cpus
-from wirespeed.rank import pinning
-from wirespeed.rank.pinning import cores_of, pin, place, shares
+from wirespeed.rank.join import pinning
+from wirespeed.rank.join.pinning import cores_of, pin, place, shares
 
 
 def test_threads_of_a_core_stay_together(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_each_rank_has_cores_of_its_own(ranks: int, whole: bool, parts: list[lis
 
 def test_a_rank_that_waits_learns_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects what comes back to its CPUs later, and what a launcher has bound, from being moved."""
-    monkeypatch.setattr("wirespeed.rank.pinning.cores_of", lambda cpus: [[cpu] for cpu in cpus])
+    monkeypatch.setattr("wirespeed.rank.join.pinning.cores_of", lambda cpus: [[cpu] for cpu in cpus])
     monkeypatch.setenv("WIRESPEED_OWN_CPUS", "4,5,6")
     place((4, 5, 6), 1, 2, whole_cores=True)
     assert os.environ["WIRESPEED_OWN_CPUS"] == "5"
@@ -52,7 +52,7 @@ def test_a_rank_that_waits_learns_its_place(monkeypatch: pytest.MonkeyPatch) -> 
 
 PLACES = """
 import os
-from wirespeed.rank.pinning import place
+from wirespeed.rank.join.pinning import place
 place(tuple(sorted(os.sched_getaffinity(0))), 1, {ranks}, whole_cores=True)
 print(len(os.sched_getaffinity(0)))
 """

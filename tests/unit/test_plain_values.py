@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wirespeed.patterns import Transfer
-from wirespeed.rank.plain_values import decode, encode
+from wirespeed.rank.join.plain_values import decode, encode
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary()
 VALUES = st.recursive(
@@ -50,7 +50,7 @@ def test_only_data_is_told(value: object) -> None:
     [
         {"~": "dataclass", "of": ["os", "system"], "is": ["true"]},
         {"~": "dataclass", "of": ["wirespeed.errors", "WirespeedError"], "is": ["text"]},
-        {"~": "dataclass", "of": ["wirespeed.rank.plain_values", "encode"], "is": [1]},
+        {"~": "dataclass", "of": ["wirespeed.rank.join.plain_values", "encode"], "is": [1]},
         {"~": "call", "is": []},
     ],
 )

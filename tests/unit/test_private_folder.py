@@ -139,7 +139,7 @@ from wirespeed.host import private_folder
 private_folder.SHARED_MEMORY = Path(sys.argv[1])
 from wirespeed.host.core import core
 from wirespeed.job.status_page import read_pages
-from wirespeed.rank.watchdog import Watchdog
+from wirespeed.rank.observe.watchdog import Watchdog
 watchdog = Watchdog(core(), "job-17", 0, reports=-1, give_up=True)
 folder = watchdog.file.parent
 print(folder, [state.rank for state in read_pages(folder)])

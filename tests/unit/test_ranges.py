@@ -16,7 +16,7 @@ from support.records import as_read, end, entry, head
 
 from wirespeed.frontend.background_load import background_plan, parse
 from wirespeed.job.plan import Plan
-from wirespeed.rank.clock_offsets import Offset, ahead_at, offset
+from wirespeed.rank.observe.clock_offsets import Offset, ahead_at, offset
 from wirespeed.rank.ranges import Ranges
 from wirespeed.report.check.learn import learn
 from wirespeed.report.compare.matching import match

@@ -17,8 +17,8 @@ import pytest
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host import private_folder
 from wirespeed.launchers import LaunchedRank, joins_mpi, launched_rank
-from wirespeed.rank import rendezvous, socket_world
-from wirespeed.rank.socket_world import SocketWorld
+from wirespeed.rank.join import rendezvous, socket_world
+from wirespeed.rank.join.socket_world import SocketWorld
 
 pytestmark = pytest.mark.slow
 

@@ -17,9 +17,9 @@ import pytest
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.launchers import LaunchedRank
-from wirespeed.rank import handshake, socket_world
-from wirespeed.rank.handshake import Claim, Listener, connect
-from wirespeed.rank.socket_world import SocketWorld
+from wirespeed.rank.join import handshake, socket_world
+from wirespeed.rank.join.handshake import Claim, Listener, connect
+from wirespeed.rank.join.socket_world import SocketWorld
 
 pytestmark = pytest.mark.slow
 
@@ -124,7 +124,7 @@ resource.setrlimit(resource.RLIMIT_NOFILE, (32, int(sys.argv[1])))
 import os
 from wirespeed.errors import WirespeedError
 from wirespeed.launchers import LaunchedRank
-from wirespeed.rank.socket_world import SocketWorld
+from wirespeed.rank.join.socket_world import SocketWorld
 try:
     SocketWorld(LaunchedRank("torchrun", 0, 40, 0), os.environ).leave()
     print("joined")

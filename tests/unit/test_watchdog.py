@@ -8,7 +8,7 @@ import sys
 SCRIPT = """
 import gc, time
 from wirespeed.host.core import Core
-from wirespeed.rank.watchdog import Watchdog
+from wirespeed.rank.observe.watchdog import Watchdog
 
 core = Core()
 Watchdog(core, "test-unload", 0, reports=-1, give_up=True).close()

@@ -44,11 +44,11 @@ from wirespeed.job.step_spec import ExpectedJob, startup_limit
 from wirespeed.launchers import LaunchedRank
 from wirespeed.paths import TransferPath
 from wirespeed.patterns import Shape, find_pattern
-from wirespeed.rank import rendezvous
-from wirespeed.rank.communicator import Communicator
-from wirespeed.rank.pinning import pin
-from wirespeed.rank.socket_world import SocketWorld
-from wirespeed.rank.startup import (
+from wirespeed.rank.join import rendezvous
+from wirespeed.rank.join.communicator import Communicator
+from wirespeed.rank.join.pinning import pin
+from wirespeed.rank.join.socket_world import SocketWorld
+from wirespeed.rank.join.startup import (
     ignore,
     introduced,
     open_device,
@@ -56,7 +56,7 @@ from wirespeed.rank.startup import (
     set_environment,
     show_own_slice,
 )
-from wirespeed.rank.watchdog import Watchdog
+from wirespeed.rank.observe.watchdog import Watchdog
 from wirespeed.rank.world import World
 from wirespeed.results.recorder import Observer, Recorder
 from wirespeed.statistics.allowance import Allowance
@@ -156,9 +156,9 @@ class _Voice:
 
 
 def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
-    from wirespeed.rank.buffers import buffer_room
-    from wirespeed.rank.path_run import PathRunner
-    from wirespeed.rank.teams import reduced_teams
+    from wirespeed.rank.path.buffers import buffer_room
+    from wirespeed.rank.path.path_run import PathRunner
+    from wirespeed.rank.path.teams import reduced_teams
 
     if plan.launches > 1:
         raise WirespeedError(

@@ -18,10 +18,10 @@ from wirespeed.job.plan import decode
 from wirespeed.job.start_barrier import wait_until_open
 from wirespeed.job.status_page import lost, own_folder
 from wirespeed.job.step_spec import StepSpec, startup_limit
-from wirespeed.rank.communicator import Communicator
-from wirespeed.rank.free_cpus import FreeCpus
-from wirespeed.rank.pinning import place
-from wirespeed.rank.startup import (
+from wirespeed.rank.join.communicator import Communicator
+from wirespeed.rank.join.free_cpus import FreeCpus
+from wirespeed.rank.join.pinning import place
+from wirespeed.rank.join.startup import (
     ignore,
     introduced,
     open_device,
@@ -30,7 +30,7 @@ from wirespeed.rank.startup import (
     show_own_slice,
     start_profiler,
 )
-from wirespeed.rank.watchdog import Watchdog
+from wirespeed.rank.observe.watchdog import Watchdog
 from wirespeed.statistics.allowance import Allowance
 
 LONGEST_WAIT = 7 * 86400.0
@@ -78,7 +78,7 @@ def _fail(spec: StepSpec, rank: int, text: str, python: Sequence[str] = ()) -> N
 
 
 def _serve(spec: StepSpec, rank: int, started: float) -> None:
-    from wirespeed.rank.path_run import PathRunner
+    from wirespeed.rank.path.path_run import PathRunner
 
     opened = core()
     here = spec.host == os.uname().nodename

@@ -16,7 +16,7 @@ class StepRanges:
     begin: int
     end: int
     ranks: list[Message] = field(default_factory=list)
-    """As rank/path_run.py tells them; none of a path that ended before it could."""
+    """As rank/path/path_run.py tells them; none of a path that ended before it could."""
 
     @property
     def first(self) -> int:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from wirespeed.host.core import Core
-from wirespeed.rank.host_counters import HostCounters
-from wirespeed.rank.host_health import HostHealth
+from wirespeed.rank.observe.host_counters import HostCounters
+from wirespeed.rank.observe.host_health import HostHealth
 from wirespeed.rank.world import World
 
 

@@ -13,20 +13,20 @@ from wirespeed.job.messages import Message
 from wirespeed.job.step_spec import stuck_after
 from wirespeed.paths import TransferPath
 from wirespeed.patterns.collectives.operation import BEST, LIBRARY, CollectivePattern
-from wirespeed.rank.algorithm_choice import fastest
-from wirespeed.rank.buffers import Buffers
+from wirespeed.rank.check.payload_check import PayloadMismatch
+from wirespeed.rank.check.soak_run import SoakRun, apart
 from wirespeed.rank.context import RankContext, Unusable
-from wirespeed.rank.counted_sizes import sizes_to_count
-from wirespeed.rank.host_counters import HostCounters
-from wirespeed.rank.memory_bandwidth import MOVED
-from wirespeed.rank.observers import Observers
-from wirespeed.rank.payload_check import PayloadMismatch
-from wirespeed.rank.sampler import Turns
-from wirespeed.rank.size_run import SizeResult, SizeRun
-from wirespeed.rank.soak_run import SoakRun, apart
-from wirespeed.rank.turns import taking_turns
-from wirespeed.rank.watchdog import Watchdog
-from wirespeed.rank.wire_counting import WireCounting
+from wirespeed.rank.observe.counted_sizes import sizes_to_count
+from wirespeed.rank.observe.host_counters import HostCounters
+from wirespeed.rank.observe.memory_bandwidth import MOVED
+from wirespeed.rank.observe.observers import Observers
+from wirespeed.rank.observe.watchdog import Watchdog
+from wirespeed.rank.observe.wire_counting import WireCounting
+from wirespeed.rank.path.algorithm_choice import fastest
+from wirespeed.rank.path.buffers import Buffers
+from wirespeed.rank.path.sampler import Turns
+from wirespeed.rank.path.size_run import SizeResult, SizeRun
+from wirespeed.rank.path.turns import taking_turns
 from wirespeed.statistics.allowance import Allowance
 from wirespeed.units import format_size
 

@@ -17,9 +17,9 @@ from wirespeed.job.messages import Message
 from wirespeed.limits.wires import NETWORKS
 from wirespeed.paths import TransferPath
 from wirespeed.rank.context import RankContext
-from wirespeed.rank.expected_traffic import ExpectedTraffic, Location, sent_by
-from wirespeed.rank.host_counters import HostCounters, risen
-from wirespeed.rank.memory_bandwidth import memory_rates
+from wirespeed.rank.observe.expected_traffic import ExpectedTraffic, Location, sent_by
+from wirespeed.rank.observe.host_counters import HostCounters, risen
+from wirespeed.rank.observe.memory_bandwidth import memory_rates
 from wirespeed.rank.program import Program
 
 ATTEMPTS = (0.02, 0.2)

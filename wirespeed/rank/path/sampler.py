@@ -14,14 +14,14 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from wirespeed.programs import ProgramPattern
-from wirespeed.rank.check_budget import CheckBudget
-from wirespeed.rank.clock_agreement import ClockAgreement
+from wirespeed.rank.check.check_budget import CheckBudget
+from wirespeed.rank.check.payload_check import Check
 from wirespeed.rank.context import RankContext
-from wirespeed.rank.cpu_wait import CpuWait
-from wirespeed.rank.payload_check import Check
+from wirespeed.rank.observe.clock_agreement import ClockAgreement
+from wirespeed.rank.observe.cpu_wait import CpuWait
+from wirespeed.rank.path.program_limits import Computation
+from wirespeed.rank.path.teams import TeamSamples
 from wirespeed.rank.program import Program
-from wirespeed.rank.program_limits import Computation
-from wirespeed.rank.teams import TeamSamples
 from wirespeed.statistics.samples import Samples
 from wirespeed.statistics.stopping import MOMENT_S, StoppingRule
 

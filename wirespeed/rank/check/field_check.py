@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from wirespeed.patterns import Place, Work
 from wirespeed.programs import FieldComparison, ProgramPattern, Scratch
 from wirespeed.programs.conserved import total
+from wirespeed.rank.check.field_memory import FieldMemory
+from wirespeed.rank.check.field_rerun import Alive, FieldRerun
+from wirespeed.rank.check.payload_check import PayloadMismatch, after_batch
 from wirespeed.rank.context import RankContext
-from wirespeed.rank.field_memory import FieldMemory
-from wirespeed.rank.field_rerun import Alive, FieldRerun
-from wirespeed.rank.payload_check import PayloadMismatch, after_batch
 from wirespeed.rank.program import Program
 
 NORM_TOLERANCE = 1e-6

@@ -10,8 +10,8 @@ from dataclasses import asdict
 from typing import Any
 
 from wirespeed.programs import ProgramPattern
+from wirespeed.rank.check.field_memory import FieldMemory
 from wirespeed.rank.context import RankContext
-from wirespeed.rank.field_memory import FieldMemory
 from wirespeed.rank.program import Program
 
 MAX_CELLS = 1000

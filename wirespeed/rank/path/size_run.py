@@ -12,21 +12,21 @@ from wirespeed.job.messages import Message
 from wirespeed.paths import TransferPath
 from wirespeed.patterns.collectives.operation import CollectivePattern
 from wirespeed.programs import ProgramPattern
-from wirespeed.rank.buffers import SMALL
-from wirespeed.rank.clock_agreement import gravest
-from wirespeed.rank.collective_check import CollectiveCheck
+from wirespeed.rank.check.collective_check import CollectiveCheck
+from wirespeed.rank.check.field_check import FieldCheck
+from wirespeed.rank.check.field_memory import FieldMemory
+from wirespeed.rank.check.field_rerun import Alive
+from wirespeed.rank.check.field_views import FieldViews
+from wirespeed.rank.check.load_check import LoadCheck
+from wirespeed.rank.check.payload_check import Check, PayloadCheck
 from wirespeed.rank.context import RankContext
-from wirespeed.rank.field_check import FieldCheck
-from wirespeed.rank.field_memory import FieldMemory
-from wirespeed.rank.field_rerun import Alive
-from wirespeed.rank.field_views import FieldViews
-from wirespeed.rank.load_check import LoadCheck
-from wirespeed.rank.payload_check import Check, PayloadCheck
+from wirespeed.rank.observe.clock_agreement import gravest
+from wirespeed.rank.observe.wire_counting import WireCounting
+from wirespeed.rank.path.buffers import SMALL
+from wirespeed.rank.path.program_limits import Computation, limits
+from wirespeed.rank.path.sampler import LONG_ITERATION_SECONDS, PhaseSamples, Sampler, Turns
+from wirespeed.rank.path.teams import TeamSamples
 from wirespeed.rank.program import Program, work_alone
-from wirespeed.rank.program_limits import Computation, limits
-from wirespeed.rank.sampler import LONG_ITERATION_SECONDS, PhaseSamples, Sampler, Turns
-from wirespeed.rank.teams import TeamSamples
-from wirespeed.rank.wire_counting import WireCounting
 from wirespeed.statistics.slowest import of_the_slowest
 
 PHASES_AT_ONCE = 8

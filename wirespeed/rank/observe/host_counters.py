@@ -9,7 +9,7 @@ from typing import Any
 from wirespeed.evidence.counters import CounterOwner, CounterSource, Reading, find_counter_sources, reason
 from wirespeed.host.core import Core
 from wirespeed.host.devices import by_board
-from wirespeed.rank.expected_traffic import Location
+from wirespeed.rank.observe.expected_traffic import Location
 from wirespeed.rank.world import World
 
 MAX_RANKS = 1024

@@ -14,9 +14,9 @@ from wirespeed.patterns.collectives.operation import (
 )
 from wirespeed.patterns.collectives.rank_view import REDUCTIONS, TYPES
 from wirespeed.programs import Scratch
+from wirespeed.rank.check.field_memory import FieldMemory
+from wirespeed.rank.check.payload_check import PayloadMismatch, after_batch
 from wirespeed.rank.context import RankContext
-from wirespeed.rank.field_memory import FieldMemory
-from wirespeed.rank.payload_check import PayloadMismatch, after_batch
 from wirespeed.rank.program import Program
 
 _NONE = (1 << 64) - 1

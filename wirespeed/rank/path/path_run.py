@@ -18,15 +18,15 @@ from wirespeed.paths import TransferPath, find_path
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.patterns.collectives.operation import LIBRARY, CollectivePattern
 from wirespeed.programs import ProgramPattern
-from wirespeed.rank.buffers import Buffers, buffer_room
-from wirespeed.rank.clock_offsets import ClockOffsets
 from wirespeed.rank.context import RankContext, Tell, Unusable
-from wirespeed.rank.env_check import without_effect
-from wirespeed.rank.observers import Observers
-from wirespeed.rank.open_path import OpenPath
+from wirespeed.rank.join.env_check import without_effect
+from wirespeed.rank.join.startup import share_node
+from wirespeed.rank.observe.clock_offsets import ClockOffsets
+from wirespeed.rank.observe.observers import Observers
+from wirespeed.rank.observe.watchdog import Watchdog
+from wirespeed.rank.path.buffers import Buffers, buffer_room
+from wirespeed.rank.path.open_path import OpenPath
 from wirespeed.rank.ranges import MAX_RANGES, MIN_RANGES, Ranges
-from wirespeed.rank.startup import share_node
-from wirespeed.rank.watchdog import Watchdog
 from wirespeed.rank.world import World
 
 BESIDE_S = 3.0

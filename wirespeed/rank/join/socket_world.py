@@ -22,9 +22,9 @@ from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host.core import Core
 from wirespeed.job.messages import Message
 from wirespeed.launchers import LaunchedRank
-from wirespeed.rank.handshake import Claim, Listener, connect, wrong
-from wirespeed.rank.plain_values import decode, encode
-from wirespeed.rank.rendezvous import (
+from wirespeed.rank.join.handshake import Claim, Listener, connect, wrong
+from wirespeed.rank.join.plain_values import decode, encode
+from wirespeed.rank.join.rendezvous import (
     allow_all_descriptors,
     is_loopback,
     join,

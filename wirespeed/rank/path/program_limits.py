@@ -9,11 +9,11 @@ from typing import Any
 
 from wirespeed.patterns import Step, Transfer
 from wirespeed.programs import ProgramPattern
-from wirespeed.rank.clock_agreement import ClockAgreement
+from wirespeed.rank.check.field_check import FieldCheck
 from wirespeed.rank.context import RankContext
-from wirespeed.rank.field_check import FieldCheck
+from wirespeed.rank.observe.clock_agreement import ClockAgreement
+from wirespeed.rank.path.teams import TeamSamples
 from wirespeed.rank.program import Program, work_alone
-from wirespeed.rank.teams import TeamSamples
 from wirespeed.statistics.samples import Samples
 from wirespeed.statistics.stopping import StoppingRule
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from wirespeed.host.core import NativeError
 from wirespeed.patterns.rma import WORD
-from wirespeed.rank.payload_check import PayloadMismatch
+from wirespeed.rank.check.payload_check import PayloadMismatch
 from wirespeed.rank.program import Program
 from wirespeed.rank.world import World
 

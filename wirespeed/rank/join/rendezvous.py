@@ -19,7 +19,7 @@ from typing import TypeVar
 
 from wirespeed.host import private_folder
 from wirespeed.launchers import LaunchedRank
-from wirespeed.rank.handshake import Claim, OtherSecret, connect, wrong
+from wirespeed.rank.join.handshake import Claim, OtherSecret, connect, wrong
 from wirespeed.units import format_seconds
 
 PATIENCE = 120.0

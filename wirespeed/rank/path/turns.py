@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from wirespeed.rank.buffers import SMALL
 from wirespeed.rank.context import RankContext
+from wirespeed.rank.path.buffers import SMALL
 
 AT_ONCE = 24
 """Sizes that take turns, at most: so many batches of 1 ms fill the time between two of the same size."""

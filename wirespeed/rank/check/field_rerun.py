@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from wirespeed.patterns import Place, Step
-from wirespeed.rank.field_memory import FieldMemory
+from wirespeed.rank.check.field_memory import FieldMemory
 from wirespeed.rank.world import World
 
 Alive = Callable[[], None]

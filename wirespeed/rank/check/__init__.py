@@ -1,0 +1,1 @@
+"""Whether every byte, sum and field is right."""

@@ -1,0 +1,1 @@
+"""One path, size after size: buffers, turns, samples, teams."""
