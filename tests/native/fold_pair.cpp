@@ -1,6 +1,6 @@
 // All-reduce of two ranks by several blocks (kernels/fold_pair.h) on the CPU: fold_pair
 // sums|credit. Built by test_folds.py; what is wrong is one line, and the exit code 1.
-#include "kernels/persistent.h"
+#include "kernels/persistent_folds.h"
 
 #include <chrono>
 #include <cstdio>

@@ -24,6 +24,7 @@ WS_KERNEL fold_all(const WsFolds* given, const WsOp* ops, u64 needs_grid_barrier
                                  needs_grid_barrier != 0, ops, 0);
 }
 const wirespeed::cpu::Add<fold_all<ws_stores, false>> add_stores{"stores"};
+const wirespeed::cpu::Add<fold_all<ws_pull, false>> add_pull{"pull"};
 const wirespeed::cpu::Add<fold_all<ws_ll, false>> add_ll{"LL of bytes"};
 const wirespeed::cpu::Add<fold_all<ws_ll, true>> add_ll_words{"LL of words"};
 
@@ -73,14 +74,14 @@ template <class Check> void each_launch(Check check) {
         }
 }
 
-constexpr u32 most = 4, flag = 77;
+constexpr u32 most = 8, flag = 77;
 constexpr std::size_t room = 4096, margin = 64;
 constexpr u8 untouched = 0xEE;
 
-/// Elements of whole numbers, as messages and places of memory that begin `shift` elements off 16
-/// bytes.
+/// Elements of whole numbers, as messages in slots or at their senders, and places of memory that
+/// begin `shift` elements off 16 bytes.
 template <class Element> struct Sources {
-    alignas(16) u8 bytes[most][room] = {};
+    alignas(16) u8 bytes[most][room] = {}, sent[most][room] = {};
     alignas(16) u8 result[room + margin];
     WsPacket slots[most][2000] = {};  // two slots of 1000 packets
     WsOp ops[most] = {};
@@ -91,6 +92,8 @@ template <class Element> struct Sources {
         for (u32 s = 0; s < most; ++s) {
             for (std::size_t i = 0; i < count; ++i)
                 ws_make(1 + (i * 7 + s * 13 + s * s * i) % 31, of(s)[i]);
+            std::memcpy(sent[s], bytes[s], room);
+            ops[s].theirs = (u64)sent[s] + shift * sizeof(Element);
             ops[s].ring = (u64)slots[s];
             ops[s].place = flag;
             const std::size_t size = count * sizeof(Element);
@@ -145,6 +148,8 @@ void combine_all() {
                     for (const std::size_t shift : {0u, 1u}) {
                         const u32 used = operation + 2;
                         combine<Element>("stores", type, operation, count, shift, used);
+                        combine<Element>("pull", type, operation, count, shift, used);
+                        combine<Element>("LL of bytes", type, operation, count, shift, most);
                         combine<Element>("LL of bytes", type, operation, count, shift, used);
                         if (shift * sizeof(Element) % 4 == 0)
                             combine<Element>("LL of words", type, operation, count, shift, used);

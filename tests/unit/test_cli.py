@@ -49,6 +49,11 @@ class TestPlan:
         assert main([*words.split(), "--out", "f"]) == 0
         assert fake.plan.budget == seconds
 
+    def test_a_budget_of_0_is_named(self, fake: FakeRun, capsys: pytest.CaptureFixture[str]) -> None:
+        """Protects whoever wants none from "above 0", which is only half of what is allowed."""
+        assert main(["pingpong", "--budget", "-1"]) == ExitCode.USAGE
+        assert "above 0 and below a day, as in 0.5; 0: none" in capsys.readouterr().err
+
     def test_every_option(self, fake: FakeRun) -> None:
         words = (
             "pingpong --paths host,staged --sizes 0,8,1K:4K --precision 0.5% --max-time 2s --loops 50"

@@ -117,7 +117,12 @@ def _seconds(word: str) -> float:
 
 
 def _seconds_or_0(word: str) -> float:
-    return 0.0 if re.fullmatch(r"0+s?", word.strip()) else _seconds(word)
+    if re.fullmatch(r"0+s?", word.strip()):
+        return 0.0
+    try:
+        return _seconds(word)
+    except ValueError as why:
+        raise ValueError(f"{why}; 0: none") from None
 
 
 def _sizes(word: str) -> tuple[int, ...]:
