@@ -72,11 +72,13 @@ def main() -> None:
             (folder / f"{name}.jsonl").unlink(missing_ok=True)  # of a part that did not end
             words = [COMMAND, *words, *given.options, "--out", str(folder / f"{name}.jsonl")]
         with text.open("w") as said:
+            running = subprocess.Popen(words, stdout=said, stderr=subprocess.STDOUT)
             try:
-                code = subprocess.run(
-                    words, stdout=said, stderr=subprocess.STDOUT, timeout=max(end - begun, 5)
-                ).returncode
+                code = running.wait(max(end - begun, 5))
             except subprocess.TimeoutExpired:
+                # wirespeed closes its file then, with what it has measured.
+                running.terminate()
+                running.wait()
                 print(f"{name}: did not end in time", flush=True)
                 continue
             seconds = time.monotonic() - begun

@@ -6,8 +6,8 @@
 //  - A place has the same owners in all that this rank does with it. LL: packet p of a send, a
 //    receive or a fold is lane p's (modulo lanes). Stores: 16 bytes of a send or a fold are the
 //    same thread's (ws_copy), and what is less than 16 bytes is the first block's.
-//  - Where two places of a program overlap and are not the same, owners differ: the step
-//  `needs_grid_barrier`.
+//  - Where two places of a program overlap and are not the same, owners differ: the
+//    step needs a barrier of the grid.
 //  - What a peer writes: each block itself waits for the flags of all of the peer's blocks. The
 //    peer waits until all blocks here have begun the step (`ready_flags`), which is when they have
 //    read what the steps before left there; earlier only where no fold of the step before has to do
@@ -16,10 +16,9 @@
 //  - Pull: nothing that a step sends is written in it, and a rank leaves the step when all have
 //    fetched that. Places overlap only where they are the same.
 //  - Messages that land in two places by turns (`double_buffer_stride`) need no ready_flags. A
-//  program that has them
-//    is one step, an exchange with the same peers, and its folds alone read what lands. The place
-//    of message m was read last by the fold of m - 2. The peer's blocks sent their m - 1 after it,
-//    and all of these have come here before m is sent.
+//    program that has them is one step, an exchange with the same peers, and its folds alone read
+//    what lands. The place of message m was read last by the fold of m - 2. The peer's blocks sent
+//    their m - 1 after it, and all of these have come here before m is sent.
 #pragma once
 
 #include "kernels/channel.h"

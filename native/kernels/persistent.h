@@ -19,12 +19,10 @@
 //  - pull: the flag says that the sender's earlier kernels (stream order) have filled the buffer;
 //    nobody writes to it before `finished` has been counted up, after the last read and a fence;
 //  - pull into a buffer that is sent from: a reader says by ready_flags that it has fetched its
-//  share,
-//    and the owner goes on when all have;
+//    share, and the owner goes on when all have;
 //  - ready_flags, credit: the receiver's reads of what may be overwritten come before the store
-//  that
-//    releases, and the sender's next writes after its acquiring load. A relaxed store would do on
-//    today's chips, whose loads are over when their values are used; the model does not say so;
+//    that releases, and the sender's next writes after its acquiring load. A relaxed store would do
+//    on today's chips, whose loads are over when their values are used; the model does not say so;
 //  - LL: data and flag are one access of 16 bytes (or each half has its flag), so nothing needs an
 //    order but the reuse of a slot, which credit gives.
 // Words only grow; they are compared by signed difference, so none may stay 2^31 behind: the host

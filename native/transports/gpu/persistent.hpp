@@ -62,8 +62,8 @@ struct OpList {
     /// else.
     bool fold_pair = false;
     FoldPlan folds = {};
-    std::uint64_t double_buffer_stride =
-        0;                 ///< of the two places where messages land by turns; 0: one
+    /// Of the two places where messages land by turns; 0: one.
+    std::uint64_t double_buffer_stride = 0;
     bool in_words = true;  ///< all that is folded lies on whole words
     bool alike = true;     ///< on every rank: what the first step receives has lanes of its own
     std::uint64_t packet_bytes;  ///< in a packet of LL
