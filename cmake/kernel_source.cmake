@@ -63,6 +63,7 @@ add_unit("transports" chase.h persistent_pairs.h)
 add_unit("any" persistent_any.h)
 add_unit("folds" persistent_folds.h)
 add_unit("soak" soak.h)
+add_unit("soak-messages" persistent_soak.h)
 
 file(GLOB programs RELATIVE "${PROGRAMS}" "${PROGRAMS}/*.h")
 list(SORT programs)

@@ -279,15 +279,16 @@ ws_soak* ws_soak_open(ws_transport* transport, ws_buffers* buffers, const ws_tra
     return guarded<ws_soak*>(nullptr, [&] {
         const std::vector<Step> steps = steps_of(*transport, *buffers, {transfers, count});
         for (uint64_t i = 0; i < count; ++i)
-            require_inside(buffers->buffers, transfers[i].offset + apart, transfers[i].bytes);
+            require_inside(buffers->buffers, transfers[i].offset + (ws_soak_places - 1) * apart,
+                           transfers[i].bytes);
         return new ws_soak{std::make_unique<Soak>(*transport->transport, transport->context, steps,
                                                   buffers->buffers, apart,
                                                   PlantedFault{fault, every})};
     });
 }
 void ws_soak_close(ws_soak* soak) { delete soak; }
-int ws_soak_run(ws_soak* soak, int pairs, double* seconds) {
-    return succeeded([&] { *seconds = soak->soak->run(pairs); });
+int ws_soak_run(ws_soak* soak, int rounds, double* seconds) {
+    return succeeded([&] { *seconds = soak->soak->run(rounds); });
 }
 int ws_soak_settle(ws_soak* soak) {
     return succeeded([&] { soak->soak->settle(); });

@@ -6,7 +6,7 @@
 #include "kernels/persistent_any.h"
 #include "kernels/persistent_folds.h"
 #include "kernels/persistent_pairs.h"
-#include "kernels/soak.h"
+#include "kernels/persistent_soak.h"
 #include "kernels/sums.h"
 #include "kernels/waiting_copy.h"
 
@@ -20,6 +20,8 @@ ADD(ws_payload_check);
 ADD(ws_soak_turn);
 ADD(ws_soak_start);
 ADD(ws_soak_plant);
+ADD(ws_soak_ll);
+ADD(ws_soak_ll_words);
 ADD(ws_sums_fill);
 ADD(ws_sums_add);
 ADD(ws_sums_check);

@@ -88,13 +88,17 @@ WS_INLINE bool ws_last_moved(const WsProgram& program) {
     return true;
 }
 
+/// The check of what this step has brought (persistent_soak.h).
+WS_INLINE void ws_soak_turn_after(const WsProgram& program, const WsStep& step, u32* wrong);
+
 /// One iteration of any steps; false: told to give up. `known`: of each op's channel, for LL.
-/// `last`: none follows in this launch. `folding`: with what `tables` say.
-template <int protocol, bool words, bool own, bool folding = false>
+/// `last`: none follows in this launch. `folding`: with what `tables` say. `soaks`: checks what the
+/// step before has brought while its own messages are on their way.
+template <int protocol, bool words, bool own, bool folding = false, bool soaks = false>
 WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common,
                                 const WsStep* steps, const WsOp* first_ops, u32* known,
                                 u32 iteration, bool last, WsTma& tma, u32* stopped,
-                                WsFoldTables* tables = nullptr) {
+                                WsFoldTables* tables = nullptr, u32* wrong = nullptr) {
     constexpr u32 payload = folding ? WS_FOLD_PACKET : WS_PACKET_BYTES;
     const WsOp* ops = first_ops;
     const WsFold* folds = folding ? tables->folds : nullptr;
@@ -113,7 +117,7 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
         const bool begins = iteration == 0 && s == 0;
         bool good = true;
         if (program.ready) {
-            good = ws_wait_word(ws_at<u32>(program.ready), step, common.stop);
+            good = ws_wait_word(ws_at<u32>(program.ready), step - program.work_lags, common.stop);
             ws_sync();
         }
         if (posts_ready && (begins || !steps[s].early) && ws_lane() == 0)
@@ -148,6 +152,8 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
                                   steps[next].sends + steps[next].receives, iteration + wraps);
             }
         }
+        if constexpr (soaks)
+            if (good && !begins) ws_soak_turn_after(program, steps[s ? s - 1 : count - 1], wrong);
         const WsFoldStep fold_step = folding ? tables->steps[s] : WsFoldStep{};
         const auto do_folds = [&](u32 each) {
             const bool done = ws_do_folds<protocol, words>(
@@ -212,6 +218,8 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
         ops += all;
         if (protocol == ws_ll) known += all;
     }
+    if constexpr (soaks)
+        if (last) ws_soak_turn_after(program, steps[count - 1], wrong);
     if (last && defers_work)
         for (u32 i = 0; i < steps[0].sends; ++i)
             ws_change_in_place<protocol>(ws_channel(common, first_ops[i], iteration));
@@ -233,10 +241,10 @@ WS_INLINE bool ws_rendezvous(const WsProgram& program, u32 later, bool raises, u
 }
 
 /// Any program. `words`: messages lie on whole words; `own`: this kernel alone writes to them.
-template <int protocol, bool words, bool own, bool folding>
+template <int protocol, bool words, bool own, bool folding, bool soaks>
 WS_INLINE bool ws_any_iterations(const WsProgram& program, const WsCommon& common,
                                  const WsStep* steps, const WsOp* ops, u32* known, WsStamps& stamps,
-                                 u32* stopped, const WsFolds* folds) {
+                                 u32* stopped, const WsFolds* folds, u32* wrong) {
     WsTma tma;
     if (protocol == ws_tma || protocol == ws_tma_pull) ws_tma_begin(tma);
     WsFoldTables tables = {};
@@ -251,24 +259,26 @@ WS_INLINE bool ws_any_iterations(const WsProgram& program, const WsCommon& commo
             if (iteration == total) return true;
             next += program.iterations_per_sample;
         }
-        if (!ws_any_iteration<protocol, words, own, folding>(program, common, steps, ops, known,
-                                                             (u32)iteration, iteration + 1 == total,
-                                                             tma, stopped, &tables))
+        if (!ws_any_iteration<protocol, words, own, folding, soaks>(
+                program, common, steps, ops, known, (u32)iteration, iteration + 1 == total, tma,
+                stopped, &tables, wrong))
             return false;
     }
 }
 
 /// `group`: of a pair (pair.h), or ws_no_pair for any program.
-template <int protocol, int group, bool words = false, bool own = false, bool folding = false>
+template <int protocol, int group, bool words = false, bool own = false, bool folding = false,
+          bool soaks = false>
 WS_INLINE void ws_run_program(const WsProgram* described, const WsFolds* folds = nullptr) {
     WS_SHARED WsProgram program;
     WS_SHARED WsOp near_ops[WS_NEAR];
     WS_SHARED WsStep near_steps[WS_NEAR];
     WS_SHARED u32 known[WS_NEAR];  ///< of LL, whose transfers are all near
     WS_SHARED u32 stopped;
+    WS_SHARED u32 wrong;  ///< of a soak's turn
     if (ws_lane() == 0) {
         program = *described;
-        stopped = 0;
+        stopped = wrong = 0;
     }
     ws_sync();
     const u32 leader = protocol == ws_ll ? program.place : 0;
@@ -302,8 +312,8 @@ WS_INLINE void ws_run_program(const WsProgram* described, const WsFolds* folds =
                        program.show_after};
     bool whole;
     if constexpr (group == ws_no_pair)
-        whole = ws_any_iterations<protocol, words, own, folding>(program, common, steps, ops, known,
-                                                                 stamps, &stopped, folds);
+        whole = ws_any_iterations<protocol, words, own, folding, soaks>(
+            program, common, steps, ops, known, stamps, &stopped, folds, &wrong);
     else if constexpr (folding)
         whole = ws_fold_pair_iterations<group>(program, common, ops, folds, stamps);
     else if constexpr (group == ws_whole_block)

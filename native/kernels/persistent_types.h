@@ -33,6 +33,7 @@ struct WsStep {
     u32 early;  ///< its receives may be posted as ready once the sends of the step before are out
     /// All sends, or all receives, are equally long, and any lane may have any part of them.
     u32 sends_alike, receives_alike;
+    u32 soak_first, soak_checks, soak_fills;  ///< of the turn that follows (soak.h)
 };
 
 /// Ranks start and end a launch together: each raises a word at every peer.
@@ -51,6 +52,7 @@ struct WsProgram {
     u64 gathered;           ///< counts blocks at the end of a sample
     u64 moved;              ///< counts blocks at the end of a step, where a gate is told of it
     u64 ready, arrived;     ///< a gate's words (gate.h); 0: no other kernel takes part
+    u64 soak;               ///< address of a WsSoak, of kernels that check messages
     u64 untimed, iterations_per_sample, samples;
     u64 show_after;  ///< ticks between two reports of progress to the host, at least
     u32 step_count, op_count, peer_count;
@@ -60,6 +62,7 @@ struct WsProgram {
     u32 place;    ///< LL: the block that does it all; where it runs matters
     u32 counters[3];
     u32 steps_before;  ///< steps of this gate before the launch
+    u32 work_lags;     ///< a step may begin while the gate's work of the one before still runs
     u32 defers_work;   ///< all work can be done when its message is sent on
 };
 

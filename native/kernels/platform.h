@@ -63,9 +63,9 @@ template <class T> WS_INLINE T ws_from_lane(T mine, u32 further) {
 }
 #endif
 
-/// Runs body(i) for every i < count, neighbouring threads on neighbouring i.
-template <class Body> WS_INLINE void ws_for_each(u64 count, Body body) {
-    for (u64 i = ws_thread(); i < count; i += ws_threads()) body(i);
+/// Runs body(i) for every i < count, thread `me` of `all`: neighbouring threads on neighbouring i.
+template <class Body> WS_INLINE void ws_for_each_of(u64 me, u64 all, u64 count, Body body) {
+    for (u64 i = me; i < count; i += all) body(i);
 }
 /// The same by the lanes of this block alone.
 template <class Body> WS_INLINE void ws_for_each_lane(u32 count, Body body) {
@@ -140,10 +140,10 @@ template <class T> WS_INLINE T ws_from_lane(T mine, u32 further) {
 WS_INLINE void ws_fence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 WS_INLINE void ws_release_fence() { ws_fence(); }
 
-/// Runs body(i) for every i < count, each thread on a range of its own.
-template <class Body> WS_INLINE void ws_for_each(u64 count, Body body) {
-    const u64 each = (count + ws_threads() - 1) / ws_threads();
-    const u64 first = ws_thread() * each;
+/// Runs body(i) for every i < count, thread `me` of `all`: each thread on a range of its own.
+template <class Body> WS_INLINE void ws_for_each_of(u64 me, u64 all, u64 count, Body body) {
+    const u64 each = (count + all - 1) / all;
+    const u64 first = me * each;
     const u64 last = first + each < count ? first + each : count;
     for (u64 i = first; i < last; ++i) body(i);
 }
@@ -182,3 +182,8 @@ WS_INLINE bool ws_give_up() {
 #define WS_PATIENCE 32
 #define WS_MOST_LANES wirespeed::cpu::grid.most_lanes
 #endif
+
+/// By all threads of the grid.
+template <class Body> WS_INLINE void ws_for_each(u64 count, Body body) {
+    ws_for_each_of(ws_thread(), ws_threads(), count, body);
+}

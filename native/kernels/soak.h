@@ -1,5 +1,5 @@
-// A soak: every message carries its iteration in each of its words, and is checked in between two
-// transfers, by a kernel that no host waits for.
+// A soak: every message carries its iteration in each of its words, and is checked while the next
+// transfers run, by a kernel that no host waits for.
 #pragma once
 
 #include "kernels/gate.h"
@@ -9,6 +9,17 @@
 #define WS_SOAK_LAGS 15
 /// Bit 0 of a look: what lay here before, so that nothing has arrived.
 #define WS_SOAK_BEFORE 1ull
+
+/// Which of the threads that share a message this one is.
+struct WsSoakShare {
+    u64 me, all;
+
+    template <class Body> WS_MEMBER void each(u64 count, Body body) const {
+        ws_for_each_of(me, all, count, body);
+    }
+};
+WS_INLINE WsSoakShare ws_soak_of_grid() { return {ws_thread(), ws_threads()}; }
+WS_INLINE WsSoakShare ws_soak_of_block() { return {ws_lane(), ws_lanes()}; }
 
 /// All that the words of a message have in common. Each byte differs from that of the iterations
 /// around, also in a message of one byte.
@@ -50,13 +61,13 @@ WS_INLINE WsSoakElements ws_soak_elements(const WsSoakPlace& place) {
 }
 
 #if defined(__CUDACC_RTC__) || defined(__HIPCC_RTC__)
-WS_INLINE u64 ws_soak_differences(const u64* words, u64 count, u64 head) {
+WS_INLINE u64 ws_soak_differences(const WsSoakShare& share, const u64* words, u64 count, u64 head) {
     u64 different = 0;
-    ws_for_each(count, [&](u64 i) { different |= words[i] ^ ws_soak_word(head, i); });
+    share.each(count, [&](u64 i) { different |= words[i] ^ ws_soak_word(head, i); });
     return different;
 }
-WS_INLINE void ws_soak_write(u64* words, u64 count, u64 head) {
-    ws_for_each(count, [=](u64 i) { words[i] = ws_soak_word(head, i); });
+WS_INLINE void ws_soak_write(const WsSoakShare& share, u64* words, u64 count, u64 head) {
+    share.each(count, [=](u64 i) { words[i] = ws_soak_word(head, i); });
 }
 #else
 #if defined(__x86_64__)
@@ -80,20 +91,20 @@ WS_SOAK_LOOPS(WS_SOAK_WIDE, ws_soak_wide)
 WS_SOAK_LOOPS(, ws_soak_plain)
 
 /// The part of `count` words that is this thread's.
-WS_INLINE void ws_soak_part(u64 count, u64* first, u64* last) {
-    const u64 each = (count + ws_threads() - 1) / ws_threads(), begin = ws_thread() * each;
+WS_INLINE void ws_soak_part(const WsSoakShare& share, u64 count, u64* first, u64* last) {
+    const u64 each = (count + share.all - 1) / share.all, begin = share.me * each;
     *first = begin < count ? begin : count;
     *last = begin + each < count ? begin + each : count;
 }
-WS_INLINE u64 ws_soak_differences(const u64* words, u64 count, u64 head) {
+WS_INLINE u64 ws_soak_differences(const WsSoakShare& share, const u64* words, u64 count, u64 head) {
     u64 first, last;
-    ws_soak_part(count, &first, &last);
+    ws_soak_part(share, count, &first, &last);
     return WS_SOAK_HAS_WIDE ? ws_soak_wide_differences(words, first, last, head)
                             : ws_soak_plain_differences(words, first, last, head);
 }
-WS_INLINE void ws_soak_write(u64* words, u64 count, u64 head) {
+WS_INLINE void ws_soak_write(const WsSoakShare& share, u64* words, u64 count, u64 head) {
     u64 first, last;
-    ws_soak_part(count, &first, &last);
+    ws_soak_part(share, count, &first, &last);
     if (WS_SOAK_HAS_WIDE)
         ws_soak_wide_write(words, first, last, head);
     else
@@ -101,25 +112,30 @@ WS_INLINE void ws_soak_write(u64* words, u64 count, u64 head) {
 }
 #endif
 
-WS_INLINE void ws_soak_fill(const WsSoakPlace& place, u64 iteration) {
+WS_INLINE void ws_soak_fill(const WsSoakShare& share, const WsSoakPlace& place, u64 iteration) {
     const WsSoakElements all = ws_soak_elements(place);
     const u64 head = ws_soak_head(place.base, iteration);
-    ws_soak_write((u64*)all.at, all.words, head);
-    ws_for_each(all.count - all.words,
-                [=](u64 i) { all.store(all.words + i, all.content(head, all.words + i)); });
+    ws_soak_write(share, (u64*)all.at, all.words, head);
+    share.each(all.count - all.words,
+               [=](u64 i) { all.store(all.words + i, all.content(head, all.words + i)); });
 }
 
-/// Which wrong content this is: bit 0 what lay here before, bit k what was sent k iterations ago.
+/// Which wrong content this is: bit 0 what lay here before, also if nothing arrived then; bit k
+/// what was sent k iterations ago.
 WS_INLINE u64 ws_soak_alike(const WsSoakElements& all, u64 base, u64 iteration, u64 i, u64 value) {
     u64 alike = 0;
-    for (u64 k = 1; k <= WS_SOAK_LAGS; ++k)
-        if (value == all.content(ws_soak_head(base, iteration - k), i)) alike |= 1ull << k;
-    if (alike >> 2 & 1 || value == all.inverted(ws_soak_head(base, iteration), i))
-        alike |= WS_SOAK_BEFORE;
+    for (u64 k = 0; k <= WS_SOAK_LAGS; ++k) {
+        const u64 head = ws_soak_head(base, iteration - k);
+        const bool sent = value == all.content(head, i);
+        if (sent) alike |= 1ull << k;
+        if (k % ws_soak_places == 0 && (sent || value == all.inverted(head, i)))
+            alike |= WS_SOAK_BEFORE;
+    }
     return alike;
 }
 
-WS_SELDOM void ws_soak_blame(const WsSoakPlace& place, u64 iteration, WsSoakLook* look) {
+WS_SELDOM void ws_soak_blame(const WsSoakShare& share, const WsSoakPlace& place, u64 iteration,
+                             WsSoakLook* look) {
     const WsSoakElements all = ws_soak_elements(place);
     const u64 head = ws_soak_head(place.base, iteration);
     u64 unlike = 0;
@@ -130,20 +146,23 @@ WS_SELDOM void ws_soak_blame(const WsSoakPlace& place, u64 iteration, WsSoakLook
         ws_atomic_add(&look->wrong, 1);
         unlike |= ~ws_soak_alike(all, place.base, iteration, i, value);
     };
-    ws_for_each(all.words, element);
-    ws_for_each(all.count - all.words, [&](u64 i) { element(all.words + i); });
+    share.each(all.words, element);
+    share.each(all.count - all.words, [&](u64 i) { element(all.words + i); });
     ws_atomic_or(&look->unlike, unlike);
 }
 
-/// Compares each element of a message; nothing is written where all are right.
-WS_INLINE void ws_soak_look(const WsSoakPlace& place, u64 iteration, WsSoakLook* look) {
+/// Compares each element of a message; nothing is written where all are right. Are those of this
+/// thread?
+WS_INLINE bool ws_soak_look(const WsSoakShare& share, const WsSoakPlace& place, u64 iteration,
+                            WsSoakLook* look) {
     const WsSoakElements all = ws_soak_elements(place);
     const u64 head = ws_soak_head(place.base, iteration);
-    u64 different = ws_soak_differences((const u64*)all.at, all.words, head);
-    ws_for_each(all.count - all.words, [&](u64 i) {
+    u64 different = ws_soak_differences(share, (const u64*)all.at, all.words, head);
+    share.each(all.count - all.words, [&](u64 i) {
         different |= all.load(all.words + i) ^ all.content(head, all.words + i);
     });
-    if (different) ws_soak_blame(place, iteration, look);
+    if (different) ws_soak_blame(share, place, iteration, look);
+    return !different;
 }
 
 /// Of a message that was wrong at the first look, and `again` at the second one.
@@ -178,7 +197,7 @@ WS_INLINE void ws_soak_mark(const WsSoakPlace& place, u64 next) {
 WS_INLINE void ws_soak_judge(WsSoak* soak, WsSoakPlace* places, u64 number, bool again) {
     WsSoakPlace& place = places[number];
     const WsSoakElements all = ws_soak_elements(place);
-    const u64 iteration = place.iteration - 2;
+    const u64 iteration = place.iteration - ws_soak_places;
     u64 lag;
     const u64 kind = ws_soak_kind(all.count, place.wrong, place.unlike, again, &lag);
     if (!(soak->kinds[0] | soak->kinds[1] | soak->kinds[2] | soak->kinds[3]))
@@ -191,23 +210,30 @@ WS_INLINE void ws_soak_judge(WsSoak* soak, WsSoakPlace* places, u64 number, bool
     place.pending = 0;
 }
 
+/// Was there a message at all? The turn of the last step comes first once, before its transfers.
+WS_INLINE bool ws_soak_came(const WsSoakPlace& place) { return !(place.iteration >> 63); }
+
+WS_INLINE void ws_soak_was_right(WsSoak* soak, WsSoakPlace& place) {
+    ++soak->checked;
+    ws_soak_mark(place, place.iteration);
+}
+
 /// The end of a look at a message, on one thread: all others have looked.
 WS_INLINE void ws_soak_conclude(WsSoak* soak, WsSoakPlace* places, WsSoakLook* looks, u64 number) {
     WsSoakPlace& place = places[number];
-    WsSoakPlace& other = places[place.other];
-    if (other.pending) {
-        WsSoakLook* const second = looks + 2 * place.other + 1;
-        ws_soak_judge(soak, places, place.other, ws_load_flag(&second->wrong) != 0);
+    WsSoakPlace& before = places[place.before];
+    if (before.pending) {
+        WsSoakLook* const second = looks + 2 * place.before + 1;
+        ws_soak_judge(soak, places, place.before, ws_load_flag(&second->wrong) != 0);
         ws_soak_clear(second);
-        ws_soak_mark(other, other.iteration);
+        ws_soak_mark(before, before.iteration);
     }
+    const bool came = ws_soak_came(place);
+    place.iteration += ws_soak_places;
+    if (!came) return;
     WsSoakLook* const look = looks + 2 * number;
-    place.iteration += 2;
     place.wrong = ws_load_flag(&look->wrong);
-    if (!place.wrong) {
-        ++soak->checked;
-        return ws_soak_mark(place, place.iteration);
-    }
+    if (!place.wrong) return ws_soak_was_right(soak, place);
     // It has its verdict once the next message is there: by then a late one has arrived.
     place.pending = 1;
     place.first = ws_load_system(&look->first);
@@ -216,20 +242,48 @@ WS_INLINE void ws_soak_conclude(WsSoak* soak, WsSoakPlace* places, WsSoakLook* l
     ws_soak_clear(look);
 }
 
-/// One of two messages that take turns has been received by each of `checks` transfers, and sent by
-/// each of `fills`: their places follow each other from number `first` on.
-WS_KERNEL ws_soak_turn(WsGate* gate, WsSoak* soak, u64 first, u64 checks, u64 fills) {
-    ws_gate_wait_whole(gate);
-    WsSoakPlace* const places = ws_at<WsSoakPlace>(soak->places);
+/// Looks at what each of `checks` transfers has received, and refills what each of `fills` has
+/// sent: their places follow each other from number `first` on. Is all that this thread sees right?
+WS_INLINE bool ws_soak_pass(const WsSoakShare& share, const WsSoak* soak, u64 first, u64 checks,
+                            u64 fills) {
+    const WsSoakPlace* const places = ws_at<WsSoakPlace>(soak->places);
     WsSoakLook* const looks = ws_at<WsSoakLook>(soak->looks);
+    bool right = true;
     for (u64 number = first; number < first + checks; ++number) {
         const WsSoakPlace& place = places[number];
-        ws_soak_look(place, place.iteration, looks + 2 * number);
-        const WsSoakPlace& other = places[place.other];
-        if (other.pending) ws_soak_look(other, other.iteration - 2, looks + 2 * place.other + 1);
+        if (ws_soak_came(place))
+            right = ws_soak_look(share, place, place.iteration, looks + 2 * number) && right;
+        const WsSoakPlace& before = places[place.before];
+        if (!before.pending) continue;
+        ws_soak_look(share, before, before.iteration - ws_soak_places,
+                     looks + 2 * place.before + 1);
+        right = false;
     }
     for (u64 number = first + checks; number < first + checks + fills; ++number)
-        ws_soak_fill(places[number], places[number].iteration + 2);
+        ws_soak_fill(share, places[number], places[number].iteration + ws_soak_places);
+    return right;
+}
+
+/// By one thread, when all have passed. `right`: all was.
+WS_INLINE void ws_soak_end_turn(WsSoak* soak, u64 first, u64 checks, u64 fills, bool right) {
+    WsSoakPlace* const places = ws_at<WsSoakPlace>(soak->places);
+    for (u64 number = first; number < first + checks; ++number) {
+        if (!right) {
+            ws_soak_conclude(soak, places, ws_at<WsSoakLook>(soak->looks), number);
+            continue;
+        }
+        WsSoakPlace& place = places[number];
+        const bool came = ws_soak_came(place);
+        place.iteration += ws_soak_places;
+        if (came) ws_soak_was_right(soak, place);
+    }
+    for (u64 i = 0; i < fills; ++i) places[first + checks + i].iteration += ws_soak_places;
+}
+
+/// The turn that follows a step.
+WS_KERNEL ws_soak_turn(WsGate* gate, WsSoak* soak, u64 first, u64 checks, u64 fills) {
+    ws_gate_wait_whole(gate);
+    ws_soak_pass(ws_soak_of_grid(), soak, first, checks, fills);
     ws_sync();
     if (ws_lane() == 0) {
         // What one block has written it sees itself; others see it when the launch has ended.
@@ -237,8 +291,7 @@ WS_KERNEL ws_soak_turn(WsGate* gate, WsSoak* soak, u64 first, u64 checks, u64 fi
         if (!alone) ws_fence();
         if (alone || ws_atomic_add(&soak->left, 1) == (u32)ws_blocks() - 1) {
             soak->left = 0;
-            for (u64 i = 0; i < checks; ++i) ws_soak_conclude(soak, places, looks, first + i);
-            for (u64 i = 0; i < fills; ++i) places[first + checks + i].iteration += 2;
+            ws_soak_end_turn(soak, first, checks, fills, false);
             if (!alone) ws_fence();
         }
     }
@@ -250,11 +303,12 @@ WS_KERNEL ws_soak_turn(WsGate* gate, WsSoak* soak, u64 first, u64 checks, u64 fi
 /// none.
 WS_KERNEL ws_soak_start(WsSoak* soak, u64 number, u64 sends) {
     WsSoakPlace* const places = ws_at<WsSoakPlace>(soak->places);
-    WsSoakPlace& place = places[number];
-    if (sends) return ws_soak_fill(place, place.iteration);
+    const WsSoakPlace& place = places[number];
+    if (sends) return ws_soak_fill(ws_soak_of_grid(), place, place.iteration);
     const WsSoakElements all = ws_soak_elements(place);
-    const u64 head = ws_soak_head(place.base, place.iteration);
-    ws_for_each(all.count, [=](u64 i) { all.store(i, all.inverted(head, i)); });
+    const u64 next = ws_soak_came(place) ? place.iteration : place.iteration + ws_soak_places;
+    const u64 head = ws_soak_head(place.base, next);
+    ws_soak_of_grid().each(all.count, [=](u64 i) { all.store(i, all.inverted(head, i)); });
 }
 
 // ---- planted faults, for tests: what a faulty transport would leave in the receive buffer
@@ -268,23 +322,24 @@ WS_INLINE u64 ws_soak_mixed(u64 word) {
 WS_INLINE u64 ws_soak_draw(const WsSoak* soak, u64 base, u64 iteration) {
     return ws_soak_mixed(soak->fault.seed + base + iteration * 0x9e3779b97f4a7c15ull);
 }
-/// Every fourth iteration at most: each fault has its room aside for itself.
+/// Every eighth iteration at most: each fault has its room aside for itself, and finds a right
+/// message in its place.
 WS_INLINE bool ws_soak_hit(const WsSoak* soak, u64 base, u64 iteration) {
-    const u64 every = soak->fault.every > 4 ? soak->fault.every / 4 : 1;
-    return iteration % 4 == 3 && iteration < soak->fault.end &&
+    const u64 every = soak->fault.every > 8 ? soak->fault.every / 8 : 1;
+    return iteration % 8 == 3 && iteration < soak->fault.end &&
            ws_soak_draw(soak, base, iteration) % every == 0;
 }
 WS_INLINE u64 ws_soak_lag(const WsSoak* soak, u64 base, u64 iteration) {
     return 1 + ws_soak_draw(soak, base, iteration) / 0x100000000ull % 3;
 }
 
-WS_INLINE void ws_soak_copy(u64 to, u64 from, u64 bytes) {
+WS_INLINE void ws_soak_copy(const WsSoakShare& share, u64 to, u64 from, u64 bytes) {
     u8 *const target = ws_at<u8>(to), *const source = ws_at<u8>(from);
-    ws_for_each(bytes, [=](u64 i) { target[i] = source[i]; });
+    share.each(bytes, [=](u64 i) { target[i] = source[i]; });
 }
-WS_INLINE void ws_soak_swap(u64 one, u64 other, u64 bytes) {
+WS_INLINE void ws_soak_swap(const WsSoakShare& share, u64 one, u64 other, u64 bytes) {
     u8 *const first = ws_at<u8>(one), *const second = ws_at<u8>(other);
-    ws_for_each(bytes, [=](u64 i) {
+    share.each(bytes, [=](u64 i) {
         const u8 kept = first[i];
         first[i] = second[i];
         second[i] = kept;
@@ -293,38 +348,63 @@ WS_INLINE void ws_soak_swap(u64 one, u64 other, u64 bytes) {
 
 /// Between the transfers and the check, by one block. A late message has its last bytes when the
 /// next one has arrived.
-WS_KERNEL ws_soak_plant(WsGate* gate, WsSoak* soak, u64 first, u64 checks) {
-    ws_gate_wait_whole(gate);
-    WsSoakPlace* const places = ws_at<WsSoakPlace>(soak->places);
+WS_INLINE void ws_soak_plant_here(const WsSoakShare& share, WsSoak* soak, u64 first, u64 checks) {
+    const WsSoakPlace* const places = ws_at<WsSoakPlace>(soak->places);
     const u64 kind = soak->fault.kind;
     for (u64 number = first; number < first + checks; ++number) {
         const WsSoakPlace& here = places[number];
-        const WsSoakPlace& other = places[here.other];
+        const WsSoakPlace& before = places[here.before];
+        if (!ws_soak_came(here)) continue;
         const u64 now = here.iteration, bytes = here.bytes;
         const bool hit = ws_soak_hit(soak, here.base, now);
-        const bool next = ws_soak_hit(soak, here.base, now + 1);
-        const u64 tail = bytes / 2 < 64 ? (bytes + 1) / 2 : 64;
-        if (kind == ws_soak_damaged && hit && ws_thread() == 0) {
+        const u64 tail = bytes / 2 < 64 ? (bytes + 1) / 2 : 64, end = bytes - tail;
+        if (kind == ws_soak_damaged && hit && share.me == 0) {
             const u64 bit = ws_soak_mixed(ws_soak_draw(soak, here.base, now)) % (8 * bytes);
             ws_at<u8>(here.at)[bit / 8] ^= (u8)(1u << bit % 8);
         }
         if (kind == ws_soak_late) {
-            if (hit) ws_soak_swap(here.at + bytes - tail, here.aside, tail);
-            if (next) ws_soak_copy(other.aside, other.at + bytes - tail, tail);
+            if (hit) ws_soak_swap(share, here.at + end, here.aside + end, tail);
             if (now && ws_soak_hit(soak, here.base, now - 1))
-                ws_soak_copy(other.at + bytes - tail, other.aside, tail);
+                ws_soak_copy(share, before.at + end, before.aside + end, tail);
         }
-        if (kind == ws_soak_lost) {
-            if (hit) ws_soak_copy(here.at, here.aside, bytes);
-            if (next) ws_soak_copy(other.aside, other.at, bytes);
-        }
+        if (kind == ws_soak_lost && hit) ws_soak_copy(share, here.at, here.aside, bytes);
+        // Nothing comes into that place before this turn is over.
+        if ((kind == ws_soak_late || kind == ws_soak_lost) &&
+            ws_soak_hit(soak, here.base, now + ws_soak_places - 1))
+            ws_soak_copy(share, before.aside, before.at, bytes);
         if (kind == ws_soak_stale) {
-            if (hit) ws_soak_copy(here.at, here.aside, bytes);
-            for (u64 k = 1; k <= 3; ++k)
+            if (hit) ws_soak_copy(share, here.at, here.aside, bytes);
+            for (u64 k = 1; k <= 3; ++k) {
+                u64 later = number;
+                for (u64 i = k; i < ws_soak_places; ++i) later = places[later].before;
                 if (ws_soak_hit(soak, here.base, now + k) &&
                     ws_soak_lag(soak, here.base, now + k) == k)
-                    ws_soak_copy(k == 2 ? here.aside : other.aside, here.at, bytes);
+                    ws_soak_copy(share, places[later].aside, here.at, bytes);
+            }
         }
-        if (hit && ws_thread() == 0) ++soak->fault.planted;
+        if (hit && share.me == 0) ++soak->fault.planted;
     }
+}
+
+WS_KERNEL ws_soak_plant(WsGate* gate, WsSoak* soak, u64 first, u64 checks) {
+    ws_gate_wait_whole(gate);
+    ws_soak_plant_here(ws_soak_of_block(), soak, first, checks);
+}
+
+/// The turn that follows a step, by a block of a kernel that goes on: what is right is known
+/// without a word in memory. `wrong`: in shared memory, 0 before and after.
+WS_INLINE void ws_soak_turn_of_block(WsSoak* soak, u64 first, u64 checks, u64 fills, u32* wrong) {
+    if (checks + fills == 0) return;
+    const WsSoakShare share = ws_soak_of_block();
+    if (soak->fault.every) {
+        ws_soak_plant_here(share, soak, first, checks);
+        ws_sync();
+    }
+    if (!ws_soak_pass(share, soak, first, checks, fills)) *wrong = 1;
+    ws_sync();
+    if (ws_lane() == 0) {
+        ws_soak_end_turn(soak, first, checks, fills, *wrong == 0);
+        *wrong = 0;
+    }
+    ws_sync();
 }

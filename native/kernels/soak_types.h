@@ -3,12 +3,17 @@
 
 #include "kernels/integers.h"
 
-/// A place that messages of one transfer are sent from, or received into: two places take turns.
+/// So many places take turns for the messages of a transfer: a message is looked at while the next
+/// step's transfers run, and again a message later, and by then its sender may be two ahead.
+enum { ws_soak_places = 4 };
+
+/// A place that messages of one transfer are sent from, or received into.
 struct WsSoakPlace {
     u64 at, bytes;
     u64 base;       ///< of its content, which names the sender and the place in its buffer
-    u64 iteration;  ///< of what arrives here next, or of what lies here to be sent
-    u64 other;      ///< number of the place that it takes turns with
+    u64 iteration;  ///< of what arrives here next, or of what lies here to be sent; negative: a
+                    ///< message that there never was
+    u64 before;     ///< number of the place of the message before
     u64 aside;      ///< room for one message, for planted faults; 0: none
     u64 pending;    ///< 1: what has arrived was wrong at the first look
     u64 first, wrong, unlike, found;  ///< of that look

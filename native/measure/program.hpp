@@ -105,6 +105,8 @@ class Action {
   public:
     virtual ~Action() = default;
     virtual void run() = 0;
+    /// Starts what run() then waits for; false: it cannot, or run() must do it all.
+    virtual bool post() { return false; }
 };
 
 /// Lets the ranks of a program start together: run() waits for all of them.

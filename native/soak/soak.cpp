@@ -39,13 +39,12 @@ std::uint64_t kind_number(const std::string& kind) {
     return static_cast<std::uint64_t>(found - std::begin(kinds));
 }
 
-/// Can a message come before what lies in its place has been looked at twice? Not where each step
-/// goes one way, and whoever sends to this rank waits for what it sends: between two messages into
-/// the same place, that peer has then had two of this rank's.
+/// Can a message come before what lies in its place has been looked at twice? Not where this rank
+/// sends in each iteration to all from whom it receives: a sender is then two iterations ahead at
+/// most.
 bool may_come_early(std::span<const Step> steps) {
     std::set<int> from, to;
     for (const Step& step : steps) {
-        if (!step.sends.empty() && !step.receives.empty()) return true;
         for (const Transfer& each : step.sends) to.insert(each.peer);
         for (const Transfer& each : step.receives) from.insert(each.peer);
     }
@@ -74,40 +73,58 @@ Soak::Soak(Transport& transport, Context& context, std::vector<Step> steps, cons
     // Every rank has work in the same steps, also one that has nothing to do.
     for (const std::size_t count : exchange(context.control, [&] { return steps.size(); }))
         if (count > steps.size()) steps.resize(count);
-    std::vector<std::array<Turn, 2>> turns;
-    for (const Step& step : steps) {
-        const Turn first = add_turn(step, 0, 0), second = add_turn(step, apart, 1);
-        for (std::uint64_t i = 0; i < first.checks + first.fills; ++i) {
-            places_[first.first + i].other = second.first + i;
-            places_[second.first + i].other = first.first + i;
-        }
-        turns.push_back({first, second});
+    const std::size_t round = ws_soak_places * steps.size();
+    const bool gated = transport.takes_gated_work();
+    // By number of the step in a round. After a step what it has received is checked, and what the
+    // step before has sent is refilled, so that a rank which receives and then sends does both at
+    // once.
+    std::vector<Turn> turns(round);
+    for (std::size_t u = 0; u < round; ++u) {
+        const std::size_t before = (u + round - 1) % round;
+        const auto iteration = [&](std::size_t step) { return step / steps.size(); };
+        // What a turn finds that comes first once, before the step that it follows.
+        const auto first = [&](std::size_t step, bool comes_first) {
+            return iteration(step) - (comes_first ? ws_soak_places : 0);
+        };
+        turns[u].first = places_.size();
+        add_places(turns[u], steps[u % steps.size()].receives, false, iteration(u) * apart,
+                   first(u, !gated && u == round - 1));
+        add_places(turns[u], steps[before % steps.size()].sends, true, iteration(before) * apart,
+                   first(before, u == 0 || (!gated && u == round - 1)));
     }
+    for (std::size_t u = 0; u < round; ++u)
+        for (std::uint64_t i = 0; i < turns[u].checks; ++i)
+            places_[turns[u].first + i].before =
+                turns[(u + round - steps.size()) % round].first + i;
     const std::size_t count = std::max<std::size_t>(places_.size(), 1);
     state_ = Allocation(context.device, kind_, sizeof(WsSoak));
     table_ = Allocation(context.device, kind_, count * sizeof(WsSoakPlace));
     looks_ = Allocation(context.device, kind_, 2 * count * sizeof(WsSoakLook));
     if (!fault.kind.empty()) {
         std::size_t bytes = 8;
-        for (const WsSoakPlace& each : places_) bytes += each.bytes;
+        for (const WsSoakPlace& each : places_) bytes += each.bytes + 16;
         aside_ = Allocation(context.device, kind_, bytes);
         std::uint64_t at = address(aside_.address());
         for (WsSoakPlace& each : places_) {
-            each.aside = at;
-            at += each.bytes;
+            each.aside = (at + 7) / 8 * 8 + each.at % 8;  // words are words there, too
+            at = each.aside + each.bytes;
         }
     }
     std::vector<Step> unrolled;
-    for (std::size_t half = 0; half < 2; ++half)
-        for (std::size_t s = 0; s < steps.size(); ++s) {
-            Step step;
-            for (const Transfer& each : steps[s].sends)
-                step.sends.push_back(shifted(each, half * apart));
-            for (const Transfer& each : steps[s].receives)
-                step.receives.push_back(shifted(each, half * apart));
-            step.gated = step.after = work_of(turns[s][half]);
-            unrolled.push_back(std::move(step));
-        }
+    for (std::size_t u = 0; u < round; ++u) {
+        Step step;
+        const std::size_t place = u / steps.size() * apart;
+        for (const Transfer& each : steps[u % steps.size()].sends)
+            step.sends.push_back(shifted(each, place));
+        for (const Transfer& each : steps[u % steps.size()].receives)
+            step.receives.push_back(shifted(each, place));
+        if (gated)
+            step.gated = work_of(turns[u], true);
+        else
+            step.meanwhile = work_of(turns[(u + round - 1) % round], false);
+        step.transfers_first = step.work_lags = true;
+        unrolled.push_back(std::move(step));
+    }
     const auto early = exchange(context.control, [&] { return may_come_early(steps); });
     buffers_.read_between = std::find(early.begin(), early.end(), true) != early.end();
     WsSoak state{};
@@ -134,11 +151,11 @@ Soak::Soak(Transport& transport, Context& context, std::vector<Step> steps, cons
     });
 }
 
-Soak::Turn Soak::add_turn(const Step& step, std::size_t shift, std::uint64_t iteration) {
-    Turn turn{places_.size(), 0, 0, 0};
+void Soak::add_places(Turn& turn, std::span<const Transfer> transfers, bool sends,
+                      std::size_t shift, std::uint64_t iteration) {
     const int me = context_.control.rank();
-    const auto add = [&](const Transfer& transfer, bool sends) {
-        if (!transfer.bytes) return;
+    for (const Transfer& transfer : transfers) {
+        if (!transfer.bytes) continue;
         WsSoakPlace place{};
         place.at = address((sends ? buffers_.send : buffers_.receive) + transfer.offset + shift);
         place.bytes = transfer.bytes;
@@ -150,14 +167,13 @@ Soak::Turn Soak::add_turn(const Step& step, std::size_t shift, std::uint64_t ite
         sends_.push_back(sends);
         turn.bytes += transfer.bytes;
         ++(sends ? turn.fills : turn.checks);
-    };
-    for (const Transfer& each : step.receives) add(each, false);
-    for (const Transfer& each : step.sends) add(each, true);
-    return turn;
+    }
 }
 
-std::vector<Work> Soak::work_of(const Turn& turn) const {
+/// `always`: also where a turn has nothing to do.
+std::vector<Work> Soak::work_of(const Turn& turn, bool always) const {
     std::vector<Work> work;
+    if (!always && turn.checks + turn.fills == 0) return work;
     const std::uint64_t state = address(state_.address());
     if (!fault_.kind.empty() && turn.checks)
         work.push_back(make_work("ws_soak_plant", 1, threads,
@@ -181,9 +197,9 @@ void Soak::start() {
                                                               sends_[i] ? 1u : 0u}));
 }
 
-double Soak::run(int pairs) {
-    const double seconds = run_untimed(*program_, pairs) / 2;
-    iterations_ += 2 * static_cast<std::uint64_t>(pairs);
+double Soak::run(int rounds) {
+    const double seconds = run_untimed(*program_, rounds) / ws_soak_places;
+    iterations_ += ws_soak_places * static_cast<std::uint64_t>(rounds);
     return seconds;
 }
 

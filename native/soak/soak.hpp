@@ -1,5 +1,5 @@
-// A soak: a pattern's steps again and again, each message of another content, checked between two
-// transfers by a kernel, or by the CPU in its memory. No host looks at it meanwhile.
+// A soak: a pattern's steps again and again, each message of another content, checked while the
+// next transfers run, by a kernel, or by the CPU in its memory. No host looks at it meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -28,15 +28,16 @@ struct SoakCounts {
 
 class Soak {
   public:
-    /// Collective. `steps`: of one iteration. Messages of two iterations take turns in places that
-    /// lie `apart` bytes from each other, the same on all ranks.
+    /// Collective. `steps`: of one iteration. Messages of ws_soak_places iterations take turns in
+    /// places that lie `apart` bytes from each other, the same on all ranks.
     Soak(Transport& transport, Context& context, std::vector<Step> steps, const Buffers& buffers,
          std::size_t apart, const PlantedFault& fault);
 
-    /// Collective. Twice so many iterations without interruption; seconds of one.
-    double run(int pairs);
-    /// Collective. Two more iterations, in which nothing is planted: every message before them
-    /// has its verdict then.
+    /// Collective. So many rounds of ws_soak_places iterations without interruption; seconds of an
+    /// iteration.
+    double run(int rounds);
+    /// Collective. One more round, in which nothing is planted: every message before it has its
+    /// verdict then.
     void settle();
     /// This rank's so far. A wrong message has its verdict once the next one has arrived.
     SoakCounts counts() const;
@@ -44,11 +45,12 @@ class Soak {
 
   private:
     struct Turn {
-        std::uint64_t first, checks, fills;
-        std::size_t bytes;
+        std::uint64_t first = 0, checks = 0, fills = 0;
+        std::size_t bytes = 0;
     };
-    Turn add_turn(const Step& step, std::size_t shift, std::uint64_t iteration);
-    std::vector<Work> work_of(const Turn& turn) const;
+    void add_places(Turn& turn, std::span<const Transfer> transfers, bool sends, std::size_t shift,
+                    std::uint64_t iteration);
+    std::vector<Work> work_of(const Turn& turn, bool always) const;
     void start();
 
     Context& context_;

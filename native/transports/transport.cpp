@@ -27,11 +27,17 @@ class WorkingStep final : public Action {
     WorkingStep(Page& page, std::shared_ptr<Worker> worker, const Step& step,
                 std::unique_ptr<Action> transfers)
         : page_(page), worker_(std::move(worker)), meanwhile_(step.meanwhile), after_(step.after),
-          transfers_(std::move(transfers)), working_(page.name(work_call)) {}
+          transfers_(std::move(transfers)), transfers_first_(step.transfers_first),
+          only_sends_(step.receives.empty()), working_(page.name(work_call)) {}
     void run() override {
+        Action* transfers = transfers_.get();
+        if (transfers && transfers_first_ && !transfers->post() && only_sends_) {
+            transfers->run();
+            transfers = nullptr;
+        }
         if (!meanwhile_.empty()) page_.enter(working_);
         worker_->start(meanwhile_);
-        if (transfers_) transfers_->run();
+        if (transfers) transfers->run();
         page_.enter(working_);
         worker_->start(after_);
         worker_->finish();
@@ -42,6 +48,7 @@ class WorkingStep final : public Action {
     std::shared_ptr<Worker> worker_;
     std::vector<Work> meanwhile_, after_;
     std::unique_ptr<Action> transfers_;
+    bool transfers_first_, only_sends_;
     CallId working_;
 };
 
@@ -93,6 +100,18 @@ bool agreed(Control& control, std::ptrdiff_t mine) {
     return std::all_of(all.begin(), all.end(), [&](std::ptrdiff_t one) { return one == mine; });
 }
 
+/// Of which steps does this hold on a rank or more?
+std::vector<bool> on_any_rank(Control& control, std::span<const Step> steps,
+                              bool (*holds)(const Step&)) {
+    std::vector<char> mine, all(steps.size() * static_cast<std::size_t>(control.size()));
+    for (const Step& step : steps) mine.push_back(holds(step));
+    control.allgather(mine.data(), all.data(), mine.size());
+    std::vector<bool> any(steps.size());
+    for (std::size_t i = 0; i < all.size(); ++i)
+        any[i % steps.size()] = any[i % steps.size()] || all[i];
+    return any;
+}
+
 }  // namespace
 
 std::unique_ptr<Program> Transport::compile_with_work(std::span<const Step> steps,
@@ -100,7 +119,7 @@ std::unique_ptr<Program> Transport::compile_with_work(std::span<const Step> step
     std::vector<Link> links;
     std::vector<std::pair<std::vector<Step>, std::shared_ptr<Program>>> compiled;
     std::vector<Step> run;
-    const auto end_run = [&](std::vector<Work> meanwhile, std::vector<Work> after) {
+    const auto end_run = [&](const Step& step) {
         auto found = std::find_if(compiled.begin(), compiled.end(), [&](const auto& each) {
             return same_transfers(each.first, run);
         });
@@ -108,13 +127,18 @@ std::unique_ptr<Program> Transport::compile_with_work(std::span<const Step> step
         if (!agreed(context_.control, found - compiled.begin())) found = compiled.end();
         if (found == compiled.end())
             found = compiled.insert(compiled.end(), {run, compile(run, buffers)});
-        links.push_back({found->second, std::move(meanwhile), std::move(after)});
+        links.push_back({found->second, step.meanwhile, step.after,
+                         step.transfers_first && step.receives.empty()});
         run.clear();
     };
-    for (const Step& step : steps) {
-        if (!step.meanwhile.empty() && !run.empty()) end_run({}, {});
-        run.push_back({step.sends, step.receives, {}, {}, {}});
-        if (step.has_work() || &step == &steps.back()) end_run(step.meanwhile, step.after);
+    const std::vector<bool> begins = on_any_rank(
+        context_.control, steps, [](const Step& step) { return !step.meanwhile.empty(); });
+    const std::vector<bool> ends =
+        on_any_rank(context_.control, steps, [](const Step& step) { return step.has_work(); });
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        if (begins[i] && !run.empty()) end_run({});
+        run.push_back({steps[i].sends, steps[i].receives});
+        if (ends[i] || i + 1 == steps.size()) end_run(steps[i]);
     }
     return make_chain(context_.page, {context_.device, buffers.worked_on()}, links,
                       align(context_));

@@ -35,6 +35,10 @@ struct Step {
     /// In place of both, by transports that can order kernels by flags: each has a first argument
     /// for a gate (kernels/gate.h).
     std::vector<Work> gated;
+    /// What is sent goes before `meanwhile` begins.
+    bool transfers_first = false;
+    /// The next step may begin while the gated work of this one still runs, the one after not.
+    bool work_lags = false;
 
     bool has_work() const { return !meanwhile.empty() || !after.empty(); }
     bool has_transfers() const { return !sends.empty() || !receives.empty(); }
@@ -109,8 +113,7 @@ class Transport {
     virtual std::unique_ptr<Program> compile(std::span<const Step> steps,
                                              const Buffers& buffers) = 0;
     /// Steps with work. Without an idea of its own, a transport has a program for each run of steps
-    /// up to the next work, and the CPU goes from one to the next. Every rank has work in the same
-    /// steps.
+    /// up to the next work, and the CPU goes from one to the next. Every rank has as many steps.
     virtual std::unique_ptr<Program> compile_with_work(std::span<const Step> steps,
                                                        const Buffers& buffers);
 

@@ -10,6 +10,7 @@ import pytest
 
 from wirespeed.host.core import Core, core
 from wirespeed.job.soaking import WRONG_KINDS
+from wirespeed.rank.check.soak_run import PLACES
 
 MASK = (1 << 64) - 1
 BASE = 0x1234_5678_9ABC_DEF1
@@ -20,7 +21,7 @@ class Place(ctypes.Structure):
     """WsSoakPlace."""
 
     _fields_ = [
-        *((name, U64) for name in ("at", "bytes", "base", "iteration", "other", "aside", "pending")),
+        *((name, U64) for name in ("at", "bytes", "base", "iteration", "before", "aside", "pending")),
         *((name, U64) for name in ("first", "wrong", "unlike", "found")),
     ]
 
@@ -51,34 +52,34 @@ def content(iteration: int, size: int) -> bytes:
 
 
 class Receiver:
-    """Two places that take turns; each message is written here as a transport would, then checked."""
+    """Places that take turns; each message is written here as a transport would, then checked."""
 
     def __init__(self, opened: Core, device: Any, size: int, shift: int = 0) -> None:
         self.size, self._core, self._device = size, opened, device
-        self._memory = [ctypes.create_string_buffer(size + 16) for _ in range(2)]
+        self._memory = [ctypes.create_string_buffer(size + 16) for _ in range(PLACES)]
         self._at = [(ctypes.addressof(memory) + 15) // 8 * 8 + shift for memory in self._memory]
-        self._places = (Place * 2)(
-            *(Place(self._at[i], size, BASE, i, other=1 - i, first=0) for i in range(2))
+        self._places = (Place * PLACES)(
+            *(Place(self._at[i], size, BASE, i, before=(i - 1) % PLACES, first=0) for i in range(PLACES))
         )
-        self._looks = (Look * 4)(*(Look(first=MASK) for _ in range(4)))
+        self._looks = (Look * (2 * PLACES))(*(Look(first=MASK) for _ in range(2 * PLACES)))
         self.state = State(ctypes.addressof(self._places), ctypes.addressof(self._looks))
         self.iteration = 0
-        for place in range(2):
+        for place in range(PLACES):
             self._launch("ws_soak_start", ctypes.addressof(self.state), place, 0)
 
     def before(self) -> bytes:
         """What lies where the next message arrives."""
-        return ctypes.string_at(self._at[self.iteration % 2], self.size)
+        return ctypes.string_at(self._at[self.iteration % PLACES], self.size)
 
     def takes(self, message: bytes | None = None) -> None:
         """The next message arrives; None: as it was sent."""
         self.writes(content(self.iteration, self.size) if message is None else message)
-        self._launch("ws_soak_turn", 0, ctypes.addressof(self.state), self.iteration % 2, 1, 0)
+        self._launch("ws_soak_turn", 0, ctypes.addressof(self.state), self.iteration % PLACES, 1, 0)
         self.iteration += 1
 
     def writes(self, message: bytes, back: int = 0) -> None:
         """`back`: into the place of so many messages ago."""
-        ctypes.memmove(self._at[(self.iteration - back) % 2], message, len(message))
+        ctypes.memmove(self._at[(self.iteration - back) % PLACES], message, len(message))
 
     def found(self) -> dict[str, int]:
         """Wrong messages by kind."""
@@ -146,9 +147,9 @@ def test_late_is_right_at_the_second_look(receiver: Make, size: int, shift: int)
 
 
 @pytest.mark.parametrize(("size", "shift"), [(8, 0), (13, 0), (4096, 0), (4096, 3)])
-@pytest.mark.parametrize("lag", [1, 2, 3, 15])
+@pytest.mark.parametrize("lag", [1, 2, 3, 4, 15])
 def test_stale_says_how_old(receiver: Make, size: int, shift: int, lag: int) -> None:
-    """Protects stale, also where the place held the same old message before (lag 2)."""
+    """Protects stale, also where the place held the same old message before (lag 4)."""
     here = receiver(size, shift)
     for _ in range(16):
         here.takes()
@@ -173,8 +174,8 @@ def test_lost_is_what_lay_here(receiver: Make, size: int, shift: int) -> None:
     """Protects lost from stale, at the first message and at later ones; the next ones are right again."""
     here = receiver(size, shift)
     for iteration in range(12):
-        here.takes(here.before() if iteration in (0, 5, 6) else None)
-    assert here.found() == {"lost": 3}
+        here.takes(here.before() if iteration in (0, 5, 6, 9) else None)
+    assert here.found() == {"lost": 4}
     assert here.state.checked == 12
     assert here.state.iteration == 0
 

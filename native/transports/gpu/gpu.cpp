@@ -86,6 +86,7 @@ class GpuTransport final : public Transport {
         // Blocks of a kernel go on by themselves: one may be a message ahead of another.
         op_list.guarded = has_overwrite_hazard(context_.control, steps, buffers, false);
         lay_out(op_list, extent);
+        if (by == WorkBy::soak && op_list.slots == 0) by = WorkBy::gate;
         exchange(context_.control, [&] {
             write(op_list, steps, theirs, buffers, by, extent);
             return true;
@@ -219,9 +220,17 @@ class GpuTransport final : public Transport {
             op_list.works = op_list.works || works;
             op_list.steps.push_back({static_cast<std::uint32_t>(step.sends.size()),
                                      static_cast<std::uint32_t>(step.receives.size()), works,
-                                     here && is_free_early(before, step, buffers), 0, 0});
+                                     here && is_free_early(before, step, buffers), 0, 0, 0, 0, 0});
+            if (by == WorkBy::soak) {
+                const SoakTurn turn = soak_turn(step);
+                op_list.soak = turn.state;
+                op_list.steps.back().soak_first = turn.first;
+                op_list.steps.back().soak_checks = turn.checks;
+                op_list.steps.back().soak_fills = turn.fills;
+            }
             if (by == WorkBy::gate)
                 op_list.gated.insert(op_list.gated.end(), step.gated.begin(), step.gated.end());
+            op_list.work_lags = op_list.work_lags || step.work_lags;
         }
         op_list.in_turn = std::ranges::all_of(steps, [&](const Step& step) {
             return step.sends.size() == 1 && step.receives.size() == 1 &&
@@ -348,9 +357,9 @@ class GpuTransport final : public Transport {
     /// Two programs of the same numbers move the same bytes between the same ranks.
     static std::vector<u64> numbers_of(std::span<const Step> steps, const Extent& extent,
                                        const OpList& op_list) {
-        std::vector<u64> numbers{extent.largest,   extent.window, op_list.slots,
-                                 op_list.guarded,  op_list.works, op_list.gated.size(),
-                                 op_list.fold_pair};
+        std::vector<u64> numbers{extent.largest,    extent.window,    op_list.slots,
+                                 op_list.guarded,   op_list.works,    op_list.gated.size(),
+                                 op_list.fold_pair, op_list.soak != 0};
         for (const WsFold& each : op_list.folds.folds)
             numbers.insert(numbers.end(), {each.bytes, each.sources, each.type, each.operation});
         for (const Step& step : steps)

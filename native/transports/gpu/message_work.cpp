@@ -16,8 +16,21 @@ bool adds_to(const Work& work, const Transfer& receive, const Buffers& buffers) 
            work.arguments[1] * sizeof(double) == receive.bytes;
 }
 
+/// Longer messages are moved by several blocks, and checked by many.
+constexpr std::size_t longest_soaked = 4 << 10;
+
+bool is_short_soak(const Step& step) {
+    const auto is_short = [](const Transfer& each) { return each.bytes <= longest_soaked; };
+    return !step.gated.empty() && step.gated.back().kernel == "ws_soak_turn" &&
+           std::ranges::all_of(step.sends, is_short) &&
+           std::ranges::all_of(step.receives, is_short);
+}
+
+/// It has no other form.
+bool is_gated_only(const Step& step) { return !step.gated.empty() && !step.has_work(); }
+
 bool on_messages(const Step& step, const Buffers& buffers) {
-    return step.meanwhile.empty() &&
+    return step.meanwhile.empty() && !is_gated_only(step) &&
            std::all_of(step.after.begin(), step.after.end(), [&](const Work& work) {
                return std::count_if(
                           step.receives.begin(), step.receives.end(),
@@ -28,16 +41,24 @@ bool on_messages(const Step& step, const Buffers& buffers) {
 }  // namespace
 
 WorkBy agreed_work(Control& control, std::span<const Step> steps, const Buffers& buffers) {
-    using Possible = std::array<bool, 3>;  // in the order of WorkBy
+    using Possible = std::array<bool, 4>;  // in the order of WorkBy
     const auto all = [&](auto holds) { return std::all_of(steps.begin(), steps.end(), holds); };
     const auto ranks = exchange(control, [&] {
         return Possible{all([&](const Step& step) { return on_messages(step, buffers); }),
-                        can_fold(steps), all([](const Step& step) { return !step.gated.empty(); })};
+                        std::ranges::none_of(steps, is_gated_only) && can_fold(steps),
+                        all(is_short_soak),
+                        all([](const Step& step) { return !step.gated.empty(); })};
     });
     for (std::size_t by = 0; by < Possible{}.size(); ++by)
         if (std::ranges::all_of(ranks, [=](const Possible& each) { return each[by]; }))
             return static_cast<WorkBy>(by);
     return WorkBy::host;
+}
+
+SoakTurn soak_turn(const Step& step) {
+    const std::vector<std::uint64_t>& given = step.gated.back().arguments;  // of ws_soak_turn
+    return {given.at(1), static_cast<std::uint32_t>(given.at(2)),
+            static_cast<std::uint32_t>(given.at(3)), static_cast<std::uint32_t>(given.at(4))};
 }
 
 WsChange change_of(const Step& step, const Transfer& receive, const Buffers& buffers) {

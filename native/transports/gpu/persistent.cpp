@@ -52,6 +52,8 @@ Launch launch_for(const Tuning& tuning, const OpList& op_list) {
         const bool words = tuning.protocol == ws_ll && op_list.in_words && on_whole_words(op_list);
         return {"ws_fold_" + name + (words ? "_words" : ""), tuning.threads};
     }
+    if (op_list.soak)
+        return {on_whole_words(op_list) ? "ws_soak_ll_words" : "ws_soak_ll", tuning.threads};
     if (!is_pair(op_list)) {
         const bool words = tuning.protocol == ws_ll && on_whole_words(op_list);
         const char* const variant = !words ? "" : op_list.gated.empty() ? "_own" : "_words";
@@ -204,6 +206,8 @@ void PersistentProgram::prepare(const Schedule& schedule) {
     program.guarded = op_list_.guarded || fetches;
     program.place = tuning_.place;
     program.defers_work = op_list_.defers_work;
+    program.soak = op_list_.soak;
+    program.work_lags = op_list_.work_lags;
     if (gated_) {
         program.ready = gated_->ready();
         program.arrived = gated_->arrived();
@@ -336,6 +340,7 @@ std::string PersistentProgram::describe() const {
            ", \"threads\": " + std::to_string(tuning_.threads) +
            ", \"place\": " + std::to_string(tuning_.place) +
            (op_list_.works ? ", \"work\": \"by the same kernel\"" : "") +
+           (op_list_.soak ? ", \"work\": \"by the same kernel, between two steps\"" : "") +
            (gated_ ? ", \"work\": \"beside it, ordered by flags\"" : "");
 }
 

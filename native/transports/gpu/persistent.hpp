@@ -57,6 +57,8 @@ struct OpList {
     bool needs_guard =
         true;  ///< a message that comes does not say by itself that its place is free
     std::vector<Work> gated = {};  ///< of an iteration, beside the kernel
+    bool work_lags = false;        ///< by a step
+    std::uint64_t soak = 0;        ///< address of its WsSoak, where the kernel checks messages
     bool folding = false;          ///< all ranks run the kernels that fold
     /// On every rank: one exchange whose message is combined with what lies in memory, and nothing
     /// else.

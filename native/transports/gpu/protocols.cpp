@@ -54,7 +54,8 @@ std::uint32_t Protocols::whole_warps(std::size_t threads) const {
 /// when it may; work on messages takes one whose blocks know their shares; other kernels beside it
 /// want room.
 bool Protocols::possible(const Tuning& tuning, std::size_t packets, const OpList& op_list) const {
-    constexpr std::uint32_t beside_work = 16;
+    const std::uint32_t beside_work = op_list.work_lags ? 64 : 16;
+    if (op_list.soak && (tuning.protocol != ws_ll || tuning.blocks > 1)) return false;
     if (tuning.protocol == ws_ll)
         return op_list.slots > 0 &&
                (tuning.blocks == 1 || (op_list.fold_pair && !op_list.guarded &&

@@ -54,7 +54,17 @@ template <class Abi> class OpList final : public Action {
         requests_.resize(std::max(requests_.size(), span.end - span.begin));
     }
 
+    bool post() override {
+        if (spans_.size() != 1) return false;
+        post(spans_.front());
+        return posted_ = true;
+    }
+
     void run() override {
+        if (posted_) {
+            posted_ = false;
+            return wait_for(spans_.front());
+        }
         for (const Span& span : spans_) {
             if (span.end - span.begin != 1)
                 all_at_once(span);
@@ -92,6 +102,11 @@ template <class Abi> class OpList final : public Action {
     }
 
     void all_at_once(const Span& span) {
+        post(span);
+        wait_for(span);
+    }
+
+    void post(const Span& span) {
         auto* request = requests_.data();
         page_.enter(post_);
         for (std::size_t i = span.begin; i < span.receives_end; ++i) {
@@ -106,6 +121,9 @@ template <class Abi> class OpList final : public Action {
                                           communicator_, request++);
             if (code != mpi::success) calls_.check(code, "MPI_Isend", part.arguments());
         }
+    }
+
+    void wait_for(const Span& span) {
         page_.enter(wait_);
         const auto count = static_cast<int>(span.end - span.begin);
         const int code = calls_.waitall(count, requests_.data(), Abi::statuses_ignore());
@@ -120,6 +138,7 @@ template <class Abi> class OpList final : public Action {
     std::vector<Part<Abi>> parts_;
     std::vector<typename Abi::Request> requests_;
     std::vector<std::unique_ptr<mpi::Message<Abi>>> messages_;
+    bool posted_ = false;
     CallId send_, receive_, post_, wait_;
 };
 

@@ -9,16 +9,21 @@ class LinkAction final : public Action {
         : page_(page), worker_(std::move(worker)), link_(std::move(link)),
           working_(page.name(work_call)) {}
     void run() override {
+        if (link_.program_first) transfer();
         if (!link_.meanwhile.empty()) page_.enter(working_);
         worker_->start(link_.meanwhile);
-        link_.program->begin({});
-        link_.program->settle();
+        if (!link_.program_first) transfer();
         page_.enter(working_);
         worker_->start(link_.after);
         worker_->finish();
     }
 
   private:
+    void transfer() {
+        link_.program->begin({});
+        link_.program->settle();
+    }
+
     Page& page_;
     std::shared_ptr<Worker> worker_;
     Link link_;

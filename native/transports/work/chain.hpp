@@ -12,6 +12,7 @@ namespace wirespeed {
 struct Link {
     std::shared_ptr<Program> program;
     std::vector<Work> meanwhile, after;
+    bool program_first;  ///< it only sends, and goes before `meanwhile`
 };
 
 /// An iteration is one iteration of each link, in order; the CPU goes from one to the next, and

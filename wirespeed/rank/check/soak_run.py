@@ -20,12 +20,14 @@ TELL_SECONDS = 5.0
 FIRST_SECONDS, GROWTH = 0.02, 10
 """Of the first chunk, about, while nobody knows how long an iteration takes; each next one is longer."""
 TIMED_SECONDS, TIMED_SHARE, TIMED_BATCHES = 0.3, 0.02, 5
-LARGEST_RUN = 1 << 30
+LARGEST_RUN = 1 << 29
+PLACES = 4
+"""Where messages of as many iterations lie by turns (ws_soak_places, native/kernels/soak_types.h)."""
 ALIGNMENT = 256
 
 
 def apart(needed: int) -> int:
-    """Bytes between the places of two messages that take turns, where one iteration needs so many."""
+    """Bytes between the places of two messages that take turns, where an iteration needs so many."""
     return -(-max(needed, 1) // ALIGNMENT) * ALIGNMENT
 
 
@@ -64,7 +66,7 @@ class SoakRun:
         apart_bytes: int,
         position: Message,
     ) -> None:
-        """`apart_bytes`: half of each buffer, which holds the messages of an iteration."""
+        """`apart_bytes`: of each of the PLACES in a buffer, which hold the messages of an iteration."""
         self._context, self._core, self._path = context, context.core, path
         self._transport, self._buffers, self._size = transport, buffers, size
         self._apart, self._position = apart_bytes, position
@@ -95,13 +97,13 @@ class SoakRun:
         wrong = sum(self._before.wrong.values())
         while done < self._seconds:
             wanted = min(length, CHUNK_SECONDS, self._seconds - done)
-            pairs = comm.share(min(max(1, round(wanted / (2 * iteration))), LARGEST_RUN))
-            took = comm.maximum(self._run(soak, pairs))
-            done, count = done + 2 * pairs * took, count + 2 * pairs
+            rounds = comm.share(min(max(1, round(wanted / (PLACES * iteration))), LARGEST_RUN))
+            took = comm.maximum(self._run(soak, rounds))
+            done, count = done + PLACES * rounds * took, count + PLACES * rounds
             # Where other processes use the CPUs, too, the next chunk may be slower again.
             iteration = max(took, done / count)
-            self._elapsed += 2 * pairs * took
-            self._timed += 2 * pairs * timed
+            self._elapsed += PLACES * rounds * took
+            self._timed += PLACES * rounds * timed
             length = max(GROWTH * length, GROWTH * done)
             counted = self._counted(soak)
             if counted is None:
@@ -120,10 +122,10 @@ class SoakRun:
                 told, wrong = done, found
                 self._tell(total)
 
-    def _run(self, soak: Any, pairs: int) -> float:
+    def _run(self, soak: Any, rounds: int) -> float:
         """Seconds of an iteration."""
         seconds = self._core.ffi.new("double *")
-        self._core.check(self._core.lib.ws_soak_run(soak, pairs, seconds))
+        self._core.check(self._core.lib.ws_soak_run(soak, rounds, seconds))
         return max(float(seconds[0]), 1e-9)
 
     def _timed_iteration(self, phase: int) -> float:

@@ -14,7 +14,7 @@ from wirespeed.job.step_spec import stuck_after
 from wirespeed.paths import TransferPath
 from wirespeed.patterns.collectives.operation import BEST, LIBRARY, CollectivePattern
 from wirespeed.rank.check.payload_check import PayloadMismatch
-from wirespeed.rank.check.soak_run import SoakRun, apart
+from wirespeed.rank.check.soak_run import PLACES, SoakRun, apart
 from wirespeed.rank.context import RankContext, Unusable
 from wirespeed.rank.observe.counted_sizes import sizes_to_count
 from wirespeed.rank.observe.host_counters import HostCounters
@@ -176,7 +176,7 @@ class OpenPath:
 
     def _soak(self, sizes: Sequence[int]) -> None:
         """Size after size; what fails costs its own size."""
-        needs = [2 * apart(need) for need in self._needs(sizes)]
+        needs = [PLACES * apart(need) for need in self._needs(sizes)]
         for index, size in enumerate(sizes):
             # Each takes as long as the plan says.
             self._context.tell({**self._position(sizes, index), "needs": [0] * len(sizes)})
@@ -184,7 +184,7 @@ class OpenPath:
                 with self._context.ranges("soak", format_size(size), bytes=size):
                     held = self._hold(sizes, needs, index)
                     position = self._position(sizes, index)
-                    place = (self._transport, held, size, needs[index] // 2, position)
+                    place = (self._transport, held, size, needs[index] // PLACES, position)
                     SoakRun(self._context, self._path, *place).run()
             except Unusable as error:
                 self._failure(error, size)
