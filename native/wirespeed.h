@@ -252,13 +252,13 @@ const char* ws_program_describe(ws_program* program);
 /* Iterations whose messages each have a content of their own, all of which is checked while the next
  * transfers run. */
 typedef struct ws_soak ws_soak;
-/* Collective. The transfers of an iteration. Four iterations take turns in places that lie `apart`
- * bytes from each other, the same on all ranks: buffers hold four times as much. fault: what is
+/* Collective. The transfers of an iteration. Five iterations take turns in places that lie `apart`
+ * bytes from each other, the same on all ranks: buffers hold five times as much. fault: what is
  * planted in one message of `every`, "damaged", "late", "stale" or "lost"; "": nothing. */
 ws_soak* ws_soak_open(ws_transport* transport, ws_buffers* buffers, const ws_transfer* transfers,
                       uint64_t count, uint64_t apart, const char* fault, uint64_t every);
 void ws_soak_close(ws_soak* soak);
-/* Collective. So many rounds of four iterations without interruption; seconds: about what an
+/* Collective. So many rounds of five iterations without interruption; seconds: about what an
  * iteration took. */
 int ws_soak_run(ws_soak* soak, int rounds, double* seconds);
 /* Collective. One more round without planted faults: all messages before have their verdict then.

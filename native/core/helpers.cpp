@@ -8,8 +8,9 @@
 #include <atomic>
 #include <cstdio>
 #include <cstring>
-#include <exception>
 #include <fstream>
+#include <future>
+#include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -64,30 +65,32 @@ void share_node(unsigned processes, unsigned most) {
     shares().most = most;
 }
 
-void with_helpers(std::size_t bytes, const std::function<void(unsigned)>& work) {
+std::future<void> beside(std::size_t bytes, std::function<void(unsigned)> work) {
     const std::size_t parts = std::min<std::size_t>(shares().most, bytes / least_part);
-    if (parts < 2) return work(1);
-    bool done = false;
+    if (parts < 2) return {};
+    const auto node = cpus_of_node();
+    const auto found = std::make_shared<std::promise<unsigned>>();
+    std::future<unsigned> threads = found->get_future();
     try {
-        const auto node = cpus_of_node();
-        std::exception_ptr failure;
-        // The others inherit this one's CPUs, and the caller keeps its own.
-        std::jthread([&] {
-            try {
-                const std::size_t share = widen(node) / shares().processes;
-                const auto threads = static_cast<unsigned>(std::min(parts, share));
-                if (threads < 2) return;
-                work(threads);
-                done = true;
-            } catch (...) {
-                failure = std::current_exception();
-            }
-        }).join();
-        if (failure) std::rethrow_exception(failure);
+        // Those that it starts inherit its CPUs, and the caller keeps its own.
+        auto done = std::async(std::launch::async, [=, work = std::move(work)] {
+            const std::size_t share = widen(node) / shares().processes;
+            const auto count = static_cast<unsigned>(std::min(parts, share));
+            found->set_value(count);
+            if (count > 1) work(count);
+        });
+        if (threads.get() > 1) return done;
     } catch (const std::system_error&) {
-        done = false;
     }
-    if (!done) work(1);
+    return {};
+}
+
+void with_helpers(std::size_t bytes, const std::function<void(unsigned)>& work) {
+    try {
+        if (auto done = beside(bytes, work); done.valid()) return done.get();
+    } catch (const std::system_error&) {
+    }
+    work(1);
 }
 
 void write_bytes(void* address, int value, std::size_t bytes) {

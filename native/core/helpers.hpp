@@ -4,12 +4,18 @@
 
 #include <cstddef>
 #include <functional>
+#include <future>
 
 namespace wirespeed {
 
 /// So many processes (at least one) share the node's CPUs, and none uses more than `most` threads.
 /// Until it is called, each caller works alone.
 void share_node(unsigned processes, unsigned most);
+
+/// Calls work(threads) in another thread, which shares it with more of them; not valid where that
+/// would be the only one: nothing was done then. get() throws std::system_error where one of them
+/// could not be started.
+std::future<void> beside(std::size_t bytes, std::function<void(unsigned threads)> work);
 
 /// Calls work(threads) and waits for it: with 1 in the calling thread, with more in another one.
 /// Threads that it starts then may use all CPUs of the caller's NUMA node, where launchers have

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <system_error>
 
 #include "core/error.hpp"
 #include "core/helpers.hpp"
@@ -61,16 +62,43 @@ void enqueue(Stream& stream, std::span<const Work> work) {
 Worker::Worker(Device& device, Memory kind)
     : device_(device), stream_(on_host(kind) ? nullptr : device.stream()) {}
 
-void Worker::start(std::span<const Work> work) {
-    if (stream_) return enqueue(*stream_, work);
+void Worker::start(std::span<const Work> work, bool beside) {
+    if (work.empty()) return;
+    if (beside) finish();
+    if (stream_)
+        enqueue(*stream_, work);
+    else if (beside && work.back().shared_bytes)
+        do_beside(work);
+    else
+        do_here(work);
+}
+
+void Worker::do_here(std::span<const Work> work) {
     for (const Work& each : work) {
         run_by_cpu(each);
         device_.linger_after_work();
     }
 }
 
+/// The last one takes long; those before it decide what it finds.
+void Worker::do_beside(std::span<const Work> work) {
+    do_here(work.first(work.size() - 1));
+    beside_work_ = work.last(1);
+    const Work& last = work.back();
+    beside_ = beside(last.shared_bytes, [&last](unsigned threads) {
+        cpu::run(last.kernel, {threads}, pointers_of(last).data());
+    });
+    if (!beside_.valid()) do_here(beside_work_);
+}
+
 void Worker::finish() {
     if (stream_) stream_->wait();
+    if (!beside_.valid()) return;
+    try {
+        beside_.get();
+    } catch (const std::system_error&) {
+        do_here(beside_work_);
+    }
 }
 
 }  // namespace wirespeed

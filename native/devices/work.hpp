@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <span>
 #include <string>
@@ -36,13 +37,20 @@ constexpr const char* work_call = "work on the device";
 class Worker {
   public:
     Worker(Device& device, Memory kind);
-    void start(std::span<const Work> work);
+    /// `beside`: when all that was started before is done, and back at once also where other CPUs
+    /// do it in the host's memory.
+    void start(std::span<const Work> work, bool beside = false);
     /// Back when all that was started is done.
     void finish();
 
   private:
+    void do_here(std::span<const Work> work);
+    void do_beside(std::span<const Work> work);
+
     Device& device_;
     std::unique_ptr<Stream> stream_;  ///< none: the CPU does it
+    std::future<void> beside_;
+    std::span<const Work> beside_work_;
 };
 
 /// Puts work into a stream.

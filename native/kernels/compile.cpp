@@ -1,7 +1,6 @@
 #include "kernels/compile.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 #include <vector>
 
@@ -159,9 +158,24 @@ std::string compile_here(std::string_view name, const std::string& architecture)
     throw Error("no kernels called " + std::string(name));
 }
 
+namespace {
+
+/// Also as a part of no other name.
+bool names(const std::string& text, std::string_view kernel) {
+    const auto goes_on = [&](std::size_t at) {
+        return at < text.size() && (text[at] == '_' || std::isalnum(text[at]));
+    };
+    for (std::size_t at = text.find(kernel); at != std::string::npos;
+         at = text.find(kernel, at + 1))
+        if (!goes_on(at - 1) && !goes_on(at + kernel.size())) return true;
+    return false;
+}
+
+}  // namespace
+
 const KernelUnit& unit_of(std::string_view kernel) {
     for (const KernelUnit& unit : kernel_units())
-        if (unit.text.find(kernel) != std::string::npos) return unit;
+        if (names(unit.text, kernel)) return unit;
     throw Error("no kernel called " + std::string(kernel));
 }
 

@@ -88,17 +88,21 @@ WS_INLINE bool ws_last_moved(const WsProgram& program) {
     return true;
 }
 
-/// The check of what this step has brought (persistent_soak.h).
-WS_INLINE void ws_soak_turn_after(const WsProgram& program, const WsStep& step, u32* wrong);
+/// Checks no message; persistent_soak.h has what does.
+struct WsNoSoak {
+    static WS_MEMBER void begin(const WsProgram&, const WsStep*) {}
+    static WS_MEMBER void turn_after(const WsStep&) {}
+    static WS_MEMBER void end(const WsProgram&, const WsStep*) {}
+};
 
 /// One iteration of any steps; false: told to give up. `known`: of each op's channel, for LL.
-/// `last`: none follows in this launch. `folding`: with what `tables` say. `soaks`: checks what the
+/// `last`: none follows in this launch. `folding`: with what `tables` say. `Soak`: checks what the
 /// step before has brought while its own messages are on their way.
-template <int protocol, bool words, bool own, bool folding = false, bool soaks = false>
+template <int protocol, bool words, bool own, bool folding = false, class Soak = WsNoSoak>
 WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common,
                                 const WsStep* steps, const WsOp* first_ops, u32* known,
                                 u32 iteration, bool last, WsTma& tma, u32* stopped,
-                                WsFoldTables* tables = nullptr, u32* wrong = nullptr) {
+                                WsFoldTables* tables = nullptr) {
     constexpr u32 payload = folding ? WS_FOLD_PACKET : WS_PACKET_BYTES;
     const WsOp* ops = first_ops;
     const WsFold* folds = folding ? tables->folds : nullptr;
@@ -152,8 +156,7 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
                                   steps[next].sends + steps[next].receives, iteration + wraps);
             }
         }
-        if constexpr (soaks)
-            if (good && !begins) ws_soak_turn_after(program, steps[s ? s - 1 : count - 1], wrong);
+        if (good && !begins) Soak::turn_after(steps[s ? s - 1 : count - 1]);
         const WsFoldStep fold_step = folding ? tables->steps[s] : WsFoldStep{};
         const auto do_folds = [&](u32 each) {
             const bool done = ws_do_folds<protocol, words>(
@@ -218,8 +221,7 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
         ops += all;
         if (protocol == ws_ll) known += all;
     }
-    if constexpr (soaks)
-        if (last) ws_soak_turn_after(program, steps[count - 1], wrong);
+    if (last) Soak::turn_after(steps[count - 1]);
     if (last && defers_work)
         for (u32 i = 0; i < steps[0].sends; ++i)
             ws_change_in_place<protocol>(ws_channel(common, first_ops[i], iteration));
@@ -241,10 +243,10 @@ WS_INLINE bool ws_rendezvous(const WsProgram& program, u32 later, bool raises, u
 }
 
 /// Any program. `words`: messages lie on whole words; `own`: this kernel alone writes to them.
-template <int protocol, bool words, bool own, bool folding, bool soaks>
+template <int protocol, bool words, bool own, bool folding, class Soak>
 WS_INLINE bool ws_any_iterations(const WsProgram& program, const WsCommon& common,
                                  const WsStep* steps, const WsOp* ops, u32* known, WsStamps& stamps,
-                                 u32* stopped, const WsFolds* folds, u32* wrong) {
+                                 u32* stopped, const WsFolds* folds) {
     WsTma tma;
     if (protocol == ws_tma || protocol == ws_tma_pull) ws_tma_begin(tma);
     WsFoldTables tables = {};
@@ -259,26 +261,25 @@ WS_INLINE bool ws_any_iterations(const WsProgram& program, const WsCommon& commo
             if (iteration == total) return true;
             next += program.iterations_per_sample;
         }
-        if (!ws_any_iteration<protocol, words, own, folding, soaks>(
+        if (!ws_any_iteration<protocol, words, own, folding, Soak>(
                 program, common, steps, ops, known, (u32)iteration, iteration + 1 == total, tma,
-                stopped, &tables, wrong))
+                stopped, &tables))
             return false;
     }
 }
 
 /// `group`: of a pair (pair.h), or ws_no_pair for any program.
 template <int protocol, int group, bool words = false, bool own = false, bool folding = false,
-          bool soaks = false>
+          class Soak = WsNoSoak>
 WS_INLINE void ws_run_program(const WsProgram* described, const WsFolds* folds = nullptr) {
     WS_SHARED WsProgram program;
     WS_SHARED WsOp near_ops[WS_NEAR];
     WS_SHARED WsStep near_steps[WS_NEAR];
     WS_SHARED u32 known[WS_NEAR];  ///< of LL, whose transfers are all near
     WS_SHARED u32 stopped;
-    WS_SHARED u32 wrong;  ///< of a soak's turn
     if (ws_lane() == 0) {
         program = *described;
-        stopped = wrong = 0;
+        stopped = 0;
     }
     ws_sync();
     const u32 leader = protocol == ws_ll ? program.place : 0;
@@ -311,15 +312,17 @@ WS_INLINE void ws_run_program(const WsProgram* described, const WsFolds* folds =
                        0,
                        program.show_after};
     bool whole;
+    Soak::begin(program, steps);
     if constexpr (group == ws_no_pair)
-        whole = ws_any_iterations<protocol, words, own, folding, soaks>(
-            program, common, steps, ops, known, stamps, &stopped, folds, &wrong);
+        whole = ws_any_iterations<protocol, words, own, folding, Soak>(
+            program, common, steps, ops, known, stamps, &stopped, folds);
     else if constexpr (folding)
         whole = ws_fold_pair_iterations<group>(program, common, ops, folds, stamps);
     else if constexpr (group == ws_whole_block)
         whole = ws_pair_iterations<protocol>(program, common, steps[0].sends > 0, ops, stamps);
     else
         whole = ws_short_iterations<group>(program, common, steps[0].sends > 0, ops, stamps);
+    Soak::end(program, steps);
     if (!ws_pulls(protocol) || !whole) return;
     // A sender's buffer is in use until its receivers have fetched the last message.
     ws_sync();

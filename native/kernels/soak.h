@@ -23,9 +23,8 @@ WS_INLINE WsSoakShare ws_soak_of_block() { return {ws_lane(), ws_lanes()}; }
 
 /// All that the words of a message have in common. Each byte differs from that of the iterations
 /// around, also in a message of one byte.
-WS_INLINE u64 ws_soak_head(u64 base, u64 iteration) {
-    return base ^ (iteration + 1) * 0x9e3779b97f4a7c15ull;
-}
+WS_INLINE u64 ws_soak_turn_of(u64 iteration) { return (iteration + 1) * 0x9e3779b97f4a7c15ull; }
+WS_INLINE u64 ws_soak_head(u64 base, u64 iteration) { return base ^ ws_soak_turn_of(iteration); }
 /// Word i. A sum: a processor makes several at a time, and no shift of a message fits.
 WS_INLINE u64 ws_soak_word(u64 head, u64 i) { return head + i * 0xd1342543de82ef95ull; }
 
@@ -90,6 +89,20 @@ WS_INLINE void ws_soak_write(const WsSoakShare& share, u64* words, u64 count, u6
 WS_SOAK_LOOPS(WS_SOAK_WIDE, ws_soak_wide)
 WS_SOAK_LOOPS(, ws_soak_plain)
 
+/// From so many words on a part is written past the caches, which it would only empty.
+#define WS_SOAK_PAST_CACHES (1u << 18)
+#if defined(__x86_64__)
+WS_INLINE void ws_soak_write_past(u64* words, u64 first, u64 last, u64 head) {
+    for (u64 i = first; i < last; ++i)
+        __builtin_ia32_movnti64((long long*)words + i, (long long)ws_soak_word(head, i));
+    __builtin_ia32_sfence();
+}
+#else
+WS_INLINE void ws_soak_write_past(u64* words, u64 first, u64 last, u64 head) {
+    ws_soak_plain_write(words, first, last, head);
+}
+#endif
+
 /// The part of `count` words that is this thread's.
 WS_INLINE void ws_soak_part(const WsSoakShare& share, u64 count, u64* first, u64* last) {
     const u64 each = (count + share.all - 1) / share.all, begin = share.me * each;
@@ -105,7 +118,9 @@ WS_INLINE u64 ws_soak_differences(const WsSoakShare& share, const u64* words, u6
 WS_INLINE void ws_soak_write(const WsSoakShare& share, u64* words, u64 count, u64 head) {
     u64 first, last;
     ws_soak_part(share, count, &first, &last);
-    if (WS_SOAK_HAS_WIDE)
+    if (last - first >= WS_SOAK_PAST_CACHES)
+        ws_soak_write_past(words, first, last, head);
+    else if (WS_SOAK_HAS_WIDE)
         ws_soak_wide_write(words, first, last, head);
     else
         ws_soak_plain_write(words, first, last, head);
@@ -244,9 +259,8 @@ WS_INLINE void ws_soak_conclude(WsSoak* soak, WsSoakPlace* places, WsSoakLook* l
 
 /// Looks at what each of `checks` transfers has received, and refills what each of `fills` has
 /// sent: their places follow each other from number `first` on. Is all that this thread sees right?
-WS_INLINE bool ws_soak_pass(const WsSoakShare& share, const WsSoak* soak, u64 first, u64 checks,
-                            u64 fills) {
-    const WsSoakPlace* const places = ws_at<WsSoakPlace>(soak->places);
+WS_INLINE bool ws_soak_pass(const WsSoakShare& share, const WsSoak* soak, const WsSoakPlace* places,
+                            u64 first, u64 checks, u64 fills) {
     WsSoakLook* const looks = ws_at<WsSoakLook>(soak->looks);
     bool right = true;
     for (u64 number = first; number < first + checks; ++number) {
@@ -265,8 +279,8 @@ WS_INLINE bool ws_soak_pass(const WsSoakShare& share, const WsSoak* soak, u64 fi
 }
 
 /// By one thread, when all have passed. `right`: all was.
-WS_INLINE void ws_soak_end_turn(WsSoak* soak, u64 first, u64 checks, u64 fills, bool right) {
-    WsSoakPlace* const places = ws_at<WsSoakPlace>(soak->places);
+WS_INLINE void ws_soak_end_turn(WsSoak* soak, WsSoakPlace* places, u64 first, u64 checks, u64 fills,
+                                bool right) {
     for (u64 number = first; number < first + checks; ++number) {
         if (!right) {
             ws_soak_conclude(soak, places, ws_at<WsSoakLook>(soak->looks), number);
@@ -283,7 +297,8 @@ WS_INLINE void ws_soak_end_turn(WsSoak* soak, u64 first, u64 checks, u64 fills, 
 /// The turn that follows a step.
 WS_KERNEL ws_soak_turn(WsGate* gate, WsSoak* soak, u64 first, u64 checks, u64 fills) {
     ws_gate_wait_whole(gate);
-    ws_soak_pass(ws_soak_of_grid(), soak, first, checks, fills);
+    WsSoakPlace* const places = ws_at<WsSoakPlace>(soak->places);
+    ws_soak_pass(ws_soak_of_grid(), soak, places, first, checks, fills);
     ws_sync();
     if (ws_lane() == 0) {
         // What one block has written it sees itself; others see it when the launch has ended.
@@ -291,7 +306,7 @@ WS_KERNEL ws_soak_turn(WsGate* gate, WsSoak* soak, u64 first, u64 checks, u64 fi
         if (!alone) ws_fence();
         if (alone || ws_atomic_add(&soak->left, 1) == (u32)ws_blocks() - 1) {
             soak->left = 0;
-            ws_soak_end_turn(soak, first, checks, fills, false);
+            ws_soak_end_turn(soak, places, first, checks, fills, false);
             if (!alone) ws_fence();
         }
     }
@@ -348,8 +363,8 @@ WS_INLINE void ws_soak_swap(const WsSoakShare& share, u64 one, u64 other, u64 by
 
 /// Between the transfers and the check, by one block. A late message has its last bytes when the
 /// next one has arrived.
-WS_INLINE void ws_soak_plant_here(const WsSoakShare& share, WsSoak* soak, u64 first, u64 checks) {
-    const WsSoakPlace* const places = ws_at<WsSoakPlace>(soak->places);
+WS_INLINE void ws_soak_plant_here(const WsSoakShare& share, WsSoak* soak, const WsSoakPlace* places,
+                                  u64 first, u64 checks) {
     const u64 kind = soak->fault.kind;
     for (u64 number = first; number < first + checks; ++number) {
         const WsSoakPlace& here = places[number];
@@ -388,22 +403,17 @@ WS_INLINE void ws_soak_plant_here(const WsSoakShare& share, WsSoak* soak, u64 fi
 
 WS_KERNEL ws_soak_plant(WsGate* gate, WsSoak* soak, u64 first, u64 checks) {
     ws_gate_wait_whole(gate);
-    ws_soak_plant_here(ws_soak_of_block(), soak, first, checks);
+    ws_soak_plant_here(ws_soak_of_block(), soak, ws_at<WsSoakPlace>(soak->places), first, checks);
 }
 
-/// The turn that follows a step, by a block of a kernel that goes on: what is right is known
-/// without a word in memory. `wrong`: in shared memory, 0 before and after.
-WS_INLINE void ws_soak_turn_of_block(WsSoak* soak, u64 first, u64 checks, u64 fills, u32* wrong) {
-    if (checks + fills == 0) return;
-    const WsSoakShare share = ws_soak_of_block();
-    if (soak->fault.every) {
-        ws_soak_plant_here(share, soak, first, checks);
-        ws_sync();
-    }
-    if (!ws_soak_pass(share, soak, first, checks, fills)) *wrong = 1;
+/// The turn that follows a step, by a block of a kernel that goes on. All but the messages lies in
+/// shared memory; `wrong` is 0 afterwards.
+WS_INLINE void ws_soak_turn_of_block(WsSoak* soak, WsSoakPlace* places, u64 first, u64 checks,
+                                     u64 fills, u32* wrong) {
+    if (!ws_soak_pass(ws_soak_of_block(), soak, places, first, checks, fills)) *wrong = 1;
     ws_sync();
     if (ws_lane() == 0) {
-        ws_soak_end_turn(soak, first, checks, fills, *wrong == 0);
+        ws_soak_end_turn(soak, places, first, checks, fills, *wrong == 0);
         *wrong = 0;
     }
     ws_sync();

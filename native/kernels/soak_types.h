@@ -4,8 +4,8 @@
 #include "kernels/integers.h"
 
 /// So many places take turns for the messages of a transfer: a message is looked at while the next
-/// step's transfers run, and again a message later, and by then its sender may be two ahead.
-enum { ws_soak_places = 4 };
+/// two steps' transfers run, and again a message later, and by then its sender may be ahead by two.
+enum { ws_soak_places = 5 };
 
 /// A place that messages of one transfer are sent from, or received into.
 struct WsSoakPlace {

@@ -17,7 +17,8 @@ static_assert(std::size(kinds) == ws_soak_kinds);
 
 /// Bytes that a block of a check is worth its launch for.
 constexpr std::size_t block_bytes = 16 << 10;
-constexpr unsigned most_blocks = 264, threads = 512;
+/// More of them would take the memory's speed from the transfers beside them.
+constexpr unsigned most_blocks = 64, threads = 512;
 
 std::uint64_t mixed(std::uint64_t word) {
     word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9u;
@@ -122,7 +123,8 @@ Soak::Soak(Transport& transport, Context& context, std::vector<Step> steps, cons
             step.gated = work_of(turns[u], true);
         else
             step.meanwhile = work_of(turns[(u + round - 1) % round], false);
-        step.transfers_first = step.work_lags = true;
+        step.work_lags = true;
+        step.ends_work = u + 1 == round;  // so that its counts can be read
         unrolled.push_back(std::move(step));
     }
     const auto early = exchange(context.control, [&] { return may_come_early(steps); });
@@ -198,7 +200,7 @@ void Soak::start() {
 }
 
 double Soak::run(int rounds) {
-    const double seconds = run_untimed(*program_, rounds) / ws_soak_places;
+    const double seconds = run_untimed(*program_, rounds) / static_cast<int>(ws_soak_places);
     iterations_ += ws_soak_places * static_cast<std::uint64_t>(rounds);
     return seconds;
 }

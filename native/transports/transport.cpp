@@ -27,17 +27,18 @@ class WorkingStep final : public Action {
     WorkingStep(Page& page, std::shared_ptr<Worker> worker, const Step& step,
                 std::unique_ptr<Action> transfers)
         : page_(page), worker_(std::move(worker)), meanwhile_(step.meanwhile), after_(step.after),
-          transfers_(std::move(transfers)), transfers_first_(step.transfers_first),
+          transfers_(std::move(transfers)), lags_(step.work_lags), ends_(step.ends_work),
           only_sends_(step.receives.empty()), working_(page.name(work_call)) {}
     void run() override {
         Action* transfers = transfers_.get();
-        if (transfers && transfers_first_ && !transfers->post() && only_sends_) {
+        if (transfers && lags_ && !transfers->post() && only_sends_) {
             transfers->run();
             transfers = nullptr;
         }
         if (!meanwhile_.empty()) page_.enter(working_);
-        worker_->start(meanwhile_);
+        worker_->start(meanwhile_, lags_);
         if (transfers) transfers->run();
+        if (lags_ && !ends_) return;
         page_.enter(working_);
         worker_->start(after_);
         worker_->finish();
@@ -48,7 +49,7 @@ class WorkingStep final : public Action {
     std::shared_ptr<Worker> worker_;
     std::vector<Work> meanwhile_, after_;
     std::unique_ptr<Action> transfers_;
-    bool transfers_first_, only_sends_;
+    bool lags_, ends_, only_sends_;
     CallId working_;
 };
 
@@ -127,8 +128,7 @@ std::unique_ptr<Program> Transport::compile_with_work(std::span<const Step> step
         if (!agreed(context_.control, found - compiled.begin())) found = compiled.end();
         if (found == compiled.end())
             found = compiled.insert(compiled.end(), {run, compile(run, buffers)});
-        links.push_back({found->second, step.meanwhile, step.after,
-                         step.transfers_first && step.receives.empty()});
+        links.push_back({found->second, step});
         run.clear();
     };
     const std::vector<bool> begins = on_any_rank(

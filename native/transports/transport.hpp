@@ -35,12 +35,13 @@ struct Step {
     /// In place of both, by transports that can order kernels by flags: each has a first argument
     /// for a gate (kernels/gate.h).
     std::vector<Work> gated;
-    /// What is sent goes before `meanwhile` begins.
-    bool transfers_first = false;
-    /// The next step may begin while the gated work of this one still runs, the one after not.
+    /// What is sent goes before `meanwhile` begins, and what follows may begin while this step's
+    /// work still runs: of gated work the next step, of `meanwhile` the transfers up to those of
+    /// the next step with work.
     bool work_lags = false;
+    bool ends_work = false;  ///< at its end all work that lags is done
 
-    bool has_work() const { return !meanwhile.empty() || !after.empty(); }
+    bool has_work() const { return !meanwhile.empty() || !after.empty() || ends_work; }
     bool has_transfers() const { return !sends.empty() || !receives.empty(); }
 };
 

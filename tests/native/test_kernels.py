@@ -115,3 +115,10 @@ def test_hiprtc(core: Core, architecture: str) -> None:
 def test_unknown_architectures(core: Core, architecture: str) -> None:
     with pytest.raises(NativeError, match=r"sm_\* or gfx\*"):
         compile_for(core, architecture)
+
+
+def test_a_kernel_is_in_the_unit_that_has_it(core: Core, cpu_kernels: dict[str, int]) -> None:
+    """Protects launches from a unit whose text names a kernel, alone or in another name, and has it not."""
+    for name in cpu_kernels:
+        text = core.text(core.lib.ws_kernel_source(name.encode()))
+        assert re.search(rf"(KERNEL\w*[ (]|WS_\w+\([^()]*){name}\b", text), name

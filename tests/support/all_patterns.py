@@ -1,7 +1,8 @@
 """What each rank executes: every pattern that it can run, over the paths named, every byte checked.
 
 mpiexec -n 4 python all_patterns.py DEVICE SIZES PATH,... [LIE]. Rank 0 prints what was told, as JSON. With
-COLLECTIVES=N in the environment: every collective operation in N variants, and no other pattern.
+COLLECTIVES=N in the environment: every collective operation in N variants, and no other pattern; with
+SOAK=SECONDS: soaks of the patterns between ranks that have one.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from wirespeed.host.core import core
 from wirespeed.host.die_with_parent import die_with_parent
 from wirespeed.job.path_selection import unsuited
 from wirespeed.job.plan import Plan
+from wirespeed.job.soaking import why_not
 from wirespeed.job.step_spec import ExpectedJob
 from wirespeed.paths import find_path
 from wirespeed.patterns import Pattern, Shape, all_patterns
@@ -63,6 +65,12 @@ COLLECTIVE_VARIANTS: tuple[dict[str, Any], ...] = (
 def chosen() -> list[Pattern]:
     """The patterns to run."""
     wanted = "COLLECTIVES" in os.environ
+    if "SOAK" in os.environ:
+        return [
+            one
+            for one in all_patterns().values()
+            if not isinstance(one, CollectivePattern) and not why_not(one)
+        ]
     return [one for one in all_patterns().values() if isinstance(one, CollectivePattern) == wanted]
 
 
@@ -98,6 +106,7 @@ def main() -> None:
                 options=tuple(options.items()),
                 timeout=60.0,
                 evidence=False,
+                soak=float(os.environ["SOAK"]) if "SOAK" in os.environ else None,
                 test=tuple(tuple(word.split("=")) for word in fault),  # type: ignore[misc]
             )
             for name in paths.split(","):

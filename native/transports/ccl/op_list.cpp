@@ -29,7 +29,8 @@ OpList::OpList(Communicator& communicator, Context& context, std::span<const Ste
             continue;
         }
         const int peer = parts_.size() > begin ? parts_[begin].peer : -1;
-        groups_.push_back({begin, parts_.size(), peer, step.meanwhile, step.after});
+        groups_.push_back({begin, parts_.size(), peer, step.meanwhile, step.after, step.work_lags,
+                           step.ends_work});
         if (step.meanwhile.empty() || beside_) continue;
         beside_ = std::make_shared<Beside>();
         beside_->stream = context.device.stream();
@@ -121,10 +122,9 @@ void OpList::enqueue() {
         const bool beside = !group.meanwhile.empty();
         if (beside) beside_->begun->record();
         if (group.end > group.begin) transfer(group);
-        if (beside) {
-            work_beside(group);
-            stream.wait_for(*beside_->done);
-        }
+        if (beside || group.ends) join_work();
+        if (beside) work_beside(group);
+        if (beside && (!group.lags || group.ends)) join_work();
         wirespeed::enqueue(stream, group.after);
     }
 }
@@ -134,6 +134,14 @@ void OpList::work_beside(const Group& group) {
     beside_->stream->wait_for(*beside_->begun);
     wirespeed::enqueue(*beside_->stream, group.meanwhile);
     beside_->done->record();
+    beside_->joined = false;
+}
+
+/// What comes next into the transfers' stream waits for the work beside it.
+void OpList::join_work() {
+    if (!beside_ || beside_->joined) return;
+    communicator_.stream().wait_for(*beside_->done);
+    beside_->joined = true;
 }
 
 void OpList::transfer(const Group& group) {

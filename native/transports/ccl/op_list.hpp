@@ -46,16 +46,19 @@ class OpList {
         std::size_t begin, end;
         int peer;
         std::vector<Work> meanwhile = {}, after = {};
+        bool lags = false, ends = false;  ///< Step::work_lags, ends_work
     };
     /// Where work runs that overlaps the transfers.
     struct Beside {
         std::unique_ptr<Stream> stream;
         std::unique_ptr<Event> begun, done;
+        bool joined = true;  ///< the transfers' stream waits for it
     };
     OpList(Communicator& communicator, Page& page);
     void transfer(const Group& group);
     void enqueue_collective();
     void work_beside(const Group& group);
+    void join_work();
     void add(const Transfer& transfer, std::byte* base, bool sends);
     void close_group(std::size_t begin);
 

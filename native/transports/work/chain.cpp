@@ -9,12 +9,15 @@ class LinkAction final : public Action {
         : page_(page), worker_(std::move(worker)), link_(std::move(link)),
           working_(page.name(work_call)) {}
     void run() override {
-        if (link_.program_first) transfer();
-        if (!link_.meanwhile.empty()) page_.enter(working_);
-        worker_->start(link_.meanwhile);
-        if (!link_.program_first) transfer();
+        const Step& step = link_.step;
+        const bool transfers_first = step.work_lags && step.receives.empty();
+        if (transfers_first) transfer();
+        if (!step.meanwhile.empty()) page_.enter(working_);
+        worker_->start(step.meanwhile, step.work_lags);
+        if (!transfers_first) transfer();
+        if (step.work_lags && !step.ends_work) return;
         page_.enter(working_);
-        worker_->start(link_.after);
+        worker_->start(step.after);
         worker_->finish();
     }
 

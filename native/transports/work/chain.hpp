@@ -4,15 +4,13 @@
 #include <memory>
 #include <vector>
 
-#include "devices/work.hpp"
-#include "measure/program.hpp"
+#include "transports/transport.hpp"
 
 namespace wirespeed {
 
 struct Link {
     std::shared_ptr<Program> program;
-    std::vector<Work> meanwhile, after;
-    bool program_first;  ///< it only sends, and goes before `meanwhile`
+    Step step;  ///< the last one that it moves, with its work
 };
 
 /// An iteration is one iteration of each link, in order; the CPU goes from one to the next, and

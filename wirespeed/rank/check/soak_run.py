@@ -10,7 +10,7 @@ from typing import Any
 from wirespeed.job.messages import Message
 from wirespeed.job.soaking import WRONG_KINDS
 from wirespeed.paths import TransferPath
-from wirespeed.rank.context import RankContext
+from wirespeed.rank.context import RankContext, Unusable
 from wirespeed.rank.program import Program, shifted
 
 CHUNK_SECONDS = 1.0
@@ -21,7 +21,7 @@ FIRST_SECONDS, GROWTH = 0.02, 10
 """Of the first chunk, about, while nobody knows how long an iteration takes; each next one is longer."""
 TIMED_SECONDS, TIMED_SHARE, TIMED_BATCHES = 0.3, 0.02, 5
 LARGEST_RUN = 1 << 29
-PLACES = 4
+PLACES = 5
 """Where messages of as many iterations lie by turns (ws_soak_places, native/kernels/soak_types.h)."""
 ALIGNMENT = 256
 
@@ -89,6 +89,8 @@ class SoakRun:
                 counted = self._counted(soak)
                 if counted is not None:
                     self._before.add(counted)
+        if self._size and not self._context.comm.maximum(float(self._before.messages)):
+            raise Unusable("no message was checked: this path's messages passed its checks by")
         self._tell(self._before, complete=True)
 
     def _chunks(self, soak: Any, timed: float) -> None:
