@@ -76,22 +76,19 @@ Soak::Soak(Transport& transport, Context& context, std::vector<Step> steps, cons
         if (count > steps.size()) steps.resize(count);
     const std::size_t round = ws_soak_places * steps.size();
     const bool gated = transport.takes_gated_work();
-    // By number of the step in a round. After a step what it has received is checked, and what the
-    // step before has sent is refilled, so that a rank which receives and then sends does both at
-    // once.
+    // By number of the step in a round that it follows: what a step has received is checked, and
+    // what it has sent is refilled at once, so that a message is damaged whose sender was told too
+    // early that it has left.
     std::vector<Turn> turns(round);
     for (std::size_t u = 0; u < round; ++u) {
-        const std::size_t before = (u + round - 1) % round;
-        const auto iteration = [&](std::size_t step) { return step / steps.size(); };
-        // What a turn finds that comes first once, before the step that it follows.
-        const auto first = [&](std::size_t step, bool comes_first) {
-            return iteration(step) - (comes_first ? ws_soak_places : 0);
-        };
+        const Step& step = steps[u % steps.size()];
+        const std::size_t iteration = u / steps.size(), place = iteration * apart;
+        // Where turns follow by a step, the last one comes first once, before its step.
+        const bool comes_first = !gated && u == round - 1;
+        const std::uint64_t first = iteration - (comes_first ? ws_soak_places : 0);
         turns[u].first = places_.size();
-        add_places(turns[u], steps[u % steps.size()].receives, false, iteration(u) * apart,
-                   first(u, !gated && u == round - 1));
-        add_places(turns[u], steps[before % steps.size()].sends, true, iteration(before) * apart,
-                   first(before, u == 0 || (!gated && u == round - 1)));
+        add_places(turns[u], step.receives, false, place, first);
+        add_places(turns[u], step.sends, true, place, first);
     }
     for (std::size_t u = 0; u < round; ++u)
         for (std::uint64_t i = 0; i < turns[u].checks; ++i)
