@@ -249,8 +249,8 @@ const char* ws_program_describe(ws_program* program);
 
 /* ---- soaks --------------------------------------------------------------------------------------
  */
-/* Iterations whose messages each have a content of their own, all of which is checked while the next
- * transfers run. */
+/* Iterations whose messages each have a content of their own, all of which is checked while the
+ * next transfers run. */
 typedef struct ws_soak ws_soak;
 /* Collective. The transfers of an iteration. Five iterations take turns in places that lie `apart`
  * bytes from each other, the same on all ranks: buffers hold five times as much. fault: what is
