@@ -137,7 +137,7 @@ std::unique_ptr<Program> Transport::compile_with_work(std::span<const Step> step
         on_any_rank(context_.control, steps, [](const Step& step) { return step.has_work(); });
     for (std::size_t i = 0; i < steps.size(); ++i) {
         if (begins[i] && !run.empty()) end_run({});
-        run.push_back({steps[i].sends, steps[i].receives});
+        run.push_back({steps[i].sends, steps[i].receives, {}, {}, {}});
         if (ends[i] || i + 1 == steps.size()) end_run(steps[i]);
     }
     return make_chain(context_.page, {context_.device, buffers.worked_on()}, links,

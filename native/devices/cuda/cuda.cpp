@@ -155,7 +155,7 @@ class CudaDriver final : public gpu::VendorDriver<Cuda> {
     std::map<Cuda::Device, Cuda::Context> contexts_;  ///< retained: this device's and its peers'
 };
 
-const AddDevices add{{"cuda", [] { return gpu::count<Cuda>(driver()); },
+const AddDevices add_cuda{{"cuda", [] { return gpu::count<Cuda>(driver()); },
                       [](int index) { return CudaDriver(index).identity(); },
                       [](int index, DeviceContext context) -> std::unique_ptr<Device> {
                           return gpu::make_device(std::make_unique<CudaDriver>(index, context));

@@ -177,7 +177,7 @@ class EmulatedDevice final : public Device {
     CopyCounter counter_;
 };
 
-const AddDevices add{{"emulated", [] { return emulated::declared().count; },
+const AddDevices add_emulated{{"emulated", [] { return emulated::declared().count; },
                       [](int index) { return EmulatedDevice(index).identity(); },
                       [](int index, DeviceContext context) -> std::unique_ptr<Device> {
                           refuse_current(context, "emulated");

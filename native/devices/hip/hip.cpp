@@ -125,7 +125,7 @@ class HipDriver final : public gpu::VendorDriver<Hip> {
     }
 };
 
-const AddDevices add{{"hip", [] { return gpu::count<Hip>(runtime()); },
+const AddDevices add_hip{{"hip", [] { return gpu::count<Hip>(runtime()); },
                       [](int index) { return HipDriver(index).identity(); },
                       [](int index, DeviceContext context) -> std::unique_ptr<Device> {
                           refuse_current(context, "hip");

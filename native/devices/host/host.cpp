@@ -58,7 +58,7 @@ class HostDevice final : public Device {
     void close(void*) override {}
 };
 
-const AddDevices add{{"host", [] { return 1; }, [](int) { return HostDevice().identity(); },
+const AddDevices add_host{{"host", [] { return 1; }, [](int) { return HostDevice().identity(); },
                       [](int, DeviceContext context) -> std::unique_ptr<Device> {
                           refuse_current(context, "host");
                           return std::make_unique<HostDevice>();

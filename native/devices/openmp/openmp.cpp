@@ -43,9 +43,9 @@ Identity identity_of(int index) {
 }
 
 /// A copy is done when the call is back; there is nothing to put work into.
-class Stream final : public host::ThreadStream {
+class OpenMpStream final : public host::ThreadStream {
   public:
-    explicit Stream(Device& device) : ThreadStream(device), device_(device) {}
+    explicit OpenMpStream(Device& device) : ThreadStream(device), device_(device) {}
     void copy(void* to, const void* from, std::size_t bytes) override {
         device_.copy(to, from, bytes);
     }
@@ -112,7 +112,7 @@ class OpenMpDevice final : public Device {
                             ", from device " + std::to_string(out_of),
                         "returned " + std::to_string(code));
     }
-    std::unique_ptr<wirespeed::Stream> stream() override { return std::make_unique<Stream>(*this); }
+    std::unique_ptr<Stream> stream() override { return std::make_unique<OpenMpStream>(*this); }
 
     bool has_kernels() const override { return false; }
     void launch(std::string_view kernel, unsigned, unsigned, void**) override {
@@ -157,11 +157,11 @@ class OpenMpDevice final : public Device {
     std::map<std::byte*, std::size_t> allocations_;
 };
 
-const AddDevices add{{"openmp", [] { return OpenMp::runtime().devices; }, identity_of,
-                      [](int index, DeviceContext context) -> std::unique_ptr<Device> {
-                          refuse_current(context, "openmp");
-                          return std::make_unique<OpenMpDevice>(index);
-                      }}};
+const AddDevices add_openmp{{"openmp", [] { return OpenMp::runtime().devices; }, identity_of,
+                             [](int index, DeviceContext context) -> std::unique_ptr<Device> {
+                                 refuse_current(context, "openmp");
+                                 return std::make_unique<OpenMpDevice>(index);
+                             }}};
 
 }  // namespace
 }  // namespace wirespeed

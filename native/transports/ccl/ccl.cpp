@@ -200,7 +200,7 @@ class CclTransport final : public Transport {
     ClockQuality clock_{};
 };
 
-const AddTransport add{"ccl", open_as<CclTransport>};
+const AddTransport add_ccl{"ccl", open_as<CclTransport>};
 
 }  // namespace
 }  // namespace wirespeed

@@ -113,7 +113,7 @@ class CopyTransport final : public Transport {
     std::string node_, by_;
 };
 
-const AddTransport add{"copy", open_as<CopyTransport>};
+const AddTransport add_copy{"copy", open_as<CopyTransport>};
 
 }  // namespace
 }  // namespace wirespeed

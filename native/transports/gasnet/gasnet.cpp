@@ -127,7 +127,7 @@ class GasnetTransport final : public Transport {
     Signals signals_;
 };
 
-const AddTransport add{"gasnet", open_as<GasnetTransport>};
+const AddTransport add_gasnet{"gasnet", open_as<GasnetTransport>};
 
 }  // namespace
 }  // namespace wirespeed

@@ -4,12 +4,12 @@
 #include <cstring>
 
 #include "core/error.hpp"
+#include "core/shared_words.hpp"
 #include "kernels/persistent_types.h"
 
 namespace wirespeed {
 namespace {
 
-constexpr std::size_t line = 128;  ///< words that different kernels write share no cache line
 constexpr std::size_t kernels_a_graph = 128;
 /// Graphs in the queue at most: an end is never far.
 constexpr std::size_t most_in_flight = 8;
@@ -24,7 +24,7 @@ int iterations_a_graph(std::size_t launches) {
 GatedWork::GatedWork(Context& context, std::vector<Work> iteration, std::uint32_t steps,
                      std::uint64_t stop)
     : iteration_(std::move(iteration)), steps_(steps),
-      gate_(context.device, Memory::device, 3 * line), device_(context.device), stop_(stop),
+      gate_(context.device, Memory::device, 3 * cache_line), device_(context.device), stop_(stop),
       stream_(context.device.stream()), clock_(stream_clock(*stream_)),
       batch_(
           *stream_, [this] { enqueue(*stream_, iteration_); },
@@ -36,14 +36,14 @@ GatedWork::GatedWork(Context& context, std::vector<Work> iteration, std::uint32_
 }
 
 std::uint64_t GatedWork::ready() const {
-    return reinterpret_cast<std::uint64_t>(gate_.address() + line);
+    return reinterpret_cast<std::uint64_t>(gate_.address() + cache_line);
 }
 std::uint64_t GatedWork::arrived() const {
-    return reinterpret_cast<std::uint64_t>(gate_.address() + 2 * line);
+    return reinterpret_cast<std::uint64_t>(gate_.address() + 2 * cache_line);
 }
 
 void GatedWork::reset() {
-    static_assert(sizeof(WsGate) <= line);
+    static_assert(sizeof(WsGate) <= cache_line);
     std::vector<std::byte> words(gate_.bytes());
     const WsGate gate{arrived(), ready(), stop_, 0, 0, 0, 0};
     std::memcpy(words.data(), &gate, sizeof gate);

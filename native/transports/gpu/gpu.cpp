@@ -380,7 +380,7 @@ class GpuTransport final : public Transport {
     Counts counts_;
 };
 
-const AddTransport add{"gpu", open_as<GpuTransport>};
+const AddTransport add_gpu{"gpu", open_as<GpuTransport>};
 
 }  // namespace
 }  // namespace wirespeed

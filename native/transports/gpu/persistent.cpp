@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "core/error.hpp"
+#include "core/shared_words.hpp"
 #include "measure/clock.hpp"
 
 namespace wirespeed {
@@ -89,7 +90,7 @@ constexpr double show_seconds = 20e-3;
 constexpr u64 stale_limit = u64{1} << 30;
 
 /// Each block's word at the grid's barriers, in one cache line where they fit it.
-constexpr std::size_t barrier_bytes = Tuning::most_blocks * sizeof(u32), line = 128;
+constexpr std::size_t barrier_bytes = Tuning::most_blocks * sizeof(u32);
 
 }  // namespace
 
@@ -121,7 +122,7 @@ PersistentProgram::PersistentProgram(Context& context, Mailbox& mailbox, Counts&
       program_(context.device, Memory::device,
                sizeof(WsProgram) + op_list_.steps.size() * sizeof(WsStep) +
                    op_list_.ops.size() * sizeof(WsOp) + op_list_.peers.size() * sizeof(WsPeer) +
-                   sizeof(WsFolds) + bytes_of(op_list_.folds) + line + barrier_bytes),
+                   sizeof(WsFolds) + bytes_of(op_list_.folds) + cache_line + barrier_bytes),
       host_(context.device, Memory::pinned, sizeof(HostWords)),
       program_here_(context.device, Memory::pinned, program_.bytes()) {
     if (op_list_.gated.empty()) return;
@@ -182,7 +183,7 @@ void PersistentProgram::prepare(const Schedule& schedule) {
     program.op_count = static_cast<u32>(ops.size());
     program.peer_count = static_cast<u32>(op_list_.peers.size());
     const std::array<std::byte, barrier_bytes> never{};
-    at = (at + line - 1) / line * line;
+    at = (at + cache_line - 1) / cache_line * cache_line;
     const u64 words = put(never.data(), barrier_bytes);
     const FoldPlan& plan = op_list_.folds;
     WsFolds folds{};

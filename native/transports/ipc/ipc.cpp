@@ -179,7 +179,7 @@ class IpcTransport final : public HostTransport {
     std::optional<bool> kernel_can_wait_;
 };
 
-const AddTransport add{"ipc", open_as<IpcTransport>};
+const AddTransport add_ipc{"ipc", open_as<IpcTransport>};
 
 }  // namespace
 }  // namespace wirespeed::ipc

@@ -11,14 +11,14 @@
 
 #include "core/error.hpp"
 #include "core/reached.hpp"
+#include "core/shared_words.hpp"
 #include "transports/local/copy_grid.hpp"
 
 namespace wirespeed::ipc {
 namespace {
 
 constexpr const char* kernel_name = "ws_wait_and_copy";
-constexpr std::size_t line = 128;  ///< words that different processors write share no cache line
-constexpr std::uint64_t spins_before_yield = 20000, spins_before_look = 1000;
+constexpr std::uint64_t spins_before_look = 1000;
 /// Far longer than a launch takes, and a busy host to go on after it.
 constexpr double probe_seconds = 2;
 /// Where nobody asks for the kernel, a host too busy to see it in time goes without.
@@ -27,8 +27,8 @@ constexpr std::chrono::milliseconds sign_of_life{200}, patient_sign_of_life{2000
 }  // namespace
 
 struct WaitingKernel::Words {
-    alignas(line) std::uint32_t doorbell;
-    alignas(line) std::uint32_t done;
+    alignas(cache_line) std::uint32_t doorbell;
+    alignas(cache_line) std::uint32_t done;
 };
 
 bool WaitingKernel::can_wait(Context& context) {
@@ -90,7 +90,7 @@ void WaitingKernel::load() {
     Device& device = context_.device;
     device.load(kernel_name);
     stream_ = device.stream();
-    on_host_ = Allocation(device, Memory::pinned, peers_.size() * sizeof(Words) + line);
+    on_host_ = Allocation(device, Memory::pinned, peers_.size() * sizeof(Words) + cache_line);
     std::size_t largest = 0, transfers = 0;
     for (const Peer& peer : peers_) {
         largest = std::max(largest, peer.largest);
@@ -102,7 +102,7 @@ void WaitingKernel::load() {
     threads_ = grid.threads;
 
     counters_ = peers_.size() * sizeof(WsWaitingPeer) + transfers * sizeof(WsWaitingTransfer);
-    std::vector<std::byte> bytes(counters_ + peers_.size() * line);
+    std::vector<std::byte> bytes(counters_ + peers_.size() * cache_line);
     on_device_ = Allocation(device, Memory::device, bytes.size());
     const auto base = reinterpret_cast<std::uint64_t>(on_device_.address());
     std::size_t at = peers_.size() * sizeof(WsWaitingPeer);
@@ -111,7 +111,7 @@ void WaitingKernel::load() {
         auto& [rank, size, described, list] = peers_[i];
         described.doorbell = reinterpret_cast<std::uint64_t>(&words->doorbell);
         described.done = reinterpret_cast<std::uint64_t>(&words->done);
-        described.counters = base + counters_ + i * line;
+        described.counters = base + counters_ + i * cache_line;
         described.transfers = base + at;
         described.transfer_count = static_cast<std::uint32_t>(list.size());
         std::memcpy(&bytes[i * sizeof described], &described, sizeof described);
@@ -133,7 +133,7 @@ void WaitingKernel::launch(std::uint64_t iterations, double patience) {
     const std::uint64_t ticks =
         patience > 0 ? static_cast<std::uint64_t>(patience * rate) : ~std::uint64_t{0};
     if (stopped_) {
-        const std::vector<std::byte> zeros(peers_.size() * line);
+        const std::vector<std::byte> zeros(peers_.size() * cache_line);
         context_.device.copy(on_device_.address() + counters_, zeros.data(), zeros.size());
         stopped_ = false;
     }

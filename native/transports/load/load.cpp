@@ -103,7 +103,7 @@ class LoadTransport final : public Transport {
     GpuClock clock_;
 };
 
-const AddTransport add{"load", open_as<LoadTransport>};
+const AddTransport add_load{"load", open_as<LoadTransport>};
 
 }  // namespace
 }  // namespace wirespeed

@@ -5,16 +5,10 @@
 #include "core/reached.hpp"
 
 namespace wirespeed {
-namespace {
-
-constexpr int spins_before_yield = 20000;
-
-}  // namespace
-
 Flags::Flags(Context& context)
     : context_(context),
-      segments_(share_segments(context.control,
-                               2 * line * static_cast<std::size_t>(context.control.size()))) {}
+      segments_(share_segments(
+          context.control, 2 * cache_line * static_cast<std::size_t>(context.control.size()))) {}
 
 std::uint32_t& Flags::word(int reader, int writer, Kind kind) {
     auto& segment = segments_.at(static_cast<std::size_t>(reader));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/shared_words.hpp"
 #include "transports/local/segment.hpp"
 
 namespace wirespeed {
@@ -25,9 +26,8 @@ class Flags {
     void wait(std::uint32_t& word, std::uint32_t value) const;
 
   private:
-    static constexpr std::size_t line = 128;  ///< two words share no cache line
     static std::size_t place(int writer, Kind kind) {
-        return (2 * static_cast<std::size_t>(writer) + kind) * line;
+        return (2 * static_cast<std::size_t>(writer) + kind) * cache_line;
     }
 
     Context& context_;

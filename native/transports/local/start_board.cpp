@@ -8,13 +8,12 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/shared_words.hpp"
 #include "measure/clock.hpp"
 
 namespace wirespeed {
 namespace {
 
-constexpr std::size_t line = 128;  ///< what two ranks write lies in different cache lines
-constexpr int spins_before_yield = 20000;
 /// Nanoseconds after which a rank waits by the control, which notices when a peer has died.
 constexpr std::int64_t patience = 100'000'000;
 /// Nanoseconds in which all ranks see that the last one has come: a line goes to one after another.
@@ -36,11 +35,11 @@ struct StartBoard::Layout {
         std::atomic<std::uint32_t> sample;
         std::atomic<std::int64_t> moment;
     };
-    struct alignas(line) Rank {
+    struct alignas(cache_line) Rank {
         std::array<Left, 2> left;  ///< of the last two samples
     };
-    alignas(line) std::atomic<std::uint32_t> arrived;
-    alignas(line) std::atomic<std::uint32_t> phase;
+    alignas(cache_line) std::atomic<std::uint32_t> arrived;
+    alignas(cache_line) std::atomic<std::uint32_t> phase;
     std::atomic<std::int64_t> start;
 
     Rank& rank(std::uint32_t number) { return reinterpret_cast<Rank*>(this + 1)[number]; }

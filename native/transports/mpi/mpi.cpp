@@ -193,7 +193,7 @@ class MpiTransport final : public StepTransport {
     std::size_t largest_, piece_;
 };
 
-const AddTransport add{"mpi", open_as<MpiTransport>};
+const AddTransport add_mpi{"mpi", open_as<MpiTransport>};
 
 }  // namespace
 }  // namespace wirespeed

@@ -211,7 +211,7 @@ class OshmemTransport final : public Transport {
     Signals signals_;
 };
 
-const AddTransport add{"oshmem", open_as<OshmemTransport>};
+const AddTransport add_oshmem{"oshmem", open_as<OshmemTransport>};
 
 }  // namespace
 }  // namespace wirespeed

@@ -309,7 +309,7 @@ class PipelinedTransport final : public Transport {
     std::shared_ptr<Lanes> lanes_;
 };
 
-const AddTransport add{"pipelined", open_as<PipelinedTransport>};
+const AddTransport add_pipelined{"pipelined", open_as<PipelinedTransport>};
 
 }  // namespace
 }  // namespace wirespeed

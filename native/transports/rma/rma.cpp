@@ -136,7 +136,7 @@ template <class Abi> class RmaTransport final : public Transport {
     std::size_t piece_ = 0;
 };
 
-const AddTransport add{"rma", [](Context& context) -> std::unique_ptr<Transport> {
+const AddTransport add_rma{"rma", [](Context& context) -> std::unique_ptr<Transport> {
                            return std::visit(
                                [&](auto& world) -> std::unique_ptr<Transport> {
                                    using Abi = typename std::decay_t<decltype(world)>::abi;

@@ -126,7 +126,7 @@ class ShmemTransport final : public Transport {
     Signals signals_;
 };
 
-const AddTransport add{"shmem", open_as<ShmemTransport>};
+const AddTransport add_shmem{"shmem", open_as<ShmemTransport>};
 
 }  // namespace
 }  // namespace wirespeed

@@ -89,7 +89,7 @@ class StagedTransport final : public StepTransport {
     std::shared_ptr<HostMemory> memory_;
 };
 
-const AddTransport add{"staged", open_as<StagedTransport>};
+const AddTransport add_staged{"staged", open_as<StagedTransport>};
 
 }  // namespace
 }  // namespace wirespeed

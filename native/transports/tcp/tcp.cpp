@@ -167,7 +167,7 @@ class TcpTransport final : public StepTransport {
     Connections connections_;
 };
 
-const AddTransport add{"tcp", open_as<TcpTransport>};
+const AddTransport add_tcp{"tcp", open_as<TcpTransport>};
 
 }  // namespace
 }  // namespace wirespeed

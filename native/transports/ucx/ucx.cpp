@@ -251,7 +251,7 @@ class PutTransport final : public UcxTransport<HostTransport> {
     std::map<std::byte*, Region> regions_;  ///< by the buffer that each opens
 };
 
-const AddTransport add{"ucx", [](Context& context) -> std::unique_ptr<Transport> {
+const AddTransport add_ucx{"ucx", [](Context& context) -> std::unique_ptr<Transport> {
                            const std::string call = context.option("call", "tag");
                            if (call == "put") return std::make_unique<PutTransport>(context);
                            if (call == "tag") return std::make_unique<TagTransport>(context);
