@@ -156,10 +156,11 @@ class CudaDriver final : public gpu::VendorDriver<Cuda> {
 };
 
 const AddDevices add_cuda{{"cuda", [] { return gpu::count<Cuda>(driver()); },
-                      [](int index) { return CudaDriver(index).identity(); },
-                      [](int index, DeviceContext context) -> std::unique_ptr<Device> {
-                          return gpu::make_device(std::make_unique<CudaDriver>(index, context));
-                      }}};
+                           [](int index) { return CudaDriver(index).identity(); },
+                           [](int index, DeviceContext context) -> std::unique_ptr<Device> {
+                               return gpu::make_device(
+                                   std::make_unique<CudaDriver>(index, context));
+                           }}};
 
 }  // namespace
 }  // namespace wirespeed

@@ -178,11 +178,11 @@ class EmulatedDevice final : public Device {
 };
 
 const AddDevices add_emulated{{"emulated", [] { return emulated::declared().count; },
-                      [](int index) { return EmulatedDevice(index).identity(); },
-                      [](int index, DeviceContext context) -> std::unique_ptr<Device> {
-                          refuse_current(context, "emulated");
-                          return std::make_unique<EmulatedDevice>(index);
-                      }}};
+                               [](int index) { return EmulatedDevice(index).identity(); },
+                               [](int index, DeviceContext context) -> std::unique_ptr<Device> {
+                                   refuse_current(context, "emulated");
+                                   return std::make_unique<EmulatedDevice>(index);
+                               }}};
 
 }  // namespace
 }  // namespace wirespeed

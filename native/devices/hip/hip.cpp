@@ -126,11 +126,11 @@ class HipDriver final : public gpu::VendorDriver<Hip> {
 };
 
 const AddDevices add_hip{{"hip", [] { return gpu::count<Hip>(runtime()); },
-                      [](int index) { return HipDriver(index).identity(); },
-                      [](int index, DeviceContext context) -> std::unique_ptr<Device> {
-                          refuse_current(context, "hip");
-                          return gpu::make_device(std::make_unique<HipDriver>(index));
-                      }}};
+                          [](int index) { return HipDriver(index).identity(); },
+                          [](int index, DeviceContext context) -> std::unique_ptr<Device> {
+                              refuse_current(context, "hip");
+                              return gpu::make_device(std::make_unique<HipDriver>(index));
+                          }}};
 
 }  // namespace
 }  // namespace wirespeed

@@ -59,10 +59,10 @@ class HostDevice final : public Device {
 };
 
 const AddDevices add_host{{"host", [] { return 1; }, [](int) { return HostDevice().identity(); },
-                      [](int, DeviceContext context) -> std::unique_ptr<Device> {
-                          refuse_current(context, "host");
-                          return std::make_unique<HostDevice>();
-                      }}};
+                           [](int, DeviceContext context) -> std::unique_ptr<Device> {
+                               refuse_current(context, "host");
+                               return std::make_unique<HostDevice>();
+                           }}};
 
 }  // namespace
 }  // namespace wirespeed

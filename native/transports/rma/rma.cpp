@@ -137,13 +137,13 @@ template <class Abi> class RmaTransport final : public Transport {
 };
 
 const AddTransport add_rma{"rma", [](Context& context) -> std::unique_ptr<Transport> {
-                           return std::visit(
-                               [&](auto& world) -> std::unique_ptr<Transport> {
-                                   using Abi = typename std::decay_t<decltype(world)>::abi;
-                                   return std::make_unique<RmaTransport<Abi>>(context, world);
-                               },
-                               mpi::world());
-                       }};
+                               return std::visit(
+                                   [&](auto& world) -> std::unique_ptr<Transport> {
+                                       using Abi = typename std::decay_t<decltype(world)>::abi;
+                                       return std::make_unique<RmaTransport<Abi>>(context, world);
+                                   },
+                                   mpi::world());
+                           }};
 
 }  // namespace
 }  // namespace wirespeed

@@ -252,11 +252,11 @@ class PutTransport final : public UcxTransport<HostTransport> {
 };
 
 const AddTransport add_ucx{"ucx", [](Context& context) -> std::unique_ptr<Transport> {
-                           const std::string call = context.option("call", "tag");
-                           if (call == "put") return std::make_unique<PutTransport>(context);
-                           if (call == "tag") return std::make_unique<TagTransport>(context);
-                           throw Error("call is tag or put for UCX, not '" + call + "'");
-                       }};
+                               const std::string call = context.option("call", "tag");
+                               if (call == "put") return std::make_unique<PutTransport>(context);
+                               if (call == "tag") return std::make_unique<TagTransport>(context);
+                               throw Error("call is tag or put for UCX, not '" + call + "'");
+                           }};
 
 }  // namespace
 }  // namespace wirespeed
