@@ -38,7 +38,7 @@ void ws_library_path(const char* name, const char* path);
  * may end its process. It gets a unit's name and a GPU's architecture as further words, and writes
  * to standard output the code, or the error with exit code 3. Without it this process compiles. */
 void ws_kernel_compiler(const char* const* command);
-/* The code of a unit of kernels ("data", "transports", "soak", or a program's name) for "sm_90" or
+/* The code of a unit of kernels ("data", or a program's name, say) for "sm_90" or
  * "gfx90a", made in this process. It holds as a string does. */
 const void* ws_kernel_code(const char* unit, const char* architecture, uint64_t* bytes);
 

@@ -1,12 +1,13 @@
 // Every kernel, compiled for the CPU. The same text, as a string, is in source.hpp.
 #include "kernels/chase.h"
-#include "kernels/elements.h"
+#include "kernels/element_kernels.h"
 #include "kernels/field_checks.h"
 #include "kernels/payload.h"
 #include "kernels/persistent_any.h"
 #include "kernels/persistent_folds.h"
 #include "kernels/persistent_pairs.h"
 #include "kernels/persistent_soak.h"
+#include "kernels/platform_facts.h"
 #include "kernels/sums.h"
 #include "kernels/waiting_copy.h"
 

@@ -10,7 +10,7 @@ namespace wirespeed {
 /// What is compiled at a time, without includes: nobody waits for a program's kernels who measures
 /// something else.
 struct KernelUnit {
-    std::string name;  ///< "data", "transports", "soak", or a program's
+    std::string name;  ///< such as "data", or a program's
     std::string text;
 };
 

@@ -28,7 +28,7 @@
 
 #include "emulated_memory.hpp"
 #include "fake_nccl_memory.hpp"
-#include "kernels/elements.h"
+#include "kernels/element_kernels.h"
 
 namespace {
 

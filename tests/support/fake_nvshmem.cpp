@@ -16,7 +16,7 @@
 #include <functional>
 #include <vector>
 
-#include "kernels/elements.h"
+#include "kernels/element_kernels.h"
 #include "libraries/nvshmem.hpp"
 
 using wirespeed::Nvshmem;

@@ -28,6 +28,9 @@ from wirespeed.results.recorder import Observer, Recorder
 from wirespeed.statistics.allowance import Allowance
 from wirespeed.units import format_size
 
+BESIDE_S = 5.0
+"""Seconds of a budget that go beside all paths: the command's start, and its table; 4 on two H200s."""
+
 
 class PlannedRun:
     """One run: its result file, and its job steps in order."""
@@ -42,7 +45,7 @@ class PlannedRun:
         self._to_come: list[PathLaunch] = []
         """Those that have not begun."""
         self._profiles = Profiles(plan.profile, self._recorder.file) if plan.profile else None
-        allowance = Allowance(plan.budget)
+        allowance = Allowance(max(plan.budget - BESIDE_S, plan.budget / 2))
         # The path that is being measured, and those to come.
         share = partial(self._share, allowance)
         self._starter = Starter(plan, found, self._recorder.run, self._profiles, share)
