@@ -79,10 +79,10 @@ WS_INLINE void ws_post_ready(const WsCommon& common, const WsOp* ops, u32 from, 
     }
 }
 
-/// Is this the last block to end the step? Each moves a share of a message, and none goes on before
-/// the gate's kernels have been told.
-WS_INLINE bool ws_last_moved(const WsProgram& program) {
-    u32* const moved = ws_at<u32>(program.moved);
+/// Is this the last block to end the step? Each moves a share of a message, and none goes on by two
+/// steps before the gate's kernels have been told.
+WS_INLINE bool ws_last_moved(const WsProgram& program, u32 step) {
+    u32* const moved = ws_at<u32>(program.moved) + (step & 1);
     if (ws_atomic_add(moved, 1) != (u32)ws_blocks() - 1) return false;
     *moved = 0;
     return true;
@@ -215,7 +215,7 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
         }
         if (program.arrived && ws_lane() == 0) {
             ws_fence();
-            if (protocol == ws_ll || ws_last_moved(program))
+            if (protocol == ws_ll || ws_last_moved(program, step))
                 ws_release_flag(ws_at<u32>(program.arrived), step + 1);
         }
         ops += all;

@@ -50,7 +50,8 @@ struct WsProgram {
     u64 stop;               ///< not 0: give up; in host memory
     u64 finished;           ///< counts blocks that are at their end
     u64 gathered;           ///< counts blocks at the end of a sample
-    u64 moved;              ///< counts blocks at the end of a step, where a gate is told of it
+    u64 moved;              ///< two words by turns: count blocks at the end of a step, where a gate
+                            ///< is told of it
     u64 ready, arrived;     ///< a gate's words (gate.h); 0: no other kernel takes part
     u64 soak;               ///< address of a WsSoak, of kernels that check messages
     u64 untimed, iterations_per_sample, samples;
@@ -60,7 +61,7 @@ struct WsProgram {
     u32 slot_packets;
     u32 guarded;  ///< wait before a send until the receiver is at that step
     u32 place;    ///< LL: the block that does it all; where it runs matters
-    u32 counters[3];
+    u32 counters[4];
     u32 steps_before;  ///< steps of this gate before the launch
     u32 work_lags;     ///< a step may begin while the gate's work of the one before still runs
     u32 defers_work;   ///< all work can be done when its message is sent on

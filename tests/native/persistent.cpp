@@ -1,4 +1,4 @@
-// Parts of the persistent kernel, on the CPU: persistent credit|rendezvous. Built by
+// Parts of the persistent kernel, on the CPU: persistent credit|rendezvous|moved. Built by
 // test_persistent.py; what is wrong is one line, and the exit code 1.
 #include "kernels/persistent.h"
 
@@ -80,10 +80,27 @@ int rendezvous() {
     return met == ranks ? 0 : wrong("the ranks wait for each other in a circle");
 }
 
+/// Where work lags, a block may be a step ahead of another one: each step has all blocks' ends.
+int moved() {
+    u32 words[2] = {}, step = 0;
+    WsProgram program{};
+    program.moved = (u64)words;
+    wirespeed::cpu::grid.blocks = 2;
+    for (; step < 8; step += 2) {
+        if (ws_last_moved(program, step)) return wrong("a step ends before its second block");
+        if (ws_last_moved(program, step + 1))
+            return wrong("a block that is ahead ends the step of the one that is behind");
+        if (!ws_last_moved(program, step)) return wrong("a step does not end with its last block");
+        if (!ws_last_moved(program, step + 1)) return wrong("the step after it does not end");
+    }
+    return 0;
+}
+
 }  // namespace
 
 int main(int count, char** words) {
     if (count == 2 && std::strcmp(words[1], "credit") == 0) return credit();
     if (count == 2 && std::strcmp(words[1], "rendezvous") == 0) return rendezvous();
-    return wrong("persistent credit|rendezvous");
+    if (count == 2 && std::strcmp(words[1], "moved") == 0) return moved();
+    return wrong("persistent credit|rendezvous|moved");
 }

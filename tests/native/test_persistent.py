@@ -34,3 +34,14 @@ def test_a_start_that_releases_nothing_is_found(kernels: Workshop) -> None:
     """Protects the test before: a start word by a relaxed store orders no access."""
     done = kernels.run("persistent", "rendezvous", flags=THREAD, fault=RELAXED)
     assert "ThreadSanitizer: data race" in done.stderr, done.stdout + done.stderr
+
+
+ONE_COUNT = Fault("persistent.h", "ws_at<u32>(program.moved) + (step & 1)", "ws_at<u32>(program.moved)")
+
+
+def test_a_step_ends_when_all_its_blocks_have_moved_their_share(kernels: Workshop) -> None:
+    """Protects soaks from work that begins before a message is whole, or never, where a block is ahead."""
+    done = kernels.run("persistent", "moved", flags=ADDRESS)
+    assert done.returncode == 0, done.stdout + done.stderr
+    done = kernels.run("persistent", "moved", fault=ONE_COUNT)
+    assert done.returncode == 1 and "a block that is ahead" in done.stdout, done.stdout + done.stderr
