@@ -154,6 +154,7 @@ def test_sixteen_hosts_in_an_allocation_of_slurm(tmp_path: Path, wrong: bool) ->
             *("fleet", "run", *words, *SIXTEEN),
             before=there["n1"].enter("salloc", "--quiet", "--nodes=16", "--ntasks=32"),
             environment=configuration,
+            patience=3 * PATIENCE,
         )
         sixteen(tmp_path, done, wrong)
         records = whole_lines(tmp_path / "results" / "round-01.jsonl")

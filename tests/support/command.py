@@ -60,6 +60,7 @@ def wirespeed(
     before: tuple[str, ...] = (),
     environment: dict[str, str] | None = None,
     cwd: Path | None = None,
+    patience: float = PATIENCE,
 ) -> Done:
     """Runs `wirespeed ARGUMENTS`, behind the launcher words in `before`."""
     command = [*before, str(WIRESPEED), *map(str, arguments)]
@@ -71,7 +72,7 @@ def wirespeed(
         cwd=cwd,
         capture_output=True,
         text=True,
-        timeout=PATIENCE,
+        timeout=patience,
         check=False,
     )
     return Done(done.returncode, done.stdout, done.stderr, read(out) if out else [])
