@@ -14,7 +14,7 @@ import pytest
 from support import mpis
 from support.command import wirespeed
 from support.selection import thorough
-from support.shim import aware
+from support.shim import aware, early
 from support.stand_ins import fake_nccl
 
 from wirespeed.errors import ExitCode
@@ -104,6 +104,22 @@ def test_right_messages_are_right(pattern: str, paths: str, device: str, tmp_pat
     assert {soak["path"] for soak in soaks} == set(paths.split(","))
     assert all(soak["messages"] and not sum(soak["wrong"].values()) for soak in soaks), soaks
     assert "data check: passed (" in done.out
+
+
+@pytest.mark.parametrize("size", ["1M", "64M"])
+def test_a_send_that_ends_too_early_is_found(size: str, tmp_path: Path, builds: Path) -> None:
+    """Protects the refilling of what was sent: an MPI whose wait is back early sends what comes next."""
+    mpi = mpis.find("openmpi")
+    if isinstance(mpi, str):
+        pytest.skip(mpi)
+    done = wirespeed(
+        *("pingpong", *HOST, "--mpi", early(builds, mpi), "--sizes", size, "--soak", "1", *QUIET),
+        out=tmp_path / "r.jsonl",
+        environment=mpi.variables,
+    )
+    assert done.code == ExitCode.FAILED_ENTRY, done.err + done.out
+    (soak,) = _soaks(done.records).values()
+    assert sum(soak["wrong"].values()) > 0, (soak, done.out)
 
 
 def test_ctrl_c_keeps_what_was_found(tmp_path: Path) -> None:

@@ -22,6 +22,12 @@ def particular(builds: Path, mpi: InstalledMpi) -> Path:
     return once(builds / f"particular-{mpi.name}", make)
 
 
+def early(builds: Path, mpi: InstalledMpi) -> Path:
+    """The prefix of an MPI that says too early that it has sent a long message (early_mpi.cpp)."""
+    make = partial(aware_prefix, mpiexec=mpi.mpiexec, library=mpi.library, source="early_mpi.cpp")
+    return once(builds / f"early-{mpi.name}", make)
+
+
 def aware_prefix(
     folder: Path, mpiexec: Path, library: Path, needs: str | None = None, source: str = "aware_mpi.cpp"
 ) -> Path:
