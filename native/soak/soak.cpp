@@ -68,10 +68,9 @@ Soak::Soak(Transport& transport, Context& context, std::vector<Step> steps, cons
     if (on_host(buffers.kind) != on_host(buffers.into))
         throw Unavailable(
             "a soak's messages are made and checked by one processor, and this path sends from "
-            "memory "
-            "of one and receives into memory of the other");
+            "memory of one and receives into memory of the other");
     const std::uint64_t fault_kind = fault.kind.empty() ? 0 : kind_number(fault.kind);
-    // Every rank has work in the same steps, also one that has nothing to do.
+    // Every rank has as many steps, also one that has nothing to do in some of them.
     for (const std::size_t count : exchange(context.control, [&] { return steps.size(); }))
         if (count > steps.size()) steps.resize(count);
     const std::size_t round = ws_soak_places * steps.size();
