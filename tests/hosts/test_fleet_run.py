@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -97,7 +98,9 @@ def sixteen(tmp_path: Path, done: Done, wrong: bool) -> list[str]:
     found = answer(tmp_path / "results")
     assert sorted(found["slow"]) == sorted(PLANTED if wrong else ()), done.out + done.err
     page = (tmp_path / "fleet.html").read_text()
-    assert ("3 nodes are slow" if wrong else "No node stands out") + ", in a fleet of 16 nodes" in page
+    # Links are judged where enough of them were measured.
+    said = "3 nodes are slow" if wrong else "No node( or link)? stands out"
+    assert re.search(f"{said}, in a fleet of 16 nodes", page)
     assert all((f'<td class="name">{name}<' in page) == wrong for name in PLANTED)
     return found["silent"]
 
