@@ -13,7 +13,7 @@ using namespace wirespeed;
 
 // No link here has work.
 Worker::Worker(Device& device, Memory) : device_(device) {}
-void Worker::start(std::span<const Work>) {}
+void Worker::start(std::span<const Work>, bool) {}
 void Worker::finish() {}
 
 namespace {
@@ -112,7 +112,7 @@ int main() {
     alignas(Device*) static std::byte nobody[sizeof(Device*)];  // never asked
     const auto chain =
         make_chain(page, Worker(reinterpret_cast<Device&>(nobody), Memory::pageable),
-                   {{std::make_shared<Empty>(), {}, {}}}, std::make_unique<Counted>(met));
+                   {{std::make_shared<Empty>(), {}}}, std::make_unique<Counted>(met));
     chain->meet();
     require(met == 1, "a chain's ranks meet before its clock starts");
     chain->begin({1, 1, 2});
