@@ -82,7 +82,7 @@ WS_INLINE void ws_post_ready(const WsCommon& common, const WsOp* ops, u32 from, 
 /// Is this the last block to end the step? Each moves a share of a message, and none goes on by two
 /// steps before the gate's kernels have been told.
 WS_INLINE bool ws_last_moved(const WsProgram& program, u32 step) {
-    u32* const moved = ws_at<u32>(program.moved) + (step & 1);
+    u32* const moved = ws_at<u32>(program.moved) + (step & program.work_lags);
     if (ws_atomic_add(moved, 1) != (u32)ws_blocks() - 1) return false;
     *moved = 0;
     return true;

@@ -50,10 +50,10 @@ struct WsProgram {
     u64 stop;               ///< not 0: give up; in host memory
     u64 finished;           ///< counts blocks that are at their end
     u64 gathered;           ///< counts blocks at the end of a sample
-    u64 moved;              ///< two words by turns: count blocks at the end of a step, where a gate
-                            ///< is told of it
-    u64 ready, arrived;     ///< a gate's words (gate.h); 0: no other kernel takes part
-    u64 soak;               ///< address of a WsSoak, of kernels that check messages
+    u64 moved;  ///< two words, by turns where work lags: count blocks at the end of a step, where a
+                ///< gate is told of it
+    u64 ready, arrived;  ///< a gate's words (gate.h); 0: no other kernel takes part
+    u64 soak;            ///< address of a WsSoak, of kernels that check messages
     u64 untimed, iterations_per_sample, samples;
     u64 show_after;  ///< ticks between two reports of progress to the host, at least
     u32 step_count, op_count, peer_count;

@@ -85,6 +85,7 @@ int moved() {
     u32 words[2] = {}, step = 0;
     WsProgram program{};
     program.moved = (u64)words;
+    program.work_lags = 1;
     wirespeed::cpu::grid.blocks = 2;
     for (; step < 8; step += 2) {
         if (ws_last_moved(program, step)) return wrong("a step ends before its second block");

@@ -36,7 +36,9 @@ def test_a_start_that_releases_nothing_is_found(kernels: Workshop) -> None:
     assert "ThreadSanitizer: data race" in done.stderr, done.stdout + done.stderr
 
 
-ONE_COUNT = Fault("persistent.h", "ws_at<u32>(program.moved) + (step & 1)", "ws_at<u32>(program.moved)")
+ONE_COUNT = Fault(
+    "persistent.h", "ws_at<u32>(program.moved) + (step & program.work_lags)", "ws_at<u32>(program.moved)"
+)
 
 
 def test_a_step_ends_when_all_its_blocks_have_moved_their_share(kernels: Workshop) -> None:
