@@ -39,7 +39,9 @@ def test_loads_from_both_memories(mpi: InstalledMpi, tmp_path: Path) -> None:
         assert entry["checked"]["bytes"] == 8 * entry["checked"]["iterations"]
         assert entry["bandwidth_bytes"] == 0 and entry["bytes_per_second"]["median"] == 0
         # Of one load: all of them lie within the time that the size took.
-        assert 0 < entry["iterations"] * entry["seconds"]["low"] <= entry["elapsed_s"]
+        # On a machine whose speed changes an interval may reach 0.
+        assert entry["iterations"] * entry["seconds"]["low"] <= entry["elapsed_s"]
+        assert entry["seconds"]["median"] > 0
     assert "GB/s" not in done.out and " ns" in done.out
     # What stays in the GPU's own memory crosses no wire.
     assert {record["path"] for record in done.of("evidence")} == {"gpu-load"}
