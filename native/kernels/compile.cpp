@@ -1,6 +1,7 @@
 #include "kernels/compile.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <vector>
 

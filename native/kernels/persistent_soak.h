@@ -9,9 +9,9 @@
 struct WsSoakQuick {
     u64* at;
     u64 base;
-    u64 turn;   ///< of the head: that which is expected, or that which is to be sent next
-    u64 last;   ///< what the last word adds to the head
-    u32 words;  ///< of the message
+    u64 of_iteration;  ///< that is expected, or that is to be sent next
+    u64 last;          ///< what the last word adds to the head
+    u32 words;         ///< of the message
     u32 sends;
 };
 
@@ -63,7 +63,8 @@ struct WsSoakBetween {
             const WsSoakPlace& place = here.places[n];
             WsSoakQuick& quick = here.quick[n];
             if (place.pending || !quick.words) slow = 1;
-            quick.turn = ws_soak_turn_of(place.iteration + (quick.sends ? ws_soak_places : 0));
+            quick.of_iteration =
+                ws_soak_of_iteration(place.iteration + (quick.sends ? ws_soak_places : 0));
         }
         here.slow = slow;
     }
@@ -94,7 +95,7 @@ struct WsSoakBetween {
         WS_ROLLED
         for (u32 n = first; n < end; ++n) {
             const WsSoakQuick& quick = here.quick[n];
-            const u64 head = quick.base ^ quick.turn;
+            const u64 head = quick.base ^ quick.of_iteration;
             WS_ROLLED
             for (u32 i = ws_lane(); i < quick.words; i += ws_lanes()) {
                 const u64 word = ws_soak_word(head, i);
@@ -111,9 +112,9 @@ struct WsSoakBetween {
         for (u32 n = first + ws_lane(); n < end; n += ws_lanes()) {
             WsSoakQuick& quick = here.quick[n];
             here.places[n].iteration += ws_soak_places;
-            quick.turn += ws_soak_turn_of(ws_soak_places - 1);
+            quick.of_iteration += ws_soak_of_iteration(ws_soak_places - 1);
             if (n >= checked) continue;
-            const u64 next = quick.base ^ quick.turn;  // as ws_soak_mark
+            const u64 next = quick.base ^ quick.of_iteration;  // as ws_soak_mark
             quick.at[0] = ~next;
             quick.at[quick.words - 1] = ~(next + quick.last);
         }

@@ -23,8 +23,12 @@ WS_INLINE WsSoakShare ws_soak_of_block() { return {ws_lane(), ws_lanes()}; }
 
 /// All that the words of a message have in common. Each byte differs from that of the iterations
 /// around, also in a message of one byte.
-WS_INLINE u64 ws_soak_turn_of(u64 iteration) { return (iteration + 1) * 0x9e3779b97f4a7c15ull; }
-WS_INLINE u64 ws_soak_head(u64 base, u64 iteration) { return base ^ ws_soak_turn_of(iteration); }
+WS_INLINE u64 ws_soak_of_iteration(u64 iteration) {
+    return (iteration + 1) * 0x9e3779b97f4a7c15ull;
+}
+WS_INLINE u64 ws_soak_head(u64 base, u64 iteration) {
+    return base ^ ws_soak_of_iteration(iteration);
+}
 /// Word i. A sum: a processor makes several at a time, and no shift of a message fits.
 WS_INLINE u64 ws_soak_word(u64 head, u64 i) { return head + i * 0xd1342543de82ef95ull; }
 
