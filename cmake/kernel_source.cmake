@@ -65,6 +65,7 @@ add_unit("any" persistent_any.h)
 add_unit("folds" persistent_folds.h)
 add_unit("soak" soak.h)
 add_unit("soak-messages" persistent_soak.h)
+add_unit("soak-waiting" waiting_soak.h)
 
 file(GLOB programs RELATIVE "${PROGRAMS}" "${PROGRAMS}/*.h")
 list(SORT programs)

@@ -59,10 +59,10 @@ void enqueue(Stream& stream, std::span<const Work> work) {
         stream.launch_work(each.kernel, each.blocks, each.threads, pointers_of(each).data());
 }
 
-Worker::Worker(Device& device, Memory kind)
+LaunchingWorker::LaunchingWorker(Device& device, Memory kind)
     : device_(device), stream_(on_host(kind) ? nullptr : device.stream()) {}
 
-void Worker::start(std::span<const Work> work, bool beside) {
+void LaunchingWorker::start(std::span<const Work> work, bool beside) {
     if (work.empty()) return;
     if (beside) finish();
     if (stream_)
@@ -73,7 +73,7 @@ void Worker::start(std::span<const Work> work, bool beside) {
         do_here(work);
 }
 
-void Worker::do_here(std::span<const Work> work) {
+void LaunchingWorker::do_here(std::span<const Work> work) {
     for (const Work& each : work) {
         run_by_cpu(each);
         device_.linger_after_work();
@@ -81,7 +81,7 @@ void Worker::do_here(std::span<const Work> work) {
 }
 
 /// The last one takes long; those before it decide what it finds.
-void Worker::do_beside(std::span<const Work> work) {
+void LaunchingWorker::do_beside(std::span<const Work> work) {
     do_here(work.first(work.size() - 1));
     beside_work_ = work.last(1);
     const Work& last = work.back();
@@ -91,7 +91,7 @@ void Worker::do_beside(std::span<const Work> work) {
     if (!beside_.valid()) do_here(beside_work_);
 }
 
-void Worker::finish() {
+void LaunchingWorker::finish() {
     if (stream_) stream_->wait();
     if (!beside_.valid()) return;
     try {

@@ -33,15 +33,23 @@ void run(Device& device, Memory kind, const Work& work);
 /// What a rank is in while it works, as its status page names it.
 constexpr const char* work_call = "work on the device";
 
-/// Does one rank's work: kernels of device memory in a stream, of host memory at once by this CPU.
+/// Does one rank's work.
 class Worker {
   public:
-    Worker(Device& device, Memory kind);
+    virtual ~Worker() = default;
     /// `beside`: when all that was started before is done, and back at once also where other CPUs
     /// do it in the host's memory.
-    void start(std::span<const Work> work, bool beside = false);
+    virtual void start(std::span<const Work> work, bool beside) = 0;
     /// Back when all that was started is done.
-    void finish();
+    virtual void finish() = 0;
+};
+
+/// By launches: kernels of device memory in a stream, of host memory at once by this CPU.
+class LaunchingWorker final : public Worker {
+  public:
+    LaunchingWorker(Device& device, Memory kind);
+    void start(std::span<const Work> work, bool beside = false) override;
+    void finish() override;
 
   private:
     void do_here(std::span<const Work> work);

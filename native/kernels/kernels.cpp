@@ -10,6 +10,7 @@
 #include "kernels/platform_facts.h"
 #include "kernels/sums.h"
 #include "kernels/waiting_copy.h"
+#include "kernels/waiting_soak.h"
 
 #define ADD(kernel) \
     const wirespeed::cpu::Add<kernel> add_##kernel { #kernel }
@@ -19,10 +20,14 @@ namespace {
 ADD(ws_payload_fill);
 ADD(ws_payload_check);
 ADD(ws_soak_turn);
+ADD(ws_soak_two_turns);
 ADD(ws_soak_start);
 ADD(ws_soak_plant);
 ADD(ws_soak_ll);
 ADD(ws_soak_ll_words);
+ADD(ws_soak_pair_lane);
+ADD(ws_soak_pair_warp);
+ADD(ws_soak_pair_block);
 ADD(ws_sums_fill);
 ADD(ws_sums_add);
 ADD(ws_sums_check);
@@ -36,6 +41,7 @@ ADD(ws_fields_keep);
 ADD(ws_copy_bytes);
 ADD(ws_copy_and_signal);
 ADD(ws_wait_and_copy);
+ADD(ws_wait_copy_and_check);
 ADD(ws_chain_fill);
 ADD(ws_chase);
 ADD(ws_platform_facts);

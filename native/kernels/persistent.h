@@ -90,9 +90,11 @@ WS_INLINE bool ws_last_moved(const WsProgram& program, u32 step) {
 
 /// Checks no message; persistent_soak.h has what does.
 struct WsNoSoak {
+    typedef WsNoShortSoak Short;
+
     static WS_MEMBER void begin(const WsProgram&, const WsStep*) {}
     static WS_MEMBER void turn_after(const WsStep&) {}
-    static WS_MEMBER void end(const WsProgram&, const WsStep*) {}
+    static WS_MEMBER void end(const WsProgram&) {}
 };
 
 /// One iteration of any steps; false: told to give up. `known`: of each op's channel, for LL.
@@ -321,8 +323,9 @@ WS_INLINE void ws_run_program(const WsProgram* described, const WsFolds* folds =
     else if constexpr (group == ws_whole_block)
         whole = ws_pair_iterations<protocol>(program, common, steps[0].sends > 0, ops, stamps);
     else
-        whole = ws_short_iterations<group>(program, common, steps[0].sends > 0, ops, stamps);
-    Soak::end(program, steps);
+        whole = ws_short_iterations<group, typename Soak::Short>(program, common,
+                                                                 steps[0].sends > 0, ops, stamps);
+    Soak::end(program);
     if (!ws_pulls(protocol) || !whole) return;
     // A sender's buffer is in use until its receivers have fetched the last message.
     ws_sync();

@@ -40,6 +40,9 @@ WS_INLINE WsEnd ws_end(const WsCommon& common, const WsOp& op) {
 /// `exact`: each packet holds so many whole words; ws_any_bytes: whatever its end says. Fewer
 /// branches shorten the critical path.
 enum { ws_any_bytes = -1 };
+template <int words> struct WsExact {
+    static constexpr int value = words;
+};
 
 template <int group, int exact> WS_INLINE void ws_send_short(const WsEnd& end) {
     if (group != ws_one_lane && !end.active) return;
@@ -73,6 +76,15 @@ WS_INLINE bool ws_receive_short(const WsCommon& common, const WsEnd& end) {
     return good;
 }
 
+/// Does nothing between two messages; persistent_soak.h has what checks them.
+struct WsNoShortSoak {
+    static constexpr u32 places = 1;
+
+    WS_MEMBER WsNoShortSoak(const WsOp*, bool) {}
+    template <int group> WS_MEMBER void sent(WsEnd&, WsEnd&, bool) {}
+    template <int group> WS_MEMBER void end(WsEnd&) {}
+};
+
 /// What is left to do when the next packet is in flight; false: told to give up.
 template <int group>
 WS_INLINE bool ws_after(const WsCommon& common, WsEnd& out, WsEnd& in, bool received) {
@@ -85,19 +97,21 @@ WS_INLINE bool ws_after(const WsCommon& common, WsEnd& out, WsEnd& in, bool rece
     return ws_wait_slot(common, out.channel);
 }
 
-template <int group, int exact>
+template <int group, int exact, class Soak>
 WS_INLINE bool ws_exact_iterations(const WsProgram& program, const WsCommon& common,
-                                   bool sends_first, WsEnd& out, WsEnd& in, WsStamps& stamps) {
-    const u32 each = (u32)program.iterations_per_sample;
+                                   bool sends_first, WsEnd& out, WsEnd& in, WsStamps& stamps,
+                                   Soak& soak) {
+    const u32 each = (u32)program.iterations_per_sample * Soak::places;
     u64 iteration = 0, samples = program.samples + 1;
     bool received = false;
     ws_stamp<ws_ll>(stamps, ws_have_met);
-    for (u32 left = (u32)program.untimed;; left = each) {
+    for (u32 left = (u32)program.untimed * Soak::places;; left = each) {
         if (sends_first) {
             WS_ROLLED
             for (; left; --left) {
                 ws_send_short<group, exact>(out);
                 if (!ws_after<group>(common, out, in, received)) return false;
+                soak.template sent<group>(out, in, received);
                 received = true;
                 if (!ws_receive_short<group, exact>(common, in)) return false;
             }
@@ -107,27 +121,32 @@ WS_INLINE bool ws_exact_iterations(const WsProgram& program, const WsCommon& com
                 if (!ws_receive_short<group, exact>(common, in)) return false;
                 ws_send_short<group, exact>(out);
                 if (!ws_after<group>(common, out, in, true)) return false;
+                soak.template sent<group>(out, in, true);
             }
         }
         ws_stamp<ws_ll>(stamps, iteration);
         iteration += each;
-        if (--samples == 0) return true;
+        if (--samples == 0) break;
     }
+    if (sends_first && received) soak.template end<group>(in);
+    return true;
 }
 
 /// False: told to give up.
-template <int group>
+template <int group, class Soak = WsNoShortSoak>
 WS_INLINE bool ws_short_iterations(const WsProgram& program, const WsCommon& common,
                                    bool sends_first, const WsOp* ops, WsStamps& stamps) {
     WsEnd out = ws_end<group>(common, ops[sends_first ? 0 : 1]);
     WsEnd in = ws_end<group>(common, ops[sends_first ? 1 : 0]);
+    Soak soak(ops, sends_first);
     const u64 bytes = out.channel.bytes;
     const bool alike = bytes == in.channel.bytes && (bytes & 3) == 0;
-    if (group == ws_one_lane && alike && bytes == 0)
-        return ws_exact_iterations<group, 0>(program, common, sends_first, out, in, stamps);
-    if (group == ws_one_lane && alike && bytes == 4)
-        return ws_exact_iterations<group, 1>(program, common, sends_first, out, in, stamps);
-    if (group == ws_one_lane && alike && bytes == 8)
-        return ws_exact_iterations<group, 2>(program, common, sends_first, out, in, stamps);
-    return ws_exact_iterations<group, ws_any_bytes>(program, common, sends_first, out, in, stamps);
+    const auto exactly = [&](auto each) {
+        return ws_exact_iterations<group, decltype(each)::value>(program, common, sends_first, out,
+                                                                 in, stamps, soak);
+    };
+    if (group == ws_one_lane && alike && bytes == 0) return exactly(WsExact<0>{});
+    if (group == ws_one_lane && alike && bytes == 4) return exactly(WsExact<1>{});
+    if (group == ws_one_lane && alike && bytes == 8) return exactly(WsExact<2>{});
+    return exactly(WsExact<ws_any_bytes>{});
 }

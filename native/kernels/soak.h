@@ -227,6 +227,7 @@ WS_INLINE void ws_soak_judge(WsSoak* soak, WsSoakPlace* places, u64 number, bool
     ++soak->kinds[kind];
     ++soak->checked;
     place.pending = 0;
+    --soak->pending;
 }
 
 /// Was there a message at all? The turn of the last step comes first once, before its transfers.
@@ -255,6 +256,7 @@ WS_INLINE void ws_soak_conclude(WsSoak* soak, WsSoakPlace* places, WsSoakLook* l
     if (!place.wrong) return ws_soak_was_right(soak, place);
     // It has its verdict once the next message is there: by then a late one has arrived.
     place.pending = 1;
+    ++soak->pending;
     place.first = ws_load_system(&look->first);
     place.unlike = ws_load_system(&look->unlike);
     place.found = ws_soak_elements(place).load(place.first);
@@ -410,8 +412,8 @@ WS_KERNEL ws_soak_plant(WsGate* gate, WsSoak* soak, u64 first, u64 checks) {
     ws_soak_plant_here(ws_soak_of_block(), soak, ws_at<WsSoakPlace>(soak->places), first, checks);
 }
 
-/// The turn that follows a step, by a block of a kernel that goes on. All but the messages lies in
-/// shared memory; `wrong` is 0 afterwards.
+/// The turn that follows a step, by one block. `wrong` lies in shared memory, and is 0 before and
+/// after.
 WS_INLINE void ws_soak_turn_of_block(WsSoak* soak, WsSoakPlace* places, u64 first, u64 checks,
                                      u64 fills, u32* wrong) {
     if (!ws_soak_pass(ws_soak_of_block(), soak, places, first, checks, fills)) *wrong = 1;
@@ -421,4 +423,72 @@ WS_INLINE void ws_soak_turn_of_block(WsSoak* soak, WsSoakPlace* places, u64 firs
         *wrong = 0;
     }
     ws_sync();
+}
+
+/// A turn's places: of `checks` messages that have been received, then of `fills` that were sent.
+struct WsSoakRange {
+    u64 first, checks, fills;
+    WS_MEMBER u32 count() const { return (u32)(checks + fills); }
+};
+
+/// Two turns at once by one block, all whose messages are looked at together; false, and nothing is
+/// changed, where one of them is not as it should be. `wrong` as below.
+WS_INLINE bool ws_soak_turns_at_once(WsSoak* soak, WsSoakPlace* places, const WsSoakRange& one,
+                                     const WsSoakRange& next, u32* wrong) {
+    const u32 count = one.count() + next.count(), lanes = ws_lanes() / count;
+    const u32 mine = ws_lane() % count, lane = ws_lane() / count;  // `lanes` have place `mine`
+    const bool second = mine >= one.count();
+    const u32 nth = second ? mine - one.count() : mine;
+    const WsSoakRange& range = second ? next : one;
+    const bool checks = nth < range.checks;
+    WsSoakPlace& place = places[range.first + nth];
+    const WsSoakElements each = ws_soak_elements(place);
+    const u64 iteration = place.iteration, base = place.base;
+    u64* const words = (u64*)each.at;
+    u64 different = soak->pending | (each.words - each.count) | (lanes == 0);
+    const u64 head = ws_soak_head(base, iteration);
+    if (checks)
+        for (u64 i = lane; i < each.words && lane < lanes; i += lanes)
+            different |= words[i] ^ ws_soak_word(head, i);
+    if (different || !ws_soak_came(place)) *wrong = 1;
+    ws_sync();
+    if (*wrong) return false;
+    const u64 next_head = ws_soak_head(base, iteration + ws_soak_places);
+    if (!checks)
+        for (u64 i = lane; i < each.words && lane < lanes; i += lanes)
+            words[i] = ws_soak_word(next_head, i);
+    if (lane == 0) {
+        if (checks) ws_soak_mark(place, iteration + ws_soak_places);
+        place.iteration = iteration + ws_soak_places;
+    }
+    if (ws_lane() == 0) soak->checked += one.checks + next.checks;
+    return true;
+}
+
+/// The turns of two steps by one launch of one block, where launches cost more than turns.
+WS_KERNEL ws_soak_two_turns(WsSoak* soak, u64 first, u64 checks, u64 fills, u64 then_first,
+                            u64 then_checks, u64 then_fills) {
+    WS_SHARED u32 wrong;
+    const WsSoakRange one = {first, checks, fills}, next = {then_first, then_checks, then_fills};
+    WsSoakPlace* const places = ws_at<WsSoakPlace>(soak->places);
+    if (ws_lane() == 0) wrong = 0;
+    ws_sync();
+    const auto turn = [&](const WsSoakRange& range) {
+        ws_soak_turn_of_block(soak, places, range.first, range.checks, range.fills, &wrong);
+    };
+    const auto planted_turn = [&](const WsSoakRange& range) {
+        ws_soak_plant_here(ws_soak_of_block(), soak, places, range.first, range.checks);
+        ws_sync();
+        if (!range.count()) return;
+        if (!ws_soak_turns_at_once(soak, places, range, {0, 0, 0}, &wrong)) turn(range);
+        ws_sync();
+    };
+    if (soak->fault.every) {
+        planted_turn(one);
+        planted_turn(next);
+    } else if (one.count() + next.count() &&
+               !ws_soak_turns_at_once(soak, places, one, next, &wrong)) {
+        turn(one);
+        turn(next);
+    }
 }

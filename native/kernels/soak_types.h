@@ -50,6 +50,6 @@ struct WsSoak {
     u64 kinds[ws_soak_kinds];
     WsSoakFirst first;
     WsSoakFault fault;
-    u32 left;  ///< blocks that are at their end
-    u32 reserved;
+    u32 left;     ///< blocks that are at their end
+    u32 pending;  ///< places whose message was wrong at the first look
 };

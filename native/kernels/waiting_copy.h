@@ -48,14 +48,13 @@ WS_INLINE bool ws_tell(const WsWaitingPeer& peer, u32 number, u32 turn, bool las
     return true;
 }
 
-/// As many blocks for each peer; it ends by itself after so many iterations.
-WS_WIDE_KERNEL ws_wait_and_copy(const WsWaitingPeer* peers, u64 peer_count, u64 iterations,
-                                const u32* stop, u64 ticks) {
+/// By the first `all_blocks` blocks, as many for each peer.
+WS_INLINE void ws_wait_and_copy_by(const WsWaitingPeer* peers, u64 peer_count, u64 iterations,
+                                   const WsPatience& patience, u64 all_blocks) {
     WS_SHARED WsWaitingPeer peer;
     WS_SHARED WsWaitingTransfer transfers[WS_MOST_WAITING_TRANSFERS];
     WS_SHARED u32 going;
-    const WsPatience patience = {stop, ticks};
-    const u64 blocks = ws_blocks() / peer_count;
+    const u64 blocks = all_blocks / peer_count;
     if (ws_lane() == 0) peer = peers[ws_block() / blocks];
     ws_sync();
     const WsWaitingTransfer* given = ws_at<WsWaitingTransfer>(peer.transfers);
@@ -81,4 +80,10 @@ WS_WIDE_KERNEL ws_wait_and_copy(const WsWaitingPeer* peers, u64 peer_count, u64 
                 good = ws_tell(peer, number, turn, left == 1 && i + 1 == peer.transfer_count,
                                blocks, patience);
         }
+}
+
+/// It ends by itself after so many iterations.
+WS_WIDE_KERNEL ws_wait_and_copy(const WsWaitingPeer* peers, u64 peer_count, u64 iterations,
+                                const u32* stop, u64 ticks) {
+    ws_wait_and_copy_by(peers, peer_count, iterations, {stop, ticks}, ws_blocks());
 }

@@ -22,3 +22,13 @@ struct WsWaitingPeer {
     u32 transfer_count;
     u32 reserved;
 };
+
+/// A soak's turns, in the order of an iteration's steps. Words count turns since the launch.
+struct WsWaitingTurns {
+    u64 soak;      ///< address of its WsSoak
+    u64 steps;     ///< address of an array of WsStep, of which only the turns count
+    u64 doorbell;  ///< in host memory: so many turns may come
+    u64 done;      ///< in host memory: so many have ended
+    u32 step_count;
+    u32 reserved;
+};

@@ -40,7 +40,7 @@ class WorkingStep final : public Action {
         if (transfers) transfers->run();
         if (lags_ && !ends_) return;
         page_.enter(working_);
-        worker_->start(after_);
+        worker_->start(after_, false);
         worker_->finish();
     }
 
@@ -140,8 +140,9 @@ std::unique_ptr<Program> Transport::compile_with_work(std::span<const Step> step
         run.push_back({steps[i].sends, steps[i].receives, {}, {}, {}});
         if (ends[i] || i + 1 == steps.size()) end_run(steps[i]);
     }
-    return make_chain(context_.page, {context_.device, buffers.worked_on()}, links,
-                      align(context_));
+    return make_chain(context_.page,
+                      std::make_shared<LaunchingWorker>(context_.device, buffers.worked_on()),
+                      links, align(context_));
 }
 
 std::unique_ptr<Program> Transport::compile_collective(const Collective&, const Buffers&) {
@@ -157,13 +158,14 @@ std::unique_ptr<Program> StepTransport::compile(std::span<const Step> steps,
 std::unique_ptr<Program> HostTransport::program_of(std::span<const Step> steps,
                                                    const Buffers& buffers,
                                                    const TransfersOf& transfers_of,
-                                                   std::string details) {
-    std::shared_ptr<Worker> worker;
+                                                   std::string details,
+                                                   std::shared_ptr<Worker> worker) {
     std::vector<std::unique_ptr<Action>> iteration;
     for (std::size_t i = 0; i < steps.size(); ++i) {
         auto transfers = steps[i].has_transfers() ? transfers_of(i) : nullptr;
         if (steps[i].has_work()) {
-            if (!worker) worker = std::make_shared<Worker>(context_.device, buffers.worked_on());
+            if (!worker)
+                worker = std::make_shared<LaunchingWorker>(context_.device, buffers.worked_on());
             transfers = std::make_unique<WorkingStep>(context_.page, worker, steps[i],
                                                       std::move(transfers));
         }

@@ -150,9 +150,10 @@ class HostTransport : public Transport {
 
   protected:
     using TransfersOf = std::function<std::unique_ptr<Action>(std::size_t step)>;
-    /// All steps, each with its work.
+    /// All steps, each with its work. `worker`: does it; null: launches do.
     std::unique_ptr<Program> program_of(std::span<const Step> steps, const Buffers& buffers,
-                                        const TransfersOf& transfers_of, std::string details = {});
+                                        const TransfersOf& transfers_of, std::string details = {},
+                                        std::shared_ptr<Worker> worker = nullptr);
 };
 
 /// One that does step after step, knowing this rank's end of each alone.

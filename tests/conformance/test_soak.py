@@ -22,7 +22,9 @@ from wirespeed.job.soaking import WRONG_KINDS
 
 HOST = ("--device", "cpu", "--paths", "host")
 QUIET = ("--no-evidence",)
-DEVICE_PATHS = ("gpu", "nccl-stream", "ipc-write", "aware", "staged-pipelined")
+WAITING = "ipc-write, waiting"
+"""The path by the kernel that waits for the host's word, which checks short messages, too."""
+DEVICE_PATHS = ("gpu", "nccl-stream", "ipc-write", WAITING, "aware", "staged-pipelined")
 
 
 def _soaks(records: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
@@ -39,9 +41,11 @@ def _found(
         pytest.skip(mpi)
     prefix = aware(builds, mpi) if path == "aware" else mpi.mpiexec
     environment = fake_nccl(builds, "nccl") if path == "nccl-stream" else {}
+    by = ("--test", "copy=waiting-kernel") if path == WAITING else ()
+    path = path.partition(",")[0]
     done = wirespeed(
         *("pingpong", "--paths", path, "--device", "cpu" if path == "host" else "emulated"),
-        *("--mpi", prefix, "--sizes", sizes, "--soak", "1", *QUIET),
+        *("--mpi", prefix, "--sizes", sizes, "--soak", "1", *QUIET, *by),
         *("--test", f"fault=soak-{kind}", "--test", f"soak-every={every}"),
         out=out / f"{kind}.jsonl",
         environment={**mpi.variables, **environment},

@@ -44,6 +44,7 @@ INCLUDES = {
         "transports",
         "kernels/chase_types.h",
         "kernels/persistent_types.h",
+        "kernels/soak_types.h",
         "kernels/waiting_copy_types.h",
     ),
 }

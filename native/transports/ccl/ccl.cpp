@@ -22,6 +22,7 @@ class Iteration final : public Action {
     explicit Iteration(ccl::OpList op_list) : op_list_(std::move(op_list)) {}
     void run() override {
         op_list_.enqueue();
+        op_list_.join();
         op_list_.wait();
     }
 
@@ -37,8 +38,12 @@ class CapturedIteration final : public Action {
           launch_(context.page.name("launch of a graph")) {
         exchange(context.control, [&] {
             op_list_.enqueue();  // connects the peers
+            op_list_.join();
             op_list_.wait();
-            graph_ = stream.capture([&] { op_list_.enqueue(); });
+            graph_ = stream.capture([&] {
+                op_list_.enqueue();
+                op_list_.join();
+            });
             return true;
         });
         context.page.leave();
@@ -64,6 +69,7 @@ class InStream final : public StreamIteration {
           barrier_(ccl::OpList::barrier(communicator, page)) {}
     Stream& stream() override { return communicator_.stream(); }
     void enqueue() override { op_list_.enqueue(); }
+    void join() override { op_list_.join(); }
     void meet() override { barrier_.enqueue(); }
     void wait(Event& event) override {
         communicator_.wait([&] { return event.reached(); });

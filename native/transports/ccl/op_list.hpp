@@ -24,8 +24,10 @@ class OpList {
     /// A barrier: what comes behind it in the stream starts when all ranks have come so far.
     static OpList barrier(Communicator& communicator, Page& page);
 
-    /// Puts one iteration into the communicator's stream.
+    /// Puts one iteration into the communicator's stream, and work that lags beside it.
     void enqueue();
+    /// What comes next into that stream waits for the work beside it.
+    void join();
     /// Waits until all that is in the stream is done.
     void wait();
 
@@ -46,7 +48,7 @@ class OpList {
         std::size_t begin, end;
         int peer;
         std::vector<Work> meanwhile = {}, after = {};
-        bool lags = false, ends = false;  ///< Step::work_lags, ends_work
+        bool lags = false;  ///< Step::work_lags
     };
     /// Where work runs that overlaps the transfers.
     struct Beside {
@@ -58,7 +60,9 @@ class OpList {
     void transfer(const Group& group);
     void enqueue_collective();
     void work_beside(const Group& group);
-    void join_work();
+    void check_between(const Group& group);
+    void check_owed();
+    void wait_for_work();
     void add(const Transfer& transfer, std::byte* base, bool sends);
     void close_group(std::size_t begin);
 
@@ -66,6 +70,9 @@ class OpList {
     Page& page_;
     std::vector<Part> parts_;
     std::vector<Group> groups_;
+    bool short_soak_ = true;  ///< all its work is turns of a soak of short messages
+    std::vector<std::span<const Work>> owed_;  ///< turns that are not in the stream yet
+    std::size_t rounds_ = 0;
     std::shared_ptr<Beside> beside_;
     bool has_empty_messages_ = false;
     std::optional<Collective> collective_;

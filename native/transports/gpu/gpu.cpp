@@ -18,6 +18,7 @@
 #include "transports/local/overwrite_hazard.hpp"
 #include "transports/local/peer_buffers.hpp"
 #include "transports/local/peer_offsets.hpp"
+#include "transports/local/soak_turn.hpp"
 
 namespace wirespeed {
 namespace {
@@ -222,7 +223,7 @@ class GpuTransport final : public Transport {
                                      static_cast<std::uint32_t>(step.receives.size()), works,
                                      here && is_free_early(before, step, buffers), 0, 0, 0, 0, 0});
             if (by == WorkBy::soak) {
-                const SoakTurn turn = soak_turn(step);
+                const SoakTurn turn = *soak_turn(step.gated);
                 op_list.soak = turn.state;
                 op_list.steps.back().soak_first = turn.first;
                 op_list.steps.back().soak_checks = turn.checks;

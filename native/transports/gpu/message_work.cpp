@@ -5,6 +5,7 @@
 
 #include "transports/gpu/folds.hpp"
 #include "transports/local/exchange.hpp"
+#include "transports/local/soak_turn.hpp"
 
 namespace wirespeed {
 namespace {
@@ -16,15 +17,7 @@ bool adds_to(const Work& work, const Transfer& receive, const Buffers& buffers) 
            work.arguments[1] * sizeof(double) == receive.bytes;
 }
 
-/// Longer messages are moved by several blocks, and checked by many.
-constexpr std::size_t longest_soaked = 4 << 10;
-
-bool is_short_soak(const Step& step) {
-    const auto is_short = [](const Transfer& each) { return each.bytes <= longest_soaked; };
-    return !step.gated.empty() && step.gated.back().kernel == "ws_soak_turn" &&
-           std::ranges::all_of(step.sends, is_short) &&
-           std::ranges::all_of(step.receives, is_short);
-}
+bool is_short_soak(const Step& step) { return soak_turn(step.gated) && has_short_messages(step); }
 
 /// It has no other form.
 bool is_gated_only(const Step& step) { return !step.gated.empty() && !step.has_work(); }
@@ -53,12 +46,6 @@ WorkBy agreed_work(Control& control, std::span<const Step> steps, const Buffers&
         if (std::ranges::all_of(ranks, [=](const Possible& each) { return each[by]; }))
             return static_cast<WorkBy>(by);
     return WorkBy::host;
-}
-
-SoakTurn soak_turn(const Step& step) {
-    const std::vector<std::uint64_t>& given = step.gated.back().arguments;  // of ws_soak_turn
-    return {given.at(1), static_cast<std::uint32_t>(given.at(2)),
-            static_cast<std::uint32_t>(given.at(3)), static_cast<std::uint32_t>(given.at(4))};
 }
 
 WsChange change_of(const Step& step, const Transfer& receive, const Buffers& buffers) {

@@ -20,13 +20,6 @@ enum class WorkBy {
 /// The best that is possible on all ranks for their steps. Every rank calls it.
 WorkBy agreed_work(Control& control, std::span<const Step> steps, const Buffers& buffers);
 
-/// The turn of a soak after this step: its first argument is the state of all.
-struct SoakTurn {
-    std::uint64_t state = 0;
-    std::uint32_t first = 0, checks = 0, fills = 0;
-};
-SoakTurn soak_turn(const Step& step);
-
 /// What is done to the message of `send` by the work of the step before, `before`.
 WsChange change_before(const Step& before, const Transfer& send, const Buffers& buffers);
 

@@ -10,6 +10,7 @@
 
 #include "core/error.hpp"
 #include "core/shared_words.hpp"
+#include "kernels/soak_types.h"
 #include "measure/clock.hpp"
 
 namespace wirespeed {
@@ -36,6 +37,26 @@ bool is_pair(const OpList& op_list) {
     return steps.size() == 1 || (steps.size() == 2 && steps[0].sends + steps[0].receives == 1);
 }
 
+/// A soak of such a program: its messages lie, iteration by iteration, in places as far from each
+/// other.
+bool is_soak_pair(const OpList& op_list) {
+    const auto& [steps, ops] = std::tie(op_list.steps, op_list.ops);
+    if (!op_list.soak || op_list.guarded || ops.size() != 2 * ws_soak_places ||
+        ops[0].sends == ops[1].sends || steps.size() % ws_soak_places || steps.size() > ops.size())
+        return false;
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        const auto &first = ops[i % 2], &each = ops[i];
+        const u64 apart = ops[i % 2 + 2].op.mine - first.op.mine;
+        if (each.sends != first.sends || each.peer != ops[0].peer || !each.op.bytes ||
+            each.op.bytes != ops[0].op.bytes || each.op.mine != first.op.mine + i / 2 * apart ||
+            (each.op.bytes | each.op.mine) % sizeof(u64))
+            return false;
+    }
+    const u32 moves = static_cast<u32>(ops.size() / steps.size());
+    return std::ranges::all_of(
+        steps, [&](const WsStep& each) { return each.sends + each.receives == moves; });
+}
+
 struct Launch {
     std::string kernel;
     unsigned threads;
@@ -52,6 +73,10 @@ Launch launch_for(const Tuning& tuning, const OpList& op_list) {
                     tuning.threads};
         const bool words = tuning.protocol == ws_ll && op_list.in_words && on_whole_words(op_list);
         return {"ws_fold_" + name + (words ? "_words" : ""), tuning.threads};
+    }
+    if (is_soak_pair(op_list) && op_list.ops[0].op.packets <= tuning.threads) {
+        if (op_list.ops[0].op.packets == 1) return {"ws_soak_pair_lane", 1};
+        return {tuning.threads == 32 ? "ws_soak_pair_warp" : "ws_soak_pair_block", tuning.threads};
     }
     if (op_list.soak)
         return {on_whole_words(op_list) ? "ws_soak_ll_words" : "ws_soak_ll", tuning.threads};

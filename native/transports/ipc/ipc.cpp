@@ -105,14 +105,19 @@ class IpcTransport final : public HostTransport {
         std::unique_ptr<Program> program;
         exchange(context_.control, [&] {
             std::shared_ptr<WaitingKernel> kernel;
-            if (writer == Writer::waiting_kernel)
+            std::shared_ptr<Worker> worker;
+            if (writer == Writer::waiting_kernel) {
                 kernel = std::make_shared<WaitingKernel>(context_, link_.sent);
+                for (const Step& step : steps)
+                    if (const auto turn = soak_turn(step.meanwhile)) kernel->add_turn(*turn);
+                worker = std::make_shared<WaitingWorker>(kernel);
+            }
             program = program_of(
                 steps, buffers,
                 [&](std::size_t i) {
                     return make(writer, kernel, steps[i], theirs[i], buffers, guarded);
                 },
-                "\"copied by\": \"" + by + "\"");
+                "\"copied by\": \"" + by + "\"", worker);
             if (!kernel) return true;
             kernel->load();
             program = with_waiting_kernel(std::move(program), kernel);

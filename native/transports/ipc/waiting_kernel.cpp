@@ -17,7 +17,7 @@
 namespace wirespeed::ipc {
 namespace {
 
-constexpr const char* kernel_name = "ws_wait_and_copy";
+constexpr const char *copies = "ws_wait_and_copy", *copies_and_checks = "ws_wait_copy_and_check";
 constexpr std::uint64_t spins_before_look = 1000;
 /// Far longer than a launch takes, and a busy host to go on after it.
 constexpr double probe_seconds = 2;
@@ -60,14 +60,21 @@ bool WaitingKernel::can_wait(Context& context) {
 
 bool WaitingKernel::can_carry(Device& device, std::span<const Step> steps) {
     std::map<int, std::size_t> transfers;
+    std::size_t turns = 0, places = 0;
     for (const Step& step : steps) {
-        if (step.has_work() || !step.gated.empty()) return false;
+        const auto turn = soak_turn(step.meanwhile);
+        if (!step.after.empty() || !step.gated.empty() || (!turn && !step.meanwhile.empty()) ||
+            (turn && !has_short_messages(step)))
+            return false;
+        turns += turn.has_value();
+        if (turn) places += turn->checks + turn->fills;
         for (const Transfer& transfer : step.sends) ++transfers[transfer.peer];
     }
-    return transfers.size() <= most_peers && transfers.size() <= device.resident_blocks() &&
-           std::ranges::all_of(transfers, [](const auto& each) {
-               return each.second <= WS_MOST_WAITING_TRANSFERS;
-           });
+    return transfers.size() <= most_peers && transfers.size() < device.resident_blocks() &&
+           turns <= WS_NEAR && places <= WS_NEAR &&
+           std::ranges::all_of(
+               transfers,
+               [](const auto& each) { return each.second <= WS_MOST_WAITING_TRANSFERS; });
 }
 
 WaitingKernel::WaitingKernel(Context& context, const std::vector<std::uint32_t>& sent)
@@ -85,24 +92,36 @@ void WaitingKernel::add(int peer, std::byte* to, std::byte* from, std::size_t by
         {reinterpret_cast<std::uint64_t>(to), reinterpret_cast<std::uint64_t>(from), bytes});
 }
 
+void WaitingKernel::add_turn(const SoakTurn& turn) {
+    WsStep step{};
+    step.soak_first = turn.first;
+    step.soak_checks = turn.checks;
+    step.soak_fills = turn.fills;
+    turns_.push_back(step);
+    soak_ = turn.state;
+}
+
 void WaitingKernel::load() {
-    if (peers_.empty()) return;
+    if (peers_.empty() && turns_.empty()) return;
     Device& device = context_.device;
-    device.load(kernel_name);
+    device.load(turns_.empty() ? copies : copies_and_checks);
     stream_ = device.stream();
-    on_host_ = Allocation(device, Memory::pinned, peers_.size() * sizeof(Words) + cache_line);
+    on_host_ = Allocation(device, Memory::pinned, (peers_.size() + 1) * sizeof(Words) + cache_line);
     std::size_t largest = 0, transfers = 0;
     for (const Peer& peer : peers_) {
         largest = std::max(largest, peer.largest);
         transfers += peer.transfers.size();
     }
+    const auto peers = static_cast<unsigned>(peers_.size());
     const CopyGrid grid =
-        copy_grid(largest, device.resident_blocks() / static_cast<unsigned>(peers_.size()));
-    blocks_ = grid.blocks * static_cast<unsigned>(peers_.size());
+        copy_grid(largest, (device.resident_blocks() - !turns_.empty()) / std::max(peers, 1u));
+    blocks_ = grid.blocks * peers + !turns_.empty();
     threads_ = grid.threads;
 
     counters_ = peers_.size() * sizeof(WsWaitingPeer) + transfers * sizeof(WsWaitingTransfer);
-    std::vector<std::byte> bytes(counters_ + peers_.size() * cache_line);
+    turns_at_ = counters_ + peers_.size() * cache_line;
+    std::vector<std::byte> bytes(turns_at_ + sizeof(WsWaitingTurns) +
+                                 turns_.size() * sizeof(WsStep));
     on_device_ = Allocation(device, Memory::device, bytes.size());
     const auto base = reinterpret_cast<std::uint64_t>(on_device_.address());
     std::size_t at = peers_.size() * sizeof(WsWaitingPeer);
@@ -118,11 +137,22 @@ void WaitingKernel::load() {
         std::memcpy(&bytes[at], list.data(), list.size() * sizeof list[0]);
         at += list.size() * sizeof list[0];
     }
+    Words* const words = new (on_host_.address() + peers_.size() * sizeof(Words)) Words{};
+    const std::size_t steps_at = turns_at_ + sizeof(WsWaitingTurns);
+    const WsWaitingTurns turns{soak_,
+                               base + steps_at,
+                               reinterpret_cast<std::uint64_t>(&words->doorbell),
+                               reinterpret_cast<std::uint64_t>(&words->done),
+                               static_cast<std::uint32_t>(turns_.size()),
+                               0};
+    std::memcpy(&bytes[turns_at_], &turns, sizeof turns);
+    if (!turns_.empty())
+        std::memcpy(&bytes[steps_at], turns_.data(), turns_.size() * sizeof turns_[0]);
     device.copy(on_device_.address(), bytes.data(), bytes.size());
 }
 
 void WaitingKernel::begin(std::uint64_t iterations) {
-    if (peers_.empty()) return;
+    if (peers_.empty() && turns_.empty()) return;
     // By then the front end has long been told that the rank hangs.
     const double limit = context_.page.layout().timeout.load();
     launch(iterations, limit > 0 ? 2 * limit + 5 : 0);
@@ -142,13 +172,19 @@ void WaitingKernel::launch(std::uint64_t iterations, double patience) {
         raise(words(i).doorbell, before);
         raise(words(i).done, before);
     }
+    raise(words(peers_.size()).doorbell, 0);
+    raise(words(peers_.size()).done, 0);
+    rung_turns_ = 0;
     raise(*stop_word(), 0);
-    std::uint64_t values[] = {reinterpret_cast<std::uint64_t>(on_device_.address()), peers_.size(),
-                              iterations, reinterpret_cast<std::uint64_t>(stop_word()), ticks};
-    void* arguments[] = {&values[0], &values[1], &values[2], &values[3], &values[4]};
+    const auto base = reinterpret_cast<std::uint64_t>(on_device_.address());
+    std::uint64_t values[] = {base,       peers_.size(),
+                              iterations, reinterpret_cast<std::uint64_t>(stop_word()),
+                              ticks,      base + turns_at_};
+    // The last one is taken by the kernel that checks.
+    void* arguments[] = {&values[0], &values[1], &values[2], &values[3], &values[4], &values[5]};
     // Its blocks wait for each other. No more than surely run at a time, on a GPU that no other
     // rank uses, they need no cooperative launch.
-    stream_->launch(kernel_name, blocks_, threads_, arguments);
+    stream_->launch(turns_.empty() ? copies : copies_and_checks, blocks_, threads_, arguments);
     runs_ = true;
 }
 
@@ -157,15 +193,22 @@ void WaitingKernel::ring(int peer, std::uint32_t number) {
 }
 
 void WaitingKernel::wait(int peer, std::uint32_t number) {
-    std::uint32_t& done = words(place_of(peer)).done;
-    for (std::uint64_t spins = 0; !reached(done, number); ++spins) {
+    wait(words(place_of(peer)), number, "sent all to rank " + std::to_string(peer));
+}
+
+void WaitingKernel::ring_turn() { raise(words(peers_.size()).doorbell, ++rung_turns_); }
+
+void WaitingKernel::wait_for_turns(std::uint32_t but) {
+    wait(words(peers_.size()), rung_turns_ - std::min(but, rung_turns_), "checked all messages");
+}
+
+void WaitingKernel::wait(Words& words, std::uint32_t number, const std::string& for_what) {
+    for (std::uint64_t spins = 0; !reached(words.done, number); ++spins) {
         if (spins < spins_before_yield) continue;
         sched_yield();
-        if (spins % spins_before_look == 0 && stream_->done() && !reached(done, number))
-            throw Error(
-                "the kernel that waits for the host's word ended before it had sent all to "
-                "rank " +
-                std::to_string(peer));
+        if (spins % spins_before_look == 0 && stream_->done() && !reached(words.done, number))
+            throw Error("the kernel that waits for the host's word ended before it had " +
+                        for_what);
     }
 }
 
@@ -196,7 +239,8 @@ WaitingKernel::Words& WaitingKernel::words(std::size_t place) const {
 }
 
 std::uint32_t* WaitingKernel::stop_word() const {
-    return reinterpret_cast<std::uint32_t*>(on_host_.address() + peers_.size() * sizeof(Words));
+    return reinterpret_cast<std::uint32_t*>(on_host_.address() +
+                                            (peers_.size() + 1) * sizeof(Words));
 }
 
 namespace {

@@ -17,7 +17,7 @@ class LinkAction final : public Action {
         if (!transfers_first) transfer();
         if (step.work_lags && !step.ends_work) return;
         page_.enter(working_);
-        worker_->start(step.after);
+        worker_->start(step.after, false);
         worker_->finish();
     }
 
@@ -35,12 +35,12 @@ class LinkAction final : public Action {
 
 }  // namespace
 
-std::unique_ptr<Program> make_chain(Page& page, Worker worker, const std::vector<Link>& links,
+std::unique_ptr<Program> make_chain(Page& page, std::shared_ptr<Worker> worker,
+                                    const std::vector<Link>& links,
                                     std::unique_ptr<StartLine> start) {
-    const auto shared = std::make_shared<Worker>(std::move(worker));
     std::vector<std::unique_ptr<Action>> iteration;
     for (const Link& link : links)
-        iteration.push_back(std::make_unique<LinkAction>(page, shared, link));
+        iteration.push_back(std::make_unique<LinkAction>(page, worker, link));
     return std::make_unique<HostProgram>(page, std::move(iteration), std::move(start),
                                          links.front().program->describe());
 }

@@ -15,7 +15,8 @@ struct Link {
 
 /// An iteration is one iteration of each link, in order; the CPU goes from one to the next, and
 /// stamps.
-std::unique_ptr<Program> make_chain(Page& page, Worker worker, const std::vector<Link>& links,
+std::unique_ptr<Program> make_chain(Page& page, std::shared_ptr<Worker> worker,
+                                    const std::vector<Link>& links,
                                     std::unique_ptr<StartLine> start);
 
 }  // namespace wirespeed

@@ -14,10 +14,13 @@ namespace wirespeed {
 void StreamBatch::prepare(int iterations) {
     for (const int count : {std::min(iterations, piece_), iterations % piece_}) {
         if (count == 0 || graphs_.count(count)) continue;
-        graphs_[count] = stream_.capture([&] {
-            for (int i = 0; i < count; ++i) enqueue_();
-        });
+        graphs_[count] = stream_.capture([&] { put(count); });
     }
+}
+
+void StreamBatch::put(int iterations) {
+    for (int i = 0; i < iterations; ++i) enqueue_();
+    if (iterations) join_();
 }
 
 void StreamBatch::prepare(const Schedule& schedule) {
@@ -58,7 +61,7 @@ int StreamBatch::go_on() {
         if (as_graphs_ && count)
             graphs_.at(count)->launch();
         else
-            for (int i = 0; i < count; ++i) enqueue_();
+            put(count);
         put_ += count;
         const bool ends = put_ == length(next_);
         mark(count, ends);

@@ -19,11 +19,15 @@ ClockQuality stream_clock(Stream& stream);
 
 class StreamBatch {
   public:
-    /// `enqueue` puts one iteration into the stream. At most `piece` of them come between two
+    /// `enqueue` puts one iteration into the stream; after the last of several, `join` makes the
+    /// stream wait for what runs beside it. At most `piece` of them come between two
     /// events, and at most `in_flight` events wait in the stream: it never runs dry, and what waits
     /// in it stays bounded.
-    StreamBatch(Stream& stream, std::function<void()> enqueue, int piece, std::size_t in_flight)
-        : stream_(stream), enqueue_(std::move(enqueue)), piece_(piece), in_flight_(in_flight) {}
+    StreamBatch(
+        Stream& stream, std::function<void()> enqueue, int piece, std::size_t in_flight,
+        std::function<void()> join = [] {})
+        : stream_(stream), enqueue_(std::move(enqueue)), join_(std::move(join)), piece_(piece),
+          in_flight_(in_flight) {}
 
     /// By launches of graphs from now on, or call by call.
     void use_graphs(bool yes) { as_graphs_ = yes; }
@@ -56,10 +60,11 @@ class StreamBatch {
         return stretch ? schedule_.iterations_per_sample : schedule_.untimed;
     }
     void prepare(int iterations);
+    void put(int iterations);
     void mark(int iterations, bool ends_stretch);
 
     Stream& stream_;
-    std::function<void()> enqueue_;
+    std::function<void()> enqueue_, join_;
     int piece_;
     std::size_t in_flight_;
     bool as_graphs_ = false;

@@ -27,7 +27,9 @@ StreamProgram::StreamProgram(Context& context, std::unique_ptr<StreamIteration> 
                              const char* waits, const std::string& enqueue, ClockQuality clock)
     : page_(context.page), iteration_(std::move(iteration)), wait_(context.page.name(waits)),
       clock_(clock), look_seconds_(context.device.look_seconds()),
-      batch_(iteration_->stream(), [this] { iteration_->enqueue(); }, 1, most_events) {
+      batch_(
+          iteration_->stream(), [this] { iteration_->enqueue(); }, 1, most_events,
+          [this] { iteration_->join(); }) {
     choose(context.control, enqueue);
 }
 

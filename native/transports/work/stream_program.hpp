@@ -16,6 +16,8 @@ class StreamIteration {
     virtual Stream& stream() = 0;
     /// Puts one iteration into the stream.
     virtual void enqueue() = 0;
+    /// The stream waits for what it has put beside it.
+    virtual void join() {}
     /// Puts in what waits for all ranks.
     virtual void meet() {}
     /// Waits for an event of the stream.

@@ -38,12 +38,12 @@ class WorkInStream final : public StreamIteration {
 
 class WorkByCpu final : public Action {
   public:
-    WorkByCpu(Worker worker, std::vector<Work> work)
+    WorkByCpu(LaunchingWorker worker, std::vector<Work> work)
         : worker_(std::move(worker)), work_(std::move(work)) {}
     void run() override { worker_.start(work_); }
 
   private:
-    Worker worker_;
+    LaunchingWorker worker_;
     std::vector<Work> work_;
 };
 
@@ -54,8 +54,8 @@ std::unique_ptr<Program> make_work_program(Context& context, std::span<const Ste
     std::vector<Work> work = all_work(steps, gated);
     if (on_host(buffers.worked_on())) {
         std::vector<std::unique_ptr<Action>> iteration;
-        iteration.push_back(std::make_unique<WorkByCpu>(Worker(context.device, buffers.worked_on()),
-                                                        std::move(work)));
+        iteration.push_back(std::make_unique<WorkByCpu>(
+            LaunchingWorker(context.device, buffers.worked_on()), std::move(work)));
         return std::make_unique<HostProgram>(context.page, std::move(iteration), nullptr);
     }
     auto iteration = std::make_unique<WorkInStream>(context.device, std::move(work));
