@@ -15,6 +15,11 @@ using namespace wirespeed::api;
 
 namespace {
 
+static_assert(sizeof(ws_piece) == sizeof(Piece) && alignof(ws_piece) == alignof(Piece));
+std::span<const Piece> pieces_of(const ws_piece* pieces, uint64_t count) {
+    return {reinterpret_cast<const Piece*>(pieces), count};
+}
+
 const DeviceKind& kind_called(const std::string& name) {
     std::string known;
     for (const auto& kind : device_kinds()) {
@@ -90,6 +95,23 @@ int ws_device_check(ws_device* device, const char* memory, const void* from, uin
     return succeeded([&] {
         *first_wrong = device->device->check(memory_from(memory), from, bytes, seed,
                                              static_cast<std::uint8_t>(tag));
+    });
+}
+
+int ws_device_fill_pieces(ws_device* device, const char* memory, void* pool, const ws_piece* pieces,
+                          uint64_t count, uint64_t seed, int tag) {
+    return succeeded([&] {
+        device->device->fill_pieces(memory_from(memory), pool, pieces_of(pieces, count), seed,
+                                    static_cast<std::uint8_t>(tag));
+    });
+}
+int ws_device_check_pieces(ws_device* device, const char* memory, const void* pool,
+                           const ws_piece* pieces, uint64_t count, uint64_t seed, int tag,
+                           uint64_t* first_wrong) {
+    return succeeded([&] {
+        *first_wrong =
+            device->device->check_pieces(memory_from(memory), pool, pieces_of(pieces, count), seed,
+                                         static_cast<std::uint8_t>(tag));
     });
 }
 

@@ -103,6 +103,18 @@ int ws_device_fill(ws_device* device, const char* memory, void* to, uint64_t byt
 int ws_device_check(ws_device* device, const char* memory, const void* from, uint64_t bytes,
                     uint64_t seed, int tag, uint64_t* first_wrong);
 
+/* A piece of a pool of memory, in bytes: its place, where in the content it begins, its length. */
+typedef struct ws_piece {
+    uint64_t at, content, bytes;
+} ws_piece;
+/* The same of many pieces; first_wrong: the place in the pool of the first byte that differs, or
+ * the largest number. */
+int ws_device_fill_pieces(ws_device* device, const char* memory, void* pool, const ws_piece* pieces,
+                          uint64_t count, uint64_t seed, int tag);
+int ws_device_check_pieces(ws_device* device, const char* memory, const void* pool,
+                           const ws_piece* pieces, uint64_t count, uint64_t seed, int tag,
+                           uint64_t* first_wrong);
+
 /* Copies between any two kinds of memory of this host, and waits for it. */
 int ws_device_copy(ws_device* device, void* to, const void* from, uint64_t bytes);
 /* Makes a kernel ready, and all that are compiled with it: that may take seconds. */

@@ -1,5 +1,7 @@
 #include "devices/device.hpp"
 
+#include <algorithm>
+
 #include "core/error.hpp"
 #include "core/helpers.hpp"
 #include "kernels/cpu.hpp"
@@ -13,6 +15,34 @@ std::vector<DeviceKind>& kinds() {
 }
 
 constexpr unsigned payload_blocks = 528, payload_threads = 256;
+
+/// One block of a grid does a whole piece.
+constexpr std::uint64_t largest_piece = 64 << 10;
+
+/// Pieces that are no larger than that, and where the last one ends.
+struct CutPieces {
+    explicit CutPieces(std::span<const Piece> pieces) {
+        for (Piece piece : pieces) {
+            end = std::max<std::size_t>(end, piece.at + piece.bytes);
+            sum += piece.bytes;
+            for (std::uint64_t left = piece.bytes; left > 0; left -= piece.bytes) {
+                piece.bytes = std::min(left, largest_piece);
+                all.push_back(piece);
+                piece.at += piece.bytes;
+                piece.content += piece.bytes;
+            }
+        }
+    }
+    /// On a device, where its kernels read them.
+    Allocation on(Device& device) const {
+        Allocation copy(device, Memory::device, all.size() * sizeof(Piece));
+        device.copy(copy.address(), all.data(), copy.bytes());
+        return copy;
+    }
+
+    std::vector<Piece> all;
+    std::size_t end = 0, sum = 0;
+};
 
 }  // namespace
 
@@ -65,6 +95,42 @@ void Device::run_or_launch(Memory kind, const char* kernel, std::size_t bytes, v
         with_helpers(bytes, [&](unsigned threads) { cpu::run(kernel, {threads}, arguments); });
     else
         launch(kernel, payload_blocks, payload_threads, arguments);
+}
+
+void Device::fill_pieces(Memory kind, void* pool, std::span<const Piece> pieces, std::uint64_t seed,
+                         std::uint8_t tag) {
+    CutPieces cut(pieces);
+    if (cut.all.empty()) return;
+    if (!on_host(kind) && !has_kernels()) {
+        std::vector<std::byte> content(cut.end);
+        copy(content.data(), pool, cut.end);
+        fill_pieces(Memory::pageable, content.data(), pieces, seed, tag);
+        return copy(pool, content.data(), cut.end);
+    }
+    const Allocation there = on_host(kind) ? Allocation() : cut.on(*this);
+    void* list = on_host(kind) ? static_cast<void*>(cut.all.data()) : there.address();
+    std::uint64_t count = cut.all.size(), tags = tag;
+    void* arguments[] = {&pool, &list, &count, &seed, &tags};
+    run_or_launch(kind, "ws_pieces_fill", cut.sum, arguments);
+}
+
+std::uint64_t Device::check_pieces(Memory kind, const void* pool, std::span<const Piece> pieces,
+                                   std::uint64_t seed, std::uint8_t tag) {
+    CutPieces cut(pieces);
+    if (cut.all.empty()) return all_right;
+    if (!on_host(kind) && !has_kernels()) {
+        std::vector<std::byte> content(cut.end);
+        copy(content.data(), pool, cut.end);
+        return check_pieces(Memory::pageable, content.data(), pieces, seed, tag);
+    }
+    const Allocation there = on_host(kind) ? Allocation() : cut.on(*this);
+    void* list = on_host(kind) ? static_cast<void*>(cut.all.data()) : there.address();
+    std::uint64_t count = cut.all.size(), tags = tag;
+    const auto call = [&](void* result, const auto& run) {
+        void* arguments[] = {&pool, &list, &count, &seed, &tags, &result};
+        run(arguments);
+    };
+    return first_wrong(kind, "ws_pieces_check", cut.sum, all_right, call);
 }
 
 void Device::fill_sums(Memory kind, void* address, std::size_t bytes, double start) {

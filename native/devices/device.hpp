@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,6 +29,11 @@ Memory memory_from(std::string_view word);
 constexpr bool on_host(Memory kind) {
     return kind == Memory::pageable || kind == Memory::pinned || kind == Memory::managed_host;
 }
+
+/// A piece of a pool of memory, in bytes: its place, where in the content it begins, its length.
+struct Piece {
+    std::uint64_t at, content, bytes;
+};
 
 struct Identity {
     std::string kind;          ///< "host", "emulated", "cuda", "hip", "openmp"
@@ -189,6 +195,14 @@ class Device {
     /// The offset of the first byte that is not of the content (seed, tag); `bytes` if all are.
     std::size_t check(Memory kind, const void* address, std::size_t bytes, std::uint64_t seed,
                       std::uint8_t tag);
+
+    /// The same of pieces of a pool, whose content begins anywhere in (seed, tag); the place in the
+    /// pool of the first byte that is another one, or `all_right`.
+    void fill_pieces(Memory kind, void* pool, std::span<const Piece> pieces, std::uint64_t seed,
+                     std::uint8_t tag);
+    std::uint64_t check_pieces(Memory kind, const void* pool, std::span<const Piece> pieces,
+                               std::uint64_t seed, std::uint8_t tag);
+    static constexpr std::uint64_t all_right = ~std::uint64_t{0};
 
     /// Doubles: start, start + 1, ... start + 1023, start, ... (kernels/sums.h).
     void fill_sums(Memory kind, void* address, std::size_t bytes, double start);

@@ -42,3 +42,57 @@ WS_KERNEL ws_payload_check(const u8* from, u64 bytes, u64 seed, u64 tag, u64* fi
         if (from[at] != expected) ws_atomic_min(first, at);
     });
 }
+
+/// A stretch of a pool, all in bytes: its place, where its content begins, and its length.
+struct WsPiece {
+    u64 at, content, bytes;
+};
+
+/// The 8 bytes of the content from byte `at` on.
+WS_INLINE u64 ws_payload_from(u64 at, u64 seed, u64 tag) {
+    const u64 low = ws_payload_word(at / 8, seed, tag), past = 8 * (at % 8);
+    return past ? low >> past | ws_payload_word(at / 8 + 1, seed, tag) << (64 - past) : low;
+}
+WS_INLINE u8 ws_payload_byte(u64 at, u64 seed, u64 tag) {
+    return (u8)(ws_payload_word(at / 8, seed, tag) >> (8 * (at % 8)));
+}
+
+/// Runs words(address, content) for every whole word of the pieces, and bytes() for what is left; a
+/// piece belongs to one block of the grid.
+template <class Pool, class Words, class Bytes>
+WS_INLINE void ws_for_each_piece(Pool pool, const WsPiece* pieces, u64 count, Words words,
+                                 Bytes bytes) {
+    for (u64 number = ws_block(); number < count; number += ws_blocks()) {
+        const WsPiece piece = pieces[number];
+        const u64 whole = ws_aligned(pool + piece.at) ? piece.bytes / 8 : 0;
+        for (u64 i = ws_lane(); i < whole; i += ws_lanes())
+            words(piece.at + 8 * i, piece.content + 8 * i);
+        for (u64 i = 8 * whole + ws_lane(); i < piece.bytes; i += ws_lanes())
+            bytes(piece.at + i, piece.content + i);
+    }
+}
+
+WS_KERNEL ws_pieces_fill(u8* pool, const WsPiece* pieces, u64 count, u64 seed, u64 tag) {
+    ws_for_each_piece(
+        pool, pieces, count,
+        [=](u64 at, u64 from) { *(u64*)(pool + at) = ws_payload_from(from, seed, tag); },
+        [=](u64 at, u64 from) { pool[at] = ws_payload_byte(from, seed, tag); });
+}
+
+/// Lowers *first to the place of the first wrong byte in the pool, if any is wrong.
+WS_KERNEL ws_pieces_check(const u8* pool, const WsPiece* pieces, u64 count, u64 seed, u64 tag,
+                          u64* first) {
+    ws_for_each_piece(
+        pool, pieces, count,
+        [=](u64 at, u64 from) {
+            u64 wrong = *(const u64*)(pool + at) ^ ws_payload_from(from, seed, tag);
+            if (wrong) {
+                u64 place = at;
+                for (; (wrong & 0xff) == 0; wrong >>= 8) ++place;
+                ws_atomic_min(first, place);
+            }
+        },
+        [=](u64 at, u64 from) {
+            if (pool[at] != ws_payload_byte(from, seed, tag)) ws_atomic_min(first, at);
+        });
+}
