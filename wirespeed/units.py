@@ -94,6 +94,11 @@ def format_size(size: int) -> str:
     return f"{size} B"
 
 
+def size_word(size: int) -> str:
+    """A size as a command line takes it: '64K', '4097'."""
+    return format_size(size).removesuffix("iB").removesuffix("B").replace(" ", "")
+
+
 def format_seconds(seconds: float) -> str:
     """Three significant figures with the unit that suits: '0.75 us', '12.4 ms'."""
     for factor, unit in ((1e6, "us"), (1e3, "ms"), (1.0, "s")):

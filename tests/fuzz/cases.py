@@ -20,6 +20,8 @@ ROOT = Path(__file__).parents[2]
 RESULTS = ("results.jsonl", "old.jsonl", "new.jsonl", "folder", "*.jsonl", "folder/a.jsonl")
 SLOW = ("plot",)
 GOOD = {
+    "MODEL": ("llama-3.1-8b", "deepseek-v3:page=64", "qwen3-32b:tp=16"),
+    "SIZE": ("1", "64K", "3M"),
     "SIZES": ("8", "8,64", "1:4", "0"),
     "NAME,...": ("host", "host,staged", "all", "gpu", "ipc-*"),
     "SHARE": ("1%", "0.01"),

@@ -30,6 +30,7 @@ from wirespeed.statistics.stopping import Stopping
 
 VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     "rma": tuple({"operation": one} for one in ("put", "get", "fetch-add")),
+    "blocks": ({"count": 5}, {"count": 3, "layout": "strided"}),
     "copy": ({}, {"both_ways": True}),
     "groups": ({"group": 1}, {"group": 2}),
     "stream": (
@@ -81,7 +82,7 @@ def variants(pattern: Pattern, ranks: int) -> list[dict[str, Any]]:
     if isinstance(pattern, CollectivePattern):
         count = int(os.environ["COLLECTIVES"])
         found = COLLECTIVE_VARIANTS[:count] if pattern.name != "barrier" else ({},)
-    if any(option.metavar == "FILE" for option in pattern.options):
+    if any(option.key == "file" for option in pattern.options):
         found = ({"file": given},) if given else ()
     defaults = {option.key: option.default for option in pattern.options}
     return [defaults | one for one in found if not pattern.refuse(Shape(ranks, defaults | one))]

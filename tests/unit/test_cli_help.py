@@ -37,7 +37,16 @@ def test_no_listed_option_is_refused(
     fake.silent = True
     (tmp_path / "mine.csv").write_text("step,from,to,bytes\n0,0,1,1M\n")
     needed = {"custom": ["--file", "mine.csv"], "watch": ["--count", "1", "--every", "0"]}.get(command, [])
-    own = {"--ranks": "4", "--hosts": "n1", "--launcher": "auto", "--out": "new.jsonl", "--resume": ""}
+    (tmp_path / "places.txt").write_text("0 0\n")
+    with_others = {"--layers": ["--kv", "llama-3.1-8b"], "--pool": ["--list", "places.txt"]}
+    own = {
+        "--list": "places.txt",
+        "--ranks": "4",
+        "--hosts": "n1",
+        "--launcher": "auto",
+        "--out": "new.jsonl",
+        "--resume": "",
+    }
     own |= {"--picture": "field.png", "--timeline": "t.json"}
     good = {
         "FILE": "mine.csv",
@@ -48,6 +57,7 @@ def test_no_listed_option_is_refused(
     }
     good |= {"SHARE": "1%", "SECONDS": "1", "SIZES": "8", "NAME,...": "all", "PATH": "/opt/mpi"}
     good |= {"NAME=RATE,...": "eth0=1GB/s", "TIME": "0", "N": "2", "N,...": "2", "WxH": "64x64"}
+    good |= {"SIZE": "1M", "MODEL": "llama-3.1-8b"}
     good |= {"yes|no,...": "yes,no", "KIND[:GPU,...]": "emulated"}
     made = cli.get_command(click.Context(cli), command)
     assert made is not None
@@ -56,7 +66,7 @@ def test_no_listed_option_is_refused(
     for one in listed:
         name, kind = one.opts[0], str(one.make_metavar(click.Context(made)))
         value = own.get(name) or good.get(kind) or kind.removesuffix(",...").split("|")[-1]
-        words = [name] if one.is_flag else [name, value]
+        words = [*with_others.get(name, []), *([name] if one.is_flag else [name, value])]
         code = main([command, *needed, *words, *(["--out", "r"] if name == "--resume" else [])])
         assert code in (ExitCode.OK, ExitCode.CANNOT_TELL), (words, capsys.readouterr().err)
         assert command == "watch" or fake.plans

@@ -31,6 +31,7 @@ COLLECTIVES = ("allgather", "allreduce", "alltoall", "barrier", "broadcast", "re
     [
         ("barrier_per_sample", ("copy", "custom", "groups", "halo")),
         ("slowest_counts", ("custom", "groups", "halo", "jacobi", "lbm", "ring", "stream", *COLLECTIVES)),
+        ("baseline", ("blocks",)),
         ("in_place", ("jacobi", "lbm", "ring", *COLLECTIVES)),
         ("intra_rank", ("copy",)),
         ("one_sided", ("rma",)),
@@ -45,7 +46,7 @@ def test_traits(trait: str, those: tuple[str, ...]) -> None:
 
 
 def test_ranks_that_a_pattern_takes() -> None:
-    two = {"exchange", "pingpong", "rma", "stream"}
+    two = {"blocks", "exchange", "pingpong", "rma", "stream"}
     assert {name for name, pattern in all_patterns().items() if pattern.ranks is not None} == two
     for name in two:
         pattern = find_pattern(name)
@@ -130,6 +131,15 @@ def test_options() -> None:
         **{f"{name} --algorithm": ("library,best", 1, MILLIONS) for name in COLLECTIVES},
         "broadcast --root": (0, 0, MILLIONS),
         "reduce --root": (0, 0, MILLIONS),
+        "blocks --count": (None, 0, 1 << 18),
+        "blocks --total": (None, 1, MILLIONS),
+        "blocks --layout": ("random", 1, MILLIONS),
+        "blocks --seed": (1, 0, MILLIONS),
+        "blocks --kv": (None, 1, MILLIONS),
+        "blocks --layers": (False, 1, MILLIONS),
+        "blocks --list": (None, 1, MILLIONS),
+        "blocks --pool": (None, 1, MILLIONS),
+        "blocks --element": (1, 1, 4096),
         "copy --node": (None, 0, MILLIONS),
         "copy --both-ways": (False, 1, MILLIONS),
         "custom --file": (None, 1, MILLIONS),
@@ -213,6 +223,6 @@ def test_a_pattern_that_is_not_there() -> None:
         find_pattern("torus")
     assert str(error.value) == (
         "there is no pattern called 'torus'; there are: "
-        "allgather, allreduce, alltoall, barrier, broadcast, copy, custom, exchange, groups, halo, jacobi, "
+        "allgather, allreduce, alltoall, barrier, blocks, broadcast, copy, custom, exchange, groups, halo, "
         "lbm, pairing, pairs, pingpong, reduce, reducescatter, ring, rma, stream"
     )

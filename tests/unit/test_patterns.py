@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tracemalloc
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wirespeed.errors import WirespeedError
-from wirespeed.patterns import Pattern, Place, Shape, Step, all_patterns, find_pattern
+from wirespeed.patterns import Pattern, Place, Shape, Step, Transfer, all_patterns, find_pattern
 from wirespeed.patterns.pairs import meets, shuffled
 
 SIZES = st.sampled_from([0, 1, 7, 8, 4096, 1 << 30])
@@ -56,6 +56,18 @@ def options_of(name: str, draw: Any, ranks: int, file: str) -> dict[str, Any]:
         ),
         "pairing": {"at_once": draw(st.sampled_from([None, 1, 3]))},
         "ring": {"steps": draw(st.sampled_from([None, 2, 6, 10]))},
+        "blocks": draw(
+            st.one_of(
+                st.fixed_dictionaries(
+                    {
+                        "count": st.integers(0, 40),
+                        "layout": st.sampled_from(["random", "strided", "contiguous"]),
+                        "seed": st.integers(0, 9),
+                    }
+                ),
+                st.just({"kv": "qwen2.5-7b:tp=4", "layers": True, "count": 3}),
+            )
+        ),
         "custom": {"file": file},
         "rma": {"operation": draw(st.sampled_from(["put", "get", "fetch-add", "load"]))},
         "copy": {"both_ways": draw(st.booleans())},
@@ -86,12 +98,18 @@ def plane(draw: Any, ranks: int, divisors: list[int]) -> dict[str, Any]:
     }
 
 
+def parts(transfers: Iterable[Transfer]) -> Iterator[Transfer]:
+    """The transfers, those of lists block by block."""
+    for transfer in transfers:
+        yield from transfer.parts
+
+
 def flows(steps: list[Step], rank: int) -> Iterator[tuple[bool, int, tuple[int, int, int]]]:
     """(sends?, peer, (bytes, place at the sender, place at the receiver)) in order."""
     for step in steps:
-        for out in step.sends:
+        for out in parts(step.sends):
             yield True, out.peer, (out.bytes, out.offset, out.remote_offset)
-        for into in step.receives:
+        for into in parts(step.receives):
             yield False, into.peer, (into.bytes, into.remote_offset, into.offset)
 
 
@@ -108,9 +126,9 @@ def all_flows(pattern: Pattern, shape: Shape, size: int, part: int) -> int:
             (sent if sends else received).setdefault(key, []).append(what)
         extent = pattern.extent(rank, shape, size)
         for step in steps:
-            for transfer in (*step.sends, *step.receives):
+            for transfer in parts((*step.sends, *step.receives)):
                 assert transfer.offset + transfer.bytes <= extent
-            places = sorted((t.offset, t.offset + t.bytes) for t in step.receives if t.bytes)
+            places = sorted((t.offset, t.offset + t.bytes) for t in parts(step.receives) if t.bytes)
             assert all(end <= start for (_, end), (start, _) in pairwise(places))
     # Between two ranks messages match in order.
     assert sent == received
@@ -150,6 +168,8 @@ def test_every_send_has_its_receive(name: str, custom_file: str, data: st.DataOb
         assert total == figure.bytes * (2 if shape.options["both_ways"] else 1)
     if name == "custom":
         assert total == figure.bytes
+    if name == "blocks":
+        assert total == 2 * figure.bytes, "a list there, and one back"
     if shape.options.get("fan"):
         assert total == figure.bytes and len(members) == ranks
     if name == "copy":

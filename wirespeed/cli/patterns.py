@@ -64,7 +64,7 @@ def command_of(pattern: Pattern) -> click.Command:
     if pattern.view == "program":
         own.append(option("--picture", words.FILE, PICTURE))
     background = option("--with", words.Word("PATTERN:PATH[:SIZE]", _background), WITH, key="background")
-    measured = measuring(pattern.sizes or DEFAULT_SIZES)
+    measured = measuring(pattern.sizes or DEFAULT_SIZES, pattern.size_option)
     shown = together(reporting(pattern.published, pattern.collective), profiling)
     options = together(*own, measured, soaking, launches, background, shown, where)
     text = f"{pattern.summary}\n\n{inspect.cleandoc(pattern.help)}"
@@ -80,7 +80,13 @@ def _option(one: Option) -> Decorator:
     if one.choices:
         kind = words.choice(*one.choices)
     else:
-        special = {"FILE": words.FILE, "WxH": words.GRID, "I-J,...": words.PAIRS}
+        special = {
+            "FILE": words.FILE,
+            "I-J,...": words.PAIRS,
+            "MODEL": words.KV,
+            "SIZE": words.SIZE,
+            "WxH": words.GRID,
+        }
         kind = special.get(one.metavar) or words.count(one.least, one.most)
     default = None if one.default is None else str(one.default)
     return option(name, words.several(kind) if one.many else kind, one.help, default)
@@ -113,10 +119,9 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
         raise WirespeedError(f"--soak: {what}; leave out --with, and lists of --ranks and other options")
     fixed = pattern.fixed_sizes(Shape(max(plan.ranks, 2), dict(plan.options)))
     if fixed is not None and plan.sizes != parse_sizes(pattern.sizes or DEFAULT_SIZES):
-        set_by = next(
-            (f"--{option.name}" for option in pattern.options if option.name == "count"), pattern.name
-        )
-        raise WirespeedError(f"--sizes: {set_by} fixes the sizes here; leave --sizes out")
+        set_by = next((f"--{option.name}" for option in pattern.options if option.fixes_sizes), pattern.name)
+        word = f"--{pattern.size_option}"
+        raise WirespeedError(f"{word}: {set_by} fixes the sizes here; leave {word} out")
     if launched_rank():
         # The launcher's world can be joined once.
         if further:
@@ -168,7 +173,7 @@ def plans(pattern: Pattern, given: dict[str, Any], context: click.Context) -> li
         return chosen
     fixed = pattern.fixed_sizes(Shape(max(chosen[0].ranks, 2), dict(chosen[0].options)))
     if common.get("soak") and fixed is None:
-        return [replace(plan, sizes=parse_sizes(SOAK_SIZES)) for plan in chosen]
+        return [replace(plan, sizes=parse_sizes(pattern.soak_sizes or SOAK_SIZES)) for plan in chosen]
     return [
         replace(plan, sizes=parse_sizes(sizes)) if sizes else plan
         for plan in chosen

@@ -47,6 +47,8 @@ def completed(plan: Plan, ranks: int, kind: str) -> Plan:
             _check_node(option, shape.options.get(option.key))
     least = pattern.least_size(shape)
     sizes = tuple(dict.fromkeys(max(size, least) for size in plan.sizes)) if fixed is None else fixed
+    if refusal := next(filter(None, (pattern.refuse_size(shape, size) for size in sizes)), None):
+        raise WirespeedError(refusal)
     return dataclasses.replace(plan, ranks=ranks, sizes=sizes, options=tuple(options.items()))
 
 

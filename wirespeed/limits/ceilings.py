@@ -14,7 +14,7 @@ from wirespeed.transports import find_transport
 
 Record = dict[str, Any]
 
-PAIRWISE = ("pingpong", "exchange", "stream", "pairs", "pairing")
+PAIRWISE = ("pingpong", "exchange", "stream", "blocks", "pairs", "pairing")
 COLLECTIVES = ("allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "reduce")
 """Their figure is the bus bandwidth: bytes that a rank must send, to all others together."""
 FAN = "fan"

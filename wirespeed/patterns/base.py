@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from wirespeed.patterns.block_list import Blocks
+from wirespeed.units import size_word
+
 
 @dataclass(frozen=True)
 class Transfer:
@@ -21,6 +24,19 @@ class Transfer:
     remote_offset: int = 0
     back: bool = False
     """Inside a rank: it goes from the receive buffer to the send buffer."""
+    blocks: Blocks | None = None
+    """The bytes are scattered: both offsets are those of a pool, from which the blocks' places count."""
+
+    @property
+    def parts(self) -> tuple[Transfer, ...]:
+        """One transfer for each of its blocks, for a transport that takes no lists."""
+        blocks = self.blocks
+        if blocks is None:
+            return (self,)
+        return tuple(
+            Transfer(self.peer, blocks.bytes, self.offset + place, self.remote_offset + remote, self.back)
+            for place, remote in zip(blocks.places, blocks.remote_places, strict=True)
+        )
 
 
 @dataclass(frozen=True)
@@ -139,12 +155,18 @@ class Option:
     """The transport reads the option, not the pattern."""
     in_one_table: bool = False
     """Of a list, all values are measured in one run."""
+    fixes_sizes: bool = False
+    """Where it is given, the pattern itself defines the sizes."""
     each_node: bool = False
     """If it is not given, the pattern is measured again for each NUMA node, where there are several."""
 
     @property
     def key(self) -> str:
         return self.name.replace("-", "_")
+
+    def word(self, value: Any) -> str:
+        """A value as the command line takes it."""
+        return size_word(value) if self.metavar == "SIZE" else str(value)
 
 
 @dataclass(frozen=True)
@@ -173,6 +195,12 @@ class Pattern(ABC):
     """Number of ranks it takes by default; None: --ranks, or one per processor."""
     sizes: str | None = None
     """Default sizes; None: the default of all commands."""
+    size_option: str = "sizes"
+    """The option that lists the sizes, where they are not those of messages."""
+    soak_sizes: str | None = None
+    """Default sizes of a soak; None: the default of all commands."""
+    baseline: str = ""
+    """What the last phase measures by turns with the reported one: the same bytes in a simpler way."""
     own_sizes = False
     """The pattern itself always defines the sizes (`fixed_sizes`); --sizes is refused."""
     barrier_per_sample = False
@@ -207,6 +235,14 @@ class Pattern(ABC):
             f"{self.name} takes exactly {'two' if exact == 2 else exact} ranks, not {shape.ranks}: "
             f"start it with -n {exact}"
         )
+
+    def refuse_size(self, shape: Shape, size: int) -> str | None:
+        """Why this size cannot be measured, in one line; None if it can."""
+        return None
+
+    def that_fits(self, shape: Shape, size: int, memory: int) -> str:
+        """What to write so that each buffer has room in so many bytes; '': a smaller size."""
+        return ""
 
     def exact_ranks(self, options: Mapping[str, Any]) -> int | None:
         """Number of ranks it takes with these options; None: any."""

@@ -32,7 +32,12 @@ class Groups(Pattern):
     """
     options = (
         Option("group", "Ranks in a group, or several as in 1,2,4.", 1, many=True),
-        Option("count", "Words of 32 bytes in a message, instead of --sizes, as other testers count.", None),
+        Option(
+            "count",
+            "Words of 32 bytes in a message, instead of --sizes, as other testers count.",
+            None,
+            fixes_sizes=True,
+        ),
     )
     ranks = None
     barrier_per_sample = True

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from wirespeed.errors import WirespeedError
 from wirespeed.patterns import Place, Step, Work
+from wirespeed.patterns.block_list import Blocks
 from wirespeed.programs.base import LINE
 
 FAULTS = (
@@ -18,6 +19,8 @@ NATIVE_FAULTS = ("fast-clock", "slow-clock", "early-stamp", "lost-work", "batch-
 """The core injects them."""
 WORD = 8
 """Bytes in which the core says whether a batch runs; behind them lies room for a message."""
+MISPLACED, STRAY = "misplaced-block", "stray-byte"
+"""Faults of lists: two blocks at each other's place; a byte outside of all blocks, in timed batches alone."""
 _GATE = 0
 """A launch's first argument, in whose place the transport puts its gate, if it has one."""
 _FROM_END = 72
@@ -58,3 +61,31 @@ def with_fault(steps: Sequence[Step], fault: str, aside: int, computed: Place) -
         work = Work("ws_fields_delay", (_GATE, Place(transfer.offset), room, transfer.bytes, when), 8, 256)
     gated = (work, *last.gated) if last.gated else ()
     return [*before, replace(last, after=(work, *last.after), gated=gated)]
+
+
+def misplaced(step: Step) -> Step:
+    """The step with the first and the last block of each list at each other's destination."""
+    sends = tuple(
+        replace(send, blocks=send.blocks and _ends_swapped(send.blocks.reversed()).reversed())
+        for send in step.sends
+    )
+    receives = tuple(
+        replace(receive, blocks=receive.blocks and _ends_swapped(receive.blocks)) for receive in step.receives
+    )
+    return replace(step, sends=sends, receives=receives)
+
+
+def _ends_swapped(blocks: Blocks) -> Blocks:
+    """The first and the last block at each other's place."""
+    places = list(blocks.places)
+    places[0], places[-1] = places[-1], places[0]
+    return replace(blocks, places=places)
+
+
+def stray_place(steps: Sequence[Step]) -> int | None:
+    """A place of the receive buffer that is of no block; None where nothing is received in lists."""
+    for step in steps:
+        for receive in step.receives:
+            if receive.blocks:
+                return receive.offset + receive.blocks.gaps[0]
+    return None

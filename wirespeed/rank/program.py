@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,16 @@ from wirespeed.patterns import Place, Step, Sums, Transfer, Work, rma
 from wirespeed.patterns.collectives.operation import CollectivePattern
 from wirespeed.programs import ProgramPattern
 from wirespeed.rank.context import RankContext
-from wirespeed.rank.faulty_steps import NATIVE_FAULTS, WORD, of_batches, with_fault
+from wirespeed.rank.faulty_steps import (
+    MISPLACED,
+    NATIVE_FAULTS,
+    STRAY,
+    WORD,
+    misplaced,
+    of_batches,
+    stray_place,
+    with_fault,
+)
 from wirespeed.rank.work_list import WorkList, packed_collective
 
 IN_PLACE, BARRIER_PER_SAMPLE, ALONE = 1, 2, 4
@@ -82,8 +91,14 @@ class Program:
         if isinstance(pattern, CollectivePattern):
             view = pattern.rank_view(rank, context.shape, size)
             self._arrived = (view.got, view.got_bytes if view.gets else 0, view.element)
+        compiled = self.steps
+        if fault == MISPLACED:
+            compiled, fault = [misplaced(step) for step in compiled], None
+        if fault == STRAY:
+            place = stray_place(compiled)
+            self._arrived, fault = (place or 0, 1, 1), None if place is None else "batch-damaged"
         with context.ranges("protocol"):
-            self._handle = self._compile(self.steps, fault)
+            self._handle = self._compile(compiled, fault)
 
     def close(self) -> None:
         self._core.lib.ws_program_close(self._handle)
@@ -147,7 +162,7 @@ class Program:
             )
             for number, step in enumerate(steps)
             for receives, transfers in ((0, step.sends), (1, step.receives))
-            for transfer in transfers
+            for transfer in unrolled(transfers)
         ]
         lib = self._core.lib
         transfers = self._core.ffi.new("ws_transfer[]", flat)
@@ -192,6 +207,12 @@ def work_alone(context: RankContext, size: int) -> list[Step]:
     """The pattern's steps without their transfers."""
     steps = context.pattern.steps(context.comm.rank, context.shape, size)
     return [replace(step, sends=(), receives=()) for step in steps]
+
+
+def unrolled(transfers: Sequence[Transfer]) -> Iterator[Transfer]:
+    """The transfers, those of lists block by block."""
+    for transfer in transfers:
+        yield from transfer.parts
 
 
 def _of_a_load(step: Step) -> Step:

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import structs
+from msgspec import UNSET, UnsetType, structs
 
 from wirespeed.results.health_parts import NewErrors, Throttled
 from wirespeed.results.model import Entry, Health
 from wirespeed.results.parts import (
+    Baseline,
     Checked,
     Cores,
     Interval,
@@ -91,6 +92,7 @@ def combined(entries: Sequence[Entry]) -> Entry:
                 conserved=last.checked.conserved,
             ),
             "teams": _teams(each),
+            "baseline": _baseline(each),
             "cores": max((entry.cores for entry in each if entry.cores), key=_waiting, default=None),
             "start": max((entry.start for entry in each if entry.start), key=_skew, default=None),
             "elapsed_s": sum(elapsed) if elapsed else None,
@@ -161,6 +163,18 @@ def _waiting(cores: Cores) -> tuple[bool, float]:
 
 def _skew(start: Start) -> float:
     return start.skew_s or 0.0
+
+
+def _baseline(each: Sequence[Entry]) -> Baseline | UnsetType:
+    """The median over the launches, with an interval as that of the figure."""
+    found = [entry.baseline for entry in each if entry.baseline]
+    if not found:
+        return UNSET
+    medians = [baseline.seconds for baseline in found]
+    seconds = middle(sorted(medians))
+    low, high = median_interval(medians, seconds) or (None, None)
+    times = Interval(median=seconds, low=low, high=high, min=min(medians))
+    return structs.replace(found[-1], times=times)
 
 
 def _teams(each: Sequence[Entry]) -> list[TeamFigure]:

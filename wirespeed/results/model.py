@@ -19,6 +19,7 @@ from wirespeed.results.health_parts import ClockRates, NewErrors, Throttled
 from wirespeed.results.nics import RankNics
 from wirespeed.results.parts import (
     Amount,
+    Baseline,
     Checked,
     Clock,
     Copies,
@@ -152,6 +153,8 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
     """What the transport chose for this size."""
     program: ProgramTimes | UnsetType = UNSET
     """Of a program."""
+    baseline: Baseline | UnsetType = UNSET
+    """Of a list of blocks: what it is compared with."""
     cores: Cores | None = None
     """Whether the ranks had CPUs meanwhile; null: not known."""
     start: Start | None = None

@@ -145,7 +145,7 @@ class DerivedFigure(RecordPart, frozen=True, kw_only=True):
     """Another figure of the same samples."""
 
     name: str
-    unit: Annotated[str, one_of("GB/s", "messages/s", "sites/s", "flop/s", "s")]
+    unit: Annotated[str, one_of("GB/s", "messages/s", "blocks/s", "sites/s", "flop/s", "s")]
     amount: Amount = 0
     """Bytes or messages over the time; a factor of it with unit s."""
     median: Amount | None = None
@@ -235,6 +235,14 @@ class TeamFigure(RecordPart, Timed, frozen=True, kw_only=True):
     waited: Amount | None = None
     """Share of the timed seconds in which a rank of it was ready to run and had no CPU, of the one that
     waited most; null: not known."""
+
+
+class Baseline(RecordPart, Timed, frozen=True, kw_only=True):
+    """The same bytes moved in a simpler way, by turns with the figure."""
+
+    name: str
+    """contiguous: in one message."""
+    times: Interval = field(name="seconds")
 
 
 class RecordedHistogram(RecordPart, frozen=True, kw_only=True):

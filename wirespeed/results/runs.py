@@ -106,8 +106,11 @@ class Run:
     @property
     def pattern_words(self) -> list[str]:
         """Changed options in words: 'group 4', 'both ways'."""
-        words = ((name.replace("_", " "), value) for name, value in self.changed_options.items())
-        return [word if value is True else f"{word} {value}" for word, value in words]
+        known = {option.key: option.word for option in self.pattern.options} if self.pattern else {}
+        return [
+            name.replace("_", " ") + ("" if value is True else f" {known.get(name, str)(value)}")
+            for name, value in self.changed_options.items()
+        ]
 
     @property
     def given_options(self) -> list[str]:

@@ -76,6 +76,7 @@ where = together(
 
 _PATHS = "Paths to measure: names, wildcards such as 'rma*,ipc-*', or all. 'wirespeed paths' lists them."
 _SIZES = "Message sizes in bytes: powers of two as in 8:1G, or a list as in 0,8,1M."
+_BLOCKS = "Sizes of a block in bytes: powers of two as in 4K:1M, or a list as in 4K,96K."
 _sampling = together(
     option("--precision", words.SHARE, "Stop when the median's 95 % interval is within ± this share.", "1%"),
     option("--max-time", words.SECONDS, "Time per size; up to three times that where it helps.", "0.05"),
@@ -121,11 +122,15 @@ _sampling = together(
 )
 
 
-def measuring(sizes: str = DEFAULT_SIZES) -> Decorator:
-    """Options of every measuring command, besides `where`; plan_of() makes a plan of both."""
-    return together(
-        option("--paths", words.PATHS, _PATHS), option("--sizes", words.SIZES, _SIZES, sizes), _sampling
-    )
+def measuring(sizes: str = DEFAULT_SIZES, name: str = "sizes") -> Decorator:
+    """Options of every measuring command, besides `where`; plan_of() makes a plan of both.
+
+    `name`: of the option that lists the sizes, which are called --sizes as well.
+    """
+    text = _SIZES if name == "sizes" else _BLOCKS
+    names = (f"--{name}", "--sizes", "sizes") if name != "sizes" else ("--sizes",)
+    sized = click.option(*names, type=words.SIZES, default=sizes, help=text)
+    return together(option("--paths", words.PATHS, _PATHS), sized, _sampling)
 
 
 soaking = option(

@@ -13,7 +13,7 @@ from click.shell_completion import CompletionItem
 from wirespeed.errors import WirespeedError
 from wirespeed.host.profilers import PROFILERS
 from wirespeed.job.plan import ALLOCATORS, CONTEXTS
-from wirespeed.units import parse_rate, parse_share, parse_sizes
+from wirespeed.units import parse_rate, parse_share, parse_size, parse_sizes
 
 
 class Word(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.3
@@ -230,6 +230,26 @@ def _pairs(word: str) -> str:
     return word
 
 
+def _kv(word: str) -> str:
+    from wirespeed.patterns.kv_models import parsed
+
+    parsed(word)
+    return word.strip().lower()
+
+
+def _models() -> Iterable[str]:
+    from wirespeed.patterns.kv_models import MODELS
+
+    return MODELS
+
+
+def _size(word: str) -> int:
+    """One that is something."""
+    if not (size := parse_size(word)):
+        raise ValueError("write a size above 0, as in 64K")
+    return size
+
+
 TEST_KEYS = (
     *(
         "addend",
@@ -282,6 +302,7 @@ DEVICE = Word("KIND[:GPU,...]", _device)
 FILE = File("FILE", _file)
 GRID = Word("WxH", _grid)
 HOSTS = several(Word("NAME", _host))
+KV = Word("MODEL", _kv, _models)
 LAUNCHER = Word("NAME", _launcher)
 LINKS = several(Word("NAME=RATE", _link))
 MPI = File("PATH", _file)
@@ -293,6 +314,7 @@ SECONDS_OR_0 = Word("SECONDS", _seconds_or_0)
 SHARE = Word("SHARE", parse_share)
 PART = Word("SHARE", _part)
 """A share below 1, or none."""
+SIZE = Word("SIZE", _size)
 SIZES = Word("SIZES", _sizes)
 TEST = Word("KEY=VALUE", _test)
 """KEY@PATH=VALUE: for one path of the run."""

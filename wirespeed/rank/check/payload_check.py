@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from wirespeed.host.core import Core
 from wirespeed.patterns import Step, Sums, Transfer
+from wirespeed.patterns.block_list import Blocks
 from wirespeed.rank.program import Program
 from wirespeed.rank.world import World
 
@@ -26,8 +28,12 @@ class Wrong:
     when: str
     """"in checked iteration 3"."""
     summed: bool = False
+    part: str = ""
+    """The block of a list that the byte is of, or that it is of none."""
 
     def __str__(self) -> str:
+        if self.part:
+            return f"{self.part} from rank {self.sender} to rank {self.rank} {self.when}"
         if self.summed:
             return (
                 f"wrong sum: double {self.offset // 8} of {self.bytes // 8} on rank {self.rank} is not what "
@@ -140,12 +146,16 @@ class PayloadCheck:
         for step in steps:
             for send in step.sends:
                 memory, at = self._place(send, buffers, sent=True)
-                self._fill(memory, at, send.bytes, seed(rank, size, send.offset), tag)
+                length = send.blocks.pool if send.blocks else send.bytes
+                self._fill(memory, at, length, seed(rank, size, send.offset), tag)
             for receive in step.receives:
                 memory, at = self._place(receive, buffers, sent=False)
-                self._fill(
-                    memory, at, receive.bytes, seed(receive.peer, size, receive.remote_offset), tag ^ POISON
-                )
+                content = seed(receive.peer, size, receive.remote_offset)
+                if blocks := receive.blocks:
+                    for pieces in (blocks.pieces, blocks.gaps):
+                        self._on_pieces("fill", memory, at, pieces, content, tag ^ POISON)
+                else:
+                    self._fill(memory, at, receive.bytes, content, tag ^ POISON)
 
     def verify(self, steps: list[Step], buffers: Any, size: int, when: str = "") -> Wrong | None:
         """Compares what this rank received since prepare()."""
@@ -155,13 +165,37 @@ class PayloadCheck:
         for transfer in (receive for step in steps for receive in step.receives):
             content = seed(transfer.peer, size, transfer.remote_offset)
             memory, at = self._place(transfer, buffers, sent=False)
+            self.bytes += transfer.bytes
+            if transfer.blocks:
+                found = found or self._verify_blocks(transfer, transfer.blocks, (memory, at), content, when)
+                continue
             self._core.check(
                 lib.ws_device_check(self._device, memory, at, transfer.bytes, content, tag, first)
             )
             if first[0] < transfer.bytes and found is None:
                 found = Wrong(self._comm.rank, transfer.peer, int(first[0]), transfer.bytes, when)
-            self.bytes += transfer.bytes
         return found
+
+    def _verify_blocks(
+        self, transfer: Transfer, blocks: Blocks, where: tuple[bytes, Any], content: int, when: str
+    ) -> Wrong | None:
+        """Compares every block of a list with what its sender has, and all between them with the poison."""
+        tag, first = self._turn & 0xFF, self._core.ffi.new("uint64_t *")
+        for pieces, expected in ((blocks.pieces, tag), (blocks.gaps, tag ^ POISON)):
+            self._on_pieces("check", *where, pieces, content, expected, first)
+            if (place := int(first[0])) < blocks.pool:
+                part = blocks.named(place) if expected == tag else blocks.stray(place)
+                return Wrong(self._comm.rank, transfer.peer, place, transfer.bytes, when, part=part)
+        return None
+
+    def _on_pieces(
+        self, what: str, memory: bytes, at: Any, pieces: array[int], content: int, tag: int, *result: Any
+    ) -> None:
+        """The core's fill or check of (place, place in the content, bytes) of a pool."""
+        call = getattr(self._core.lib, f"ws_device_{what}_pieces")
+        given = self._core.ffi.from_buffer("ws_piece[]", pieces)
+        count = len(pieces) // 3
+        self._core.check(call(self._device, memory, at, given, count, content, tag, *result))
 
     def _prepare_sums(self, sums: Sums, buffers: Any) -> None:
         """Fills the numbers that iterations add to. One buffer is sent from and received into."""

@@ -11,7 +11,7 @@ from wirespeed.job.messages import Message
 from wirespeed.job.soaking import WRONG_KINDS
 from wirespeed.paths import TransferPath
 from wirespeed.rank.context import RankContext, Unusable
-from wirespeed.rank.program import Program, shifted
+from wirespeed.rank.program import Program, shifted, unrolled
 
 CHUNK_SECONDS = 1.0
 """Uninterrupted iterations; between two chunks the counters are read."""
@@ -156,7 +156,7 @@ class SoakRun:
             )
             for number, step in enumerate(shifted(step, context.offset) for step in steps)
             for receives, transfers in ((0, step.sends), (1, step.receives))
-            for transfer in transfers
+            for transfer in unrolled(transfers)
         ]
         kind, every = context.planted or ("", 1)
 

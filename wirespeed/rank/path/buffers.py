@@ -32,14 +32,15 @@ class Buffers:
         mine = self._context.pattern.extent(comm.rank, self._context.shape, size)
         return int(comm.maximum(mine)) + self._context.offset
 
-    def hold(self, needed: int, needs: Sequence[int], waits: Callable[[int], None]) -> Any:
-        """The native buffers, with room for `needed` bytes each, and for what follows where that can be had.
+    def hold(self, needed: int, needs: Sequence[int], waits: Callable[[int], None], size: int = 0) -> Any:
+        """The native buffers: room for `needed` bytes each, and for what follows where that can be had.
 
-        `waits` is told how many bytes are allocated before that begins. Raises Unusable.
+        `size`: the one that needs them. `waits` is told how many bytes are allocated before that begins.
+        Raises Unusable.
         """
         if needed > self._capacity:
             self.close()
-            capacities = self._capacities(needed, needs)
+            capacities = self._capacities(needed, needs, size)
             waits(capacities[0])
             self._handle, self._capacity = self._allocate(capacities)
         return self._handle
@@ -58,13 +59,14 @@ class Buffers:
         handle, self._handle, self._capacity = self._handle, None, -1
         return handle
 
-    def _capacities(self, needed: int, needs: Sequence[int]) -> list[int]:
+    def _capacities(self, needed: int, needs: Sequence[int], size: int) -> list[int]:
         """What to try to allocate: room for what follows, else for this size alone. Raises Unusable."""
         limit = self._context.shape.memory
         if limit is not None and needed > limit:
+            fits = self._context.pattern.that_fits(self._context.shape, size, limit - self._context.offset)
             raise Unusable(
-                f"it takes two buffers of {format_size(needed)} on each rank; the memory that is free holds "
-                f"{format_size(limit >> 20 << 20)}"
+                f"it takes two buffers of {_rounded(needed)} on each rank; the memory that is free holds "
+                f"{format_size(limit >> 20 << 20)}" + (f": {fits}" if fits else "")
             )
         most = max(need for need in needs if limit is None or need <= limit)
         room = next((step for step in SMALL if needed <= step), most)
@@ -83,6 +85,11 @@ class Buffers:
         return self._context.core.check(
             self._lib.ws_buffers_open(self._transport, self._memory.encode(), max(capacity, 1))
         )
+
+
+def _rounded(size: int) -> str:
+    """Up to whole MiB, where it is no number that somebody wrote."""
+    return format_size(size if size < 1 << 20 or size % (1 << 10) == 0 else -(-size >> 20) << 20)
 
 
 def buffer_room(core: Core, comm: World, device: Any, neighbours: int) -> int | None:

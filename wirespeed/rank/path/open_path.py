@@ -59,9 +59,10 @@ class OpenPath:
 
     def run(self, sizes: Sequence[int]) -> None:
         context, core = self._context, self._context.core
-        fixed = context.pattern.fixed_sizes(context.shape)
+        pattern = context.pattern
+        own = pattern.size_option != "sizes" or pattern.fixed_sizes(context.shape) is not None
         tried = TRIAL_SIZES if self._path.tried_first else TRIAL_SIZES[:1] if self._by_library else ()
-        if tried and not self._try(tried if fixed is None else fixed):
+        if tried and not self._try(sizes if own else tried):
             return
         details = core.described(core.lib.ws_transport_describe(self._transport))
         nics = context.comm.gather(nccl_log.nics(details)) or []
@@ -257,7 +258,7 @@ class OpenPath:
         size = sizes[index]
         self._patient(size, max(size, needs[index]))
         with self._context.ranges("set-up", "buffers"):
-            held = self._buffers.hold(needs[index], needs, partial(self._patient, size))
+            held = self._buffers.hold(needs[index], needs, partial(self._patient, size), size)
         self._patient(size, max(size, needs[index]))
         return held
 

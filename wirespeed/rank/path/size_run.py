@@ -82,6 +82,8 @@ class SizeRun:
         self._rivals = 0
         """Of so many teams the figure is that of the slowest."""
         self._slowest: tuple[PhaseSamples, dict[str, Any]] | None = None
+        self._baseline: dict[str, Any] | None = None
+        """A record's `baseline`."""
         self._began = time.monotonic()
 
     def trial(self) -> None:
@@ -124,7 +126,7 @@ class SizeRun:
                 with closing(self._team(self._phase)) as team:
                     self._take(team, (yield from self._sampled(team)))
             else:
-                at_once = PHASES_AT_ONCE if self._reported is None and self._size <= max(SMALL) else 1
+                at_once = PHASES_AT_ONCE if self._interleaved else 1
                 for first in range(0, len(phases), at_once):
                     self._by_turns(phases[first : first + at_once])
             if self._computation:
@@ -146,6 +148,11 @@ class SizeRun:
         words = (f"{name}: {word}" for name, word in sampled.details.items() if isinstance(word, str))
         divisor = context.pattern.figure(context.shape, self._size).divisor
         return SizeResult(" ".join(words), divisor * _median(summary))
+
+    @property
+    def _interleaved(self) -> bool:
+        """Do phases take turns? Those that are compared must: speeds change from second to second."""
+        return bool(self._context.pattern.baseline) or (self._reported is None and self._size <= max(SMALL))
 
     def _by_turns(self, phases: Sequence[int]) -> None:
         """Measures phases a batch of each in turn: one alone would wait from one moment to the next."""
@@ -208,6 +215,11 @@ class SizeRun:
         self._batches += sampled.batches
         self._checking_s += sampled.checking_s
         found = team.figures(sampled.samples, sampled.waited)
+        pattern = self._context.pattern
+        if pattern.baseline and self._phase == self._phases - 1:
+            times = [{"name": pattern.baseline, "seconds": item["seconds"]} for item in found]
+            self._baseline = times[0] if times else None
+            return
         leader = -1
         if found:
             slowest = max(found, key=_median)
@@ -256,6 +268,7 @@ class SizeRun:
             "teams": self._teams if self._several_teams() else [],
             "elapsed_s": time.monotonic() - self._began,
             **({"program": self._program_facts} if self._program_facts else {}),
+            **({"baseline": self._baseline} if self._baseline else {}),
         }
 
     def _of_kind(self) -> dict[str, Any]:

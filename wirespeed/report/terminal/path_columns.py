@@ -10,6 +10,7 @@ from rich.text import Text
 
 from wirespeed.report.console.columns import Cell, Column, Row, Table, fold, table
 from wirespeed.report.facts import figures, shares
+from wirespeed.report.facts.baselines import baselines, share_of_baseline
 from wirespeed.report.facts.markers import (
     AS_FAST,
     FAR_OFF,
@@ -31,8 +32,9 @@ FEW = 6
 """Up to this many sizes are shown by time and, above NO_RATE bytes, by bandwidth."""
 NO_RATE = 1 << 10
 _LONG_NAME = 5
-TIME, RATE, SHARE = range(3)
-"""What a row shows: the time of a size, its bandwidth, or its bandwidth as a share of the limit."""
+TIME, RATE, SHARE, BASELINE = range(4)
+"""What a row shows: the time of a size, its bandwidth, or that as a share of the limit or of a baseline."""
+SHARES = (SHARE, BASELINE)
 
 
 @dataclass(frozen=True)
@@ -60,12 +62,12 @@ def lay_out(width: int, run: Run, sizes: Sequence[int]) -> list[Table[_SizeRow]]
     last = Table([*tables[-1].columns, *speedups, *_fastest(run)], sections).fit(width)
     if last.width <= width:
         return [*tables[:-1], last]
-    unique = {row.size: row for row in rows if row.shows != SHARE}
+    unique = {row.size: row for row in rows if row.shows not in SHARES}
     return [*tables, table([size, *speedups], list(unique.values())).fit(width)] if speedups else tables
 
 
 def _size_with_speedup(row: _SizeRow) -> int | None:
-    return None if row.shows == SHARE else row.size
+    return None if row.shows in SHARES else row.size
 
 
 def _sections(run: Run, sizes: Sequence[int]) -> list[tuple[str, list[_SizeRow]]]:
@@ -76,7 +78,13 @@ def _sections(run: Run, sizes: Sequence[int]) -> list[tuple[str, list[_SizeRow]]
         [limit for path in run.paths if (limit := run.ceiling(path))] if len(sizes) == len(run.sizes) else []
     )
     limited = [size for size in large if any(limit.applies(size) for limit in limits)]
-    blocks = ((f"{run.time_label}, us", TIME, small), ("GB/s", RATE, large), ("% of limit", SHARE, limited))
+    compared = [(f"% of {name}", BASELINE, sizes) for name in baselines(run)]
+    blocks = (
+        (f"{run.time_label}, us", TIME, small),
+        *compared,
+        ("GB/s", RATE, large),
+        ("% of limit", SHARE, limited),
+    )
     return [(title, [_SizeRow(size, shows) for size in sizes]) for title, shows, sizes in blocks if sizes]
 
 
@@ -93,12 +101,17 @@ def _column(run: Run, path: str, best: dict[int, list[Entry]]) -> Column[_SizeRo
         none = Text("- ", "dim")
         entry = run.entries.get((path, row.size))
         if entry is None:
-            failure = None if row.shows == SHARE else run.failure(path, row.size)
+            failure = None if row.shows in SHARES else run.failure(path, row.size)
             return Text(f"{figures.SHORT.get(failure.what, failure.what)} ", "red") if failure else none
         if row.shows == SHARE:
             part = shares.share(entry, limit)
             style = share_style(part or 0, exceeded=shares.exceeds(entry, limit))
             return none if part is None else Text(f"{100 * part:.0f} ", style)
+        if row.shows == BASELINE:
+            reached = share_of_baseline(run, entry)
+            if reached is None:
+                return none
+            return Text.assemble((reached.percent, ""), (NO_INTERVAL if reached.uncertain else " ", "yellow"))
         wins = entry in best[row.size]
         figure = format_rate(entry.rate) if row.shows == RATE else figures.microseconds(entry.seconds)
         mark = sign(run, entry, graded=True)
@@ -135,7 +148,7 @@ def _fastest(run: Run) -> list[Column[_SizeRow]]:
     """The names of the fastest paths, for each memory domain in which several paths compete."""
 
     def cell(domain: str, row: _SizeRow) -> Cell:
-        return "" if row.shows == SHARE else fastest(run, domain, row.size)
+        return "" if row.shows in SHARES else fastest(run, domain, row.size)
 
     return [
         Column(f"{domain} data", partial(cell, domain), group="fastest", left=True, drop=2)

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from wirespeed.report.console.columns import Cell, Column, Table, fold, table
 from wirespeed.report.facts import figures, shares
+from wirespeed.report.facts.baselines import baselines, share_of_baseline
 from wirespeed.report.facts.markers import FASTEST, mark, share_style, sign, winners
 from wirespeed.report.facts.mpi_cost import costs
 from wirespeed.report.facts.speedup import pairs
@@ -122,6 +123,8 @@ def _path_columns(
         yield column("GB/s", rate, gap=3)
     if any(shares.share(entry, limit) is not None for entry in entries.values()):
         yield column("of\nlimit", share, gap=3)
+    for name in baselines(run):
+        yield column(f"of\n{name}", _of_baseline(run), gap=3)
     derived = (
         derived_figure
         for entry in entries.values()
@@ -130,6 +133,14 @@ def _path_columns(
     )
     for name, unit in dict.fromkeys((derived_figure.name, derived_figure.unit) for derived_figure in derived):
         yield column(f"{name}\n{'' if unit == 's' else unit}", _derived(name, unit), gap=3)
+
+
+def _of_baseline(run: Run) -> Callable[[Entry], Cell]:
+    def cell(entry: Entry) -> Cell:
+        share = share_of_baseline(run, entry)
+        return None if share is None else Text(str(share))
+
+    return cell
 
 
 def _seconds(name: str) -> Callable[[Entry], Cell]:

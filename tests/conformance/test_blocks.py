@@ -1,0 +1,114 @@
+"""Lists of scattered blocks: on every path each arrives in its place, and nothing else is touched."""
+
+from __future__ import annotations
+
+import re
+import signal
+from pathlib import Path
+
+import pytest
+from support.command import Done, disturbed, wirespeed
+from support.mpis import InstalledMpi
+from support.selection import thorough
+from support.strikes import LONG, PATIENCE, after, strike
+
+PATHS = {
+    "cpu": "host,host-shared,host-tcp,rma-host",
+    "emulated": "staged,staged-pinned,staged-pipelined,ipc-write,ipc-read,ipc-kernel,gpu",
+}
+FIXED = ("--loops", "2", "--warmup", "0", "--no-evidence")
+
+
+def measured(device: str, mpi: InstalledMpi, out: Path, *words: str) -> Done:
+    paths = () if "--paths" in words else ("--paths", PATHS[device])
+    where = ("--device", device, "--mpi", str(mpi.mpiexec), *paths)
+    return wirespeed("blocks", *where, *FIXED, *words, out=out)
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
+@pytest.mark.parametrize("device", ["emulated", thorough("cpu")])
+def test_every_block_arrives_in_its_place(device: str, mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects odd sizes at odd places on every path, also lists of one block."""
+    done = measured(device, mpi, tmp_path / "r", "--count", "7", "--block", "1,13,4097", "--test", "offset=1")
+    assert done.code == 0, done.err + done.out
+    sizes = (1, 13, 4097)
+    assert [(one["path"], one["bytes"]) for one in done.entries] == [
+        (path, size) for path in PATHS[device].split(",") for size in sizes
+    ]
+    for entry in done.entries:
+        count, checked = 7, entry["checked"]
+        assert entry["bandwidth_bytes"] == count * entry["bytes"]
+        assert entry["baseline"]["name"] == "contiguous" and entry["baseline"]["seconds"]["median"] > 0
+        # Rank 0 checks what comes back: as lists, and as one message.
+        iterations = checked["iterations"] + checked["batches"]
+        assert checked["batches"] == checked["of_batches"] == 2
+        assert checked["bytes"] == iterations * count * entry["bytes"]
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--count", "1", "--block", "4097", "--layout", "contiguous"),
+        ("--count", "0", "--block", "8"),
+        ("--count", "3", "--layout", "strided", "--kv", "qwen2.5-7b:tp=4:page=1", "--layers"),
+    ],
+    ids=["one", "none", "layers"],
+)
+def test_lists_of_few_and_of_many(words: tuple[str, ...], mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the ends of what a list can be, and a list for each layer of a model."""
+    done = measured("emulated", mpi, tmp_path / "r", *words, "--paths", "host,staged,ipc-write,gpu")
+    assert done.code == 0 and len(done.entries) == 4, done.err + done.out
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+def test_places_from_a_file(mpi: InstalledMpi, tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("# from to\n0 4K\n4096 8193\n0 0\n")
+    done = measured("cpu", mpi, tmp_path / "r", "--list", str(tmp_path / "mine.txt"))
+    assert done.code == 0 and {one["bandwidth_bytes"] for one in done.entries} == {3 * 4096}, done.err
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+def test_planted_faults_are_found(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the check: a block in another's place, a byte between blocks that changes, one that is lost."""
+    faults = {
+        "misplaced-block": "byte 0 of 13 of block (0|6) of 7 differs",
+        "stray-byte": "outside of all 7 blocks, was changed",
+        "drop-byte": "byte 12 of 13 of block [0-6] of 7 differs",
+    }
+    for fault, said in faults.items():
+        words = ("--count", "7", "--block", "13", "--test", f"fault={fault}", "--paths")
+        done = measured("emulated", mpi, tmp_path / fault, *words, f"host,{PATHS['emulated']}")
+        assert done.code == 1 and not done.entries
+        assert len(done.failures) == 8 and {failure["what"] for failure in done.failures} == {"mismatch"}
+        assert all(re.search(said, failure["text"]) for failure in done.failures), done.failures
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+def test_a_soak_checks_every_block(mpi: InstalledMpi, tmp_path: Path) -> None:
+    where = ("--device", "emulated", "--mpi", str(mpi.mpiexec), "--paths", "host,ipc-write")
+    words = ("--soak", "0.3", "--count", "20", "--block", "4097")
+    done = wirespeed("blocks", *where, *words, out=tmp_path / "r")
+    assert done.code == 0, done.err + done.out
+    soaks = [soak for soak in done.of("soak") if soak["complete"]]
+    assert len(soaks) == 2 and all(soak["messages"] >= 40 for soak in soaks)
+    assert not any(sum(soak["wrong"].values()) for soak in soaks)
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+@pytest.mark.parametrize(("number", "what"), [(signal.SIGKILL, "death"), (signal.SIGSTOP, "hang")])
+def test_a_struck_rank_is_named(number: int, what: str, mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the rest of a run from a rank that dies, or is stopped, between two blocks."""
+    out = tmp_path / "r.jsonl"
+    done = disturbed(
+        *("blocks", "--mpi", mpi.mpiexec, "--device", "emulated", "--paths", "host,ipc-write"),
+        *("--block", "4K,1M", "--total", "4M", *PATIENCE, *LONG),
+        out=out,
+        when=after(1),
+        act=strike(out, 1, number),
+    )
+    done.no_stack_trace()
+    assert done.code == 1
+    (failure,) = done.failures
+    assert (failure["what"], failure["rank"]) == (what, 1), failure["text"]
+    assert {entry["path"] for entry in done.entries} == {"host", "ipc-write"}

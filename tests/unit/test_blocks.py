@@ -1,0 +1,269 @@
+"""Lists of blocks: where they lie, how many there are, and what is refused in one line."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wirespeed.errors import WirespeedError
+from wirespeed.patterns import Shape, find_pattern
+from wirespeed.patterns.block_list import GAP, MAX_BLOCKS, Blocks, laid_out
+from wirespeed.patterns.blocks import BlockLists
+from wirespeed.patterns.kv_models import EXAMPLE, MODELS, parsed
+from wirespeed.rank.faulty_steps import misplaced, stray_place
+
+PATTERN = find_pattern("blocks")
+LAYOUTS = st.sampled_from(["random", "strided", "contiguous"])
+
+
+def shape(**options: Any) -> Shape:
+    return Shape(2, options)
+
+
+def triples(flat: Any) -> list[tuple[int, int, int]]:
+    return [*zip(flat[::3], flat[1::3], flat[2::3], strict=True)]
+
+
+def apart_and_inside(places: Any, size: int, pool: int) -> bool:
+    ends = sorted((place, place + size) for place in places)
+    return all(end <= start for (_, end), (start, _) in pairwise(ends)) and (not ends or ends[-1][1] < pool)
+
+
+@given(size=st.integers(1, 9000), count=st.integers(0, 200), layout=LAYOUTS, seed=st.integers(0, 1 << 30))
+@settings(max_examples=150, deadline=None)
+def test_blocks_are_apart_and_inside_their_pool(size: int, count: int, layout: str, seed: int) -> None:
+    """Protects the lists: none overlaps, all lie inside, and blocks and gaps together are the whole pool."""
+    blocks = laid_out(size, count, layout, seed)
+    laid_out.cache_clear()
+    again = laid_out(size, count, layout, seed)
+    assert (blocks.places, blocks.remote_places) == (again.places, again.remote_places)
+    assert len(blocks) == count and blocks.pool % GAP == 0
+    for places in (blocks.places, blocks.remote_places):
+        assert apart_and_inside(places, size, blocks.pool)
+    other = blocks.reversed()
+    assert [*other.places] == [*blocks.remote_places] and other.pool == blocks.pool
+    assert triples(blocks.pieces) == [*zip(blocks.places, blocks.remote_places, [size] * count, strict=True)]
+    covered = sorted((at, at + length) for at, _, length in (*triples(blocks.pieces), *triples(blocks.gaps)))
+    assert covered[0][0] == 0 and covered[-1][1] == blocks.pool
+    assert all(end == start for (_, end), (start, _) in pairwise(covered))
+
+
+def test_a_seed_means_the_same_places_forever() -> None:
+    """Protects results of two versions, and of two versions of Python, from different lists."""
+    blocks = laid_out(8, 5, "random", 1)
+    assert [place // 8 for place in blocks.places] == [1, 8, 0, 4, 6]
+    assert [place // 8 for place in blocks.remote_places] == [4, 6, 8, 3, 0]
+    assert [*laid_out(8, 3, "strided", 1).places] == [0, 16, 32]
+    assert [*laid_out(8, 3, "contiguous", 1).remote_places] == [0, 8, 16]
+    assert [*laid_out(8, 5, "random", 2).places] != [*blocks.places]
+
+
+def test_what_goes_where() -> None:
+    """Protects the time: a list there, one of the same kind back, and the same bytes in one message."""
+    of = shape(count=3, layout="strided")
+    there, back = PATTERN.steps(0, of, 100)
+    (send,), (receive,) = there.sends, back.receives
+    assert (send.bytes, receive.bytes, send.peer) == (300, 300, 1)
+    assert [(part.offset, part.remote_offset, part.bytes) for part in send.parts] == [
+        (0, 0, 100),
+        (200, 200, 100),
+        (400, 400, 100),
+    ]
+    first, second = PATTERN.steps(1, of, 100)
+    assert first.receives and second.sends and not (first.sends or second.receives)
+    there, back = PATTERN.steps(0, of, 100, 1)
+    assert [(part.offset, part.bytes, part.blocks) for part in there.sends] == [(0, 300, None)]
+    assert [(part.offset, part.bytes, part.blocks) for part in back.receives] == [(0, 300, None)]
+    assert (PATTERN.phases(of), PATTERN.reported_phase(of), PATTERN.baseline) == (2, 0, "contiguous")
+    figure = PATTERN.figure(of, 100)
+    assert (figure.divisor, figure.bytes) == (2, 300)
+    assert [(one.name, one.amount, one.unit) for one in figure.derived] == [("blocks", 3, "blocks/s")]
+    assert figure.definition == (
+        "list: half of the time in which a list goes there and back, 300 B in blocks, strided; "
+        "GB/s of the blocks' bytes"
+    )
+    assert PATTERN.extent(0, of, 100) == 1024
+
+
+def test_no_block_is_an_empty_message() -> None:
+    there, back = PATTERN.steps(0, shape(count=0), 4096)
+    assert [(part.bytes, part.blocks) for part in (*there.sends, *back.receives)] == [(0, None)] * 2
+    assert PATTERN.extent(0, shape(count=0), 4096) == 0
+
+
+def test_a_list_for_each_layer() -> None:
+    """Protects --layers: each layer's list has a pool of its own, and they follow one another."""
+    of = shape(kv="qwen2.5-7b:tp=4:page=16", layers=True, total=28 * 2 * 8192)
+    assert PATTERN.fixed_sizes(of) == (8192,)
+    steps = PATTERN.steps(1, of, 8192)
+    pools = [receive.offset for step in steps for receive in step.receives]
+    assert len(steps) == 56 and len(pools) == 28 and [*{*pools}] and pools == sorted({*pools})
+    assert all(len(receive.blocks or ()) == 2 for step in steps for receive in step.receives)
+    figure = PATTERN.figure(of, 8192)
+    assert figure.bytes == 28 * 2 * 8192 and figure.derived[0].amount == 56
+    assert "28 lists go, one after the other, there and back" in figure.definition
+    assert "pages of 16 tokens of qwen2.5-7b on one of 4 ranks" in figure.definition
+
+
+@pytest.mark.parametrize(
+    ("word", "bytes_"),
+    [
+        # 2 (keys and values) x 16 tokens x 1 head x 128 elements x 2 bytes.
+        ("llama-3.1-70b:tp=8:page=16", 8192),
+        ("llama-3.1-70b:tp=16", 8192),
+        ("llama-3.1-8b", 65536),
+        ("LLAMA-3.1-8B:page=1", 4096),
+        # One vector of 512 + 64 elements, on every rank.
+        ("deepseek-v3:tp=8:page=64", 64 * 576 * 2),
+    ],
+)
+def test_pages_of_models(word: str, bytes_: int) -> None:
+    assert parsed(word).bytes == bytes_
+
+
+def test_each_model_has_its_source() -> None:
+    for name, model in MODELS.items():
+        assert name == name.lower() and model.source.count("/") == 1
+        assert model.layers > 0 and model.heads > 0 and model.head_size > 0
+
+
+OVERLAPS = "the block of 8 B overlaps at its destination the one of"
+LISTS = {
+    "overlap": ("0 0\n\n16 4\n", 8, {}, f"FILE:3: {OVERLAPS} line 1, which goes to 0"),
+    "later line": ("0 8\n8 4\n", 8, {}, f"FILE:2: {OVERLAPS} line 1, which goes to 8"),
+    "outside": (
+        "0 0\n0 60\n",
+        8,
+        {"pool": 64},
+        "FILE:2: to 60: the block ends at 68, outside of the pool of",
+    ),
+    "element": ("0 0\n# one\n12 3\n", 8, {"element": 2}, "FILE:3: to 3 is no multiple of the element of 2"),
+    "three": ("0 0 8\n", 8, {}, "FILE:1: 3 values where there must be two, from and to in bytes"),
+    "one": ("0 0\n7\n", 8, {}, "FILE:2: 1 value where there must be two, from and to in bytes"),
+    "word": ("0 0\n8 here\n", 8, {}, "FILE:2: a place is a number of bytes as in 4096 or 64K, not 'here'"),
+    "negative": ("0 -8\n", 8, {}, "FILE:1: a place is a number of bytes as in 4096 or 64K, not '-8'"),
+    "far": ("0 9999999999999999999\n", 8, {}, "FILE:1: a place is a number of bytes"),
+    "empty": ("# nothing\n", 8, {}, "FILE: there are no blocks in it; write a line 'from to' in bytes for"),
+}
+
+
+@pytest.mark.parametrize("case", LISTS)
+def test_what_is_wrong_in_a_list_is_named_with_its_line(case: str, tmp_path: Path) -> None:
+    text, size, options, complaint = LISTS[case]
+    file = tmp_path / "mine.txt"
+    file.write_text(text)
+    of = shape(list=str(file), **options)
+    try:
+        found = PATTERN.refuse(of) or PATTERN.refuse_size(of, size)
+    except WirespeedError as error:
+        found = str(error)
+    assert found and found.replace(str(file), "FILE").startswith(complaint)
+
+
+def test_a_list_of_the_users(tmp_path: Path) -> None:
+    """Protects the format: bytes or sizes, comments, empty lines; sources may overlap, destinations not."""
+    file = tmp_path / "mine.txt"
+    file.write_text("\ufeff# from to\n0 4K # first\n\n  1   0\n")
+    of = shape(list=str(file))
+    assert PATTERN.refuse(of) is None and PATTERN.refuse_size(of, 4096) is None
+    assert isinstance(PATTERN, BlockLists)
+    blocks = PATTERN.blocks(of, 4096)
+    assert [*blocks.places] == [0, 1] and [*blocks.remote_places] == [4096, 0]
+    assert blocks.pool == 8192 + GAP and PATTERN.default_sizes(of.options) == "4K"
+    assert PATTERN.blocks(shape(list=str(file), pool=1 << 20), 8).pool == (1 << 20) + GAP
+    assert "as listed" in PATTERN.figure(of, 4096).definition
+
+
+@pytest.mark.parametrize(
+    ("options", "size", "complaint"),
+    [
+        ({}, 0, "--block 0: a block has at least 1 byte"),
+        ({"element": 4}, 10, "--block 10: this is no multiple of the element of 4 bytes; 8 or 12 is"),
+        ({"element": 4}, 3, "--block 3: this is no multiple of the element of 4 bytes; 4 is"),
+        (
+            {"total": 1 << 20},
+            1,
+            "--block 1: 1,048,576 blocks, and a list has at most 262,144: --total 256K or less",
+        ),
+        ({"count": 5, "total": 8}, 8, "--count and --total both say how long a list is: write one of them"),
+        (
+            {"layers": True},
+            8,
+            f"--layers takes the number of layers from a model: --kv {EXAMPLE}",
+        ),
+        ({"pool": 8}, 8, "--pool is the pool of --list FILE, which is missing"),
+        ({"list": "x", "kv": "llama-3.1-8b"}, 8, "--list says which blocks there are: leave out --kv"),
+        ({"list": "x", "layout": "strided"}, 8, "--list says which blocks there are: leave out --layout"),
+        ({"list": "none.txt"}, 8, "--list none.txt: cannot read it (No such file or directory)"),
+        ({"list": "."}, 8, "--list .: this is no regular file; every rank has to read it"),
+        ({"kv": "gpt"}, 8, f"--kv gpt: no such model is known; there are: {', '.join(MODELS)}"),
+        (
+            {"kv": "qwen2.5-7b:tp=3"},
+            8,
+            "--kv qwen2.5-7b:tp=3: 4 KV heads cannot be divided by tp=3; take a divisor or a multiple of "
+            "their number",
+        ),
+        (
+            {"kv": "qwen2.5-7b:8"},
+            8,
+            f"--kv qwen2.5-7b:8: after the model come tp=RANKS and page=TOKENS, as in {EXAMPLE}",
+        ),
+    ],
+)
+def test_what_is_refused(options: dict[str, Any], size: int, complaint: str) -> None:
+    try:
+        found = PATTERN.refuse(shape(**options)) or PATTERN.refuse_size(shape(**options), size)
+    except WirespeedError as error:
+        found = str(error)
+    assert found == complaint
+
+
+def test_no_file_has_more_blocks_than_a_list_may(tmp_path: Path) -> None:
+    file = tmp_path / "long.txt"
+    file.write_text("".join(f"{8 * line} {8 * line}\n" for line in range(MAX_BLOCKS + 1)))
+    with pytest.raises(WirespeedError, match=f":{MAX_BLOCKS + 1}: a list has at most {MAX_BLOCKS} blocks"):
+        PATTERN.refuse(shape(list=str(file)))
+
+
+@given(
+    size=st.sampled_from([1, 4096, 100_000]),
+    memory=st.integers(0, 1 << 32),
+    layout=LAYOUTS,
+    counted=st.booleans(),
+)
+@settings(max_examples=80, deadline=None)
+def test_what_is_said_to_fit_does(size: int, memory: int, layout: str, counted: bool) -> None:
+    """Protects the advice of a list that is larger than memory."""
+    said = PATTERN.that_fits(shape(layout=layout, count=1 if counted else None), size, memory)
+    if said == "no block of this size fits":
+        assert memory < 4 * size + 4 * GAP
+        return
+    option, number, _ = said.split()
+    assert option == ("--count" if counted else "--total")
+    from wirespeed.units import parse_size
+
+    count = int(number) if counted else max(1, parse_size(number) // size)
+    slots = count * (1 if layout == "contiguous" else 2)
+    assert -(-slots * size // GAP) * GAP + GAP <= memory
+
+
+def test_planted_faults_of_lists() -> None:
+    """Protects the tests of the check: the blocks that a fault misplaces, and the byte that it touches."""
+    step = PATTERN.steps(1, shape(count=3, layout="strided"), 100)[0]
+    (receive,) = misplaced(step).receives
+    assert isinstance(receive.blocks, Blocks) and [*receive.blocks.places] == [400, 200, 0]
+    (send,) = misplaced(PATTERN.steps(0, shape(count=3, layout="strided"), 100)[0]).sends
+    assert isinstance(send.blocks, Blocks)
+    assert [*send.blocks.places] == [0, 200, 400] and [*send.blocks.remote_places] == [400, 200, 0]
+    assert stray_place([step]) == 100 and stray_place(PATTERN.steps(0, shape(count=0), 8)) is None
+
+
+def test_a_wrong_byte_is_named() -> None:
+    blocks = laid_out(100, 3, "strided", 1)
+    assert blocks.named(217) == "wrong data: byte 17 of 100 of block 1 of 3 differs"
+    assert blocks.stray(117) == "wrong data: byte 117 of the pool, outside of all 3 blocks, was changed"

@@ -1,0 +1,193 @@
+"""Blocks scattered in a pool go to places scattered in the other rank's pool, and as many come back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from wirespeed.patterns import block_list, kv_models
+from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Shape, Step, Transfer
+from wirespeed.patterns.block_list import GAP, LAYOUTS, MAX_BLOCKS, SPREAD, Blocks
+from wirespeed.units import counted, format_size, size_word
+
+TOTAL = 16 << 20
+"""Bytes of a list by default."""
+LISTED = "4K"
+"""The default size of a block at places that the user lists."""
+CONTIGUOUS = 1
+"""The phase in which the same bytes are one message."""
+
+
+class BlockLists(Pattern):
+    """Half of the time in which a list goes there and back, and the same bytes as one message."""
+
+    name = "blocks"
+    summary = "Measure scattered blocks, as pages of a KV cache, by every path."
+    help = """
+    A list of blocks, scattered in a pool of memory at rank 0, goes to other places in a pool at rank 1, as
+    pages of a KV cache do, and a list of the same kind comes back. For each path and size of a block: half of
+    that time, GB/s of the blocks' bytes, and blocks per second. By turns with each list the same bytes are
+    measured as one contiguous message; the share is what the list reaches of its speed.
+
+    Every byte of every block is checked, and that nothing between the blocks was touched.
+
+    \b
+    --kv MODEL:tp=8:page=16   the block is a page of one layer, keys and values together, on one of 8 ranks
+    --list FILE               your own places: a line 'from to' in bytes for each block; # begins a comment
+
+    \b
+    Examples:
+      wirespeed blocks
+      wirespeed blocks --block 32K --count 64 --layout strided
+      wirespeed blocks --kv llama-3.1-70b:tp=8:page=16 --layers
+      wirespeed blocks --list mine.txt --block 4K --paths host,host-shared
+    """
+    options = (
+        Option("count", "Blocks of a list.", None, least=0, most=MAX_BLOCKS),
+        Option("total", "Bytes of a list, instead of --count. Default: 16M.", None, metavar="SIZE"),
+        Option("layout", "How blocks lie in the pools.", LAYOUTS[0], choices=LAYOUTS),
+        Option("seed", "Which random places; the same on every path.", 1, least=0),
+        Option(
+            "kv", "Blocks are pages of the KV cache of this model.", None, metavar="MODEL", fixes_sizes=True
+        ),
+        Option("layers", "With --kv: a list for each layer, one after the other.", default=False),
+        Option(
+            "list",
+            "Places of the blocks, of 4K unless --block says more; docs/blocks.md.",
+            None,
+            metavar="FILE",
+        ),
+        Option(
+            "pool", "Bytes of the pool of --list. Default: as far as its blocks reach.", None, metavar="SIZE"
+        ),
+        Option("element", "Blocks and places must be multiples of so many bytes.", 1, most=4096),
+    )
+    sizes = "4K,32K,128K,1M"
+    size_option = "block"
+    soak_sizes = "4K,64K,1M"
+    baseline = "contiguous"
+
+    def refuse(self, shape: Shape) -> str | None:
+        given = shape.options
+        if given.get("count") is not None and given.get("total") is not None:
+            return "--count and --total both say how long a list is: write one of them"
+        if given.get("layers") and not given.get("kv"):
+            return f"--layers takes the number of layers from a model: --kv {kv_models.EXAMPLE}"
+        if given.get("list"):
+            own = next((name for name in ("count", "total", "kv") if given.get(name) is not None), None)
+            if own or given.get("layout", LAYOUTS[0]) != LAYOUTS[0]:
+                return f"--list says which blocks there are: leave out --{own or 'layout'}"
+            block_list.read(str(given["list"]))
+        elif given.get("pool") is not None:
+            return "--pool is the pool of --list FILE, which is missing"
+        if given.get("kv"):
+            kv_models.parsed(str(given["kv"]))
+        return super().refuse(shape)
+
+    def refuse_size(self, shape: Shape, size: int) -> str | None:
+        element = int(shape.options.get("element", 1))
+        if size < 1:
+            return "--block 0: a block has at least 1 byte"
+        if size % element:
+            below = size // element * element
+            near = f"{below} or {below + element}" if below else str(element)
+            return f"--block {size}: this is no multiple of the element of {element} bytes; {near} is"
+        if file := shape.options.get("list"):
+            return block_list.wrong_in(str(file), size, element, shape.options.get("pool"))
+        count = self._count(shape, size)
+        if count * self._lists(shape.options) > MAX_BLOCKS:
+            return (
+                f"--block {size}: {counted(count * self._lists(shape.options), 'block')}, and a list has at "
+                f"most {MAX_BLOCKS:,}: --total {size_word(MAX_BLOCKS * size)} or less"
+            )
+        return None
+
+    def that_fits(self, shape: Shape, size: int, memory: int) -> str:
+        given, lists = shape.options, self._lists(shape.options)
+        if given.get("list"):
+            return ""
+        slots = SPREAD if given.get("layout", LAYOUTS[0]) != "contiguous" else 1
+        count = (memory // lists - 2 * GAP) // slots // max(size, 1)
+        if count < 1:
+            return "no block of this size fits"
+        if given.get("count") is not None:
+            return f"--count {count} fits"
+        # A power of two is a number that somebody would write.
+        return f"--total {size_word(1 << (count * size * lists).bit_length() - 1)} fits"
+
+    def default_sizes(self, options: Mapping[str, Any]) -> str | None:
+        return LISTED if options.get("list") else None
+
+    def fixed_sizes(self, shape: Shape) -> tuple[int, ...] | None:
+        word = shape.options.get("kv")
+        return (kv_models.parsed(str(word)).bytes,) if word else None
+
+    def phases(self, shape: Shape) -> int:
+        return 2
+
+    def reported_phase(self, shape: Shape) -> int:
+        return 0
+
+    def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
+        total = self._total(shape, size)
+        if phase == CONTIGUOUS or not total:
+            message = (Transfer(1 - rank, total),)
+            there, back = [Step(sends=message)], [Step(receives=message)]
+        else:
+            sent = self.blocks(shape, size)
+            received = sent.reversed()
+            pools = [number * sent.pool for number in range(self._lists(shape.options))]
+            length = len(sent) * size
+            there = [Step(sends=(Transfer(1 - rank, length, pool, pool, blocks=sent),)) for pool in pools]
+            back = [
+                Step(receives=(Transfer(1 - rank, length, pool, pool, blocks=received),)) for pool in pools
+            ]
+        return there + back if rank == 0 else back + there
+
+    def extent(self, rank: int, shape: Shape, size: int) -> int:
+        if not self._total(shape, size):
+            return 0
+        return self._lists(shape.options) * self.blocks(shape, size).pool
+
+    def figure(self, shape: Shape, size: int) -> Figure:
+        total, lists = self._total(shape, size), self._lists(shape.options)
+        count = total // size if size else 0
+        what = f"{lists} lists go, one after the other," if lists > 1 else "a list goes"
+        of = f"{format_size(total)} in blocks"
+        if word := shape.options.get("kv"):
+            of = f"{format_size(total)} in {kv_models.parsed(str(word))}"
+        how = "as listed" if shape.options.get("list") else str(shape.options.get("layout", LAYOUTS[0]))
+        text = f"list: half of the time in which {what} there and back, {of}, {how}"
+        text += "; GB/s of the blocks' bytes"
+        return Figure(2, total, text, (Derived("blocks", count, "blocks/s"),))
+
+    def blocks(self, shape: Shape, size: int) -> Blocks:
+        """The list as the sender sees it: the same on both ranks, on every path, and in every process."""
+        given = shape.options
+        if file := given.get("list"):
+            places = tuple((source, target) for _, source, target in block_list.read(str(file)))
+            return block_list.listed(size, places, given.get("pool"))
+        layout, seed = str(given.get("layout", LAYOUTS[0])), int(given.get("seed", 1))
+        return block_list.laid_out(size, self._count(shape, size), layout, seed)
+
+    @staticmethod
+    def _lists(options: Mapping[str, Any]) -> int:
+        if not options.get("layers"):
+            return 1
+        return kv_models.parsed(str(options["kv"])).model.layers
+
+    def _count(self, shape: Shape, size: int) -> int:
+        """Blocks of a list; --total is that of all lists together, at least a block of each."""
+        given = shape.options
+        if given.get("count") is not None:
+            return int(given["count"])
+        total = TOTAL if given.get("total") is None else int(given["total"])
+        return max(1, total // self._lists(given) // max(size, 1))
+
+    def _total(self, shape: Shape, size: int) -> int:
+        if shape.options.get("list"):
+            return len(block_list.read(str(shape.options["list"]))) * size
+        return self._lists(shape.options) * self._count(shape, size) * size
+
+
+PATTERN = BlockLists()
