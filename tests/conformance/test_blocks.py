@@ -70,7 +70,7 @@ def test_places_from_a_file(mpi: InstalledMpi, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_planted_faults_are_found(mpi: InstalledMpi, tmp_path: Path) -> None:
-    """Protects the check: a block in another's place, a byte between blocks that changes, one that is lost."""
+    """Protects the check: a block in the place of another, a byte between blocks, a byte that is lost."""
     faults = {
         "misplaced-block": "byte 0 of 13 of block (0|6) of 7 differs",
         "stray-byte": "outside of all 7 blocks, was changed",

@@ -32,6 +32,7 @@ COLUMNS = {
     "bandwidth_Bps": "bytes_per_second.median",
     "bandwidth_low_Bps": "bytes_per_second.low",
     "bandwidth_high_Bps": "bytes_per_second.high",
+    "baseline_s": "baseline_s",
     **{name: name for name in _SAMPLES},
     "checked_iterations": "checked.iterations",
     "checked_batches": "checked.batches",

@@ -182,6 +182,11 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
         return len(self.each)
 
     @property
+    def baseline_s(self) -> float | None:
+        """Seconds of the same bytes moved in a simpler way; None where nothing was measured beside it."""
+        return self.baseline.seconds if self.baseline else None
+
+    @property
     def has_time(self) -> bool:
         """Is this a time that can be reckoned with?"""
         return self.low > SHORTEST and self.high > SHORTEST and self.seconds > SHORTEST

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from wirespeed.report.facts.baselines import share_of_baseline
 from wirespeed.report.facts.markers import sign
 from wirespeed.report.facts.speedup import Pair, pairs
 from wirespeed.report.grouping import grouped
@@ -100,6 +101,29 @@ def _published(sets: Sequence[ReportRun]) -> list[dict[str, Any]]:
         for path, points in system.curves.items()
         if path in paths
     ]
+
+
+def reached(sets: Sequence[ReportRun]) -> list[dict[str, Any]]:
+    """Shares of a baseline's speed, in per cent, for each path: of a list of blocks, of one message's."""
+    found = []
+    for measured in sets:
+        for path in measured.run.paths:
+            entries = [entry for entry in measured.run.of_path(path) if entry.bytes <= MAX_EXACT]
+            shares = [(entry.bytes, share_of_baseline(measured.run, entry)) for entry in entries]
+            known = [(size, share) for size, share in shares if share]
+            if known:
+                found.append(
+                    {
+                        "set": measured.number,
+                        "path": text(path),
+                        "name": text(known[0][1].name),
+                        "bytes": [size for size, _ in known],
+                        "share": [number(100 * share.share) for _, share in known],
+                        "low": [number(share.low and 100 * share.low) for _, share in known],
+                        "high": [number(share.high and 100 * share.high) for _, share in known],
+                    }
+                )
+    return found
 
 
 def prices(sets: Sequence[ReportRun]) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from wirespeed.report.facts.markers import MEANINGS
 from wirespeed.report.page import evidence
 from wirespeed.report.page.about import about
 from wirespeed.report.page.answers import Answers, answers
-from wirespeed.report.page.curves import charts, prices
+from wirespeed.report.page.curves import charts, prices, reached
 from wirespeed.report.page.fans import fans
 from wirespeed.report.page.findings import findings, nothing_found, refuted
 from wirespeed.report.page.matrix import matrices
@@ -32,6 +32,7 @@ SCRIPTS = (
     "legend",
     "curves",
     "prices",
+    "reached",
     "matrix",
     "fans",
     "wires",
@@ -103,6 +104,7 @@ def page_data(sets: Sequence[ReportRun], looks: dict[str, Any], first: str) -> d
         ],
         "charts": charts(sets, first),
         "prices": prices(sets),
+        "reached": reached(sets),
         "matrices": matrices(sets),
         "fans": fans(sets),
         "wires": evidence.drawings(sets),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from wirespeed.report.facts import figures, health, markers, mpi_cost, two_speeds
+from wirespeed.report.facts.baselines import baselines
 from wirespeed.report.facts.speedup import Pair, incomparable, pairs
 from wirespeed.report.grouping import grouped
 from wirespeed.report.terminal import launches_legend
@@ -29,6 +30,7 @@ def legend(run: Run, layout: TableLayout) -> list[str]:
         return [
             f"{what}, median of {several}, each with new processes; GB = 1e9 bytes{rate}",
             *launches_legend.explained(run, layout),
+            *_compared(run),
             *sick,
             *_fastest(run, layout),
             *_speedups(run),
@@ -39,6 +41,7 @@ def legend(run: Run, layout: TableLayout) -> list[str]:
         return [
             f"{what}, mean over a fixed count of iterations; GB = 1e9 bytes{rate}",
             "no interval: the clock was read before and after all iterations, as --loops asks",
+            *_compared(run),
             *_fastest(run, layout),
             *_speedups(run),
             *_mpi_costs(run),
@@ -49,6 +52,7 @@ def legend(run: Run, layout: TableLayout) -> list[str]:
     return [
         f"{what}, median of {samples} samples per size; GB = 1e9 bytes{rate}",
         *_intervals(run, entries, layout),
+        *_compared(run),
         *sick,
         *_fastest(run, layout),
         *_speedups(run),
@@ -149,6 +153,15 @@ def _unknown(run: Run, *, anyway: bool = False) -> list[str]:
         return []
     how = " (state the rate of the wire: --link NAME=RATE)" if stated else ""
     return [f"limit of {', '.join(unknown)}: unknown{how}"]
+
+
+def _compared(run: Run) -> list[str]:
+    """What shares of a baseline are shares of, and how sure they are."""
+    return [
+        f"of {name}: the time of the same bytes in one message, measured by turns with the lists, over "
+        "theirs; ±: half its 95 % interval"
+        for name in baselines(run)
+    ]
 
 
 def _intervals(run: Run, entries: list[Entry], layout: TableLayout) -> list[str]:

@@ -56,7 +56,7 @@ class Lines {
   }
 
   summary() {
-    return `${this.spec.title} against message size, ${this.shown.length} curves: ${this.shown.map((one) => one.label).join(", ")}`;
+    return `${this.spec.title} against ${this.spec.sizes || "message size"}, ${this.shown.length} curves: ${this.shown.map((one) => one.label).join(", ")}`;
   }
 
   // What is shown decides the axes.
@@ -106,7 +106,7 @@ class Lines {
       g.append(draw("text", { x, y: h - bottom + 17, "text-anchor": "middle" }, sizeText(size)));
     }
     g.append(draw("text", { x: left, y: 16, class: "name" }, `${this.spec.title}, ${this.spec.unit}`));
-    g.append(draw("text", { x: w - right, y: h - 8, "text-anchor": "end", class: "axis" }, "message size"));
+    g.append(draw("text", { x: w - right, y: h - 8, "text-anchor": "end", class: "axis" }, this.spec.sizes || "message size"));
     this.svg.append(g);
   }
 

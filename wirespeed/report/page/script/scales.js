@@ -39,6 +39,7 @@ const AXES = {
   seconds: { tick: (value) => tickSeconds(value), text: secondsText, better: "low" },
   rate: { tick: (value) => String(Number((value / 1e9).toPrecision(6))), text: rateText, better: "high" },
   ratio: { tick: (value) => String(Number(value.toPrecision(6))), text: ratioText, better: "high" },
+  percent: { tick: (value) => String(Number(value.toPrecision(6))), text: (value) => `${Number(value.toPrecision(3))} %`, better: "high" },
 };
 
 function tickSeconds(value) {
