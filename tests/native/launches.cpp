@@ -19,6 +19,8 @@ using wirespeed::cpu::Launch;
 
 const wirespeed::cpu::Add<ws_payload_fill> add_fill{"ws_payload_fill"};
 const wirespeed::cpu::Add<ws_payload_check> add_check{"ws_payload_check"};
+const wirespeed::cpu::Add<ws_pieces_fill> add_pieces_fill{"ws_pieces_fill"};
+const wirespeed::cpu::Add<ws_pieces_check> add_pieces_check{"ws_pieces_check"};
 const wirespeed::cpu::Add<ws_sums_fill> add_sums_fill{"ws_sums_fill"};
 const wirespeed::cpu::Add<ws_sums_add> add_sums_add{"ws_sums_add"};
 const wirespeed::cpu::Add<ws_sums_check> add_sums_check{"ws_sums_check"};
@@ -54,6 +56,31 @@ void payload(u64 bytes, u64 offset) {
     for (const u64 wrong : {bytes - 1, bytes / 2}) at[wrong] ^= 1;
     run("ws_payload_check", at, bytes, u64{42}, u64{3}, &first);
     expect(first == bytes / 2, "first wrong byte", bytes);
+}
+
+/// Three pieces of a pool, whose contents begin anywhere in that of one large message.
+void pieces(u64 bytes, u64 offset) {
+    const WsPiece list[] = {
+        {bytes + 5, 3 * bytes + 1, bytes}, {0, 8, bytes}, {2 * bytes + 9, 0, 1}};
+    std::vector<u8> room(offset + 2 * bytes + 16, 0xEE), whole(4 * bytes + 16);
+    u8* const pool = room.data() + offset;
+    run("ws_payload_fill", whole.data(), u64{whole.size()}, u64{42}, u64{3});
+    run("ws_pieces_fill", pool, &list[0], u64{3}, u64{42}, u64{3});
+    std::vector<u8> expected(room.size(), 0xEE);
+    for (const WsPiece& piece : list)
+        std::copy_n(whole.begin() + (long)piece.content, piece.bytes,
+                    expected.begin() + (long)(offset + piece.at));
+    expect(room == expected, "pieces, and what lies between them,", bytes);
+    u64 first = ~u64{0};
+    run("ws_pieces_check", pool, &list[0], u64{3}, u64{42}, u64{3}, &first);
+    expect(first == ~u64{0}, "check of pieces", bytes);
+    pool[2 * bytes + 9] ^= 1;
+    run("ws_pieces_check", pool, &list[0], u64{3}, u64{42}, u64{3}, &first);
+    expect(first == 2 * bytes + 9, "a wrong byte in the last piece", bytes);
+    if (bytes < 2) return;
+    for (const u64 wrong : {2 * bytes + 4, bytes - 1}) pool[wrong] ^= 1;
+    run("ws_pieces_check", pool, &list[0], u64{3}, u64{42}, u64{3}, &first);
+    expect(first == bytes - 1, "the first wrong byte of pieces", bytes);
 }
 
 void sums(u64 count) {
@@ -100,6 +127,7 @@ void every_launch() {
                 for (const u64 bytes : {0, 1, 7, 8, 100, 4097, 65536})
                     for (const u64 offset : {0, 3}) {
                         payload(bytes, offset);
+                        pieces(bytes, offset);
                         copy(bytes, offset);
                         if (!offset) sums(bytes);
                     }

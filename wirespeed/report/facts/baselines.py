@@ -38,7 +38,8 @@ class ShareOfBaseline:
         if self.low is None or self.high is None:
             return text
         half = 50 * (self.high - self.low)
-        return f"{text} {UNCERTAIN}" if self.uncertain else f"{text} ±{half:.{0 if half >= 9.95 else 1}f}"
+        digits = ".0f" if half >= 9.95 else ".1f" if half >= 0.95 else ".1g"
+        return f"{text} {UNCERTAIN}" if self.uncertain else f"{text} ±{half:{digits}}"
 
 
 def share_of_baseline(run: Run, entry: Entry) -> ShareOfBaseline | None:

@@ -1,0 +1,117 @@
+"""A figure beside its baseline: the share, its interval, and where each output has it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from typing import Any
+
+import pytest
+from support.records import as_read, end, entry, figure, head, make_run, shown, step
+
+from wirespeed.report.export.formats import FORMATS
+from wirespeed.report.facts.baselines import ShareOfBaseline, baselines, share_of_baseline
+from wirespeed.report.page.curves import reached
+from wirespeed.report.page.sources import Source, measured
+from wirespeed.results.launches import combined
+from wirespeed.results.runs import Run, collect
+from wirespeed.statistics.samples import ratio_interval
+
+
+def block(path: str, size: int, seconds: float, contiguous: float, **more: Any) -> dict[str, Any]:
+    """A list of 4 blocks, beside one message of as many bytes."""
+    beside = {"median": contiguous, "low": 0.98 * contiguous, "high": 1.02 * contiguous, "min": contiguous}
+    return entry(
+        path,
+        size,
+        seconds,
+        pattern="blocks",
+        definition="list: half of the time there and back",
+        bandwidth_bytes=4 * size,
+        derived=[{"name": "blocks", "unit": "blocks/s", "amount": 4, "median": 4 / seconds}],
+        **{"baseline": {"name": "contiguous", "seconds": beside}, **more},
+    )
+
+
+def run_of(paths: tuple[str, ...], launches: int = 1) -> Run:
+    begin = head(paths)
+    begin["plan"] |= {"pattern": "blocks", "sizes": [4096, 32768], "launches": launches}
+    records = [begin]
+    for path in paths:
+        records += [step(path), block(path, 4096, 2e-5, 1e-5), block(path, 32768, 5e-5, 4e-5)]
+    (run,) = collect(as_read([*records, end()]))
+    return run
+
+
+def test_a_share_has_the_interval_of_both_figures() -> None:
+    run = run_of(("host",))
+    found = share_of_baseline(run, run.entries["host", 4096])
+    assert found is not None and (found.name, found.share) == ("contiguous", pytest.approx(0.5))
+    list_, beside = run.entries["host", 4096], run.entries["host", 4096].baseline
+    assert beside
+    expected = ratio_interval(
+        (beside.seconds, beside.low, beside.high), (list_.seconds, list_.low, list_.high)
+    )
+    assert (found.share, found.low, found.high) == expected and not found.uncertain
+    assert str(found) == "50 % ±1.0" and baselines(run) == ["contiguous"]
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [
+        (ShareOfBaseline("contiguous", 0.5), "50 %"),
+        (ShareOfBaseline("contiguous", 0.0123, 0.0122, 0.0124), "1.2 % ±0.01"),
+        (ShareOfBaseline("contiguous", 0.001, 0.0009, 0.0011), "0.1 % ±0.01"),
+        (ShareOfBaseline("contiguous", 1.1, 0.9, 1.3), "110 % ±20"),
+        (ShareOfBaseline("contiguous", 0.1, 0.01, 2.0), "10 % uncertain"),
+    ],
+)
+def test_words_of_a_share(share: ShareOfBaseline, said: str) -> None:
+    assert str(share) == said
+
+
+def test_without_a_baseline_there_is_no_share() -> None:
+    run = make_run(entry("host", 8, 1e-6))
+    assert share_of_baseline(run, run.entries["host", 8]) is None and baselines(run) == []
+    assert "of contiguous" not in shown(run, explain=True)
+
+
+def test_the_table_of_few_paths_has_a_column() -> None:
+    text = shown(run_of(("host", "gpu")), width=150, explain=True)
+    assert len(re.findall(r" of +blocks\n| of +blocks ", text)) and text.count("50 % ±1.0") == 2
+    assert "80 % ±1.6" in text
+    assert "of contiguous: the time of the same bytes in one message" in " ".join(text.split())
+
+
+def test_the_table_of_many_paths_has_rows() -> None:
+    text = shown(run_of(("host", "staged", "ipc-write", "ipc-read", "gpu", "nccl")), width=100)
+    section = text.split("% of contiguous")[1].split("GB/s")[0]
+    assert [line.split()[2:] for line in section.splitlines()[1:3]] == [["50"] * 6, ["80"] * 6]
+
+
+def test_several_launches_have_the_median_of_their_baselines() -> None:
+    """Protects --launches: each launch's own baseline counts, not the last one's."""
+    each = [
+        figure("host", 4096, 2e-5, launch=number, baseline=block("host", 4096, 2e-5, beside)["baseline"])
+        for number, beside in enumerate((1e-5, 1.2e-5, 0.9e-5), 1)
+    ]
+    found = combined(each)
+    assert found.baseline and found.baseline.seconds == 1e-5 and found.baseline.times.min == 0.9e-5
+    assert found.baseline.low <= 1e-5 <= found.baseline.high
+    assert not combined([figure("host", 8, 1e-6, launch=number) for number in (1, 2)]).baseline
+
+
+def test_csv_has_its_time() -> None:
+    stream = io.StringIO()
+    FORMATS["csv"]([run_of(("host",)), make_run(entry("host", 8, 1e-6))], stream)
+    rows = [*csv.DictReader(io.StringIO(stream.getvalue()))]
+    assert [row["baseline_s"] for row in rows] == ["1e-05", "4e-05", ""]
+
+
+def test_the_page_has_a_curve() -> None:
+    source = Source("a.jsonl", [run_of(("host", "gpu"))], [], [])
+    (host, gpu) = reached(measured([source]))
+    assert (host["path"], gpu["path"], host["name"]) == ("host", "gpu", "contiguous")
+    assert host["bytes"] == [4096, 32768] and host["share"] == pytest.approx([50, 80])
+    assert host["low"][0] < 50 < host["high"][0]
