@@ -80,7 +80,8 @@ std::vector<Step> steps_of(const ws_transport& transport, const ws_buffers& buff
         steps.resize(std::max(steps.size(), static_cast<std::size_t>(each.step) + 1));
         auto& step = steps[static_cast<std::size_t>(each.step)];
         (each.receives ? step.receives : step.sends)
-            .push_back({each.peer, each.offset, each.bytes, each.remote_offset, each.back != 0});
+            .push_back({each.peer, each.offset, each.bytes, each.remote_offset, each.back != 0,
+                        each.list});
     }
     return steps;
 }

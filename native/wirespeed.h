@@ -198,6 +198,7 @@ typedef struct ws_transfer {
     int32_t back; /* 1: inside this rank, from its receive buffer to its send buffer */
     uint64_t offset, bytes;
     uint64_t remote_offset; /* in the peer's receive buffer (of a send) or send buffer */
+    int32_t list; /* neighbours in a step with the same number are blocks of one list; 0: of none */
 } ws_transfer;
 
 typedef struct ws_program ws_program;

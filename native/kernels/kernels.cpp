@@ -21,6 +21,7 @@ ADD(ws_payload_fill);
 ADD(ws_payload_check);
 ADD(ws_pieces_fill);
 ADD(ws_pieces_check);
+ADD(ws_pieces_copy);
 ADD(ws_soak_turn);
 ADD(ws_soak_two_turns);
 ADD(ws_soak_start);

@@ -3,6 +3,7 @@
 // expected.
 #pragma once
 
+#include "kernels/copy.h"
 #include "kernels/platform.h"
 
 /// The 8 bytes at index i. Tags differ in every byte, so neighbouring iterations do too.
@@ -69,6 +70,15 @@ WS_INLINE void ws_for_each_piece(Pool pool, const WsPiece* pieces, u64 count, Wo
             words(piece.at + 8 * i, piece.content + 8 * i);
         for (u64 i = 8 * whole + ws_lane(); i < piece.bytes; i += ws_lanes())
             bytes(piece.at + i, piece.content + i);
+    }
+}
+
+/// Copies each piece from its place in another pool, `content`, to the one here.
+WS_WIDE_KERNEL ws_pieces_copy(u8* to, const u8* from, const WsPiece* pieces, u64 count) {
+    for (u64 number = ws_block(); number < count; number += ws_blocks()) {
+        const WsPiece piece = pieces[number];
+        ws_copy((u64)(to + piece.at), (u64)(from + piece.content), piece.bytes, ws_lane(),
+                ws_lanes());
     }
 }
 

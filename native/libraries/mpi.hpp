@@ -22,6 +22,8 @@
     CALL(type_contiguous, MPI_Type_contiguous, int(int, Datatype, Datatype*)) \
     CALL(type_create_struct, MPI_Type_create_struct, \
          int(int, const int*, const Aint*, const Datatype*, Datatype*)) \
+    CALL(type_create_hindexed_block, MPI_Type_create_hindexed_block, \
+         int(int, int, const Aint*, Datatype, Datatype*)) \
     CALL(type_commit, MPI_Type_commit, int(Datatype*)) \
     CALL(type_free, MPI_Type_free, int(Datatype*)) \
     CALL(error_string, MPI_Error_string, int(int, char*, int*))

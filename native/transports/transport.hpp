@@ -23,6 +23,9 @@ struct Transfer {
     int peer;
     std::size_t offset, bytes, remote_offset = 0;
     bool back = false;  ///< inside a rank: from its receive buffer to its send buffer
+    /// Neighbours with the same number are blocks of one list, all of a size; 0: of none. A
+    /// transport that takes no lists moves each by itself.
+    int list = 0;
     bool operator==(const Transfer&) const = default;
 };
 

@@ -47,7 +47,7 @@ def run_of(paths: tuple[str, ...], launches: int = 1) -> Run:
 def test_a_share_has_the_interval_of_both_figures() -> None:
     run = run_of(("host",))
     found = share_of_baseline(run, run.entries["host", 4096])
-    assert found is not None and (found.name, found.share) == ("contiguous", pytest.approx(0.5))
+    assert found is not None and found.name == "contiguous" and found.share == pytest.approx(0.5)
     list_, beside = run.entries["host", 4096], run.entries["host", 4096].baseline
     assert beside
     expected = ratio_interval(

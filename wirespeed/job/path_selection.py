@@ -78,6 +78,8 @@ def lacks(path: TransferPath, pattern: Pattern, options: Mapping[str, Any]) -> s
         if path.operations:
             return f"it has no one-sided {operation}; name one of {able}"
         return f"{pattern.name} takes paths with one-sided operations alone; name one of {able}"
+    if path.lists and not pattern.scattered:
+        return "it differs from other paths in lists of blocks alone; 'wirespeed blocks' measures those"
     if path.loads:
         return "it loads single words; 'wirespeed rma --operation load' measures that"
     if path.intra_rank and options.get("both_ways") and not copies_both_ways(path):

@@ -60,6 +60,8 @@ class TransferPath:
     """One-sided operations of its transport, which no message accompanies: of PUTS, or "load"."""
     loads_own: bool = False
     """Its loads are from the rank's own memory and cross no wire."""
+    lists: bool = False
+    """The path is another one with lists of blocks moved in a way of their own."""
     algorithm: str = ""
     """Who does such an operation where it is not the library: ours over the path's messages."""
     variants: dict[str, str] = field(default_factory=dict, hash=False)

@@ -201,6 +201,8 @@ class Pattern(ABC):
     """Default sizes of a soak; None: the default of all commands."""
     baseline: str = ""
     """What the last phase measures by turns with the reported one: the same bytes in a simpler way."""
+    scattered = False
+    """It sends lists of blocks, which paths may move in ways of their own (`TransferPath.lists`)."""
     own_sizes = False
     """The pattern itself always defines the sizes (`fixed_sizes`); --sizes is refused."""
     barrier_per_sample = False

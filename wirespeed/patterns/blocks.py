@@ -66,6 +66,7 @@ class BlockLists(Pattern):
     size_option = "block"
     soak_sizes = "4K,64K,1M"
     baseline = "contiguous"
+    scattered = True
 
     def refuse(self, shape: Shape) -> str | None:
         given = shape.options

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -150,20 +150,7 @@ class Program:
         return self._core.described(self._core.lib.ws_program_describe(self._handle))
 
     def _compile(self, steps: list[Step], fault: str | None = None) -> Any:
-        flat = [
-            (
-                number,
-                receives,
-                transfer.peer,
-                transfer.back,
-                transfer.offset,
-                transfer.bytes,
-                transfer.remote_offset,
-            )
-            for number, step in enumerate(steps)
-            for receives, transfers in ((0, step.sends), (1, step.receives))
-            for transfer in unrolled(transfers)
-        ]
+        flat = native_transfers(steps)
         lib = self._core.lib
         transfers = self._core.ffi.new("ws_transfer[]", flat)
         work = self._work(steps)
@@ -209,10 +196,29 @@ def work_alone(context: RankContext, size: int) -> list[Step]:
     return [replace(step, sends=(), receives=()) for step in steps]
 
 
-def unrolled(transfers: Sequence[Transfer]) -> Iterator[Transfer]:
-    """The transfers, those of lists block by block."""
-    for transfer in transfers:
-        yield from transfer.parts
+def native_transfers(steps: Sequence[Step]) -> list[tuple[int, ...]]:
+    """The steps' transfers as the core takes them (ws_transfer), lists block by block."""
+    flat: list[tuple[int, ...]] = []
+    lists = 0
+    for number, step in enumerate(steps):
+        for receives, transfers in ((0, step.sends), (1, step.receives)):
+            for transfer in transfers:
+                lists += transfer.blocks is not None
+                of_list = lists if transfer.blocks else 0
+                flat += [
+                    (
+                        number,
+                        receives,
+                        part.peer,
+                        part.back,
+                        part.offset,
+                        part.bytes,
+                        part.remote_offset,
+                        of_list,
+                    )
+                    for part in transfer.parts
+                ]
+    return flat
 
 
 def _of_a_load(step: Step) -> Step:

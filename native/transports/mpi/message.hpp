@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
+#include <string>
 
+#include "core/error.hpp"
 #include "libraries/mpi.hpp"
 
 namespace wirespeed::mpi {
@@ -33,6 +36,19 @@ template <class Abi> class Message {
                     "MPI_Type_create_struct", std::to_string(bytes) + " bytes");
         calls.check(calls.type_commit(&type_), "MPI_Type_commit");
         calls.check(calls.type_free(&pieces), "MPI_Type_free");
+        count_ = 1;
+        owned_ = true;
+    }
+    /// Blocks of one size at these places, as one derived type.
+    Message(const Calls<Abi>& calls, std::size_t block_bytes, std::span<const Aint> places)
+        : calls_(calls) {
+        if (block_bytes > largest_count || places.size() > largest_count)
+            throw Unavailable("MPI_Type_create_hindexed_block takes blocks below 2 GiB");
+        calls.check(calls.type_create_hindexed_block(static_cast<int>(places.size()),
+                                                     static_cast<int>(block_bytes), places.data(),
+                                                     calls.byte, &type_),
+                    "MPI_Type_create_hindexed_block", std::to_string(places.size()) + " blocks");
+        calls.check(calls.type_commit(&type_), "MPI_Type_commit");
         count_ = 1;
         owned_ = true;
     }

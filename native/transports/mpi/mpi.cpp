@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "core/json.hpp"
 #include "transports/align.hpp"
+#include "transports/lists.hpp"
 #include "transports/mpi/collective.hpp"
 #include "transports/mpi/message.hpp"
 #include "transports/mpi/world.hpp"
@@ -43,12 +44,19 @@ template <class Abi> class OpList final : public Action {
           send_(page.name("MPI_Send")), receive_(page.name("MPI_Recv")),
           post_(page.name("MPI_Isend")), wait_(page.name("MPI_Waitall")) {}
 
-    void add(const Step& step, const Buffers& buffers, std::size_t largest, std::size_t piece) {
+    /// `types`: each list is one message of a derived type.
+    void add(const Step& step, const Buffers& buffers, std::size_t largest, std::size_t piece,
+             bool types) {
+        const auto add_all = [&](std::span<const Transfer> transfers, std::byte* base) {
+            if (types)
+                for (const auto list : lists_of(transfers)) add_list(list, base, largest, piece);
+            else
+                for (const auto& transfer : transfers) add_part(transfer, base, largest, piece);
+        };
         Span span{parts_.size(), 0, 0};
-        for (const auto& transfer : step.receives)
-            add_part(transfer, buffers.receive, largest, piece);
+        add_all(step.receives, buffers.receive);
         span.receives_end = parts_.size();
-        for (const auto& transfer : step.sends) add_part(transfer, buffers.send, largest, piece);
+        add_all(step.sends, buffers.send);
         span.end = parts_.size();
         if (span.end > span.begin) spans_.push_back(span);
         requests_.resize(std::max(requests_.size(), span.end - span.begin));
@@ -83,6 +91,18 @@ template <class Abi> class OpList final : public Action {
         const auto& message = *messages_.back();
         parts_.push_back({base + transfer.offset, message.count(), message.type(), transfer.peer,
                           transfer.bytes});
+    }
+
+    void add_list(std::span<const Transfer> list, std::byte* base, std::size_t largest,
+                  std::size_t piece) {
+        if (!list.front().list) return add_part(list.front(), base, largest, piece);
+        std::vector<mpi::Aint> places;
+        for (const auto& block : list) places.push_back(static_cast<mpi::Aint>(block.offset));
+        messages_.push_back(
+            std::make_unique<mpi::Message<Abi>>(calls_, list.front().bytes, places));
+        const auto& message = *messages_.back();
+        parts_.push_back({base, message.count(), message.type(), list.front().peer,
+                          list.front().bytes * list.size()});
     }
 
     void send(const Part<Abi>& part) {
@@ -147,12 +167,15 @@ class MpiTransport final : public StepTransport {
     explicit MpiTransport(Context& context)
         : StepTransport(context),
           largest_(context.number("largest-count", mpi::largest_count, 1, mpi::largest_count)),
-          piece_(std::min(mpi::piece, largest_)) {
+          piece_(std::min(mpi::piece, largest_)), lists_(context.option("lists", "loop")) {
+        if (lists_ != "loop" && lists_ != "datatype" && lists_ != "packed")
+            throw Error("lists go by loop, datatype or packed, not by " + lists_);
         mpi::world();
     }
 
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
-        if (std::any_of(steps.begin(), steps.end(), [](const Step& s) { return s.has_work(); }))
+        if (lists_ == "packed" ||
+            std::any_of(steps.begin(), steps.end(), [](const Step& s) { return s.has_work(); }))
             return StepTransport::compile(steps, buffers);
         std::vector<std::unique_ptr<Action>> iteration;
         iteration.push_back(op_list(steps, buffers));
@@ -167,6 +190,14 @@ class MpiTransport final : public StepTransport {
     }
 
     std::unique_ptr<Action> compile_step(const Step& step, const Buffers& buffers) override {
+        const auto of_list = [](const Transfer& transfer) { return transfer.list != 0; };
+        if (lists_ == "packed" &&
+            (std::any_of(step.sends.begin(), step.sends.end(), of_list) ||
+             std::any_of(step.receives.begin(), step.receives.end(), of_list)))
+            return std::make_unique<PackedStep>(context_.device, context_.page, step, buffers,
+                                                [&](const Step& messages, const Buffers& packed) {
+                                                    return op_list({&messages, 1}, packed);
+                                                });
         return op_list({&step, 1}, buffers);
     }
 
@@ -184,13 +215,15 @@ class MpiTransport final : public StepTransport {
             [&](auto& world) -> std::unique_ptr<Action> {
                 using Abi = typename std::decay_t<decltype(world)>::abi;
                 auto made = std::make_unique<OpList<Abi>>(world, context_.page);
-                for (const auto& step : steps) made->add(step, buffers, largest_, piece_);
+                for (const auto& step : steps)
+                    made->add(step, buffers, largest_, piece_, lists_ == "datatype");
                 return made;
             },
             mpi::world());
     }
 
     std::size_t largest_, piece_;
+    std::string lists_;
 };
 
 const AddTransport add_mpi{"mpi", open_as<MpiTransport>};

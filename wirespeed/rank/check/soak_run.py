@@ -11,7 +11,7 @@ from wirespeed.job.messages import Message
 from wirespeed.job.soaking import WRONG_KINDS
 from wirespeed.paths import TransferPath
 from wirespeed.rank.context import RankContext, Unusable
-from wirespeed.rank.program import Program, shifted, unrolled
+from wirespeed.rank.program import Program, native_transfers, shifted
 
 CHUNK_SECONDS = 1.0
 """Uninterrupted iterations; between two chunks the counters are read."""
@@ -144,20 +144,7 @@ class SoakRun:
     def _opened(self, phase: int) -> Iterator[Any]:
         context, core = self._context, self._core
         steps = context.pattern.steps(context.comm.rank, context.shape, self._size, phase)
-        flat = [
-            (
-                number,
-                receives,
-                transfer.peer,
-                transfer.back,
-                transfer.offset,
-                transfer.bytes,
-                transfer.remote_offset,
-            )
-            for number, step in enumerate(shifted(step, context.offset) for step in steps)
-            for receives, transfers in ((0, step.sends), (1, step.receives))
-            for transfer in unrolled(transfers)
-        ]
+        flat = native_transfers([shifted(step, context.offset) for step in steps])
         kind, every = context.planted or ("", 1)
 
         def opened() -> Any:

@@ -1,0 +1,96 @@
+#include "transports/lists.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace wirespeed {
+namespace {
+
+constexpr unsigned copy_blocks = 264, copy_threads = 512;
+
+/// Messages one behind the other, aligned as a kernel copies fastest.
+constexpr std::size_t alignment = 256;
+
+/// What becomes of one side of a step: a message for each list, and where its blocks lie.
+struct Packed {
+    /// `gathers`: from the pool into the message; else back.
+    Packed(std::span<const Transfer> transfers, bool gathers) {
+        for (const auto list : lists_of(transfers)) {
+            std::size_t bytes = 0;
+            for (const Transfer& block : list) {
+                const std::uint64_t at = end + bytes;
+                pieces.push_back(gathers ? Piece{at, block.offset, block.bytes}
+                                         : Piece{block.offset, at, block.bytes});
+                bytes += block.bytes;
+            }
+            messages.push_back({list.front().peer, end, bytes});
+            end += (bytes + alignment - 1) / alignment * alignment;
+        }
+    }
+    std::vector<Transfer> messages;
+    std::vector<Piece> pieces;
+    std::size_t end = 0;
+};
+
+}  // namespace
+
+std::vector<std::span<const Transfer>> lists_of(std::span<const Transfer> transfers) {
+    std::vector<std::span<const Transfer>> found;
+    while (!transfers.empty()) {
+        const int list = transfers.front().list;
+        const auto other =
+            std::find_if(transfers.begin() + 1, transfers.end(),
+                         [&](const auto& each) { return !list || each.list != list; });
+        const auto count = static_cast<std::size_t>(other - transfers.begin());
+        found.push_back(transfers.first(count));
+        transfers = transfers.subspan(count);
+    }
+    return found;
+}
+
+PackedStep::Copies::Copies(Device& device, Memory kind, std::vector<Piece> pieces)
+    : pieces_(std::move(pieces)) {
+    if (on_host(kind) || pieces_.empty()) return;
+    there_ = Allocation(device, Memory::device, pieces_.size() * sizeof(Piece));
+    device.copy(there_.address(), pieces_.data(), there_.bytes());
+    device.load("ws_pieces_copy");
+}
+
+void PackedStep::Copies::run(Device& device, std::byte* to, const std::byte* from) {
+    if (pieces_.empty()) return;
+    if (!there_.address()) {
+        for (const Piece& piece : pieces_)
+            std::memcpy(to + piece.at, from + piece.content, piece.bytes);
+        return;
+    }
+    void* list = there_.address();
+    std::uint64_t count = pieces_.size();
+    void* arguments[] = {&to, &from, &list, &count};
+    device.launch("ws_pieces_copy", copy_blocks, copy_threads, arguments);
+}
+
+PackedStep::PackedStep(Device& device, Page& page, const Step& step, const Buffers& buffers,
+                       const Compile& compile)
+    : device_(device), page_(page), pools_(buffers), packing_(page.name("packing of a list")) {
+    Packed sends(step.sends, true), receives(step.receives, false);
+    send_ = Allocation::buffer(device, buffers.kind, std::max<std::size_t>(sends.end, 1));
+    receive_ = Allocation::buffer(device, buffers.into, std::max<std::size_t>(receives.end, 1));
+    gather_ = Copies(device, buffers.kind, std::move(sends.pieces));
+    scatter_ = Copies(device, buffers.into, std::move(receives.pieces));
+    Buffers messages = buffers;
+    messages.send = send_.address();
+    messages.receive = receive_.address();
+    messages_ =
+        compile({std::move(sends.messages), std::move(receives.messages), {}, {}, {}}, messages);
+}
+
+void PackedStep::run() {
+    page_.enter(packing_);
+    gather_.run(device_, send_.address(), pools_.send);
+    messages_->run();
+    page_.enter(packing_);
+    scatter_.run(device_, pools_.receive, receive_.address());
+}
+
+}  // namespace wirespeed
