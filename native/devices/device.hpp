@@ -93,11 +93,25 @@ class Graph {
     virtual void launch() = 0;
 };
 
+/// Copies that go together, in no order.
+struct CopyList {
+    std::vector<void*> to, from;
+    std::vector<std::size_t> bytes;
+
+    void add(void* target, const void* source, std::size_t size) {
+        to.push_back(target);
+        from.push_back(const_cast<void*>(source));
+        bytes.push_back(size);
+    }
+};
+
 /// Work in order, not waited for. Waiting for it ends all of it.
 class Stream {
   public:
     virtual ~Stream() = default;
     virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
+    /// By one call. Throws Unavailable where there is none.
+    virtual void copy_batch(CopyList& copies);
     /// The arguments, of 8 bytes each, are copied before this returns.
     virtual void launch(std::string_view kernel, unsigned blocks, unsigned threads,
                         void** arguments) = 0;

@@ -25,10 +25,9 @@ WS_INLINE void ws_copy(u64 to_address, u64 from_address, u64 bytes, u64 thread =
 /// The same as a kernel of its own; the addresses as numbers.
 WS_WIDE_KERNEL ws_copy_bytes(u64 to, u64 from, u64 bytes) { ws_copy(to, from, bytes); }
 
-/// A kernel that copies and then raises a word, perhaps in the host's memory;
-/// `counter` is 0 before and after.
-WS_WIDE_KERNEL ws_copy_and_signal(u64 to, u64 from, u64 bytes, u64 word, u64 number, u64 counter) {
-    ws_copy(to, from, bytes);
+/// By each thread of a kernel that has copied: the last block raises a word, perhaps in the host's
+/// memory. `counter` is 0 before and after.
+WS_INLINE void ws_signal_copied(u64 word, u64 number, u64 counter) {
     ws_sync();
     if (ws_lane() != 0) return;
     ws_fence();
@@ -39,4 +38,10 @@ WS_WIDE_KERNEL ws_copy_and_signal(u64 to, u64 from, u64 bytes, u64 word, u64 num
         ws_fence();
     }
     ws_store_flag(ws_at<u32>(word), (u32)number);
+}
+
+/// A kernel that copies and then signals.
+WS_WIDE_KERNEL ws_copy_and_signal(u64 to, u64 from, u64 bytes, u64 word, u64 number, u64 counter) {
+    ws_copy(to, from, bytes);
+    ws_signal_copied(word, number, counter);
 }

@@ -22,6 +22,7 @@ ADD(ws_payload_check);
 ADD(ws_pieces_fill);
 ADD(ws_pieces_check);
 ADD(ws_pieces_copy);
+ADD(ws_pieces_copy_and_signal);
 ADD(ws_soak_turn);
 ADD(ws_soak_two_turns);
 ADD(ws_soak_start);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/copy.h"
+#include "kernels/pieces.h"
 #include "kernels/platform.h"
 
 /// The 8 bytes at index i. Tags differ in every byte, so neighbouring iterations do too.
@@ -44,11 +45,6 @@ WS_KERNEL ws_payload_check(const u8* from, u64 bytes, u64 seed, u64 tag, u64* fi
     });
 }
 
-/// A stretch of a pool, all in bytes: its place, where its content begins, and its length.
-struct WsPiece {
-    u64 at, content, bytes;
-};
-
 /// The 8 bytes of the content from byte `at` on.
 WS_INLINE u64 ws_payload_from(u64 at, u64 seed, u64 tag) {
     const u64 low = ws_payload_word(at / 8, seed, tag), past = 8 * (at % 8);
@@ -70,15 +66,6 @@ WS_INLINE void ws_for_each_piece(Pool pool, const WsPiece* pieces, u64 count, Wo
             words(piece.at + 8 * i, piece.content + 8 * i);
         for (u64 i = 8 * whole + ws_lane(); i < piece.bytes; i += ws_lanes())
             bytes(piece.at + i, piece.content + i);
-    }
-}
-
-/// Copies each piece from its place in another pool, `content`, to the one here.
-WS_WIDE_KERNEL ws_pieces_copy(u8* to, const u8* from, const WsPiece* pieces, u64 count) {
-    for (u64 number = ws_block(); number < count; number += ws_blocks()) {
-        const WsPiece piece = pieces[number];
-        ws_copy((u64)(to + piece.at), (u64)(from + piece.content), piece.bytes, ws_lane(),
-                ws_lanes());
     }
 }
 

@@ -61,12 +61,14 @@
     CALL(stream_wait_event, cuStreamWaitEvent, Result(Stream, Event, unsigned flags)) \
     CALL(event_elapsed, cuEventElapsedTime, Result(float* milliseconds, Event earlier, Event later))
 
-// A driver has at least one of the first two; the second is the newer and knows MIG slices. The
-// others need CUDA 11.7 at most.
+// A driver has at least one of the UUID's two; the second is the newer and knows MIG slices. Batched
+// copies need CUDA 13, the others 11.7 at most.
 #define WS_CUDA_NEWER_CALLS(CALL) \
     CALL(launch_cooperative, cuLaunchCooperativeKernel, Result(Function, unsigned grid_x, unsigned grid_y, \
          unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes, Stream, \
          void** arguments)) \
+    CALL(copy_batch, cuMemcpyBatchAsync_v2, Result(void** to, void** from, std::size_t* bytes, std::size_t count, \
+         CopyAttributes*, std::size_t* attributes_from, std::size_t attributes_count, Stream)) \
     CALL(advise, cuMemAdvise, Result(void* address, std::size_t bytes, int advice, Device)) \
     CALL(device_uuid, cuDeviceGetUuid, Result(Uuid*, Device)) \
     CALL(device_uuid_v2, cuDeviceGetUuid_v2, Result(Uuid*, Device)) \
@@ -117,6 +119,11 @@ struct Cuda {
     struct MapLocation {
         int type = 1;  ///< a device
         int device = 0;
+    };
+    struct CopyAttributes {
+        int source_order = 1;  ///< sources are read in the stream's order
+        int from_type = 0, from_id = 0, to_type = 0, to_id = 0;  ///< no hints
+        unsigned flags = 0;
     };
     struct MapProperties {
         int type = 1;          ///< pinned

@@ -7,7 +7,7 @@
 namespace wirespeed {
 namespace {
 
-constexpr unsigned copy_blocks = 264, copy_threads = 512;
+constexpr unsigned copy_blocks = 264;
 
 /// Messages one behind the other, aligned as a kernel copies fastest.
 constexpr std::size_t alignment = 256;
@@ -49,25 +49,45 @@ std::vector<std::span<const Transfer>> lists_of(std::span<const Transfer> transf
     return found;
 }
 
+PieceTable::PieceTable(Device& device, std::span<const Piece> pieces, unsigned most_blocks) {
+    // A thread loads eight times 16 bytes at once.
+    constexpr std::size_t of_thread = 128, longest = threads * of_thread;
+    std::vector<Piece> cut;
+    std::size_t largest = 0;
+    for (Piece piece : pieces) {
+        largest = std::max<std::size_t>(largest, piece.bytes);
+        for (std::uint64_t left = piece.bytes; left > 0; left -= piece.bytes) {
+            piece.bytes = std::min<std::uint64_t>(left, longest);
+            cut.push_back(piece);
+            piece.at += piece.bytes;
+            piece.content += piece.bytes;
+        }
+    }
+    if (cut.empty()) return;
+    count_ = cut.size();
+    while (team_ > 32 && team_ / 2 * of_thread >= largest) team_ /= 2;
+    const std::uint64_t wanted = (count_ * team_ + threads - 1) / threads;
+    blocks_ = static_cast<unsigned>(std::min<std::uint64_t>(wanted, std::max(most_blocks, 1u)));
+    there_ = Allocation(device, Memory::device, cut.size() * sizeof(Piece));
+    device.copy(there_.address(), cut.data(), there_.bytes());
+}
+
 PackedStep::Copies::Copies(Device& device, Memory kind, std::vector<Piece> pieces)
     : pieces_(std::move(pieces)) {
     if (on_host(kind) || pieces_.empty()) return;
-    there_ = Allocation(device, Memory::device, pieces_.size() * sizeof(Piece));
-    device.copy(there_.address(), pieces_.data(), there_.bytes());
+    table_ = PieceTable(device, pieces_, copy_blocks);
     device.load("ws_pieces_copy");
 }
 
 void PackedStep::Copies::run(Device& device, std::byte* to, const std::byte* from) {
-    if (pieces_.empty()) return;
-    if (!there_.address()) {
+    if (table_.empty()) {
         for (const Piece& piece : pieces_)
             std::memcpy(to + piece.at, from + piece.content, piece.bytes);
         return;
     }
-    void* list = there_.address();
-    std::uint64_t count = pieces_.size();
-    void* arguments[] = {&to, &from, &list, &count};
-    device.launch("ws_pieces_copy", copy_blocks, copy_threads, arguments);
+    auto values = table_.arguments(to, from);
+    void* arguments[] = {&values[0], &values[1], &values[2], &values[3], &values[4]};
+    device.launch("ws_pieces_copy", table_.blocks(), PieceTable::threads, arguments);
 }
 
 PackedStep::PackedStep(Device& device, Page& page, const Step& step, const Buffers& buffers,

@@ -1,6 +1,7 @@
 // Lists of blocks among a step's transfers, for transports that take them whole.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <span>
 #include <vector>
@@ -12,6 +13,28 @@ namespace wirespeed {
 
 /// Neighbours that are of one list together, and each other transfer by itself.
 std::vector<std::span<const Transfer>> lists_of(std::span<const Transfer> transfers);
+
+/// The pieces of a list, on the device, and the grid of a kernel that copies them.
+class PieceTable {
+  public:
+    PieceTable() = default;
+    /// Pieces that are longer than a team of threads copies at once are cut. `most_blocks`: of the
+    /// grid.
+    PieceTable(Device& device, std::span<const Piece> pieces, unsigned most_blocks);
+    /// The first arguments of ws_pieces_copy, and of ws_pieces_copy_and_signal.
+    std::array<std::uint64_t, 5> arguments(std::byte* to, const std::byte* from) const {
+        return {reinterpret_cast<std::uint64_t>(to), reinterpret_cast<std::uint64_t>(from),
+                reinterpret_cast<std::uint64_t>(there_.address()), count_, team_};
+    }
+    bool empty() const { return count_ == 0; }
+    unsigned blocks() const { return blocks_; }
+    static constexpr unsigned threads = 512;
+
+  private:
+    Allocation there_;
+    std::uint64_t count_ = 0, team_ = threads;
+    unsigned blocks_ = 1;
+};
 
 /// A step whose lists each go as one message: what is sent is copied together into memory of this
 /// class before it, and what has arrived is copied to its places after it. `compile` makes the step
@@ -32,8 +55,8 @@ class PackedStep final : public Action {
         void run(Device& device, std::byte* to, const std::byte* from);
 
       private:
-        std::vector<Piece> pieces_;
-        Allocation there_;
+        std::vector<Piece> pieces_;  ///< where the CPU copies
+        PieceTable table_;
     };
 
     Device& device_;

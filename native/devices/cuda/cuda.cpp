@@ -39,6 +39,15 @@ class CudaDriver final : public gpu::VendorDriver<Cuda> {
         check_bytes(calls_.copy_async(to, from, bytes, stream), Names::copy_async, bytes);
     }
 
+    void copy_batch(CopyList& copies, void* stream) override {
+        if (!calls_.copy_batch) throw Unavailable("the driver has no cuMemcpyBatchAsync (CUDA 13)");
+        Cuda::CopyAttributes attributes;
+        std::size_t from = 0;
+        check(calls_.copy_batch(copies.to.data(), copies.from.data(), copies.bytes.data(),
+                                copies.to.size(), &attributes, &from, 1, stream),
+              Names::copy_batch, std::to_string(copies.to.size()) + " copies");
+    }
+
     void write_value(void* stream, std::uint32_t* to, std::uint32_t value) override {
         if (!calls_.write_value)
             throw Unavailable("the driver has no cuStreamWriteValue32 (CUDA 11.7)");

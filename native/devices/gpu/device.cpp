@@ -147,6 +147,10 @@ class GpuStream final : public Stream {
         device_.enter();
         device_.driver().copy_async(to, from, bytes, stream_);
     }
+    void copy_batch(CopyList& copies) override {
+        device_.enter();
+        device_.driver().copy_batch(copies, stream_);
+    }
     void launch(std::string_view kernel, unsigned blocks, unsigned threads,
                 void** arguments) override {
         device_.enter();

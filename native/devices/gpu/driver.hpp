@@ -41,6 +41,9 @@ class Driver {
     virtual void* create_stream() = 0;
     virtual void destroy_stream(void* stream) noexcept = 0;
     virtual void copy_async(void* to, const void* from, std::size_t bytes, void* stream) = 0;
+    virtual void copy_batch(CopyList&, void*) {
+        throw Unavailable("this driver has no call for a batch of copies");
+    }
     virtual void write_value(void* stream, std::uint32_t* to, std::uint32_t value) = 0;
     virtual void wait_value(void* stream, std::uint32_t* from, std::uint32_t value) = 0;
     virtual bool done(void* stream) = 0;

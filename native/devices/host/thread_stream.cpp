@@ -68,6 +68,13 @@ void ThreadStream::copy(void* to, const void* from, std::size_t bytes) {
     enqueue([=, this] { device_.copy(to, from, bytes); });
 }
 
+void ThreadStream::copy_batch(CopyList& copies) {
+    enqueue([this, copies] {
+        for (std::size_t i = 0; i < copies.to.size(); ++i)
+            device_.copy(copies.to[i], copies.from[i], copies.bytes[i]);
+    });
+}
+
 void ThreadStream::launch(std::string_view kernel, unsigned blocks, unsigned threads,
                           void** arguments) {
     std::vector<std::uint64_t> values(cpu::argument_count(kernel));

@@ -17,6 +17,7 @@ class ThreadStream : public Stream {
     explicit ThreadStream(Device& device);
     ~ThreadStream() override;
     void copy(void* to, const void* from, std::size_t bytes) override;
+    void copy_batch(CopyList& copies) override;
     void launch(std::string_view kernel, unsigned blocks, unsigned threads,
                 void** arguments) override;
     void launch_work(std::string_view kernel, unsigned blocks, unsigned threads,

@@ -21,6 +21,7 @@ class IpcTransport final : public HostTransport {
   public:
     explicit IpcTransport(Context& context)
         : HostTransport(context), writes_(context.option("by", "write") == "write"),
+          lists_(lists_by(context.option("lists", "loop"))),
           buffers_(context, writes_ ? "ipc-write" : "ipc-read"), link_(context) {
         if (writes_ || context.option("by", "") == "read") {
             link_.signals_from_stream = writes_ && all_streams_signal();
@@ -38,7 +39,7 @@ class IpcTransport final : public HostTransport {
 
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
         const std::vector<Step> theirs = peer_offsets(context_.control, steps);
-        const std::vector<Writer> writers = candidates(steps);
+        const std::vector<Writer> writers = has_lists(steps) ? for_lists() : candidates(steps);
         const bool guarded = writes_ && has_overwrite_hazard(context_.control, steps, buffers);
         std::unique_ptr<Program> best;
         double least = 0;
@@ -88,6 +89,58 @@ class IpcTransport final : public HostTransport {
         found.push_back(Writer::kernel);
         if (all.kernel_can_wait) found.push_back(Writer::waiting_kernel);
         return found;
+    }
+
+    bool has_lists(std::span<const Step> steps) {
+        const auto lists = [](const std::vector<Transfer>& transfers) {
+            return std::ranges::any_of(transfers, [](const Transfer& each) { return each.list; });
+        };
+        const auto all = exchange(context_.control, [&] {
+            return std::ranges::any_of(
+                steps, [&](const Step& each) { return lists(each.sends) || lists(each.receives); });
+        });
+        return std::find(all.begin(), all.end(), true) != all.end();
+    }
+
+    std::vector<Writer> for_lists() const {
+        if (lists_ == ListBy::kernel) return {Writer::kernel};
+        return {link_.signals_from_stream ? Writer::engine_then_stream : Writer::engine_then_host};
+    }
+
+    static ListBy lists_by(const std::string& word) {
+        if (word == "loop") return ListBy::loop;
+        if (word == "batch") return ListBy::batch;
+        if (word == "kernel") return ListBy::kernel;
+        throw Error("ipc: lists go by loop, batch or kernel, not by " + word);
+    }
+
+    /// A message, or a list as one. `theirs`: the places at the peer.
+    Message message(std::span<const Transfer> mine, const Transfer* theirs, std::byte* to,
+                    std::byte* from, bool sends) {
+        const Transfer& first = mine.front();
+        Stream& stream = link_.stream(first.peer);
+        if (!first.list) {
+            const std::size_t here = first.offset, there = theirs->offset;
+            return {first.peer, to + (sends ? there : here), from + (sends ? here : there),
+                    first.bytes, &stream};
+        }
+        auto list = std::make_shared<BlockList>();
+        list->by = lists_;
+        std::vector<Piece> pieces;
+        for (const Transfer& block : mine) {
+            const std::size_t there = theirs++->offset;
+            const std::size_t at = sends ? there : block.offset;
+            const std::size_t content = sends ? block.offset : there;
+            list->copies.add(to + at, from + content, block.bytes);
+            pieces.push_back({at, content, block.bytes});
+        }
+        if (lists_ == ListBy::kernel) {
+            list->table = PieceTable(context_.device, pieces,
+                                     static_cast<unsigned>(context_.number(
+                                         "blocks", link_.most_blocks, 1, link_.most_blocks)));
+            context_.device.load("ws_pieces_copy_and_signal");
+        }
+        return {first.peer, to, from, 0, &stream, std::move(list)};
     }
 
     bool kernel_can_wait(std::span<const Step> steps) {
@@ -154,30 +207,32 @@ class IpcTransport final : public HostTransport {
     std::unique_ptr<Action> make(Writer writer, const std::shared_ptr<WaitingKernel>& kernel,
                                  const Step& step, const Step& theirs, const Buffers& buffers,
                                  bool guarded) {
-        std::vector<Piece> pieces;
+        std::vector<Message> messages;
         std::vector<int> others;
-        if (writes_) {
-            for (std::size_t i = 0; i < step.sends.size(); ++i) {
-                const Transfer& mine = step.sends[i];
-                pieces.push_back(
-                    {mine.peer, buffers_.receive_of(buffers, mine.peer) + theirs.sends[i].offset,
-                     buffers.send + mine.offset, mine.bytes, &link_.stream(mine.peer)});
+        const auto add_all = [&](const std::vector<Transfer>& mine,
+                                 const std::vector<Transfer>& there, bool sends) {
+            const Transfer* their = there.data();
+            for (const auto list : lists_of(mine)) {
+                const int peer = list.front().peer;
+                std::byte* const to = sends ? buffers_.receive_of(buffers, peer) : buffers.receive;
+                std::byte* const from = sends ? buffers.send : buffers_.send_of(buffers, peer);
+                messages.push_back(message(list, their, to, from, sends));
+                their += list.size();
             }
-            for (const Transfer& mine : step.receives) others.push_back(mine.peer);
-            return std::make_unique<WriteStep>(link_, writer, kernel, std::move(pieces),
+        };
+        const std::vector<Transfer>& passive = writes_ ? step.receives : step.sends;
+        for (const auto list : lists_of(passive)) others.push_back(list.front().peer);
+        if (writes_) {
+            add_all(step.sends, theirs.sends, true);
+            return std::make_unique<WriteStep>(link_, writer, kernel, std::move(messages),
                                                std::move(others), guarded);
         }
-        for (std::size_t i = 0; i < step.receives.size(); ++i) {
-            const Transfer& mine = step.receives[i];
-            pieces.push_back({mine.peer, buffers.receive + mine.offset,
-                              buffers_.send_of(buffers, mine.peer) + theirs.receives[i].offset,
-                              mine.bytes, &link_.stream(mine.peer)});
-        }
-        for (const Transfer& mine : step.sends) others.push_back(mine.peer);
-        return std::make_unique<ReadStep>(link_, std::move(others), std::move(pieces));
+        add_all(step.receives, theirs.receives, false);
+        return std::make_unique<ReadStep>(link_, std::move(others), std::move(messages));
     }
 
     bool writes_;
+    ListBy lists_;
     PeerBuffers buffers_;
     Link link_;
     bool shares_devices_ = false;

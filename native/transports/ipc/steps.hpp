@@ -8,6 +8,7 @@
 
 #include "core/reached.hpp"
 #include "transports/ipc/waiting_kernel.hpp"
+#include "transports/lists.hpp"
 #include "transports/local/copy_grid.hpp"
 #include "transports/local/exchange.hpp"
 #include "transports/local/flags.hpp"
@@ -61,20 +62,40 @@ struct Link {
     CallId copying, waiting;
 };
 
-/// A copy between this rank's memory and a peer's.
-struct Piece {
+/// How the blocks of a list are copied.
+enum class ListBy { loop, batch, kernel };
+
+/// A list's blocks.
+struct BlockList {
+    ListBy by;
+    CopyList copies;
+    PieceTable table;  ///< of a kernel
+};
+
+/// A copy between this rank's memory and a peer's: of a message, or of a list of blocks.
+struct Message {
     int peer;
     std::byte *to, *from;
     std::size_t bytes;
     Stream* stream;
+    std::shared_ptr<BlockList> list = nullptr;  ///< whose places count from `to` and `from`
 
     void start(const Link& link) const {
         link.context.page.enter(link.copying, peer);
-        if (bytes) stream->copy(to, from, bytes);
+        if (!list) {
+            if (bytes) stream->copy(to, from, bytes);
+        } else if (list->by == ListBy::batch) {
+            stream->copy_batch(list->copies);
+        } else {
+            const CopyList& all = list->copies;
+            for (std::size_t i = 0; i < all.to.size(); ++i)
+                stream->copy(all.to[i], all.from[i], all.bytes[i]);
+        }
     }
     /// By a kernel that raises `word` itself.
     void start_kernel(const Link& link, std::uint32_t* word, std::uint32_t number) const {
         link.context.page.enter(link.copying, peer);
+        if (list) return start_list_kernel(link, word, number);
         const CopyGrid grid = copy_grid(bytes, link.most_blocks);
         std::uint64_t values[] = {reinterpret_cast<std::uint64_t>(to),
                                   reinterpret_cast<std::uint64_t>(from),
@@ -86,6 +107,16 @@ struct Piece {
         void* arguments[] = {&values[0], &values[1], &values[2],
                              &values[3], &values[4], &values[5]};
         stream->launch("ws_copy_and_signal", grid.blocks, grid.threads, arguments);
+    }
+    void start_list_kernel(const Link& link, std::uint32_t* word, std::uint32_t number) const {
+        auto pieces = list->table.arguments(to, from);
+        std::uint64_t signal[] = {reinterpret_cast<std::uint64_t>(word), number,
+                                  reinterpret_cast<std::uint64_t>(link.counters.address()) +
+                                      static_cast<std::uint64_t>(peer) * sizeof(std::uint32_t)};
+        void* arguments[] = {&pieces[0], &pieces[1], &pieces[2], &pieces[3],
+                             &pieces[4], &signal[0], &signal[1], &signal[2]};
+        stream->launch("ws_pieces_copy_and_signal", list->table.blocks(), PieceTable::threads,
+                       arguments);
     }
     void finish(const Link& link) const {
         link.context.page.enter(link.copying, peer);
@@ -115,7 +146,7 @@ inline const char* name_of(Writer writer) {
 class WriteStep final : public Action {
   public:
     WriteStep(Link& link, Writer writer, std::shared_ptr<WaitingKernel> kernel,
-              std::vector<Piece> sends, std::vector<int> receives, bool guarded)
+              std::vector<Message> sends, std::vector<int> receives, bool guarded)
         : link_(link), writer_(writer), kernel_(std::move(kernel)), sends_(std::move(sends)),
           receives_(std::move(receives)), guarded_(guarded), words_(sends_.size()),
           numbers_(sends_.size()) {
@@ -133,7 +164,7 @@ class WriteStep final : public Action {
             for (const int peer : receives_)
                 link_.signal(peer, Flags::taken, ++Link::of(link_.invited, peer));
         for (std::size_t i = 0; i < sends_.size(); ++i) {
-            const Piece& piece = sends_[i];
+            const Message& piece = sends_[i];
             if (guarded_)
                 link_.wait(piece.peer, Flags::taken, ++Link::of(link_.allowed, piece.peer));
             numbers_[i] = ++Link::of(link_.sent, piece.peer);
@@ -148,7 +179,7 @@ class WriteStep final : public Action {
     }
 
   private:
-    void start(const Piece& piece, std::uint32_t* word, std::uint32_t number) {
+    void start(const Message& piece, std::uint32_t* word, std::uint32_t number) {
         if (kernel_) {
             link_.context.page.enter(link_.copying, piece.peer);
             kernel_->ring(piece.peer, number);
@@ -159,7 +190,7 @@ class WriteStep final : public Action {
             if (word) piece.stream->write_value(word, number);
         }
     }
-    void finish(const Piece& piece, std::uint32_t number) {
+    void finish(const Message& piece, std::uint32_t number) {
         if (!kernel_) return piece.finish(link_);
         link_.context.page.enter(link_.copying, piece.peer);
         kernel_->wait(piece.peer, number);
@@ -174,7 +205,7 @@ class WriteStep final : public Action {
     Link& link_;
     Writer writer_;
     std::shared_ptr<WaitingKernel> kernel_;  ///< of that writer alone
-    std::vector<Piece> sends_;
+    std::vector<Message> sends_;
     std::vector<int> receives_;
     bool guarded_;
     std::vector<std::uint32_t*> words_;
@@ -185,17 +216,17 @@ class WriteStep final : public Action {
 /// is signalled that all has been read.
 class ReadStep final : public Action {
   public:
-    ReadStep(Link& link, std::vector<int> sends, std::vector<Piece> receives)
+    ReadStep(Link& link, std::vector<int> sends, std::vector<Message> receives)
         : link_(link), sends_(std::move(sends)), receives_(std::move(receives)) {}
 
     void run() override {
         for (const int peer : sends_)
             link_.signal(peer, Flags::arrived, ++Link::of(link_.sent, peer));
-        for (const Piece& piece : receives_) {
+        for (const Message& piece : receives_) {
             link_.wait(piece.peer, Flags::arrived, ++Link::of(link_.received, piece.peer));
             piece.start(link_);
         }
-        for (const Piece& piece : receives_) {
+        for (const Message& piece : receives_) {
             piece.finish(link_);
             link_.signal(piece.peer, Flags::taken, ++Link::of(link_.invited, piece.peer));
         }
@@ -206,7 +237,7 @@ class ReadStep final : public Action {
   private:
     Link& link_;
     std::vector<int> sends_;
-    std::vector<Piece> receives_;
+    std::vector<Message> receives_;
 };
 
 }  // namespace wirespeed::ipc

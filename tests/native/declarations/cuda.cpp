@@ -37,6 +37,11 @@ static_assert(sizeof(Cuda::MapProperties) == sizeof(CUmemAllocationProp));
 static_assert(offsetof(Cuda::MapProperties, location) == offsetof(CUmemAllocationProp, location));
 static_assert(Cuda::MapProperties{}.type == CU_MEM_ALLOCATION_TYPE_PINNED);
 static_assert(Cuda::MapLocation{}.type == CU_MEM_LOCATION_TYPE_DEVICE);
+static_assert(sizeof(Cuda::CopyAttributes) == sizeof(CUmemcpyAttributes));
+static_assert(offsetof(Cuda::CopyAttributes, from_type) ==
+              offsetof(CUmemcpyAttributes, srcLocHint));
+static_assert(offsetof(Cuda::CopyAttributes, flags) == offsetof(CUmemcpyAttributes, flags));
+static_assert(Cuda::CopyAttributes{}.source_order == CU_MEMCPY_SRC_ACCESS_ORDER_STREAM);
 static_assert(sizeof(Cuda::MapAccess) == sizeof(CUmemAccessDesc));
 static_assert(Cuda::MapAccess{}.flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
 static_assert(CU_MEM_ALLOC_GRANULARITY_MINIMUM == 0);
