@@ -5,6 +5,7 @@
 #include "kernels/ll.h"
 #include "kernels/message_work.h"
 #include "kernels/persistent_types.h"
+#include "kernels/pieces.h"
 #include "kernels/tma.h"
 
 /// False: told to give up.
@@ -144,6 +145,12 @@ template <int protocol> WS_INLINE void ws_copy_by(WsTma& tma, u64 to, u64 from, 
 
 template <int protocol> WS_INLINE void ws_push(const WsChannel& channel, WsTma& tma) {
     if (!ws_pulls(protocol)) ws_copy_by<protocol>(tma, channel.theirs, channel.mine, channel.bytes);
+}
+
+WS_INLINE void ws_push_list(const WsChannel& channel) {
+    const WsPieceList list = *ws_at<WsPieceList>(channel.change.operand);
+    ws_copy_pieces(channel.theirs, channel.mine, ws_at<WsPiece>(list.pieces), list.count,
+                   list.team);
 }
 
 /// So many short messages are copied together.

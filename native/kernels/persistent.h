@@ -53,6 +53,8 @@ WS_INLINE bool ws_send(const WsCommon& common, const WsChannel& channel, WsTma& 
         if (due && channel.change.work != ws_no_work)
             ws_change<false, true>(channel.theirs, channel.mine, channel.bytes, channel.change,
                                    ws_thread(), ws_threads());
+        else if (protocol == ws_stores && channel.change.work == ws_list_work)
+            ws_push_list(channel);
         else
             ws_push<protocol>(channel, tma);
     }

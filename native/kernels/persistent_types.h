@@ -85,7 +85,8 @@ struct WsGate {
 enum WsProtocol { ws_ll, ws_stores, ws_tma, ws_pull, ws_tma_pull };
 
 /// ws_fold_work: an LL message that a fold takes out of its slot, in place of the receive.
-enum WsMessageWork { ws_no_work, ws_add_work, ws_fold_work };
+/// ws_list_work: of a send, blocks that lie scattered; the operand is the address of a WsPieceList.
+enum WsMessageWork { ws_no_work, ws_add_work, ws_fold_work, ws_list_work };
 
 /// What each double of a message is changed by.
 struct WsChange {

@@ -9,6 +9,11 @@ struct WsPiece {
     u64 at, content, bytes;
 };
 
+/// Pieces for a kernel that finds them in memory.
+struct WsPieceList {
+    u64 pieces, count, team;  ///< as ws_copy_pieces takes them
+};
+
 /// By a whole grid; `team` threads share a piece, and a warp of them loads all of 4 KiB at once.
 WS_INLINE void ws_copy_pieces(u64 to, u64 from, const WsPiece* pieces, u64 count, u64 team) {
     const u64 threads = team < ws_lanes() ? team : ws_lanes(), teams = ws_lanes() / threads;
@@ -20,12 +25,14 @@ WS_INLINE void ws_copy_pieces(u64 to, u64 from, const WsPiece* pieces, u64 count
     }
 }
 
-WS_WIDE_KERNEL ws_pieces_copy(u64 to, u64 from, const WsPiece* pieces, u64 count, u64 team) {
+WS_BOUNDED_KERNEL(1024, 1)
+ws_pieces_copy(u64 to, u64 from, const WsPiece* pieces, u64 count, u64 team) {
     ws_copy_pieces(to, from, pieces, count, team);
 }
 
-WS_WIDE_KERNEL ws_pieces_copy_and_signal(u64 to, u64 from, const WsPiece* pieces, u64 count,
-                                         u64 team, u64 word, u64 number, u64 counter) {
+WS_BOUNDED_KERNEL(1024, 1)
+ws_pieces_copy_and_signal(u64 to, u64 from, const WsPiece* pieces, u64 count, u64 team, u64 word,
+                          u64 number, u64 counter) {
     ws_copy_pieces(to, from, pieces, count, team);
     ws_signal_copied(word, number, counter);
 }

@@ -49,9 +49,40 @@ std::vector<std::span<const Transfer>> lists_of(std::span<const Transfer> transf
     return found;
 }
 
+std::vector<Step> with_whole_lists(std::span<const Step> steps, std::span<const Step> grouped) {
+    const auto whole = [](const std::vector<Transfer>& transfers, std::span<const Transfer> as) {
+        std::vector<Transfer> found;
+        const Transfer* next = transfers.data();
+        for (const auto list : lists_of(as)) {
+            const std::span blocks(next, list.size());
+            next += list.size();
+            Transfer all = blocks.front();
+            std::size_t end = 0;
+            for (const Transfer& block : blocks) {
+                all.offset = std::min(all.offset, block.offset);
+                all.remote_offset = std::min(all.remote_offset, block.remote_offset);
+                end = std::max(end, block.offset + block.bytes);
+            }
+            all.bytes = end - all.offset;
+            found.push_back(all);
+        }
+        return found;
+    };
+    std::vector<Step> found(steps.begin(), steps.end());
+    for (std::size_t s = 0; s < found.size(); ++s) {
+        found[s].sends = whole(steps[s].sends, grouped[s].sends);
+        found[s].receives = whole(steps[s].receives, grouped[s].receives);
+    }
+    return found;
+}
+
+unsigned multiprocessors(const Context& context, unsigned most) {
+    return static_cast<unsigned>(context.number("multiprocessors", most, 1, most));
+}
+
 PieceTable::PieceTable(Device& device, std::span<const Piece> pieces, unsigned most_blocks) {
-    // A thread loads eight times 16 bytes at once.
-    constexpr std::size_t of_thread = 128, longest = threads * of_thread;
+    // A thread loads eight times 16 bytes at once, and a block has two teams at least.
+    constexpr std::size_t of_thread = 128, longest = threads / 2 * of_thread;
     std::vector<Piece> cut;
     std::size_t largest = 0;
     for (Piece piece : pieces) {
@@ -65,10 +96,13 @@ PieceTable::PieceTable(Device& device, std::span<const Piece> pieces, unsigned m
     }
     if (cut.empty()) return;
     count_ = cut.size();
+    team_ = threads / 2;
     while (team_ > 32 && team_ / 2 * of_thread >= largest) team_ /= 2;
     const std::uint64_t wanted = (count_ * team_ + threads - 1) / threads;
     blocks_ = static_cast<unsigned>(std::min<std::uint64_t>(wanted, std::max(most_blocks, 1u)));
-    there_ = Allocation(device, Memory::device, cut.size() * sizeof(Piece));
+    // Its WsPieceList lies behind the pieces.
+    there_ = Allocation(device, Memory::device, (cut.size() + 1) * sizeof(Piece));
+    cut.push_back({reinterpret_cast<std::uint64_t>(there_.address()), count_, team_});
     device.copy(there_.address(), cut.data(), there_.bytes());
 }
 

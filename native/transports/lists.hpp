@@ -14,6 +14,14 @@ namespace wirespeed {
 /// Neighbours that are of one list together, and each other transfer by itself.
 std::vector<std::span<const Transfer>> lists_of(std::span<const Transfer> transfers);
 
+/// Each list as one transfer: from its first byte to its last one. `grouped`: steps of as many
+/// transfers, that say which are of a list.
+std::vector<Step> with_whole_lists(std::span<const Step> steps, std::span<const Step> grouped);
+
+/// Blocks of a kernel that moves lists: of so many multiprocessors as the option says, `most`
+/// without it.
+unsigned multiprocessors(const Context& context, unsigned most);
+
 /// The pieces of a list, on the device, and the grid of a kernel that copies them.
 class PieceTable {
   public:
@@ -26,9 +34,13 @@ class PieceTable {
         return {reinterpret_cast<std::uint64_t>(to), reinterpret_cast<std::uint64_t>(from),
                 reinterpret_cast<std::uint64_t>(there_.address()), count_, team_};
     }
+    /// Address of a WsPieceList.
+    std::uint64_t list() const {
+        return reinterpret_cast<std::uint64_t>(there_.address()) + count_ * sizeof(Piece);
+    }
     bool empty() const { return count_ == 0; }
     unsigned blocks() const { return blocks_; }
-    static constexpr unsigned threads = 512;
+    static constexpr unsigned threads = 1024;
 
   private:
     Allocation there_;

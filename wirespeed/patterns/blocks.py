@@ -60,6 +60,12 @@ class BlockLists(Pattern):
         Option(
             "pool", "Bytes of the pool of --list. Default: as far as its blocks reach.", None, metavar="SIZE"
         ),
+        Option(
+            "multiprocessors",
+            "So many of a GPU's carry lists, where a kernel does. Default: all.",
+            None,
+            for_transport=True,
+        ),
         Option("element", "Blocks and places must be multiples of so many bytes.", 1, most=4096),
     )
     sizes = "4K,32K,128K,1M"

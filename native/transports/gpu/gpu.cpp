@@ -31,6 +31,7 @@ struct Extent {
     std::size_t largest = 0;   ///< bytes of a transfer
     std::uint32_t window = 0;  ///< most transfers of one pair in one step
     bool near = true;          ///< transfers and steps fit what LL needs
+    bool lists = false;        ///< some are lists of blocks
 };
 
 class GpuTransport final : public Transport {
@@ -77,19 +78,23 @@ class GpuTransport final : public Transport {
     }
 
   private:
-    std::unique_ptr<Program> make_program(std::span<const Step> steps, const Buffers& buffers,
+    std::unique_ptr<Program> make_program(std::span<const Step> given, const Buffers& buffers,
                                           WorkBy by) {
-        const std::vector<Step> theirs = peer_offsets(context_.control, steps);
+        const std::vector<Step> their_blocks = peer_offsets(context_.control, given);
+        const std::vector<Step> steps = with_whole_lists(given, given);
+        const std::vector<Step> theirs = with_whole_lists(their_blocks, given);
         const Extent extent = agree(steps);
         OpList op_list;
+        op_list.has_lists = extent.lists;
         op_list.folding = by == WorkBy::folds;
         op_list.packet_bytes = op_list.folding ? WS_FOLD_PACKET : facts_.packet_bytes;
         // Blocks of a kernel go on by themselves: one may be a message ahead of another.
-        op_list.guarded = has_overwrite_hazard(context_.control, steps, buffers, false);
+        op_list.guarded = has_overwrite_hazard(context_.control, given, buffers, false);
         lay_out(op_list, extent);
-        if (by == WorkBy::soak && op_list.slots == 0) by = WorkBy::gate;
+        if (by == WorkBy::soak && (op_list.slots == 0 || op_list.has_lists)) by = WorkBy::gate;
         exchange(context_.control, [&] {
             write(op_list, steps, theirs, buffers, by, extent);
+            if (op_list.has_lists) add_lists(op_list, given, their_blocks);
             return true;
         });
         agree_on_work(op_list);
@@ -168,6 +173,7 @@ class GpuTransport final : public Transport {
                 std::fill(in_step.begin(), in_step.end(), 0);
                 for (const Transfer& transfer : *transfers) {
                     mine.largest = std::max(mine.largest, transfer.bytes);
+                    mine.lists = mine.lists || transfer.list;
                     auto& count = in_step[static_cast<std::size_t>(transfer.peer)];
                     mine.window = std::max(mine.window, ++count);
                     ++ops;
@@ -178,6 +184,7 @@ class GpuTransport final : public Transport {
         Extent all = mine;
         for (const Extent& each : exchange(context_.control, [&] { return mine; })) {
             all.largest = std::max(all.largest, each.largest);
+            all.lists = all.lists || each.lists;
             all.window = std::max(all.window, each.window);
             all.near = all.near && each.near;
         }
@@ -271,6 +278,36 @@ class GpuTransport final : public Transport {
                 !(folding && std::ranges::any_of(steps[s].receives, [&](const Transfer& each) {
                       return folds_touch(steps[s], each, buffers);
                   }));
+        }
+    }
+
+    /// The places of what this rank's lists send. The kernel takes one after the other.
+    void add_lists(OpList& op_list, std::span<const Step> mine, std::span<const Step> theirs) {
+        std::size_t op = 0;
+        for (std::size_t s = 0; s < mine.size(); ++s) {
+            op_list.steps[s].sends_alike = 0;
+            const Transfer* there = theirs[s].sends.data();
+            for (const auto list : lists_of(mine[s].sends)) {
+                std::vector<Piece> pieces;
+                for (const Transfer& block : list) {
+                    const Transfer& target = *there++;
+                    pieces.push_back({target.offset, block.offset, block.bytes});
+                }
+                WsOp& sent = op_list.ops[op++].op;
+                if (!list.front().list) continue;
+                const auto least = [&](auto member) {
+                    return std::ranges::min(pieces, {}, member).*member;
+                };
+                const auto at = least(&Piece::at), content = least(&Piece::content);
+                for (Piece& each : pieces) {
+                    each.at -= at;
+                    each.content -= content;
+                }
+                op_list.lists.push_back(std::make_shared<PieceTable>(context_.device, pieces, 1));
+                sent.work = ws_list_work;
+                sent.operand = op_list.lists.back()->list();
+            }
+            op += lists_of(mine[s].receives).size();
         }
     }
 

@@ -29,8 +29,8 @@ std::size_t bytes_of(const FoldPlan& plan) {
 /// One send and one receive: the commonest program has kernels of its own.
 bool is_pair(const OpList& op_list) {
     const auto& [steps, ops] = std::tie(op_list.steps, op_list.ops);
-    if (op_list.guarded || op_list.works || op_list.folding || !op_list.gated.empty() ||
-        ops.size() != 2 || ops[0].sends == ops[1].sends)
+    if (op_list.guarded || op_list.works || op_list.folding || op_list.has_lists ||
+        !op_list.gated.empty() || ops.size() != 2 || ops[0].sends == ops[1].sends)
         return false;
     if (!on_whole_words(op_list)) return false;
     // A step without transfers before them would be taken for the first.

@@ -11,6 +11,7 @@
 #include "transports/gpu/folds.hpp"
 #include "transports/gpu/gated_work.hpp"
 #include "transports/gpu/mailbox.hpp"
+#include "transports/lists.hpp"
 #include "transports/transport.hpp"
 
 namespace wirespeed {
@@ -59,7 +60,9 @@ struct OpList {
     std::vector<Work> gated = {};  ///< of an iteration, beside the kernel
     bool work_lags = false;        ///< by a step
     std::uint64_t soak = 0;        ///< address of its WsSoak, where the kernel checks messages
-    bool folding = false;          ///< all ranks run the kernels that fold
+    bool has_lists = false;        ///< on some rank, of blocks
+    std::vector<std::shared_ptr<PieceTable>> lists = {};  ///< that this rank sends
+    bool folding = false;                                 ///< all ranks run the kernels that fold
     /// On every rank: one exchange whose message is combined with what lies in memory, and nothing
     /// else.
     bool fold_pair = false;

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/error.hpp"
+#include "transports/lists.hpp"
 #include "transports/local/exchange.hpp"
 #include "transports/local/trial_timing.hpp"
 
@@ -55,6 +56,9 @@ std::uint32_t Protocols::whole_warps(std::size_t threads) const {
 /// want room.
 bool Protocols::possible(const Tuning& tuning, std::size_t packets, const OpList& op_list) const {
     const std::uint32_t beside_work = op_list.work_lags ? 64 : 16;
+    if (op_list.has_lists &&
+        (tuning.protocol != ws_stores || tuning.blocks > multiprocessors(context_, blocks_)))
+        return false;
     if (op_list.soak && (tuning.protocol != ws_ll || tuning.blocks > 1)) return false;
     if (tuning.protocol == ws_ll)
         return op_list.slots > 0 &&
@@ -109,6 +113,8 @@ std::vector<Tuning> Protocols::candidates(std::size_t bytes, std::size_t packets
         add({ws_tma, blocks, 128});
         add({ws_tma_pull, blocks, 128});
     }
+    if (op_list.has_lists && tunings.empty())
+        add({ws_stores, multiprocessors(context_, blocks_), whole_warps(512)});
     return asked_for(std::move(tunings), packets, op_list);
 }
 

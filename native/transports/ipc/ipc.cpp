@@ -135,9 +135,8 @@ class IpcTransport final : public HostTransport {
             pieces.push_back({at, content, block.bytes});
         }
         if (lists_ == ListBy::kernel) {
-            list->table = PieceTable(context_.device, pieces,
-                                     static_cast<unsigned>(context_.number(
-                                         "blocks", link_.most_blocks, 1, link_.most_blocks)));
+            list->table =
+                PieceTable(context_.device, pieces, multiprocessors(context_, link_.most_blocks));
             context_.device.load("ws_pieces_copy_and_signal");
         }
         return {first.peer, to, from, 0, &stream, std::move(list)};
