@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "core/error.hpp"
+
 namespace wirespeed {
 namespace {
 
@@ -104,6 +106,43 @@ PieceTable::PieceTable(Device& device, std::span<const Piece> pieces, unsigned m
     there_ = Allocation(device, Memory::device, (cut.size() + 1) * sizeof(Piece));
     cut.push_back({reinterpret_cast<std::uint64_t>(there_.address()), count_, team_});
     device.copy(there_.address(), cut.data(), there_.bytes());
+}
+
+ListBy list_by(const std::string& word) {
+    if (word == "loop") return ListBy::loop;
+    if (word == "batch") return ListBy::batch;
+    if (word == "kernel") return ListBy::kernel;
+    throw Error("lists go by loop, batch or kernel, not by " + word);
+}
+
+BlockList::BlockList(Device& device, ListBy by, std::byte* to, std::byte* from,
+                     std::span<const Piece> pieces, unsigned most_blocks)
+    : by_(by), to_(to), from_(from) {
+    if (by == ListBy::kernel) {
+        table_ = PieceTable(device, pieces, most_blocks);
+        device.load("ws_pieces_copy_and_signal");
+        return;
+    }
+    for (const Piece& piece : pieces) copies_.add(to + piece.at, from + piece.content, piece.bytes);
+}
+
+void BlockList::start(Stream& stream) {
+    if (by_ == ListBy::kernel) {
+        auto values = table_.arguments(to_, from_);
+        void* arguments[] = {&values[0], &values[1], &values[2], &values[3], &values[4]};
+        return stream.launch("ws_pieces_copy", table_.blocks(), PieceTable::threads, arguments);
+    }
+    if (by_ == ListBy::batch) return stream.copy_batch(copies_);
+    for (std::size_t i = 0; i < copies_.to.size(); ++i)
+        stream.copy(copies_.to[i], copies_.from[i], copies_.bytes[i]);
+}
+
+void BlockList::start_and_signal(Stream& stream, std::uint64_t word, std::uint64_t number,
+                                 std::uint64_t counter) const {
+    auto values = table_.arguments(to_, from_);
+    void* arguments[] = {&values[0], &values[1], &values[2], &values[3],
+                         &values[4], &word,      &number,    &counter};
+    stream.launch("ws_pieces_copy_and_signal", table_.blocks(), PieceTable::threads, arguments);
 }
 
 PackedStep::Copies::Copies(Device& device, Memory kind, std::vector<Piece> pieces)

@@ -4,6 +4,7 @@
 #include <array>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "devices/device.hpp"
@@ -46,6 +47,29 @@ class PieceTable {
     Allocation there_;
     std::uint64_t count_ = 0, team_ = threads;
     unsigned blocks_ = 1;
+};
+
+/// How the blocks of a list are copied by this rank.
+enum class ListBy { loop, batch, kernel };
+/// Throws Error for a word that is none of these.
+ListBy list_by(const std::string& word);
+
+/// The copies of a list's blocks from one pool to another.
+class BlockList {
+  public:
+    /// `most_blocks`: of a kernel's grid. Loads the kernel.
+    BlockList(Device& device, ListBy by, std::byte* to, std::byte* from,
+              std::span<const Piece> pieces, unsigned most_blocks);
+    void start(Stream& stream);
+    /// By a kernel, which raises a word then (ws_pieces_copy_and_signal).
+    void start_and_signal(Stream& stream, std::uint64_t word, std::uint64_t number,
+                          std::uint64_t counter) const;
+
+  private:
+    ListBy by_;
+    std::byte *to_, *from_;
+    CopyList copies_;
+    PieceTable table_;
 };
 
 /// A step whose lists each go as one message: what is sent is copied together into memory of this

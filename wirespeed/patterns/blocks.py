@@ -73,6 +73,8 @@ class BlockLists(Pattern):
     soak_sizes = "4K,64K,1M"
     baseline = "contiguous"
     scattered = True
+    trips, way = 2, "there and back"
+    """So often a list travels in an iteration, and how a figure's definition says it."""
 
     def refuse(self, shape: Shape) -> str | None:
         given = shape.options
@@ -164,9 +166,10 @@ class BlockLists(Pattern):
         if word := shape.options.get("kv"):
             of = f"{format_size(total)} in {kv_models.parsed(str(word))}"
         how = "as listed" if shape.options.get("list") else str(shape.options.get("layout", LAYOUTS[0]))
-        text = f"list: half of the time in which {what} there and back, {of}, {how}"
+        share = "half of " if self.trips == 2 else ""
+        text = f"list: {share}the time in which {what} {self.way}, {of}, {how}"
         text += "; GB/s of the blocks' bytes"
-        return Figure(2, total, text, (Derived("blocks", count, "blocks/s"),))
+        return Figure(self.trips, total, text, (Derived("blocks", count, "blocks/s"),))
 
     def blocks(self, shape: Shape, size: int) -> Blocks:
         """The list as the sender sees it: the same on both ranks, on every path, and in every process."""

@@ -5,17 +5,20 @@
 #include "core/error.hpp"
 #include "core/helpers.hpp"
 #include "transports/copy/numa.hpp"
+#include "transports/lists.hpp"
 #include "transports/local/copy_grid.hpp"
 #include "transports/local/described.hpp"
 
 namespace wirespeed {
 namespace {
 
-struct Piece {
+/// Of a message, or of a list of blocks.
+struct Copy {
     std::byte* to;
     const std::byte* from;
     std::size_t bytes;
     bool back;  ///< in the other direction, at the same time
+    std::shared_ptr<BlockList> list = nullptr;
 };
 
 enum class Mover { call, engine, kernel };
@@ -24,11 +27,11 @@ enum class Mover { call, engine, kernel };
 /// one for each direction, by a copy engine or by a kernel, and a wait for them.
 class Copies final : public Action {
   public:
-    Copies(Context& context, std::vector<Piece> pieces, Mover mover)
-        : device_(context.device), page_(context.page), mover_(mover), pieces_(std::move(pieces)),
+    Copies(Context& context, std::vector<Copy> copies, Mover mover)
+        : device_(context.device), page_(context.page), mover_(mover), copies_(std::move(copies)),
           copying_(context.page.name("copy")) {
-        for (const Piece& piece : pieces_)
-            if (auto& stream = streams_[piece.back]; mover != Mover::call && !stream)
+        for (const Copy& copy : copies_)
+            if (auto& stream = streams_[copy.back]; mover != Mover::call && !stream)
                 stream = device_.stream();
         most_blocks_ = device_.resident_blocks();
         // Both directions run at once, whatever was started first.
@@ -38,28 +41,29 @@ class Copies final : public Action {
 
     void run() override {
         page_.enter(copying_);
-        for (const Piece& piece : pieces_) start(piece);
+        for (const Copy& copy : copies_) start(copy);
         for (auto& stream : streams_)
             if (stream) stream->wait();
     }
 
   private:
-    void start(const Piece& piece) {
-        if (mover_ == Mover::call) return device_.copy(piece.to, piece.from, piece.bytes);
-        Stream& stream = *streams_[piece.back];
-        if (mover_ == Mover::engine) return stream.copy(piece.to, piece.from, piece.bytes);
-        std::uint64_t values[] = {reinterpret_cast<std::uint64_t>(piece.to),
-                                  reinterpret_cast<std::uint64_t>(piece.from), piece.bytes};
+    void start(const Copy& copy) {
+        if (mover_ == Mover::call) return device_.copy(copy.to, copy.from, copy.bytes);
+        Stream& stream = *streams_[copy.back];
+        if (copy.list) return copy.list->start(stream);
+        if (mover_ == Mover::engine) return stream.copy(copy.to, copy.from, copy.bytes);
+        std::uint64_t values[] = {reinterpret_cast<std::uint64_t>(copy.to),
+                                  reinterpret_cast<std::uint64_t>(copy.from), copy.bytes};
         void* arguments[] = {&values[0], &values[1], &values[2]};
-        const CopyGrid grid = copy_grid(piece.bytes, most_blocks_);
+        const CopyGrid grid = copy_grid(copy.bytes, most_blocks_);
         stream.launch("ws_copy_bytes", grid.blocks, grid.threads, arguments);
     }
 
     Device& device_;
     Page& page_;
     Mover mover_;
-    std::array<std::unique_ptr<Stream>, 2> streams_;  ///< by Piece::back
-    std::vector<Piece> pieces_;
+    std::array<std::unique_ptr<Stream>, 2> streams_;  ///< by Copy::back
+    std::vector<Copy> copies_;
     unsigned most_blocks_ = 1;
     CallId copying_;
 };
@@ -68,7 +72,7 @@ class CopyTransport final : public Transport {
   public:
     explicit CopyTransport(Context& context)
         : Transport(context), node_(context.option("node", "")),
-          by_(context.option("by", "engine")) {
+          by_(context.option("by", "engine")), lists_(list_by(context.option("lists", "loop"))) {
         if (by_ != "engine" && by_ != "kernel")
             throw Error("by is engine or kernel for copies, not '" + by_ + "'");
     }
@@ -87,30 +91,44 @@ class CopyTransport final : public Transport {
 
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
         const int me = context_.control.rank();
-        std::vector<Piece> pieces;
-        for (const Step& step : steps) {
-            if (step.sends.size() != step.receives.size())
-                throw Error("copies: a rank receives as many messages from itself as it sends");
-            for (std::size_t i = 0; i < step.sends.size(); ++i) {
-                const Transfer &out = step.sends[i], &into = step.receives[i];
-                if (out.peer != me || into.peer != me)
-                    throw Error("copies stay inside a rank; this pattern sends to others");
-                std::byte* const from = out.back ? buffers.receive : buffers.send;
-                std::byte* const to = out.back ? buffers.send : buffers.receive;
-                pieces.push_back({to + into.offset, from + out.offset, out.bytes, out.back});
-            }
-        }
         const bool pageable = buffers.kind == Memory::pageable || buffers.into == Memory::pageable;
         const Mover mover = by_ == "kernel" ? Mover::kernel
                             : pageable      ? Mover::call
                                             : Mover::engine;
+        const unsigned most = std::max(context_.device.resident_blocks(), 1u);
+        std::vector<Copy> copies;
+        for (const Step& step : steps) {
+            if (step.sends.size() != step.receives.size())
+                throw Error("copies: a rank receives as many messages from itself as it sends");
+            const Transfer* into = step.receives.data();
+            for (const auto list : lists_of(step.sends)) {
+                const Transfer& first = list.front();
+                std::byte* const from = first.back ? buffers.receive : buffers.send;
+                std::byte* const to = first.back ? buffers.send : buffers.receive;
+                std::vector<Piece> pieces;
+                for (const Transfer& out : list) {
+                    if (out.peer != me || into->peer != me)
+                        throw Error("copies stay inside a rank; this pattern sends to others");
+                    pieces.push_back({into++->offset, out.offset, out.bytes});
+                    if (!first.list || mover == Mover::call)
+                        copies.push_back(
+                            {to + pieces.back().at, from + out.offset, out.bytes, first.back});
+                }
+                if (!first.list || mover == Mover::call) continue;
+                const ListBy by = mover == Mover::kernel ? ListBy::kernel : lists_;
+                copies.push_back({to, from, 0, first.back,
+                                  std::make_shared<BlockList>(context_.device, by, to, from, pieces,
+                                                              multiprocessors(context_, most))});
+            }
+        }
         return std::make_unique<DescribedProgram>(
-            context_, std::make_unique<Copies>(context_, std::move(pieces), mover),
+            context_, std::make_unique<Copies>(context_, std::move(copies), mover),
             node_.empty() ? "" : "\"numa_node\": " + node_);
     }
 
   private:
     std::string node_, by_;
+    ListBy lists_;
 };
 
 const AddTransport add_copy{"copy", open_as<CopyTransport>};

@@ -21,7 +21,7 @@ class IpcTransport final : public HostTransport {
   public:
     explicit IpcTransport(Context& context)
         : HostTransport(context), writes_(context.option("by", "write") == "write"),
-          lists_(lists_by(context.option("lists", "loop"))),
+          lists_(list_by(context.option("lists", "loop"))),
           buffers_(context, writes_ ? "ipc-write" : "ipc-read"), link_(context) {
         if (writes_ || context.option("by", "") == "read") {
             link_.signals_from_stream = writes_ && all_streams_signal();
@@ -107,13 +107,6 @@ class IpcTransport final : public HostTransport {
         return {link_.signals_from_stream ? Writer::engine_then_stream : Writer::engine_then_host};
     }
 
-    static ListBy lists_by(const std::string& word) {
-        if (word == "loop") return ListBy::loop;
-        if (word == "batch") return ListBy::batch;
-        if (word == "kernel") return ListBy::kernel;
-        throw Error("ipc: lists go by loop, batch or kernel, not by " + word);
-    }
-
     /// A message, or a list as one. `theirs`: the places at the peer.
     Message message(std::span<const Transfer> mine, const Transfer* theirs, std::byte* to,
                     std::byte* from, bool sends) {
@@ -124,22 +117,19 @@ class IpcTransport final : public HostTransport {
             return {first.peer, to + (sends ? there : here), from + (sends ? here : there),
                     first.bytes, &stream};
         }
-        auto list = std::make_shared<BlockList>();
-        list->by = lists_;
         std::vector<Piece> pieces;
         for (const Transfer& block : mine) {
             const std::size_t there = theirs++->offset;
-            const std::size_t at = sends ? there : block.offset;
-            const std::size_t content = sends ? block.offset : there;
-            list->copies.add(to + at, from + content, block.bytes);
-            pieces.push_back({at, content, block.bytes});
+            pieces.push_back(
+                {sends ? there : block.offset, sends ? block.offset : there, block.bytes});
         }
-        if (lists_ == ListBy::kernel) {
-            list->table =
-                PieceTable(context_.device, pieces, multiprocessors(context_, link_.most_blocks));
-            context_.device.load("ws_pieces_copy_and_signal");
-        }
-        return {first.peer, to, from, 0, &stream, std::move(list)};
+        return {first.peer,
+                to,
+                from,
+                0,
+                &stream,
+                std::make_shared<BlockList>(context_.device, lists_, to, from, pieces,
+                                            multiprocessors(context_, link_.most_blocks))};
     }
 
     bool kernel_can_wait(std::span<const Step> steps) {

@@ -62,34 +62,20 @@ struct Link {
     CallId copying, waiting;
 };
 
-/// How the blocks of a list are copied.
-enum class ListBy { loop, batch, kernel };
-
-/// A list's blocks.
-struct BlockList {
-    ListBy by;
-    CopyList copies;
-    PieceTable table;  ///< of a kernel
-};
-
 /// A copy between this rank's memory and a peer's: of a message, or of a list of blocks.
 struct Message {
     int peer;
     std::byte *to, *from;
     std::size_t bytes;
     Stream* stream;
-    std::shared_ptr<BlockList> list = nullptr;  ///< whose places count from `to` and `from`
+    std::shared_ptr<BlockList> list = nullptr;
 
     void start(const Link& link) const {
         link.context.page.enter(link.copying, peer);
         if (!list) {
             if (bytes) stream->copy(to, from, bytes);
-        } else if (list->by == ListBy::batch) {
-            stream->copy_batch(list->copies);
         } else {
-            const CopyList& all = list->copies;
-            for (std::size_t i = 0; i < all.to.size(); ++i)
-                stream->copy(all.to[i], all.from[i], all.bytes[i]);
+            list->start(*stream);
         }
     }
     /// By a kernel that raises `word` itself.
@@ -109,14 +95,9 @@ struct Message {
         stream->launch("ws_copy_and_signal", grid.blocks, grid.threads, arguments);
     }
     void start_list_kernel(const Link& link, std::uint32_t* word, std::uint32_t number) const {
-        auto pieces = list->table.arguments(to, from);
-        std::uint64_t signal[] = {reinterpret_cast<std::uint64_t>(word), number,
-                                  reinterpret_cast<std::uint64_t>(link.counters.address()) +
-                                      static_cast<std::uint64_t>(peer) * sizeof(std::uint32_t)};
-        void* arguments[] = {&pieces[0], &pieces[1], &pieces[2], &pieces[3],
-                             &pieces[4], &signal[0], &signal[1], &signal[2]};
-        stream->launch("ws_pieces_copy_and_signal", list->table.blocks(), PieceTable::threads,
-                       arguments);
+        list->start_and_signal(*stream, reinterpret_cast<std::uint64_t>(word), number,
+                               reinterpret_cast<std::uint64_t>(link.counters.address()) +
+                                   static_cast<std::uint64_t>(peer) * sizeof(std::uint32_t));
     }
     void finish(const Link& link) const {
         link.context.page.enter(link.copying, peer);

@@ -1,0 +1,49 @@
+"""Blocks scattered in a GPU's memory go to places scattered in the host's memory, or come from there."""
+
+from __future__ import annotations
+
+from wirespeed.patterns.base import Shape, Step, Transfer
+from wirespeed.patterns.blocks import CONTIGUOUS, BlockLists
+
+
+class Offload(BlockLists):
+    """The time of a list of blocks between a GPU and its host, and of the same bytes as one copy."""
+
+    name = "offload"
+    summary = "Measure scattered blocks between a GPU and its host, as an offloaded KV cache."
+    help = """
+    A list of blocks, scattered in a GPU's pool of memory, goes to other places in a pool of the host's memory
+    (d2h), as pages of a KV cache that are offloaded, or comes from there (h2d): by a loop of copies
+    (pinned), by one call for all of them (batch) and by a kernel. By turns with each list the same bytes are
+    copied as one piece; the share is what the list reaches of its speed.
+
+    Every byte of every block is checked, and that nothing between the blocks was touched.
+
+    \b
+    Examples:
+      wirespeed offload
+      wirespeed offload --block 8K --total 128M --paths '*-kernel' --multiprocessors 16
+      wirespeed offload --kv llama-3.1-70b:tp=8:page=16 --layers
+    """
+    ranks = 1
+    intra_rank = True
+    trips, way = 1, "to its places"
+
+    def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
+        total = self._total(shape, size)
+        if phase == CONTIGUOUS or not total:
+            whole = (Transfer(rank, total),)
+            return [Step(whole, whole)]
+        sent = self.blocks(shape, size)
+        received, length = sent.reversed(), len(sent) * size
+        pools = [number * sent.pool for number in range(self._lists(shape.options))]
+        return [
+            Step(
+                (Transfer(rank, length, pool, pool, blocks=sent),),
+                (Transfer(rank, length, pool, pool, blocks=received),),
+            )
+            for pool in pools
+        ]
+
+
+PATTERN = Offload()
