@@ -10,11 +10,13 @@ import pytest
 from support.command import Done, disturbed, wirespeed
 from support.mpis import InstalledMpi
 from support.selection import thorough
+from support.shim import aware
 from support.strikes import LONG, PATIENCE, after, strike
 
 PATHS = {
-    "cpu": "host,host-shared,host-tcp,rma-host",
-    "emulated": "staged,staged-pinned,staged-pipelined,ipc-write,ipc-read,ipc-kernel,gpu",
+    "cpu": "host,host-datatype,host-packed,host-shared,host-tcp,rma-host",
+    "emulated": "host-datatype,host-packed,staged,staged-pinned,staged-pipelined,"
+    "ipc-write,ipc-read,ipc-kernel,gpu",
 }
 FIXED = ("--loops", "2", "--warmup", "0", "--no-evidence")
 
@@ -61,6 +63,16 @@ def test_lists_of_few_and_of_many(words: tuple[str, ...], mpi: InstalledMpi, tmp
     assert done.code == 0 and len(done.entries) == 4, done.err + done.out
 
 
+@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
+def test_device_pointers_in_lists(mpi: InstalledMpi, builds: Path, tmp_path: Path) -> None:
+    """Protects a derived datatype on device memory, and lists that a kernel packs."""
+    paths = "aware,aware-datatype,aware-packed"
+    words = ("--mpi", str(aware(builds, mpi)), "--count", "9", "--block", "13,4096", "--paths", paths)
+    done = wirespeed("blocks", "--device", "emulated", *words, *FIXED, out=tmp_path / "r")
+    assert done.code == 0, done.err + done.out
+    assert [one["path"] for one in done.entries if one["bytes"] == 13] == paths.split(",")
+
+
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_places_from_a_file(mpi: InstalledMpi, tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("# from to\n0 4K\n4096 8193\n0 0\n")
@@ -80,13 +92,13 @@ def test_planted_faults_are_found(mpi: InstalledMpi, tmp_path: Path) -> None:
         words = ("--count", "7", "--block", "13", "--test", f"fault={fault}", "--paths")
         done = measured("emulated", mpi, tmp_path / fault, *words, f"host,{PATHS['emulated']}")
         assert done.code == 1 and not done.entries
-        assert len(done.failures) == 8 and {failure["what"] for failure in done.failures} == {"mismatch"}
+        assert len(done.failures) == 10 and {failure["what"] for failure in done.failures} == {"mismatch"}
         assert all(re.search(said, failure["text"]) for failure in done.failures), done.failures
 
 
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_a_soak_checks_every_block(mpi: InstalledMpi, tmp_path: Path) -> None:
-    where = ("--device", "emulated", "--mpi", str(mpi.mpiexec), "--paths", "host,ipc-write")
+    where = ("--device", "emulated", "--mpi", str(mpi.mpiexec), "--paths", "host-packed,ipc-write")
     words = ("--soak", "0.3", "--count", "20", "--block", "4097")
     done = wirespeed("blocks", *where, *words, out=tmp_path / "r")
     assert done.code == 0, done.err + done.out

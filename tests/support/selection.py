@@ -29,6 +29,7 @@ LONG = {
     *("test_patterns_of_many_ranks", "test_after_a_hang_the_next_size_is_tried", "test_a_stopped_launcher"),
     *("test_a_front_end_killed_beside_another_pattern", "test_the_fastest_copy_is_taken"),
     *("test_a_struck_rank_while_kernels_wait", "test_a_killed_launch_costs_that_launch_only"),
+    *("test_a_struck_rank_is_named",),
 }
 """Tests that take 8 to 40 s, of what other tests protect in part."""
 

@@ -224,5 +224,5 @@ def test_a_pattern_that_is_not_there() -> None:
     assert str(error.value) == (
         "there is no pattern called 'torus'; there are: "
         "allgather, allreduce, alltoall, barrier, blocks, broadcast, copy, custom, exchange, groups, halo, "
-        "lbm, pairing, pairs, pingpong, reduce, reducescatter, ring, rma, stream"
+        "jacobi, lbm, pairing, pairs, pingpong, reduce, reducescatter, ring, rma, stream"
     )

@@ -107,6 +107,7 @@ def test_a_row_has_what_the_entry_says() -> None:
         "bandwidth_bytes": 16,
         "seconds": {"median": 2.0, "low": 1.0, "high": 3.0, "min": 0.5, "max": 4.0, "p99": 3.5, "mean": 2.5},
         "bytes_per_second": {"median": 8.0, "low": 5.0, "high": 16.0},
+        "baseline": {"name": "contiguous", "seconds": {"median": 1.5}},
         "confidence": 0.95,
         "precision": 0.5,
         "samples": 40,
@@ -120,7 +121,7 @@ def test_a_row_has_what_the_entry_says() -> None:
         "at": "now",
         "definition": "one way",
     }
-    line = "a,1,stream,host,pageable,8,16,2.0,1.0,3.0,0.5,4.0,3.5,2.5,8.0,5.0,16.0,1,0.95,0.5"
+    line = "a,1,stream,host,pageable,8,16,2.0,1.0,3.0,0.5,4.0,3.5,2.5,8.0,5.0,16.0,1.5,1,0.95,0.5"
     line += ",40,4,5,200,time,2,3,32,0.125"
     one = fitted(Entry, fields)
     assert export.to_csv([one]).splitlines()[1] == f"{line},0.25,now,one way,"

@@ -243,7 +243,7 @@ class Pattern(ABC):
         return None
 
     def that_fits(self, shape: Shape, size: int, memory: int) -> str:
-        """What to write so that each buffer has room in so many bytes; '': a smaller size."""
+        """Advice on what to write so that each buffer has room in so many bytes; '': a smaller size."""
         return ""
 
     def exact_ranks(self, options: Mapping[str, Any]) -> int | None:

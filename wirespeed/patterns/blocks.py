@@ -22,7 +22,7 @@ class BlockLists(Pattern):
     """Half of the time in which a list goes there and back, and the same bytes as one message."""
 
     name = "blocks"
-    summary = "Measure scattered blocks, as pages of a KV cache, by every path."
+    summary = "Measure lists of scattered blocks, as pages of a KV cache."
     help = """
     A list of blocks, scattered in a pool of memory at rank 0, goes to other places in a pool at rank 1, as
     pages of a KV cache do, and a list of the same kind comes back. For each path and size of a block: half of
