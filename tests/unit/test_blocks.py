@@ -265,5 +265,5 @@ def test_planted_faults_of_lists() -> None:
 
 def test_a_wrong_byte_is_named() -> None:
     blocks = laid_out(100, 3, "strided", 1)
-    assert blocks.named(217) == "wrong data: byte 17 of 100 of block 1 of 3 differs"
-    assert blocks.stray(117) == "wrong data: byte 117 of the pool, outside of all 3 blocks, was changed"
+    assert blocks.named(217) == "byte 17 of 100 of block 1 of 3 differs"
+    assert blocks.stray(117) == "byte 117 of the pool, outside of all 3 blocks, was changed"

@@ -56,11 +56,11 @@ class Blocks:
         """A wrong byte at a place of this rank's pool, in words: which block it is of."""
         number = next(n for n, at in enumerate(self.places) if at <= place < at + self.bytes)
         inside = place - self.places[number]
-        return f"wrong data: byte {inside} of {self.bytes} of block {number} of {len(self)} differs"
+        return f"byte {inside} of {self.bytes} of block {number} of {len(self)} differs"
 
     def stray(self, place: int) -> str:
         """The same of a byte that is of no block."""
-        return f"wrong data: byte {place} of the pool, outside of all {len(self)} blocks, was changed"
+        return f"byte {place} of the pool, outside of all {len(self)} blocks, was changed"
 
     def reversed(self) -> Blocks:
         """As the peer has them."""

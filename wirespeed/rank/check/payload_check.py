@@ -33,7 +33,7 @@ class Wrong:
 
     def __str__(self) -> str:
         if self.part:
-            return f"{self.part} from rank {self.sender} to rank {self.rank} {self.when}"
+            return f"wrong data from rank {self.sender} to rank {self.rank}: {self.part} {self.when}"
         if self.summed:
             return (
                 f"wrong sum: double {self.offset // 8} of {self.bytes // 8} on rank {self.rank} is not what "
