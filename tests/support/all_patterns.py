@@ -32,6 +32,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     "rma": tuple({"operation": one} for one in ("put", "get", "fetch-add")),
     "blocks": ({"count": 5}, {"count": 3, "layout": "strided"}),
     "copy": ({}, {"both_ways": True}),
+    "offload": ({"count": 5},),
     "groups": ({"group": 1}, {"group": 2}),
     "stream": (
         {"window": 5},

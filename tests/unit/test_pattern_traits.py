@@ -29,11 +29,14 @@ COLLECTIVES = ("allgather", "allreduce", "alltoall", "barrier", "broadcast", "re
 @pytest.mark.parametrize(
     ("trait", "those"),
     [
-        ("barrier_per_sample", ("copy", "custom", "groups", "halo")),
-        ("slowest_counts", ("custom", "groups", "halo", "jacobi", "lbm", "ring", "stream", *COLLECTIVES)),
-        ("baseline", ("blocks",)),
+        ("barrier_per_sample", ("copy", "custom", "groups", "halo", "offload")),
+        (
+            "slowest_counts",
+            ("custom", "groups", "halo", "jacobi", "lbm", "offload", "ring", "stream", *COLLECTIVES),
+        ),
+        ("baseline", ("blocks", "offload")),
         ("in_place", ("jacobi", "lbm", "ring", *COLLECTIVES)),
-        ("intra_rank", ("copy",)),
+        ("intra_rank", ("copy", "offload")),
         ("one_sided", ("rma",)),
         ("published", ("pingpong",)),
         ("by_host", ("groups",)),
@@ -131,15 +134,22 @@ def test_options() -> None:
         **{f"{name} --algorithm": ("library,best", 1, MILLIONS) for name in COLLECTIVES},
         "broadcast --root": (0, 0, MILLIONS),
         "reduce --root": (0, 0, MILLIONS),
-        "blocks --count": (None, 0, 1 << 18),
-        "blocks --total": (None, 1, MILLIONS),
-        "blocks --layout": ("random", 1, MILLIONS),
-        "blocks --seed": (1, 0, MILLIONS),
-        "blocks --kv": (None, 1, MILLIONS),
-        "blocks --layers": (False, 1, MILLIONS),
-        "blocks --list": (None, 1, MILLIONS),
-        "blocks --pool": (None, 1, MILLIONS),
-        "blocks --element": (1, 1, 4096),
+        **{
+            f"{name} --{option}": limits
+            for name in ("blocks", "offload")
+            for option, limits in {
+                "count": (None, 0, 1 << 18),
+                "total": (None, 1, MILLIONS),
+                "layout": ("random", 1, MILLIONS),
+                "seed": (1, 0, MILLIONS),
+                "kv": (None, 1, MILLIONS),
+                "layers": (False, 1, MILLIONS),
+                "list": (None, 1, MILLIONS),
+                "pool": (None, 1, MILLIONS),
+                "multiprocessors": (None, 1, MILLIONS),
+                "element": (1, 1, 4096),
+            }.items()
+        },
         "copy --node": (None, 0, MILLIONS),
         "copy --both-ways": (False, 1, MILLIONS),
         "custom --file": (None, 1, MILLIONS),
@@ -224,5 +234,5 @@ def test_a_pattern_that_is_not_there() -> None:
     assert str(error.value) == (
         "there is no pattern called 'torus'; there are: "
         "allgather, allreduce, alltoall, barrier, blocks, broadcast, copy, custom, exchange, groups, halo, "
-        "jacobi, lbm, pairing, pairs, pingpong, reduce, reducescatter, ring, rma, stream"
+        "jacobi, lbm, offload, pairing, pairs, pingpong, reduce, reducescatter, ring, rma, stream"
     )

@@ -31,6 +31,18 @@ def custom_file(tmp_path_factory: pytest.TempPathFactory) -> str:
 def options_of(name: str, draw: Any, ranks: int, file: str) -> dict[str, Any]:
     """Options that the pattern may be given in a world of so many ranks."""
     divisors = [n for n in range(1, ranks // 2 + 1) if ranks % n == 0]
+    lists = draw(
+        st.one_of(
+            st.fixed_dictionaries(
+                {
+                    "count": st.integers(0, 40),
+                    "layout": st.sampled_from(["random", "strided", "contiguous"]),
+                    "seed": st.integers(0, 9),
+                }
+            ),
+            st.just({"kv": "qwen2.5-7b:tp=4", "layers": True, "count": 3}),
+        )
+    )
     found: dict[str, dict[str, Any]] = {
         "groups": {"group": draw(st.sampled_from(divisors))},
         "stream": {
@@ -56,18 +68,8 @@ def options_of(name: str, draw: Any, ranks: int, file: str) -> dict[str, Any]:
         ),
         "pairing": {"at_once": draw(st.sampled_from([None, 1, 3]))},
         "ring": {"steps": draw(st.sampled_from([None, 2, 6, 10]))},
-        "blocks": draw(
-            st.one_of(
-                st.fixed_dictionaries(
-                    {
-                        "count": st.integers(0, 40),
-                        "layout": st.sampled_from(["random", "strided", "contiguous"]),
-                        "seed": st.integers(0, 9),
-                    }
-                ),
-                st.just({"kv": "qwen2.5-7b:tp=4", "layers": True, "count": 3}),
-            )
-        ),
+        "blocks": lists,
+        "offload": lists,
         "custom": {"file": file},
         "rma": {"operation": draw(st.sampled_from(["put", "get", "fetch-add", "load"]))},
         "copy": {"both_ways": draw(st.booleans())},
@@ -172,7 +174,7 @@ def test_every_send_has_its_receive(name: str, custom_file: str, data: st.DataOb
         assert total == 2 * figure.bytes, "a list there, and one back"
     if shape.options.get("fan"):
         assert total == figure.bytes and len(members) == ranks
-    if name == "copy":
+    if name in ("copy", "offload"):
         assert total == figure.bytes * len(members)
 
 

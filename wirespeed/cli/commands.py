@@ -11,7 +11,8 @@ from wirespeed._version import __version__
 
 GROUPS = ("measure", "understand", "guard", "share")
 FIRST = (
-    *("survey", "pingpong", "exchange", "stream", "blocks", "copy", "pairs", "groups", "halo", "ring", "rma"),
+    *("survey", "pingpong", "exchange", "stream", "blocks", "offload", "copy", "pairs", "groups"),
+    *("halo", "ring", "rma"),
     *("allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "reduce", "barrier"),
     *("jacobi", "lbm", "custom", "pairing"),
     *("doctor", "show", "paths", "systems", "compare", "check", "watch", "fleet"),

@@ -54,7 +54,12 @@ def select(words: Sequence[str], gpus: bool = True, intra_rank: bool = False) ->
 
 def copies_both_ways(path: TransferPath) -> bool:
     """Can it copy to the device and from it at once? The driver's call for pageable memory waits for each."""
-    return path.intra_rank and path.into == "device" and path.memory in ("pinned", "managed-host")
+    return (
+        path.intra_rank
+        and not path.lists
+        and path.into == "device"
+        and path.memory in ("pinned", "managed-host")
+    )
 
 
 def suited(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from wirespeed.patterns.base import Shape, Step, Transfer
+from dataclasses import replace
+
+from wirespeed.patterns.base import Figure, Shape, Step, Transfer
 from wirespeed.patterns.blocks import CONTIGUOUS, BlockLists
 
 
@@ -17,17 +19,25 @@ class Offload(BlockLists):
     (pinned), by one call for all of them (batch) and by a kernel. By turns with each list the same bytes are
     copied as one piece; the share is what the list reaches of its speed.
 
+    With several ranks all copy at once, and the figure is that of the slowest one.
+
     Every byte of every block is checked, and that nothing between the blocks was touched.
 
     \b
     Examples:
       wirespeed offload
       wirespeed offload --block 8K --total 128M --paths '*-kernel' --multiprocessors 16
+      wirespeed offload --ranks 2 --paths 'd2h-*'
       wirespeed offload --kv llama-3.1-70b:tp=8:page=16 --layers
     """
-    ranks = 1
+    ranks = None
     intra_rank = True
+    barrier_per_sample = True
+    slowest_counts = True
     trips, way = 1, "to its places"
+
+    def wanted_ranks(self, shape: Shape) -> int:
+        return 1
 
     def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
         total = self._total(shape, size)
@@ -44,6 +54,13 @@ class Offload(BlockLists):
             )
             for pool in pools
         ]
+
+    def figure(self, shape: Shape, size: int) -> Figure:
+        figure = super().figure(shape, size)
+        if shape.ranks == 1:
+            return figure
+        text = f"{figure.definition}, slowest of {shape.ranks} ranks that copy at once; GB/s of one rank"
+        return replace(figure, definition=text.replace("; GB/s of the blocks' bytes,", ","))
 
 
 PATTERN = Offload()
