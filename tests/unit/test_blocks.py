@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wirespeed.errors import WirespeedError
+from wirespeed.job.plan import Plan
+from wirespeed.job.step_spec import stuck_after
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.patterns.block_list import GAP, MAX_BLOCKS, Blocks, laid_out
 from wirespeed.patterns.blocks import BlockLists
@@ -88,6 +90,14 @@ def test_what_goes_where() -> None:
         "GB/s of the blocks' bytes"
     )
     assert PATTERN.extent(0, of, 100) == 1024
+
+
+def test_long_lists_have_more_patience() -> None:
+    """Protects a loop of many messages, which an MPI takes its time for, from being called a hang."""
+    plan = Plan()
+    assert PATTERN.blocks_sent(shape(count=65536), 64) == 65536 and PATTERN.blocks_sent(shape(), 0) == 0
+    assert stuck_after(plan, 0, 65536) == pytest.approx(10 + 131.072) and stuck_after(plan, 0) == 10
+    assert stuck_after(Plan(timeout=3.0), 0, 65536) == 3
 
 
 def test_no_block_is_an_empty_message() -> None:

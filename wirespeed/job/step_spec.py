@@ -37,11 +37,18 @@ class StepSpec:
     """Where the front end watches."""
 
 
-def stuck_after(plan: Plan, size: int) -> float:
-    """Seconds without progress that count as a hang: --timeout, or 10 s + 2 x size / (50 MB/s)."""
+BLOCK_SECONDS = 1e-3
+"""Of a list, for each block: many messages at once may take an MPI the square of their number."""
+
+
+def stuck_after(plan: Plan, size: int, blocks: int = 0) -> float:
+    """Seconds without progress that count as a hang: --timeout, or 10 s + 2 x size / (50 MB/s).
+
+    `blocks`: of a list that goes there and back, which adds 2 ms for each.
+    """
     if plan.timeout is not None:
         return plan.timeout
-    return 10.0 + 2 * size / 50e6
+    return 10.0 + 2 * size / 50e6 + 2 * BLOCK_SECONDS * blocks
 
 
 def startup_limit(plan: Plan) -> float:

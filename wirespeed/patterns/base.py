@@ -246,6 +246,10 @@ class Pattern(ABC):
         """Advice on what to write so that each buffer has room in so many bytes; '': a smaller size."""
         return ""
 
+    def blocks_sent(self, shape: Shape, size: int) -> int:
+        """Number of blocks in lists that a rank sends in one iteration."""
+        return 0
+
     def exact_ranks(self, options: Mapping[str, Any]) -> int | None:
         """Number of ranks it takes with these options; None: any."""
         return self.ranks

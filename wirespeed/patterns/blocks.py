@@ -158,9 +158,12 @@ class BlockLists(Pattern):
             return 0
         return self._lists(shape.options) * self.blocks(shape, size).pool
 
+    def blocks_sent(self, shape: Shape, size: int) -> int:
+        return self._total(shape, size) // size if size else 0
+
     def figure(self, shape: Shape, size: int) -> Figure:
         total, lists = self._total(shape, size), self._lists(shape.options)
-        count = total // size if size else 0
+        count = self.blocks_sent(shape, size)
         what = f"{lists} lists go, one after the other," if lists > 1 else "a list goes"
         of = f"{format_size(total)} in blocks"
         if word := shape.options.get("kv"):

@@ -143,7 +143,7 @@ class OpenPath:
             try:
                 while running:
                     for index in list(running):
-                        patience = stuck_after(self._context.plan, max(sizes[index], needs[index]))
+                        patience = self._patience(sizes[index], needs[index])
                         self._watchdog.turn(self._path.name, sizes[index], patience)
                         if not self._go_on(running[index], sizes[index], at_once):
                             del running[index]
@@ -249,7 +249,7 @@ class OpenPath:
                 self._algorithms[size] = fastest(context, self._transport, held, size)
             options = {**context.shape.options, "by": self._algorithms[size]}
             context = replace(context, shape=replace(context.shape, options=options))
-        patience = stuck_after(context.plan, max(size, needs[index]))
+        patience = self._patience(size, needs[index])
         alive = partial(self._watchdog.turn, self._path.name, size, patience)
         return SizeRun(context, self._path, self._transport, held, size, position, alive)
 
@@ -269,7 +269,13 @@ class OpenPath:
 
     def _patient(self, size: int, most: int) -> None:
         """The watchdog waits as long as this many bytes may take."""
-        self._watchdog.stage(self._path.name, size, stuck_after(self._context.plan, most))
+        self._watchdog.stage(self._path.name, size, self._patience(size, most))
+
+    def _patience(self, size: int, most: int) -> float:
+        """Seconds without progress that count as a hang at this size, whose buffers have `most` bytes."""
+        context = self._context
+        blocks = context.pattern.blocks_sent(context.shape, size)
+        return stuck_after(context.plan, max(size, most), blocks)
 
     def _failure(self, error: Unusable | PayloadMismatch, size: int, fatal: bool = False) -> None:
         self.failed = True
