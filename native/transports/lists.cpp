@@ -148,6 +148,8 @@ void BlockList::start_and_signal(Stream& stream, std::uint64_t word, std::uint64
 PackedStep::Copies::Copies(Device& device, Memory kind, std::vector<Piece> pieces)
     : pieces_(std::move(pieces)) {
     if (on_host(kind) || pieces_.empty()) return;
+    if (!device.has_kernels())
+        throw Unavailable("packing on this device takes a kernel, and it runs none of ours");
     table_ = PieceTable(device, pieces_, copy_blocks);
     device.load("ws_pieces_copy");
 }

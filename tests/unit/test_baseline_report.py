@@ -102,6 +102,17 @@ def test_several_launches_have_the_median_of_their_baselines() -> None:
     assert not combined([figure("host", 8, 1e-6, launch=number) for number in (1, 2)]).baseline
 
 
+def test_the_share_of_several_launches_is_the_median_of_theirs() -> None:
+    """Protects from a slow launch, in which both are slow: the share of each launch counts."""
+    begin = head(("host",))
+    begin["plan"] |= {"pattern": "blocks", "launches": 3}
+    slow = [block("host", 4096, 2e-5 * by, 1e-5 * by, launch=at) for at, by in enumerate((1, 5, 9), 1)]
+    (run,) = collect(as_read([begin, step("host"), *slow, end()]))
+    found = share_of_baseline(run, run.figures["host", 4096])
+    assert found is not None and found.share == pytest.approx(0.5)
+    assert found.low == pytest.approx(0.5) and found.high == pytest.approx(0.5)
+
+
 def test_csv_has_its_time() -> None:
     stream = io.StringIO()
     FORMATS["csv"]([run_of(("host",)), make_run(entry("host", 8, 1e-6))], stream)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from wirespeed.report.facts.figures import UNCERTAIN
 from wirespeed.report.facts.markers import sign
 from wirespeed.results.runs import Entry, Run
-from wirespeed.statistics.samples import ratio_interval
+from wirespeed.statistics.samples import median_interval, middle, ratio_interval
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,17 @@ def share_of_baseline(run: Run, entry: Entry) -> ShareOfBaseline | None:
     if not base or not entry.has_time or not base.seconds:
         return None
     mark = sign(run, entry)
+    if entry.launches > 1:
+        # Both are slow in a slow launch: their ratio differs less than either.
+        each = [(one.baseline.seconds, one.seconds) for one in entry.each if one.baseline and one.has_time]
+        ratios = [beside / own for beside, own in each]
+        share = middle(sorted(ratios))
+        low, high = median_interval(ratios, share) or (None, None)
+        return ShareOfBaseline(base.name, share, low, high, mark)
     if entry.precision is None or base.times.low is None or base.times.high is None:
         return ShareOfBaseline(base.name, base.seconds / entry.seconds, mark=mark)
-    ratio, low, high = ratio_interval(
-        (base.seconds, base.low, base.high), (entry.seconds, entry.low, entry.high)
-    )
-    return ShareOfBaseline(base.name, ratio, low, high, mark)
+    times = (base.seconds, base.low, base.high), (entry.seconds, entry.low, entry.high)
+    return ShareOfBaseline(base.name, *ratio_interval(*times), mark)
 
 
 def baselines(run: Run) -> list[str]:
