@@ -12,6 +12,7 @@ import pytest
 
 from wirespeed.host.caches import cache_bytes
 from wirespeed.job.plan import Plan
+from wirespeed.patterns import Shape, find_pattern
 from wirespeed.rank.observe import cpu_wait, memory_bandwidth
 from wirespeed.rank.path import open_path
 from wirespeed.rank.ranges import Ranges
@@ -76,9 +77,8 @@ def test_ranks_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(open_path, "WireCounting", Counting)
     watchdog = SimpleNamespace(stage=lambda path, size, seconds: stages.append(seconds))
     alone = SimpleNamespace(rank=0, share=lambda value: value)
-    context = SimpleNamespace(
-        plan=Plan(), tell=lambda message: None, ranges=Ranges(), pattern=None, comm=alone
-    )
+    told = {"plan": Plan(), "tell": lambda message: None, "ranges": Ranges(), "comm": alone}
+    context = SimpleNamespace(**told, pattern=find_pattern("pingpong"), shape=Shape(2))
     buffers = SimpleNamespace(needed=lambda size: 0)
     opened: Any = (context, watchdog, SimpleNamespace(name="host"), None, buffers, None)
     monkeypatch.setattr(
