@@ -119,6 +119,8 @@ BlockList::BlockList(Device& device, ListBy by, std::byte* to, std::byte* from,
                      std::span<const Piece> pieces, unsigned most_blocks)
     : by_(by), to_(to), from_(from) {
     if (by == ListBy::kernel) {
+        if (!device.has_kernels())
+            throw Unavailable("a list goes by a kernel here, and this device runs none of ours");
         table_ = PieceTable(device, pieces, most_blocks);
         device.load("ws_pieces_copy_and_signal");
         return;

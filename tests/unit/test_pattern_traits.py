@@ -189,7 +189,9 @@ def test_options() -> None:
     assert reduces == ["algorithm", "type", "op", "root", "in-place"]
     every = [one for name, each in all_patterns().items() for one in each.options if name not in COLLECTIVES]
     assert [one.name for one in every if one.many] == ["group", "overlap", "overlap", "operation"]
-    assert [one.name for one in every if one.for_transport] == ["node", "within-hosts", "operation"]
+    assert [one.name for one in every if one.for_transport] == [
+        *("multiprocessors", "node", "multiprocessors", "within-hosts", "operation")
+    ]
     assert [one.name for one in every if one.each_node] == ["node"]
     assert Option("both-ways", "", default=False).key == "both_ways"
 

@@ -12,7 +12,7 @@ class Offload(BlockLists):
     """The time of a list of blocks between a GPU and its host, and of the same bytes as one copy."""
 
     name = "offload"
-    summary = "Measure scattered blocks between a GPU and its host, as an offloaded KV cache."
+    summary = "Measure scattered blocks between a GPU and its host."
     help = """
     A list of blocks, scattered in a GPU's pool of memory, goes to other places in a pool of the host's memory
     (d2h), as pages of a KV cache that are offloaded, or comes from there (h2d): by a loop of copies
