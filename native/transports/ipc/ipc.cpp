@@ -144,6 +144,11 @@ class IpcTransport final : public HostTransport {
         std::string by =
             writes_ ? name_of(writer) : "copy engine, completion signalled by the host";
         if (!carries_bytes(steps)) by = "nothing to copy";
+        const std::string of_lists =
+            lists_ == ListBy::kernel
+                ? ", \"multiprocessors\": " +
+                      std::to_string(multiprocessors(context_, link_.most_blocks))
+                : "";
         std::unique_ptr<Program> program;
         exchange(context_.control, [&] {
             std::shared_ptr<WaitingKernel> kernel;
@@ -159,7 +164,7 @@ class IpcTransport final : public HostTransport {
                 [&](std::size_t i) {
                     return make(writer, kernel, steps[i], theirs[i], buffers, guarded);
                 },
-                "\"copied by\": \"" + by + "\"", worker);
+                "\"copied by\": \"" + by + "\"" + of_lists, worker);
             if (!kernel) return true;
             kernel->load();
             program = with_waiting_kernel(std::move(program), kernel);
