@@ -307,3 +307,39 @@ class TestStaging:
     def test_the_latest_figures_count(self) -> None:
         facts = Facts(kind="cuda", runs=(self.relabelled("staged"),), trial=runs()[0], file="f.jsonl")
         assert not [one for one in find_all(facts) if one.key == "mpi-stages"]
+
+
+class TestDatatypes:
+    """Lists of blocks on device memory: an MPI may take a derived datatype block by block, or crash."""
+
+    def found(self, run: Run) -> list[Finding]:
+        facts = Facts(kind="cuda", runs=(run,), file="f.jsonl")
+        return [one for one in find_all(facts) if one.key == "mpi-datatypes"]
+
+    def test_no_threshold_explains_a_list(self) -> None:
+        """Protects from a variable for messages that are slow because there are thousands of them."""
+        facts = Facts(kind="cuda", runs=runs("blocks/h200-x2-libraries.jsonl"), file="f.jsonl")
+        assert not [one for one in find_all(facts) if one.key.startswith("tuning-")]
+
+    def test_open_mpi_5_crashed_between_two_h200s(self) -> None:
+        """Protects from a figure that is only missing: the doctor says what to do instead."""
+        (finding,) = self.found(*runs("blocks/h200-x2-libraries.jsonl"))
+        assert finding.cost is Cost.BREAKS
+        assert finding.evidence == (
+            "f.jsonl: Open MPI 5.0.11 crashed on a device pointer in opal_generic_simple_pack in "
+            "libopen-pal.so.80",
+        )
+        assert "pack the blocks" in finding.remedy[0]
+
+    @pytest.mark.parametrize(("times", "found"), [(300.0, 1), (5.2, 1), (5.0, 0), (1.0, 0), (0.2, 0)])
+    def test_more_than_five_times_as_slow_as_packing(self, times: float, found: int) -> None:
+        run = made(entry("aware-packed", 4096, 1e-4), entry("aware-datatype", 4096, times * 1e-4))
+        findings = self.found(run)
+        assert len(findings) == found
+        if found:
+            assert findings[0].cost is Cost.HIGH
+            worth = measured.with_worth(findings[0], [run], "f.jsonl").worth
+            assert worth is not None and worth.points[0].ratio == pytest.approx(times)
+
+    def test_packing_alone_says_nothing(self) -> None:
+        assert not self.found(made(entry("aware-packed", 4096, 1e-4)))

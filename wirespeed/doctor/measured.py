@@ -25,6 +25,7 @@ PAIRS = {
     "variable-NCCL_P2P_LEVEL": ("nccl-nop2p", "nccl"),
     "variable-UCX_TLS": ("aware-nogdr", "aware"),
     "variable-OMPI_MCA_pml": ("staged", "aware"),
+    "mpi-datatypes": ("aware-datatype", "aware-packed"),
 }
 """Finding -> the path that is left, and the one that there could be: their ratio is the worth."""
 MAX_FILES = 20

@@ -28,8 +28,14 @@ Case = Callable[[Run, str], list[Slow]]
 def find(facts: Facts) -> Iterator[Finding]:
     """From the last run that has the path; there are no findings without measurements."""
     for path, domain in PATHS.items():
-        # Memory that is older than any context has a finding of its own.
-        runs = [of_run for of_run in facts.runs if of_run.of_path(path) and of_run.head.plan.context != "own"]
+        # Memory that is older than any context has a finding of its own, and so have lists of blocks.
+        runs = [
+            of_run
+            for of_run in facts.runs
+            if of_run.of_path(path)
+            and of_run.head.plan.context != "own"
+            and not (of_run.pattern and of_run.pattern.scattered)
+        ]
         if not runs:
             continue
         run = runs[-1]
