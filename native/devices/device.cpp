@@ -60,10 +60,6 @@ const std::vector<DeviceKind>& device_kinds() { return kinds(); }
 
 AddDevices::AddDevices(DeviceKind kind) { kinds().push_back(std::move(kind)); }
 
-void Stream::copy_batch(CopyList&) {
-    throw Unavailable("this device has no call for a batch of copies");
-}
-
 std::unique_ptr<Graph> Stream::capture(const std::function<void()>&) {
     throw Unavailable("work of this device's streams cannot be captured");
 }

@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/error.hpp"
+
 #include "devices/copy_counts.hpp"
 
 namespace wirespeed {
@@ -111,7 +113,9 @@ class Stream {
     virtual ~Stream() = default;
     virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
     /// By one call. Throws Unavailable where there is none.
-    virtual void copy_batch(CopyList& copies);
+    virtual void copy_batch(CopyList&) {
+        throw Unavailable("this device has no call for a batch of copies");
+    }
     /// The arguments, of 8 bytes each, are copied before this returns.
     virtual void launch(std::string_view kernel, unsigned blocks, unsigned threads,
                         void** arguments) = 0;

@@ -12,9 +12,9 @@
 using namespace wirespeed;
 
 // No link here has work.
-Worker::Worker(Device& device, Memory) : device_(device) {}
-void Worker::start(std::span<const Work>, bool) {}
-void Worker::finish() {}
+LaunchingWorker::LaunchingWorker(Device& device, Memory) : device_(device) {}
+void LaunchingWorker::start(std::span<const Work>, bool) {}
+void LaunchingWorker::finish() {}
 
 namespace {
 
@@ -110,9 +110,10 @@ int main() {
     int met = 0;
     Page page("", 0);
     alignas(Device*) static std::byte nobody[sizeof(Device*)];  // never asked
-    const auto chain =
-        make_chain(page, Worker(reinterpret_cast<Device&>(nobody), Memory::pageable),
-                   {{std::make_shared<Empty>(), {}}}, std::make_unique<Counted>(met));
+    const auto chain = make_chain(
+        page,
+        std::make_shared<LaunchingWorker>(reinterpret_cast<Device&>(nobody), Memory::pageable),
+        {{std::make_shared<Empty>(), {}}}, std::make_unique<Counted>(met));
     chain->meet();
     require(met == 1, "a chain's ranks meet before its clock starts");
     chain->begin({1, 1, 2});

@@ -121,4 +121,4 @@ def test_a_kernel_is_in_the_unit_that_has_it(core: Core, cpu_kernels: dict[str, 
     """Protects launches from a unit whose text names a kernel, alone or in another name, and has it not."""
     for name in cpu_kernels:
         text = core.text(core.lib.ws_kernel_source(name.encode()))
-        assert re.search(rf"(KERNEL\w*[ (]|WS_\w+\([^()]*){name}\b", text), name
+        assert re.search(rf"(KERNEL\w*(\([^()]*\))?[\s(]|WS_\w+\([^()]*){name}\b", text), name
