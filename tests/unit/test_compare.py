@@ -93,6 +93,22 @@ class TestVerdicts:
         assert compare(old, new, "--strict")[0] == ExitCode.WORSE
         assert compare(old, new, "--strict", "--spread", "1%")[0] == ExitCode.OK
 
+    @pytest.mark.parametrize(
+        ("slower", "told"),
+        [(1.0, "pingpong host: no change seen"), (1.025, "cannot tell: pingpong host"), (1.06, "worse")],
+    )
+    def test_what_the_interval_excludes_is_told(
+        self, tmp_path: Path, compare: Compare, slower: float, told: str
+    ) -> None:
+        """Protects from 'cannot tell' where launches differ, and the path is certainly not 5 % slower."""
+        for n, launch in enumerate((0.97, 0.985, 1.0, 1.015, 1.03)):
+            write(tmp_path / "old" / f"{n}.jsonl", f"o{n}", launch)
+            write(tmp_path / "new" / f"{n}.jsonl", f"n{n}", launch * slower)
+        _, out, _ = compare(tmp_path / "old", tmp_path / "new")
+        smallest = re.search(r"found in 9 of 10 cases: a slowdown of a whole path by ([0-9.]+) %", out)
+        assert smallest and float(smallest[1]) > 5
+        assert told in out and ("cannot tell" in out) == ("cannot" in told)
+
     def test_the_answer_comes_before_what_may_have_caused_it(self, tmp_path: Path, compare: Compare) -> None:
         """Protects the first lines from a page of variables and versions."""
         old = write(tmp_path / "a", "a")

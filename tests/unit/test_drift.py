@@ -124,7 +124,7 @@ class TestDrift:
         for seed in range(5):
             drift.add(repetition(seed=seed))
         assert not drift.unjudged, "two are too few to miss a change"
-        for _ in range(8):
+        for _ in range(9):
             drift.add(busy)
         for seed in range(5):
             drift.add(repetition(seed=seed))

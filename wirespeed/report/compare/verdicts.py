@@ -36,7 +36,8 @@ SAYS = {
 }
 """Words and style of each verdict, the most harmful first. Failing: only some launches give a figure now."""
 TO_BE_FOUND = 0.05
-"""Where a slowdown of a whole path by so much would not be found, nothing is said of the path."""
+"""Nothing is said of a path that may be slower by so much: such a slowdown would not always be found, and the
+interval does not exclude it."""
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,9 @@ def _path_verdict(
     is_real = chosen and whole.p <= within and abs(whole.log_ratio) > math.log1p(least)
     what = _what(whole, is_real)
     reason: Reason | None = None
-    if what == SAME and smallest is not None and smallest > max(TO_BE_FOUND, least):
+    asked = max(TO_BE_FOUND, least)
+    may_be_slower = smallest is not None and smallest > asked and whole.interval()[1] > 1 + asked
+    if what == SAME and may_be_slower:
         what, reason = UNSURE, ONE_LAUNCH if whole.launches == (1, 1) else FEW_LAUNCHES
     return PathVerdict(key, what, whole, smallest, of_a_size, reason)
 
