@@ -50,6 +50,13 @@ def names(found: dict[str, Any]) -> list[str]:
     return [one["name"] for one in found["findings"]]
 
 
+def without_results(folder: Path) -> Path:
+    """The packed days alone."""
+    for file in folder.glob("*.jsonl"):
+        file.unlink()
+    return folder
+
+
 def test_the_slow_node_is_named_and_none_of_its_partners(fleet: Path, capsys: Captured) -> None:
     code, text = shown(capsys, fleet)
     assert code == ExitCode.WORSE
@@ -391,3 +398,27 @@ def test_older_hardware_is_judged_among_its_own(tmp_path: Path, capsys: Captured
     code, text = shown(capsys, tmp_path)
     assert code == ExitCode.WORSE and names(as_json(capsys, tmp_path)) == [SLOW]
     assert "hardware: Old (5 nodes) takes 1.1" in text
+
+
+def test_another_driver_is_no_kind_and_is_said(tmp_path: Path, capsys: Captured) -> None:
+    """Protects nodes with an old driver: they are slow, and the line says what most others have."""
+    old = {"n03", "n09"}
+
+    def factor(_: int, one: str, other: str) -> float:
+        return 1.2 if old & {one, other} else 1.0
+
+    write_fleet(tmp_path, factor=factor)
+    assert as_json(capsys, tmp_path)["software"] == []
+    for file in tmp_path.glob("*.jsonl"):
+        lines = [json.loads(line) for line in file.read_text().splitlines()]
+        for rank in lines[1]["ranks"]:
+            if rank["host"] in old:
+                rank["device"]["driver"] = "570.1"
+        file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    line = "driver 570.1 on n[03,09], which stand out; 580.1 on 14 of 16 nodes"
+    code, text = shown(capsys, tmp_path)
+    assert code == ExitCode.WORSE and line in " ".join(text.split())
+    assert main(["fleet", "pack", str(tmp_path)]) == ExitCode.OK
+    capsys.readouterr()
+    found = as_json(capsys, without_results(tmp_path))
+    assert {*names(found)} == old and found["software"] == [line]

@@ -40,6 +40,7 @@ class Observation(Struct, frozen=True):
     seconds: float
     kernel: str = ""
     driver: str = ""
+    """'' where two nodes have different ones."""
     mpi: str = ""
     waited: bool = False
     """Its ranks waited for CPUs."""
@@ -101,6 +102,7 @@ def _of_entry(run: Run, step: StepRecord, entry: Entry, at: datetime) -> Iterato
         if len(those) != len(numbers) or len(hosts) not in (1, 2) or seconds <= 0:
             continue
         models = {rank.host: rank.cpu_model for rank in those}
+        drivers = {rank.device.driver for rank in those if rank.device and rank.device.driver}
         yield Observation(
             at,
             entry.run,
@@ -110,7 +112,7 @@ def _of_entry(run: Run, step: StepRecord, entry: Entry, at: datetime) -> Iterato
             _part(those) if len(hosts) == 1 else "",
             seconds,
             run.head.environment.kernel,
-            next((rank.device.driver for rank in those if rank.device and rank.device.driver), ""),
+            drivers.pop() if len(drivers) == 1 else "",
             f"{step.mpi.vendor} {step.mpi.version}".strip() if step.mpi else "",
             waited,
             entry.launch,

@@ -78,7 +78,7 @@ def render(shown: Shown) -> str:
         figures=data["figures"],
         excluded=compress(shown.excluded),
         legend=legend(shown),
-        kinds=kind_lines(shown),
+        kinds=[*kind_lines(shown), *shown.software],
         counted=counted,
         times=times,
         how=with_partners,

@@ -47,6 +47,8 @@ class Shown:
     """Files whose figures are dated ahead, and do not count."""
     unfinished: Sequence[str] = ()
     """Files of runs that did not end."""
+    software: Sequence[str] = ()
+    """Drivers and MPIs of what is slow that most others do not have."""
 
     @property
     def nodes(self) -> int:

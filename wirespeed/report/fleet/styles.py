@@ -54,6 +54,7 @@ def to_json(shown: Shown) -> str:
         "cannot_tell": shown.cannot_tell,
         "smallest_found": {kind: best for kind, (best, _) in shown.verdict.smallest.items()},
         "hardware": to_builtins(shown.verdict.kinds),
+        "software": list(shown.software),
     }
     if shown.drift:
         found["drift"] = {

@@ -39,7 +39,7 @@ def print_fleet(console: Console, shown: Shown, *, everything: bool = False) -> 
     if findings:
         console.print()
         _print_findings(console, findings, "usual", everything=everything)
-    for line in kind_lines(shown):
+    for line in [*kind_lines(shown), *shown.software]:
         say(console, line)
     if shown.cannot_tell:
         console.print()
