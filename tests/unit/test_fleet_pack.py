@@ -205,6 +205,31 @@ def test_figures_that_a_file_has_no_more_leave_the_packed_days(fleet: Path, caps
     assert as_json(capsys, without_results(fleet)) == as_json(capsys, other)
 
 
+def test_runs_of_one_file_and_files_of_one_name_stay_apart(tmp_path: Path, capsys: Captured) -> None:
+    """Protects runs that measured the same at one moment, even with the same result, from being merged."""
+    fleet, other = tmp_path / "fleet", tmp_path / "later.jsonl"
+    hosts, rng = ["n1", "n2"], random.Random(1)
+    for folder in "ab":
+        write_run(fleet / folder / "result.jsonl", START, hosts, 1e-5, rng)
+    assert pack(fleet) == ExitCode.OK
+    write_run(other, START, hosts, 1e-5, rng)
+    grown = fleet / "a" / "result.jsonl"
+    grown.write_text(grown.read_text() + other.read_text())
+    wanted = as_json(capsys, fleet)
+    for words in ((), ("--again",)):
+        assert pack(fleet, *words) == ExitCode.OK
+        assert as_json(capsys, fleet) == wanted
+        (day,) = fleet.glob("*.parquet")
+        rows = duckdb.execute("SELECT run, one, other, seconds FROM read_parquet(?)", [str(day)]).fetchall()
+        assert len({run for run, *_ in rows}) == len(rows) == 3
+        assert {(*nodes, seconds) for _, *nodes, seconds in rows} == {("n1", "n2", 1e-5)}
+    moved = fleet / "c" / "result.jsonl"
+    moved.parent.mkdir()
+    grown.rename(moved)
+    assert pack(fleet) == ExitCode.OK
+    assert duckdb.execute("SELECT count(*) FROM read_parquet(?)", [str(day)]).fetchone() == (3,)
+
+
 def test_only_who_holds_the_lock_sweeps(fleet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects a pack at work where there are no locks, and folders that no pack has made."""
     left, others = fleet / ".packed-abcd_012", fleet / ".packed-own-notes"
