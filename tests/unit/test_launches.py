@@ -7,13 +7,13 @@ import math
 import random
 import re
 import statistics
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from intervals import ALIKE, held_of_launches
 from support.records import as_read, end, entry, failure, figure, head, make_run, shown
 
 from wirespeed.report.cannot_tell import CANNOT_TELL
@@ -32,7 +32,6 @@ from wirespeed.report.terminal.size_table import TableLayout
 from wirespeed.results.export import to_arrays
 from wirespeed.results.launches import Combined, combined
 from wirespeed.results.runs import Run, collect, figures, joined, resumed
-from wirespeed.statistics.samples import median_interval
 
 TIMES = st.lists(st.floats(1e-9, 1e3), min_size=2, max_size=30)
 RUNS = 2000
@@ -102,14 +101,6 @@ def test_teams_and_derived_figures_follow() -> None:
 
 # ---- does the interval hold? ----------------------------------------------------------------------------
 
-ALIKE: dict[str, Callable[[random.Random], float]] = {
-    "launches differ by 0.2 %": lambda r: r.gauss(0, 0.002),
-    "by 5 %": lambda r: r.gauss(0, 0.05),
-    "by 5 %, and one of seven is late": (
-        lambda r: r.gauss(0, 0.05) + (r.random() < 1 / 7) * r.expovariate(1 / 0.25)
-    ),
-}
-
 
 def documented() -> dict[str, dict[int, float]]:
     """The table of results/README.md: by noise and number of launches."""
@@ -128,17 +119,9 @@ def documented() -> dict[str, dict[int, float]]:
 @pytest.mark.parametrize("name", ALIKE)
 def test_the_documented_share_of_intervals_holds(name: str) -> None:
     """Protects the word "95 %": of an interval made of a few launches, on a quiet and on a busy machine."""
-    draw, chance = ALIKE[name], random.Random(7)
-    middle = statistics.median(draw(chance) for _ in range(60_000))
     for count, share in documented()[name].items():
-        held = 0
-        for _ in range(RUNS):
-            medians = [math.exp(draw(chance)) for _ in range(count)]
-            low, high = median_interval(medians, statistics.median(medians)) or (0.0, 0.0)
-            held += low <= math.exp(middle) <= high
-        assert held / RUNS == pytest.approx(share, abs=0.005 + 3 * math.sqrt(share * (1 - share) / RUNS)), (
-            count
-        )
+        held = held_of_launches(name, count, RUNS) / RUNS
+        assert held == pytest.approx(share, abs=0.005 + 3 * math.sqrt(share * (1 - share) / RUNS)), count
 
 
 # ---- files ----------------------------------------------------------------------------------------------

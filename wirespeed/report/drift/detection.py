@@ -37,7 +37,7 @@ LATEST = (5, 3)
 """So many of the latest repetitions are compared with the first ones: one alone may be an accident."""
 FALSE_ALARMS = 0.005
 """Of one look at all figures, among the first SEVERAL. Looks share most of their repetitions, so that a
-steady machine is named at some time in fewer than 5 % of watches (bench/verdicts.py --only watch)."""
+steady machine is named at some time in fewer than 5 % of watches (bench/claims.py --only watch)."""
 SEVERAL = 50
 """Of later looks ever fewer are wrong, so that all of them together add no more than these do."""
 

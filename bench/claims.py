@@ -1,0 +1,82 @@
+"""Simulates all that docs/ and results/ claim of verdicts and intervals, and writes the tables there.
+
+    .venv/bin/python bench/claims.py [--only compare,learn] [--repetitions 200] [--root DIR]
+
+No machine is measured. The noise (noise.py, intervals.py) has nothing in common with the code that judges it:
+it is skewed, late, two-valued, drifting, common to a launch or a day. Each table stands between
+`<!-- bench/claims.py NAME -->` and `<!-- end -->`; a table is written as soon as it is complete. Without
+`--repetitions` each table has as many as it needs. All of them take two hours.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import fleet_model
+import intervals
+import verdicts
+from common import parser
+
+END = "<!-- end -->"
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table of a page."""
+
+    page: str
+    simulate: Callable[[int], Iterator[str]]
+    """Its lines, from the number of repetitions."""
+    repetitions: int = 200
+
+
+TABLES = {
+    "compare": Table("docs/comparing.md", verdicts.false_alarms),
+    "found": Table("docs/comparing.md", verdicts.slowdowns),
+    "learn": Table("docs/checking.md", verdicts.bounds),
+    "watch": Table("docs/checking.md", verdicts.watches, 100),
+    "fleet": Table("docs/fleet.md", fleet_model.table),
+    "small": Table("docs/fleet.md", fleet_model.small),
+    "intervals": Table("results/README.md", intervals.figures, 1000),
+    "few": Table("results/README.md", intervals.few, 8000),
+    "launches": Table("results/README.md", intervals.launches, 8000),
+}
+
+
+def begin(name: str) -> str:
+    """The mark before a table."""
+    return f"<!-- bench/claims.py {name} -->"
+
+
+def written(page: Path, name: str, lines: list[str]) -> None:
+    """Replaces what is between the table's marks."""
+    text = "\n".join([begin(name), *lines, END])
+    old = page.read_text()
+    new, count = re.subn(f"{re.escape(begin(name))}.*?{END}", lambda _: text, old, count=1, flags=re.DOTALL)
+    if not count:
+        sys.exit(f"{page}: no {begin(name)}")
+    page.write_text(new)
+
+
+def main() -> None:
+    """Prints each table line by line, and writes it."""
+    root = str(Path(__file__).parents[1])
+    given = parser(__doc__, only=",".join(TABLES), repetitions=0, root=root).parse_args()
+    if unknown := sorted({*given.only.split(",")} - {*TABLES}):
+        sys.exit(f"no table {', '.join(unknown)}; there are {', '.join(TABLES)}")
+    for name in given.only.split(","):
+        table = TABLES[name]
+        repetitions = given.repetitions or table.repetitions
+        lines = [f"{repetitions} repetitions each:", ""]
+        for line in table.simulate(repetitions):
+            print(line, flush=True)
+            lines.append(line)
+        written(Path(given.root, table.page), name, lines)
+
+
+if __name__ == "__main__":
+    main()
