@@ -25,17 +25,22 @@ FALSE_ALARMS = 0.01
 """How often a healthy machine's next launch is slower than any of its bounds."""
 FEWEST_LAUNCHES = 5
 """Fewer do not tell how far the next one may lie from them."""
+FEWEST_FOR_SHAPE = 3
+"""Fewer effects have no shape."""
 FEWEST_PATHS = 3
 """What fewer paths have in common is not told from what is each one's own."""
 _DRAWS = 10_000
 _TINY = 1e-18
+_MANY_ROWS = 20
+"""So many variances tell what most of them are."""
 _FEWEST_IN_TAIL = 8
 _FEWEST_FOR_TAIL = 40
-"""Of fewer effects, their skewness stands for the tail."""
-_WHOLE_SKEWNESS = 30
-"""From so many effects on, their skewness counts in full."""
-CHANCE_SKEWNESS = 0.5
-"""Ten normal effects are as skewed, or more, in one of five cases."""
+"""Of fewer effects the tail is not estimated."""
+ONE_SIDED = 4.0
+"""Odds, before any launch is seen, that launches are late by exponential delays, and not normal."""
+ALLOWANCE = 0.05
+"""Up to so much, as a share of the time, a bound allows for delays that few launches do not show. It hardly
+hides a slowdown by a tenth."""
 _MIN_LEFT = 0.1
 """Of a variance, at least, stays when one effect is left out."""
 SAYS_NOTHING = 100.0
@@ -100,7 +105,8 @@ def _half_widths(logs: Floats, within: Floats, paths: Sequence[object], false_al
 
     The next launch is drawn many times from what the launches tell, each variance with the uncertainty that
     few launches leave it (Student's t). The bounds are as many standard deviations of each figure from its
-    mean as the largest excess of a draw reaches in `false_alarms` of them.
+    mean as the largest excess of a draw reaches in `false_alarms` of them. Draws that may be exponential
+    delays widen a bound up to ALLOWANCE.
     """
     numbers = {path: number for number, path in enumerate(dict.fromkeys(paths))}
     of_path = np.array([numbers[path] for path in paths])
@@ -108,18 +114,25 @@ def _half_widths(logs: Floats, within: Floats, paths: Sequence[object], false_al
     distances = logs - np.nanmean(logs, axis=1, keepdims=True)
     common = np.stack([_medians(distances[of_path == number]) for number in numbers.values()])
     shared = np.where(np.isfinite(common).sum(axis=0) >= FEWEST_PATHS, _medians(common), 0.0)
-    dice = np.random.default_rng(1)
-    excess, variance = np.zeros((_DRAWS, len(paths))), np.full(len(paths), _TINY)
+    none = np.zeros(len(numbers))
+    parts = [(common - shared, none, of_path)]
     if shared.any():
-        drawn, seen = _drawn(dice, shared[np.newaxis], np.zeros(1), false_alarms)
-        excess, variance = excess + drawn, variance + seen
-    drawn, seen = _drawn(dice, common - shared, np.zeros(len(numbers)), false_alarms)
-    excess, variance = excess + drawn[:, of_path], variance + seen[of_path]
+        parts.append((shared[np.newaxis], none[:1], np.zeros_like(of_path)))
     if len(paths) > len(numbers):
-        drawn, seen = _drawn(dice, distances - common[of_path], within, false_alarms)
-        excess, variance = excess + drawn, variance + seen
-    most = np.max(excess / np.sqrt(variance), axis=1)
-    widths: Floats = float(np.quantile(most, 1 - false_alarms)) * np.sqrt(variance * (1 + 1 / counts))
+        parts.append((distances - common[of_path], within, np.arange(len(paths))))
+    dice, variance = np.random.default_rng(1), np.full(len(paths), _TINY)
+    excess, delayed = np.zeros((2, _DRAWS, len(paths)))
+    for effects, least, rows in parts:
+        drawn, late, seen = _drawn(dice, effects, least, false_alarms)
+        excess += drawn[:, rows]
+        delayed += late[:, rows]
+        variance += seen[rows]
+    near, far = (
+        float(np.quantile(np.max(draws / np.sqrt(variance), axis=1), 1 - false_alarms))
+        * np.sqrt(variance * (1 + 1 / counts))
+        for draws in (excess, delayed)
+    )
+    widths: Floats = np.maximum(near, np.minimum(far, math.log1p(ALLOWANCE)))
     return widths
 
 
@@ -133,21 +146,25 @@ def _medians(rows: Floats) -> Floats:
 
 def _drawn(
     dice: np.random.Generator, effects: Floats, least: Floats, false_alarms: float
-) -> tuple[Floats, Floats]:
-    """Draws of each row's next effect, and each row's variance, at least `least`.
+) -> tuple[Floats, Floats, Floats]:
+    """Draws of each row's next effect, draws that may be delays, and each row's variance, at least `least`.
 
-    The rows' variances are moderated (Smyth 2004, doi:10.2202/1544-6115.1027). The draws follow Student's t,
-    stretched to where the effects themselves have a longer tail; where they are many enough to tell, that
-    costs a degree of freedom.
+    The rows' variances are moderated (Smyth 2004, doi:10.2202/1544-6115.1027), many of them so that late
+    figures do not count (Phipson and others 2016, doi:10.1214/16-AOAS920). The draws follow Student's t,
+    stretched to where many effects have a longer tail, which costs a degree of freedom. Those that may be
+    delays are exponential ones in the share that _one_sided tells.
     """
     counts = np.isfinite(effects).sum(axis=1)
     freedoms = np.maximum(counts - 1, 1)
     effects = effects - np.nanmean(effects, axis=1, keepdims=True)
     squares = np.nansum(effects**2, axis=1)
     variances = np.maximum(np.maximum(squares / freedoms, least), _TINY)
-    prior, prior_freedom = (
-        moderation(variances.tolist(), freedoms.tolist()) if len(effects) > 1 else (0.0, 0.0)
-    )
+    if len(effects) >= _MANY_ROWS:
+        prior, prior_freedom = robust_moderation(variances, freedoms)
+    elif len(effects) > 1:
+        prior, prior_freedom = moderation(variances.tolist(), freedoms.tolist())
+    else:
+        prior, prior_freedom = 0.0, 0.0
     whole = freedoms + prior_freedom
     moderated: Floats = (freedoms * variances + prior_freedom * prior) / whole
     many = bool(counts.sum() >= _FEWEST_FOR_TAIL)
@@ -155,22 +172,48 @@ def _drawn(
     drawn = dice.standard_normal((_DRAWS, len(effects)))
     few = known < _AS_NORMAL
     drawn[:, few] = dice.standard_t(known[few], (_DRAWS, int(few.sum())))
-    if not many:
-        stretch = _skewed(effects, moderated, counts)
-    else:
+    stretch = 1.0
+    if many:
         usual = min(float(np.median(known)), KNOWN)
         stretch = _tail(effects, moderated * whole, whole, counts, usual, false_alarms / len(effects))
-    return drawn * (stretch * np.sqrt(moderated)), moderated
+    drawn *= stretch * np.sqrt(moderated)
+    delayed = dice.random(_DRAWS) < _one_sided(effects, squares, counts)
+    if not delayed.any():
+        return drawn, drawn, moderated
+    late = drawn.copy()
+    scales = np.sqrt(moderated / np.maximum(squares / freedoms, _TINY))
+    late[delayed] = _delays(dice, effects * scales[:, np.newaxis], counts, whole, int(delayed.sum()))
+    return drawn, late, moderated
 
 
-def _skewed(effects: Floats, variances: Floats, counts: NDArray[np.int64]) -> float:
-    """How many times further than Student's t a few effects reach, by their skewness; at least 1.
+def _one_sided(effects: Floats, squares: Floats, counts: NDArray[np.int64]) -> float:
+    """Probability that the rows are exponential delays behind a fastest one, and not normal.
 
-    It counts the more, the more effects there are, and only beyond CHANCE_SKEWNESS: of few it is chance.
+    By the marginal likelihoods, where scales and locations are unknown (Berger, Pericchi and Varshavsky 1998,
+    Sankhya A 60). They depend on how far below the mean the fastest one lies.
     """
-    values = (effects / np.sqrt(variances)[:, np.newaxis])[np.isfinite(effects)]
-    skewness = float(np.mean(values**3) / max(float(np.mean(values**2)), _TINY) ** 1.5)
-    return 1 + min(1.0, float(counts.sum()) / _WHOLE_SKEWNESS) * max(0.0, skewness - CHANCE_SKEWNESS) / 2
+    log_odds = math.log(ONE_SIDED)
+    behind = counts * -np.nanmin(effects, axis=1)
+    for count, square, total in zip(counts.tolist(), squares.tolist(), behind.tolist(), strict=True):
+        if count < FEWEST_FOR_SHAPE or square < _TINY or total < math.sqrt(_TINY):
+            continue
+        half = (count - 1) / 2
+        normal = math.lgamma(half) - half * math.log(math.pi * square) - (math.log(4 * count)) / 2
+        log_odds += math.lgamma(count - 1) - math.log(count) - (count - 1) * math.log(total) - normal
+    return 1 / (1 + math.exp(min(-log_odds, 700.0)))
+
+
+def _delays(
+    dice: np.random.Generator, effects: Floats, counts: NDArray[np.int64], freedoms: Floats, draws: int
+) -> Floats:
+    """Draws of each row's next effect, as exponential delays whose mean and start are not known."""
+    fastest = np.nanmin(effects, axis=1)
+    mean = counts * -fastest / np.maximum(counts - 1, 1)
+    beyond = np.minimum(dice.random((draws, len(effects))) * (counts + 1) / counts, 1.0)
+    late = freedoms * (beyond ** (-1 / freedoms) - 1)
+    # The caller widens by what the mean of so few is uncertain, which these draws know already.
+    drawn: Floats = (fastest + mean * late) / np.sqrt(1 + 1 / counts)
+    return drawn
 
 
 def _tail(
@@ -184,7 +227,7 @@ def _tail(
     """How many times further than Student's t the slow tail of many effects reaches; at least 1.
 
     Each effect is divided by the standard deviation that the others leave. The tail is exponential beyond
-    the largest twentieth, with a mean that so many tell; `squares`: moderated sums of squares; `usual`: the
+    the largest hundredth, with a mean that so many tell; `squares`: moderated sums of squares; `usual`: the
     degrees of freedom of that t.
     """
     alone = (effects**2) * (counts / (counts - 1))[:, np.newaxis]
@@ -192,11 +235,26 @@ def _tail(
     least = _MIN_LEFT * (squares / freedoms)[:, np.newaxis]
     values = effects * np.sqrt(counts / (counts - 1))[:, np.newaxis] / np.sqrt(np.maximum(others, least))
     ordered = np.sort(values[np.isfinite(values)])
-    beyond = max(_FEWEST_IN_TAIL, len(ordered) // 20)
+    beyond = max(_FEWEST_IN_TAIL, len(ordered) // 100)
     start = float(ordered[-beyond - 1])
     excess = float(np.mean(ordered[-beyond:])) - start
     reach = start + excess * beyond * (math.pow(beyond / len(ordered) / tail, 1 / beyond) - 1)
     return max(1.0, reach / student_point(2 * tail, usual))
+
+
+def robust_moderation(variances: Floats, freedoms: Floats) -> tuple[float, float]:
+    """Answer of moderation() from the smaller half of many variances: what late figures raise does not count.
+
+    Their tenth and their median are held against those of chi squared (Wilson and Hilferty 1931).
+    """
+    logs, freedom = np.log(variances), float(np.median(freedoms))
+    cube = 2 / (9 * freedom)
+    tenth, half = (3 * math.log(max(1 - cube + z * math.sqrt(cube), 0.05)) for z in (-1.2815515655, 0.0))
+    low, middle = np.quantile(logs, [0.1, 0.5])
+    beyond = (((middle - low) / (half - tenth)) ** 2 - 1) * _trigamma(freedom / 2)
+    if beyond <= 0:
+        return math.exp(middle - half), KNOWN
+    return math.exp(middle - half), min(2 * _trigamma_inverse(float(beyond)), KNOWN)
 
 
 def moderation(variances: Sequence[float], freedoms: Sequence[int]) -> tuple[float, float]:

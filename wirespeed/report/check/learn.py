@@ -28,7 +28,7 @@ from wirespeed.units import format_size
 
 READ_AS_TIME = 16 << 10
 """Up to this many bytes people think of a message's time, beyond of its bandwidth."""
-DIGITS = 3
+DIGITS = 4
 MAX_LETTERS = 600
 TOO_WIDE = 0.5
 """Half width of an interval, as a share of its median, beyond which a figure makes no bound."""
@@ -189,7 +189,7 @@ def _makes_no_bound(entry: Entry) -> str:
 
 
 def _rounded(value: float, rounding: str) -> str:
-    """Three significant digits, to the side that asks for less; no exponent."""
+    """DIGITS significant digits, to the side that asks for less; no exponent."""
     return f"{Context(DIGITS, rounding).create_decimal_from_float(value):f}"
 
 
