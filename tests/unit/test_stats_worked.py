@@ -81,6 +81,28 @@ def test_what_neighbours_have_in_common_widens(order: tuple[int, ...], correlati
     assert found == pytest.approx((math.exp(-half), math.exp(half)), rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("n", "left_out", "beyond"),
+    [
+        # Half as far again from the middle, in ranks: 2.5 -> 3.75, and there are no more.
+        (6, 0, 3.75 / 2.5),
+        # Number 3 is 4.5 ranks away, number 1 is 6.5.
+        (14, 0, 6.75 / 6.5),
+        # Number 6 is 4.5 ranks away, number 4 is 6.5.
+        (20, 3, 6.75 / 6.5),
+    ],
+)
+def test_a_launch_reaches_further_among_its_batches(n: int, left_out: int, beyond: float) -> None:
+    """Protects from a second speed that a few batches have: their place counts, and not their distance."""
+    places = [place for pair in zip(range(n), reversed(range(n)), strict=True) for place in pair][:n]
+    logs = [
+        math.expm1(abs(place - (n - 1) / 2)) * math.copysign(0.01, place - n / 2 + 0.25) for place in places
+    ]
+    end = sorted(logs)[n - 1 - left_out] * beyond
+    found = median_interval([math.exp(log) for log in logs], 1.0, 1.5)
+    assert found == pytest.approx((math.exp(-end), math.exp(end)), rel=1e-12)
+
+
 def test_a_batch_of_nothing_counts_as_a_picosecond() -> None:
     found = median_interval([1e-6, 1e-6, 0.0, 1e-6, 1e-6, 1e-6], 1e-6)
     assert found == pytest.approx((1e-12, 1e-6))
@@ -120,9 +142,9 @@ def test_a_clock_step_cannot_take_an_interval_below_zero() -> None:
 
 
 def wider(interval: tuple[float, float] | None, median: float) -> tuple[float, float]:
-    """An interval as a launch has it: one and a half times as wide, on the logarithmic scale."""
+    """An interval as a launch has it: wider by 35 %, on the logarithmic scale."""
     assert interval
-    return interval[0] ** 1.5 / median**0.5, interval[1] ** 1.5 / median**0.5
+    return interval[0] ** 1.35 / median**0.35, interval[1] ** 1.35 / median**0.35
 
 
 def test_many_batches_become_medians_of_three(monkeypatch: pytest.MonkeyPatch) -> None:

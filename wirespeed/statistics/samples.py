@@ -24,9 +24,9 @@ KEPT_BATCHES = 9_999
 MAX_GROUPS = 20
 """Batches are joined until no more groups than these are left: long groups depend less on each other."""
 _MAX_CORRELATION = 0.9
-WIDER = 1.5
-"""A launch's interval is so many times as wide, on the logarithmic scale, as its batches alone say: stopping
-picks those that agree by chance, and slow noise does not show in so few batches."""
+WIDER = 1.35
+"""A launch's interval reaches so many times as far among its batches as order statistics say: stopping picks
+batches that agree by chance, and slow noise and a second speed do not show in so few of them."""
 
 # Two-sided 95 % points of Student's t for 2, 3 and 4 degrees of freedom:
 # NIST/SEMATECH e-Handbook of Statistical Methods, section 1.3.6.7.2, column 0.975, to more digits.
@@ -123,9 +123,7 @@ class Samples:
         if len(self._medians) < FEWEST_BATCHES:
             return None
         # A median that reads k steps may be anything from k - 1/2 to k + 1/2, however often it is read.
-        low, high = median_interval(self._medians, median) or (median, median)
-        if low > 0:
-            low, high = median * (low / median) ** WIDER, median * (high / median) ** WIDER
+        low, high = median_interval(self._medians, median, WIDER) or (median, median)
         return max(0.0, low - self.step_s / 2), high + self.step_s / 2
 
     def precision(self) -> float | None:
@@ -181,12 +179,14 @@ def middle(ascending: Sequence[float]) -> float:
     return ascending[half] if len(ascending) % 2 else (ascending[half - 1] + ascending[half]) / 2
 
 
-def median_interval(batch_medians: Sequence[float], median: float) -> tuple[float, float] | None:
+def median_interval(
+    batch_medians: Sequence[float], median: float, wider: float = 1.0
+) -> tuple[float, float] | None:
     """The 95 % confidence interval of the median from the medians of batches, in the order measured.
 
     Six and more groups of batches: order statistics, which ask nothing of the distribution, widened by what
     neighbouring groups have in common. Three to five: Student's t of the logarithms. Fewer: None. It always
-    contains `median`, the median of all samples.
+    contains `median`, the median of all samples. `wider`: how many times as far it reaches.
     """
     logs = [math.log(max(value, SHORTEST_S)) for value in _grouped(batch_medians)]
     centre, n = math.log(max(median, SHORTEST_S)), len(logs)
@@ -196,12 +196,12 @@ def median_interval(batch_medians: Sequence[float], median: float) -> tuple[floa
         mean = math.fsum(logs) / n
         deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in logs) / (n - 1))
         half = _STUDENT_T[n - 1] * deviation / math.sqrt(n)
-        low, high, wider = mean - half, mean + half, 1.0
+        low, high = mean - half, mean + half
     else:
-        ascending, depth = sorted(logs), order_depth(n)
+        ascending, (depth, wider) = sorted(logs), _deeper(n, wider)
         low, high = ascending[depth], ascending[n - 1 - depth]
         common = _common(logs)
-        wider = math.sqrt((1 + common) / (1 - common))
+        wider *= math.sqrt((1 + common) / (1 - common))
     below, above = max(centre - low, 0.0) * wider, max(high - centre, 0.0) * wider
     return median * math.exp(-below), median * math.exp(above)
 
@@ -232,6 +232,17 @@ def difference_interval(
     below = math.hypot(pair[0] - pair[1], other[2] - other[0])
     above = math.hypot(pair[2] - pair[0], other[0] - other[1])
     return difference, difference - below, difference + above
+
+
+def _deeper(n: int, wider: float) -> tuple[int, float]:
+    """Number of n values to leave out at each end to reach so many times as far, and what is still lacking.
+
+    Ranks are counted from the middle, so that a second speed, which has a few of the values, is included.
+    """
+    centre = (n - 1) / 2
+    wanted = (centre - order_depth(n)) * wider
+    depth = max(math.ceil(centre - wanted), 0)
+    return depth, wanted / (centre - depth)
 
 
 def order_depth(n: int) -> int:
