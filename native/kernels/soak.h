@@ -347,7 +347,7 @@ WS_INLINE u64 ws_soak_draw(const WsSoak* soak, u64 base, u64 iteration) {
 /// message in its place.
 WS_INLINE bool ws_soak_hit(const WsSoak* soak, u64 base, u64 iteration) {
     const u64 every = soak->fault.every > 8 ? soak->fault.every / 8 : 1;
-    return iteration % 8 == 3 && iteration < soak->fault.end &&
+    return iteration % 8 == 3 && iteration >= ws_soak_places && iteration < soak->fault.end &&
            ws_soak_draw(soak, base, iteration) % every == 0;
 }
 WS_INLINE u64 ws_soak_lag(const WsSoak* soak, u64 base, u64 iteration) {

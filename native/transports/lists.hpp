@@ -61,6 +61,8 @@ class BlockList {
     BlockList(Device& device, ListBy by, std::byte* to, std::byte* from,
               std::span<const Piece> pieces, unsigned most_blocks);
     void start(Stream& stream);
+    /// Of the kernel's grid; 0: no kernel copies.
+    unsigned kernel_blocks() const { return table_.empty() ? 0 : table_.blocks(); }
     /// By a kernel, which raises a word then (ws_pieces_copy_and_signal).
     void start_and_signal(Stream& stream, std::uint64_t word, std::uint64_t number,
                           std::uint64_t counter) const;

@@ -173,7 +173,11 @@ def plans(pattern: Pattern, given: dict[str, Any], context: click.Context) -> li
         return chosen
     fixed = pattern.fixed_sizes(Shape(max(chosen[0].ranks, 2), dict(chosen[0].options)))
     if common.get("soak") and fixed is None:
-        return [replace(plan, sizes=parse_sizes(pattern.soak_sizes or SOAK_SIZES)) for plan in chosen]
+        usual = pattern.soak_sizes or SOAK_SIZES
+        return [
+            replace(plan, sizes=parse_sizes(pattern.default_sizes(dict(plan.options)) or usual))
+            for plan in chosen
+        ]
     return [
         replace(plan, sizes=parse_sizes(sizes)) if sizes else plan
         for plan in chosen

@@ -111,7 +111,7 @@ def _usual_ranks(plan: Plan, found: Machine) -> int:
     """How many ranks, where --ranks does not say."""
     wanted = find_pattern(plan.pattern).wanted_ranks(Shape(0, dict(plan.options)))
     gpus = len(found.devices) * (plan.ranks_per_gpu or 1)
-    return max(2, wanted or len(plan.between) or gpus or min(cores(), MAX_CPU_RANKS))
+    return wanted or max(2, len(plan.between) or gpus or min(cores(), MAX_CPU_RANKS))
 
 
 @contextmanager

@@ -103,11 +103,13 @@ class BlockLists(Pattern):
             return f"--block {size}: this is no multiple of the element of {element} bytes; {near} is"
         if file := shape.options.get("list"):
             return block_list.wrong_in(str(file), size, element, shape.options.get("pool"))
-        count = self._count(shape, size)
-        if count * self._lists(shape.options) > MAX_BLOCKS:
+        count, lists = self._count(shape, size), self._lists(shape.options)
+        if count * lists > MAX_BLOCKS:
+            given = shape.options.get("count") is not None
+            fits = f"--count {MAX_BLOCKS // lists}" if given else f"--total {size_word(MAX_BLOCKS * size)}"
             return (
-                f"--block {size}: {counted(count * self._lists(shape.options), 'block')}, and a list has at "
-                f"most {MAX_BLOCKS:,}: --total {size_word(MAX_BLOCKS * size)} or less"
+                f"--block {size}: {counted(count * lists, 'block')}, and a list has at most {MAX_BLOCKS:,}: "
+                f"{fits} or less"
             )
         return None
 

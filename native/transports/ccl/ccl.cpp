@@ -10,6 +10,7 @@
 #include "transports/ccl/communicator.hpp"
 #include "transports/ccl/op_list.hpp"
 #include "transports/ccl/registration.hpp"
+#include "transports/local/described.hpp"
 #include "transports/local/exchange.hpp"
 #include "transports/transport.hpp"
 #include "transports/work/stream_program.hpp"
@@ -79,20 +80,6 @@ class InStream final : public StreamIteration {
   private:
     ccl::Communicator& communicator_;
     ccl::OpList op_list_, barrier_;
-};
-
-/// Says more of a program than it says itself.
-class Noted final : public WrappedProgram {
-  public:
-    Noted(std::unique_ptr<Program> program, std::string note)
-        : WrappedProgram(std::move(program)), note_(std::move(note)) {}
-    std::string describe() const override {
-        const std::string own = program_->describe();
-        return own.empty() ? note_ : own + ", " + note_;
-    }
-
-  private:
-    std::string note_;
 };
 
 class CclTransport final : public Transport {

@@ -96,6 +96,7 @@ class CopyTransport final : public Transport {
                             : pageable      ? Mover::call
                                             : Mover::engine;
         const unsigned most = std::max(context_.device.resident_blocks(), 1u);
+        unsigned used = 0;
         std::vector<Copy> copies;
         for (const Step& step : steps) {
             if (step.sends.size() != step.receives.size())
@@ -115,15 +116,19 @@ class CopyTransport final : public Transport {
                             {to + pieces.back().at, from + out.offset, out.bytes, first.back});
                 }
                 if (!first.list || mover == Mover::call) continue;
-                const ListBy by = mover == Mover::kernel ? ListBy::kernel : lists_;
-                copies.push_back({to, from, 0, first.back,
-                                  std::make_shared<BlockList>(context_.device, by, to, from, pieces,
-                                                              multiprocessors(context_, most))});
+                const bool by_kernel = mover == Mover::kernel;
+                auto blocks = std::make_shared<BlockList>(
+                    context_.device, by_kernel ? ListBy::kernel : lists_, to, from, pieces,
+                    by_kernel ? multiprocessors(context_, most) : 1);
+                used = std::max(used, blocks->kernel_blocks());
+                copies.push_back({to, from, 0, first.back, std::move(blocks)});
             }
         }
+        std::string said = node_.empty() ? "" : "\"numa_node\": " + node_;
+        if (used)
+            said += (said.empty() ? "" : ", ") + ("\"multiprocessors\": " + std::to_string(used));
         return std::make_unique<DescribedProgram>(
-            context_, std::make_unique<Copies>(context_, std::move(copies), mover),
-            node_.empty() ? "" : "\"numa_node\": " + node_);
+            context_, std::make_unique<Copies>(context_, std::move(copies), mover), said);
     }
 
   private:

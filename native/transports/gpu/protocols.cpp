@@ -23,6 +23,9 @@ constexpr std::size_t least_of_a_block = 128;
 /// From so many bytes on, the fastest few stay the fastest for longer messages.
 constexpr std::size_t nothing_new = 32 << 20;
 
+/// So many blocks leave room for the kernels of work.
+std::uint32_t beside_work(const OpList& op_list) { return op_list.work_lags ? 64 : 16; }
+
 }  // namespace
 
 void Protocols::choose(PersistentProgram& program, std::vector<Tuning> tunings, std::size_t bytes,
@@ -55,7 +58,6 @@ std::uint32_t Protocols::whole_warps(std::size_t threads) const {
 /// when it may; work on messages takes one whose blocks know their shares; other kernels beside it
 /// want room.
 bool Protocols::possible(const Tuning& tuning, std::size_t packets, const OpList& op_list) const {
-    const std::uint32_t beside_work = op_list.work_lags ? 64 : 16;
     if (op_list.has_lists &&
         (tuning.protocol != ws_stores || tuning.blocks > multiprocessors(context_, blocks_)))
         return false;
@@ -71,7 +73,8 @@ bool Protocols::possible(const Tuning& tuning, std::size_t packets, const OpList
     if (tuning.protocol == ws_pull && op_list.guarded && !op_list.folding && !op_list.in_turn)
         return false;
     if (op_list.works && !op_list.in_shares && tuning.blocks > 1) return false;
-    return op_list.gated.empty() || (tuning.protocol == ws_stores && tuning.blocks <= beside_work);
+    return op_list.gated.empty() ||
+           (tuning.protocol == ws_stores && tuning.blocks <= beside_work(op_list));
 }
 
 std::vector<Tuning> Protocols::candidates(std::size_t bytes, std::size_t packets,
@@ -113,8 +116,15 @@ std::vector<Tuning> Protocols::candidates(std::size_t bytes, std::size_t packets
         add({ws_tma, blocks, 128});
         add({ws_tma_pull, blocks, 128});
     }
-    if (op_list.has_lists && tunings.empty())
-        add({ws_stores, multiprocessors(context_, blocks_), whole_warps(512)});
+    const std::uint32_t all =
+        op_list.has_lists ? multiprocessors(context_, blocks_) : std::uint32_t{blocks_};
+    const Tuning largest{ws_stores,
+                         op_list.gated.empty() ? all : std::min(all, beside_work(op_list)),
+                         whole_warps(512)};
+    if (tunings.empty() ||
+        (op_list.has_lists && std::ranges::find(tunings, largest) == tunings.end()))
+        add(largest);
+    if (tunings.empty()) throw Error("gpu: no protocol moves what this program moves");
     return asked_for(std::move(tunings), packets, op_list);
 }
 

@@ -8,6 +8,7 @@
 #include "transports/align.hpp"
 #include "transports/ipc/steps.hpp"
 #include "transports/ipc/waiting_kernel.hpp"
+#include "transports/local/described.hpp"
 #include "transports/local/exchange.hpp"
 #include "transports/local/overwrite_hazard.hpp"
 #include "transports/local/peer_buffers.hpp"
@@ -107,6 +108,11 @@ class IpcTransport final : public HostTransport {
         return {link_.signals_from_stream ? Writer::engine_then_stream : Writer::engine_then_host};
     }
 
+    /// Blocks that a kernel may take for a list; nobody asks where none does.
+    unsigned list_blocks() const {
+        return lists_ == ListBy::kernel ? multiprocessors(context_, link_.most_blocks) : 1;
+    }
+
     /// A message, or a list as one. `theirs`: the places at the peer.
     Message message(std::span<const Transfer> mine, const Transfer* theirs, std::byte* to,
                     std::byte* from, bool sends) {
@@ -123,13 +129,10 @@ class IpcTransport final : public HostTransport {
             pieces.push_back(
                 {sends ? there : block.offset, sends ? block.offset : there, block.bytes});
         }
-        return {first.peer,
-                to,
-                from,
-                0,
-                &stream,
-                std::make_shared<BlockList>(context_.device, lists_, to, from, pieces,
-                                            multiprocessors(context_, link_.most_blocks))};
+        auto list =
+            std::make_shared<BlockList>(context_.device, lists_, to, from, pieces, list_blocks());
+        used_blocks_ = std::max(used_blocks_, list->kernel_blocks());
+        return {first.peer, to, from, 0, &stream, std::move(list)};
     }
 
     bool kernel_can_wait(std::span<const Step> steps) {
@@ -144,11 +147,7 @@ class IpcTransport final : public HostTransport {
         std::string by =
             writes_ ? name_of(writer) : "copy engine, completion signalled by the host";
         if (!carries_bytes(steps)) by = "nothing to copy";
-        const std::string of_lists =
-            lists_ == ListBy::kernel
-                ? ", \"multiprocessors\": " +
-                      std::to_string(multiprocessors(context_, link_.most_blocks))
-                : "";
+        used_blocks_ = 0;
         std::unique_ptr<Program> program;
         exchange(context_.control, [&] {
             std::shared_ptr<WaitingKernel> kernel;
@@ -164,7 +163,10 @@ class IpcTransport final : public HostTransport {
                 [&](std::size_t i) {
                     return make(writer, kernel, steps[i], theirs[i], buffers, guarded);
                 },
-                "\"copied by\": \"" + by + "\"" + of_lists, worker);
+                "\"copied by\": \"" + by + "\"", worker);
+            if (used_blocks_)
+                program = std::make_unique<Noted>(
+                    std::move(program), "\"multiprocessors\": " + std::to_string(used_blocks_));
             if (!kernel) return true;
             kernel->load();
             program = with_waiting_kernel(std::move(program), kernel);
@@ -227,6 +229,7 @@ class IpcTransport final : public HostTransport {
 
     bool writes_;
     ListBy lists_;
+    unsigned used_blocks_ = 0;  ///< most of a list's kernel, in the program that is made
     PeerBuffers buffers_;
     Link link_;
     bool shares_devices_ = false;

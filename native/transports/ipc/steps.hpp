@@ -25,14 +25,15 @@ struct Link {
           received(sent), invited(sent), allowed(sent),
           copying(given.page.name("copy between GPUs")),
           waiting(given.page.name("wait for the peer's word")) {
-        exchange(given.control, [&] {
+        const auto all = exchange(given.control, [&] {
             most_blocks = std::max(given.device.resident_blocks(), 1u);
             const std::vector<std::uint32_t> zeros(sent.size());
             const std::size_t bytes = zeros.size() * sizeof zeros[0];
             counters = Allocation(given.device, Memory::device, bytes);
             given.device.copy(counters.address(), zeros.data(), bytes);
-            return true;
+            return most_blocks;
         });
+        most_blocks = *std::min_element(all.begin(), all.end());
     }
 
     static std::uint32_t& of(Counts& counts, int peer) {

@@ -1,4 +1,4 @@
-// A program of one action an iteration that says what was chosen for it.
+// Programs that say what was chosen for them.
 #pragma once
 
 #include <memory>
@@ -9,6 +9,7 @@
 
 namespace wirespeed {
 
+/// One action an iteration.
 class DescribedProgram final : public Program {
   public:
     /// `description`: JSON members. The ranks start together, by a barrier of their world.
@@ -36,6 +37,20 @@ class DescribedProgram final : public Program {
     Device& device_;
     HostProgram iterations_;
     std::string description_;
+};
+
+/// Says more of a program than it says itself.
+class Noted final : public WrappedProgram {
+  public:
+    Noted(std::unique_ptr<Program> program, std::string note)
+        : WrappedProgram(std::move(program)), note_(std::move(note)) {}
+    std::string describe() const override {
+        const std::string own = program_->describe();
+        return own.empty() ? note_ : own + ", " + note_;
+    }
+
+  private:
+    std::string note_;
 };
 
 }  // namespace wirespeed

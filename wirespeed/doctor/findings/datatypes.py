@@ -25,7 +25,8 @@ def find(facts: Facts) -> Iterator[Finding]:
             for entry in run.of_path(TYPES)
             if entry.bytes in packed and entry.low > LEAST * packed[entry.bytes].high
         ]
-        crashed = next((one for one in run.failures if one.path == TYPES), None)
+        crashes = (one for one in run.failures if one.path == TYPES and "crashed" in one.text)
+        crashed = next(crashes, None) if run.of_path("aware") else None
         if slow:
             yield _finding(facts, "takes derived datatypes on device memory block by block", _seen(slow))
         elif crashed:
