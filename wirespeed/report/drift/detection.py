@@ -36,8 +36,8 @@ FIRST = 5
 LATEST = (5, 3)
 """So many of the latest repetitions are compared with the first ones: one alone may be an accident."""
 FALSE_ALARMS = 0.005
-"""Of one look at all figures, among the first SEVERAL. Looks share most of their repetitions, so that a
-steady machine is named at some time in fewer than 5 % of watches (bench/claims.py --only watch)."""
+"""Of one look at all figures, among the first SEVERAL. Looks share most of their repetitions, so that
+under normal noise a steady machine is named in fewer than 5 % of watches (bench/claims.py --only watch)."""
 SEVERAL = 50
 """Of later looks ever fewer are wrong, so that all of them together add no more than these do."""
 
