@@ -416,6 +416,7 @@ WS_KERNEL ws_soak_plant(WsGate* gate, WsSoak* soak, u64 first, u64 checks) {
 /// after.
 WS_INLINE void ws_soak_turn_of_block(WsSoak* soak, WsSoakPlace* places, u64 first, u64 checks,
                                      u64 fills, u32* wrong) {
+    ws_sync();  // all have read `wrong`
     if (!ws_soak_pass(ws_soak_of_block(), soak, places, first, checks, fills)) *wrong = 1;
     ws_sync();
     if (ws_lane() == 0) {
