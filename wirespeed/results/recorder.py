@@ -111,7 +111,12 @@ class Recorder:
 
     def write(self, record: Record) -> None:
         """First into the file, then to the observer: what was shown is never lost."""
-        self._store.append(record)
+        try:
+            self._store.append(record)
+        except KeyboardInterrupt:
+            # The file has it, and its disk takes a while.
+            self._measured.add(record)
+            raise
         self._measured.add(record)
         self._observe(record)
 
