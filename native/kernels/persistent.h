@@ -90,7 +90,7 @@ WS_INLINE bool ws_last_moved(const WsProgram& program, u32 step) {
     return true;
 }
 
-/// Checks no message; persistent_soak.h has what does.
+/// Checks no message; soak_between.h has what does.
 struct WsNoSoak {
     typedef WsNoShortSoak Short;
 

@@ -76,7 +76,7 @@ WS_INLINE bool ws_receive_short(const WsCommon& common, const WsEnd& end) {
     return good;
 }
 
-/// Does nothing between two messages; persistent_soak.h has what checks them.
+/// Does nothing between two messages; soak_between.h has what checks them.
 struct WsNoShortSoak {
     static constexpr u32 places = 1;
 

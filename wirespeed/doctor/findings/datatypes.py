@@ -25,7 +25,7 @@ def find(facts: Facts) -> Iterator[Finding]:
             for entry in run.of_path(TYPES)
             if entry.bytes in packed and entry.low > LEAST * packed[entry.bytes].high
         ]
-        crashes = (one for one in run.failures if one.path == TYPES and "crashed" in one.text)
+        crashes = (failure for failure in run.failures if failure.path == TYPES and "crashed" in failure.text)
         crashed = next(crashes, None) if run.of_path("aware") else None
         if slow:
             yield _finding(facts, "takes derived datatypes on device memory block by block", _seen(slow))

@@ -50,8 +50,11 @@ def share_of_baseline(run: Run, entry: Entry) -> ShareOfBaseline | None:
     mark = sign(run, entry)
     if entry.launches > 1:
         # Both are slow in a slow launch: their ratio differs less than either.
-        each = [(one.baseline.seconds, one.seconds) for one in entry.each if one.baseline and one.has_time]
-        ratios = [beside / own for beside, own in each]
+        ratios = [
+            launch.baseline.seconds / launch.seconds
+            for launch in entry.each
+            if launch.baseline and launch.has_time
+        ]
         share = middle(sorted(ratios))
         low, high = median_interval(ratios, share) or (None, None)
         return ShareOfBaseline(base.name, share, low, high, mark)
