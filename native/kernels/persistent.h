@@ -2,8 +2,8 @@
 // this rank's memory and the peers', signal them by flags, and wait for what the peers send.
 // Protocols:
 //  LL         low latency: data and flag in one store of 16 bytes, through a ring of slots at the
-//             receiver; no fence on the critical path; one block, or several where one exchange
-//             is all that is combined (fold_pair.h)
+//             receiver; no fence on the critical path; one block, or several where
+//             exchanges with the same peers are all there is (exchange.h)
 //  stores     straight into the receiver's buffer, then a fence and one flag for each block
 //  TMA        the same, copied by the bulk copy engine (TMA) of each multiprocessor
 //  pull       the flags say that the sender is there, and the receiver's blocks fetch the message
@@ -30,7 +30,7 @@
 #pragma once
 
 #include "kernels/channel.h"
-#include "kernels/fold_pair.h"
+#include "kernels/exchange.h"
 #include "kernels/folds.h"
 #include "kernels/pair.h"
 #include "kernels/short.h"
@@ -321,7 +321,7 @@ WS_INLINE void ws_run_program(const WsProgram* described, const WsFolds* folds =
         whole = ws_any_iterations<protocol, words, own, folding, Soak>(
             program, common, steps, ops, known, stamps, &stopped, folds);
     else if constexpr (folding)
-        whole = ws_fold_pair_iterations<group>(program, common, ops, folds, stamps);
+        whole = ws_exchange_iterations<group>(program, common, steps, ops, folds, stamps);
     else if constexpr (group == ws_whole_block)
         whole = ws_pair_iterations<protocol>(program, common, steps[0].sends > 0, ops, stamps);
     else

@@ -11,12 +11,12 @@ WS_FOLD_KERNEL(ws_fold_ll, ws_ll, false)
 WS_FOLD_KERNEL(ws_fold_ll_words, ws_ll, true)
 WS_FOLD_KERNEL(ws_fold_stores, ws_stores, false)
 WS_FOLD_KERNEL(ws_fold_pull, ws_pull, false)
-WS_WIDE_KERNEL ws_fold_pair_warp(const WsProgram* program, const WsFolds* folds) {
+WS_WIDE_KERNEL ws_exchange_warp(const WsProgram* program, const WsFolds* folds) {
     ws_run_program<ws_ll, ws_one_warp, true, true, true>(program, folds);
 }
-WS_WIDE_KERNEL ws_fold_pair_block(const WsProgram* program, const WsFolds* folds) {
+WS_WIDE_KERNEL ws_exchange_block(const WsProgram* program, const WsFolds* folds) {
     ws_run_program<ws_ll, ws_short_block, true, true, true>(program, folds);
 }
-WS_WIDE_KERNEL ws_fold_pair_grid(const WsProgram* program, const WsFolds* folds) {
+WS_WIDE_KERNEL ws_exchange_grid(const WsProgram* program, const WsFolds* folds) {
     ws_run_program<ws_ll, ws_whole_grid, true, true, true>(program, folds);
 }

@@ -133,5 +133,9 @@ struct WsFolds {
     u32 reserved;
 };
 
+/// What kernels/exchange.h has room for: a thread has a packet of each peer in flight at once.
+#define WS_EXCHANGE_PEERS 7
+#define WS_EXCHANGE_STEPS 2
+
 /// What an LL packet holds in a program that folds: a whole number of elements of every type.
 #define WS_FOLD_PACKET 8

@@ -39,16 +39,26 @@ def test_a_block_that_is_early_is_found(check: str, fault: Fault, said: str, ker
 
 @pytest.mark.parametrize("sanitizer", [ADDRESS, THREAD], ids=["address", "thread"])
 def test_several_blocks_share_an_exchange(sanitizer: tuple[str, ...], kernels: Workshop) -> None:
-    """Protects an all-reduce of two ranks whose packets are those of a whole grid, with few slots and many.
+    """Protects all-reduces of two to eight ranks, in one step or two, whose packets a whole grid shares.
 
-    Messages are numbered across the words' wrap-around; odd ends; some blocks have no packet. No slot is
-    used again before the receiver has released it.
+    Two slots are enough. Messages are numbered across the words' wrap-around; odd ends; some blocks have no
+    packet, some threads have three.
     """
-    done = kernels.run("fold_pair", "sums", "credit", flags=sanitizer)
+    done = kernels.run("exchange", flags=sanitizer)
     assert done.stdout == "all right\n", done.stdout + done.stderr
 
 
-def test_an_operation_that_ends_early_is_found(kernels: Workshop) -> None:
-    """Protects what an operation of several blocks is: it ends when all of its result is there."""
-    done = kernels.run("fold_pair", "sums", fault=ALONE)
-    assert done.returncode == 1 and "an operation ended" in done.stdout, done.stdout + done.stderr
+@pytest.mark.parametrize(
+    "fault",
+    [
+        ALONE,
+        Fault("exchange.h", "packets[i].flag == numbers[i]", "packets[i].flag >= 40"),
+        Fault("exchange.h", "i && step.from_one_place", "i"),
+        Fault("exchange.h", "if (i < count) sum", "if (i + 1 < count) sum"),
+    ],
+    ids=["ends early", "takes old packets", "sends one place to all", "forgets a source"],
+)
+def test_an_exchange_that_is_wrong_is_found(fault: Fault, kernels: Workshop) -> None:
+    """Protects that an operation ends when all of its result is there, and what it is made of."""
+    done = kernels.run("exchange", fault=fault)
+    assert done.returncode == 1 and " ranks, " in done.stdout, done.stdout + done.stderr

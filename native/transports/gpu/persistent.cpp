@@ -6,6 +6,8 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <set>
+#include <span>
 #include <tuple>
 
 #include "core/error.hpp"
@@ -19,6 +21,12 @@ namespace {
 bool on_whole_words(const OpList& op_list) {
     return std::all_of(op_list.ops.begin(), op_list.ops.end(),
                        [](const OpList::Op& each) { return each.op.mine % sizeof(u32) == 0; });
+}
+
+std::set<int> peers_of(std::span<const OpList::Op> ops) {
+    std::set<int> peers;
+    for (const OpList::Op& each : ops) peers.insert(each.peer);
+    return peers;
 }
 
 std::size_t bytes_of(const FoldPlan& plan) {
@@ -66,11 +74,11 @@ Launch launch_for(const Tuning& tuning, const OpList& op_list) {
     static constexpr const char* names[] = {"ll", "stores", "tma", "pull", "tma_pull"};
     const std::string name = names[tuning.protocol];
     if (op_list.folding) {
-        const bool pair = tuning.protocol == ws_ll && op_list.fold_pair && !op_list.guarded;
-        if (pair && tuning.blocks > 1) return {"ws_fold_pair_grid", tuning.threads};
-        if (pair && op_list.ops[0].op.packets <= tuning.threads)
-            return {tuning.threads == 32 ? "ws_fold_pair_warp" : "ws_fold_pair_block",
+        if (tuning.protocol == ws_ll && op_list.exchange) {
+            if (tuning.blocks > 1) return {"ws_exchange_grid", tuning.threads};
+            return {tuning.threads == 32 ? "ws_exchange_warp" : "ws_exchange_block",
                     tuning.threads};
+        }
         const bool words = tuning.protocol == ws_ll && op_list.in_words && on_whole_words(op_list);
         return {"ws_fold_" + name + (words ? "_words" : ""), tuning.threads};
     }
@@ -119,19 +127,49 @@ constexpr std::size_t barrier_bytes = Tuning::most_blocks * sizeof(u32);
 
 }  // namespace
 
-bool is_fold_pair(const OpList& op_list) {
-    const auto& [steps, folds, sources, _] = op_list.folds;
+bool is_exchange(const OpList& op_list) {
     if (op_list.ops.empty()) return true;
-    if (!op_list.folding || !op_list.gated.empty() || !op_list.in_words || steps.size() != 1 ||
-        folds.size() != 1 || steps[0].after != 1 || steps[0].needs_grid_barrier ||
-        op_list.ops.size() != 2 || !op_list.ops[0].sends || op_list.ops[1].sends ||
-        folds[0].sources != 2)
+    const auto& [fold_steps, folds, sources, _] = op_list.folds;
+    if (!op_list.folding || !op_list.in_words || !on_whole_words(op_list) ||
+        op_list.steps.size() > WS_EXCHANGE_STEPS)
         return false;
-    const std::uint64_t bytes = folds[0].bytes;
-    const bool alike = op_list.ops[0].op.bytes == bytes && op_list.ops[1].op.bytes == bytes;
-    const bool messages = (sources[0].message == 1 && sources[1].message == WS_IN_MEMORY) ||
-                          (sources[1].message == 1 && sources[0].message == WS_IN_MEMORY);
-    return alike && messages && bytes > 0 && on_whole_words(op_list);
+    const u64 bytes = op_list.ops[0].op.bytes;
+    const std::size_t peers = op_list.steps[0].sends;
+    if (!bytes || !peers || peers > WS_EXCHANGE_PEERS ||
+        op_list.ops.size() != op_list.steps.size() * 2 * peers)
+        return false;
+    std::vector<u64> places;
+    for (std::size_t i = 0; i < op_list.ops.size(); ++i) {
+        const auto& [peer, sends, op] = op_list.ops[i];
+        if (op.bytes != bytes || sends != (i / peers % 2 == 0) ||
+            peer != op_list.ops[i % peers].peer)
+            return false;
+        if (op.work != ws_fold_work) places.push_back(op.mine);
+    }
+    const std::set<int> all = peers_of(std::span(op_list.ops).first(peers));
+    if (all.size() != peers) return false;
+    for (std::size_t s = 0, fold = 0; s < op_list.steps.size(); ++s) {
+        const WsStep& step = op_list.steps[s];
+        if (step.sends != peers || step.receives != peers) return false;
+        const auto received = std::span(op_list.ops).subspan((2 * s + 1) * peers, peers);
+        const auto messages = static_cast<std::size_t>(std::ranges::count_if(
+            received, [](const OpList::Op& each) { return each.op.work == ws_fold_work; }));
+        const u32 count = fold_steps[s].meanwhile + fold_steps[s].after;
+        if (count == 0 && messages == 0) continue;
+        const WsFold& one = folds[fold++];
+        if (count != 1 || one.bytes != bytes) return false;
+        const bool copies = one.sources == 1 && messages == 0;
+        if (!copies && (messages != peers || one.sources > peers + 1)) return false;
+        places.push_back(one.to);
+        for (u32 i = 0; i < one.sources; ++i)
+            if (const WsSource& source = sources[one.first + i]; source.message == WS_IN_MEMORY)
+                places.push_back(source.place);
+    }
+    // What a thread writes, it alone reads.
+    return std::ranges::none_of(places, [&](u64 one) {
+        return std::ranges::any_of(places,
+                                   [&](u64 other) { return one < other && other < one + bytes; });
+    });
 }
 
 std::string Tuning::text() const {

@@ -63,9 +63,7 @@ struct OpList {
     bool has_lists = false;        ///< on some rank, of blocks
     std::vector<std::shared_ptr<PieceTable>> lists = {};  ///< that this rank sends
     bool folding = false;                                 ///< all ranks run the kernels that fold
-    /// On every rank: one exchange whose message is combined with what lies in memory, and nothing
-    /// else.
-    bool fold_pair = false;
+    bool exchange = false;  ///< on every rank: what kernels/exchange.h does
     FoldPlan folds = {};
     /// Of the two places where messages land by turns; 0: one.
     std::uint64_t double_buffer_stride = 0;
@@ -74,8 +72,8 @@ struct OpList {
     std::uint64_t packet_bytes;  ///< in a packet of LL
 };
 
-/// Are these steps and folds such an exchange, or none at all?
-bool is_fold_pair(const OpList& op_list);
+/// Are these steps and folds what kernels/exchange.h does, or none at all?
+bool is_exchange(const OpList& op_list);
 
 class PersistentProgram final : public Program {
   public:

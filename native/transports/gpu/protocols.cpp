@@ -19,7 +19,7 @@ constexpr double fills_link = 20e-6, brief_is_enough = 10e-3;
 /// trial of them takes as long as all other trials together.
 constexpr std::size_t most_of_a_block = 16 << 20;
 /// Packets of one LL message: with fewer, one more block costs more than it moves.
-constexpr std::size_t least_of_a_block = 128;
+constexpr std::size_t least_of_a_block = 64;
 /// From so many bytes on, the fastest few stay the fastest for longer messages.
 constexpr std::size_t nothing_new = 32 << 20;
 
@@ -53,8 +53,8 @@ std::uint32_t Protocols::whole_warps(std::size_t threads) const {
     return static_cast<std::uint32_t>(std::min<std::size_t>(rounded, facts_.most_threads));
 }
 
-/// Several blocks share an LL message only where each thread has one packet of a single exchange
-/// (kernels/fold_pair.h). A message that may overwrite what is in use takes a protocol that says
+/// Several blocks share LL messages only where no thread asks another (kernels/exchange.h). A
+/// message that may overwrite what is in use takes a protocol that says
 /// when it may; work on messages takes one whose blocks know their shares; other kernels beside it
 /// want room.
 bool Protocols::possible(const Tuning& tuning, std::size_t packets, const OpList& op_list) const {
@@ -64,8 +64,7 @@ bool Protocols::possible(const Tuning& tuning, std::size_t packets, const OpList
     if (op_list.soak && (tuning.protocol != ws_ll || tuning.blocks > 1)) return false;
     if (tuning.protocol == ws_ll)
         return op_list.slots > 0 &&
-               (tuning.blocks == 1 || (op_list.fold_pair && !op_list.guarded &&
-                                       packets <= std::size_t{tuning.blocks} * tuning.threads));
+               (tuning.blocks == 1 || (op_list.exchange && tuning.blocks < packets));
     if (tuning.protocol != ws_stores && tuning.protocol != ws_pull &&
         (op_list.guarded || op_list.works || !op_list.gated.empty()))
         return false;
@@ -88,14 +87,14 @@ std::vector<Tuning> Protocols::candidates(std::size_t bytes, std::size_t packets
             tunings.empty() || tunings.back().threads != tuning.threads)
             add(tuning);
     // Several messages of equal length have lanes of their own.
-    if (op_list.alike)
+    if (op_list.alike && !op_list.exchange)
         for (const std::size_t messages : {4, 8})
             if (!tunings.empty() && tunings.back().threads < facts_.most_threads)
                 add({ws_ll, 1, whole_warps(packets * messages)});
     // Short messages leave a second warp idle, and its kernel may still be the faster one.
     if (packets > 1 && packets <= warp) add({ws_ll, 1, whole_warps(2 * warp)});
-    for (const std::uint32_t blocks : {4u, 8u, 16u, 32u, 64u})
-        if (packets > facts_.most_threads && blocks <= blocks_ &&
+    for (const std::uint32_t blocks : {2u, 4u, 8u, 16u, 32u, 64u, 128u})
+        if (blocks <= blocks_ &&
             packets / blocks >= std::min<std::size_t>(least_of_a_block, facts_.most_threads))
             add({ws_ll, blocks, whole_warps((packets + blocks - 1) / blocks)});
     constexpr std::uint32_t counts[] = {1, 4, 8, 16, 32, 64, 132, 256};
