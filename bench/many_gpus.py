@@ -40,8 +40,8 @@ def parts(gpus: int, peers: str | None) -> Iterator[tuple[str, str]]:
         yield name, f"{name} --ranks {gpus} --paths gpu,nccl-stream --algorithm library,best --sizes {sizes}"
         if peers:
             yield peer, f"{Path(peers, peer)} -b 8 -e 1G -f 2 -g {gpus} -n 50 -w 10"
-    yield "jacobi", f"jacobi --ranks {counts} --size 4096x4096"
-    yield "lbm", f"lbm --ranks {counts} --size 8192x1024"
+    yield "jacobi", f"jacobi --ranks {counts} --size 4096x4096 --paths {PATHS}"
+    yield "lbm", f"lbm --ranks {counts} --size 8192x1024 --paths {PATHS}"
     yield "survey", "survey"
 
 

@@ -48,10 +48,12 @@ def prefix(mpi: mpis.InstalledMpi) -> Path:
 
 @pytest.fixture
 def ranks(mpi: mpis.InstalledMpi) -> Ranks:
-    """Runs a script of tests/support on two ranks, one GPU each; what rank 0 printed, from its JSON."""
+    """Runs a script of tests/support on some ranks, one GPU each; what rank 0 printed, from its JSON."""
 
-    def run(script: str, *words: str, under: tuple[str, ...] = (), **variables: str) -> Any:
-        command = [*under, *mpi.command(2, sys.executable, SUPPORT / script, *words)]
+    def run(script: str, *words: str, count: int = 2, under: tuple[str, ...] = (), **variables: str) -> Any:
+        if core().device_count("cuda") < count:
+            pytest.skip(f"it takes {count} CUDA devices")
+        command = [*under, *mpi.command(count, sys.executable, SUPPORT / script, *words)]
         environment = {**mpi.environment(), **variables}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=280)
         assert done.returncode == 0, done.stdout + done.stderr

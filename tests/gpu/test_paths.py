@@ -117,14 +117,16 @@ def test_irregular_patterns(protocol: str, ranks: Ranks) -> None:
         assert chosen["short_ring"]["protocol"] == protocol
 
 
+@pytest.mark.parametrize("count", [2, 4, 8])
 @pytest.mark.parametrize(
     "options",
-    [("protocol=LL",), ("protocol=stores", "blocks=16"), ("protocol=pull", "blocks=16"), ("offset=8",)],
+    [("protocol=LL",), ("protocol=stores", "blocks=16"), ("protocol=pull", "blocks=16"), ("offset=8",), ()],
 )
-def test_collective_operations_in_the_kernel(options: tuple[str, ...], ranks: Ranks) -> None:
+def test_collective_operations_in_the_kernel(options: tuple[str, ...], count: int, ranks: Ranks) -> None:
     """Protects what the kernel combines by itself: every operation, type and reduction, odd ends."""
     paths = "gpu:ring,gpu:doubling,gpu:direct,gpu:one-shot"
-    told = ranks("all_patterns.py", "cuda", "8,1002,65536,1048576", paths, *options, COLLECTIVES="5")
+    sizes = "8,1002,65536,1048576"
+    told = ranks("all_patterns.py", "cuda", sizes, paths, *options, count=count, COLLECTIVES="5")
     found = by_pattern_and_path(told)
     for (pattern, path), messages in found.items():
         failures = [m for m in messages if m["kind"] == "failure" and m["what"] != "unavailable"]

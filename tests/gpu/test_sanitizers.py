@@ -45,14 +45,24 @@ def test_the_kernels_that_combine(tool: str, protocol: str, sanitizer: str, rank
 
 
 @pytest.mark.parametrize("tool", TOOLS)
+def test_the_kernels_that_exchange_with_several(tool: str, sanitizer: str, ranks: Ranks) -> None:
+    """Protects collective operations with three peers, by one block and by several."""
+    for blocks in ("1", "8"):
+        words = ("cuda", "64,65536", "gpu:direct,gpu:one-shot", "protocol=LL", f"blocks={blocks}")
+        nothing_found(tool, sanitizer, ranks, *words, COLLECTIVES="1", count=4)
+
+
+@pytest.mark.parametrize("tool", TOOLS)
 def test_the_kernels_that_check(tool: str, sanitizer: str, ranks: Ranks) -> None:
     """Protects soaks: short messages, checked by the kernel that moves them, and longer ones beside it."""
     nothing_found(tool, sanitizer, ranks, "cuda", "8,264,4097", "gpu", SOAK="0.05")
 
 
-def nothing_found(tool: str, sanitizer: str, ranks: Ranks, *words: str, **variables: str) -> None:
+def nothing_found(
+    tool: str, sanitizer: str, ranks: Ranks, *words: str, count: int = 2, **variables: str
+) -> None:
     under = (sanitizer, "--tool", tool, "--target-processes", "all", "--error-exitcode", "9")
-    said = ranks("all_patterns.py", *words, under=under, **variables)
+    said = ranks("all_patterns.py", *words, count=count, under=under, **variables)
     # One for all processes, or one for each.
     summaries = re.findall(r"(?:ERROR|RACECHECK) SUMMARY: (.*)", said)
     assert summaries, said[-2000:]
