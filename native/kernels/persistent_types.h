@@ -133,9 +133,10 @@ struct WsFolds {
     u32 reserved;
 };
 
-/// What kernels/exchange.h has room for: a thread has a packet of each peer in flight at once.
+/// What kernels/exchange.h has room for; it needs a lane for each peer.
 #define WS_EXCHANGE_PEERS 7
 #define WS_EXCHANGE_STEPS 2
+#define WS_EXCHANGE_LANES 512
 
 /// What an LL packet holds in a program that folds: a whole number of elements of every type.
 #define WS_FOLD_PACKET 8

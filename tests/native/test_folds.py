@@ -52,11 +52,13 @@ def test_several_blocks_share_an_exchange(sanitizer: tuple[str, ...], kernels: W
     "fault",
     [
         ALONE,
-        Fault("exchange.h", "packets[i].flag == numbers[i]", "packets[i].flag >= 40"),
-        Fault("exchange.h", "i && step.from_one_place", "i"),
-        Fault("exchange.h", "if (i < count) sum", "if (i + 1 < count) sum"),
+        Fault("exchange.h", "packet.flag == number", "packet.flag >= 40"),
+        Fault("exchange.h", "step.from[lane.peer]", "step.from[0]"),
+        Fault("exchange.h", "if (i < step.fold.sources) sum", "if (i + 1 < step.fold.sources) sum"),
+        Fault("exchange.h", "good = ws_meet_grid(barrier, common.stop) && good;", "ws_pause();"),
+        Fault("exchange.h", "turn++ & 1", "turn & 1"),
     ],
-    ids=["ends early", "takes old packets", "sends one place to all", "forgets a source"],
+    ids=["early", "old packets", "one place to all", "a source less", "blocks go on", "one place for two"],
 )
 def test_an_exchange_that_is_wrong_is_found(fault: Fault, kernels: Workshop) -> None:
     """Protects that an operation ends when all of its result is there, and what it is made of."""

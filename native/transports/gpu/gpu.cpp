@@ -114,27 +114,24 @@ class GpuTransport final : public Transport {
     /// What one rank's kernel must do, or cannot do, all must know.
     void agree_on_work(OpList& op_list) const {
         struct Mine {
-            bool works, in_shares, defers_work, in_turn, needs_guard, by_turns, exchange, can_pull,
-                alike;
+            bool works, in_shares, defers_work, in_turn, needs_guard, by_turns, can_pull, alike;
+            std::uint32_t peers;
         };
         const auto all = exchange(context_.control, [&] {
-            return Mine{op_list.works,
-                        op_list.in_shares,
-                        op_list.defers_work,
-                        op_list.in_turn,
-                        op_list.needs_guard,
-                        op_list.double_buffer_stride != 0,
-                        is_exchange(op_list),
-                        op_list.folds.can_pull,
-                        !op_list.steps.empty() && op_list.steps[0].receives_alike};
+            return Mine{
+                op_list.works,          op_list.in_shares,
+                op_list.defers_work,    op_list.in_turn,
+                op_list.needs_guard,    op_list.double_buffer_stride != 0,
+                op_list.folds.can_pull, !op_list.steps.empty() && op_list.steps[0].receives_alike,
+                exchange_peers(op_list)};
         });
         bool needs_guard = false;
-        op_list.exchange = op_list.folding;
-        for (const auto& [works, in_shares, defers_work, in_turn, needs, by_turns, exchanges,
-                          can_pull, alike] : all) {
+        op_list.exchange_peers = all[0].peers;
+        for (const auto& [works, in_shares, defers_work, in_turn, needs, by_turns, can_pull, alike,
+                          peers] : all) {
             op_list.alike = op_list.alike && alike;
             op_list.folds.can_pull = op_list.folds.can_pull && can_pull;
-            op_list.exchange = op_list.exchange && exchanges;
+            if (peers != op_list.exchange_peers) op_list.exchange_peers = 0;
             needs_guard = needs_guard || needs;
             if (!by_turns) op_list.double_buffer_stride = 0;
             op_list.in_turn = op_list.in_turn && in_turn;
@@ -395,9 +392,9 @@ class GpuTransport final : public Transport {
     /// Two programs of the same numbers move the same bytes between the same ranks.
     static std::vector<u64> numbers_of(std::span<const Step> steps, const Extent& extent,
                                        const OpList& op_list) {
-        std::vector<u64> numbers{extent.largest,   extent.window,    op_list.slots,
-                                 op_list.guarded,  op_list.works,    op_list.gated.size(),
-                                 op_list.exchange, op_list.soak != 0};
+        std::vector<u64> numbers{extent.largest,         extent.window,    op_list.slots,
+                                 op_list.guarded,        op_list.works,    op_list.gated.size(),
+                                 op_list.exchange_peers, op_list.soak != 0};
         for (const WsFold& each : op_list.folds.folds)
             numbers.insert(numbers.end(), {each.bytes, each.sources, each.type, each.operation});
         for (const Step& step : steps)

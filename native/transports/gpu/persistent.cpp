@@ -74,7 +74,7 @@ Launch launch_for(const Tuning& tuning, const OpList& op_list) {
     static constexpr const char* names[] = {"ll", "stores", "tma", "pull", "tma_pull"};
     const std::string name = names[tuning.protocol];
     if (op_list.folding) {
-        if (tuning.protocol == ws_ll && op_list.exchange) {
+        if (tuning.protocol == ws_ll && op_list.exchange_peers) {
             if (tuning.blocks > 1) return {"ws_exchange_grid", tuning.threads};
             return {tuning.threads == 32 ? "ws_exchange_warp" : "ws_exchange_block",
                     tuning.threads};
@@ -127,49 +127,50 @@ constexpr std::size_t barrier_bytes = Tuning::most_blocks * sizeof(u32);
 
 }  // namespace
 
-bool is_exchange(const OpList& op_list) {
-    if (op_list.ops.empty()) return true;
+std::uint32_t exchange_peers(const OpList& op_list) {
+    if (op_list.ops.empty()) return 0;
     const auto& [fold_steps, folds, sources, _] = op_list.folds;
     if (!op_list.folding || !op_list.in_words || !on_whole_words(op_list) ||
         op_list.steps.size() > WS_EXCHANGE_STEPS)
-        return false;
+        return 0;
     const u64 bytes = op_list.ops[0].op.bytes;
     const std::size_t peers = op_list.steps[0].sends;
     if (!bytes || !peers || peers > WS_EXCHANGE_PEERS ||
         op_list.ops.size() != op_list.steps.size() * 2 * peers)
-        return false;
+        return 0;
     std::vector<u64> places;
     for (std::size_t i = 0; i < op_list.ops.size(); ++i) {
         const auto& [peer, sends, op] = op_list.ops[i];
         if (op.bytes != bytes || sends != (i / peers % 2 == 0) ||
             peer != op_list.ops[i % peers].peer)
-            return false;
+            return 0;
         if (op.work != ws_fold_work) places.push_back(op.mine);
     }
     const std::set<int> all = peers_of(std::span(op_list.ops).first(peers));
-    if (all.size() != peers) return false;
+    if (all.size() != peers) return 0;
     for (std::size_t s = 0, fold = 0; s < op_list.steps.size(); ++s) {
         const WsStep& step = op_list.steps[s];
-        if (step.sends != peers || step.receives != peers) return false;
+        if (step.sends != peers || step.receives != peers) return 0;
         const auto received = std::span(op_list.ops).subspan((2 * s + 1) * peers, peers);
         const auto messages = static_cast<std::size_t>(std::ranges::count_if(
             received, [](const OpList::Op& each) { return each.op.work == ws_fold_work; }));
         const u32 count = fold_steps[s].meanwhile + fold_steps[s].after;
         if (count == 0 && messages == 0) continue;
         const WsFold& one = folds[fold++];
-        if (count != 1 || one.bytes != bytes) return false;
+        if (count != 1 || one.bytes != bytes) return 0;
         const bool copies = one.sources == 1 && messages == 0;
-        if (!copies && (messages != peers || one.sources > peers + 1)) return false;
+        if (!copies && (messages != peers || one.sources > peers + 1)) return 0;
         places.push_back(one.to);
         for (u32 i = 0; i < one.sources; ++i)
             if (const WsSource& source = sources[one.first + i]; source.message == WS_IN_MEMORY)
                 places.push_back(source.place);
     }
-    // What a thread writes, it alone reads.
-    return std::ranges::none_of(places, [&](u64 one) {
+    // What a block writes, it alone reads.
+    const bool crosses = std::ranges::any_of(places, [&](u64 one) {
         return std::ranges::any_of(places,
                                    [&](u64 other) { return one < other && other < one + bytes; });
     });
+    return crosses ? 0 : static_cast<std::uint32_t>(peers);
 }
 
 std::string Tuning::text() const {

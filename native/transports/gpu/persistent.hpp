@@ -63,7 +63,8 @@ struct OpList {
     bool has_lists = false;        ///< on some rank, of blocks
     std::vector<std::shared_ptr<PieceTable>> lists = {};  ///< that this rank sends
     bool folding = false;                                 ///< all ranks run the kernels that fold
-    bool exchange = false;  ///< on every rank: what kernels/exchange.h does
+    /// Peers of a rank where every rank's program is one of kernels/exchange.h; 0: it is not.
+    std::uint32_t exchange_peers = 0;
     FoldPlan folds = {};
     /// Of the two places where messages land by turns; 0: one.
     std::uint64_t double_buffer_stride = 0;
@@ -72,8 +73,8 @@ struct OpList {
     std::uint64_t packet_bytes;  ///< in a packet of LL
 };
 
-/// Are these steps and folds what kernels/exchange.h does, or none at all?
-bool is_exchange(const OpList& op_list);
+/// With so many peers these steps and folds are what kernels/exchange.h does; 0: they are not.
+std::uint32_t exchange_peers(const OpList& op_list);
 
 class PersistentProgram final : public Program {
   public:

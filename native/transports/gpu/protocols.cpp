@@ -53,7 +53,7 @@ std::uint32_t Protocols::whole_warps(std::size_t threads) const {
     return static_cast<std::uint32_t>(std::min<std::size_t>(rounded, facts_.most_threads));
 }
 
-/// Several blocks share LL messages only where no thread asks another (kernels/exchange.h). A
+/// Several blocks share LL messages only where no block asks another (kernels/exchange.h). A
 /// message that may overwrite what is in use takes a protocol that says
 /// when it may; work on messages takes one whose blocks know their shares; other kernels beside it
 /// want room.
@@ -64,7 +64,9 @@ bool Protocols::possible(const Tuning& tuning, std::size_t packets, const OpList
     if (op_list.soak && (tuning.protocol != ws_ll || tuning.blocks > 1)) return false;
     if (tuning.protocol == ws_ll)
         return op_list.slots > 0 &&
-               (tuning.blocks == 1 || (op_list.exchange && tuning.blocks < packets));
+               (op_list.exchange_peers ? tuning.threads >= op_list.exchange_peers &&
+                                             tuning.threads <= WS_EXCHANGE_LANES
+                                       : tuning.blocks == 1);
     if (tuning.protocol != ws_stores && tuning.protocol != ws_pull &&
         (op_list.guarded || op_list.works || !op_list.gated.empty()))
         return false;
@@ -82,21 +84,22 @@ std::vector<Tuning> Protocols::candidates(std::size_t bytes, std::size_t packets
     const auto add = [&](const Tuning& tuning) {
         if (possible(tuning, packets, op_list)) tunings.push_back(tuning);
     };
+    const std::size_t lanes = packets * std::max(op_list.exchange_peers, 1u);
     for (const std::size_t each : {1, 2, 4})
-        if (const Tuning tuning{ws_ll, 1, whole_warps(packets / each)};
+        if (const Tuning tuning{ws_ll, 1, whole_warps(lanes / each)};
             tunings.empty() || tunings.back().threads != tuning.threads)
             add(tuning);
     // Several messages of equal length have lanes of their own.
-    if (op_list.alike && !op_list.exchange)
+    if (op_list.alike && !op_list.exchange_peers)
         for (const std::size_t messages : {4, 8})
             if (!tunings.empty() && tunings.back().threads < facts_.most_threads)
                 add({ws_ll, 1, whole_warps(packets * messages)});
     // Short messages leave a second warp idle, and its kernel may still be the faster one.
-    if (packets > 1 && packets <= warp) add({ws_ll, 1, whole_warps(2 * warp)});
+    if (packets > 1 && lanes <= warp) add({ws_ll, 1, whole_warps(2 * warp)});
     for (const std::uint32_t blocks : {2u, 4u, 8u, 16u, 32u, 64u, 128u})
         if (blocks <= blocks_ &&
-            packets / blocks >= std::min<std::size_t>(least_of_a_block, facts_.most_threads))
-            add({ws_ll, blocks, whole_warps((packets + blocks - 1) / blocks)});
+            lanes / blocks >= std::min<std::size_t>(least_of_a_block, facts_.most_threads))
+            add({ws_ll, blocks, whole_warps((lanes + blocks - 1) / blocks)});
     constexpr std::uint32_t counts[] = {1, 4, 8, 16, 32, 64, 132, 256};
     const std::uint32_t most = *std::prev(std::ranges::upper_bound(counts, blocks_));
     for (const std::uint32_t blocks : counts) {
