@@ -115,9 +115,8 @@ WS_INLINE bool ws_exchange_take(const WsCommon& common, const WsPacket* from, u3
 }
 
 /// `near`: what each peer's lane of a column has got.
-WS_INLINE void ws_exchange_fold(const WsExchangeStep& step, const WsExchangeLane& lane, u64 at,
-                                u32 left, const u64* near) {
-    const u64 own = step.own ? ws_load_eight<true, true>(step.own + at, left) : 0;
+WS_INLINE u64 ws_exchange_sum(const WsExchangeStep& step, const WsExchangeLane& lane, u64 own,
+                              const u64* near) {
     u64 parts[WS_EXCHANGE_PEERS + 1] = {};
     WS_UNROLL
     for (u32 i = 0; i <= WS_EXCHANGE_PEERS; ++i) {
@@ -129,12 +128,12 @@ WS_INLINE void ws_exchange_fold(const WsExchangeStep& step, const WsExchangeLane
     WS_UNROLL
     for (u32 i = 1; i <= WS_EXCHANGE_PEERS; ++i)
         if (i < step.fold.sources) sum = ws_folded(step.fold, sum, parts[i]);
-    ws_store_eight<true>(step.fold.to + at, left, sum);
+    return sum;
 }
 
 /// Back when all that the block gets in this step lies in memory; false: told to give up. `near`:
-/// two by turns, of a word for each lane.
-template <int group>
+/// two by turns, of a word for each lane. `alone`: there is one peer.
+template <int group, bool alone>
 WS_INLINE bool ws_exchange_receive(const WsCommon& common, const WsExchangeStep& step,
                                    WsExchangeLane& lane, u64 bytes, u64* near, u32& turn) {
     const u32 number = ++lane.received;
@@ -146,34 +145,36 @@ WS_INLINE bool ws_exchange_receive(const WsCommon& common, const WsExchangeStep&
         const bool mine = lane.active && p < lane.count;
         const u64 at = (u64)(lane.first + p) * WS_FOLD_PACKET;
         const u32 left = mine ? ws_rest<WS_FOLD_PACKET>(bytes, at) : 0;
-        u64 taken = 0;
+        u64 taken = 0, own = 0;
+        // On its way while the message is, too.
+        if (mine && step.own && lane.peer == 0)
+            own = ws_load_eight<true, true>(step.own + at, left);
         if (mine) good = ws_exchange_take(common, slot + p, number, taken) && good;
-        if (step.takes) {
+        if (step.takes && alone) {
+            if (step.fold.sources == 2)
+                taken = step.order[0] == WS_EXCHANGE_OWN ? ws_folded(step.fold, own, taken)
+                                                         : ws_folded(step.fold, taken, own);
+            if (mine) ws_store_eight<true>(step.fold.to + at, left, taken);
+        } else if (step.takes) {
             u64* const these = near + (turn++ & 1) * ws_lanes();
             these[ws_lane()] = taken;
             ws_join<group == ws_whole_grid ? (int)ws_short_block : group>();
-            if (mine && lane.peer == 0) ws_exchange_fold(step, lane, at, left, these);
+            if (mine && lane.peer == 0)
+                ws_store_eight<true>(step.fold.to + at, left,
+                                     ws_exchange_sum(step, lane, own, these));
         } else if (mine) {
             ws_store_eight<true>(step.to[lane.peer] + at, left, taken);
-            if (step.own && lane.peer == 0)
-                ws_store_eight<true>(step.fold.to + at, left,
-                                     ws_load_eight<true, true>(step.own + at, left));
+            if (step.own && lane.peer == 0) ws_store_eight<true>(step.fold.to + at, left, own);
         }
     }
     ws_join<group == ws_whole_grid ? (int)ws_short_block : group>();
     return good;
 }
 
-/// False: told to give up.
-template <int group>
-WS_INLINE bool ws_exchange_iterations(const WsProgram& program, const WsCommon& common,
-                                      const WsStep* given_steps, const WsOp* ops,
-                                      const WsFolds* folds, WsStamps& stamps) {
-    WS_SHARED WsExchangeStep steps[WS_EXCHANGE_STEPS];
-    WS_SHARED u64 near[2 * WS_EXCHANGE_LANES];
-    if (ws_lane() == 0) ws_read_exchange(program, given_steps, ops, folds, steps);
-    ws_sync();
-    WsExchangeLane lane = ws_exchange_lane<group>(ops, given_steps[0].sends);
+template <int group, bool alone>
+WS_INLINE bool ws_exchange_with(const WsProgram& program, const WsCommon& common, const WsOp* ops,
+                                const WsFolds* folds, const WsExchangeStep* steps, u64* near,
+                                WsExchangeLane lane, WsStamps& stamps) {
     WsGridBarrier barrier = {ws_at<u32>(folds->met), 0};
     const u64 bytes = ops[0].bytes;
     const u32 each = (u32)program.iterations_per_sample, step_count = program.step_count;
@@ -187,7 +188,7 @@ WS_INLINE bool ws_exchange_iterations(const WsProgram& program, const WsCommon& 
             WS_ROLLED
             for (u32 s = 0; s < step_count && good; ++s) {
                 if (lane.active) ws_exchange_send(common, steps[s], lane, bytes);
-                good = ws_exchange_receive<group>(common, steps[s], lane, bytes, near, turn);
+                good = ws_exchange_receive<group, alone>(common, steps[s], lane, bytes, near, turn);
             }
             if (group == ws_whole_grid) good = ws_meet_grid(barrier, common.stop) && good;
             if (!good) return false;
@@ -196,4 +197,21 @@ WS_INLINE bool ws_exchange_iterations(const WsProgram& program, const WsCommon& 
         iteration += each;
         if (--samples == 0) return true;
     }
+}
+
+/// False: told to give up.
+template <int group>
+WS_INLINE bool ws_exchange_iterations(const WsProgram& program, const WsCommon& common,
+                                      const WsStep* given, const WsOp* ops, const WsFolds* folds,
+                                      WsStamps& stamps) {
+    WS_SHARED WsExchangeStep steps[WS_EXCHANGE_STEPS];
+    WS_SHARED u64 near[2 * WS_EXCHANGE_LANES];
+    if (ws_lane() == 0) ws_read_exchange(program, given, ops, folds, steps);
+    ws_sync();
+    const WsExchangeLane lane = ws_exchange_lane<group>(ops, given[0].sends);
+    const auto with = [&](auto alone) {
+        return ws_exchange_with<group, decltype(alone)::value != 0>(program, common, ops, folds,
+                                                                    steps, near, lane, stamps);
+    };
+    return given[0].sends == 1 ? with(WsExact<1>{}) : with(WsExact<0>{});
 }

@@ -158,7 +158,7 @@ std::uint32_t exchange_peers(const OpList& op_list) {
         if (count == 0 && messages == 0) continue;
         const WsFold& one = folds[fold++];
         if (count != 1 || one.bytes != bytes) return 0;
-        const bool copies = one.sources == 1 && messages == 0;
+        const bool copies = one.sources == 1 && messages == 0 && fold_steps[s].meanwhile == 1;
         if (!copies && (messages != peers || one.sources > peers + 1)) return 0;
         places.push_back(one.to);
         for (u32 i = 0; i < one.sources; ++i)
