@@ -39,13 +39,16 @@ def judged(
 
 
 def shared_by_blocks(messages: list[dict[str, Any]], blocks: int) -> None:
-    """All-reduces of up to one packet a thread had all blocks; what is no exchange with a sum had one."""
-    for one in messages:
-        # A reduce-scatter is such an exchange, too, of half as many bytes.
-        if one["kind"] != "entry" or not one["bytes"] or one["pattern"] == "reducescatter":
-            continue
-        shared = one["pattern"] == "allreduce" and one["bytes"] <= 8 * blocks * 16
-        assert one["details"]["blocks"] == (blocks if shared else 1), one
+    """All-reduces had all blocks; what is no exchange with every peer had one."""
+    had = {
+        pattern: {
+            one["details"]["blocks"]
+            for one in messages
+            if one["kind"] == "entry" and one["pattern"] == pattern and one["bytes"]
+        }
+        for pattern in ("allreduce", "broadcast", "reduce")
+    }
+    assert had == {"allreduce": {blocks}, "broadcast": {1}, "reduce": {1}}
 
 
 def in_the_kernel(messages: list[dict[str, Any]], protocol: str) -> None:
@@ -74,10 +77,21 @@ def test_operations_in_the_kernel(
 
 
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
-@pytest.mark.parametrize("options", [GRID, thorough((*GRID, "offset=4")), thorough((*GRID, "offset=8"))])
-def test_an_exchange_of_several_blocks(mpi: InstalledMpi, options: tuple[str, ...], tmp_path: Path) -> None:
-    """Protects all-reduces of two ranks that blocks share: every type and reduction, odd ends, in place."""
-    judged(mpi, 2, "gpu:doubling,gpu:one-shot", options, tmp_path, "8,150,384,400", variants=5)
+@pytest.mark.parametrize(
+    ("ranks", "paths", "options", "sizes"),
+    [
+        (2, "gpu:doubling,gpu:one-shot", GRID, "8,150,384,400"),
+        (4, "gpu:direct", GRID, "64,8192"),
+        thorough(2, "gpu:direct,gpu:one-shot", (*GRID, "offset=4"), "16,384,400,4096"),
+        thorough(5, "gpu:direct", (*GRID, "offset=8"), "80,1280,20480"),
+        thorough(8, "gpu:direct", GRID, "64,8192"),
+    ],
+)
+def test_an_exchange_of_several_blocks(
+    mpi: InstalledMpi, ranks: int, paths: str, options: tuple[str, ...], sizes: str, tmp_path: Path
+) -> None:
+    """Protects what blocks share: every type and reduction, odd ends, in place, a lane for each peer."""
+    judged(mpi, ranks, paths, options, tmp_path, sizes, variants=5 if ranks == 2 else 1)
 
 
 @pytest.mark.thorough
