@@ -72,12 +72,13 @@ template <int protocol> WS_INLINE void ws_change_in_place(const WsChannel& chann
                                 ws_thread(), ws_threads());
 }
 
-/// By one thread: peers may write what the receives from `from` to `to` bring.
+/// By one thread, after a fence, which costs as much as all the words: peers may write what the
+/// receives from `from` to `to` bring.
 WS_INLINE void ws_post_ready(const WsCommon& common, const WsOp* ops, u32 from, u32 to,
                              u32 iteration) {
     for (u32 i = from; i < to; ++i) {
         const WsChannel channel = ws_channel(common, ops[i], iteration);
-        ws_release_flag(channel.ready_flags + ws_block(), channel.number);
+        ws_store_flag(channel.ready_flags + ws_block(), channel.number);
     }
 }
 
@@ -128,8 +129,10 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
             good = ws_wait_word(ws_at<u32>(program.ready), step - program.work_lags, common.stop);
             ws_sync();
         }
-        if (posts_ready && (begins || !steps[s].early) && ws_lane() == 0)
+        if (posts_ready && (begins || !steps[s].early) && ws_lane() == 0) {
+            ws_release_fence();
             ws_post_ready(common, ops, sends, all, iteration);
+        }
         if (posts_ready && sends) {
             good = ws_wait_all(ops, sends, iteration, true, common.stop) && good;
             ws_sync();
@@ -276,10 +279,12 @@ WS_INLINE bool ws_any_iterations(const WsProgram& program, const WsCommon& commo
 template <int protocol, int group, bool words = false, bool own = false, bool folding = false,
           class Soak = WsNoSoak>
 WS_INLINE void ws_run_program(const WsProgram* described, const WsFolds* folds = nullptr) {
+    // The copy engines' room takes nearly all of a multiprocessor's memory.
+    constexpr u32 near = protocol == ws_tma || protocol == ws_tma_pull ? WS_NEAR : 2 * WS_NEAR;
     WS_SHARED WsProgram program;
-    WS_SHARED WsOp near_ops[WS_NEAR];
-    WS_SHARED WsStep near_steps[WS_NEAR];
-    WS_SHARED u32 known[WS_NEAR];  ///< of LL, whose transfers are all near
+    WS_SHARED WsOp near_ops[near];
+    WS_SHARED WsStep near_steps[near];
+    WS_SHARED u32 known[near];  ///< of LL, whose transfers are all near
     WS_SHARED u32 stopped;
     if (ws_lane() == 0) {
         program = *described;
@@ -290,7 +295,7 @@ WS_INLINE void ws_run_program(const WsProgram* described, const WsFolds* folds =
     if (protocol == ws_ll && group != ws_whole_grid && (u32)ws_block() != leader) return;
     const WsOp* ops = ws_at<WsOp>(program.ops);
     const WsStep* steps = ws_at<WsStep>(program.steps);
-    if (program.op_count <= WS_NEAR && program.step_count <= WS_NEAR) {
+    if (program.op_count <= near && program.step_count <= near) {
         for (u32 i = ws_lane(); i < program.op_count; i += ws_lanes()) {
             near_ops[i] = ops[i];
             // All before the launch has been consumed: the peers would not have started otherwise.
