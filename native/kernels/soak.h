@@ -7,6 +7,8 @@
 
 /// A stale message is recognised if it is not more iterations old.
 #define WS_SOAK_LAGS 15
+/// The bits of a look that say something.
+#define WS_SOAK_KNOWN ((2ull << WS_SOAK_LAGS) - 1)
 /// Bit 0 of a look: what lay here before, so that nothing has arrived.
 #define WS_SOAK_BEFORE 1ull
 
@@ -139,15 +141,15 @@ WS_INLINE void ws_soak_fill(const WsSoakShare& share, const WsSoakPlace& place, 
                [=](u64 i) { all.store(all.words + i, all.content(head, all.words + i)); });
 }
 
-/// Which wrong content this is: bit 0 what lay here before, also if nothing arrived then; bit k
+/// Which other content this is: bit 0 what lay here before, also if nothing arrived then; bit k
 /// what was sent k iterations ago.
 WS_INLINE u64 ws_soak_alike(const WsSoakElements& all, u64 base, u64 iteration, u64 i, u64 value) {
     u64 alike = 0;
     for (u64 k = 0; k <= WS_SOAK_LAGS; ++k) {
         const u64 head = ws_soak_head(base, iteration - k);
         const bool sent = value == all.content(head, i);
-        if (sent) alike |= 1ull << k;
-        if (k % ws_soak_places == 0 && (sent || value == all.inverted(head, i)))
+        if (sent && k) alike |= 1ull << k;
+        if (k % ws_soak_places == 0 && ((sent && k) || value == all.inverted(head, i)))
             alike |= WS_SOAK_BEFORE;
     }
     return alike;
@@ -160,10 +162,11 @@ WS_SELDOM void ws_soak_blame(const WsSoakShare& share, const WsSoakPlace& place,
     u64 unlike = 0;
     const auto element = [&](u64 i) {
         const u64 value = all.load(i);
+        // Single bytes of two iterations may be equal: of an old message not each one is wrong.
+        if (~unlike & WS_SOAK_KNOWN) unlike |= ~ws_soak_alike(all, place.base, iteration, i, value);
         if (value == all.content(head, i)) return;
         ws_atomic_min(&look->first, i);
         ws_atomic_add(&look->wrong, 1);
-        unlike |= ~ws_soak_alike(all, place.base, iteration, i, value);
     };
     share.each(all.words, element);
     share.each(all.count - all.words, [&](u64 i) { element(all.words + i); });
@@ -185,10 +188,9 @@ WS_INLINE bool ws_soak_look(const WsSoakShare& share, const WsSoakPlace& place, 
 }
 
 /// Of a message that was wrong at the first look, and `again` at the second one.
-WS_INLINE u64 ws_soak_kind(u64 elements, u64 wrong, u64 unlike, u64 again, u64* lag) {
+WS_INLINE u64 ws_soak_kind(u64 unlike, u64 again, u64* lag) {
     *lag = 0;
     if (!again) return ws_soak_late;
-    if (wrong != elements) return ws_soak_damaged;
     // Where a message was marked as read, what lies there is no older one.
     for (u64 k = 1; k <= WS_SOAK_LAGS; ++k)
         if (!(unlike >> k & 1)) {
@@ -218,7 +220,7 @@ WS_INLINE void ws_soak_judge(WsSoak* soak, WsSoakPlace* places, u64 number, bool
     const WsSoakElements all = ws_soak_elements(place);
     const u64 iteration = place.iteration - ws_soak_places;
     u64 lag;
-    const u64 kind = ws_soak_kind(all.count, place.wrong, place.unlike, again, &lag);
+    const u64 kind = ws_soak_kind(place.unlike, again, &lag);
     if (!(soak->kinds[0] | soak->kinds[1] | soak->kinds[2] | soak->kinds[3]))
         soak->first = {
             number,     iteration, all.byte_of(place.first),
