@@ -43,7 +43,8 @@ std::string text_of(const Identity& it) {
            ", \"name\": " + json_text(it.name) + ", \"id\": " + json_text(it.id) +
            ", \"pci\": " + json_text(it.pci) + ", \"architecture\": " + json_text(it.architecture) +
            ", \"driver\": " + json_text(it.driver) + ", \"bytes\": " + std::to_string(it.bytes) +
-           "}";
+           ", \"multiprocessors\": " +
+           (it.multiprocessors ? std::to_string(it.multiprocessors) : "null") + "}";
 }
 
 std::string text_of(const PointerFacts& it) {

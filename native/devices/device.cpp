@@ -21,16 +21,10 @@ constexpr std::uint64_t largest_piece = 64 << 10;
 
 /// Pieces that are no larger than that, and where the last one ends.
 struct CutPieces {
-    explicit CutPieces(std::span<const Piece> pieces) {
-        for (Piece piece : pieces) {
+    explicit CutPieces(std::span<const Piece> pieces) : all(cut(pieces, largest_piece)) {
+        for (const Piece& piece : pieces) {
             end = std::max<std::size_t>(end, piece.at + piece.bytes);
             sum += piece.bytes;
-            for (std::uint64_t left = piece.bytes; left > 0; left -= piece.bytes) {
-                piece.bytes = std::min(left, largest_piece);
-                all.push_back(piece);
-                piece.at += piece.bytes;
-                piece.content += piece.bytes;
-            }
         }
     }
     /// On a device, where its kernels read them.
@@ -45,6 +39,18 @@ struct CutPieces {
 };
 
 }  // namespace
+
+std::vector<Piece> cut(std::span<const Piece> pieces, std::uint64_t longest) {
+    std::vector<Piece> found;
+    for (Piece piece : pieces)
+        for (std::uint64_t left = piece.bytes; left > 0; left -= piece.bytes) {
+            piece.bytes = std::min(left, longest);
+            found.push_back(piece);
+            piece.at += piece.bytes;
+            piece.content += piece.bytes;
+        }
+    return found;
+}
 
 Memory memory_from(std::string_view word) {
     if (word == "pageable") return Memory::pageable;

@@ -37,15 +37,19 @@ struct Piece {
     std::uint64_t at, content, bytes;
 };
 
+/// The same bytes, in pieces that are no longer than that.
+std::vector<Piece> cut(std::span<const Piece> pieces, std::uint64_t longest);
+
 struct Identity {
-    std::string kind;          ///< "host", "emulated", "cuda", "hip", "openmp"
-    int index = 0;             ///< as the driver counts
-    std::string name;          ///< "NVIDIA H200"
-    std::string id;            ///< UUID or PCI address, the same in every process
-    std::string pci;           ///< PCI address "0000:0f:00.0", empty where there is none
-    std::string architecture;  ///< "sm_90", "gfx90a", "x86-64"
-    std::string driver;        ///< the driver's version, as it states it
-    std::uint64_t bytes = 0;   ///< memory, in bytes
+    std::string kind;              ///< "host", "emulated", "cuda", "hip", "openmp"
+    int index = 0;                 ///< as the driver counts
+    std::string name;              ///< "NVIDIA H200"
+    std::string id;                ///< UUID or PCI address, the same in every process
+    std::string pci;               ///< PCI address "0000:0f:00.0", empty where there is none
+    std::string architecture;      ///< "sm_90", "gfx90a", "x86-64"
+    std::string driver;            ///< the driver's version, as it states it
+    std::uint64_t bytes = 0;       ///< memory, in bytes
+    unsigned multiprocessors = 0;  ///< 0: none that anybody knows of
 };
 
 /// Lets another process open an allocation. Plain bytes, fit for an allgather.

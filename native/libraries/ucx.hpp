@@ -113,9 +113,14 @@ struct Ucx {
         MemoryType memory_type;
         std::uint64_t later[2] = {};
     };
+    struct Part {
+        void* address;
+        std::size_t bytes;
+    };
     struct RequestParams {
         static constexpr std::uint32_t has_datatype = 1 << 3, has_reply = 1 << 5;
         static constexpr std::uint32_t has_memory_type = 1 << 6;
+        static constexpr std::uint64_t scattered = 2;   ///< an array of Part, which counts them
         static constexpr std::uint64_t words = 8 << 3;  ///< of 8 bytes, one after the other
         /// A send that is waited for until its buffer is free, as MPI_Send's is.
         static constexpr std::uint32_t completes_early = 1 << 17;

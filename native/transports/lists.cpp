@@ -1,10 +1,12 @@
 #include "transports/lists.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
 #include "core/error.hpp"
+#include "transports/local/described.hpp"
 
 namespace wirespeed {
 namespace {
@@ -85,27 +87,18 @@ unsigned multiprocessors(const Context& context, unsigned most) {
 PieceTable::PieceTable(Device& device, std::span<const Piece> pieces, unsigned most_blocks) {
     // A thread loads eight times 16 bytes at once, and a block has two teams at least.
     constexpr std::size_t of_thread = 128, longest = threads / 2 * of_thread;
-    std::vector<Piece> cut;
-    std::size_t largest = 0;
-    for (Piece piece : pieces) {
-        largest = std::max<std::size_t>(largest, piece.bytes);
-        for (std::uint64_t left = piece.bytes; left > 0; left -= piece.bytes) {
-            piece.bytes = std::min<std::uint64_t>(left, longest);
-            cut.push_back(piece);
-            piece.at += piece.bytes;
-            piece.content += piece.bytes;
-        }
-    }
-    if (cut.empty()) return;
-    count_ = cut.size();
+    std::vector<Piece> parts = cut(pieces, longest);
+    if (parts.empty()) return;
+    const std::size_t largest = std::ranges::max(pieces, {}, &Piece::bytes).bytes;
+    count_ = parts.size();
     team_ = threads / 2;
     while (team_ > 32 && team_ / 2 * of_thread >= largest) team_ /= 2;
     const std::uint64_t wanted = (count_ * team_ + threads - 1) / threads;
     blocks_ = static_cast<unsigned>(std::min<std::uint64_t>(wanted, std::max(most_blocks, 1u)));
     // Its WsPieceList lies behind the pieces.
-    there_ = Allocation(device, Memory::device, (cut.size() + 1) * sizeof(Piece));
-    cut.push_back({reinterpret_cast<std::uint64_t>(there_.address()), count_, team_});
-    device.copy(there_.address(), cut.data(), there_.bytes());
+    there_ = Allocation(device, Memory::device, (parts.size() + 1) * sizeof(Piece));
+    parts.push_back({reinterpret_cast<std::uint64_t>(there_.address()), count_, team_});
+    device.copy(there_.address(), parts.data(), there_.bytes());
 }
 
 ListBy list_by(const std::string& word) {
@@ -121,11 +114,14 @@ BlockList::BlockList(Device& device, ListBy by, std::byte* to, std::byte* from,
     if (by == ListBy::kernel) {
         if (!device.has_kernels())
             throw Unavailable("a list goes by a kernel here, and this device runs none of ours");
-        table_ = PieceTable(device, pieces, most_blocks);
         device.load("ws_pieces_copy_and_signal");
+        prepared_.add([&] { table_ = PieceTable(device, pieces, most_blocks); });
         return;
     }
-    for (const Piece& piece : pieces) copies_.add(to + piece.at, from + piece.content, piece.bytes);
+    prepared_.add([&] {
+        for (const Piece& piece : pieces)
+            copies_.add(to + piece.at, from + piece.content, piece.bytes);
+    });
 }
 
 void BlockList::start(Stream& stream) {
@@ -147,13 +143,14 @@ void BlockList::start_and_signal(Stream& stream, std::uint64_t word, std::uint64
     stream.launch("ws_pieces_copy_and_signal", table_.blocks(), PieceTable::threads, arguments);
 }
 
-PackedStep::Copies::Copies(Device& device, Memory kind, std::vector<Piece> pieces)
+PackedStep::Copies::Copies(Device& device, Memory kind, std::vector<Piece> pieces,
+                           Preparation& preparation)
     : pieces_(std::move(pieces)) {
     if (on_host(kind) || pieces_.empty()) return;
     if (!device.has_kernels())
         throw Unavailable("packing on this device takes a kernel, and it runs none of ours");
-    table_ = PieceTable(device, pieces_, copy_blocks);
     device.load("ws_pieces_copy");
+    preparation.add([&] { table_ = PieceTable(device, pieces_, copy_blocks); }, 0);
 }
 
 void PackedStep::Copies::run(Device& device, std::byte* to, const std::byte* from) {
@@ -167,14 +164,31 @@ void PackedStep::Copies::run(Device& device, std::byte* to, const std::byte* fro
     device.launch("ws_pieces_copy", table_.blocks(), PieceTable::threads, arguments);
 }
 
+std::string Preparation::text() const {
+    if (!lists_) return {};
+    char number[32];
+    std::snprintf(number, sizeof number, "%.3e", seconds_ / lists_);
+    return std::string("\"prepare_s\": ") + number;
+}
+
+std::unique_ptr<Program> Preparation::noted(std::unique_ptr<Program> program) const {
+    return lists_ ? std::make_unique<Noted>(std::move(program), text()) : std::move(program);
+}
+
 PackedStep::PackedStep(Device& device, Page& page, const Step& step, const Buffers& buffers,
-                       const Compile& compile)
+                       Preparation& preparation, const Compile& compile)
     : device_(device), page_(page), pools_(buffers), packing_(page.name("packing of a list")) {
     Packed sends(step.sends, true), receives(step.receives, false);
-    send_ = Allocation::buffer(device, buffers.kind, std::max<std::size_t>(sends.end, 1));
-    receive_ = Allocation::buffer(device, buffers.into, std::max<std::size_t>(receives.end, 1));
-    gather_ = Copies(device, buffers.kind, std::move(sends.pieces));
-    scatter_ = Copies(device, buffers.into, std::move(receives.pieces));
+    const auto room = [](const Packed& packed) { return std::max<std::size_t>(packed.end, 1); };
+    const std::size_t lists = sends.messages.size() + receives.messages.size();
+    preparation.add(
+        [&] {
+            send_ = Allocation::buffer(device, buffers.kind, room(sends));
+            receive_ = Allocation::buffer(device, buffers.into, room(receives));
+        },
+        static_cast<unsigned>(lists));
+    gather_ = Copies(device, buffers.kind, std::move(sends.pieces), preparation);
+    scatter_ = Copies(device, buffers.into, std::move(receives.pieces), preparation);
     Buffers messages = buffers;
     messages.send = send_.address();
     messages.receive = receive_.address();

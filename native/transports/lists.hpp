@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "devices/device.hpp"
+#include "measure/clock.hpp"
 #include "transports/transport.hpp"
 
 namespace wirespeed {
@@ -22,6 +23,30 @@ std::vector<Step> with_whole_lists(std::span<const Step> steps, std::span<const 
 /// Blocks of a kernel that moves lists: of so many multiprocessors as the option says, `most`
 /// without it.
 unsigned multiprocessors(const Context& context, unsigned most);
+
+/// Seconds that preparing the lists of a program takes, once for all its iterations.
+class Preparation {
+  public:
+    /// `lists`: that are ready when `make` has returned.
+    template <class Make> void add(Make make, unsigned lists = 1) {
+        const double began = now();
+        make();
+        seconds_ += now() - began;
+        lists_ += lists;
+    }
+    void add(const Preparation& other) {
+        seconds_ += other.seconds_;
+        lists_ += other.lists_;
+    }
+    /// The mean of a list, as a JSON member; empty where there was none.
+    std::string text() const;
+    /// The program, which says so.
+    std::unique_ptr<Program> noted(std::unique_ptr<Program> program) const;
+
+  private:
+    double seconds_ = 0;
+    unsigned lists_ = 0;
+};
 
 /// The pieces of a list, on the device, and the grid of a kernel that copies them.
 class PieceTable {
@@ -61,6 +86,7 @@ class BlockList {
     BlockList(Device& device, ListBy by, std::byte* to, std::byte* from,
               std::span<const Piece> pieces, unsigned most_blocks);
     void start(Stream& stream);
+    const Preparation& prepared() const { return prepared_; }
     /// Of the kernel's grid; 0: no kernel copies.
     unsigned kernel_blocks() const { return table_.empty() ? 0 : table_.blocks(); }
     /// By a kernel, which raises a word then (ws_pieces_copy_and_signal).
@@ -72,6 +98,7 @@ class BlockList {
     std::byte *to_, *from_;
     CopyList copies_;
     PieceTable table_;
+    Preparation prepared_;
 };
 
 /// A step whose lists each go as one message: what is sent is copied together into memory of this
@@ -81,7 +108,7 @@ class PackedStep final : public Action {
   public:
     using Compile = std::function<std::unique_ptr<Action>(const Step&, const Buffers&)>;
     PackedStep(Device& device, Page& page, const Step& step, const Buffers& buffers,
-               const Compile& compile);
+               Preparation& preparation, const Compile& compile);
     void run() override;
 
   private:
@@ -89,7 +116,7 @@ class PackedStep final : public Action {
     class Copies {
       public:
         Copies() = default;
-        Copies(Device& device, Memory kind, std::vector<Piece> pieces);
+        Copies(Device& device, Memory kind, std::vector<Piece> pieces, Preparation& preparation);
         void run(Device& device, std::byte* to, const std::byte* from);
 
       private:

@@ -155,6 +155,8 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
     """Of a program."""
     baseline: Baseline | UnsetType = UNSET
     """Of a list of blocks: what it is compared with."""
+    prepare_s: Amount | UnsetType = UNSET
+    """Of such a list: seconds that a rank spends on it once, for all iterations, at most."""
     cores: Cores | None = None
     """Whether the ranks had CPUs meanwhile; null: not known."""
     start: Start | None = None

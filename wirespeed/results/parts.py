@@ -47,6 +47,7 @@ class Device(RecordPart, frozen=True, kw_only=True):
     architecture: str | None = None
     driver: str | None = None
     bytes: Whole | None = None
+    multiprocessors: Whole | None = None
 
 
 class Cpu(RecordPart, frozen=True, kw_only=True):

@@ -80,6 +80,7 @@ class EmulatedDevice final : public Device {
         identity.name = "emulated GPU (host memory)";
         identity.id = "EMULATED-" + std::to_string(index_);
         identity.architecture = "cpu";
+        identity.multiprocessors = emulated::declared().blocks;
         return identity;
     }
 

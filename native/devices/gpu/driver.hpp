@@ -78,7 +78,7 @@ class Driver {
     virtual void launch_cooperative(void* function, unsigned blocks, unsigned threads,
                                     void** arguments, void* stream) = 0;
 
-    virtual unsigned multiprocessors() = 0;
+    virtual unsigned multiprocessors() const = 0;
     /// As Device's.
     virtual double clock_rate() { return 1e9; }
     /// Pins memory of the process for every context; its address on the device.

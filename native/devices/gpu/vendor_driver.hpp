@@ -82,6 +82,7 @@ template <class Api> class VendorDriver : public Driver {
         check(calls_.driver_version(&version), Names::driver_version);
         identity.driver = version_text(version);
         identity.bytes = bytes;
+        identity.multiprocessors = multiprocessors();
         return identity;
     }
 
@@ -207,7 +208,7 @@ template <class Api> class VendorDriver : public Driver {
     }
     void destroy_graph(void* graph) noexcept override { calls_.graph_ready_destroy(graph); }
 
-    unsigned multiprocessors() override {
+    unsigned multiprocessors() const override {
         int count = 0;
         check(calls_.device_attribute(&count, Api::attribute_multiprocessors, device_),
               Names::device_attribute);

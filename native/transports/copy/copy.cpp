@@ -97,6 +97,7 @@ class CopyTransport final : public Transport {
                                             : Mover::engine;
         const unsigned most = std::max(context_.device.resident_blocks(), 1u);
         unsigned used = 0;
+        Preparation preparation;
         std::vector<Copy> copies;
         for (const Step& step : steps) {
             if (step.sends.size() != step.receives.size())
@@ -121,14 +122,15 @@ class CopyTransport final : public Transport {
                     context_.device, by_kernel ? ListBy::kernel : lists_, to, from, pieces,
                     by_kernel ? multiprocessors(context_, most) : 1);
                 used = std::max(used, blocks->kernel_blocks());
+                preparation.add(blocks->prepared());
                 copies.push_back({to, from, 0, first.back, std::move(blocks)});
             }
         }
         std::string said = node_.empty() ? "" : "\"numa_node\": " + node_;
         if (used)
             said += (said.empty() ? "" : ", ") + ("\"multiprocessors\": " + std::to_string(used));
-        return std::make_unique<DescribedProgram>(
-            context_, std::make_unique<Copies>(context_, std::move(copies), mover), said);
+        return preparation.noted(std::make_unique<DescribedProgram>(
+            context_, std::make_unique<Copies>(context_, std::move(copies), mover), said));
     }
 
   private:

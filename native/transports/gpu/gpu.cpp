@@ -84,6 +84,7 @@ class GpuTransport final : public Transport {
         const std::vector<Step> steps = with_whole_lists(given, given);
         const std::vector<Step> theirs = with_whole_lists(their_blocks, given);
         const Extent extent = agree(steps);
+        Preparation preparation;
         OpList op_list;
         op_list.has_lists = extent.lists;
         op_list.folding = by == WorkBy::folds;
@@ -94,7 +95,7 @@ class GpuTransport final : public Transport {
         if (by == WorkBy::soak && (op_list.slots == 0 || op_list.has_lists)) by = WorkBy::gate;
         exchange(context_.control, [&] {
             write(op_list, steps, theirs, buffers, by, extent);
-            if (op_list.has_lists) add_lists(op_list, given, their_blocks);
+            if (op_list.has_lists) add_lists(op_list, given, their_blocks, preparation);
             return true;
         });
         agree_on_work(op_list);
@@ -108,7 +109,7 @@ class GpuTransport final : public Transport {
             return true;
         });
         protocols_.choose(*program, std::move(tunings), extent.largest, same);
-        return program;
+        return preparation.noted(std::move(program));
     }
 
     /// What one rank's kernel must do, or cannot do, all must know.
@@ -279,7 +280,8 @@ class GpuTransport final : public Transport {
     }
 
     /// The places of what this rank's lists send. The kernel takes one after the other.
-    void add_lists(OpList& op_list, std::span<const Step> mine, std::span<const Step> theirs) {
+    void add_lists(OpList& op_list, std::span<const Step> mine, std::span<const Step> theirs,
+                   Preparation& preparation) {
         std::size_t op = 0;
         for (std::size_t s = 0; s < mine.size(); ++s) {
             op_list.steps[s].sends_alike = 0;
@@ -300,7 +302,10 @@ class GpuTransport final : public Transport {
                     each.at -= at;
                     each.content -= content;
                 }
-                op_list.lists.push_back(std::make_shared<PieceTable>(context_.device, pieces, 1));
+                preparation.add([&] {
+                    op_list.lists.push_back(
+                        std::make_shared<PieceTable>(context_.device, pieces, 1));
+                });
                 sent.work = ws_list_work;
                 sent.operand = op_list.lists.back()->list();
             }

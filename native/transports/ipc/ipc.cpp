@@ -113,9 +113,10 @@ class IpcTransport final : public HostTransport {
         return lists_ == ListBy::kernel ? multiprocessors(context_, link_.most_blocks) : 1;
     }
 
-    /// A message, or a list as one. `theirs`: the places at the peer.
+    /// A message, or a list as one. `theirs`: the places at the peer; `most_blocks`: of a list's
+    /// kernel.
     Message message(std::span<const Transfer> mine, const Transfer* theirs, std::byte* to,
-                    std::byte* from, bool sends) {
+                    std::byte* from, bool sends, unsigned most_blocks) {
         const Transfer& first = mine.front();
         Stream& stream = link_.stream(first.peer);
         if (!first.list) {
@@ -130,8 +131,8 @@ class IpcTransport final : public HostTransport {
                 {sends ? there : block.offset, sends ? block.offset : there, block.bytes});
         }
         auto list =
-            std::make_shared<BlockList>(context_.device, lists_, to, from, pieces, list_blocks());
-        used_blocks_ = std::max(used_blocks_, list->kernel_blocks());
+            std::make_shared<BlockList>(context_.device, lists_, to, from, pieces, most_blocks);
+        preparation_.add(list->prepared());
         return {first.peer, to, from, 0, &stream, std::move(list)};
     }
 
@@ -148,6 +149,7 @@ class IpcTransport final : public HostTransport {
             writes_ ? name_of(writer) : "copy engine, completion signalled by the host";
         if (!carries_bytes(steps)) by = "nothing to copy";
         used_blocks_ = 0;
+        preparation_ = {};
         std::unique_ptr<Program> program;
         exchange(context_.control, [&] {
             std::shared_ptr<WaitingKernel> kernel;
@@ -167,6 +169,7 @@ class IpcTransport final : public HostTransport {
             if (used_blocks_)
                 program = std::make_unique<Noted>(
                     std::move(program), "\"multiprocessors\": " + std::to_string(used_blocks_));
+            program = preparation_.noted(std::move(program));
             if (!kernel) return true;
             kernel->load();
             program = with_waiting_kernel(std::move(program), kernel);
@@ -208,13 +211,20 @@ class IpcTransport final : public HostTransport {
         const auto add_all = [&](const std::vector<Transfer>& mine,
                                  const std::vector<Transfer>& there, bool sends) {
             const Transfer* their = there.data();
-            for (const auto list : lists_of(mine)) {
+            const auto lists = lists_of(mine);
+            // Their kernels run at once.
+            const auto share = static_cast<unsigned>(
+                std::max<std::size_t>(list_blocks() / std::max<std::size_t>(lists.size(), 1), 1));
+            unsigned used = 0;
+            for (const auto list : lists) {
                 const int peer = list.front().peer;
                 std::byte* const to = sends ? buffers_.receive_of(buffers, peer) : buffers.receive;
                 std::byte* const from = sends ? buffers.send : buffers_.send_of(buffers, peer);
-                messages.push_back(message(list, their, to, from, sends));
+                messages.push_back(message(list, their, to, from, sends, share));
+                if (messages.back().list) used += messages.back().list->kernel_blocks();
                 their += list.size();
             }
+            used_blocks_ = std::max(used_blocks_, used);
         };
         const std::vector<Transfer>& passive = writes_ ? step.receives : step.sends;
         for (const auto list : lists_of(passive)) others.push_back(list.front().peer);
@@ -229,7 +239,8 @@ class IpcTransport final : public HostTransport {
 
     bool writes_;
     ListBy lists_;
-    unsigned used_blocks_ = 0;  ///< most of a list's kernel, in the program that is made
+    unsigned used_blocks_ = 0;  ///< most of a step's kernels, in the program that is made
+    Preparation preparation_;   ///< of that program
     PeerBuffers buffers_;
     Link link_;
     bool shares_devices_ = false;

@@ -39,9 +39,9 @@ struct Span {
 /// small messages every nanosecond here is on the critical path.
 template <class Abi> class OpList final : public Action {
   public:
-    OpList(mpi::World<Abi>& world, Page& page)
+    OpList(mpi::World<Abi>& world, Page& page, Preparation& preparation)
         : calls_(world.calls), communicator_(world.communicator), page_(page),
-          send_(page.name("MPI_Send")), receive_(page.name("MPI_Recv")),
+          preparation_(preparation), send_(page.name("MPI_Send")), receive_(page.name("MPI_Recv")),
           post_(page.name("MPI_Isend")), wait_(page.name("MPI_Waitall")) {}
 
     /// `types`: each list is one message of a derived type.
@@ -98,8 +98,10 @@ template <class Abi> class OpList final : public Action {
         if (!list.front().list) return add_part(list.front(), base, largest, piece);
         std::vector<mpi::Aint> places;
         for (const auto& block : list) places.push_back(static_cast<mpi::Aint>(block.offset));
-        messages_.push_back(
-            std::make_unique<mpi::Message<Abi>>(calls_, list.front().bytes, places));
+        preparation_.add([&] {
+            messages_.push_back(
+                std::make_unique<mpi::Message<Abi>>(calls_, list.front().bytes, places));
+        });
         const auto& message = *messages_.back();
         parts_.push_back({base, message.count(), message.type(), list.front().peer,
                           list.front().bytes * list.size()});
@@ -154,6 +156,7 @@ template <class Abi> class OpList final : public Action {
     const mpi::Calls<Abi>& calls_;
     typename Abi::Comm communicator_;
     Page& page_;
+    Preparation& preparation_;
     std::vector<Span> spans_;
     std::vector<Part<Abi>> parts_;
     std::vector<typename Abi::Request> requests_;
@@ -174,12 +177,14 @@ class MpiTransport final : public StepTransport {
     }
 
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
+        preparation_ = {};
         if (lists_ == "packed" ||
             std::any_of(steps.begin(), steps.end(), [](const Step& s) { return s.has_work(); }))
-            return StepTransport::compile(steps, buffers);
+            return preparation_.noted(StepTransport::compile(steps, buffers));
         std::vector<std::unique_ptr<Action>> iteration;
         iteration.push_back(op_list(steps, buffers));
-        return std::make_unique<HostProgram>(context_.page, std::move(iteration), align());
+        return preparation_.noted(
+            std::make_unique<HostProgram>(context_.page, std::move(iteration), align()));
     }
 
     std::unique_ptr<Program> compile_collective(const Collective& collective,
@@ -195,6 +200,7 @@ class MpiTransport final : public StepTransport {
             (std::any_of(step.sends.begin(), step.sends.end(), of_list) ||
              std::any_of(step.receives.begin(), step.receives.end(), of_list)))
             return std::make_unique<PackedStep>(context_.device, context_.page, step, buffers,
+                                                preparation_,
                                                 [&](const Step& messages, const Buffers& packed) {
                                                     return op_list({&messages, 1}, packed);
                                                 });
@@ -214,7 +220,7 @@ class MpiTransport final : public StepTransport {
         return std::visit(
             [&](auto& world) -> std::unique_ptr<Action> {
                 using Abi = typename std::decay_t<decltype(world)>::abi;
-                auto made = std::make_unique<OpList<Abi>>(world, context_.page);
+                auto made = std::make_unique<OpList<Abi>>(world, context_.page, preparation_);
                 for (const auto& step : steps)
                     made->add(step, buffers, largest_, piece_, lists_ == "datatype");
                 return made;
@@ -224,6 +230,7 @@ class MpiTransport final : public StepTransport {
 
     std::size_t largest_, piece_;
     std::string lists_;
+    Preparation preparation_;  ///< of the program that is made
 };
 
 const AddTransport add_mpi{"mpi", open_as<MpiTransport>};

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "measure/program.hpp"
+#include "transports/lists.hpp"
 #include "transports/ucx/endpoints.hpp"
 
 namespace wirespeed::ucx {
@@ -19,37 +20,44 @@ class TagList final : public Action {
           send_(page.name("ucp_tag_send_nbx")), receive_(page.name("ucp_tag_recv_nbx")),
           wait_(page.name("ucp_worker_progress")) {}
 
-    /// Its peers are connected to.
-    void add(const Step& step, const Buffers& buffers) {
+    /// Its peers are connected to. `whole_lists`: each list is one message.
+    void add(const Step& step, const Buffers& buffers, bool whole_lists = false) {
         Turn turn;
         using Params = Ucx::RequestParams;
-        const bool only_sends = step.receives.empty() && step.sends.size() == 1;
+        const auto lists = [&](std::span<const Transfer> transfers) {
+            std::vector<std::span<const Transfer>> found;
+            if (whole_lists) return lists_of(transfers);
+            for (std::size_t i = 0; i < transfers.size(); ++i)
+                found.push_back(transfers.subspan(i, 1));
+            return found;
+        };
+        const auto sends = lists(step.sends), receives = lists(step.receives);
+        const bool only_sends = receives.empty() && sends.size() == 1;
         const Params from{
             .mask = Params::has_memory_type | (only_sends ? Params::completes_early : 0),
             .memory_type = ucx_.memory_type(buffers.kind)};
         const Params into{.mask = Params::has_memory_type,
                           .memory_type = ucx_.memory_type(buffers.worked_on())};
-        for (const Transfer& t : step.receives)
-            turn.receives.push_back(
-                {buffers.receive + t.offset, t.bytes, tag(t.peer), t.peer, nullptr, into});
-        for (const Transfer& t : step.sends)
-            turn.sends.push_back(
-                {buffers.send + t.offset, t.bytes, tag(rank_), t.peer, ucx_.to(t.peer), from});
+        for (const auto list : receives)
+            turn.receives.push_back(part(list, buffers.receive, tag(list[0].peer), nullptr, into));
+        for (const auto list : sends)
+            turn.sends.push_back(part(list, buffers.send, tag(rank_), ucx_.to(list[0].peer), from));
         turns_.push_back(std::move(turn));
     }
+    const Preparation& prepared() const { return prepared_; }
 
     void run() override {
         const Ucx& calls = ucx_.calls();
         for (const Turn& turn : turns_) {
             for (const Part& part : turn.receives) {
                 page_.enter(receive_, part.peer);
-                ucx_.add(calls.receive(ucx_.handle(), part.address, part.bytes, part.tag,
+                ucx_.add(calls.receive(ucx_.handle(), part.address, part.count, part.tag,
                                        ~Ucx::Tag{}, &part.params),
                          "ucp_tag_recv_nbx", part.bytes, part.peer);
             }
             for (const Part& part : turn.sends) {
                 page_.enter(send_, part.peer);
-                ucx_.add(calls.send(part.to, part.address, part.bytes, part.tag, &part.params),
+                ucx_.add(calls.send(part.to, part.address, part.count, part.tag, &part.params),
                          "ucp_tag_send_nbx", part.bytes, part.peer);
             }
             ucx_.finish(wait_);
@@ -58,7 +66,8 @@ class TagList final : public Action {
 
   private:
     struct Part {
-        std::byte* address;
+        void* address;
+        std::size_t count;  ///< of bytes, or of the blocks of a list
         std::size_t bytes;
         Ucx::Tag tag;
         int peer;
@@ -70,6 +79,25 @@ class TagList final : public Action {
         std::vector<Part> receives, sends;
     };
 
+    Part part(std::span<const Transfer> list, std::byte* base, Ucx::Tag tag, Ucx::Endpoint to,
+              Ucx::RequestParams params) {
+        const Transfer& first = list.front();
+        if (list.size() == 1)
+            return {base + first.offset, first.bytes, first.bytes, tag, first.peer, to, params};
+        prepared_.add([&] {
+            auto& parts = lists_.emplace_back();
+            for (const Transfer& block : list) parts.push_back({base + block.offset, block.bytes});
+        });
+        params.mask |= Ucx::RequestParams::has_datatype;
+        params.datatype = Ucx::RequestParams::scattered;
+        return {lists_.back().data(),
+                list.size(),
+                first.bytes * list.size(),
+                tag,
+                first.peer,
+                to,
+                params};
+    }
     Ucx::Tag tag(int sender) const {
         return static_cast<Ucx::Tag>(purpose_) << 32 | static_cast<Ucx::Tag>(sender);
     }
@@ -80,6 +108,8 @@ class TagList final : public Action {
     Purpose purpose_;
     CallId send_, receive_, wait_;
     std::vector<Turn> turns_;
+    std::vector<std::vector<Ucx::Part>> lists_;
+    Preparation prepared_;
 };
 
 }  // namespace wirespeed::ucx

@@ -114,20 +114,31 @@ class FlushedProgram final : public WrappedProgram {
 
 class TagTransport final : public UcxTransport<StepTransport> {
   public:
-    explicit TagTransport(Context& context) : UcxTransport(context, Ucx::ContextParams::tag) {}
+    explicit TagTransport(Context& context)
+        : UcxTransport(context, Ucx::ContextParams::tag), lists_(context.option("lists", "loop")) {
+        if (lists_ != "loop" && lists_ != "iov")
+            throw Error("lists go by loop or iov, not by " + lists_);
+    }
 
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
         ucx_.connect(peers_of(steps));
-        return std::make_unique<FlushedProgram>(context_.device, ucx_,
-                                                StepTransport::compile(steps, buffers), barrier());
+        preparation_ = {};
+        auto program = std::make_unique<FlushedProgram>(
+            context_.device, ucx_, StepTransport::compile(steps, buffers), barrier());
+        return preparation_.noted(std::move(program));
     }
 
     std::unique_ptr<Action> compile_step(const Step& step, const Buffers& buffers) override {
         auto made = std::make_unique<TagList>(ucx_, context_.page, context_.control.rank(),
                                               TagList::Purpose::data);
-        made->add(step, buffers);
+        made->add(step, buffers, lists_ == "iov");
+        preparation_.add(made->prepared());
         return made;
     }
+
+  private:
+    std::string lists_;
+    Preparation preparation_;  ///< of the program that is made
 };
 
 class PutTransport final : public UcxTransport<HostTransport> {

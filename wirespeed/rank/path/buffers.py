@@ -20,7 +20,9 @@ SMALL = (1 << 20, 1 << 26)
 class Buffers:
     """The buffers of one open transport. All methods but abandon() are collective."""
 
-    def __init__(self, context: RankContext, transport: Any, memory: str) -> None:
+    def __init__(self, context: RankContext, transport: Any, memory: str, *, packs: bool = False) -> None:
+        """`packs`: the transport has memory beside them in which it packs lists of blocks."""
+        self._packs = packs
         self._context, self._transport, self._memory = context, transport, memory
         self._lib = context.core.lib
         self._handle: Any = None
@@ -62,15 +64,27 @@ class Buffers:
     def _capacities(self, needed: int, needs: Sequence[int], size: int) -> list[int]:
         """What to try to allocate: room for what follows, else for this size alone. Raises Unusable."""
         limit = self._context.shape.memory
-        if limit is not None and needed > limit:
-            fits = self._context.pattern.that_fits(self._context.shape, size, limit - self._context.offset)
+        share = 1 + self._packed(size) / max(self.needed(size), 1)
+        if limit is not None and needed * share > limit:
+            room = int((limit - self._context.offset) / share)
+            fits = self._context.pattern.that_fits(self._context.shape, size, room)
+            packing = f" and {_rounded(round(2 * needed * (share - 1)))} to pack blocks" if share > 1 else ""
             raise Unusable(
-                f"it takes two buffers of {_rounded(needed)} on each rank; the memory that is free holds "
-                f"{format_size(limit >> 20 << 20)}" + (f": {fits}" if fits else "")
+                f"it takes two buffers of {_rounded(needed)}{packing} on each rank; the memory that is free "
+                f"holds two of {format_size(limit >> 20 << 20)}" + (f": {fits}" if fits else "")
             )
-        most = max(need for need in needs if limit is None or need <= limit)
+        most = max(need for need in needs if limit is None or need * share <= limit)
         room = next((step for step in SMALL if needed <= step), most)
         return sorted({min(room, most), needed}, reverse=True)
+
+    def _packed(self, size: int) -> int:
+        """Bytes that packing takes for each of the two buffers, the most of all ranks."""
+        context = self._context
+        if not self._packs:
+            return 0
+        steps = context.pattern.steps(context.comm.rank, context.shape, size)
+        lists = [each.bytes for step in steps for each in (*step.sends, *step.receives) if each.blocks]
+        return int(context.comm.maximum(sum(lists))) // 2
 
     def _allocate(self, capacities: Sequence[int]) -> tuple[Any, int]:
         """Buffers of the first size that every rank could allocate. Raises Unusable."""

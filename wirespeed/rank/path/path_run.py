@@ -152,7 +152,7 @@ class PathRunner:
         except Unusable as error:
             self._context.failed(error.what, str(error))
             return
-        buffers = Buffers(self._context, transport, path.memory)
+        buffers = Buffers(self._context, transport, path.memory, packs=path.choices.get("lists") == "packed")
         try:
             opened = OpenPath(self._context, self._watchdog, path, transport, buffers, self._observers)
             opened.run(sizes)

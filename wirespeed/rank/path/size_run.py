@@ -141,10 +141,11 @@ class SizeRun:
                 with self._views(pattern) as views, context.ranges("constant"):
                     found["constant"] = views.constant()
             self._program_facts = found
-        if context.comm.rank == 0:
-            context.tell(self._entry())
         assert self._slowest
         sampled, summary = self._slowest
+        prepare_s = context.comm.maximum(float(sampled.details.pop("prepare_s", 0.0)))
+        if context.comm.rank == 0:
+            context.tell(self._entry() | ({"prepare_s": prepare_s} if prepare_s else {}))
         words = (f"{name}: {word}" for name, word in sampled.details.items() if isinstance(word, str))
         divisor = context.pattern.figure(context.shape, self._size).divisor
         return SizeResult(" ".join(words), divisor * _median(summary))

@@ -32,9 +32,11 @@ FEW = 6
 """Up to this many sizes are shown by time and, above NO_RATE bytes, by bandwidth."""
 NO_RATE = 1 << 10
 _LONG_NAME = 5
-TIME, RATE, SHARE, BASELINE = range(4)
-"""What a row shows: the time of a size, its bandwidth, or that as a share of the limit or of a baseline."""
-SHARES = (SHARE, BASELINE)
+TIME, RATE, SHARE, BASELINE, PREPARE = range(5)
+"""What a row shows: the time of a size, its bandwidth, that as a share of the limit or of a baseline, or what
+preparing its list takes.
+"""
+SHARES = (SHARE, BASELINE, PREPARE)
 
 
 @dataclass(frozen=True)
@@ -79,9 +81,11 @@ def _sections(run: Run, sizes: Sequence[int]) -> list[tuple[str, list[_SizeRow]]
     )
     limited = [size for size in large if any(limit.applies(size) for limit in limits)]
     compared = [(f"% of {name}", BASELINE, sizes) for name in baselines(run)]
+    lists = {size for (_, size), entry in run.entries.items() if entry.prepare_s}
     blocks = (
         (f"{run.time_label}, us", TIME, small),
         *compared,
+        ("preparing a list, us", PREPARE, [size for size in sizes if size in lists]),
         ("GB/s", RATE, large),
         ("% of limit", SHARE, limited),
     )
@@ -112,6 +116,8 @@ def _column(run: Run, path: str, best: dict[int, list[Entry]]) -> Column[_SizeRo
             if reached is None:
                 return none
             return Text.assemble((reached.percent, ""), (NO_INTERVAL if reached.uncertain else " ", "yellow"))
+        if row.shows == PREPARE:
+            return Text(f"{figures.microseconds(entry.prepare_s)} ") if entry.prepare_s else none
         wins = entry in best[row.size]
         figure = format_rate(entry.rate) if row.shows == RATE else figures.microseconds(entry.seconds)
         mark = sign(run, entry, graded=True)

@@ -20,7 +20,7 @@ from wirespeed.report.facts.mpi_cost import costs
 from wirespeed.report.facts.speedup import pairs
 from wirespeed.report.terminal import path_columns
 from wirespeed.results.runs import Entry, Run
-from wirespeed.units import format_rate, format_size
+from wirespeed.units import format_rate, format_seconds, format_size
 
 MAX_WIDE = 4
 """More paths get a column each instead of three."""
@@ -125,6 +125,8 @@ def _path_columns(
         yield column("of\nlimit", share, gap=3)
     for name in baselines(run):
         yield column(f"of\n{name}", _of_baseline(run), gap=3)
+    if any(entry.prepare_s for entry in entries.values()):
+        yield column("to\nprepare", lambda entry: format_seconds(entry.prepare_s or 0.0), gap=3, drop=2)
     derived = (
         derived_figure
         for entry in entries.values()
