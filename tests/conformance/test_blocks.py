@@ -80,6 +80,42 @@ def test_places_from_a_file(mpi: InstalledMpi, tmp_path: Path) -> None:
     assert done.code == 0 and {one["bandwidth_bytes"] for one in done.entries} == {3 * 4096}, done.err
 
 
+EIGHT = {"WIRESPEED_EMULATED": "count=8"}
+
+
+def to_seven(mpi: InstalledMpi, out: Path, *words: str) -> Done:
+    """Rank 0's lists to seven ranks at once, each with a GPU of its own."""
+    paths = f"host,{PATHS['emulated']},ipc-write-batch,ipc-gather"
+    where = ("--ranks", "8", "--device", "emulated", "--mpi", str(mpi.mpiexec), "--paths", paths)
+    return wirespeed("blocks", *where, *FIXED, "--oversubscribe", *words, out=out, environment=EIGHT)
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+def test_lists_to_seven_ranks_at_once(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects every path whose lists share a step, and the figure: bytes out of rank 0."""
+    done = to_seven(mpi, tmp_path / "r", "--count", "5", "--block", "13,4097", "--test", "offset=1")
+    assert done.code == 0, done.err + done.out
+    assert len(done.entries) == 2 * 12
+    for entry in done.entries:
+        assert entry["bandwidth_bytes"] == 7 * 5 * entry["bytes"]
+        assert entry["baseline"]["seconds"]["median"] > 0
+        assert entry["checked"]["batches"] == entry["checked"]["of_batches"] == 2
+    prepared = {entry["path"] for entry in done.entries if entry.get("prepare_s")}
+    assert prepared == {entry["path"] for entry in done.entries} - {"host"} - {
+        *("staged", "staged-pinned", "staged-pipelined")
+    }
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+@pytest.mark.parametrize("fault", ["misplaced-block", "stray-byte", "drop-byte"])
+def test_faults_of_one_of_seven_are_found(fault: str, mpi: InstalledMpi, tmp_path: Path) -> None:
+    done = to_seven(mpi, tmp_path / "r", "--count", "5", "--block", "13", "--test", f"fault={fault}")
+    assert done.code == 1 and not done.entries
+    assert len(done.failures) == 12 and {failure["what"] for failure in done.failures} == {"mismatch"}
+    said = re.compile(r"from rank 0 to rank [1-7]: byte \d+ of (13 of block [0-4] of 5|the pool, outside)")
+    assert all(said.search(failure["text"]) for failure in done.failures), done.failures
+
+
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_planted_faults_are_found(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the check: a block in the place of another, a byte between blocks, a byte that is lost."""
@@ -105,6 +141,21 @@ def test_a_soak_checks_every_block(mpi: InstalledMpi, tmp_path: Path) -> None:
     soaks = [soak for soak in done.of("soak") if soak["complete"]]
     assert len(soaks) == 2 and all(soak["messages"] >= 40 for soak in soaks)
     assert not any(sum(soak["wrong"].values()) for soak in soaks)
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+def test_a_short_block_of_an_earlier_iteration_is_stale(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects what a soak says of blocks whose single bytes may be those of another iteration."""
+    where = ("--device", "cpu", "--mpi", str(mpi.mpiexec), "--paths", "host-packed")
+    words = ("--soak", "0.5", "--count", "20", "--block", "12,13", "--test", "offset=1")
+    fault = ("--test", "fault=soak-stale", "--test", "soak-every=200")
+    done = wirespeed("blocks", *where, *words, *fault, out=tmp_path / "r")
+    assert done.code == 1, done.err + done.out
+    soaks = [soak for soak in done.of("soak") if soak["complete"]]
+    assert {soak["bytes"]: soak["wrong"]["stale"] for soak in soaks} == {
+        soak["bytes"]: soak["planted"] for soak in soaks if soak["planted"]
+    }
+    assert len(soaks) == 2 and not any(soak["wrong"]["damaged"] for soak in soaks)
 
 
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from wirespeed.errors import WirespeedError
 from wirespeed.job.plan import Plan
 from wirespeed.job.step_spec import stuck_after
 from wirespeed.patterns import Shape, find_pattern
-from wirespeed.patterns.block_list import GAP, MAX_BLOCKS, Blocks, laid_out
+from wirespeed.patterns.block_list import GAP, MAX_BLOCKS, Blocks, digest, laid_out, read
 from wirespeed.patterns.blocks import BlockLists
 from wirespeed.patterns.kv_models import EXAMPLE, MODELS, parsed
 from wirespeed.rank.faulty_steps import misplaced, stray_place
@@ -90,6 +91,42 @@ def test_what_goes_where() -> None:
         "GB/s of the blocks' bytes"
     )
     assert PATTERN.extent(0, of, 100) == 1024
+
+
+def test_lists_to_several_ranks() -> None:
+    """Protects the step that all lists share, whose bytes are whose, and the answers that end the time."""
+    of = Shape(4, {"count": 3, "layout": "strided"})
+    out, answers = PATTERN.steps(0, of, 100)
+    pool = 1024
+    assert [(send.peer, send.bytes, send.offset, send.remote_offset) for send in out.sends] == [
+        (1, 300, 0, 0),
+        (2, 300, pool, 0),
+        (3, 300, 2 * pool, 0),
+    ]
+    assert [(answer.peer, answer.bytes) for answer in answers.receives] == [(1, 0), (2, 0), (3, 0)]
+    into, answer = PATTERN.steps(2, of, 100)
+    assert [(part.offset, part.remote_offset) for part in into.receives[0].parts] == [
+        (0, pool),
+        (200, pool + 200),
+        (400, pool + 400),
+    ]
+    assert [(send.peer, send.bytes) for send in answer.sends] == [(0, 0)]
+    out, _ = PATTERN.steps(0, of, 100, 1)
+    assert [(send.bytes, send.offset, send.blocks) for send in out.sends] == [
+        (300, 300 * number, None) for number in range(3)
+    ]
+    assert [PATTERN.extent(rank, of, 100) for rank in range(4)] == [3 * pool, pool, pool, pool]
+    figure = PATTERN.figure(of, 100)
+    assert (figure.divisor, figure.bytes, figure.derived[0].amount) == (1, 900, 9)
+    assert figure.definition == (
+        "list: the time in which a list goes to each of 3 ranks at once, and an empty answer comes back, "
+        "300 B in blocks, strided; GB/s of the blocks' bytes out of rank 0"
+    )
+    layers = Shape(3, {"kv": "qwen2.5-7b:tp=4:page=16", "layers": True, "total": 28 * 8192})
+    assert len(PATTERN.steps(0, layers, 8192)) == 29
+    (first, second) = PATTERN.steps(0, layers, 8192)[1].sends
+    assert (first.remote_offset, second.remote_offset) == (first.offset, first.offset)
+    assert second.offset - first.offset == 28 * first.offset
 
 
 def test_long_lists_have_more_patience() -> None:
@@ -219,6 +256,11 @@ def test_a_list_of_the_users(tmp_path: Path) -> None:
             "their number",
         ),
         (
+            {"kv": "qwen2.5-7b:tp=4:page=16:tp=2"},
+            8,
+            "--kv qwen2.5-7b:tp=4:page=16:tp=2: tp= is written twice; write it once",
+        ),
+        (
             {"kv": "qwen2.5-7b:8"},
             8,
             f"--kv qwen2.5-7b:8: after the model come tp=RANKS and page=TOKENS, as in {EXAMPLE}",
@@ -231,6 +273,35 @@ def test_what_is_refused(options: dict[str, Any], size: int, complaint: str) -> 
     except WirespeedError as error:
         found = str(error)
     assert found == complaint
+
+
+def test_what_is_refused_of_several_receivers() -> None:
+    of = Shape(8, {"count": 1 << 17})
+    most = MAX_BLOCKS // 7
+    assert PATTERN.refuse_size(of, 8) == (
+        f"--block 8: 131,072 blocks, and a list has at most {most:,} for each of 7 receivers: "
+        f"--count {most} or less"
+    )
+    assert PATTERN.refuse_size(Shape(8, {"count": most}), 8) is None
+    said = PATTERN.refuse(Shape(8, {"multiprocessors": 6}))
+    assert said == "--multiprocessors 6: 7 lists go at once; write 7 or more"
+
+
+def test_a_list_that_changes_is_another_one(tmp_path: Path) -> None:
+    """Protects --resume and compare, which take runs of the same options together."""
+    file = tmp_path / "mine.txt"
+    file.write_text("0 4K\n4096 0\n")
+    options = PATTERN.completed({"list": str(file)}, gpus=False)
+    known = hashlib.sha256(b"0 4096\n4096 0\n").hexdigest()
+    assert options == {"list": str(file), "list_sha256": known[:16]}
+    assert PATTERN.completed({"count": 3}, gpus=False) == {"count": 3}
+    assert isinstance(PATTERN, BlockLists) and len(PATTERN.blocks(Shape(2, options), 8)) == 2
+    file.write_text("0 4K\n4096 1\n")
+    read.cache_clear()
+    digest.cache_clear()
+    assert PATTERN.completed({"list": str(file)}, gpus=False) != options
+    with pytest.raises(WirespeedError, match="it is not what it was when the run began"):
+        PATTERN.blocks(Shape(2, options), 8)
 
 
 def test_no_file_has_more_blocks_than_a_list_may(tmp_path: Path) -> None:

@@ -49,13 +49,16 @@ def test_traits(trait: str, those: tuple[str, ...]) -> None:
 
 
 def test_ranks_that_a_pattern_takes() -> None:
-    two = {"blocks", "exchange", "pingpong", "rma", "stream"}
+    two = {"exchange", "pingpong", "rma", "stream"}
     assert {name for name, pattern in all_patterns().items() if pattern.ranks is not None} == two
     for name in two:
         pattern = find_pattern(name)
         assert pattern.wanted_ranks(Shape(0)) == 2 and pattern.refuse(Shape(2)) is None
         assert pattern.refuse(Shape(3)) == f"{name} takes exactly two ranks, not 3: start it with -n 2"
     assert find_pattern("groups").wanted_ranks(Shape(0)) is None
+    blocks = find_pattern("blocks")
+    assert blocks.wanted_ranks(Shape(0)) == 2 and blocks.refuse(Shape(8)) is None
+    assert blocks.refuse(Shape(1)) == "blocks takes two ranks or more"
 
 
 def test_a_stream_of_pairs() -> None:

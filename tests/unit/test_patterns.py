@@ -171,7 +171,7 @@ def test_every_send_has_its_receive(name: str, custom_file: str, data: st.DataOb
     if name == "custom":
         assert total == figure.bytes
     if name == "blocks":
-        assert total == 2 * figure.bytes, "a list there, and one back"
+        assert total == (2 if ranks == 2 else 1) * figure.bytes, "a list there and one back, or one to each"
     if shape.options.get("fan"):
         assert total == figure.bytes and len(members) == ranks
     if name in ("copy", "offload"):

@@ -28,6 +28,7 @@ from wirespeed.frontend.run_steps import (
     begin,
     chosen_paths,
     completed,
+    refuse_multiprocessors,
     step_end,
     step_start,
 )
@@ -184,6 +185,7 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
         raise WirespeedError(NO_GPUS, ExitCode.UNAVAILABLE)
     devices.check_allocator(kind, plan.allocator, plan.context)
     plan = completed(plan, place.size, kind)
+    refuse_multiprocessors(plan, devices.every_identity(opened, kind) if kind != "host" else ())
     paths = _in_order(plan, kind, place)
     recorder: _Rank0 | None = None
     problem: WirespeedError | None = None

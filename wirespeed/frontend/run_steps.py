@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from wirespeed.errors import WirespeedError
+from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.evidence.nics.ucx_log import UcxLog
 from wirespeed.evidence.nics.used import used
 from wirespeed.frontend.shared_cpus import sharing
@@ -52,6 +52,14 @@ def completed(plan: Plan, ranks: int, kind: str) -> Plan:
     return dataclasses.replace(plan, ranks=ranks, sizes=sizes, options=tuple(options.items()))
 
 
+def refuse_multiprocessors(plan: Plan, devices: Iterable[Message]) -> None:
+    """Raises WirespeedError where kernels are to run on more multiprocessors than a GPU has."""
+    wanted = dict(plan.options).get("multiprocessors")
+    most = min((int(device.get("multiprocessors") or 0) for device in devices), default=0)
+    if wanted is not None and 0 < most < wanted:
+        raise WirespeedError(f"--multiprocessors {wanted}: a GPU here has {most}; write {most} or less")
+
+
 def _check_node(option: Option, node: int | None) -> None:
     """Raises WirespeedError for a NUMA node that this host does not have."""
     there = numa_nodes()
@@ -72,6 +80,8 @@ def chosen_paths(plan: Plan, kind: str, mpi: bool = True) -> list[TransferPath]:
     chosen = chosen or select(words, intra_rank=pattern.intra_rank)
     if not (mpi or plan.paths or pattern.intra_rank or pattern.one_sided):
         chosen += [path for path in all_paths() if path.instead_of_mpi]
+    if pattern.needs_device and kind == "host" and not any(path.name in words for path in chosen):
+        raise WirespeedError(f"{pattern.name}: {pattern.needs_device}", ExitCode.UNAVAILABLE)
     options = dict(plan.options)
     # Where GPUs' paths alone have the operation, the reason why they cannot be measured is shown.
     chosen = suited(chosen, plan.paths, pattern, options) or suited(

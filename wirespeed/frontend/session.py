@@ -21,6 +21,7 @@ from wirespeed.frontend.run_steps import (
     NO_GPUS,
     chosen_paths,
     completed,
+    refuse_multiprocessors,
 )
 from wirespeed.host import devices
 from wirespeed.host.memory import room_for_buffers
@@ -53,6 +54,7 @@ def measure(plan: Plan, observe: Observer) -> ExitCode:
         PROFILERS[plan.profile].command(plan.profile, Path(), "")
     found = discover(plan)
     plan = completed(plan, plan.ranks or _usual_ranks(plan, found), found.kind)
+    refuse_multiprocessors(plan, found.devices)
     paths = chosen_paths(plan, found.kind)
     if not any(found.availability(path) is None for path in paths):
         path = paths[0]
@@ -111,7 +113,7 @@ def _usual_ranks(plan: Plan, found: Machine) -> int:
     """How many ranks, where --ranks does not say."""
     wanted = find_pattern(plan.pattern).wanted_ranks(Shape(0, dict(plan.options)))
     gpus = len(found.devices) * (plan.ranks_per_gpu or 1)
-    return wanted or max(2, len(plan.between) or gpus or min(cores(), MAX_CPU_RANKS))
+    return len(plan.between) or wanted or max(2, gpus or min(cores(), MAX_CPU_RANKS))
 
 
 @contextmanager

@@ -215,6 +215,8 @@ class Pattern(ABC):
     """Each rank sends from and receives into the same buffer."""
     intra_rank = False
     """Ranks move bytes between their own buffers, not between each other."""
+    needs_device = ""
+    """Why it measures nothing without a GPU, and what helps; '': it does."""
     one_sided = False
     """It needs operations on a peer's memory that no message accompanies (`TransferPath.one_sided`)."""
     followed_by: tuple[tuple[str, tuple[str, ...]], ...] = ()

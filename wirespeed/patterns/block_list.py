@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 from array import array
 from collections.abc import Iterator, Sequence
@@ -135,6 +136,13 @@ def read(name: str) -> tuple[tuple[int, int, int], ...]:
     if not found:
         raise WirespeedError(f"{name}: there are no blocks in it; write a line 'from to' in bytes for each")
     return tuple((line, source, target) for line, source, target in found)
+
+
+@lru_cache(maxsize=4)
+def digest(name: str) -> str:
+    """The first 16 digits of the SHA-256 of a user's places, a line 'from to' in bytes for each block."""
+    lines = "".join(f"{source} {target}\n" for _, source, target in read(name))
+    return hashlib.sha256(lines.encode()).hexdigest()[:16]
 
 
 def _place(where: str, word: str) -> int:

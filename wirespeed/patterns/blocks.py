@@ -1,10 +1,12 @@
-"""Blocks scattered in a pool go to places scattered in the other rank's pool, and as many come back."""
+"""Blocks scattered in a pool go to places in another rank's pool, and back, or to several ranks' pools."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from wirespeed.errors import WirespeedError
 from wirespeed.patterns import block_list, kv_models
 from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Shape, Step, Transfer
 from wirespeed.patterns.block_list import GAP, LAYOUTS, MAX_BLOCKS, SPREAD, Blocks
@@ -19,7 +21,10 @@ CONTIGUOUS = 1
 
 
 class BlockLists(Pattern):
-    """Half of the time in which a list goes there and back, and the same bytes as one message."""
+    """Half of the time in which a list goes there and back, and the same bytes as one message.
+
+    With more than two ranks: the time in which rank 0 sends a list to each of the others, and hears of all.
+    """
 
     name = "blocks"
     summary = "Measure lists of scattered blocks, as pages of a KV cache."
@@ -28,6 +33,9 @@ class BlockLists(Pattern):
     pages of a KV cache do, and a list of the same kind comes back. For each path and size of a block: half of
     that time, GB/s of the blocks' bytes, and blocks per second. By turns with each list the same bytes are
     measured as one contiguous message; the share is what the list reaches of its speed.
+
+    With --ranks 8 rank 0 sends a list to each of the 7 others at once: the time of the slowest receiver, up
+    to its empty answer, and GB/s out of rank 0. --count and --total are of one list.
 
     Every byte of every block is checked, and that nothing between the blocks was touched.
 
@@ -40,6 +48,7 @@ class BlockLists(Pattern):
       wirespeed blocks
       wirespeed blocks --block 32K --count 64 --layout strided
       wirespeed blocks --kv llama-3.1-70b:tp=8:page=16 --layers
+      wirespeed blocks --ranks 8 --paths gpu,ipc-gather
       wirespeed blocks --list mine.txt --block 4K --paths host,host-shared
     """
     options = (
@@ -68,16 +77,24 @@ class BlockLists(Pattern):
         ),
         Option("element", "Blocks and places must be multiples of so many bytes.", 1, most=4096),
     )
+    ranks = None
     sizes = "4K,32K,128K,1M"
     size_option = "block"
     soak_sizes = "4K,64K,1M"
     baseline = "contiguous"
     scattered = True
-    trips, way = 2, "there and back"
-    """So often a list travels in an iteration, and how a figure's definition says it."""
+
+    def wanted_ranks(self, shape: Shape) -> int:
+        return 2
+
+    def receivers(self, shape: Shape) -> int:
+        """Number of ranks to which a list goes at once."""
+        return max(1, shape.ranks - 1)
 
     def refuse(self, shape: Shape) -> str | None:
         given = shape.options
+        if shape.ranks < 2 and not self.intra_rank:
+            return f"{self.name} takes two ranks or more"
         if given.get("count") is not None and given.get("total") is not None:
             return "--count and --total both say how long a list is: write one of them"
         if given.get("layers") and not given.get("kv"):
@@ -89,6 +106,9 @@ class BlockLists(Pattern):
             block_list.read(str(given["list"]))
         elif given.get("pool") is not None:
             return "--pool is the pool of --list FILE, which is missing"
+        receivers, kernels = self.receivers(shape), given.get("multiprocessors")
+        if kernels is not None and int(kernels) < receivers:
+            return f"--multiprocessors {kernels}: {receivers} lists go at once; write {receivers} or more"
         if given.get("kv"):
             kv_models.parsed(str(given["kv"]))
         return super().refuse(shape)
@@ -104,12 +124,15 @@ class BlockLists(Pattern):
         if file := shape.options.get("list"):
             return block_list.wrong_in(str(file), size, element, shape.options.get("pool"))
         count, lists = self._count(shape, size), self._lists(shape.options)
-        if count * lists > MAX_BLOCKS:
+        receivers = self.receivers(shape)
+        most = MAX_BLOCKS // receivers
+        if count * lists > most:
             given = shape.options.get("count") is not None
-            fits = f"--count {MAX_BLOCKS // lists}" if given else f"--total {size_word(MAX_BLOCKS * size)}"
+            fits = f"--count {most // lists}" if given else f"--total {size_word(most * size)}"
+            all_of_them = "" if receivers == 1 else f" for each of {receivers} receivers"
             return (
-                f"--block {size}: {counted(count * lists, 'block')}, and a list has at most {MAX_BLOCKS:,}: "
-                f"{fits} or less"
+                f"--block {size}: {counted(count * lists, 'block')}, and a list has at most {most:,}"
+                f"{all_of_them}: {fits} or less"
             )
         return None
 
@@ -118,7 +141,7 @@ class BlockLists(Pattern):
         if given.get("list"):
             return ""
         slots = SPREAD if given.get("layout", LAYOUTS[0]) != "contiguous" else 1
-        count = (memory // lists - 2 * GAP) // slots // max(size, 1)
+        count = (memory // (lists * self.receivers(shape)) - 2 * GAP) // slots // max(size, 1)
         if count < 1:
             return "no block of this size fits"
         if given.get("count") is not None:
@@ -126,8 +149,14 @@ class BlockLists(Pattern):
         # A power of two is a number that somebody would write.
         return f"--total {size_word(1 << (count * size * lists).bit_length() - 1)} fits"
 
+    def completed(self, options: dict[str, Any], gpus: bool) -> dict[str, Any]:
+        """With --list: also what its places are, so that a list that has changed is another one."""
+        if not options.get("list"):
+            return options
+        return options | {"list_sha256": block_list.digest(str(options["list"]))}
+
     def default_sizes(self, options: Mapping[str, Any]) -> str | None:
-        return LISTED if options.get("list") else None
+        return LISTED if options.get("list") and not options.get("kv") else None
 
     def fixed_sizes(self, shape: Shape) -> tuple[int, ...] | None:
         word = shape.options.get("kv")
@@ -140,46 +169,84 @@ class BlockLists(Pattern):
         return 0
 
     def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
-        total = self._total(shape, size)
+        if shape.ranks > 2:
+            return self._steps_to_all(rank, shape, size, phase)
+        lists = self._lists_to(1, shape, size, phase)
+        if rank == 0:
+            there = [Step(sends=(sent,)) for sent, _ in lists]
+            return there + [Step(receives=(replace(received, peer=1),)) for _, received in lists]
+        there = [Step(receives=(received,)) for _, received in lists]
+        return there + [Step(sends=(replace(sent, peer=0),)) for sent, _ in lists]
+
+    def _steps_to_all(self, rank: int, shape: Shape, size: int, phase: int) -> list[Step]:
+        """The answers keep rank 0 from running ahead, and tell it when the last receiver has its list."""
+        if rank:
+            lists = self._lists_to(rank, shape, size, phase)
+            return [*(Step(receives=(received,)) for _, received in lists), Step(sends=(Transfer(0, 0),))]
+        receivers = range(1, shape.ranks)
+        by_step = zip(*(self._lists_to(each, shape, size, phase) for each in receivers), strict=True)
+        out = [Step(sends=tuple(sent for sent, _ in lists)) for lists in by_step]
+        return [*out, Step(receives=tuple(Transfer(each, 0) for each in receivers))]
+
+    def _lists_to(self, rank: int, shape: Shape, size: int, phase: int) -> list[tuple[Transfer, Transfer]]:
+        """(as rank 0 sends it, as `rank` receives it) of each list, or of the one message in its place.
+
+        At rank 0 each receiver's lists lie behind the ones of the receiver before.
+        """
+        before, total = rank - 1, self._total(shape, size)
         if phase == CONTIGUOUS or not total:
-            message = (Transfer(1 - rank, total),)
-            there, back = [Step(sends=message)], [Step(receives=message)]
-        else:
-            sent = self.blocks(shape, size)
-            received = sent.reversed()
-            pools = [number * sent.pool for number in range(self._lists(shape.options))]
-            length = len(sent) * size
-            there = [Step(sends=(Transfer(1 - rank, length, pool, pool, blocks=sent),)) for pool in pools]
-            back = [
-                Step(receives=(Transfer(1 - rank, length, pool, pool, blocks=received),)) for pool in pools
-            ]
-        return there + back if rank == 0 else back + there
+            return [(Transfer(rank, total, before * total), Transfer(0, total, 0, before * total))]
+        sent = self.blocks(shape, size)
+        received, length, lists = sent.reversed(), len(sent) * size, self._lists(shape.options)
+        pools = [(number * sent.pool, (before * lists + number) * sent.pool) for number in range(lists)]
+        return [
+            (
+                Transfer(rank, length, there, here, blocks=sent),
+                Transfer(0, length, here, there, blocks=received),
+            )
+            for here, there in pools
+        ]
 
     def extent(self, rank: int, shape: Shape, size: int) -> int:
         if not self._total(shape, size):
             return 0
-        return self._lists(shape.options) * self.blocks(shape, size).pool
+        pools = self._lists(shape.options) * (1 if rank else self.receivers(shape))
+        return pools * self.blocks(shape, size).pool
 
     def blocks_sent(self, shape: Shape, size: int) -> int:
-        return self._total(shape, size) // size if size else 0
+        return self.receivers(shape) * self._total(shape, size) // size if size else 0
 
     def figure(self, shape: Shape, size: int) -> Figure:
-        total, lists = self._total(shape, size), self._lists(shape.options)
+        total, lists, receivers = self._total(shape, size), self._lists(shape.options), self.receivers(shape)
         count = self.blocks_sent(shape, size)
-        what = f"{lists} lists go, one after the other," if lists > 1 else "a list goes"
         of = f"{format_size(total)} in blocks"
         if word := shape.options.get("kv"):
             of = f"{format_size(total)} in {kv_models.parsed(str(word))}"
         how = "as listed" if shape.options.get("list") else str(shape.options.get("layout", LAYOUTS[0]))
-        share = "half of " if self.trips == 2 else ""
-        text = f"list: {share}the time in which {what} {self.way}, {of}, {how}"
-        text += "; GB/s of the blocks' bytes"
-        return Figure(self.trips, total, text, (Derived("blocks", count, "blocks/s"),))
+        trips, time, rate = self._measured(shape, lists)
+        return Figure(
+            trips,
+            receivers * total,
+            f"list: {time}, {of}, {how}; {rate}",
+            (Derived("blocks", count, "blocks/s"),),
+        )
+
+    def _measured(self, shape: Shape, lists: int) -> tuple[int, str, str]:
+        """Times that a list travels in an iteration, and what the time and GB/s are of."""
+        what = f"{lists} lists go, one after the other," if lists > 1 else "a list goes"
+        if (receivers := self.receivers(shape)) == 1:
+            return 2, f"half of the time in which {what} there and back", "GB/s of the blocks' bytes"
+        time = (
+            f"the time in which {what} to each of {receivers} ranks at once, and an empty answer comes back"
+        )
+        return 1, time, "GB/s of the blocks' bytes out of rank 0"
 
     def blocks(self, shape: Shape, size: int) -> Blocks:
-        """The list as the sender sees it: the same on both ranks, on every path, and in every process."""
+        """The list as the sender sees it: the same on all ranks, on every path, and in every process."""
         given = shape.options
         if file := given.get("list"):
+            if given.get("list_sha256", "") not in ("", block_list.digest(str(file))):
+                raise WirespeedError(f"--list {file}: it is not what it was when the run began")
             places = tuple((source, target) for _, source, target in block_list.read(str(file)))
             return block_list.listed(size, places, given.get("pool"))
         layout, seed = str(given.get("layout", LAYOUTS[0])), int(given.get("seed", 1))

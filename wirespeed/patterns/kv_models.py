@@ -70,14 +70,17 @@ def parsed(word: str) -> KvPages:
     name, *settings = word.strip().lower().split(":")
     if name not in MODELS:
         raise WirespeedError(f"--kv {word}: no such model is known; there are: {', '.join(MODELS)}")
-    numbers = {"tp": 1, "page": 16}
+    numbers, given = {"tp": 1, "page": 16}, dict[str, int]()
     for setting in settings:
         key, _, value = setting.partition("=")
         if key not in numbers or not re.fullmatch(r"[1-9][0-9]{0,4}", value):
             raise WirespeedError(
                 f"--kv {word}: after the model come tp=RANKS and page=TOKENS, as in {EXAMPLE}"
             )
-        numbers[key] = int(value)
+        if key in given:
+            raise WirespeedError(f"--kv {word}: {key}= is written twice; write it once")
+        given[key] = int(value)
+    numbers |= given
     model, ranks = MODELS[name], numbers["tp"]
     if not model.latent and model.heads % ranks and ranks % model.heads:
         raise WirespeedError(

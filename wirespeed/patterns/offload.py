@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from wirespeed.patterns.base import Figure, Shape, Step, Transfer
+from wirespeed.patterns.base import Shape, Step, Transfer
 from wirespeed.patterns.blocks import CONTIGUOUS, BlockLists
 
 
@@ -31,12 +29,17 @@ class Offload(BlockLists):
       wirespeed offload --kv llama-3.1-70b:tp=8:page=16 --layers
     """
     ranks = None
+    needs_device = (
+        "no GPU was found, and it copies between a GPU and its host; for tests there is --device emulated"
+    )
     intra_rank = True
     barrier_per_sample = True
     slowest_counts = True
-    trips, way = 1, "to its places"
 
     def wanted_ranks(self, shape: Shape) -> int:
+        return 1
+
+    def receivers(self, shape: Shape) -> int:
         return 1
 
     def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
@@ -55,12 +58,12 @@ class Offload(BlockLists):
             for pool in pools
         ]
 
-    def figure(self, shape: Shape, size: int) -> Figure:
-        figure = super().figure(shape, size)
-        if shape.ranks == 1:
-            return figure
-        text = f"{figure.definition}, slowest of {shape.ranks} ranks that copy at once; GB/s of one rank"
-        return replace(figure, definition=text.replace("; GB/s of the blocks' bytes,", ","))
+    def _measured(self, shape: Shape, lists: int) -> tuple[int, str, str]:
+        what = f"{lists} lists go, one after the other," if lists > 1 else "a list goes"
+        time, rate = f"the time in which {what} to its places", "GB/s of the blocks' bytes"
+        if shape.ranks > 1:
+            rate = f"slowest of {shape.ranks} ranks that copy at once; GB/s of one rank"
+        return 1, time, rate
 
 
 PATTERN = Offload()

@@ -167,13 +167,18 @@ class Run:
         counted = [self.evidence[key] for key in sorted(self.evidence) if key[0] == path]
         told = [evidence for evidence in counted if evidence.verdict != "unknown"]
         return Used(
-            pattern=FAN if self.options.get("fan") else self.head.plan.pattern,
+            pattern=FAN if self._from_one_to_all else self.head.plan.pattern,
             step=to_builtins(self.step(path)),
             width=int(self.options.get("group") or self.options.get("pairs") or 1),
             both_ways=bool(self.options.get("both_ways")),
             wires=to_builtins([*self.wires_of(path), *self._memory_beside(path)]),
             evidence=to_builtins(told[-1]) if told else {},
         )
+
+    @property
+    def _from_one_to_all(self) -> bool:
+        plan = self.head.plan
+        return bool(self.options.get("fan")) or (plan.pattern == "blocks" and plan.ranks > 2)
 
     def ceiling_through_host(self, path: str) -> Ceiling | None:
         """The most that a way through host memory could carry between the path's GPUs; None between hosts."""
