@@ -103,6 +103,32 @@ def test_without_mpi(paths: str, tls: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("own_ucx")
+@pytest.mark.parametrize("ranks", ["2", "4"])
+def test_a_list_is_one_message(ranks: str, tmp_path: Path) -> None:
+    """Protects lists as iov: odd sizes at odd places, one block and many, to one rank and to several."""
+    for count in ("1", "70"):
+        done = wirespeed(
+            *("blocks", "--ranks", ranks, "--paths", "ucx-host,ucx-host-iov", "--oversubscribe"),
+            *("--mpi", installed("impi").mpiexec, "--loops", "2", "--block", "13,4097,100000"),
+            *("--count", count, "--test", "offset=1"),
+            out=tmp_path / f"{count}.jsonl",
+        )
+        assert done.code == 0 and len(done.entries) == 6, done.err
+        assert all(entry["checked"]["batches"] == 2 for entry in done.entries)
+
+
+@pytest.mark.usefixtures("own_ucx")
+@pytest.mark.parametrize("fault", ["misplaced-block", "stray-byte", thorough("drop-byte")])
+def test_a_wrong_block_is_found_out(fault: str, tmp_path: Path) -> None:
+    done = wirespeed(
+        *("blocks", "--paths", "ucx-host-iov", "--mpi", installed("impi").mpiexec, "--loops", "2"),
+        *("--block", "13", "--count", "7", "--test", f"fault={fault}"),
+        out=tmp_path / "r.jsonl",
+    )
+    assert done.code != 0 and [failure["what"] for failure in done.failures] == ["mismatch"]
+
+
+@pytest.mark.usefixtures("own_ucx")
 def test_a_lie_is_found_out(tmp_path: Path) -> None:
     """Protects the check on both calls, beside an MPI that brings no UCX: nothing wrong is measured."""
     done = wirespeed(
