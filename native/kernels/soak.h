@@ -7,8 +7,6 @@
 
 /// A stale message is recognised if it is not more iterations old.
 #define WS_SOAK_LAGS 15
-/// The bits of a look that say something.
-#define WS_SOAK_KNOWN ((2ull << WS_SOAK_LAGS) - 1)
 /// Bit 0 of a look: what lay here before, so that nothing has arrived.
 #define WS_SOAK_BEFORE 1ull
 
@@ -162,11 +160,10 @@ WS_SELDOM void ws_soak_blame(const WsSoakShare& share, const WsSoakPlace& place,
     u64 unlike = 0;
     const auto element = [&](u64 i) {
         const u64 value = all.load(i);
-        // Single bytes of two iterations may be equal: of an old message not each one is wrong.
-        if (~unlike & WS_SOAK_KNOWN) unlike |= ~ws_soak_alike(all, place.base, iteration, i, value);
         if (value == all.content(head, i)) return;
         ws_atomic_min(&look->first, i);
         ws_atomic_add(&look->wrong, 1);
+        unlike |= ~ws_soak_alike(all, place.base, iteration, i, value);
     };
     share.each(all.words, element);
     share.each(all.count - all.words, [&](u64 i) { element(all.words + i); });
@@ -187,17 +184,31 @@ WS_INLINE bool ws_soak_look(const WsSoakShare& share, const WsSoakPlace& place, 
     return !different;
 }
 
+/// Is each element what `bit` stands for, also those that were right? Single bytes of two
+/// iterations may be equal. One thread asks: of long messages the beginning.
+WS_SELDOM bool ws_soak_all_alike(const WsSoakPlace& place, u64 iteration, u64 bit) {
+    const WsSoakElements all = ws_soak_elements(place);
+    for (u64 i = 0; i < all.count && i < 4096; ++i)
+        if (!(ws_soak_alike(all, place.base, iteration, i, all.load(i)) & bit)) return false;
+    return true;
+}
+
 /// Of a message that was wrong at the first look, and `again` at the second one.
-WS_INLINE u64 ws_soak_kind(u64 unlike, u64 again, u64* lag) {
+WS_INLINE u64 ws_soak_kind(const WsSoakPlace& place, u64 iteration, u64 again, u64* lag) {
     *lag = 0;
     if (!again) return ws_soak_late;
+    const u64 count = ws_soak_elements(place).count, right = count - place.wrong;
+    if (right > count / 2) return ws_soak_damaged;
+    const auto is = [&](u64 bit) {
+        return !(place.unlike & bit) && (!right || ws_soak_all_alike(place, iteration, bit));
+    };
     // Where a message was marked as read, what lies there is no older one.
     for (u64 k = 1; k <= WS_SOAK_LAGS; ++k)
-        if (!(unlike >> k & 1)) {
+        if (is(1ull << k)) {
             *lag = k;
             return ws_soak_stale;
         }
-    return unlike & WS_SOAK_BEFORE ? ws_soak_damaged : ws_soak_lost;
+    return is(WS_SOAK_BEFORE) ? ws_soak_lost : ws_soak_damaged;
 }
 
 WS_INLINE void ws_soak_clear(WsSoakLook* look) {
@@ -220,7 +231,7 @@ WS_INLINE void ws_soak_judge(WsSoak* soak, WsSoakPlace* places, u64 number, bool
     const WsSoakElements all = ws_soak_elements(place);
     const u64 iteration = place.iteration - ws_soak_places;
     u64 lag;
-    const u64 kind = ws_soak_kind(place.unlike, again, &lag);
+    const u64 kind = ws_soak_kind(place, iteration, again, &lag);
     if (!(soak->kinds[0] | soak->kinds[1] | soak->kinds[2] | soak->kinds[3]))
         soak->first = {
             number,     iteration, all.byte_of(place.first),

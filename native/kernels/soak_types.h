@@ -22,7 +22,7 @@ struct WsSoakPlace {
 /// A look at what has arrived, by all threads together: only atomic operations touch it.
 struct WsSoakLook {
     u64 first;   ///< least number of a wrong element
-    u64 unlike;  ///< bit i: not all elements are those that bit i stands for (ws_soak_alike)
+    u64 unlike;  ///< bit i: not all wrong elements are those that bit i stands for (ws_soak_alike)
     u32 wrong;   ///< wrong elements
     u32 reserved[27];
 };

@@ -63,6 +63,7 @@ def ended(processes: list[subprocess.Popen[str]], out: Path) -> list[Done]:
         (2, ("pingpong", "--sizes", "8,64K")),
         (2, ("pingpong", "--sizes", "8", "--paths", "all")),
         (2, ("blocks", "--block", "4K", "--count", "9")),
+        (4, ("blocks", "--block", "4K", "--count", "9")),
         (4, ("pairs", "--sizes", "1K", "--paths", "gpu,ipc-write")),
         (2, ("lbm", "--size", "64x24", "--steps", "4", "--picture", "field.png")),
     ],

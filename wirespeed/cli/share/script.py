@@ -282,6 +282,7 @@ def _ranks_per_node(wanted: Wanted, pattern: Pattern, plan: Plan, gpus: int) -> 
                 f"{pattern.name}: {total} ranks, not --nodes {nodes} x --ranks-per-node {each}"
             )
         return each
+    total = total or pattern.wanted_ranks(Shape(0, dict(plan.options))) or 0
     if total % nodes:
         raise WirespeedError(f"{pattern.name}: {total} ranks cannot be spread evenly over --nodes {nodes}")
     if not total and not gpus:
