@@ -156,12 +156,18 @@ def _unknown(run: Run, *, anyway: bool = False) -> list[str]:
 
 
 def _compared(run: Run) -> list[str]:
-    """What shares of a baseline are shares of, and how sure they are."""
-    return [
+    """What shares of a baseline are shares of, how sure they are, and what preparing a list is."""
+    lines = [
         f"of {name}: the time of the same bytes in one message, measured by turns with the lists, over "
         "theirs; ±: half its 95 % interval"
         for name in baselines(run)
     ]
+    if any(entry.prepare_s for entry in run.entries.values()):
+        lines.append(
+            "to prepare: once for all iterations, a list's datatype, table on the GPU, arrays of a batch or "
+            "buffers to pack in"
+        )
+    return lines
 
 
 def _intervals(run: Run, entries: list[Entry], layout: TableLayout) -> list[str]:
