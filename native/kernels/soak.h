@@ -145,10 +145,9 @@ WS_INLINE u64 ws_soak_alike(const WsSoakElements& all, u64 base, u64 iteration, 
     u64 alike = 0;
     for (u64 k = 0; k <= WS_SOAK_LAGS; ++k) {
         const u64 head = ws_soak_head(base, iteration - k);
-        const bool sent = value == all.content(head, i);
-        if (sent && k) alike |= 1ull << k;
-        if (k % ws_soak_places == 0 && ((sent && k) || value == all.inverted(head, i)))
-            alike |= WS_SOAK_BEFORE;
+        const bool sent = k && value == all.content(head, i);
+        const bool before = k % ws_soak_places == 0 && (sent || value == all.inverted(head, i));
+        alike |= (u64)sent << k | (before ? WS_SOAK_BEFORE : 0);
     }
     return alike;
 }
@@ -184,31 +183,26 @@ WS_INLINE bool ws_soak_look(const WsSoakShare& share, const WsSoakPlace& place, 
     return !different;
 }
 
-/// Is each element what `bit` stands for, also those that were right? Single bytes of two
-/// iterations may be equal. One thread asks: of long messages the beginning.
-WS_SELDOM bool ws_soak_all_alike(const WsSoakPlace& place, u64 iteration, u64 bit) {
+/// What not all elements are, right ones too: bytes of two iterations may be equal. By one thread.
+WS_SELDOM u64 ws_soak_unlike(const WsSoakPlace& place, u64 iteration) {
     const WsSoakElements all = ws_soak_elements(place);
+    u64 unlike = 0;
     for (u64 i = 0; i < all.count && i < 4096; ++i)
-        if (!(ws_soak_alike(all, place.base, iteration, i, all.load(i)) & bit)) return false;
-    return true;
+        unlike |= ~ws_soak_alike(all, place.base, iteration, i, all.load(i));
+    return unlike;
 }
 
 /// Of a message that was wrong at the first look, and `again` at the second one.
 WS_INLINE u64 ws_soak_kind(const WsSoakPlace& place, u64 iteration, u64 again, u64* lag) {
-    *lag = 0;
-    if (!again) return ws_soak_late;
     const u64 count = ws_soak_elements(place).count, right = count - place.wrong;
+    if (!again) return ws_soak_late;
     if (right > count / 2) return ws_soak_damaged;
-    const auto is = [&](u64 bit) {
-        return !(place.unlike & bit) && (!right || ws_soak_all_alike(place, iteration, bit));
-    };
+    const u64 unlike = place.unlike | (right ? ws_soak_unlike(place, iteration) : 0);
     // Where a message was marked as read, what lies there is no older one.
-    for (u64 k = 1; k <= WS_SOAK_LAGS; ++k)
-        if (is(1ull << k)) {
-            *lag = k;
-            return ws_soak_stale;
-        }
-    return is(WS_SOAK_BEFORE) ? ws_soak_lost : ws_soak_damaged;
+    for (*lag = 1; *lag <= WS_SOAK_LAGS; ++*lag)
+        if (!(unlike >> *lag & 1)) return ws_soak_stale;
+    *lag = 0;
+    return unlike & WS_SOAK_BEFORE ? ws_soak_damaged : ws_soak_lost;
 }
 
 WS_INLINE void ws_soak_clear(WsSoakLook* look) {
@@ -230,8 +224,7 @@ WS_INLINE void ws_soak_judge(WsSoak* soak, WsSoakPlace* places, u64 number, bool
     WsSoakPlace& place = places[number];
     const WsSoakElements all = ws_soak_elements(place);
     const u64 iteration = place.iteration - ws_soak_places;
-    u64 lag;
-    const u64 kind = ws_soak_kind(place, iteration, again, &lag);
+    u64 lag = 0, kind = ws_soak_kind(place, iteration, again, &lag);
     if (!(soak->kinds[0] | soak->kinds[1] | soak->kinds[2] | soak->kinds[3]))
         soak->first = {
             number,     iteration, all.byte_of(place.first),
@@ -345,8 +338,7 @@ WS_KERNEL ws_soak_start(WsSoak* soak, u64 number, u64 sends) {
     ws_soak_of_grid().each(all.count, [=](u64 i) { all.store(i, all.inverted(head, i)); });
 }
 
-// ---- planted faults, for tests: what a faulty transport would leave in the receive buffer
-// --------
+// ---- planted faults, for tests: what a faulty transport would leave in the receive buffer ----
 
 WS_INLINE u64 ws_soak_mixed(u64 word) {
     word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9ull;

@@ -271,6 +271,8 @@ def _between_nodes(paths: Sequence[TransferPath], named: Sequence[str]) -> list[
 
 def _ranks_per_node(wanted: Wanted, pattern: Pattern, plan: Plan, gpus: int) -> int:
     """Given, or so that all ranks there are to be are spread evenly; else one per GPU."""
+    from wirespeed.patterns import Shape
+
     total, nodes, each = (
         pattern.exact_ranks(dict(plan.options)) or plan.ranks,
         wanted.nodes,
