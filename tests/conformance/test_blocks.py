@@ -99,7 +99,9 @@ def test_lists_to_seven_ranks_at_once(mpi: InstalledMpi, tmp_path: Path) -> None
     for entry in done.entries:
         assert entry["bandwidth_bytes"] == 7 * 5 * entry["bytes"]
         assert entry["baseline"]["seconds"]["median"] > 0
-        assert entry["checked"]["batches"] == entry["checked"]["of_batches"] == 2
+        checked = entry["checked"]
+        assert checked["batches"] == checked["of_batches"] == 2
+        assert checked["bytes"] == (checked["iterations"] + 2) * 5 * entry["bytes"]
     prepared = {entry["path"] for entry in done.entries if entry.get("prepare_s")}
     assert prepared == {entry["path"] for entry in done.entries} - {"host"} - {
         *("staged", "staged-pinned", "staged-pipelined")

@@ -38,7 +38,7 @@ def of_teams(
 
 
 def run_of(pattern: str, *entries: dict[str, Any], **step: Any) -> Run:
-    plan = {"pattern": pattern, "options": step.pop("options", [])}
+    plan = {"pattern": pattern, "options": step.pop("options", []), **step.pop("plan", {})}
     path = {"path": "aware", "transport": "mpi", "memory": "device"}
     job = {"kind": "step", "run": "r", "step": 0, **path, **step}
     return collect(as_read([{"kind": "run", "run": "r", "plan": plan}, job, *entries]))[0]
@@ -55,6 +55,13 @@ def h200s(count: int, hosts: tuple[str, ...] = ("n1",), name: str = "NVIDIA H200
         }
         for rank in range(count)
     ]
+
+
+def test_lists_to_several_ranks_have_the_senders_links_as_limit() -> None:
+    record = {**entry("aware", 4096, 1e-4), "pattern": "blocks"}
+    for count, how in ((2, "if all of these links lead to the other GPU"), (8, "GB/s out of a GPU")):
+        limit = run_of("blocks", record, ranks=h200s(count), plan={"ranks": count}).ceiling("aware")
+        assert limit is not None and how in limit.equation and limit.rate == 450e9
 
 
 def test_the_slowest_group_is_named_with_how_far_it_is_behind() -> None:

@@ -33,10 +33,7 @@ from wirespeed.job.soaking import SIZES as SOAK_SIZES
 from wirespeed.patterns import Option, Pattern, Shape, find_pattern
 from wirespeed.units import parse_sizes
 
-RANKS = (
-    "Ranks to start, or several counts as in 2,4,8. "
-    "Default: one rank per GPU, or per core without GPUs, at most 8."
-)
+RANKS = "Ranks to start, or several counts as in 2,4,8. Default: {}."
 OVERSUBSCRIBE = "Start the ranks even if there are more than 8 for each CPU."
 WITH = (
     "Measure twice: alone, and while another pattern, such as stream:host:16M, runs on the same processors."
@@ -60,7 +57,8 @@ def command_of(pattern: Pattern) -> click.Command:
     if pattern.many_ranks:
         own = [flag("--oversubscribe", OVERSUBSCRIBE), *own]
     if pattern.ranks is None:
-        own = [option("--ranks", words.several(words.count(1, 1_000_000)), RANKS), *own]
+        usual = pattern.usual_ranks or "one rank per GPU, or per core without GPUs, at most 8"
+        own = [option("--ranks", words.several(words.count(1, 1_000_000)), RANKS.format(usual)), *own]
     if pattern.view == "program":
         own.append(option("--picture", words.FILE, PICTURE))
     background = option("--with", words.Word("PATTERN:PATH[:SIZE]", _background), WITH, key="background")

@@ -193,6 +193,8 @@ class Pattern(ABC):
     options: tuple[Option, ...] = ()
     ranks: int | None = 2
     """Number of ranks it takes by default; None: --ranks, or one per processor."""
+    usual_ranks: int | None = None
+    """Number of ranks without --ranks, where it may say any; None: one per processor."""
     sizes: str | None = None
     """Default sizes; None: the default of all commands."""
     size_option: str = "sizes"
@@ -258,7 +260,7 @@ class Pattern(ABC):
 
     def wanted_ranks(self, shape: Shape) -> int | None:
         """Ranks to start without --ranks; None: one per processor."""
-        return self.exact_ranks(shape.options)
+        return self.exact_ranks(shape.options) or self.usual_ranks
 
     @property
     def many_ranks(self) -> bool:

@@ -77,15 +77,12 @@ class BlockLists(Pattern):
         ),
         Option("element", "Blocks and places must be multiples of so many bytes.", 1, most=4096),
     )
-    ranks = None
+    ranks, usual_ranks = None, 2
     sizes = "4K,32K,128K,1M"
     size_option = "block"
     soak_sizes = "4K,64K,1M"
     baseline = "contiguous"
     scattered = True
-
-    def wanted_ranks(self, shape: Shape) -> int:
-        return 2
 
     def receivers(self, shape: Shape) -> int:
         """Number of ranks to which a list goes at once."""

@@ -28,16 +28,13 @@ class Offload(BlockLists):
       wirespeed offload --ranks 2 --paths 'd2h-*'
       wirespeed offload --kv llama-3.1-70b:tp=8:page=16 --layers
     """
-    ranks = None
+    usual_ranks = 1
     needs_device = (
         "no GPU was found, and it copies between a GPU and its host; for tests there is --device emulated"
     )
     intra_rank = True
     barrier_per_sample = True
     slowest_counts = True
-
-    def wanted_ranks(self, shape: Shape) -> int:
-        return 1
 
     def receivers(self, shape: Shape) -> int:
         return 1

@@ -269,6 +269,7 @@ class Checked(RecordPart, frozen=True, kw_only=True):
     rerun_steps: Whole | None = None
     """Of a program: time steps of these batches, which were repeated over set-up traffic."""
     bytes: Whole = 0
+    """By the rank that compared most."""
     wrong: Whole | None = None
     """Elements that were not the exact result; null: not counted by element."""
     conserved: tuple[str, ...] = ()

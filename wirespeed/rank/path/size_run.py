@@ -144,8 +144,9 @@ class SizeRun:
         assert self._slowest
         sampled, summary = self._slowest
         prepare_s = context.comm.maximum(float(sampled.details.pop("prepare_s", 0.0)))
+        compared = int(context.comm.maximum(self._payload.bytes))
         if context.comm.rank == 0:
-            context.tell(self._entry() | ({"prepare_s": prepare_s} if prepare_s else {}))
+            context.tell(self._entry(compared) | ({"prepare_s": prepare_s} if prepare_s else {}))
         words = (f"{name}: {word}" for name, word in sampled.details.items() if isinstance(word, str))
         divisor = context.pattern.figure(context.shape, self._size).divisor
         return SizeResult(" ".join(words), divisor * _median(summary))
@@ -238,7 +239,8 @@ class SizeRun:
         state = {"samples": samples, "precision": precision, "elapsed_s": elapsed}
         self._context.tell({**self._position, **phase, **state})
 
-    def _entry(self) -> Message:
+    def _entry(self, compared: int) -> Message:
+        """A record. `compared`: bytes, by the rank that compared most."""
         assert self._slowest
         sampled, summary = self._slowest
         figure = self._context.pattern.figure(self._context.shape, self._size)
@@ -259,7 +261,7 @@ class SizeRun:
                 "batches": self._payload.batches,
                 "of_batches": self._batches,
                 "seconds": self._checking_s,
-                "bytes": self._payload.bytes,
+                "bytes": compared,
                 **self._of_kind(),
             },
             "details": sampled.details | self._algorithm(),
