@@ -30,6 +30,7 @@ from wirespeed.report.console.columns import Column, Table, table
 from wirespeed.report.export.formats import FORMATS
 from wirespeed.report.facts import figures, speedup
 from wirespeed.report.facts.failures import failure_lines
+from wirespeed.report.facts.statement import BAD, NOTE, WARNING
 from wirespeed.report.facts.transport_choices import choices
 from wirespeed.report.terminal import path_columns, run_summary
 from wirespeed.results.runs import Run, collect, joined
@@ -367,29 +368,29 @@ class TestFailures:
             failure("host", 64, "error", "no"),
         )
         assert failure_lines(run) == [
-            ("host at 4 sizes, 8 B to 1 MiB", "wrong data: byte 0 of 8", "red"),
-            ("host at 64 B", "error: no", "red"),
+            ("host at 4 sizes, 8 B to 1 MiB", "wrong data: byte 0 of 8", BAD),
+            ("host at 64 B", "error: no", BAD),
         ]
 
     def test_what_several_paths_lack_is_said_once(self) -> None:
         """Protects from three lines for one missing library."""
         lack = "libnccl.so.2 not found (pip install nvidia-nccl-cu13)"
         run = make_run(*(failure(path, 1, "unavailable", lack) for path in ("nccl", "nccl-stream")))
-        assert failure_lines(run) == [("nccl, nccl-stream", f"not available: {lack}", "dim")]
+        assert failure_lines(run) == [("nccl, nccl-stream", f"not available: {lack}", NOTE)]
 
     def test_who_asked_by_name_is_told_loudly(self) -> None:
         """Protects `--paths nccl`: what was asked for and is not there must be seen."""
         lacking = failure("nccl", None, "unavailable", "libnccl.so.2 not found")
-        for paths, style in ((["nccl"], "yellow"), (["all"], "dim"), (["nc*"], "dim"), ([], "dim")):
+        for paths, level in ((["nccl"], WARNING), (["all"], NOTE), (["nc*"], NOTE), ([], NOTE)):
             (run,) = collect(as_read([head(paths), lacking, end()]))
-            assert failure_lines(run)[0][2] == style
+            assert failure_lines(run)[0][2] == level
         remedy = failure("aware", None, "unavailable", "crashed", "use another MPI")
-        assert failure_lines(make_run(remedy))[0][2] == "yellow"
+        assert failure_lines(make_run(remedy))[0][2] == WARNING
 
     def test_a_size_that_a_working_path_lacks_is_named(self) -> None:
         """Protects the rest of the path: one size too large does not make it unavailable."""
         run = make_run(entry("gpu", 8, 1e-6), failure("gpu", 1 << 30, "unavailable", "no room"))
-        assert failure_lines(run) == [("gpu at 1 GiB", "not available: no room", "yellow")]
+        assert failure_lines(run) == [("gpu at 1 GiB", "not available: no room", WARNING)]
 
 
 def test_the_table_of_a_run_that_says_no_memory() -> None:

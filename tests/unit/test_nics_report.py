@@ -14,8 +14,9 @@ from wirespeed.doctor.facts.model import Facts
 from wirespeed.doctor.nic_choice import Farther, farther, farther_lines, one_for_all
 from wirespeed.report.doctor.machine_drawing import draw
 from wirespeed.report.facts import nics
+from wirespeed.report.facts.statement import WARNING
+from wirespeed.report.facts.statements import statements
 from wirespeed.report.page import evidence
-from wirespeed.report.page.verdict import WARNING, Verdict, of_run
 from wirespeed.results.runs import Run
 
 SIZE = 1 << 20
@@ -158,7 +159,7 @@ def test_a_nearer_nic() -> None:
     )
     words = f"rank 1 uses {used}; {nearer}"
     assert f"host: {words}" in said(found)
-    assert Verdict(WARNING, f"host: {words}") in of_run(found)
+    assert (WARNING, f"host: {words}") in [(said.level, said.words) for said in statements(found)]
     finding = one(facts(found), "nic-far")
     assert finding.title == "1 of 2 ranks use a NIC that is farther from their GPU than another one"
     assert finding.evidence == (f"host: {words}",)

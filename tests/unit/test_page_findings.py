@@ -35,4 +35,4 @@ def test_what_is_faster_is_not_called_slower(tmp_path: Path) -> None:
     records += [*made.curve("staged", 8e-6, 2e10), made.end()]
     page = render(*read_sources([made.write(tmp_path / "r.jsonl", *records)]))
     assert "times as long" not in page
-    assert "staged is 2.00 times as fast as aware" in page and "aware is 0." not in page
+    assert "staged: 2.00 times as fast as aware" in page and "aware: 0." not in page

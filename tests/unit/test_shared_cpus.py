@@ -25,8 +25,9 @@ from wirespeed.report.check.learn import learn
 from wirespeed.report.check.requirements import Requirement, parse_bound
 from wirespeed.report.compare.matching import FigurePair, Key, LaunchFigures, Matched
 from wirespeed.report.compare.verdicts import SAME, UNSURE, typical, verdicts
+from wirespeed.report.facts.statement import WARNING
+from wirespeed.report.facts.statements import statements
 from wirespeed.report.page.sources import Source, measured
-from wirespeed.report.page.verdict import WARNING, of_run
 from wirespeed.results.recorder import Recorder
 from wirespeed.results.runs import Entry, collect
 
@@ -246,4 +247,4 @@ class TestFigures:
         """Protects readers of a report, who see no terminal."""
         records = [head(["host"]), step("host"), entry("host", 8, 4e-3, cores=cores(0.5, TURNS))]
         (one,) = measured([Source("f", collect(as_read(records)), [], [])])
-        assert any(TURNS in text for level, text in of_run(one.run) if level == WARNING)
+        assert any(TURNS in said.text for said in statements(one.run) if said.level == WARNING)

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from support.records import as_read, entry, make_run, shown, step
 
-from wirespeed.report.page.verdict import WARNING, of_run
+from wirespeed.report.facts.statement import WARNING
+from wirespeed.report.facts.statements import statements
 from wirespeed.results.runs import Run
 
 
@@ -29,7 +30,7 @@ def test_both_numbers_are_said() -> None:
         "MPI_Barrier), and the figure is 2.00 us"
     )
     assert line in " ".join(shown(run).split())
-    assert (WARNING, line) in [(verdict.level, verdict.text) for verdict in of_run(run)]
+    assert (WARNING, line) in [(said.level, said.words) for said in statements(run)]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from rich.text import Text
 from wirespeed.limits import Ceiling
 from wirespeed.report.console.columns import Cell, Column, Row
 from wirespeed.report.facts import best, figures
-from wirespeed.report.facts.failures import failure_lines
 from wirespeed.report.facts.markers import sign
 from wirespeed.report.facts.mpi_cost import MpiCost, costs, difference
 from wirespeed.report.facts.shares import share
@@ -23,8 +22,8 @@ from wirespeed.report.page.about import about
 from wirespeed.report.page.answers import answers
 from wirespeed.report.page.curves import limits
 from wirespeed.report.page.findings import findings, nothing_found, refuted
+from wirespeed.report.page.notes import failed, notes
 from wirespeed.report.page.sources import ReportRun, Source, measured
-from wirespeed.report.page.verdict import verdicts
 from wirespeed.report.terminal import fan_table, pair_matrix
 from wirespeed.results.coerce import text
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
@@ -74,7 +73,7 @@ def _texts(*heads: str) -> list[Column[Sequence[str]]]:
 
 def _verdict(sets: Sequence[ReportRun], sources: Sequence[Source]) -> Iterator[str]:
     told = [(answer.machine.name, answer.sentences) for answer in answers(sets, sources)]
-    told += [(verdict.title, verdict.sentences) for verdict in verdicts(sets)]
+    told += [(note.title, note.sentences) for note in notes(sets)]
     for heading, sentences in told:
         lines = [f"- {_SIGNS[sentence.level]} {plain(sentence.text)}" for sentence in sentences]
         yield "\n".join([f"**{plain(heading)}**", "", *lines])
@@ -125,7 +124,7 @@ def _run(measured: ReportRun, *, alone: bool) -> Iterator[str]:
         yield from _matrices(measured.run)
     if rows := evidence.rows(measured.run):
         yield table(_texts(*evidence.HEADS), rows)
-    lines = [f"- **{plain(head)}**: {plain(line)}" for head, line, _ in failure_lines(measured.run)]
+    lines = [f"- **{plain(said.subject)}**: {plain(said.text)}" for said in failed(measured.run)]
     if lines:
         yield "\n".join(["What gave no figure:", "", *lines])
     described = about(measured)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wirespeed.patterns.collectives.operation import CollectivePattern
 from wirespeed.report.facts import figures, outcome
 from wirespeed.report.facts.machine import is_cpu, mpi_title
+from wirespeed.report.facts.markers import doubts, sign
 from wirespeed.report.facts.shares import exceeds
 from wirespeed.results.runs import Entry, Failure, Run
-from wirespeed.units import format_rate
+from wirespeed.units import format_rate, format_size
 
 AWARE = "aware"
 STAGED = "staged"
@@ -76,16 +78,28 @@ def _is_aware(path: str) -> bool:
     return path.partition(":")[0] == AWARE
 
 
-def answer(run: Run) -> str:
-    """'yes, Open MPI 5.0.11; direct over NVLink from 4 KiB'; empty where nothing was tried on a GPU."""
+def answer(run: Run) -> tuple[bool | None, str] | None:
+    """(do copies go directly?, 'yes, Open MPI 5.0.11; direct over NVLink from 4 KiB'); None: not tried."""
     if is_cpu(run):
-        return ""
+        return None
     known, refused = awareness(run), refusal(run)
     if known:
         how = outcome.wires_words(run, known.last.path) if known.counted else known.how
         word = f"{known.mpi} takes device pointers" if known.good is False else f"yes, {known.mpi}"
-        return f"{word}; {how}" if how else word
-    return f"no; {reason(refused).split(';')[0]}" if refused and run.head.environment.devices else ""
+        replaced = reason(refused).split(", so ")[0] if refused and figures.other_mpi(refused) else ""
+        return known.good, "; ".join(filter(None, (word, how, replaced)))
+    if refused and run.head.environment.devices:
+        return False, f"no; {reason(refused).split(';')[0]}"
+    return None
+
+
+def against_staged(run: Run) -> Iterator[tuple[str, str]]:
+    """('aware', '8.98 times as fast as staged at 1 GiB')."""
+    known = awareness(run)
+    if known and (staged := run.entries.get((STAGED, known.last.bytes))):
+        fast, slow = sorted((known.last, staged), key=lambda entry: entry.seconds)
+        times = doubts(sign(run, fast), sign(run, slow)) + figures.ratio(slow.seconds / fast.seconds)
+        yield fast.path, f"{times} times as fast as {slow.path} at {format_size(fast.bytes)}"
 
 
 def reason(failure: Failure) -> str:

@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-from rich.console import Console
-from rich.text import Text
-
-from wirespeed.report.console.wrapped_line import say
 from wirespeed.report.facts import figures
+from wirespeed.report.facts.statement import BAD, NOTE, WARNING
 from wirespeed.report.grouping import grouped
 from wirespeed.results.runs import IMPOSSIBLE, Failure, Run
 from wirespeed.units import format_size
 
 MAX_SIZES = 3
-
-
-def print_failures(console: Console, run: Run, *, explain: bool, most: int | None = None) -> None:
-    """Prints what broke; what is lacking quietly, unless it was asked for by its name.
-
-    `explain`: also under which MPI a path failed that was measured under another one. `most`: lines of each.
-    """
-    lines = failure_lines(run, replaced=explain)
-    if lines:
-        console.print()
-    for head, text, style in lines:
-        quiet = style == "dim"
-        bold = style if quiet else f"bold {style}"
-        say(console, Text.assemble((f"{head}: ", bold), (text, "dim" * quiet)), most=most)
 
 
 def lasting(run: Run) -> list[Failure]:
@@ -37,16 +20,15 @@ def lasting(run: Run) -> list[Failure]:
     ]
 
 
-def failure_lines(run: Run, *, lacking: bool = False, replaced: bool = True) -> list[tuple[str, str, str]]:
-    """(paths and sizes, words, style); one for each path and kind of failure, alike paths together.
+def failure_lines(run: Run, *, replaced: bool = False) -> list[tuple[str, str, str]]:
+    """(paths and sizes, words, level); one for each path and kind of failure, alike paths together.
 
-    `lacking`: without what whole paths lacked that were measured all the same. `replaced`: also paths that
-    failed under one MPI and were measured under another.
+    `replaced`: paths that failed under one MPI and were measured under another, instead of all others.
     """
     kinds: dict[tuple[str, str, str], list[Failure]] = {}
     for failure in lasting(run):
         measured = failure.whole_path and failure.path in run.paths
-        if not measured or not (lacking or (not replaced and bool(figures.other_mpi(failure)))):
+        if replaced == (measured and bool(figures.other_mpi(failure))):
             # Each impossible figure is named with the one that contradicts it.
             named = _leaves_nothing(run, failure) or failure.what == IMPOSSIBLE
             told = figures.failure_text(failure) if named else ""
@@ -55,7 +37,7 @@ def failure_lines(run: Run, *, lacking: bool = False, replaced: bool = True) -> 
         (
             (
                 figures.failure_text(alike[0]),
-                _style(run, alike[0]),
+                _level(run, alike[0]),
                 _where(run, alike, whole=_leaves_nothing(run, alike[0])),
             ),
             path,
@@ -63,8 +45,8 @@ def failure_lines(run: Run, *, lacking: bool = False, replaced: bool = True) -> 
         for (path, _, _), alike in kinds.items()
     )
     return [
-        (f"{', '.join(dict.fromkeys(paths))}{where}", text, style)
-        for (text, style, where), paths in lines.items()
+        (f"{', '.join(dict.fromkeys(paths))}{where}", text, level)
+        for (text, level, where), paths in lines.items()
     ]
 
 
@@ -89,9 +71,9 @@ def _sizes(failures: list[Failure]) -> str:
     return f" at {', '.join(map(format_size, sizes))}"
 
 
-def _style(run: Run, failure: Failure) -> str:
-    """What the machine merely lacks is dim; yellow where somebody asked for it, or can do something."""
+def _level(run: Run, failure: Failure) -> str:
+    """What the machine merely lacks is a note; a warning where somebody asked for it, or can do something."""
     if failure.what != "unavailable":
-        return "red"
+        return BAD
     quiet = _leaves_nothing(run, failure) and not failure.remedy and failure.path not in run.head.plan.paths
-    return "dim" if quiet else "yellow"
+    return NOTE if quiet else WARNING

@@ -9,6 +9,8 @@ from wirespeed.results.runs import Run
 
 def host_copies(run: Run) -> str:
     """'staged 1000, aware none': in an iteration, on the rank with most; empty where nobody counted."""
+    if not (run.pattern and run.pattern.counts_copies):
+        return ""
     last = {path: found[-1] for path in run.paths if (found := of_path(run, path))}
     counts = {
         path: _count(evidence) for path, evidence in last.items() if evidence.copies and evidence.iterations

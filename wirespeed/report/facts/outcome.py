@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from wirespeed.report.facts import shares
@@ -54,6 +54,14 @@ def wires_words(run: Run, path: str) -> str:
     return f"{text} from {format_size(spans[-1][0].bytes)}" if len(spans) > 1 else text
 
 
+def words(run: Run, path: str) -> str:
+    """'393 GB/s at 1 GiB; 87 % of limit; direct over NVLink'; empty where no figure is certain."""
+    if best(run, path) is None:
+        return ""
+    each = best_words(run, path), share_words(run, path, "limit"), wires_words(run, path)
+    return "; ".join(filter(None, each))
+
+
 def by_wires(run: Run) -> list[tuple[str, str]]:
     """('direct over NVLink', 'aware 88 %, gpu 83 % of limit'): the paths of each kind of wires."""
     found = grouped((wires_words(run, path), path) for path in run.paths)
@@ -85,6 +93,18 @@ def payload(run: Run) -> tuple[str, bool] | None:
     if not iterations or not all(entry.checked.iterations for entry in entries):
         return None
     return f"data check: passed ({compared(entry.checked for entry in entries)}, every byte)", True
+
+
+def readings(run: Run) -> Iterator[str]:
+    """Bytes that were compared, and the fineness of the clock."""
+    checked = [entry.checked for entry in run.records if isinstance(entry, Entry)]
+    if any(part.iterations for part in checked):
+        size = sum(part.bytes for part in checked)
+        amount = format_size(size) if size < 1e9 else f"{format_rate(size)} GB"
+        yield f"data check: every byte of {compared(checked)}: {amount} in all"
+    if clock := run.head.clock:
+        cost, step = 1e9 * clock.cost_s, 1e9 * clock.resolution_s
+        yield f"clock: one reading takes {cost:.0f} ns, its smallest step is {step:.0f} ns"
 
 
 def compared(counts: Iterable[Checked]) -> str:

@@ -99,7 +99,7 @@ def gpudirect(run: Run) -> str | None:
         (words, entry)
         for path, words in WAYS
         for entry in run.of_path(path)
-        if entry.memory_domain == "GPU" and not entry.uncertain
+        if entry.program and entry.memory_domain == "GPU" and not entry.uncertain
     ]
     if len(found) < 2:
         return None

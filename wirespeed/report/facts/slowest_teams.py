@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
-from rich.console import Console
-
-from wirespeed.report.console.wrapped_line import say_all
 from wirespeed.report.facts import figures
 from wirespeed.results.parts import TeamFigure
 from wirespeed.results.runs import Entry, Run
@@ -29,15 +26,20 @@ WAYS = {
 """By a column's head: the name of its team of a rank, and what it is."""
 
 
-def print_slowest(console: Console, run: Run) -> None:
-    """For each path the slowest teams at its largest size; at its smallest one, too, where they differ."""
-    lines = []
+def lines(run: Run) -> Iterator[tuple[bool, str, str]]:
+    """(is it far behind?, 'aware, 64 MiB', words) of the slowest teams at each path's largest size.
+
+    At its smallest one, too, where they differ; of pairs of ranks also that they agree.
+    """
+    # Of copies inside ranks each team's figures stand in the table.
+    if run.pattern and run.pattern.intra_rank:
+        return
     for path in run.paths:
         entries = [entry for entry in run.of_path(path) if len(entry.teams) > 1]
         for entry in dict.fromkeys(entries[:1] + entries[-1:]):
-            if behind(entry) >= NEAR:
-                lines.append(f"{path}, {format_size(entry.bytes)}: {describe(entry)}")
-    say_all(console, lines, "dim")
+            agreed = entry is entries[-1] and len(by_pair(entry.teams)) > 1
+            if agreed or behind(entry) >= NEAR:
+                yield behind(entry) >= FAR, f"{path}, {format_size(entry.bytes)}", describe(entry)
 
 
 def describe(entry: Entry, teams: Collection[TeamFigure] = ()) -> str:

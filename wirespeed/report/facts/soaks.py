@@ -53,6 +53,14 @@ def first_words(soak: Soak) -> str:
     return f"{where}: {first.kind}{age}, {first.found} instead of {first.expected}"
 
 
+def first_wrong(run: Run) -> list[tuple[str, str]]:
+    """('first wrong message of host at 8 B', words) for each soak that found one."""
+    told = [(soak, words) for soak in soaks(run) if (words := first_words(soak))]
+    return [
+        (f"first wrong message of {soak.path} at {format_size(soak.bytes)}", words) for soak, words in told
+    ]
+
+
 def verdict(run: Run) -> tuple[str, bool] | None:
     """(what all soaks found, whether all messages were right); None where the run has no soak."""
     found = soaks(run)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from wirespeed.report.facts import figures
 from wirespeed.report.facts.markers import doubts, sign
 from wirespeed.results.runs import Run
 from wirespeed.statistics.samples import ratio_interval
+from wirespeed.units import format_size
 
 SWITCHES = (
     "MPICH_GPU_IPC_ENABLED",
@@ -18,6 +20,8 @@ SWITCHES = (
 )
 """Variables that are known to switch off GPUDirect."""
 UNKNOWN = "gain"
+NOTABLE = 1.02
+"""Ratio from which on it is worth a line."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,17 @@ class Pair:
 def pairs(run: Run) -> list[Pair]:
     """Every pair of which both were measured and can be compared, in table order."""
     return [pair for pair, reason in _all_pairs(run) if reason is None]
+
+
+def most(run: Run) -> Iterator[tuple[str, str]]:
+    """('aware without GPUDirect (aware-nogdr)', 'takes up to 8.98 times as long (at 1 GiB)')."""
+    for pair in pairs(run):
+        worths = [(size, worth) for size in run.sizes if (worth := pair.worth(run, size)) and worth.certain]
+        size, worth = max(worths, key=lambda row: row[1].ratio, default=(0, None))
+        if worth and worth.ratio >= NOTABLE:
+            what = pair.what if pair.what != UNKNOWN else "it"
+            longer = f"takes up to {worth.mark}{figures.ratio(worth.ratio)} times as long"
+            yield f"{pair.path} without {what} ({pair.without})", f"{longer} (at {format_size(size)})"
 
 
 def incomparable(run: Run) -> list[tuple[str, str]]:

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from rich.console import Console
-
 from wirespeed.limits import Ceiling
-from wirespeed.report.console.wrapped_line import say
 from wirespeed.report.facts.shares import exceeds
 from wirespeed.report.grouping import grouped
 from wirespeed.results.parts import Copied
@@ -19,22 +16,12 @@ SMALL_COPY = 16 << 10
 """Bytes up to which a copy of a path's larger messages is no message."""
 
 
-def print_wires(console: Console, run: Run) -> None:
-    """Nothing where nothing was counted."""
+def counted(run: Run) -> list[tuple[str, str]]:
+    """('aware, gpu', 'direct over NVLink ...') by the counters; nothing where nothing was counted."""
     lines = grouped((_spans(found), path) for path in run.paths if (found := of_path(run, path)))
-    if lines:
-        console.print()
-        say(console, "which wires the bytes travelled over, by their counters:", "dim")
-    for text, paths in lines.items():
-        say(console, f"  {', '.join(paths)}: {text}")
-    if copies := "; ".join(_copies(run)):
-        say(console, f"  copies per iteration and rank: {copies}", "dim")
-
-
-def print_suspicions(console: Console, run: Run, most: int | None = None) -> None:
-    """Paths whose wires deny what they declare. `most`: lines of each."""
-    for text, largest in suspicions(run):
-        say(console, text, "bold red" if largest else "yellow", most=most)
+    copies = "; ".join(_copies(run))
+    told = [(", ".join(paths), text) for text, paths in lines.items()]
+    return [*told, *([("copies per iteration and rank", copies)] if copies else [])]
 
 
 def of_path(run: Run, path: str) -> list[Evidence]:

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wirespeed.report.facts import outcome
 from wirespeed.report.facts.machine import cpu_line, devices_lines, placement, title
 from wirespeed.report.facts.pointers import memory_lines
-from wirespeed.report.facts.transport_choices import choices
+from wirespeed.report.page.notes import method
 from wirespeed.report.page.sources import ReportRun
-from wirespeed.report.terminal.legend import legend
-from wirespeed.report.terminal.size_table import TableLayout
 from wirespeed.results.coerce import text
-from wirespeed.results.runs import Entry, Run
-from wirespeed.units import format_rate, format_size
 
 
 @dataclass(frozen=True)
@@ -31,7 +26,7 @@ def about(measured: ReportRun) -> About:
     """Facts about one run. Environment variables are those that can change a figure."""
     variables = sorted(measured.run.head.environment.variables.items())
     told = [(text(name), text(value)) for name, value in variables]
-    return About(measured, text(title(measured.run)), _facts(measured), told, _method(measured.run))
+    return About(measured, text(title(measured.run)), _facts(measured), told, method(measured.run))
 
 
 def _facts(measured: ReportRun) -> list[tuple[str, str]]:
@@ -55,20 +50,3 @@ def _facts(measured: ReportRun) -> list[tuple[str, str]]:
         ("MPI", ", ".join(libraries)),
     ]
     return [(name, text(value)) for name, value in found if value]
-
-
-def _method(run: Run) -> list[str]:
-    """Definition, samples, intervals, checks, limits, and what each path chose: a line each."""
-    if not run.entries:
-        return []
-    lines = legend(run, TableLayout([], spread=True))
-    checked = [entry.checked for entry in run.records if isinstance(entry, Entry)]
-    if any(part.iterations for part in checked):
-        size = sum(part.bytes for part in checked)
-        amount = format_size(size) if size < 1e9 else f"{format_rate(size)} GB"
-        lines.append(f"data check: every byte of {outcome.compared(checked)}: {amount} in all")
-    if clock := run.head.clock:
-        cost, step = 1e9 * clock.cost_s, 1e9 * clock.resolution_s
-        lines.append(f"clock: one reading takes {cost:.0f} ns, its smallest step is {step:.0f} ns")
-    lines += [f"{paths}: {line}" for paths, line in choices(run)]
-    return [text(line, 600) for line in lines]

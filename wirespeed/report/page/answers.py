@@ -10,12 +10,14 @@ from wirespeed.report.facts.awareness import STAGED, awareness, reason, refusal
 from wirespeed.report.facts.best import spans
 from wirespeed.report.facts.figures import other_mpi
 from wirespeed.report.facts.machine import mpi_title
+from wirespeed.report.facts.markers import CONTENDED
 from wirespeed.report.facts.programs import parts
 from wirespeed.report.facts.shares import exceeds, percent, share
+from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING
 from wirespeed.report.page.findings import FindingTexts, findings
 from wirespeed.report.page.machines import MachineRuns, machines
+from wirespeed.report.page.notes import Verdict, alarms
 from wirespeed.report.page.sources import ReportRun, Source
-from wirespeed.report.page.verdict import BAD, GOOD, NOTE, WARNING, Verdict, of_run
 from wirespeed.results.coerce import text
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Failure, Run
 from wirespeed.transports import find_transport
@@ -239,11 +241,10 @@ def _change(run: Run, found: Sequence[FindingTexts]) -> tuple[Verdict, Tile]:
         gain = f"; tried, the remedy made it {worst.gain}" if worst.gain else ""
         tile = Tile(name, _short(worst.title), worst.gain or worst.cost, level)
         return Verdict(level, f"Change first: {worst.title}{gain}"), tile
-    wrong = [verdict for verdict in of_run(run) if verdict.level in (BAD, WARNING)]
-    if wrong:
-        first = min(wrong, key=lambda verdict: verdict.level != BAD)
-        tile = Tile(name, _short(first.text), "see the notes", first.level)
-        return Verdict(first.level, f"Look first at this: {first.text}"), tile
+    if wrong := alarms(run):
+        level, words = wrong[0].level, wrong[0].words.removeprefix(f"{CONTENDED} ")
+        tile = Tile(name, _short(words), "see the notes", level)
+        return Verdict(level, f"Look first at this: {words}"), tile
     nothing = "Nothing stands out; “wirespeed doctor --try” measures whether a change would help"
     return Verdict(GOOD, nothing), Tile(name, "none", "in these figures", GOOD)
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from wirespeed._version import __version__
 from wirespeed.limits.wires import WIRE_KINDS
-from wirespeed.report.facts.failures import failure_lines
 from wirespeed.report.facts.markers import MEANINGS
 from wirespeed.report.page import evidence
 from wirespeed.report.page.about import about
@@ -19,6 +18,7 @@ from wirespeed.report.page.curves import charts, prices, reached
 from wirespeed.report.page.fans import fans
 from wirespeed.report.page.findings import findings, nothing_found, refuted
 from wirespeed.report.page.matrix import matrices
+from wirespeed.report.page.notes import failed
 from wirespeed.report.page.sections import sections
 from wirespeed.report.page.sources import ReportRun, Source, measured
 from wirespeed.report.page.styles import DARK, LIGHT, styles
@@ -81,9 +81,7 @@ def render(sources: Sequence[Source], lost: Sequence[str] = ()) -> str:
         findings=findings(sources),
         refuted=refuted(sources),
         nothing=nothing_found(sources),
-        failed=[
-            (measured, lines) for measured in sets if (lines := failure_lines(measured.run, lacking=True))
-        ],
+        failed=[(measured, lines) for measured in sets if (lines := failed(measured.run))],
         abouts=[*map(about, sets)],
         warnings=[*lost, *(f"{source.file}: {line}" for source in sources for line in source.warnings)],
     )

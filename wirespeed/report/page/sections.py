@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wirespeed.report.facts.best import Span, by_domain
+from wirespeed.report.facts.statement import BAD, WARNING
 from wirespeed.report.page.answers import best_path
 from wirespeed.report.page.bars import Bars, bars
+from wirespeed.report.page.notes import Notes, notes, weight
 from wirespeed.report.page.sources import ReportRun
-from wirespeed.report.page.verdict import BAD, WARNING, Notes, verdicts, weight
 
 
 @dataclass(frozen=True)
@@ -35,12 +36,12 @@ class Section:
 
 def sections(sets: Sequence[ReportRun], patterns: Sequence[str]) -> list[Section]:
     """In the order of `patterns`, then those without figures."""
-    notes = verdicts(sets)
-    order = dict.fromkeys([*patterns, *(note.pattern for note in notes)])
+    said = notes(sets)
+    order = dict.fromkeys([*patterns, *(note.pattern for note in said)])
     return [
         _section(
             [measured for measured in sets if measured.pattern == name],
-            [note for note in notes if note.pattern == name],
+            [note for note in said if note.pattern == name],
         )
         for name in order
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import IO, cast
@@ -12,40 +12,21 @@ from rich.console import Console
 from rich.text import Text
 
 from wirespeed.report.console.ascii_text import AsciiStream
-from wirespeed.report.console.columns import Column, Table, table
+from wirespeed.report.console.columns import Column, table
 from wirespeed.report.console.sparkline import sparkline
-from wirespeed.report.console.wrapped_line import say, say_all
-from wirespeed.report.facts import (
-    awareness,
-    figures,
-    health,
-    library_start,
-    mixed_launches,
-    nics,
-    outcome,
-    programs,
-    shared_gpus,
-    start_skew,
-    trust,
-)
-from wirespeed.report.facts.best import by_domain
-from wirespeed.report.facts.cpu_contention import marked
-from wirespeed.report.facts.failures import print_failures
-from wirespeed.report.facts.host_copies import host_copies
+from wirespeed.report.console.wrapped_line import say
+from wirespeed.report.facts import outcome
+from wirespeed.report.facts.legend import brief
 from wirespeed.report.facts.machine import placement, title
-from wirespeed.report.facts.markers import AS_FAST
 from wirespeed.report.facts.pointers import memory_lines
-from wirespeed.report.facts.shares import unlimited
 from wirespeed.report.facts.shown_sizes import shown_sizes
-from wirespeed.report.facts.slowest_teams import print_slowest
-from wirespeed.report.facts.transport_choices import choices
-from wirespeed.report.facts.wire_verdicts import beyond, misnamed, print_suspicions, print_wires
-from wirespeed.report.terminal import copy_table, program_table
+from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING, Part, Statement
+from wirespeed.report.facts.statements import statements
+from wirespeed.report.grouping import grouped
+from wirespeed.report.terminal import copy_table, program_table, soak_table
 from wirespeed.report.terminal.fan_table import print_fans
-from wirespeed.report.terminal.legend import brief, legend
 from wirespeed.report.terminal.pair_matrix import print_matrices
 from wirespeed.report.terminal.size_table import TableLayout, lay_out
-from wirespeed.report.terminal.soak_table import print_soaks
 from wirespeed.results.runs import Run
 
 FEWEST = 3
@@ -118,96 +99,97 @@ def _print(console: Console, run: Run, detail: Detail) -> None:
     for line in [*placement(run), *memory_lines(run)]:
         say(console, line, "dim")
     console.print()
-    if run.figures:
-        _print_figures(console, run, detail)
-    if run.soaks:
-        print_soaks(console, run)
-    print_failures(console, run, explain=detail.explain, most=detail.notes)
-    if run.interrupted:
-        console.print(Text("This run was ended before all was measured.", style="yellow"))
+    layout = _print_tables(console, run, detail) if run.figures else TableLayout([])
+    said = grouped((statement.part, statement) for statement in statements(run, layout))
+    for part in Part:
+        lines = said.get(part, [])
+        if part is Part.PATHS:
+            _print_paths(console, run, lines, detail)
+        elif part is Part.METHOD and not detail.explain:
+            _print_brief(console, run, layout, detail)
+        elif detail.explain or part not in (Part.WORTH, Part.COUNTERS):
+            _print_part(console, run, part, lines, detail)
 
 
-def _print_figures(console: Console, run: Run, detail: Detail) -> None:
-    copies = run.view == "copies" and any(len(entry.teams) > 1 for entry in run.figures.values())
-    program = run.view == "program"
-    sizes, note = detail.sizes(run), partial(say, console, most=detail.notes)
-    if program:
+def _print_tables(console: Console, run: Run, detail: Detail) -> TableLayout:
+    sizes = detail.sizes(run)
+    if run.view == "program":
         layout = TableLayout([program_table.build(run).fit(console.width)], spread=True)
+    elif _of_copies(run):
+        layout = TableLayout([copy_table.build(run)], compact=True)
     else:
-        layout = (
-            TableLayout([copy_table.build(run)], compact=True)
-            if copies
-            else lay_out(console.width, run, sizes)
-        )
+        layout = lay_out(console.width, run, sizes)
     for part in layout.tables:
         console.print(part, crop=False)
         console.print()
-    _print_answer(console, run)
-    doubts = (
-        marked,
-        mixed_launches.notes,
-        start_skew.notes,
-        shared_gpus.notes,
-        health.notes,
-        health.standing,
-    )
-    for line in (line for notes in doubts for line in notes(run)):
-        note(line, "yellow")
-    _print_outcome(console, run, detail)
-    for line in nics.lines(run):
-        note(line)
-    _print_doubts(console, run, detail)
-    if run.view == "matrix":
+    return layout
+
+
+def _of_copies(run: Run) -> bool:
+    return run.view == "copies" and any(len(entry.teams) > 1 for entry in run.figures.values())
+
+
+def _print_part(console: Console, run: Run, part: Part, lines: Sequence[Statement], detail: Detail) -> None:
+    """A part's statements, with what is drawn before or after them."""
+    if part is Part.PROGRAM and run.view == "matrix":
         print_matrices(console, run)
         print_fans(console, run)
-    if program:
-        _print_program(console, run)
-    if not copies:
-        print_slowest(console, run)
-    if run.pattern and run.pattern.counts_copies and (counted := host_copies(run)):
-        words = ("copies between GPU and host in an iteration, of the rank with most: ", "bold")
-        note(Text.assemble(words, counted))
-    if not detail.explain:
-        fewer = f"{len(sizes)} of {len(run.sizes)} sizes (--all-sizes)" if len(sizes) < len(run.sizes) else ""
-        lines = brief(run, layout, fewer)
-        for line in lines[:-1]:
-            note(line, "dim")
-        # What shows the rest is never left out.
-        for line in lines[-1:]:
-            say(console, line, "dim")
-        return
-    console.print()
-    if took := library_start.note(run):
-        say(console, took, "dim")
-    say_all(console, unlimited(run), "dim")
-    for line in [*legend(run, layout), *([copy_table.LEGEND] if copies else [])]:
+    if part is Part.SOAK and run.soaks:
+        console.print(soak_table.build(run).fit(console.width), crop=False)
+    if part in _APART and lines:
+        console.print()
+    if part is Part.COUNTERS and lines:
+        say(console, "which wires the bytes travelled over, by their counters:", "dim")
+    most = None if part in (Part.ANSWER, Part.TEAMS) else detail.notes
+    for statement in lines:
+        say(console, _line(statement), most=most)
+    if part is Part.PROGRAM and run.view == "program":
+        say(console, program_table.LEGEND, "dim")
+    if part is Part.METHOD and _of_copies(run):
+        say(console, copy_table.LEGEND, "dim")
+    if part is Part.SOAK and run.soaks:
+        say(console, soak_table.LEGEND, "dim")
+
+
+_APART = (Part.TEAMS, Part.METHOD, Part.COUNTERS, Part.SOAK, Part.FAILURES)
+"""Parts with a blank line before them."""
+_STYLES = {GOOD: "dim", NOTE: "", WARNING: "yellow", BAD: "bold red"}
+
+
+def _line(statement: Statement) -> Text:
+    """The subject in bold, what is quiet dim, the rest as its level wants it."""
+    part, level, subject, text = statement
+    style = _STYLES[level]
+    if part is Part.END:
+        return Text(f"{text}.", style)
+    if part is Part.FAILURES:
+        quiet = "dim" if level == NOTE else ""
+        return Text.assemble((f"{subject}: ", quiet or f"bold {style}"), (text, quiet))
+    if part in (Part.TEAMS, Part.METHOD):
+        return Text(statement.words, style or "dim")
+    if part is Part.COUNTERS:
+        return Text(f"  {statement.words}")
+    if not subject or level == BAD:
+        return Text(statement.words, style)
+    return Text.assemble((f"{subject}: ", "bold"), (text, "green" if level == GOOD else style))
+
+
+def _print_brief(console: Console, run: Run, layout: TableLayout, detail: Detail) -> None:
+    """The legend in as few lines as will do; what shows the rest is never left out."""
+    sizes = len(detail.sizes(run))
+    fewer = f"{sizes} of {len(run.sizes)} sizes (--all-sizes)" if sizes < len(run.sizes) else ""
+    lines = brief(run, layout, fewer)
+    for line in lines[:-1]:
+        say(console, line, "dim", most=detail.notes)
+    for line in lines[-1:]:
         say(console, line, "dim")
-    say_all(console, [f"{paths}: {text}" for paths, text in choices(run)], "dim")
-    say_all(console, health.corrected(run), "dim")
-    print_wires(console, run)
 
 
-def _print_answer(console: Console, run: Run) -> None:
-    """The best figures, and whether all of them can be relied on."""
-    if best := trust.headline(run):
-        say(console, Text.assemble(("best: ", "bold"), best))
-    if run.entries:
-        good, words = trust.trust(run)
-        say(console, Text.assemble(("trust: ", "bold"), (words, "green" if good else "yellow")))
+def _print_paths(console: Console, run: Run, said: Sequence[Statement], detail: Detail) -> None:
+    """Each path's best figure, its share of the limit, and its wires: as a table where there are several.
 
-
-def _print_program(console: Console, run: Run) -> None:
-    """What GPUDirect is worth to it, whether its physics is right, and what its columns mean."""
-    if worth := programs.gpudirect(run):
-        say(console, Text.assemble(("GPUDirect: ", "bold"), worth))
-    if constant := programs.constant(run):
-        say(console, Text.assemble(("physics: ", "bold"), constant))
-    say(console, program_table.LEGEND, "dim")
-
-
-def _print_outcome(console: Console, run: Run, detail: Detail) -> None:
-    """Each path's best figure, its share of the limit, and its wires."""
-    note = partial(say, console, most=detail.notes)
+    As a line for each path where the terminal is too narrow for it.
+    """
     sizes = [size for size in run.sizes if size]
     rates = [entry.rate for entry in run.entries.values() if entry.bytes]
 
@@ -215,10 +197,7 @@ def _print_outcome(console: Console, run: Run, detail: Detail) -> None:
         entries = {entry.bytes: entry.rate for entry in run.of_path(path)}
         return sparkline([entries.get(size) for size in sizes], min(rates), max(rates))
 
-    paths = [path for path in run.paths if outcome.best(run, path)]
-    if len(paths) == 1:
-        say(console, Text.assemble((paths[0], "bold"), f": {_outcome(run, paths[0])}"))
-        return
+    paths = [statement.subject for statement in said]
     columns: list[Column[str]] = [
         Column("", lambda path: Text(path, "bold"), left=True),
         Column("best", partial(outcome.best_words, run), gap=2, left=True),
@@ -228,45 +207,13 @@ def _print_outcome(console: Console, run: Run, detail: Detail) -> None:
     columns = [columns[0], *(column for column in columns[1:] if any(map(column.cell, paths)))]
     if len(sizes) >= FEWEST:
         columns.insert(1, Column("GB/s by size, log", curve, style="cyan", gap=2, left=True, drop=1))
-    if paths and not detail.paths:
+    outcomes = table(columns, paths, ruled=False).fit(console.width)
+    if len(paths) > 1 and not detail.paths:
         for wires, words in outcome.by_wires(run):
-            note(Text.assemble((f"{wires}: " if wires else "", "bold"), words))
-    elif paths:
-        _print_outcomes(console, run, table(columns, paths, ruled=False).fit(console.width), paths)
-    for domain, spans in by_domain(run):
-        names = [f" {AS_FAST} ".join([span.path, *span.equals]) for span in spans]
-        parts = [f"{name} for {span.words}" for name, span in zip(names, spans, strict=True)]
-        note(Text.assemble((f"fastest for {domain} data: ", "bold"), "; ".join(parts)))
-    if words := awareness.answer(run):
-        refused = awareness.refusal(run)
-        if refused and figures.other_mpi(refused):
-            words += f"; {awareness.reason(refused).split(', so ')[0]}"
-        note(Text.assemble(("GPU-aware MPI: ", "bold"), words))
-
-
-def _print_outcomes(console: Console, run: Run, outcomes: Table[str], paths: list[str]) -> None:
-    """As a table; as a line for each path where the terminal is too narrow for it."""
-    if outcomes.width <= console.width:
+            text = Text.assemble((f"{wires}: " if wires else "", "bold"), words)
+            say(console, text, most=detail.notes)
+    elif len(paths) > 1 and outcomes.width <= console.width:
         console.print(outcomes, crop=False)
-        return
-    for path in paths:
-        say(console, Text.assemble((path, "bold"), f": {_outcome(run, path)}"))
-
-
-def _outcome(run: Run, path: str) -> str:
-    """'393 GB/s at 1 GiB; 87 % of limit; direct over NVLink'."""
-    each = outcome.best_words, partial(outcome.share_words, name="limit"), outcome.wires_words
-    return "; ".join(filter(None, (words(run, path) for words in each)))
-
-
-def _print_doubts(console: Console, run: Run, detail: Detail) -> None:
-    """What the wires deny, what no limit allows or applies to, and what was compared."""
-    note = partial(say, console, most=detail.notes)
-    print_suspicions(console, run, detail.notes)
-    for line in nics.doubts(run):
-        note(line, "yellow")
-    for line in [*misnamed(run), *beyond(run)]:
-        note(line, "bold red")
-    if checked := outcome.payload(run):
-        words, right = checked
-        note(words, "dim" if right else "bold red")
+    else:
+        for statement in said:
+            say(console, _line(statement))

@@ -15,6 +15,7 @@ from rich.text import Text
 from wirespeed.report.console.columns import Cell, Column, Table, fold, table
 from wirespeed.report.facts import figures, shares
 from wirespeed.report.facts.baselines import baselines, share_of_baseline
+from wirespeed.report.facts.legend import Layout
 from wirespeed.report.facts.markers import FASTEST, mark, share_style, sign, winners
 from wirespeed.report.facts.mpi_cost import costs
 from wirespeed.report.facts.speedup import pairs
@@ -27,18 +28,10 @@ MAX_WIDE = 4
 
 
 @dataclass(frozen=True)
-class TableLayout:
-    """The tables of a run, and what a legend has to explain of them."""
+class TableLayout(Layout):
+    """The tables of a run."""
 
     tables: Sequence[Table[Any]]
-    spread: bool = False
-    """Whether intervals have a column."""
-    extremes: bool = False
-    """Whether the fastest sample and the 99th percentile, or the launches' range, have columns."""
-    stars: bool = False
-    """Whether the fastest paths are starred, rather than named in columns of their own."""
-    compact: bool = False
-    """Whether paths have one column each."""
 
 
 def lay_out(width: int, run: Run, sizes: Sequence[int]) -> TableLayout:
@@ -48,7 +41,7 @@ def lay_out(width: int, run: Run, sizes: Sequence[int]) -> TableLayout:
         # Speedups belong next to what they compare.
         if len(tables) == 1 or not (pairs(run) or costs(run)):
             heads = {column.head for table in tables for column in table.columns}
-            return TableLayout(tables, "95 %" in heads, "min" in heads, stars=len(tables) > 1)
+            return TableLayout(tables, spread="95 %" in heads, extremes="min" in heads, stars=len(tables) > 1)
     return TableLayout(path_columns.lay_out(width, run, sizes), compact=True)
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from rich.console import Console
 from rich.text import Text
 
 from wirespeed.report.console.columns import Column, Table, table
-from wirespeed.report.console.wrapped_line import say
 from wirespeed.report.facts import soaks
 from wirespeed.results.runs import Run
 from wirespeed.results.soak import Soak
@@ -45,19 +43,3 @@ def _rate(value: float | None) -> str | None:
 
 def _share(soak: Soak) -> str | None:
     return None if soak.rate_share is None else f"{100 * soak.rate_share:.0f} %"
-
-
-def print_soaks(console: Console, run: Run) -> None:
-    """The table, the first wrong message of each row, and the verdict."""
-    console.print(build(run).fit(console.width), crop=False)
-    console.print()
-    for soak in soaks.soaks(run):
-        if words := soaks.first_words(soak):
-            say(console, f"first at {soak.path}, {format_size(soak.bytes)}: {words}", "red")
-    for line in soaks.notes(run):
-        say(console, line, "yellow")
-    if told := soaks.verdict(run):
-        words, right = told
-        say(console, words, "dim" if right else "bold red")
-    for line in filter(None, (soaks.larger(run), LEGEND)):
-        say(console, line, "dim")

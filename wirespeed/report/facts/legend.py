@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from wirespeed.report.facts import figures, health, markers, mpi_cost, two_speeds
 from wirespeed.report.facts.baselines import baselines
 from wirespeed.report.facts.speedup import Pair, incomparable, pairs
 from wirespeed.report.grouping import grouped
-from wirespeed.report.terminal import launches_legend
-from wirespeed.report.terminal.size_table import TableLayout
 from wirespeed.results.runs import Entry, Run
+from wirespeed.statistics.samples import FEWEST_BATCHES
+from wirespeed.units import format_size
 
 FEWER = " (memory holds no more)"
 """End of a definition whose size was measured with fewer messages than were asked for."""
+MAX_NAMED = 3
+ALIKE = 1.02
+"""Launches that differ by less are alike, and not worth a line."""
 _COLUMN = "95 % = half width of the 95 % interval of the median"
 
 
-def legend(run: Run, layout: TableLayout) -> list[str]:
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Columns and marks of a run's tables, which a legend has to explain."""
+
+    spread: bool = False
+    """Whether intervals have a column."""
+    extremes: bool = False
+    """Whether the fastest sample and the 99th percentile, or the launches' range, have columns."""
+    stars: bool = False
+    """Whether the fastest paths are starred, rather than named in columns of their own."""
+    compact: bool = False
+    """Whether paths have one column each."""
+
+
+def legend(run: Run, layout: Layout) -> list[str]:
     """Definition, unit, interval, marks: a line each; none where no figure can be true."""
     entries = list(run.entries.values())
     if not entries:
@@ -29,7 +47,7 @@ def legend(run: Run, layout: TableLayout) -> list[str]:
     if several := figures.launches(run.launches):
         return [
             f"{what}, median of {several}, each with new processes; GB = 1e9 bytes{rate}",
-            *launches_legend.explained(run, layout),
+            *_launches_explained(run, layout),
             *_compared(run),
             *sick,
             *_fastest(run, layout),
@@ -62,7 +80,7 @@ def legend(run: Run, layout: TableLayout) -> list[str]:
     ]
 
 
-def brief(run: Run, layout: TableLayout, fewer: str = "") -> list[str]:
+def brief(run: Run, layout: Layout, fewer: str = "") -> list[str]:
     """The marks of this table and its definition, in as few words as tell them apart.
 
     `fewer`: how many of the sizes it shows.
@@ -74,7 +92,7 @@ def brief(run: Run, layout: TableLayout, fewer: str = "") -> list[str]:
     fixed = all(entry.stopped == "fixed" for entry in entries)
     several = figures.launches(run.launches)
     middle = f"median of {several}" if several else "mean of a fixed count" if fixed else "median"
-    marks = launches_legend.brief(run) if several else [] if fixed else _marks(run, entries, layout)
+    marks = _launches_brief(run) if several else [] if fixed else _marks(run, entries, layout)
     ratios = [f"{what}: times longer without it, {words}" for what, words in _ratios(run)]
     return [
         *filter(None, ["; ".join([*marks, *_fastest(run, layout), *ratios])]),
@@ -101,7 +119,7 @@ def _same(run: Run, alike: list[Pair]) -> str:
     return f"; {markers.AS_FAST} no difference" if unsure else ""
 
 
-def _marks(run: Run, entries: list[Entry], layout: TableLayout) -> list[str]:
+def _marks(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
     signs = {markers.sign(run, entry) for entry in entries}
     wanted = figures.percent(run.stopping.precision) if run.stopping else ""
     told = []
@@ -170,7 +188,7 @@ def _compared(run: Run) -> list[str]:
     return lines
 
 
-def _intervals(run: Run, entries: list[Entry], layout: TableLayout) -> list[str]:
+def _intervals(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
     """How wide the intervals are; what is said of unmarked figures is true of each of them."""
     interval = _COLUMN if layout.spread else "95 % interval of the median"
     wanted = run.stopping.precision if run.stopping else None
@@ -194,16 +212,16 @@ def _intervals(run: Run, entries: list[Entry], layout: TableLayout) -> list[str]
             )
     if markers.NO_INTERVAL in signs:
         lines.append(f"{markers.NO_INTERVAL} too few samples for an interval: more --max-time gives one")
-    return [*lines, *two_speeds.notes(entries)]
+    return lines
 
 
-def _far_off(run: Run, layout: TableLayout) -> bool:
+def _far_off(run: Run, layout: Layout) -> bool:
     """Has the table, which has no intervals, a mark for a wide one?"""
     signs = (markers.sign(run, entry, graded=True) for entry in run.entries.values())
     return layout.compact and markers.FAR_OFF in signs
 
 
-def _fastest(run: Run, layout: TableLayout) -> list[str]:
+def _fastest(run: Run, layout: Layout) -> list[str]:
     if run.competing and layout.stars:
         domains = " or ".join(run.competing)
         return [f"{markers.FASTEST} fastest path for {domains} data, or as fast within the intervals"]
@@ -241,3 +259,57 @@ def _mpi_costs(run: Run) -> list[str]:
         same = f"; {markers.AS_FAST} no more than the 95 % interval" if unsure else ""
         lines.append(f"MPI adds: {text}, the same UCX without MPI{same}")
     return lines
+
+
+def _launches_explained(run: Run, layout: Layout) -> list[str]:
+    """The interval, the range, and where there are fewer launches: a line each."""
+    lines = []
+    if (most := markers.widest(run.entries.values())) is not None:
+        column = "95 % = half width of the " if layout.spread else ""
+        lines.append(
+            f"{column}95 % interval of the median, from the launches' medians, widest "
+            f"{figures.widest(most)}: it includes what launches differ by; more --launches make it narrower"
+        )
+    if layout.extremes:
+        lines.append("min, max: the fastest and the slowest launch, by their medians")
+    return [*lines, *_apart(run), *_fewer(run)]
+
+
+def _launches_brief(run: Run) -> list[str]:
+    """The same in a line, if there is something to say."""
+    told = [*_apart(run), *_fewer(run)]
+    return ["; ".join(told)] if told else []
+
+
+def _apart(run: Run) -> list[str]:
+    apart = max(run.entries.values(), key=_range)
+    times = f"{_range(apart):.3g} times as long as the fastest"
+    return [f"launches differ most for {_place(apart)}: the slowest takes {times}"] * (_range(apart) >= ALIKE)
+
+
+def _fewer(run: Run) -> list[str]:
+    entries = run.entries.values()
+    fewer = grouped((entry.launches, _place(entry)) for entry in entries if entry.launches < run.launches)
+    lines = [
+        f"{figures.launches(count) or '1 launch'} only: {_some(places)}" for count, places in fewer.items()
+    ]
+    unsure = any(markers.mark(entry) == markers.NO_INTERVAL for entry in entries)
+    return [
+        *lines,
+        *([f"{markers.NO_INTERVAL} fewer than {FEWEST_BATCHES} launches: no interval"] if unsure else []),
+    ]
+
+
+def _range(entry: Entry) -> float:
+    """The slowest launch's time over that of the fastest."""
+    medians = [launch_entry.seconds for launch_entry in entry.each]
+    return max(medians) / min(medians)
+
+
+def _place(entry: Entry) -> str:
+    return f"{entry.path} at {format_size(entry.bytes)}"
+
+
+def _some(places: list[str]) -> str:
+    more = [f"and {len(places) - MAX_NAMED} more"] if len(places) > MAX_NAMED else []
+    return ", ".join([*places[:MAX_NAMED], *more])

@@ -1,0 +1,142 @@
+"""All that is said of a run, made once: the terminal, the page and Markdown print the same list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from wirespeed.report.facts import (
+    awareness,
+    cpu_contention,
+    failures,
+    health,
+    library_start,
+    mixed_launches,
+    nics,
+    outcome,
+    programs,
+    shared_gpus,
+    slowest_teams,
+    soaks,
+    speedup,
+    start_skew,
+    trust,
+    two_speeds,
+    wire_verdicts,
+)
+from wirespeed.report.facts.best import by_domain
+from wirespeed.report.facts.host_copies import host_copies
+from wirespeed.report.facts.legend import Layout, legend
+from wirespeed.report.facts.markers import AS_FAST
+from wirespeed.report.facts.shares import unlimited
+from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING, Part, Statement
+from wirespeed.report.facts.transport_choices import choices
+from wirespeed.results.runs import Run
+
+_WHOLE = Layout(spread=True)
+
+
+def statements(run: Run, layout: Layout = _WHOLE) -> list[Statement]:
+    """Each once, in the order of their parts. `layout`: the tables that a legend explains."""
+    return [*dict.fromkeys(_all(run, layout))]
+
+
+def _all(run: Run, layout: Layout) -> Iterator[Statement]:
+    if run.figures:
+        yield from _answer(run)
+        yield from _doubts(run)
+        yield from _paths(run)
+        yield from _wires(run)
+        for subject, words in (
+            ("GPUDirect", programs.gpudirect(run)),
+            ("physics", programs.constant(run)),
+        ):
+            if words:
+                yield Statement(Part.PROGRAM, NOTE, subject, words)
+        for far, subject, words in slowest_teams.lines(run):
+            yield Statement(Part.TEAMS, WARNING if far else NOTE, subject, words)
+        if counted := host_copies(run):
+            subject = "copies between GPU and host in an iteration, of the rank with most"
+            yield Statement(Part.COPIES, NOTE, subject, counted)
+        yield from _method(run, layout)
+    yield from _soaks(run)
+    for subject, words, level in failures.failure_lines(run):
+        yield Statement(Part.FAILURES, level, subject, words)
+    if run.interrupted:
+        yield Statement(Part.END, WARNING, "", "This run was ended before all was measured")
+
+
+def _answer(run: Run) -> Iterator[Statement]:
+    """The best figures, and whether all of them can be relied on."""
+    if best := trust.headline(run):
+        yield Statement(Part.ANSWER, NOTE, "best", best)
+    if run.entries:
+        good, words = trust.trust(run)
+        yield Statement(Part.ANSWER, GOOD if good else WARNING, "trust", words)
+
+
+def _doubts(run: Run) -> Iterator[Statement]:
+    for notes in (
+        cpu_contention.marked,
+        mixed_launches.notes,
+        start_skew.notes,
+        shared_gpus.notes,
+        health.notes,
+        health.standing,
+    ):
+        yield from (Statement(Part.DOUBTS, WARNING, "", line) for line in notes(run))
+
+
+def _paths(run: Run) -> Iterator[Statement]:
+    """What came of each path, which one to use, and what switches and GPU-aware MPI are worth."""
+    for path in run.paths:
+        if words := outcome.words(run, path):
+            yield Statement(Part.PATHS, NOTE, path, words)
+    for domain, spans in by_domain(run):
+        names = [f" {AS_FAST} ".join([span.path, *span.equals]) for span in spans]
+        parts = [f"{name} for {span.words}" for name, span in zip(names, spans, strict=True)]
+        yield Statement(Part.FASTEST, NOTE, f"fastest for {domain} data", "; ".join(parts))
+    if aware := awareness.answer(run):
+        good, words = aware
+        level = {True: GOOD, False: WARNING, None: NOTE}[good]
+        yield Statement(Part.FASTEST, level, "GPU-aware MPI", words)
+    for subject, words in (*awareness.against_staged(run), *speedup.most(run)):
+        yield Statement(Part.WORTH, NOTE, subject, words)
+
+
+def _wires(run: Run) -> Iterator[Statement]:
+    """What the wires say and deny, what no limit allows, and what was compared."""
+    yield from (Statement(Part.WIRES, NOTE, "", line) for line in nics.lines(run))
+    for line, largest in wire_verdicts.suspicions(run):
+        yield Statement(Part.WIRES, BAD if largest else WARNING, "", line)
+    yield from (Statement(Part.WIRES, WARNING, "", line) for line in nics.doubts(run))
+    for line in (*wire_verdicts.misnamed(run), *wire_verdicts.beyond(run)):
+        yield Statement(Part.WIRES, BAD, "", line)
+    if checked := outcome.payload(run):
+        words, right = checked
+        yield Statement(Part.WIRES, GOOD if right else BAD, "", words)
+
+
+def _method(run: Run, layout: Layout) -> Iterator[Statement]:
+    if took := library_start.note(run):
+        yield Statement(Part.METHOD, NOTE, "", took)
+    for line in (*unlimited(run), *legend(run, layout), *outcome.readings(run), *health.corrected(run)):
+        yield Statement(Part.METHOD, NOTE, "", line)
+    for line in two_speeds.notes(list(run.entries.values())):
+        yield Statement(Part.METHOD, WARNING, "", line)
+    for subject, words in choices(run):
+        yield Statement(Part.METHOD, NOTE, subject, words)
+    for subject, words, _ in failures.failure_lines(run, replaced=True):
+        yield Statement(Part.METHOD, NOTE, subject, words)
+    for subject, words in wire_verdicts.counted(run):
+        yield Statement(Part.COUNTERS, NOTE, subject, words)
+
+
+def _soaks(run: Run) -> Iterator[Statement]:
+    for subject, words in soaks.first_wrong(run):
+        yield Statement(Part.SOAK, BAD, subject, words)
+    yield from (Statement(Part.SOAK, WARNING, "", line) for line in soaks.notes(run))
+    if told := soaks.verdict(run):
+        words, right = told
+        yield Statement(Part.SOAK, GOOD if right else BAD, "", words)
+    if larger := soaks.larger(run):
+        yield Statement(Part.SOAK, NOTE, "", larger)

@@ -1,0 +1,82 @@
+"""All that is said of the runs, by pattern: a sentence that holds for several stands at the first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from wirespeed.report.facts.statement import BAD, NOTE, WARNING, Part, Statement
+from wirespeed.report.facts.statements import statements
+from wirespeed.report.grouping import grouped
+from wirespeed.report.page.machines import machines
+from wirespeed.report.page.sources import ReportRun
+from wirespeed.results.coerce import text
+from wirespeed.results.runs import Run
+
+
+class Verdict(NamedTuple):
+    """A sentence, and how it is meant: good, note, warning or bad."""
+
+    level: str
+    text: str
+
+
+class Notes(NamedTuple):
+    """Sentences about one run."""
+
+    pattern: str
+    title: str
+    sentences: list[Verdict]
+
+
+def notes(sets: Sequence[ReportRun]) -> list[Notes]:
+    """Sentences about each run, that with most figures first; one said of several names the others."""
+    names = {measured.number: machine.name for machine in machines(sets) for measured in machine.sets}
+    order = sorted(sets, key=weight, reverse=True)
+    said = {measured.number: [s for s in statements(measured.run) if _is_note(s)] for measured in order}
+    places = grouped((statement, measured) for measured in order for statement in said[measured.number])
+    found = []
+    for measured in order:
+        first = (s for s in said[measured.number] if places[s][0] is measured)
+        sentences = [Verdict(s.level, text(f"{s.words}{_also(places[s], names)}.", 1000)) for s in first]
+        title = text(f"{measured.pattern} on {names[measured.number]}")
+        label = "" if measured.label in title else f": {measured.label}"
+        found.append(Notes(measured.pattern, title + label, sentences))
+    return [note for note in found if note.sentences]
+
+
+def _is_note(statement: Statement) -> bool:
+    """The method stands with each run, paths that a machine merely lacks among what gave no figure."""
+    quiet = statement.part is Part.FAILURES and statement.level == NOTE
+    return not (quiet or statement.of_method)
+
+
+def method(run: Run) -> list[str]:
+    """Lines on how its figures came about."""
+    return [text(s.words, 600) for s in statements(run) if s.of_method]
+
+
+def failed(run: Run) -> list[Statement]:
+    """Paths and sizes without a figure."""
+    return [statement for statement in statements(run) if statement.part is Part.FAILURES]
+
+
+def alarms(run: Run) -> list[Statement]:
+    """Faults and doubts, the worst first, without the line that sums them up."""
+    found = [s for s in statements(run) if s.level in (BAD, WARNING) and s.part is not Part.ANSWER]
+    return sorted(found, key=lambda statement: statement.level != BAD)
+
+
+def _also(runs: Sequence[ReportRun], names: dict[int, str]) -> str:
+    """' (the same: ring, halo; on 2 machines)'."""
+    patterns = [*dict.fromkeys(measured.pattern for measured in runs)][1:]
+    machines = {names[measured.number] for measured in runs}
+    parts = [f"the same: {', '.join(patterns)}"] if patterns else []
+    parts += [f"on {len(machines)} machines"] if len(machines) > 1 else []
+    return f" ({'; '.join(parts)})" if parts else ""
+
+
+def weight(measured: ReportRun) -> tuple[int, int]:
+    """(figures, ranks): the run with most speaks for its pattern."""
+    ranks = max((len(measured.run.step(path).ranks) for path in measured.run.paths), default=0)
+    return len(measured.run.entries), ranks
