@@ -17,7 +17,6 @@ from wirespeed.host.core import core
 from wirespeed.host.die_with_parent import die_with_parent
 from wirespeed.job.path_selection import unsuited
 from wirespeed.job.plan import Plan
-from wirespeed.job.soaking import why_not
 from wirespeed.job.step_spec import ExpectedJob
 from wirespeed.paths import find_path
 from wirespeed.patterns import Pattern, Shape, all_patterns
@@ -69,9 +68,7 @@ def chosen() -> list[Pattern]:
     wanted = "COLLECTIVES" in os.environ
     if "SOAK" in os.environ:
         return [
-            one
-            for one in all_patterns().values()
-            if not isinstance(one, CollectivePattern) and not why_not(one)
+            one for one in all_patterns().values() if not one.of_all_ranks and not one.lacks_soak(Shape(2))
         ]
     return [one for one in all_patterns().values() if isinstance(one, CollectivePattern) == wanted]
 

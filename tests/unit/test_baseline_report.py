@@ -13,7 +13,7 @@ from support.records import as_read, end, entry, figure, head, make_run, shown, 
 from wirespeed.report.export.formats import FORMATS
 from wirespeed.report.facts.baselines import ShareOfBaseline, baselines, share_of_baseline
 from wirespeed.report.page.curves import reached
-from wirespeed.report.page.sources import Source, measured
+from wirespeed.report.sources import Source, measured
 from wirespeed.results.launches import combined
 from wirespeed.results.runs import Run, collect
 from wirespeed.statistics.samples import ratio_interval

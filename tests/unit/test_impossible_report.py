@@ -19,11 +19,10 @@ from wirespeed.report.facts.programs import CANNOT_TELL, parts
 from wirespeed.report.facts.speedup import pairs
 from wirespeed.report.page import read_sources, render
 from wirespeed.report.page.answers import answers
-from wirespeed.report.page.bars import bars
-from wirespeed.report.page.sources import measured
-from wirespeed.report.terminal import copy_table
+from wirespeed.report.sources import measured
 from wirespeed.report.terminal.contention import print_ratios
 from wirespeed.report.terminal.progress import Progress
+from wirespeed.report.views import bars, view_of
 from wirespeed.results.runs import Run
 
 SIZES = ("8 B", "1 KiB")
@@ -153,10 +152,10 @@ def test_copies(tmp_path: Path) -> None:
         begin["plan"] |= {"pattern": "copy"}
         run = last_run([begin, step("h2h"), entry("h2h", 1 << 20, 1e-4, pattern="copy", **more)])
         screen = console(120)
-        screen.print(copy_table.build(run))
+        screen.print(*view_of(run).layout(200, run, run.sizes).tables)
         return cells(text_of(screen), "h2h")
 
-    assert run.run.view == "copies"
+    assert run.run.traits.view == "copies"
     assert "!226" in table(teams=teams(2.26e-4, 1e-4))
     assert "97" in table(teams=teams(0.97e-4, 1e-4)) and "101" in table(teams=teams(1.01e-4, 1e-4))
     assert "!94" in table(teams=teams(0.94e-4, 1e-4, wide=0.3)), "the copy alone is known to ±30 %"

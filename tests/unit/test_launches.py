@@ -27,8 +27,8 @@ from wirespeed.report.facts import health
 from wirespeed.report.facts.failures import failure_lines
 from wirespeed.report.facts.legend import legend
 from wirespeed.report.page.curves import charts
-from wirespeed.report.page.sources import Source, measured
-from wirespeed.report.terminal.size_table import TableLayout
+from wirespeed.report.sources import Source, measured
+from wirespeed.report.views.size_table import TableLayout
 from wirespeed.results.export import to_arrays
 from wirespeed.results.launches import Combined, combined
 from wirespeed.results.runs import Run, collect, figures, joined, resumed

@@ -32,7 +32,8 @@ from wirespeed.report.facts import figures, speedup
 from wirespeed.report.facts.failures import failure_lines
 from wirespeed.report.facts.statement import BAD, NOTE, WARNING
 from wirespeed.report.facts.transport_choices import choices
-from wirespeed.report.terminal import path_columns, run_summary
+from wirespeed.report.terminal import run_summary
+from wirespeed.report.views import path_columns
 from wirespeed.results.runs import Run, collect, joined
 from wirespeed.statistics import samples
 from wirespeed.units import format_rate

@@ -13,7 +13,7 @@ from wirespeed.report.page import read_sources, render
 from wirespeed.report.page.answers import Answers, answers
 from wirespeed.report.page.matrix import matrices
 from wirespeed.report.page.render import SCRIPTS
-from wirespeed.report.page.sources import measured
+from wirespeed.report.sources import measured
 
 RESULTS = Path(__file__).parents[2] / "results"
 

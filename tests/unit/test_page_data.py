@@ -21,8 +21,8 @@ from wirespeed.report.facts import best
 from wirespeed.report.page import read_sources, render
 from wirespeed.report.page.evidence import copies
 from wirespeed.report.page.notes import notes
-from wirespeed.report.page.sources import ReportRun, measured
 from wirespeed.report.page.styles import DARK, FAMILIES, LIGHT, styles
+from wirespeed.report.sources import ReportRun, measured
 from wirespeed.results.parts import Copies
 
 RESULTS = Path(__file__).parents[2] / "results"

@@ -8,9 +8,9 @@ import pytest
 
 from wirespeed.report.facts.programs import parts
 from wirespeed.report.page import read_sources, render
-from wirespeed.report.page.bars import bars
 from wirespeed.report.page.curves import charts
-from wirespeed.report.page.sources import measured
+from wirespeed.report.sources import measured
+from wirespeed.report.views import bars
 from wirespeed.results.reading import read
 from wirespeed.results.runs import collect
 

@@ -69,7 +69,7 @@ def test_what_a_pair_s_figure_is() -> None:
         figure = pairs.figure(Shape(4, options), 100)
         assert (figure.divisor, figure.bytes) == (2, 100)
         assert figure.definition == f"slowest pair: half of a round trip, {how}"
-    assert pairs.view == "matrix"
+    assert not pairs.by_size
     assert pairs.refuse(Shape(2)) is None and pairs.refuse(Shape(1)) == "pairs takes two ranks or more"
 
 

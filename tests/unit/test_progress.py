@@ -23,7 +23,7 @@ from wirespeed.errors import ExitCode
 from wirespeed.frontend import run_steps
 from wirespeed.job.plan import Plan
 from wirespeed.paths import find_path
-from wirespeed.report.page import sources
+from wirespeed.report import sources
 from wirespeed.report.terminal import progress
 from wirespeed.report.terminal.time_left import TimeLeft
 from wirespeed.results import reading

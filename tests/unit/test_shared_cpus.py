@@ -27,7 +27,7 @@ from wirespeed.report.compare.matching import FigurePair, Key, LaunchFigures, Ma
 from wirespeed.report.compare.verdicts import SAME, UNSURE, typical, verdicts
 from wirespeed.report.facts.statement import WARNING
 from wirespeed.report.facts.statements import statements
-from wirespeed.report.page.sources import Source, measured
+from wirespeed.report.sources import Source, measured
 from wirespeed.results.recorder import Recorder
 from wirespeed.results.runs import Entry, collect
 

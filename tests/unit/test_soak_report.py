@@ -16,7 +16,7 @@ from wirespeed.report.check.evaluate import FAILED, KEPT, MISSING, check
 from wirespeed.report.check.requirements import read_requirements
 from wirespeed.report.facts import soaks
 from wirespeed.report.page.answers import answers
-from wirespeed.report.page.sources import ReportRun
+from wirespeed.report.sources import ReportRun
 from wirespeed.results.model import Head
 from wirespeed.results.runs import Run, collect
 

@@ -22,7 +22,7 @@ from wirespeed.patterns import Shape, find_pattern
 from wirespeed.report.check.learn import learn
 from wirespeed.report.export.matplotlib_parts import name_of
 from wirespeed.report.page import read_sources
-from wirespeed.report.page.sources import measured
+from wirespeed.report.sources import measured
 from wirespeed.report.terminal.paths import group
 from wirespeed.units import counted, parse_size, parse_sizes
 

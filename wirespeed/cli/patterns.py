@@ -28,7 +28,7 @@ from wirespeed.cli.common.options import (
 )
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job.plan import DEFAULT_SIZES, Plan
-from wirespeed.job.soaking import PLAIN, why_not
+from wirespeed.job.soaking import PLAIN
 from wirespeed.job.soaking import SIZES as SOAK_SIZES
 from wirespeed.patterns import Option, Pattern, Shape, find_pattern
 from wirespeed.units import parse_sizes
@@ -59,7 +59,7 @@ def command_of(pattern: Pattern) -> click.Command:
     if pattern.ranks is None:
         usual = pattern.usual_ranks or "one rank per GPU, or per core without GPUs, at most 8"
         own = [option("--ranks", words.several(words.count(1, 1_000_000)), RANKS.format(usual)), *own]
-    if pattern.view == "program":
+    if pattern.program:
         own.append(option("--picture", words.FILE, PICTURE))
     background = option("--with", words.Word("PATTERN:PATH[:SIZE]", _background), WITH, key="background")
     measured = measuring(pattern.sizes or DEFAULT_SIZES, pattern.size_option)
@@ -67,7 +67,7 @@ def command_of(pattern: Pattern) -> click.Command:
     options = together(*own, measured, soaking, launches, background, shown, where)
     text = f"{pattern.summary}\n\n{inspect.cleandoc(pattern.help)}"
     made = click.command(pattern.name, help=text)(options(command))
-    hidden = ("sizes",) * pattern.own_sizes + ("soak",) * bool(why_not(pattern))
+    hidden = ("sizes",) * pattern.own_sizes + ("soak",) * bool(pattern.lacks_soak(Shape(2)))
     return unlisted(made, *hidden)
 
 
@@ -149,7 +149,7 @@ def plans(pattern: Pattern, given: dict[str, Any], context: click.Context) -> li
     timed = any(
         context.get_parameter_source(name) is not ParameterSource.DEFAULT for name in ("max_time", "loops")
     )
-    if common.get("budget") is None and not (timed or pattern.view == "program"):
+    if common.get("budget") is None and not (timed or pattern.program):
         common["budget"] = BUDGET_S
     worlds = given.get("ranks") or [pattern.exact_ranks(own) or 0]
     in_one_table = {option.key for option in pattern.options if option.in_one_table}

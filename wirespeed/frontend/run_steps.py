@@ -23,7 +23,6 @@ from wirespeed.job.path_selection import ALL, by_algorithms, select, suited
 from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath, all_paths
 from wirespeed.patterns import Option, Shape, find_pattern
-from wirespeed.patterns.collectives.operation import CollectivePattern
 from wirespeed.results.environment import numa_nodes
 from wirespeed.results.recorder import Observer, Recorder
 
@@ -87,9 +86,9 @@ def chosen_paths(plan: Plan, kind: str, mpi: bool = True) -> list[TransferPath]:
     chosen = suited(chosen, plan.paths, pattern, options) or suited(
         select(words, intra_rank=pattern.intra_rank), plan.paths, pattern, options
     )
-    if isinstance(pattern, CollectivePattern):
+    if pattern.of_all_ranks:
         return by_algorithms(chosen, pattern, Shape(plan.ranks, dict(plan.options)))
-    if pattern.view != "program":
+    if not pattern.program:
         return chosen
     if not plan.paths:
         # A CPU takes minutes for a field that a GPU takes seconds for.

@@ -89,7 +89,7 @@ def _check_memory(plan: Plan, found: Machine) -> None:
     """Raises WirespeedError for a program's grid that this host's memory cannot hold."""
     pattern, shape = find_pattern(plan.pattern), Shape(plan.ranks, dict(plan.options))
     # What goes into a file that has figures already is a failure there, and ends nothing else.
-    if pattern.view != "program" or plan.resume:
+    if not pattern.program or plan.resume:
         return
     room, needed = _room(plan, found), pattern.extent(0, shape, plan.sizes[0])
     if room is not None and needed > room:

@@ -15,10 +15,8 @@ from wirespeed.patterns.collectives.operation import (
     BEST,
     LIBRARY,
     VARIANTS,
-    CollectivePattern,
 )
 from wirespeed.patterns.collectives.operation import ALL as EVERY_ALGORITHM
-from wirespeed.programs import ProgramPattern
 
 ALL = "all"
 
@@ -93,9 +91,7 @@ def lacks(path: TransferPath, pattern: Pattern, options: Mapping[str, Any]) -> s
     return None
 
 
-def by_algorithms(
-    paths: Iterable[TransferPath], pattern: CollectivePattern, shape: Shape
-) -> list[TransferPath]:
+def by_algorithms(paths: Iterable[TransferPath], pattern: Pattern, shape: Shape) -> list[TransferPath]:
     """Each path with the library's own operation, in each of its ways, and by each algorithm asked for.
 
     Raises WirespeedError where a library's way is asked for that none of the paths has.
@@ -143,9 +139,9 @@ def unsuited(
         return f"its library hands out its memory itself; leave out --allocator {allocator}"
     if path.into and pattern.in_place:
         return f"it needs two buffers, and {pattern.name} works in one"
-    if path.algorithm and not isinstance(pattern, CollectivePattern):
+    if path.algorithm and not pattern.of_all_ranks:
         return f"{path.algorithm} is an algorithm of collective operations, and {pattern.name} is none"
-    if isinstance(pattern, CollectivePattern) and not path.algorithm and pattern.name not in path.collectives:
+    if pattern.of_all_ranks and not path.algorithm and pattern.name not in path.collectives:
         return f"its library has no {pattern.name}; --algorithm best measures ours over its messages"
     return None
 
@@ -153,7 +149,7 @@ def unsuited(
 def _computes(path: TransferPath, pattern: Pattern) -> str | None:
     """Why a device without kernels cannot have this pattern; None if it can."""
     sums = type(pattern).sums is not Pattern.sums
-    if not path.needs_device or not (sums or isinstance(pattern, CollectivePattern | ProgramPattern)):
+    if not path.needs_device or not (sums or pattern.of_all_ranks or pattern.program):
         return None
     also = "; examples/ring_openmp.c is a ring in OpenMP" if sums else ""
     return f"{pattern.name} computes on the GPU, and --device openmp only allocates and copies{also}"

@@ -1,13 +1,10 @@
-"""A soak: which patterns have one, and the kinds of wrong messages that it tells apart."""
+"""A soak: the plans that have one, and the kinds of wrong messages that it tells apart."""
 
 from __future__ import annotations
 
 from wirespeed.errors import WirespeedError
 from wirespeed.job.plan import Plan
-from wirespeed.patterns import Pattern, Shape, find_pattern
-from wirespeed.patterns.collectives.operation import CollectivePattern
-from wirespeed.patterns.collectives.rank_view import REDUCING
-from wirespeed.programs import ProgramPattern
+from wirespeed.patterns import Shape, find_pattern
 
 SIZES = "8,64K,1M"
 """By default."""
@@ -21,30 +18,17 @@ PLAIN = "direct"
 """The algorithm of collective operations whose every message goes straight from its owner to its receiver."""
 
 
-def why_not(pattern: Pattern, shape: Shape | None = None) -> str:
-    """Why this pattern has no soak: it 'computes with what arrives'; '': it has one."""
-    if isinstance(pattern, CollectivePattern):
-        if not pattern.collective:
-            return "moves no bytes"
-        return "computes with what arrives" if pattern.name in REDUCING else ""
-    if isinstance(pattern, ProgramPattern) or pattern.sums(0, shape or Shape(2), 8) is not None:
-        return "computes with what arrives"
-    if pattern.intra_rank:
-        return "sends no messages between ranks"
-    return "moves bytes without the receiver" if pattern.one_sided else ""
-
-
 def refuse(plan: Plan, shape: Shape) -> None:
     """Raises WirespeedError where the plan asks for a soak of what has none."""
     if plan.soak is None:
         return
     pattern = find_pattern(plan.pattern)
-    if why := why_not(pattern, shape):
+    if why := pattern.lacks_soak(shape):
         raise WirespeedError(
             f"--soak checks messages that arrive as they were sent, and {pattern.name} {why}; take another "
             "pattern, such as pingpong, exchange, stream or halo"
         )
-    if isinstance(pattern, CollectivePattern):
+    if pattern.of_all_ranks:
         algorithms = dict(plan.options).get("algorithm") or PLAIN
         named = [word.partition(":")[2] for word in plan.paths if ":" in word]
         if other := next((name for name in (algorithms, *named) if name != PLAIN), None):

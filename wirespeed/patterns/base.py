@@ -179,6 +179,9 @@ class Shape:
     """Limit of bytes for each of a rank's two buffers; None: no limit."""
 
 
+COMPUTES = "computes with what arrives"
+
+
 class Pattern(ABC):
     """Who sends what to whom: pure functions of one rank's number, so that no rank stores global state.
 
@@ -215,6 +218,8 @@ class Pattern(ABC):
     """Its table also says how often each path copies between a GPU and its host."""
     in_place = False
     """Each rank sends from and receives into the same buffer."""
+    alone_too = False
+    """Each team is measured alone, too, before the figure, which is that of all at once."""
     intra_rank = False
     """Ranks move bytes between their own buffers, not between each other."""
     needs_device = ""
@@ -229,8 +234,14 @@ class Pattern(ABC):
     """An operation of all ranks that moves data, which libraries have calls for."""
     by_host = False
     """The pattern assumes that ranks are placed host by host; a report says where they are not."""
+    of_all_ranks = False
+    """An operation of all ranks: libraries have calls for it, or algorithms do it in steps."""
+    program = False
+    """A program: the figure is the time of a step of its field (wirespeed/programs)."""
+    by_size = True
+    """The least time and the most bandwidth over all sizes tell what a path is worth."""
     view = "sizes"
-    """How a report shows it: rows by size ("sizes"), a "matrix" of pairs, or "copies" alone and at once."""
+    """Name of its view in a report (wirespeed/report/views): rows by size, unless it names another one."""
 
     def refuse(self, shape: Shape) -> str | None:
         """Why this job cannot run the pattern, in one line; None if it can."""
@@ -292,6 +303,42 @@ class Pattern(ABC):
 
         A transfer names the chain then, and the transport itself checks where the loads lead.
         """
+        return None
+
+    def check(self, shape: Shape) -> str:
+        """Name of the check of what arrives (wirespeed/rank/check/checks.py)."""
+        return "bytes"
+
+    def lacks_soak(self, shape: Shape) -> str:
+        """Why it has no soak: it 'computes with what arrives'; '': it has one."""
+        if self.sums(0, shape, 8) is not None:
+            return COMPUTES
+        if self.intra_rank:
+            return "sends no messages between ranks"
+        return "moves bytes without the receiver" if self.one_sided else ""
+
+    def algorithms(self, ranks: int) -> list[str]:
+        """Names of ours that do it on so many ranks, where it is an operation of all."""
+        return []
+
+    def candidates(self, shape: Shape, size: int) -> list[str]:
+        """Algorithms that `best` tries, on all ranks the same."""
+        return self.algorithms(shape.ranks)
+
+    def lacks(self, shape: Shape) -> str | None:
+        """Why its algorithm does not suit so many ranks, in one line; None if it does."""
+        return None
+
+    def least_traffic(self, rank: int, shape: Shape, size: int) -> list[Step]:
+        """Steps that move as many bytes as any way to do it must."""
+        return self.steps(rank, shape, size)
+
+    def arrival(self, rank: int, shape: Shape, size: int) -> tuple[int, int, int] | None:
+        """(place, bytes, bytes of an element) of the result; None: what the last step receives."""
+        return None
+
+    def damage(self, rank: int, shape: Shape) -> tuple[int, Place] | None:
+        """For tests: a place behind all else, and one of what it computes; None: messages are damaged."""
         return None
 
     def least_iterations(self, shape: Shape) -> int:

@@ -38,6 +38,8 @@ class Copy(Pattern):
     ranks = None
     sizes = "4K,64K,1M,16M,256M"
     intra_rank = True
+    alone_too = True
+    by_size = False
     view = "copies"
     barrier_per_sample = True
     followed_by = (("pingpong", ("host", "host-pinned")),)

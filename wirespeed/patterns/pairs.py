@@ -40,7 +40,7 @@ class Pairs(Pattern):
     )
     ranks = None
     sizes = "8,16M"
-    view = "matrix"
+    by_size = False
 
     def refuse(self, shape: Shape) -> str | None:
         if shape.ranks < 2:

@@ -73,6 +73,9 @@ class Rma(Pattern):
     def links(self, shape: Shape, size: int) -> int | None:
         return max(size // LINE, 2) if self.operation(shape.options) == LOAD else None
 
+    def check(self, shape: Shape) -> str:
+        return "loads" if self.operation(shape.options) == LOAD else "bytes"
+
     def extent(self, rank: int, shape: Shape, size: int) -> int:
         return max(super().extent(rank, shape, size), LINE * (self.links(shape, size) or 0))
 

@@ -6,6 +6,22 @@ by being there.
 
 from __future__ import annotations
 
-from wirespeed.programs.base import FieldComparison, NormCheck, ProgramFacts, ProgramPattern, Scratch, Values
+from wirespeed.programs.base import (
+    FieldComparison,
+    NormCheck,
+    ProgramFacts,
+    ProgramPattern,
+    Scratch,
+    Values,
+    as_program,
+)
 
-__all__ = ["FieldComparison", "NormCheck", "ProgramFacts", "ProgramPattern", "Scratch", "Values"]
+__all__ = [
+    "FieldComparison",
+    "NormCheck",
+    "ProgramFacts",
+    "ProgramPattern",
+    "Scratch",
+    "Values",
+    "as_program",
+]

@@ -25,7 +25,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Place, Shape, Transfer, Work
+from wirespeed.patterns.base import COMPUTES, Derived, Figure, Option, Pattern, Place, Shape, Transfer, Work
 from wirespeed.programs.conserved import Conservation
 from wirespeed.programs.plane import Plane, divisions, parse_grid, smallest_halo
 
@@ -155,6 +155,8 @@ class ProgramPattern(Pattern):
     own_sizes = True
     in_place = True
     slowest_counts = True
+    program = True
+    by_size = False
     view = "program"
     default_size = ("4096x4096", "1024x1024")
     """On GPUs, and on CPUs."""
@@ -167,6 +169,15 @@ class ProgramPattern(Pattern):
 
     def takes_turns(self, shape: Shape) -> bool:
         return False
+
+    def check(self, shape: Shape) -> str:
+        return "field"
+
+    def lacks_soak(self, shape: Shape) -> str:
+        return COMPUTES
+
+    def damage(self, rank: int, shape: Shape) -> tuple[int, Place]:
+        return self.aside(shape), self.comparisons(rank, shape)[0].own
 
     def completed(self, options: dict[str, Any], gpus: bool) -> dict[str, Any]:
         """The options with defaults that depend on the machine."""
@@ -317,3 +328,9 @@ class ProgramPattern(Pattern):
     @abstractmethod
     def copied(self, rank: int, shape: Shape) -> Transfer:
         """One copy of the field, whose rate is the roofline: from this buffer into the other one."""
+
+
+def as_program(pattern: Pattern) -> ProgramPattern:
+    """The pattern as what it is, of one that is a `program`."""
+    assert isinstance(pattern, ProgramPattern)
+    return pattern

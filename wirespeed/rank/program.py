@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from wirespeed.patterns import Place, Step, Sums, Transfer, Work, rma
-from wirespeed.patterns.collectives.operation import CollectivePattern
-from wirespeed.programs import ProgramPattern
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.faulty_steps import (
     MISPLACED,
@@ -66,14 +64,14 @@ class Program:
         self._transport, self.buffers, self.size = transport, buffers, size
         self._in_place = pattern.in_place if in_place is None else in_place
         self._alone = steps is not None and not any(step.sends or step.receives for step in steps)
-        self._arrived: tuple[int, int, int] | None = None
+        self._arrived = pattern.arrival(rank, context.shape, size)
         """Bytes that a fault damages, and of one element; None: all that the last step receives."""
         fault = context.fault if steps is None else None
         if steps is None:
             steps = pattern.steps(rank, context.shape, size, phase)
-            if fault and isinstance(pattern, ProgramPattern) and fault not in NATIVE_FAULTS:
-                aside = pattern.aside(context.shape)
-                computed = pattern.comparisons(rank, context.shape)[0].own
+            places = pattern.damage(rank, context.shape) if fault else None
+            if fault and places and fault not in NATIVE_FAULTS:
+                aside, computed = places
                 steps = with_fault(steps, fault, aside, computed)
                 if of_batches(fault):
                     self._arrived = (aside + context.offset, WORD, 1)
@@ -84,13 +82,10 @@ class Program:
 
         Of loads, the word that is loaded, not the chain.
         """
-        if isinstance(pattern, CollectivePattern) and any(step.collective for step in steps):
+        if any(step.collective for step in steps):
             self.traffic = pattern.least_traffic(rank, context.shape, size)
         if pattern.links(context.shape, size) is not None:
             self.traffic = [_of_a_load(step) for step in self.steps]
-        if isinstance(pattern, CollectivePattern):
-            view = pattern.rank_view(rank, context.shape, size)
-            self._arrived = (view.got, view.got_bytes if view.gets else 0, view.element)
         compiled = self.steps
         if fault == MISPLACED:
             compiled, fault = [misplaced(step) for step in compiled], None

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from wirespeed.limits.rates import CPU_CACHES, Ceiling
+from wirespeed.patterns import Pattern
 from wirespeed.results.contradiction import Contradiction, Quantity
 from wirespeed.results.model import Entry, Head, Health
 from wirespeed.results.parts import Interval, ProgramTimes, Wire
@@ -34,7 +35,7 @@ class Known(Protocol):
     @property
     def head(self) -> Head: ...
     @property
-    def view(self) -> str: ...
+    def traits(self) -> Pattern | type[Pattern]: ...
     @property
     def options(self) -> Mapping[str, Any]: ...
     @property
@@ -56,7 +57,7 @@ def contradictions(run: Known, entry: Entry, *, so_far: bool = False) -> list[Co
     `so_far`: the run goes on. The limit of messages depends on their wires, which are counted later.
     """
     rules = [_clock, _computation, _one_rank, _nothing]
-    rules += [] if so_far and run.view != "program" else [_limit]
+    rules += [] if so_far and not run.traits.program else [_limit]
     return [contradiction for rule in rules for contradiction in rule(run, entry)]
 
 
@@ -126,7 +127,7 @@ def _computation(run: Known, entry: Entry) -> Iterator[Contradiction]:
 
 
 def _limit(run: Known, entry: Entry) -> Iterator[Contradiction]:
-    limit = run.field_limit(entry) if run.view == "program" else run.ceiling(entry.path)
+    limit = run.field_limit(entry) if run.traits.program else run.ceiling(entry.path)
     # Networks let bursts pass, and their drivers may state less than the real rate; users may be wrong.
     if limit is None or limit.stated or limit.wire == "network" or not entry.amount:
         return
@@ -155,7 +156,7 @@ def _beyond_caches(entry: Entry, limit: Ceiling) -> float:
 
 def _one_rank(run: Known, entry: Entry) -> Iterator[Contradiction]:
     """Weak scaling. The one rank's figure must be a sure one: what slows it alone raises the efficiency."""
-    weak = run.view == "program" and run.options.get("scaling") == "weak" and run.head.plan.ranks > 1
+    weak = run.traits.program and run.options.get("scaling") == "weak" and run.head.plan.ranks > 1
     found = _single(run, entry) if weak else None
     if found is None or found[1].contended or entry.bytes <= _cache(run, entry):
         return

@@ -84,9 +84,9 @@ class Run:
         return first.split(":")[0].split(",")[0]
 
     @property
-    def view(self) -> str:
-        """View that the pattern wants (wirespeed/patterns/base.py)."""
-        return self.pattern.view if self.pattern else "sizes"
+    def traits(self) -> Pattern | type[Pattern]:
+        """Traits of its pattern; of an unknown one, those of most patterns."""
+        return self.pattern or Pattern
 
     @property
     def pattern(self) -> Pattern | None:
@@ -155,7 +155,7 @@ class Run:
         A program's rate is that of a rank's memory, which no wire bounds.
         """
         if path not in self._ceilings:
-            self._ceilings[path] = None if self.view == "program" else ceiling(self._used(path))
+            self._ceilings[path] = None if self.traits.program else ceiling(self._used(path))
         return self._ceilings[path]
 
     def field_limit(self, entry: Entry) -> Ceiling | None:

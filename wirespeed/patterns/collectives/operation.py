@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import gcd
 from types import ModuleType
 
-from wirespeed.patterns.base import Collective, Derived, Figure, Option, Pattern, Shape, Step
+from wirespeed.patterns.base import COMPUTES, Collective, Derived, Figure, Option, Pattern, Shape, Step
 from wirespeed.patterns.collectives import direct, doubling, one_shot, ring
 from wirespeed.patterns.collectives.rank_view import REDUCING, REDUCTIONS, TYPES, WHOLE, RankView, extent
 
@@ -59,6 +59,7 @@ class Content:
 class CollectivePattern(Pattern):
     """One operation; `shape.options["by"]` says who does it: the library, or one of ALGORITHMS."""
 
+    of_all_ranks = True
     ranks = None
     sizes = "8,256,4K,64K,1M,16M,128M"
     in_place = True
@@ -108,8 +109,15 @@ class CollectivePattern(Pattern):
         text = "Results lie where the data were; several as in no,yes."
         return [*found, Option("in-place", text, "no", choices=("no", "yes"), many=True)]
 
+    def check(self, shape: Shape) -> str:
+        return "elements"
+
+    def lacks_soak(self, shape: Shape) -> str:
+        if not self.collective:
+            return "moves no bytes"
+        return COMPUTES if self.name in REDUCING else ""
+
     def algorithms(self, ranks: int) -> list[str]:
-        """Ours that do this operation on so many ranks."""
         power = ranks & (ranks - 1) == 0
         return [
             name
@@ -118,9 +126,7 @@ class CollectivePattern(Pattern):
         ]
 
     def candidates(self, shape: Shape, size: int) -> list[str]:
-        """Algorithms that `best` tries, on all ranks the same: none that takes far more memory than
-        others.
-        """
+        """None that takes far more memory than others."""
         root = int(shape.options.get("root") or 0)
         needed = {
             name: max(self._needed(rank, shape, size, name) for rank in {0, root})
@@ -134,7 +140,6 @@ class CollectivePattern(Pattern):
         return max(16, view.scratch, extent(getattr(ALGORITHMS[by], self.name)(view), view))
 
     def lacks(self, shape: Shape) -> str | None:
-        """Why there is no such algorithm for so many ranks, in one line; None if there is."""
         by = str(shape.options.get("by", "ring"))
         if by in (LIBRARY, BEST, *self.algorithms(shape.ranks)):
             return None
@@ -188,9 +193,12 @@ class CollectivePattern(Pattern):
         return found
 
     def least_traffic(self, rank: int, shape: Shape, size: int) -> list[Step]:
-        """Steps that move as many bytes as any algorithm must, which a library's are compared with."""
         ring_: list[Step] = getattr(ring, self.name)(self.rank_view(rank, shape, size))
         return ring_
+
+    def arrival(self, rank: int, shape: Shape, size: int) -> tuple[int, int, int]:
+        view = self.rank_view(rank, shape, size)
+        return view.got, view.got_bytes if view.gets else 0, view.element
 
     @staticmethod
     def _collective(view: RankView) -> Collective:
@@ -291,6 +299,12 @@ class CollectivePattern(Pattern):
         return [
             ExpectedElements(view.got + rank * view.block, count, first, rank) for rank in range(view.ranks)
         ]
+
+
+def as_operation(pattern: Pattern | None) -> CollectivePattern:
+    """The pattern as what it is, of one that is `of_all_ranks`."""
+    assert isinstance(pattern, CollectivePattern)
+    return pattern
 
 
 _EVERY, _BLOCKS = "the bytes that each rank has", "the bytes of all ranks' blocks together"

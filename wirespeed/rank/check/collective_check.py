@@ -8,14 +8,14 @@ from typing import Any
 from wirespeed.patterns import Place, Work
 from wirespeed.patterns.collectives.operation import (
     ITERATIONS_OF_BATCH,
-    CollectivePattern,
     Content,
     ExpectedElements,
+    as_operation,
 )
 from wirespeed.patterns.collectives.rank_view import REDUCTIONS, TYPES
 from wirespeed.programs import Scratch
 from wirespeed.rank.check.field_memory import FieldMemory
-from wirespeed.rank.check.payload_check import PayloadMismatch, after_batch
+from wirespeed.rank.check.payload_check import Check, PayloadMismatch, after_batch
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.program import Program
 
@@ -36,20 +36,17 @@ class WrongElements:
         return self.text
 
 
-class CollectiveCheck:
+class CollectiveCheck(Check):
     """Lets programs combine whole numbers, which is exact, and compares every element."""
 
     def __init__(self, context: RankContext, memory: str, buffers: Any) -> None:
-        assert isinstance(context.pattern, CollectivePattern)
-        self._pattern, self._comm, self._shape = context.pattern, context.comm, context.shape
+        self._pattern, self._comm, self._shape = as_operation(context.pattern), context.comm, context.shape
         self._memory = FieldMemory(context, memory, buffers)
         self._alone = self._pattern.content(self._shape)
         self._of_batches = self._pattern.batch_content(self._shape)
         self._turn = 0
         """Counts contents: each is new."""
         self.takes_batches = self._of_batches is not None
-        self.iterations = self.batches = 0
-        self.bytes = 0
 
     def checked_iteration(self, program: Program) -> float:
         self._prepare(program, self._alone)
@@ -69,6 +66,10 @@ class CollectiveCheck:
             return
         self._compare(program, self._of_batches, iterations, after_batch(iterations))
         self.batches += 1
+
+    def told(self) -> dict[str, Any]:
+        # A wrong one has no figure.
+        return {"wrong": 0}
 
     def _prepare(self, program: Program, content: Content) -> None:
         job = self._pattern.rank_view(self._comm.rank, self._shape, program.size)

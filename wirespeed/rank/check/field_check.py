@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from wirespeed.patterns import Place, Work
 from wirespeed.programs import FieldComparison, ProgramPattern, Scratch
 from wirespeed.programs.conserved import total
 from wirespeed.rank.check.field_memory import FieldMemory
 from wirespeed.rank.check.field_rerun import Alive, FieldRerun
-from wirespeed.rank.check.payload_check import PayloadMismatch, after_batch
+from wirespeed.rank.check.payload_check import Check, PayloadMismatch, after_batch
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.program import Program
 
@@ -33,13 +34,11 @@ class WrongField:
         return self.text
 
 
-class FieldCheck:
+class FieldCheck(Check):
     """Lets a program run from a known field, and compares every bit of the result.
 
     Of untimed iterations with what one rank alone computes; of batches with a rerun of as many steps.
     """
-
-    takes_batches = True
 
     def __init__(
         self, context: RankContext, pattern: ProgramPattern, memory: FieldMemory, alive: Alive
@@ -51,8 +50,7 @@ class FieldCheck:
         self.conserved = [quantity.name for quantity in quantities]
         self._seed = 0
         """Of the latest initial field."""
-        self.iterations = self.batches = self.rerun_steps = 0
-        self.bytes = 0
+        self.rerun_steps = 0
 
     def checked_iteration(self, program: Program) -> float:
         pattern, shape, rank = self._pattern, self._context.shape, self._comm.rank
@@ -104,6 +102,9 @@ class FieldCheck:
         """Fills the field anew, on this rank alone."""
         self._seed = 1 + self._seed % SEEDS
         self._fill()
+
+    def told(self) -> dict[str, Any]:
+        return {"rerun_steps": self.rerun_steps, "conserved": self.conserved}
 
     def _fill(self) -> None:
         self._memory.launch(self._pattern.start(self._comm.rank, self._context.shape, self._seed))

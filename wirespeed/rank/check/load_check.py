@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from wirespeed.host.core import NativeError
 from wirespeed.patterns.rma import WORD
-from wirespeed.rank.check.payload_check import PayloadMismatch
+from wirespeed.rank.check.payload_check import Check, PayloadMismatch
 from wirespeed.rank.program import Program
 from wirespeed.rank.world import World
 
@@ -25,15 +25,11 @@ class WrongLink:
         return self.text
 
 
-class LoadCheck:
+class LoadCheck(Check):
     """Follows the chain once round, so that a wrong link of it leads elsewhere."""
-
-    takes_batches = True
 
     def __init__(self, comm: World, links: int) -> None:
         self._comm, self._loads = comm, min(links, MOST)
-        self.iterations = self.batches = 0
-        self.bytes = 0
 
     def checked_iteration(self, program: Program) -> float:
         """Collective. Seconds of one load. Raises PayloadMismatch on every rank."""

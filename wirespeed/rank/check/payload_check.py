@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from array import array
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -64,24 +65,34 @@ class Mismatch(Protocol):
     def rank(self) -> int: ...
 
 
-class Check(Protocol):
+class Check(ABC):
     """Runs checked iterations, checks batches, and counts what it has compared."""
 
-    iterations: int
+    iterations = 0
     """Untimed ones, each alone."""
-    batches: int
-    bytes: int
-    takes_batches: bool
+    batches = 0
+    bytes = 0
+    takes_batches = True
     """Is it known what a batch of many iterations must leave?"""
 
+    @abstractmethod
     def checked_iteration(self, program: Program) -> float:
         """Collective. Seconds of one iteration. Raises PayloadMismatch on every rank."""
 
+    @abstractmethod
     def begin_batch(self, program: Program) -> None:
         """Collective. New content, and poison where something will arrive, on every rank."""
 
+    @abstractmethod
     def end_batch(self, program: Program, iterations: int) -> None:
         """Collective. Compares what so many iterations have left. Raises PayloadMismatch on every rank."""
+
+    def restart(self) -> None:  # noqa: B027 - most have nothing to make anew
+        """Makes the content anew, on this rank alone, where iterations go on from it."""
+
+    def told(self) -> dict[str, Any]:
+        """Further parts of the record of what was checked."""
+        return {}
 
 
 def after_batch(iterations: int) -> str:
@@ -99,10 +110,8 @@ class PayloadMismatch(Exception):
         self.rank = wrong.rank
 
 
-class PayloadCheck:
+class PayloadCheck(Check):
     """Lets programs move new content, and compares every byte that arrives."""
-
-    takes_batches = True
 
     def __init__(self, core: Core, comm: World, device: Any, memory: str, into: str = "") -> None:
         """`memory`: where the send buffer lies; `into`: where the receive buffer does, if elsewhere."""
@@ -110,8 +119,6 @@ class PayloadCheck:
         self._from, self._into = memory.encode(), (into or memory).encode()
         self._turn = 0
         """Counts contents: each is new."""
-        self.iterations = self.batches = 0
-        self.bytes = 0
 
     def checked_iteration(self, program: Program) -> float:
         self.begin_batch(program)

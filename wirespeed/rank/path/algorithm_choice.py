@@ -6,7 +6,6 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
-from wirespeed.patterns.collectives.operation import CollectivePattern
 from wirespeed.rank.context import RankContext, Unusable
 from wirespeed.rank.program import Program
 
@@ -17,7 +16,6 @@ MAX_ITERATIONS = 200
 
 def fastest(context: RankContext, transport: Any, buffers: Any, size: int) -> str:
     """Collective. The algorithm of the least time, the slowest rank's. Raises Unusable where none works."""
-    assert isinstance(context.pattern, CollectivePattern)
     seconds: dict[str, float] = {}
     failure: Unusable | None = None
     for name in context.pattern.candidates(context.shape, size):

@@ -12,7 +12,7 @@ from wirespeed.evidence.nics import nccl_log
 from wirespeed.job.messages import Message
 from wirespeed.job.step_spec import stuck_after
 from wirespeed.paths import TransferPath
-from wirespeed.patterns.collectives.operation import BEST, LIBRARY, CollectivePattern
+from wirespeed.patterns.collectives.operation import BEST, LIBRARY
 from wirespeed.rank.check.payload_check import PayloadMismatch
 from wirespeed.rank.check.soak_run import PLACES, SoakRun, apart
 from wirespeed.rank.context import RankContext, Unusable
@@ -208,7 +208,7 @@ class OpenPath:
         with self._context.ranges("wires", "rates of wires"):
             wires = counting.wires()
         self._context.tell({"kind": "wires", "path": self._path.name, "wires": wires})
-        if isinstance(self._context.pattern, CollectivePattern):
+        if self._context.pattern.of_all_ranks:
             sizes = [size for size in sizes if size >= MIN_COUNTED] or sizes[-1:]
         self._count_some(sizes, counting)
 

@@ -16,8 +16,8 @@ from wirespeed.job.soaking import FAULT
 from wirespeed.job.step_spec import startup_limit
 from wirespeed.paths import TransferPath, find_path
 from wirespeed.patterns import Shape, find_pattern
-from wirespeed.patterns.collectives.operation import LIBRARY, CollectivePattern
-from wirespeed.programs import ProgramPattern
+from wirespeed.patterns.collectives.operation import LIBRARY
+from wirespeed.programs import as_program
 from wirespeed.rank.context import RankContext, Tell, Unusable
 from wirespeed.rank.join.env_check import without_effect
 from wirespeed.rank.join.startup import share_node
@@ -138,8 +138,7 @@ class PathRunner:
         context = self._context = with_algorithm(self._context, path)
         plan, options = self._plan, context.shape.options
         why = unsuited(path, context.pattern, plan.allocator, plan.device, options)
-        if isinstance(context.pattern, CollectivePattern):
-            why = why or context.pattern.lacks(context.shape)
+        why = why or context.pattern.lacks(context.shape)
         if why := why or next(filter(None, self._comm.everyone(without_effect(path))), None):
             self._context.failed("unavailable", why)
             return
@@ -179,8 +178,8 @@ class PathRunner:
             context.collectively(
                 lambda: self._core.check(load(context.device, b"ws_payload_fill")), lambda _: None
             )
-        if path.needs_device and isinstance(context.pattern, ProgramPattern):
-            for work in context.pattern.start(context.comm.rank, context.shape, 0)[:1]:
+        if path.needs_device and context.pattern.program:
+            for work in as_program(context.pattern).start(context.comm.rank, context.shape, 0)[:1]:
                 load(context.device, work.kernel.encode())
 
     def _open_transport(self, path: TransferPath) -> Any:
@@ -204,7 +203,7 @@ class PathRunner:
 
 def with_algorithm(context: RankContext, path: TransferPath) -> RankContext:
     """The context in which a collective operation is done by the path's algorithm, else by its library."""
-    if not isinstance(context.pattern, CollectivePattern):
+    if not context.pattern.of_all_ranks:
         return context
     options = {**context.shape.options, "by": path.algorithm or LIBRARY}
     return replace(context, shape=replace(context.shape, options=options))

@@ -8,8 +8,8 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from wirespeed.patterns import Step, Transfer
-from wirespeed.programs import ProgramPattern
-from wirespeed.rank.check.field_check import FieldCheck
+from wirespeed.programs import ProgramPattern, as_program
+from wirespeed.rank.check.payload_check import Check
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.observe.clock_agreement import ClockAgreement
 from wirespeed.rank.path.teams import TeamSamples
@@ -79,12 +79,9 @@ class _Baseline:
 class Computation:
     """A program's steps without their transfers, measured by turns with the program itself."""
 
-    def __init__(
-        self, context: RankContext, transport: Any, buffers: Any, size: int, check: FieldCheck
-    ) -> None:
+    def __init__(self, context: RankContext, transport: Any, buffers: Any, size: int, check: Check) -> None:
         """Collective, as are all methods. `check`: it knows how the field begins."""
-        assert isinstance(context.pattern, ProgramPattern)
-        divisor = context.pattern.facts(context.shape).steps_per_iteration
+        divisor = as_program(context.pattern).facts(context.shape).steps_per_iteration
         self._program = Program(context, transport, buffers, size, steps=work_alone(context, size))
         self._baseline = _Baseline(context, self._program, divisor, "its computation")
         self._check = check

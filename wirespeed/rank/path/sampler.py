@@ -13,7 +13,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from wirespeed.programs import ProgramPattern
 from wirespeed.rank.check.check_budget import CheckBudget
 from wirespeed.rank.check.payload_check import Check
 from wirespeed.rank.context import RankContext
@@ -267,5 +266,5 @@ class Sampler:
     def _batch_range(self, samples: int, iterations: int) -> AbstractContextManager[None]:
         """The range of a batch; a program's is a block of its steps."""
         steps = samples * iterations * round(self._divisor)
-        name = f"{steps} steps" if isinstance(self._context.pattern, ProgramPattern) else ""
+        name = f"{steps} steps" if self._context.pattern.program else ""
         return self._ranges("batch", name, samples=samples, iterations=iterations)

@@ -10,15 +10,11 @@ from typing import Any
 
 from wirespeed.job.messages import Message
 from wirespeed.paths import TransferPath
-from wirespeed.patterns.collectives.operation import CollectivePattern
-from wirespeed.programs import ProgramPattern
-from wirespeed.rank.check.collective_check import CollectiveCheck
-from wirespeed.rank.check.field_check import FieldCheck
+from wirespeed.programs import ProgramPattern, as_program
+from wirespeed.rank.check.checks import Subject, check_of
 from wirespeed.rank.check.field_memory import FieldMemory
 from wirespeed.rank.check.field_rerun import Alive
 from wirespeed.rank.check.field_views import FieldViews
-from wirespeed.rank.check.load_check import LoadCheck
-from wirespeed.rank.check.payload_check import Check, PayloadCheck
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.observe.clock_agreement import gravest
 from wirespeed.rank.observe.wire_counting import WireCounting
@@ -59,16 +55,7 @@ class SizeRun:
         """`position`: what a progress message says of this size among all. `alive`: tells the watchdog."""
         self._context, self._path, self._size, self._position = context, path, size, position
         self._transport, self._buffers = transport, buffers
-        pattern = context.pattern
-        self._payload: Check
-        if isinstance(pattern, ProgramPattern):
-            self._payload = FieldCheck(context, pattern, FieldMemory(context, path.memory, buffers), alive)
-        elif isinstance(pattern, CollectivePattern):
-            self._payload = CollectiveCheck(context, path.memory, buffers)
-        elif links := pattern.links(context.shape, size):
-            self._payload = LoadCheck(context.comm, links)
-        else:
-            self._payload = PayloadCheck(context.core, context.comm, context.device, path.memory, path.into)
+        self._payload = check_of(Subject(context, path, buffers, size, alive))
         self._program_facts: dict[str, Any] | None = None
         self._phases = context.pattern.phases(context.shape)
         self._reported = context.pattern.reported_phase(context.shape)
@@ -114,10 +101,8 @@ class SizeRun:
         phases = range(self._phases)
         if context.plan.reported_phase_only and self._reported is not None:
             phases = range(self._reported, self._reported + 1)
-        pattern = context.pattern
         with ExitStack() as open_now:
-            if isinstance(pattern, ProgramPattern):
-                assert isinstance(self._payload, FieldCheck)
+            if context.pattern.program:
                 self._computation = open_now.enter_context(
                     closing(Computation(context, self._transport, self._buffers, self._size, self._payload))
                 )
@@ -132,7 +117,8 @@ class SizeRun:
             if self._computation:
                 with context.ranges("computation"):
                     compute, clock = self._computation.seconds(), self._computation.clock()
-        if isinstance(pattern, ProgramPattern):
+        if context.pattern.program:
+            pattern = as_program(context.pattern)
             with context.ranges("limits"):
                 found, of_copies = limits(context, pattern, self._buffers, self._size)
             found["compute"] = compute
@@ -185,8 +171,7 @@ class SizeRun:
 
     def draw(self) -> None:
         """Rank 0 tells a picture of the program's field."""
-        assert isinstance(self._context.pattern, ProgramPattern)
-        with self._views(self._context.pattern, past=1) as views:
+        with self._views(as_program(self._context.pattern), past=1) as views:
             views.picture(self._path.name)
 
     @contextmanager
@@ -262,7 +247,7 @@ class SizeRun:
                 "of_batches": self._batches,
                 "seconds": self._checking_s,
                 "bytes": compared,
-                **self._of_kind(),
+                **self._payload.told(),
             },
             "details": sampled.details | self._algorithm(),
             "cores": sampled.cores,
@@ -273,13 +258,6 @@ class SizeRun:
             **({"program": self._program_facts} if self._program_facts else {}),
             **({"baseline": self._baseline} if self._baseline else {}),
         }
-
-    def _of_kind(self) -> dict[str, Any]:
-        """What else this kind of check has to say."""
-        if isinstance(self._payload, FieldCheck):
-            return {"rerun_steps": self._payload.rerun_steps, "conserved": self._payload.conserved}
-        # A wrong one has no figure.
-        return {"wrong": 0} if isinstance(self._payload, CollectiveCheck) else {}
 
     def _several_teams(self) -> bool:
         """Not where one team of all ranks has the entry's own figure."""

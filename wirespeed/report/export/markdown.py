@@ -23,7 +23,7 @@ from wirespeed.report.page.answers import answers
 from wirespeed.report.page.curves import limits
 from wirespeed.report.page.findings import findings, nothing_found, refuted
 from wirespeed.report.page.notes import failed, notes
-from wirespeed.report.page.sources import ReportRun, Source, measured
+from wirespeed.report.sources import ReportRun, Source, measured
 from wirespeed.report.terminal import fan_table, pair_matrix
 from wirespeed.results.coerce import text
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
@@ -120,8 +120,7 @@ def _run(measured: ReportRun, *, alone: bool) -> Iterator[str]:
         yield table(columns, spans)
     if measured.run.figures:
         yield from _figures(measured)
-    if measured.run.view == "matrix":
-        yield from _matrices(measured.run)
+    yield from _matrices(measured.run)
     if rows := evidence.rows(measured.run):
         yield table(_texts(*evidence.HEADS), rows)
     lines = [f"- **{plain(said.subject)}**: {plain(said.text)}" for said in failed(measured.run)]

@@ -22,9 +22,10 @@ from wirespeed.report.export.matplotlib_parts import (
     name_of,
     value,
 )
-from wirespeed.report.page.sources import Source, measured
 from wirespeed.report.page.styles import LIGHT, Style, styles
+from wirespeed.report.sources import Source, measured
 from wirespeed.report.systems.published_curves import Reference, load_system
+from wirespeed.report.views import view_of
 from wirespeed.results.whole_file import write_whole
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def plot(sources: Sequence[Source], out: str, paths: Sequence[str], kind: str, a
     matplotlib.use("agg")
     from matplotlib import pyplot
 
-    programs = curves[0][0].run.view == "program"
+    programs = not view_of(curves[0][0].run).curves
     looks = styles([path for _, path in curves])
     several = len({measured.number for measured, _ in curves}) > 1
     kinds = ("time", "bandwidth") if kind == "both" else (kind,)

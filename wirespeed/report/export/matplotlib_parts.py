@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from wirespeed.report.page.sources import ReportRun
 from wirespeed.report.page.styles import LIGHT, Style
+from wirespeed.report.sources import ReportRun
 from wirespeed.results.coerce import text
 from wirespeed.results.runs import Entry
 from wirespeed.units import format_rate, format_size

@@ -7,7 +7,7 @@ from typing import Any
 
 from wirespeed.errors import WirespeedError
 from wirespeed.patterns import Shape
-from wirespeed.patterns.collectives.operation import CollectivePattern
+from wirespeed.patterns.collectives.operation import as_operation
 from wirespeed.results.runs import Entry, Run
 
 TYPES = {"fp32": "float", "fp16": "half", "bf16": "bfloat16", "fp64": "double", "int32": "int32"}
@@ -43,8 +43,7 @@ def to_nccl_tests(runs: Sequence[Run]) -> str:
 
 def _block(both: dict[bool, tuple[Run, str]]) -> Iterator[str]:
     run, path = next(iter(both.values()))
-    pattern = run.pattern
-    assert isinstance(pattern, CollectivePattern)
+    pattern = as_operation(run.pattern)
     shape = Shape(run.head.plan.ranks, run.options)
     yield f"# wirespeed {pattern.name}, path {path}, {shape.ranks} ranks; {run.head.environment.host}\n"
     yield HEAD

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from wirespeed.patterns.collectives.operation import CollectivePattern
 from wirespeed.report.export import labels
 from wirespeed.report.facts import figures
 from wirespeed.report.facts.machine import mpi_title
@@ -22,7 +21,7 @@ def to_osu(runs: Sequence[Run]) -> str:
 
 def _blocks(run: Run, path: str) -> Iterator[str]:
     entries = run.of_path(path)
-    collective = isinstance(run.pattern, CollectivePattern)
+    collective = run.traits.of_all_ranks
     latencies = [
         (entry.bytes, entry.seconds * 1e6) for entry in entries if collective or labels.one_way(entry)
     ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from wirespeed.patterns.collectives.operation import CollectivePattern
 from wirespeed.report.facts import figures, outcome
 from wirespeed.report.facts.machine import is_cpu, mpi_title
 from wirespeed.report.facts.markers import doubts, sign
@@ -68,9 +67,8 @@ def refusal(run: Run) -> Failure | None:
 
     A collective operation may fail for other reasons (MPI adds no fp16), so that only messages tell.
     """
-    operation = isinstance(run.pattern, CollectivePattern)
     failed = (failure for failure in run.failures if _is_aware(failure.path) and failure.whole_path)
-    return next((failure for failure in failed if not operation or failure.path != AWARE), None)
+    return next((failure for failure in failed if not run.traits.of_all_ranks or failure.path != AWARE), None)
 
 
 def _is_aware(path: str) -> bool:

@@ -9,7 +9,7 @@ from wirespeed.results.runs import Run
 
 def host_copies(run: Run) -> str:
     """'staged 1000, aware none': in an iteration, on the rank with most; empty where nobody counted."""
-    if not (run.pattern and run.pattern.counts_copies):
+    if not run.traits.counts_copies:
         return ""
     last = {path: found[-1] for path in run.paths if (found := of_path(run, path))}
     counts = {

@@ -48,7 +48,7 @@ def is_cpu(run: Run) -> bool:
 
 def _misplaced(run: Run) -> list[str]:
     """A line where ranks are not placed host by host, though the pattern's groups assume that they are."""
-    if not (run.pattern and run.pattern.by_host):
+    if not run.traits.by_host:
         return []
     lines = []
     for step in run.steps:

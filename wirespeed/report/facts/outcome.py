@@ -35,7 +35,7 @@ def share_words(run: Run, path: str, name: str = "") -> str:
     sure = [entry for entry in run.of_path(path) if not entry.uncertain]
     rated = [certain for certain in sure if shares.share(certain, limit) is not None]
     # A table of copies has the share of a rank that copies alone.
-    if limit is None or not rated or run.view == "copies":
+    if limit is None or not rated or run.traits.alone_too:
         return ""
     entry = max(rated, key=lambda certain: certain.rate)
     where = "" if entry is best(run, path) else f" at {format_size(entry.bytes)}"

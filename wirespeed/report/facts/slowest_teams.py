@@ -31,8 +31,8 @@ def lines(run: Run) -> Iterator[tuple[bool, str, str]]:
 
     At its smallest one, too, where they differ; of pairs of ranks also that they agree.
     """
-    # Of copies inside ranks each team's figures stand in the table.
-    if run.pattern and run.pattern.intra_rank:
+    # Those stand in its table.
+    if run.traits.alone_too:
         return
     for path in run.paths:
         entries = [entry for entry in run.of_path(path) if len(entry.teams) > 1]

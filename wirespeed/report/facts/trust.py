@@ -30,7 +30,7 @@ def headline(run: Run) -> str:
     Empty where a run has no sizes to choose from.
     """
     sure = [entry for entry in run.entries.values() if entry.bytes and not entry.uncertain]
-    if run.view != "sizes" or not sure or not all(entry.moves for entry in sure):
+    if not run.traits.by_size or not sure or not all(entry.moves for entry in sure):
         return ""
     domains = [name for name in ("GPU", "CPU") if any(entry.memory_domain == name for entry in sure)]
     parts = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from wirespeed.report.facts.machine import cpu_line, devices_lines, placement, title
 from wirespeed.report.facts.pointers import memory_lines
 from wirespeed.report.page.notes import method
-from wirespeed.report.page.sources import ReportRun
+from wirespeed.report.sources import ReportRun
 from wirespeed.results.coerce import text
 
 

@@ -11,13 +11,13 @@ from wirespeed.report.facts.best import spans
 from wirespeed.report.facts.figures import other_mpi
 from wirespeed.report.facts.machine import mpi_title
 from wirespeed.report.facts.markers import CONTENDED
-from wirespeed.report.facts.programs import parts
 from wirespeed.report.facts.shares import exceeds, percent, share
 from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING
 from wirespeed.report.page.findings import FindingTexts, findings
 from wirespeed.report.page.machines import MachineRuns, machines
 from wirespeed.report.page.notes import Verdict, alarms
-from wirespeed.report.page.sources import ReportRun, Source
+from wirespeed.report.sources import ReportRun, Source
+from wirespeed.report.views import view_of
 from wirespeed.results.coerce import text
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Failure, Run
 from wirespeed.transports import find_transport
@@ -182,9 +182,8 @@ def best_path(run: Run) -> str:
     entries, domain = _entries(run), _domain(run)
     if not entries:
         return checked.text if (checked := _soaked(run)) else "No message was measured"
-    if run.view == "program":
-        best = min(entries, key=lambda entry: entry.seconds)
-        return f"Best path for {run.head.plan.pattern}: {best.path}, {format_seconds(best.seconds)} a step"
+    if said := view_of(run).best(run, entries):
+        return said
     found = spans(run, domain) if domain in run.competing else []
     if not found:
         names = [*dict.fromkeys(entry.path for entry in entries)]
@@ -268,12 +267,8 @@ def _extremes(run: Run) -> Iterator[Tile]:
             yield Tile("Messages checked", f"{number:,}", "by a soak, which measures no times", soaked.level)
         return
     data = " of GPU data" if _domain(run) == "GPU" else ""
-    if run.view == "program":
-        best = min(entries, key=lambda entry: entry.seconds)
-        known = parts(run, best)
-        yield Tile("Shortest step", format_seconds(best.seconds), best.path)
-        word = "not known" if known.efficiency is None else known.efficiency_mark + percent(known.efficiency)
-        yield Tile("Efficiency", word, f"{best.path}, {run.head.plan.ranks} ranks against one")
+    if tiles := view_of(run).tiles(run, entries):
+        yield from (Tile(*tile) for tile in tiles)
         return
     least, most = min(entries, key=lambda entry: entry.seconds), max(entries, key=lambda entry: entry.rate)
     part = _part(run, most)

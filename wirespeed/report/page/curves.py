@@ -9,8 +9,9 @@ from wirespeed.report.facts.baselines import share_of_baseline
 from wirespeed.report.facts.markers import sign
 from wirespeed.report.facts.speedup import Pair, pairs
 from wirespeed.report.grouping import grouped
-from wirespeed.report.page.sources import ReportRun
+from wirespeed.report.sources import ReportRun
 from wirespeed.report.systems.published_curves import known_systems, load_system
+from wirespeed.report.views import view_of
 from wirespeed.results.coerce import MAX_EXACT, number, text
 from wirespeed.results.runs import Run
 
@@ -21,10 +22,10 @@ SHOWN_AT_FIRST = 20
 def charts(sets: Sequence[ReportRun], first: str) -> list[dict[str, Any]]:
     """One for each pattern, `first` before the others, the runs with most figures first.
 
-    A program has one size, and bars instead (bars.py).
+    A program has one size, and bars instead (wirespeed/report/views/program.py).
     """
     patterns = dict.fromkeys(
-        measured.pattern for measured in sets if measured.run.entries and measured.run.view != "program"
+        measured.pattern for measured in sets if measured.run.entries and view_of(measured.run).curves
     )
     order = sorted(patterns, key=lambda name: name != first)
     return [_chart(name, [measured for measured in sets if measured.pattern == name]) for name in order]

@@ -10,7 +10,7 @@ from wirespeed.limits.wires import WIRE_KINDS
 from wirespeed.report.facts.nics import of_ranks
 from wirespeed.report.facts.wire_verdicts import COPIES, of_path
 from wirespeed.report.grouping import grouped
-from wirespeed.report.page.sources import ReportRun
+from wirespeed.report.sources import ReportRun
 from wirespeed.results.coerce import count, number, text
 from wirespeed.results.parts import Copied, Copies, CountedWire, Rank, Wire
 from wirespeed.results.runs import Evidence, Run

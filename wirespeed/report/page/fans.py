@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from wirespeed.report.facts.slowest_teams import SMALL, by_rank, describe
-from wirespeed.report.page.sources import ReportRun
+from wirespeed.report.sources import ReportRun
 from wirespeed.results.coerce import number, text
 from wirespeed.results.runs import Entry
 from wirespeed.statistics.samples import middle
@@ -14,8 +14,7 @@ from wirespeed.statistics.samples import middle
 
 def fans(sets: Sequence[ReportRun]) -> list[dict[str, Any]]:
     """One for each run and size whose figures are those of one rank and all others."""
-    shown = [measured for measured in sets if measured.run.view == "matrix"]
-    found = [_fan(measured, size) for measured in shown for size in measured.run.sizes]
+    found = [_fan(measured, size) for measured in sets for size in measured.run.sizes]
     return [record for record in found if record["columns"]]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from wirespeed.report.facts import figures
-from wirespeed.report.page.sources import Source
+from wirespeed.report.sources import Source
 from wirespeed.results.coerce import text
 from wirespeed.results.findings import COSTS, Cost, Improvement, RecordedFinding
 from wirespeed.units import format_size

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from wirespeed.report.facts.machine import cpu_line, machine_names
 from wirespeed.report.grouping import grouped
-from wirespeed.report.page.sources import ReportRun
+from wirespeed.report.sources import ReportRun
 from wirespeed.results.coerce import text
 
 
@@ -27,9 +27,7 @@ class MachineRuns:
     @property
     def main(self) -> ReportRun:
         """The run that tells most of how fast messages are: no copies inside a rank, if there is another."""
-        between = (
-            measured for measured in self.sets if measured.run.entries and measured.run.view == "sizes"
-        )
+        between = (measured for measured in self.sets if measured.run.entries and measured.run.traits.by_size)
         return next(between, self.sets[0])
 
 

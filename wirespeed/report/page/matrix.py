@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from wirespeed.report.facts.slowest_teams import SMALL, by_pair, describe
-from wirespeed.report.page.sources import ReportRun
+from wirespeed.report.sources import ReportRun
 from wirespeed.results.coerce import number, text
 from wirespeed.results.runs import Entry
 from wirespeed.statistics.samples import middle
@@ -17,10 +17,9 @@ FEWEST = 3
 
 def matrices(sets: Sequence[ReportRun]) -> list[dict[str, Any]]:
     """One for each run, path and size whose figures are those of pairs."""
-    shown = [measured for measured in sets if measured.run.view == "matrix"]
     figures = [
         (measured, entry)
-        for measured in shown
+        for measured in sets
         for path in measured.run.paths
         for entry in measured.run.of_path(path)
     ]

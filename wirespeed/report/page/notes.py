@@ -9,7 +9,7 @@ from wirespeed.report.facts.statement import BAD, NOTE, WARNING, Part, Statement
 from wirespeed.report.facts.statements import statements
 from wirespeed.report.grouping import grouped
 from wirespeed.report.page.machines import machines
-from wirespeed.report.page.sources import ReportRun
+from wirespeed.report.sources import ReportRun
 from wirespeed.results.coerce import text
 from wirespeed.results.runs import Run
 

@@ -20,8 +20,8 @@ from wirespeed.report.page.findings import findings, nothing_found, refuted
 from wirespeed.report.page.matrix import matrices
 from wirespeed.report.page.notes import failed
 from wirespeed.report.page.sections import sections
-from wirespeed.report.page.sources import ReportRun, Source, measured
 from wirespeed.report.page.styles import DARK, LIGHT, styles
+from wirespeed.report.sources import ReportRun, Source, measured
 from wirespeed.results.coerce import text
 from wirespeed.units import format_rate, format_seconds
 

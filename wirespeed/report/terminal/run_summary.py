@@ -23,10 +23,12 @@ from wirespeed.report.facts.shown_sizes import shown_sizes
 from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING, Part, Statement
 from wirespeed.report.facts.statements import statements
 from wirespeed.report.grouping import grouped
-from wirespeed.report.terminal import copy_table, program_table, soak_table
+from wirespeed.report.terminal import soak_table
 from wirespeed.report.terminal.fan_table import print_fans
 from wirespeed.report.terminal.pair_matrix import print_matrices
-from wirespeed.report.terminal.size_table import TableLayout, lay_out
+from wirespeed.report.views import view_of
+from wirespeed.report.views.base import View
+from wirespeed.report.views.size_table import TableLayout
 from wirespeed.results.runs import Run
 
 FEWEST = 3
@@ -66,7 +68,7 @@ def print_run(console: Console, run: Run, *, explain: bool = False, all_sizes: b
 
     `explain`: also legends, equations and choices. `all_sizes`: a row for each size, also of a long sweep.
     """
-    if explain or all_sizes or run.view != "sizes":
+    if explain or all_sizes or not run.traits.by_size:
         sizes = all_sizes_of if all_sizes else shown_sizes
         _print(console, run, Detail(explain=explain, sizes=sizes))
     else:
@@ -112,26 +114,16 @@ def _print(console: Console, run: Run, detail: Detail) -> None:
 
 
 def _print_tables(console: Console, run: Run, detail: Detail) -> TableLayout:
-    sizes = detail.sizes(run)
-    if run.view == "program":
-        layout = TableLayout([program_table.build(run).fit(console.width)], spread=True)
-    elif _of_copies(run):
-        layout = TableLayout([copy_table.build(run)], compact=True)
-    else:
-        layout = lay_out(console.width, run, sizes)
+    layout = view_of(run).layout(console.width, run, detail.sizes(run))
     for part in layout.tables:
         console.print(part, crop=False)
         console.print()
     return layout
 
 
-def _of_copies(run: Run) -> bool:
-    return run.view == "copies" and any(len(entry.teams) > 1 for entry in run.figures.values())
-
-
 def _print_part(console: Console, run: Run, part: Part, lines: Sequence[Statement], detail: Detail) -> None:
     """A part's statements, with what is drawn before or after them."""
-    if part is Part.PROGRAM and run.view == "matrix":
+    if part is Part.PROGRAM:
         print_matrices(console, run)
         print_fans(console, run)
     if part is Part.SOAK and run.soaks:
@@ -143,12 +135,12 @@ def _print_part(console: Console, run: Run, part: Part, lines: Sequence[Statemen
     most = None if part in (Part.ANSWER, Part.TEAMS) else detail.notes
     for statement in lines:
         say(console, _line(statement), most=most)
-    if part is Part.PROGRAM and run.view == "program":
-        say(console, program_table.LEGEND, "dim")
-    if part is Part.METHOD and _of_copies(run):
-        say(console, copy_table.LEGEND, "dim")
-    if part is Part.SOAK and run.soaks:
-        say(console, soak_table.LEGEND, "dim")
+    view = view_of(run) if run.figures else View()
+    captions = {Part.PROGRAM: view.caption, Part.METHOD: view.legend}
+    if run.soaks:
+        captions[Part.SOAK] = soak_table.LEGEND
+    if words := captions.get(part):
+        say(console, words, "dim")
 
 
 _APART = (Part.TEAMS, Part.METHOD, Part.COUNTERS, Part.SOAK, Part.FAILURES)

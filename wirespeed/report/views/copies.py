@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.text import Text
 
 from wirespeed.limits import Ceiling
 from wirespeed.report.console.columns import Column, Table, table
-from wirespeed.report.facts.copies import ALONE, TOGETHER, slowest_rank
+from wirespeed.report.facts.copies import ALONE, TOGETHER, slowest, slowest_rank
 from wirespeed.report.facts.figures import UNCERTAIN
 from wirespeed.report.facts.markers import CONTENDED, FAR, FAR_OFF, doubts, share_style, sign
 from wirespeed.report.facts.shares import percent
+from wirespeed.report.sources import ReportRun
+from wirespeed.report.views.base import Bar, Bars, View, doubt, impossible, largest
+from wirespeed.report.views.size_table import TableLayout
+from wirespeed.results.coerce import text
 from wirespeed.results.parts import TeamFigure
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
 from wirespeed.statistics.samples import ratio_interval
 from wirespeed.units import format_rate, format_size
 
-LEGEND = (
+_LEGEND = (
     "GB/s of one rank, the slowest one, alone and while all copy; all at once: ranks x the latter; share "
     "kept: what is left of a rank's rate when all copy, ! surely more than all of it: something else "
     "slowed the rank that copied alone; of limit: the slowest rank alone"
@@ -55,7 +60,7 @@ class _CopyRow:
         return self.entry.amount / team.seconds
 
 
-def build(run: Run) -> Table[_CopyRow]:
+def _table(run: Run) -> Table[_CopyRow]:
     """GB/s of the slowest rank alone, of the slowest one while all copy, and of all together."""
     rows = []
     for path in run.paths:
@@ -108,3 +113,43 @@ def _share(row: _CopyRow) -> Text | None:
     rate = row.rate(row.alone)
     part, exceeded = (judge(rate, row.entry.bytes) for judge in (row.limit.share, row.limit.exceeded))
     return None if part is None else Text(percent(part), share_style(part, exceeded=bool(exceeded)))
+
+
+class CopiesView(View):
+    """Each rank alone, and all at once."""
+
+    def layout(self, width: int, run: Run, sizes: Sequence[int]) -> TableLayout:
+        if any(len(entry.teams) > 1 for entry in run.figures.values()):
+            return TableLayout([_table(run)], compact=True)
+        return super().layout(width, run, sizes)
+
+    legend = _LEGEND
+
+    def bars(self, sets: Sequence[ReportRun]) -> list[Bars]:
+        found = []
+        for copy in sets:
+            named = f": {copy.label}" if len(sets) > 1 else ""
+            # Copies on the GPU are tens of times as fast: on one scale with them nobody would see the others.
+            for title, on_device in (("Copies", False), ("Copies on the GPU", True)):
+                paths = [path for path in copy.run.paths if _on_device(copy.run, path) is on_device]
+                found.append(Bars(f"{title}, slowest rank{named}", [*_copies(copy.run, paths)]))
+        return found
+
+
+def _on_device(run: Run, path: str) -> bool:
+    step = run.step(path)
+    return step.memory == "device" and step.into in ("", "device")
+
+
+def _copies(run: Run, paths: Sequence[str]) -> Iterator[Bar]:
+    for label, entry in largest(run, paths):
+        path, alone, together = text(entry.path), slowest(entry, ALONE), slowest(entry, TOGETHER)
+        mark, unsure = sign(run, entry), doubt(entry)
+        if entry.impossible:
+            yield impossible(label, entry)
+        elif alone is None or together is None:
+            yield Bar(label, path, entry.rate, f"{mark}{format_rate(entry.rate)} GB/s{unsure}")
+        else:
+            rates = entry.amount / alone, entry.amount / together
+            yield Bar(label, path, rates[0], f"{mark}{format_rate(rates[0])} GB/s alone{unsure}")
+            yield Bar("", path, rates[1], f"{mark}{format_rate(rates[1])} GB/s with all{unsure}", paler=True)

@@ -1,6 +1,6 @@
 """The table of a run: one row per size, a group of columns per path, folded where the terminal is narrow.
 
-Of many paths: wirespeed/report/terminal/path_columns.py.
+Of many paths: wirespeed/report/views/path_columns.py.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from wirespeed.report.facts.legend import Layout
 from wirespeed.report.facts.markers import FASTEST, mark, share_style, sign, winners
 from wirespeed.report.facts.mpi_cost import costs
 from wirespeed.report.facts.speedup import pairs
-from wirespeed.report.terminal import path_columns
+from wirespeed.report.views import path_columns
 from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_rate, format_seconds, format_size
 
