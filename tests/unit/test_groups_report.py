@@ -12,7 +12,7 @@ from wirespeed.report.export.markdown import markdown
 from wirespeed.report.facts.machine import machine_names
 from wirespeed.report.facts.slowest_teams import describe
 from wirespeed.report.page import read_sources
-from wirespeed.report.terminal import fan_table
+from wirespeed.report.views import pairs
 from wirespeed.results.runs import Run, collect
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -163,11 +163,11 @@ def test_one_rank_and_all_others_in_a_table_of_ranks() -> None:
     rows = {line[0]: line[1:] for line in lines[heads + 2 : heads + 6] if line and line[0] in "012"}
     # 3 MiB in 1 ms, and in 2 ms.
     assert rows["0"] == ["3.15", "1.57"] and rows["2"] == ["1.05", "1.57"]
-    (heading, ranks, columns) = next(fan_table.tables(run))
+    heading, fan = next(pairs.fan_tables(run))
     assert heading.endswith("one rank to all others and all others to one")
-    assert ranks == [0, 1, 2] and len(columns) == 3
+    assert fan.rows == [0, 1, 2] and len(fan.columns) == 3
     one["teams"] = one["teams"][:3]
-    (heading, _, columns) = next(fan_table.tables(run_of("pairs", one, options=[["fan", "out"]])))
-    assert heading.endswith(", one rank to all others") and len(columns) == 2
+    heading, fan = next(pairs.fan_tables(run_of("pairs", one, options=[["fan", "out"]])))
+    assert heading.endswith(", one rank to all others") and len(fan.columns) == 2
     limit = run.ceiling("aware")
     assert limit and limit.equation.endswith("out of a GPU, if every GPU reaches every other")

@@ -11,9 +11,9 @@ from support import report_files as made
 from wirespeed.limits.wires import WIRE_KINDS
 from wirespeed.report.page import read_sources, render
 from wirespeed.report.page.answers import Answers, answers
-from wirespeed.report.page.matrix import matrices
 from wirespeed.report.page.render import SCRIPTS
 from wirespeed.report.sources import measured
+from wirespeed.report.views.pairs import matrices
 
 RESULTS = Path(__file__).parents[2] / "results"
 

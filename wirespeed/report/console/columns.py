@@ -60,10 +60,15 @@ class Table(Generic[Row]):
     """Whether lines stand above the sections."""
     ascii_only: bool = False
 
+    @property
+    def rows(self) -> list[Row]:
+        """Rows of all sections."""
+        return [row for _, rows in self.sections for row in rows]
+
     @cached_property
     def _cells(self) -> list[list[Text]]:
         """Column by column."""
-        rows = [row for _, rows in self.sections for row in rows]
+        rows = self.rows
         cells = [[column.text(row) for row in rows] for column in self.columns]
         return [[ascii_cell(cell) for cell in column] for column in cells] if self.ascii_only else cells
 

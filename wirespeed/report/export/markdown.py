@@ -11,12 +11,12 @@ from rich.text import Text
 
 from wirespeed.limits import Ceiling
 from wirespeed.report.console.columns import Cell, Column, Row
-from wirespeed.report.facts import best, figures
+from wirespeed.report.facts import best, figures, speedup
 from wirespeed.report.facts.markers import sign
 from wirespeed.report.facts.mpi_cost import MpiCost, costs, difference
 from wirespeed.report.facts.shares import share
 from wirespeed.report.facts.slowest_teams import describe
-from wirespeed.report.facts.speedup import Pair, pairs
+from wirespeed.report.facts.speedup import Pair
 from wirespeed.report.page import evidence
 from wirespeed.report.page.about import about
 from wirespeed.report.page.answers import answers
@@ -24,7 +24,7 @@ from wirespeed.report.page.curves import limits
 from wirespeed.report.page.findings import findings, nothing_found, refuted
 from wirespeed.report.page.notes import failed, notes
 from wirespeed.report.sources import ReportRun, Source, measured
-from wirespeed.report.terminal import fan_table, pair_matrix
+from wirespeed.report.views import pairs
 from wirespeed.results.coerce import text
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
 from wirespeed.units import format_rate, format_seconds, format_size
@@ -137,7 +137,9 @@ def _figures(measured: ReportRun) -> Iterator[str]:
     run, sizes = measured.run, measured.run.sizes[:MAX_ROWS]
     columns: list[Column[int]] = [Column(run.time_label, format_size, left=True)]
     columns += [Column(path, partial(_time, run, path)) for path in run.paths]
-    columns += [Column(f"{pair.without} / {pair.path}", partial(_ratio, run, pair)) for pair in pairs(run)]
+    columns += [
+        Column(f"{pair.without} / {pair.path}", partial(_ratio, run, pair)) for pair in speedup.pairs(run)
+    ]
     columns += [Column(f"MPI adds to {cost.bare}", partial(_added, run, cost)) for cost in costs(run)]
     yield table(columns, sizes)
     if any(entry.amount for entry in run.figures.values()):
@@ -150,13 +152,12 @@ def _figures(measured: ReportRun) -> Iterator[str]:
 
 def _matrices(run: Run) -> Iterator[str]:
     """Each path and size: rows and columns are ranks."""
-    for entry in (entry for path in run.paths for entry in run.of_path(path)):
-        if ranks := pair_matrix.ranks_of(entry):
-            yield f"{plain(pair_matrix.heading(entry))}; {plain(describe(entry))}:"
-            yield table(pair_matrix.build(entry, ranks).columns, ranks)
-    for heading, ranks, fans in fan_table.tables(run):
+    for entry, heading, matrix in pairs.matrix_tables(run):
+        yield f"{plain(heading)}; {plain(describe(entry))}:"
+        yield table(matrix.columns, matrix.rows)
+    for heading, fan in pairs.fan_tables(run):
         yield f"{plain(heading)}:"
-        yield table(fans, ranks)
+        yield table(fan.columns, fan.rows)
 
 
 def _time(run: Run, path: str, size: int) -> str:

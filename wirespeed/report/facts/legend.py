@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wirespeed.report.facts import figures, health, markers, mpi_cost, two_speeds
+from wirespeed.report.facts import figures, health, markers, mpi_cost
 from wirespeed.report.facts.baselines import baselines
 from wirespeed.report.facts.speedup import Pair, incomparable, pairs
 from wirespeed.report.grouping import grouped
@@ -129,7 +130,7 @@ def _marks(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
         if _far_off(run, layout):
             told.append(f"a range: not within ±{figures.percent(markers.FAR)}")
         told.append(f"widest {figures.widest(markers.widest(entries))}")
-    told += two_speeds.notes(entries)
+    told += two_speeds(entries)
     if markers.NO_INTERVAL in signs:
         told.append(f"{markers.NO_INTERVAL} too few samples for an interval")
     return ["; ".join(told)] if told else []
@@ -313,3 +314,14 @@ def _place(entry: Entry) -> str:
 def _some(places: list[str]) -> str:
     more = [f"and {len(places) - MAX_NAMED} more"] if len(places) > MAX_NAMED else []
     return ", ".join([*places[:MAX_NAMED], *more])
+
+
+def two_speeds(entries: Sequence[Entry]) -> list[str]:
+    """'two speeds by turns: host at 4 MiB, 263 us or 413 us'; what differs most stands for others."""
+    both = [(entry, entry.times.speeds) for entry in entries if entry.times.speeds]
+    if not both:
+        return []
+    entry, (fast, slow) = max(both, key=lambda item: item[1][1] / item[1][0])
+    more = f", and {len(both) - 1} more" if len(both) > 1 else ""
+    times = " or ".join(figures.time_of(entry, seconds) for seconds in (fast, slow))
+    return [f"two speeds by turns: {entry.path} at {format_size(entry.bytes)}, {times}{more}"]

@@ -9,7 +9,6 @@ from wirespeed.report.facts import (
     cpu_contention,
     failures,
     health,
-    library_start,
     mixed_launches,
     nics,
     outcome,
@@ -20,16 +19,14 @@ from wirespeed.report.facts import (
     speedup,
     start_skew,
     trust,
-    two_speeds,
     wire_verdicts,
 )
 from wirespeed.report.facts.best import by_domain
-from wirespeed.report.facts.host_copies import host_copies
-from wirespeed.report.facts.legend import Layout, legend
+from wirespeed.report.facts.legend import Layout, legend, two_speeds
 from wirespeed.report.facts.markers import AS_FAST
 from wirespeed.report.facts.shares import unlimited
 from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING, Part, Statement
-from wirespeed.report.facts.transport_choices import choices
+from wirespeed.report.facts.transport_choices import choices, library_start
 from wirespeed.results.runs import Run
 
 _WHOLE = Layout(spread=True)
@@ -54,7 +51,7 @@ def _all(run: Run, layout: Layout) -> Iterator[Statement]:
                 yield Statement(Part.PROGRAM, NOTE, subject, words)
         for far, subject, words in slowest_teams.lines(run):
             yield Statement(Part.TEAMS, WARNING if far else NOTE, subject, words)
-        if counted := host_copies(run):
+        if counted := wire_verdicts.host_copies(run):
             subject = "copies between GPU and host in an iteration, of the rank with most"
             yield Statement(Part.COPIES, NOTE, subject, counted)
         yield from _method(run, layout)
@@ -117,11 +114,11 @@ def _wires(run: Run) -> Iterator[Statement]:
 
 
 def _method(run: Run, layout: Layout) -> Iterator[Statement]:
-    if took := library_start.note(run):
+    if took := library_start(run):
         yield Statement(Part.METHOD, NOTE, "", took)
     for line in (*unlimited(run), *legend(run, layout), *outcome.readings(run), *health.corrected(run)):
         yield Statement(Part.METHOD, NOTE, "", line)
-    for line in two_speeds.notes(list(run.entries.values())):
+    for line in two_speeds(list(run.entries.values())):
         yield Statement(Part.METHOD, WARNING, "", line)
     for subject, words in choices(run):
         yield Statement(Part.METHOD, NOTE, subject, words)

@@ -10,7 +10,7 @@ from wirespeed.report.facts.speedup import incomparable, switches
 from wirespeed.report.grouping import grouped
 from wirespeed.results.coerce import text
 from wirespeed.results.runs import Run
-from wirespeed.units import format_size
+from wirespeed.units import format_seconds, format_size
 
 LONGEST = 60
 MAX_CHANGES = 6
@@ -19,6 +19,8 @@ OBVIOUS = ("abi", "call", "library")
 """Said elsewhere: the first line names the MPI, the path its call; files are for the result file."""
 LABELS = {"method": "protocol", "by": "copies started by the", "chunk": "chunk size"}
 """Names as a reader knows them; 'method' is a protocol in older files."""
+START = "start_s"
+"""Of a path's details: seconds, the slowest rank's."""
 _BYTES = "_bytes"
 _SIZES = ("chunk",)
 """Bytes too."""
@@ -104,3 +106,16 @@ def _spans(spans: list[tuple[str, list[int]]]) -> str:
     # Words with commas of their own need a stronger sign between them.
     sign = "; " if any("," in words for words, _ in spans) else ", "
     return sign.join(f"{words} {end}" for (words, _), end in zip(spans, ends, strict=True))
+
+
+def library_start(run: Run) -> str | None:
+    """'NCCL's communicator took 3.90 s to start (nccl)'; None without such a path.
+
+    A path that went on with the communicator of the one before has no such time.
+    """
+    found = {path: run.step(path).details.get(START) for path in run.paths}
+    took = {path: seconds for path, seconds in found.items() if isinstance(seconds, float | int)}
+    if not took:
+        return None
+    ends = dict.fromkeys(map(format_seconds, (min(took.values()), max(took.values()))))
+    return f"NCCL's communicator took {' to '.join(ends)} to start ({', '.join(took)})"

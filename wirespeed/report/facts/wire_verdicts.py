@@ -127,3 +127,22 @@ def _reason(limit: Ceiling, over: Sequence[Entry], largest: Entry) -> str:
         "the figure or the known rate of the links is a little wrong: a bug in wirespeed, please report it "
         "(--link NAME=RATE supplies the right rate)"
     )
+
+
+def host_copies(run: Run) -> str:
+    """'staged 1000, aware none': in an iteration, on the rank with most; empty where nobody counted."""
+    if not run.traits.counts_copies:
+        return ""
+    last = {path: found[-1] for path in run.paths if (found := of_path(run, path))}
+    counts = {
+        path: _count(evidence) for path, evidence in last.items() if evidence.copies and evidence.iterations
+    }
+    if len(counts) < 2 or not any(counts.values()):
+        return ""
+    return ", ".join(f"{path} {count or 'none'}" for path, count in counts.items())
+
+
+def _count(evidence: Evidence) -> int:
+    """What setting up brings is a few copies in many iterations."""
+    most = max(rank.host_to_device.count + rank.device_to_host.count for rank in evidence.copies)
+    return round(most / evidence.iterations)

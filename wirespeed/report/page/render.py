@@ -15,13 +15,12 @@ from wirespeed.report.page import evidence
 from wirespeed.report.page.about import about
 from wirespeed.report.page.answers import Answers, answers
 from wirespeed.report.page.curves import charts, prices, reached
-from wirespeed.report.page.fans import fans
 from wirespeed.report.page.findings import findings, nothing_found, refuted
-from wirespeed.report.page.matrix import matrices
 from wirespeed.report.page.notes import failed
 from wirespeed.report.page.sections import sections
 from wirespeed.report.page.styles import DARK, LIGHT, styles
 from wirespeed.report.sources import ReportRun, Source, measured
+from wirespeed.report.views.pairs import fans, matrices
 from wirespeed.results.coerce import text
 from wirespeed.units import format_rate, format_seconds
 

@@ -24,10 +24,9 @@ from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING, Part, Sta
 from wirespeed.report.facts.statements import statements
 from wirespeed.report.grouping import grouped
 from wirespeed.report.terminal import soak_table
-from wirespeed.report.terminal.fan_table import print_fans
-from wirespeed.report.terminal.pair_matrix import print_matrices
 from wirespeed.report.views import view_of
 from wirespeed.report.views.base import View
+from wirespeed.report.views.pairs import print_pairs
 from wirespeed.report.views.size_table import TableLayout
 from wirespeed.results.runs import Run
 
@@ -124,8 +123,7 @@ def _print_tables(console: Console, run: Run, detail: Detail) -> TableLayout:
 def _print_part(console: Console, run: Run, part: Part, lines: Sequence[Statement], detail: Detail) -> None:
     """A part's statements, with what is drawn before or after them."""
     if part is Part.PROGRAM:
-        print_matrices(console, run)
-        print_fans(console, run)
+        print_pairs(console, run)
     if part is Part.SOAK and run.soaks:
         console.print(soak_table.build(run).fit(console.width), crop=False)
     if part in _APART and lines:

@@ -9,7 +9,6 @@ from rich.text import Text
 
 from wirespeed.limits import Ceiling
 from wirespeed.report.console.columns import Column, Table, table
-from wirespeed.report.facts.copies import ALONE, TOGETHER, slowest, slowest_rank
 from wirespeed.report.facts.figures import UNCERTAIN
 from wirespeed.report.facts.markers import CONTENDED, FAR, FAR_OFF, doubts, share_style, sign
 from wirespeed.report.facts.shares import percent
@@ -22,6 +21,8 @@ from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
 from wirespeed.statistics.samples import ratio_interval
 from wirespeed.units import format_rate, format_size
 
+ALONE, TOGETHER = "alone", "with all"
+"""Ends of the names of an entry's teams."""
 _LEGEND = (
     "GB/s of one rank, the slowest one, alone and while all copy; all at once: ranks x the latter; share "
     "kept: what is left of a rank's rate when all copy, ! surely more than all of it: something else "
@@ -153,3 +154,15 @@ def _copies(run: Run, paths: Sequence[str]) -> Iterator[Bar]:
             rates = entry.amount / alone, entry.amount / together
             yield Bar(label, path, rates[0], f"{mark}{format_rate(rates[0])} GB/s alone{unsure}")
             yield Bar("", path, rates[1], f"{mark}{format_rate(rates[1])} GB/s with all{unsure}", paler=True)
+
+
+def slowest(entry: Entry, how: str) -> float | None:
+    """Seconds of the slowest rank that copied ALONE or TOGETHER."""
+    team = slowest_rank(entry, how)
+    return team.seconds if team else None
+
+
+def slowest_rank(entry: Entry, how: str) -> TeamFigure | None:
+    """The slowest rank that copied ALONE or TOGETHER."""
+    teams = (team for team in entry.teams if team.name.endswith(how) and team.seconds > 0)
+    return max(teams, key=lambda team: team.seconds, default=None)
