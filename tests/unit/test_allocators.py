@@ -20,7 +20,7 @@ from wirespeed.paths import find_path
 from wirespeed.patterns import find_pattern
 from wirespeed.report.compare.comparison import compare
 from wirespeed.report.compare.environment import differences
-from wirespeed.report.facts.pointers import memory_lines
+from wirespeed.report.facts.machine import memory_lines
 from wirespeed.results.reading import read
 from wirespeed.results.runs import Run, collect
 

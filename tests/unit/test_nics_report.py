@@ -16,7 +16,6 @@ from wirespeed.report.doctor.machine_drawing import draw
 from wirespeed.report.facts import nics
 from wirespeed.report.facts.statement import WARNING
 from wirespeed.report.facts.statements import statements
-from wirespeed.report.page import evidence
 from wirespeed.results.runs import Run
 
 SIZE = 1 << 20
@@ -93,9 +92,9 @@ def test_shares_that_are_the_hosts() -> None:
 
 
 def test_the_page_has_them() -> None:
-    """Protects the report page, where the table of wires names the NICs."""
-    ((_, _, _, words, _),) = evidence.rows(run(of_rank(0, NEAR), of_rank(1, NEAR)))
-    assert words == "over; NICs: every rank by mlx5_0:1 (same PCIe switch as its GPU)"
+    """Protects the report page, whose notes name the NICs."""
+    words = [said.words for said in statements(run(of_rank(0, NEAR), of_rank(1, NEAR)))]
+    assert "NICs: every rank by mlx5_0:1 (same PCIe switch as its GPU)" in words
 
 
 def test_one_host_says_nothing() -> None:

@@ -45,8 +45,8 @@ def test_what_h200s_gave() -> None:
     assert [said.text for said in one.sentences] == [
         "Open MPI 5.0.11 is GPU-aware: 18.7 us at 8 B, where gpu takes 0.83 us; 393 GB/s at 1 GiB, 87 % of "
         "the limit; direct over NVLink; Open MPI 4.1.6 crashed on a device pointer, so 5.0.11 was used.",
-        "Best path for GPU data: gpu up to 32 MiB (0.83 us at 8 B), ipc-write from 64 MiB (395 GB/s at 1 "
-        "GiB, 88 % of the limit).",
+        "Best: GPU data: one way 0.83 us at 8 B by gpu, 395 GB/s at 1 GiB by ipc-write; CPU data: one way "
+        "~0.47 us at 8 B by host, ~10.2 GB/s at 1 MiB by host.",
         "Change first: Open MPI 4.1.6 is not GPU-aware: it crashes on a device pointer; tried, the remedy "
         "made it 77.4 times as fast at 16 MiB.",
     ]
@@ -106,7 +106,7 @@ def test_an_mpi_that_was_not_asked(tmp_path: Path) -> None:
     records = [made.head(), made.step("nccl", transport="ccl"), *made.curve("nccl", 9e-6, 3e11), made.end()]
     first, second, _ = sentences(tmp_path, *records)
     assert first == ("note", "Whether MPI is GPU-aware was not measured: the path aware is missing.")
-    assert second[1].startswith("nccl is the only path measured: 9.00 us at 8 B, 299 GB/s at 1 GiB, 66 %")
+    assert second[1] == "Best: one way 9.00 us at 8 B by nccl, 299 GB/s at 1 GiB by nccl."
 
 
 def test_hosts_without_gpus(tmp_path: Path) -> None:

@@ -13,17 +13,14 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from msgspec import convert
 from support import report_files as made
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.report.facts import best
 from wirespeed.report.page import read_sources, render
-from wirespeed.report.page.evidence import copies
 from wirespeed.report.page.notes import notes
 from wirespeed.report.page.styles import DARK, FAMILIES, LIGHT, styles
 from wirespeed.report.sources import ReportRun, measured
-from wirespeed.results.parts import Copies
 
 RESULTS = Path(__file__).parents[2] / "results"
 REAL = sorted(map(str, RESULTS.glob("*.jsonl")))
@@ -220,14 +217,6 @@ class TestMadeFiles:
         (drawing,) = data_of(page_of(made.write(tmp_path / "a", *records)))["wires"]
         assert [wire["name"] for wire in drawing["wires"]] == ["eth0"]
         assert drawing["cases"][0]["carried"] == [[0, 1 << 20, 0, 0, 1.0]]
-
-    def test_ranks_that_copied_alike_are_told_together(self) -> None:
-        copied = {"host_to_device": {"count": 5, "bytes": 5 << 20}}
-        alike = [convert({"rank": rank, **copied}, Copies) for rank in range(12)]
-        assert copies(alike) == "each of 12 ranks: 5 from the host (5 MiB)"
-        assert copies([*alike, Copies(rank=12)]) == (
-            "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 4 more: 5 from the host (5 MiB); rank 12: no copies"
-        )
 
     def test_spans_change_as_rarely_as_the_intervals_allow(self, tmp_path: Path) -> None:
         """Two paths that are as fast at some sizes must not make a reader switch there and back."""

@@ -10,7 +10,7 @@ import atexit
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -51,16 +51,12 @@ from wirespeed.rank.join.pinning import pin
 from wirespeed.rank.join.socket_world import SocketWorld
 from wirespeed.rank.join.startup import (
     ignore,
-    introduced,
-    open_device,
-    open_ranges,
     set_environment,
     show_own_slice,
 )
 from wirespeed.rank.observe.watchdog import Watchdog
 from wirespeed.rank.world import World
 from wirespeed.results.recorder import Observer, Recorder
-from wirespeed.statistics.allowance import Allowance
 
 _DAEMONS = dict.fromkeys(("prterun", "prted", "orterun", "orted", "mpirun"), "openmpi")
 _DAEMONS["hydra_pmi_proxy"] = "hydra"
@@ -158,22 +154,10 @@ class _Voice:
 
 def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     from wirespeed.rank.path.buffers import buffer_room
-    from wirespeed.rank.path.path_run import PathRunner
     from wirespeed.rank.path.teams import reduced_teams
+    from wirespeed.rank.session import RankSession
 
-    if plan.launches > 1:
-        raise WirespeedError(
-            f"--launches {plan.launches} starts new processes, and a launcher's job cannot; leave it out, "
-            "start the job several times, each with its own --out, and keep the files in a folder: "
-            "'wirespeed compare' takes each as a launch"
-        )
-    if plan.profile:
-        raise WirespeedError(
-            f"--profile {plan.profile} starts ranks, and a launcher has started these: leave it out, and "
-            "write the profiler before wirespeed"
-        )
-    if plan.ranks not in (0, place.size) and find_pattern(plan.pattern).ranks is None:
-        raise WirespeedError(f"--ranks {plan.ranks}, but the launcher has started {place.size} ranks")
+    _refuse(plan, place)
     expected, variables = expected_job(plan, place)
     set_environment(variables)
     began = time.monotonic()
@@ -203,23 +187,22 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     own_limit = 0.0 if launchers.joins_mpi(place) else rendezvous.patience(os.environ)
     watchdog.stage("start", 0, startup_limit(plan) + own_limit)
     interruption = Interruption(partial(_end_at_once, recorder, watchdog))
+
+    def world() -> World:
+        if launchers.joins_mpi(place):
+            return Communicator(expected)
+        shape = Shape(place.size, dict(plan.options))
+        return SocketWorld(place, say=say, teams=reduced_teams(find_pattern(plan.pattern), shape, place.rank))
+
     try:
-        device = open_device(opened, kind, plan, place.rank, max(place.local_rank, 0))
-        ranges = open_ranges(opened, plan, place.rank, began)
-        with ranges("connect"):
-            if launchers.joins_mpi(place):
-                comm: World = Communicator(expected)
-            else:
-                shape = Shape(place.size, dict(plan.options))
-                teams = reduced_teams(find_pattern(plan.pattern), shape, place.rank)
-                comm = SocketWorld(place, say=say, teams=teams)
+        place_of = place.rank, max(place.local_rank, 0)
+        session = RankSession(opened, plan, kind, watchdog, place_of, began)
+        comm = session.connect(world)
     except (WirespeedError, NativeError):
         watchdog.close()
         if recorder:
             recorder.close()
         raise
-    watchdog.catch()
-    watchdog.list_uses()
     interruption.catch()
     if refused := comm.share(problem and (str(problem), int(problem.code))):
         # Rank 0 alone knows of its file; the others would wait for it for ever.
@@ -228,40 +211,54 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
         raise WirespeedError(refused[0], ExitCode(refused[1]))
     unpinned = None
     if not launchers.joins_mpi(place) and not plan.between:
-        near = () if kind == "host" else local_cpus(str(opened.identity(device).get("pci") or "none"))
+        near = () if kind == "host" else local_cpus(str(opened.identity(session.device).get("pci") or "none"))
         unpinned = pin(comm, near, whole_cores=kind == "host")
-    ranks = introduced(opened, comm, device, kind)
+    ranks = session.introduce(recorder.take if recorder else ignore)
     voice.folders.update(comm.everyone(str(watchdog.file.parent)))
     if recorder:
         recorder.begin(comm, place.launcher, ranks or [], variables)
-    tell = recorder.take if recorder else ignore
-    runner = PathRunner(opened, comm, device, watchdog, plan, tell, ranges)
-    fewer, left_out = with_room(plan, buffer_room(opened, comm, device, comm.neighbours()))
+    fewer, left_out = with_room(plan, buffer_room(opened, comm, session.device, comm.neighbours()))
     for text in filter(None, (left_out, unpinned)):
         if recorder:
             observe({"kind": "note", "text": text})
-    allowance = Allowance(plan.budget)
-    for step, path in enumerate(paths):
+
+    def turn(index: int) -> Sequence[int]:
+        path = paths[index]
         wanted = [size for size in recorder.sizes(path) if size in fewer.sizes] if recorder else None
-        sizes = comm.share(wanted)
+        sizes: Sequence[int] = comm.share(wanted)
         if recorder:
-            recorder.start(step, path, len(paths))
-        try:
-            following = paths[step + 1].name if step + 1 < len(paths) else None
-            runner.run(path.name, sizes, following, allowance.share(len(paths) - step))
-        except (WirespeedError, NativeError) as error:
-            watchdog.close()
-            if recorder:
-                recorder.lost("death" if isinstance(error, WirespeedError) else "error", str(error))
-            raise
+            recorder.start(index, path, len(paths))
+        return sizes
+
+    try:
+        session.measure([path.name for path in paths], turn, plan.budget)
+    except (WirespeedError, NativeError) as error:
+        watchdog.close()
         if recorder:
-            recorder.end_step()
-    runner.close()
+            recorder.lost("death" if isinstance(error, WirespeedError) else "error", str(error))
+        raise
     # Rank 0 has still to print: the others wait, unwatched, until it is at its end too.
     watchdog.stage("end", 0, 0.0)
     atexit.register(comm.leave)
     atexit.register(watchdog.close)
     return recorder.finish() if recorder else ExitCode.OK
+
+
+def _refuse(plan: Plan, place: LaunchedRank) -> None:
+    """Raises WirespeedError for what somebody else's launcher has decided already."""
+    if plan.launches > 1:
+        raise WirespeedError(
+            f"--launches {plan.launches} starts new processes, and a launcher's job cannot; leave it out, "
+            "start the job several times, each with its own --out, and keep the files in a folder: "
+            "'wirespeed compare' takes each as a launch"
+        )
+    if plan.profile:
+        raise WirespeedError(
+            f"--profile {plan.profile} starts ranks, and a launcher has started these: leave it out, and "
+            "write the profiler before wirespeed"
+        )
+    if plan.ranks not in (0, place.size) and find_pattern(plan.pattern).ranks is None:
+        raise WirespeedError(f"--ranks {plan.ranks}, but the launcher has started {place.size} ranks")
 
 
 def _end_at_once(recorder: _Rank0 | None, watchdog: Watchdog) -> None:
@@ -318,6 +315,7 @@ class _Rank0:
             self._begun = True
 
     def finish(self) -> ExitCode:
+        self._observe(step_end())
         with self._lock:
             self._over = True
             return self._recorder.end("complete")
@@ -344,11 +342,11 @@ class _Rank0:
             self._recorder.end("interrupted")
 
     def start(self, number: int, path: TransferPath, total: int) -> None:
+        """The path before it has come to its end."""
+        if self._step:
+            self._observe(step_end())
         self._step = StepRecorder(number, path, self._recorder, self._observe, self._job)
         self._observe(step_start(path, number, total))
-
-    def end_step(self) -> None:
-        self._observe(step_end())
 
     def take(self, message: Message) -> None:
         with self._lock:

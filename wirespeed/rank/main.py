@@ -23,15 +23,11 @@ from wirespeed.rank.join.free_cpus import FreeCpus
 from wirespeed.rank.join.pinning import place
 from wirespeed.rank.join.startup import (
     ignore,
-    introduced,
-    open_device,
-    open_ranges,
     set_environment,
     show_own_slice,
     start_profiler,
 )
 from wirespeed.rank.observe.watchdog import Watchdog
-from wirespeed.statistics.allowance import Allowance
 
 LONGEST_WAIT = 7 * 86400.0
 """Seconds that a rank which was started ahead waits for its turn; it ends with its launcher."""
@@ -78,7 +74,7 @@ def _fail(spec: StepSpec, rank: int, text: str, python: Sequence[str] = ()) -> N
 
 
 def _serve(spec: StepSpec, rank: int, started: float) -> None:
-    from wirespeed.rank.path.path_run import PathRunner
+    from wirespeed.rank.session import RankSession
 
     opened = core()
     here = spec.host == os.uname().nodename
@@ -88,39 +84,34 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
     if spec.cpus:
         place(spec.cpus, launchers.local_rank(), spec.plan.ranks, whole_cores=spec.device == "host")
     elsewhere = FreeCpus(within=spec.cpus) if spec.ahead else None
-    device = open_device(opened, spec.device, spec.plan, rank, launchers.local_rank())
-    ranges = open_ranges(opened, spec.plan, rank, started)
-    with ranges("connect"):
-        comm = Communicator(spec.expected)
-        watchdog.catch()
-        watchdog.list_uses()
-        ranks = introduced(opened, comm, device, spec.device, elsewhere.own if elsewhere else None)
-    if comm.rank == 0:
-        took = time.monotonic() - started
-        messages.send({"kind": "hello", "ranks": ranks, "mpi": comm.described(), "startup_s": took})
+    place_of = rank, launchers.local_rank()
+    session = RankSession(opened, spec.plan, spec.device, watchdog, place_of, started)
+    comm = session.connect(lambda: Communicator(spec.expected))
     tell = messages.send if comm.rank == 0 else ignore
-    runner = PathRunner(opened, comm, device, watchdog, spec.plan, tell, ranges)
+    ranks = session.introduce(tell, elsewhere.own if elsewhere else None)
+    took = time.monotonic() - started
+    tell({"kind": "hello", "ranks": ranks, "mpi": comm.described(), "startup_s": took})
     if elsewhere:
-        runner.prepare()
+        session.runner.prepare()
         elsewhere.leave()
         watchdog.turn("start", 0, LONGEST_WAIT)
         wait_until_open(own_folder(spec.run, spec.base))
         # What was done while another path was measured has taken no time of this one.
-        ranges.take()
-    allowance = Allowance(spec.allowance)
-    for index, (path, sizes) in enumerate(spec.paths):
+        session.ranges.take()
+
+    def turn(index: int) -> Sequence[int]:
+        path, sizes = spec.paths[index]
         # What became of a rank before the first barrier was the last path's, and after the second it is this
         # one's.
         comm.barrier()
         tell({"kind": "turn", "index": index})
         watchdog.turn(path, 0, startup_limit(spec.plan))
         comm.barrier()
-        following = spec.paths[index + 1][0] if index + 1 < len(spec.paths) else None
-        runner.run(path, sizes, following, allowance.share(len(spec.paths) - index))
-    runner.close()
+        return sizes
+
+    session.measure([path for path, _ in spec.paths], turn, spec.allowance)
     watchdog.stage("end", 0, 30.0)
-    if comm.rank == 0:
-        messages.send({"kind": "done"})
+    tell({"kind": "done"})
     watchdog.close(keep_list=here)
     # The next job step measures already.
     FreeCpus(within=spec.cpus)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from wirespeed.paths import TransferPath
@@ -16,34 +15,20 @@ from wirespeed.rank.check.load_check import LoadCheck
 from wirespeed.rank.check.payload_check import Check, PayloadCheck
 from wirespeed.rank.context import RankContext
 
-
-@dataclass(frozen=True)
-class Subject:
-    """One size of a path, which a check is of."""
-
-    context: RankContext
-    path: TransferPath
-    buffers: Any
-    size: int
-    alive: Alive
-    """Tells the watchdog."""
-
-
-_CHECKS: dict[str, Callable[[Subject], Check]] = {
-    "bytes": lambda of: PayloadCheck(
-        of.context.core, of.context.comm, of.context.device, of.path.memory, of.path.into
+_CHECKS: dict[str, Callable[..., Check]] = {
+    "bytes": lambda context, path, *_: PayloadCheck(
+        context.core, context.comm, context.device, path.memory, path.into
     ),
-    "elements": lambda of: CollectiveCheck(of.context, of.path.memory, of.buffers),
-    "loads": lambda of: LoadCheck(of.context.comm, of.context.pattern.links(of.context.shape, of.size) or 0),
-    "field": lambda of: FieldCheck(
-        of.context,
-        as_program(of.context.pattern),
-        FieldMemory(of.context, of.path.memory, of.buffers),
-        of.alive,
+    "elements": lambda context, path, buffers, *_: CollectiveCheck(context, path.memory, buffers),
+    "loads": lambda context, path, buffers, size, alive: LoadCheck(
+        context.comm, context.pattern.links(context.shape, size)
+    ),
+    "field": lambda context, path, buffers, size, alive: FieldCheck(
+        context, as_program(context.pattern), FieldMemory(context, path.memory, buffers), alive
     ),
 }
 
 
-def check_of(subject: Subject) -> Check:
-    """The check that the pattern names (Pattern.check)."""
-    return _CHECKS[subject.context.pattern.check(subject.context.shape)](subject)
+def check_of(context: RankContext, path: TransferPath, buffers: Any, size: int, alive: Alive) -> Check:
+    """The check that the pattern names (Pattern.check). `alive`: tells the watchdog."""
+    return _CHECKS[context.pattern.check(context.shape)](context, path, buffers, size, alive)

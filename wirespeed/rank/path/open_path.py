@@ -6,9 +6,11 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import groupby
 from typing import Any
 
 from wirespeed.evidence.nics import nccl_log
+from wirespeed.host.core import Core
 from wirespeed.job.messages import Message
 from wirespeed.job.step_spec import stuck_after
 from wirespeed.paths import TransferPath
@@ -18,15 +20,15 @@ from wirespeed.rank.check.soak_run import PLACES, SoakRun, apart
 from wirespeed.rank.context import RankContext, Unusable
 from wirespeed.rank.observe.counted_sizes import sizes_to_count
 from wirespeed.rank.observe.host_counters import HostCounters
+from wirespeed.rank.observe.host_health import HostHealth
 from wirespeed.rank.observe.memory_bandwidth import MOVED
-from wirespeed.rank.observe.observers import Observers
 from wirespeed.rank.observe.watchdog import Watchdog
 from wirespeed.rank.observe.wire_counting import WireCounting
 from wirespeed.rank.path.algorithm_choice import fastest
-from wirespeed.rank.path.buffers import Buffers
+from wirespeed.rank.path.buffers import SMALL, Buffers
 from wirespeed.rank.path.sampler import Turns
 from wirespeed.rank.path.size_run import SizeResult, SizeRun
-from wirespeed.rank.path.turns import taking_turns
+from wirespeed.rank.world import World
 from wirespeed.statistics.allowance import Allowance
 from wirespeed.units import format_size
 
@@ -35,6 +37,26 @@ TRIAL_SIZES = (1, 32 << 10, 4 << 20)
 
 MIN_COUNTED = 64 << 10
 """Bytes of a collective operation: of smaller ones, what starts their kernels hides what they move."""
+AT_ONCE = 24
+"""Sizes that take turns, at most: so many batches of 1 ms fill the time between two of the same size."""
+
+
+@dataclass(frozen=True)
+class Observers:
+    """Readers of the hosts' health and of their wires' counters, for all paths of a job step."""
+
+    health: HostHealth
+    counters: HostCounters
+
+    @classmethod
+    def found(cls, comm: World, core: Core, device: Any) -> Observers:
+        """Collective."""
+        return cls(HostHealth(comm, core, device), HostCounters(comm, core, device))
+
+    def close(self) -> None:
+        """Releases what was opened to be read."""
+        self.health.close()
+        self.counters.close()
 
 
 @dataclass
@@ -280,3 +302,22 @@ class OpenPath:
     def _failure(self, error: Unusable | PayloadMismatch, size: int, fatal: bool = False) -> None:
         self.failed = True
         self._context.failed(error.what, str(error), size, error.rank, fatal)
+
+
+def taking_turns(context: RankContext, needs: Sequence[int]) -> Iterator[list[int]]:
+    """Indices of the sizes, those together that take turns; `needs`: bytes of each size's buffers.
+
+    They share buffers. A fixed number of iterations is measured at once.
+    """
+    one_by_one = context.plan.stopping.loops is not None or not context.pattern.takes_turns(context.shape)
+
+    def room(index: int) -> int:
+        return next((step for step in SMALL if needs[index] <= step), 0)
+
+    for step, found in groupby(range(len(needs)), room):
+        indices = list(found)
+        at_once = AT_ONCE if step and not one_by_one else 1
+        # As even as can be: nobody is left to be measured alone, and for longer.
+        groups = -(-len(indices) // at_once)
+        for group in range(groups):
+            yield indices[group * len(indices) // groups : (group + 1) * len(indices) // groups]

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from wirespeed.host.core import Core
+from wirespeed.host.libraries import loaded_file
 from wirespeed.job.path_selection import unsuited
 from wirespeed.job.plan import Plan
 from wirespeed.job.soaking import FAULT
@@ -19,13 +20,11 @@ from wirespeed.patterns import Shape, find_pattern
 from wirespeed.patterns.collectives.operation import LIBRARY
 from wirespeed.programs import as_program
 from wirespeed.rank.context import RankContext, Tell, Unusable
-from wirespeed.rank.join.env_check import without_effect
 from wirespeed.rank.join.startup import share_node
 from wirespeed.rank.observe.clock_offsets import ClockOffsets
-from wirespeed.rank.observe.observers import Observers
 from wirespeed.rank.observe.watchdog import Watchdog
 from wirespeed.rank.path.buffers import Buffers, buffer_room
-from wirespeed.rank.path.open_path import OpenPath
+from wirespeed.rank.path.open_path import Observers, OpenPath
 from wirespeed.rank.ranges import MAX_RANGES, MIN_RANGES, Ranges
 from wirespeed.rank.world import World
 
@@ -207,3 +206,15 @@ def with_algorithm(context: RankContext, path: TransferPath) -> RankContext:
         return context
     options = {**context.shape.options, "by": path.algorithm or LIBRARY}
     return replace(context, shape=replace(context.shape, options=options))
+
+
+def without_effect(path: TransferPath) -> str | None:
+    """Why this process would measure another path under this one's name; None if it would not."""
+    # MPI reads them as it starts.
+    missing = [f"{key}={value}" for key, value in path.variables.items() if os.environ.get(key) != value]
+    if missing:
+        return f"start the ranks with {' '.join(missing)} for this path"
+    if path.switched and not loaded_file(f"{path.switched}.so"):
+        names = " and ".join(path.variables)
+        return f"{path.switched} is not loaded, so that {names} switches nothing here"
+    return None

@@ -11,7 +11,7 @@ from typing import Any
 from wirespeed.job.messages import Message
 from wirespeed.paths import TransferPath
 from wirespeed.programs import ProgramPattern, as_program
-from wirespeed.rank.check.checks import Subject, check_of
+from wirespeed.rank.check.checks import check_of
 from wirespeed.rank.check.field_memory import FieldMemory
 from wirespeed.rank.check.field_rerun import Alive
 from wirespeed.rank.check.field_views import FieldViews
@@ -55,7 +55,7 @@ class SizeRun:
         """`position`: what a progress message says of this size among all. `alive`: tells the watchdog."""
         self._context, self._path, self._size, self._position = context, path, size, position
         self._transport, self._buffers = transport, buffers
-        self._payload = check_of(Subject(context, path, buffers, size, alive))
+        self._payload = check_of(context, path, buffers, size, alive)
         self._program_facts: dict[str, Any] | None = None
         self._phases = context.pattern.phases(context.shape)
         self._reported = context.pattern.reported_phase(context.shape)

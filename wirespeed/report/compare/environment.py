@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wirespeed.report.compare.matching import HOW
-from wirespeed.report.facts.machine import cpu_line, device_title, devices_lines, mpi_title
-from wirespeed.report.facts.pointers import of_step
+from wirespeed.report.facts.machine import cpu_line, device_title, devices_lines, memory_of, mpi_title
 from wirespeed.report.grouping import grouped
 from wirespeed.results.model import StepRecord
 from wirespeed.results.parts import Rank
@@ -96,7 +95,7 @@ def _of_run(run: Run) -> Iterator[tuple[Fact, str]]:
     for name in HOW:
         yield ("asked", f"asked for: {name.replace('_', ' ')}", ""), _words(plan[name])
     for step in run.steps:
-        yield from _of_step(step, step.path)
+        yield from _memory_of(step, step.path)
 
 
 def _variables(variables: Mapping[str, str], path: str) -> Iterator[tuple[Fact, str]]:
@@ -105,10 +104,10 @@ def _variables(variables: Mapping[str, str], path: str) -> Iterator[tuple[Fact, 
             yield ("variable", name, path), value
 
 
-def _of_step(step: StepRecord, path: str) -> Iterator[tuple[Fact, str]]:
+def _memory_of(step: StepRecord, path: str) -> Iterator[tuple[Fact, str]]:
     if step.mpi:
         yield ("MPI", "MPI", path), mpi_title(step.mpi)
-    if memory := of_step(step):
+    if memory := memory_of(step):
         yield ("GPU", "GPU memory", path), memory
     if step.launcher:
         yield ("MPI", "launcher", path), step.launcher

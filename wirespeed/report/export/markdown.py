@@ -17,12 +17,12 @@ from wirespeed.report.facts.mpi_cost import MpiCost, costs, difference
 from wirespeed.report.facts.shares import share
 from wirespeed.report.facts.slowest_teams import describe
 from wirespeed.report.facts.speedup import Pair
-from wirespeed.report.page import evidence
+from wirespeed.report.facts.statement import Part
 from wirespeed.report.page.about import about
 from wirespeed.report.page.answers import answers
 from wirespeed.report.page.curves import limits
 from wirespeed.report.page.findings import findings, nothing_found, refuted
-from wirespeed.report.page.notes import failed, notes
+from wirespeed.report.page.notes import failed, method, notes
 from wirespeed.report.sources import ReportRun, Source, measured
 from wirespeed.report.views import pairs
 from wirespeed.results.coerce import text
@@ -121,15 +121,13 @@ def _run(measured: ReportRun, *, alone: bool) -> Iterator[str]:
     if measured.run.figures:
         yield from _figures(measured)
     yield from _matrices(measured.run)
-    if rows := evidence.rows(measured.run):
-        yield table(_texts(*evidence.HEADS), rows)
     lines = [f"- **{plain(said.subject)}**: {plain(said.text)}" for said in failed(measured.run)]
     if lines:
         yield "\n".join(["What gave no figure:", "", *lines])
     described = about(measured)
     yield table(_texts("", ""), described.facts)
-    if described.method:
-        yield "\n".join(f"- {plain(line)}" for line in described.method)
+    if lines := [*described.method, *method(measured.run, Part.COUNTERS)]:
+        yield "\n".join(f"- {plain(line)}" for line in lines)
 
 
 def _figures(measured: ReportRun) -> Iterator[str]:

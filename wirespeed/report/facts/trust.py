@@ -18,7 +18,7 @@ from wirespeed.report.facts.failures import lasting
 from wirespeed.report.facts.wire_verdicts import beyond, suspicions
 from wirespeed.report.grouping import grouped
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
-from wirespeed.units import format_rate, format_size
+from wirespeed.units import format_rate, format_seconds, format_size
 
 BROKEN = ("crash", "death", "hang", "error")
 """What is in red where a path broke; wrong bytes have a reason of their own."""
@@ -30,6 +30,9 @@ def headline(run: Run) -> str:
     Empty where a run has no sizes to choose from.
     """
     sure = [entry for entry in run.entries.values() if entry.bytes and not entry.uncertain]
+    if sure and run.traits.program:
+        quick = min(_sound(run, sure), key=_at_most)
+        return f"{markers.sign(run, quick)}{format_seconds(quick.seconds)} a step by {quick.path}"
     if not run.traits.by_size or not sure or not all(entry.moves for entry in sure):
         return ""
     domains = [name for name in ("GPU", "CPU") if any(entry.memory_domain == name for entry in sure)]

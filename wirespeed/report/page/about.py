@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wirespeed.report.facts.machine import cpu_line, devices_lines, placement, title
-from wirespeed.report.facts.pointers import memory_lines
+from wirespeed.report.facts.machine import cpu_line, devices_lines, memory_lines, placement, title
 from wirespeed.report.page.notes import method
 from wirespeed.report.sources import ReportRun
 from wirespeed.results.coerce import text

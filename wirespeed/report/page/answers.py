@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from wirespeed.report.facts.awareness import STAGED, awareness, reason, refusal
-from wirespeed.report.facts.best import spans
 from wirespeed.report.facts.figures import other_mpi
 from wirespeed.report.facts.machine import mpi_title
 from wirespeed.report.facts.markers import CONTENDED
 from wirespeed.report.facts.shares import exceeds, percent, share
-from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING
+from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING, Part
+from wirespeed.report.facts.statements import statements
+from wirespeed.report.facts.trust import headline
 from wirespeed.report.page.findings import FindingTexts, findings
 from wirespeed.report.page.machines import MachineRuns, machines
 from wirespeed.report.page.notes import Verdict, alarms
@@ -69,7 +70,7 @@ def _of(machine: MachineRuns, found: Sequence[FindingTexts], others: Sequence[Ma
     run = machine.main.run
     change, worst = _change(run, found)
     soaked = _soaked(run)
-    told = [soaked] if soaked else [*_mpi(machine, others), Verdict(NOTE, best_path(run))]
+    told = [soaked] if soaked else [*_mpi(machine, others), Verdict(NOTE, _best(run))]
     sentences = [*told, change]
     tiles = [*_extremes(run), _mpi_tile(machine, others), worst]
     return Answers(
@@ -177,27 +178,12 @@ def _mpi_of_hosts(run: Run) -> Iterator[Verdict]:
         yield Verdict(NOTE, f"{speed}; without GPUs nothing shows whether it is GPU-aware")
 
 
-def best_path(run: Run) -> str:
-    """The path for small and for large messages, without the full stop."""
-    entries, domain = _entries(run), _domain(run)
-    if not entries:
-        return checked.text if (checked := _soaked(run)) else "No message was measured"
-    if said := view_of(run).best(run, entries):
-        return said
-    found = spans(run, domain) if domain in run.competing else []
-    if not found:
-        names = [*dict.fromkeys(entry.path for entry in entries)]
-        name = f"{names[0]} is the only path measured" if len(names) == 1 else entries[-1].path
-        return f"{name}: {_time(entries[0])}, {_figure(run, entries[-1])}"
-    small, large = found[0], found[-1]
-    if len(found) == 1:
-        words = f"{small.path} at every size: {_time(small.first)}, {_figure(run, large.last)}"
-    else:
-        words = (
-            f"{small.path} up to {format_size(small.last.bytes)} ({_time(small.first)}), "
-            f"{large.path} from {format_size(large.first.bytes)} ({_figure(run, large.last)})"
-        )
-    return f"Best path for {domain} data: {words}{'; others between' if len(found) > 2 else ''}"
+def _best(run: Run) -> str:
+    """The best figures; what is said first of a run that has none to choose from."""
+    if best := headline(run):
+        return f"Best: {best}"
+    said = (s.words for s in statements(run) if s.part in (Part.PATHS, Part.SOAK))
+    return next(said, "No message was measured")
 
 
 def _soaked(run: Run) -> Verdict | None:

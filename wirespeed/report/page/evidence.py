@@ -1,4 +1,4 @@
-"""Which wires the bytes travelled over: what their counters show, for the drawing and its table."""
+"""The drawing of the wires that the bytes travelled over, as their counters show."""
 
 from __future__ import annotations
 
@@ -7,70 +7,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from wirespeed.limits.wires import WIRE_KINDS
-from wirespeed.report.facts.nics import of_ranks
-from wirespeed.report.facts.wire_verdicts import COPIES, of_path
+from wirespeed.report.facts.wire_verdicts import of_path
 from wirespeed.report.grouping import grouped
 from wirespeed.report.sources import ReportRun
 from wirespeed.results.coerce import count, number, text
-from wirespeed.results.parts import Copied, Copies, CountedWire, Rank, Wire
-from wirespeed.results.runs import Evidence, Run
-from wirespeed.units import format_size
+from wirespeed.results.parts import CountedWire, Rank, Wire
+from wirespeed.results.runs import Evidence
 
 MAX_RANKS = 64
 """More are not drawn."""
-MAX_LETTERS = 600
-"""Of the NICs of all ranks."""
-MAX_NAMED = 8
-"""Ranks named for the same copies."""
 IDLE = 0.01
 """A wire that carried less of the bytes than this is idle."""
 SHOWN_IDLE = set(WIRE_KINDS) - {"network", "loopback"}
 """That these were idle says something; a machine has many other interfaces."""
-
-
-HEADS = ("path", "size", "verdict", "what the counters say", "copies")
-
-
-def rows(run: Run) -> list[tuple[str, ...]]:
-    """A row under HEADS for each path, in table order: its verdict at its largest size."""
-    last = [found[-1] for path in run.paths if (found := of_path(run, path))]
-    return [
-        (
-            text(evidence.path),
-            format_size(evidence.bytes),
-            text(evidence.verdict),
-            _told_of(evidence),
-            copies(evidence.copies),
-        )
-        for evidence in last
-    ]
-
-
-def _told_of(evidence: Evidence) -> str:
-    """The verdict in words, and by which NICs each rank's bytes left."""
-    nics = f"; NICs: {of_ranks(evidence.nics)}" if evidence.nics else ""
-    return text(evidence.text) + text(nics, MAX_LETTERS)
-
-
-def copies(ranks: Sequence[Copies]) -> str:
-    """'each of 2 ranks: 50 from the host (50 MiB)': what the ranks' drivers saw, alike ranks together."""
-    alike = grouped((_told(rank), rank.rank) for rank in ranks)
-    return "; ".join(f"{_who(who, alone=len(alike) == 1)}: {words}" for words, who in alike.items())
-
-
-def _told(rank: Copies) -> str:
-    kinds: list[tuple[str, Copied]] = [(name, getattr(rank, key)) for key, name in COPIES.items()]
-    told = [f"{kind.count} {name} ({format_size(kind.bytes)})" for name, kind in kinds if kind.count]
-    return ", ".join(told) or "no copies"
-
-
-def _who(ranks: Sequence[int], *, alone: bool) -> str:
-    if len(ranks) == 1:
-        return f"rank {ranks[0]}"
-    if alone:
-        return f"each of {len(ranks)} ranks"
-    named = ", ".join(map(str, ranks[:MAX_NAMED]))
-    return f"ranks {named}" + (f" and {len(ranks) - MAX_NAMED} more" if len(ranks) > MAX_NAMED else "")
 
 
 def drawings(sets: Sequence[ReportRun]) -> list[dict[str, Any]]:

@@ -51,9 +51,9 @@ def _is_note(statement: Statement) -> bool:
     return not (quiet or statement.of_method)
 
 
-def method(run: Run) -> list[str]:
-    """Lines on how its figures came about."""
-    return [text(s.words, 600) for s in statements(run) if s.of_method]
+def method(run: Run, part: Part = Part.METHOD) -> list[str]:
+    """Lines on how its figures came about; of Part.COUNTERS, on their wires."""
+    return [text(s.words, 600) for s in statements(run) if s.of_method and s.part is part]
 
 
 def failed(run: Run) -> list[Statement]:

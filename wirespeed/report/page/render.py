@@ -11,12 +11,13 @@ from typing import Any
 from wirespeed._version import __version__
 from wirespeed.limits.wires import WIRE_KINDS
 from wirespeed.report.facts.markers import MEANINGS
+from wirespeed.report.facts.statement import Part
 from wirespeed.report.page import evidence
 from wirespeed.report.page.about import about
 from wirespeed.report.page.answers import Answers, answers
 from wirespeed.report.page.curves import charts, prices, reached
 from wirespeed.report.page.findings import findings, nothing_found, refuted
-from wirespeed.report.page.notes import failed
+from wirespeed.report.page.notes import failed, method
 from wirespeed.report.page.sections import sections
 from wirespeed.report.page.styles import DARK, LIGHT, styles
 from wirespeed.report.sources import ReportRun, Source, measured
@@ -75,12 +76,11 @@ def render(sources: Sequence[Source], lost: Sequence[str] = ()) -> str:
         looks=looks,
         sets=sets,
         sections=sections(sets, [chart["pattern"] for chart in data["charts"]]),
-        evidence_heads=evidence.HEADS,
-        evidence=[(measured, rows) for measured in sets if (rows := evidence.rows(measured.run))],
+        counted=[(measured, lines) for measured in sets if (lines := method(measured.run, Part.COUNTERS))],
         findings=findings(sources),
         refuted=refuted(sources),
         nothing=nothing_found(sources),
-        failed=[(measured, lines) for measured in sets if (lines := failed(measured.run))],
+        failed=[(measured, gone) for measured in sets if (gone := failed(measured.run))],
         abouts=[*map(about, sets)],
         warnings=[*lost, *(f"{source.file}: {line}" for source in sources for line in source.warnings)],
     )

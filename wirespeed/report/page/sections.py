@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 from wirespeed.report.facts.best import Span, by_domain
 from wirespeed.report.facts.statement import BAD, WARNING
-from wirespeed.report.page.answers import best_path
 from wirespeed.report.page.notes import Notes, notes, weight
 from wirespeed.report.sources import ReportRun
-from wirespeed.report.views import bars, view_of
+from wirespeed.report.views import bars
 from wirespeed.report.views.base import Bars
 
 
@@ -50,7 +49,6 @@ def sections(sets: Sequence[ReportRun], patterns: Sequence[str]) -> list[Section
 
 def _section(sets: Sequence[ReportRun], notes: list[Notes]) -> Section:
     main = max(sets, key=weight)
-    comparable = main.run.entries and view_of(main.run).compares(main.run)
-    answer = best_path(main.run) if comparable else notes[0].sentences[0].text if notes else ""
+    answer = notes[0].sentences[0].text if notes else ""
     bests = [(measured, domains) for measured in sets if (domains := by_domain(measured.run))]
     return Section(main.pattern, answer.rstrip("."), notes, bests, bars(sets))

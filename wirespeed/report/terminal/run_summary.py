@@ -17,8 +17,7 @@ from wirespeed.report.console.sparkline import sparkline
 from wirespeed.report.console.wrapped_line import say
 from wirespeed.report.facts import outcome
 from wirespeed.report.facts.legend import brief
-from wirespeed.report.facts.machine import placement, title
-from wirespeed.report.facts.pointers import memory_lines
+from wirespeed.report.facts.machine import memory_lines, placement, title
 from wirespeed.report.facts.shown_sizes import shown_sizes
 from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING, Part, Statement
 from wirespeed.report.facts.statements import statements

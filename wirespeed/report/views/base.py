@@ -78,14 +78,6 @@ class View:
         """Tables of these sizes on a terminal that is so wide."""
         return lay_out(width, run, sizes)
 
-    def compares(self, run: Run) -> bool:
-        """Is one path better than another?"""
-        return run.traits.by_size
-
-    def best(self, run: Run, entries: Sequence[Entry]) -> str:
-        """The best path in a sentence; '': that of curves suits."""
-        return ""
-
     def tiles(self, run: Run, entries: Sequence[Entry]) -> list[tuple[str, str, str]]:
         """(name, value, note) of the page's first figures; none: those of curves suit."""
         return []

@@ -105,13 +105,6 @@ class ProgramView(View):
     def layout(self, width: int, run: Run, sizes: Sequence[int]) -> TableLayout:
         return TableLayout([_table(run).fit(width)], spread=True)
 
-    def compares(self, run: Run) -> bool:
-        return True
-
-    def best(self, run: Run, entries: Sequence[Entry]) -> str:
-        best = min(entries, key=lambda entry: entry.seconds)
-        return f"Best path for {run.head.plan.pattern}: {best.path}, {format_seconds(best.seconds)} a step"
-
     def tiles(self, run: Run, entries: Sequence[Entry]) -> list[tuple[str, str, str]]:
         best = min(entries, key=lambda entry: entry.seconds)
         known = programs.parts(run, best)

@@ -1,0 +1,55 @@
+"""One rank from its device to its last path: under a front end and inside a launcher alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from wirespeed.host.core import Core
+from wirespeed.job.plan import Plan
+from wirespeed.rank.context import Tell
+from wirespeed.rank.join.startup import introduced, open_device, open_ranges
+from wirespeed.rank.observe.watchdog import Watchdog
+from wirespeed.rank.path.path_run import PathRunner
+from wirespeed.rank.world import World
+from wirespeed.statistics.allowance import Allowance
+
+
+class RankSession:
+    """Joins one rank with the others and measures path after path. Public methods are collective."""
+
+    comm: World
+    runner: PathRunner
+
+    def __init__(
+        self, opened: Core, plan: Plan, kind: str, watchdog: Watchdog, place: tuple[int, int], began: float
+    ) -> None:
+        """`place`: the rank, and its number on its host. `began`: time.monotonic() as its work began."""
+        self._opened, self._plan, self._kind, self._watchdog = opened, plan, kind, watchdog
+        self.device = open_device(opened, kind, plan, *place)
+        self.ranges = open_ranges(opened, plan, place[0], began)
+
+    def connect(self, world: Callable[[], World]) -> World:
+        """Joins the ranks; from here on the watchdog watches this one."""
+        with self.ranges("connect"):
+            self.comm = world()
+            self._watchdog.catch()
+            self._watchdog.list_uses()
+        return self.comm
+
+    def introduce(self, tell: Tell, cpus: set[int] | None = None) -> list[Any] | None:
+        """Who and where each rank is, on rank 0. `cpus`: those to measure on; None: those it is on."""
+        with self.ranges("connect"):
+            ranks = introduced(self._opened, self.comm, self.device, self._kind, cpus)
+        of_rank = (self._opened, self.comm, self.device, self._watchdog, self._plan)
+        self.runner = PathRunner(*of_rank, tell, self.ranges)
+        return ranks
+
+    def measure(self, paths: Sequence[str], turn: Callable[[int], Sequence[int]], budget: float) -> None:
+        """`turn`: begins a path, by its place among them, and returns its sizes. `budget`: of all, in s."""
+        allowance = Allowance(budget)
+        for index, path in enumerate(paths):
+            sizes = turn(index)
+            following = paths[index + 1] if index + 1 < len(paths) else None
+            self.runner.run(path, sizes, following, allowance.share(len(paths) - index))
+        self.runner.close()
