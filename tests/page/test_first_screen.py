@@ -103,7 +103,7 @@ def test_notes_are_folded_and_none_is_repeated(browser: Any, pages: dict[str, Pa
     assert all(note.is_visible() for note in notes.all())
     # What a pattern's own figures are may be alike by chance; what went wrong is told once.
     again = [one for one in said if one.startswith("aware:") and "crashed on a device pointer" in one]
-    assert len(again) == 1 and "(the same: groups, ring, halo, stream, pairs; on 5 machines)" in again[0]
+    assert len(again) == 1 and "(the same: groups, ring, halo, stream, pairs; on 6 machines)" in again[0]
     assert len(said) == len(set(said))
     page.check()
 

@@ -26,6 +26,8 @@ class Part(Enum):
     """How figures came about: read by those who ask."""
     COUNTERS = "counters"
     """Further of the method: each path's wires by their counters."""
+    REPLACED = "replaced"
+    """MPIs that failed, and those that were used instead: for those who ask."""
     SOAK = "soak"
     FAILURES = "failures"
     END = "end"

@@ -55,6 +55,8 @@ def _all(run: Run, layout: Layout) -> Iterator[Statement]:
             subject = "copies between GPU and host in an iteration, of the rank with most"
             yield Statement(Part.COPIES, NOTE, subject, counted)
         yield from _method(run, layout)
+    for subject, words, _ in failures.failure_lines(run, replaced=True):
+        yield Statement(Part.REPLACED, NOTE, subject, words)
     yield from _soaks(run)
     for subject, words, level in failures.failure_lines(run):
         yield Statement(Part.FAILURES, level, subject, words)
@@ -121,8 +123,6 @@ def _method(run: Run, layout: Layout) -> Iterator[Statement]:
     for line in two_speeds(list(run.entries.values())):
         yield Statement(Part.METHOD, WARNING, "", line)
     for subject, words in choices(run):
-        yield Statement(Part.METHOD, NOTE, subject, words)
-    for subject, words, _ in failures.failure_lines(run, replaced=True):
         yield Statement(Part.METHOD, NOTE, subject, words)
     for subject, words in wire_verdicts.counted(run):
         yield Statement(Part.COUNTERS, NOTE, subject, words)

@@ -107,7 +107,7 @@ def _print(console: Console, run: Run, detail: Detail) -> None:
             _print_paths(console, run, lines, detail)
         elif part is Part.METHOD and not detail.explain:
             _print_brief(console, run, layout, detail)
-        elif detail.explain or part not in (Part.WORTH, Part.COUNTERS):
+        elif detail.explain or part not in (Part.WORTH, Part.COUNTERS, Part.REPLACED):
             _print_part(console, run, part, lines, detail)
 
 
@@ -154,7 +154,7 @@ def _line(statement: Statement) -> Text:
     if part is Part.FAILURES:
         quiet = "dim" if level == NOTE else ""
         return Text.assemble((f"{subject}: ", quiet or f"bold {style}"), (text, quiet))
-    if part in (Part.TEAMS, Part.METHOD):
+    if part in (Part.TEAMS, Part.METHOD, Part.REPLACED):
         return Text(statement.words, style or "dim")
     if part is Part.COUNTERS:
         return Text(f"  {statement.words}")
