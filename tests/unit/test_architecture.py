@@ -191,6 +191,23 @@ def test_statistics_live_in_one_place() -> None:
     report("medians, quantiles and means are computed in wirespeed/statistics alone", found)
 
 
+def test_patterns_are_asked_not_recognised() -> None:
+    """Protects new patterns: what is special about one it says itself, as a trait or a name."""
+    found = [
+        f"{file.relative_to(PACKAGE)}:{node.lineno}"
+        for file in python_files()
+        if file.relative_to(PACKAGE).parts[0] not in ("patterns", "programs")
+        for node in nodes(file)
+        if (
+            isinstance(node, ast.Call)
+            and ast.unparse(node.func) == "isinstance"
+            and "Pattern" in ast.unparse(node.args[1])
+        )
+        or (isinstance(node, ast.Compare) and ast.unparse(node.left).endswith(".view"))
+    ]
+    report("only patterns' own rooms tell patterns apart", found)
+
+
 def test_files_stay_readable() -> None:
     found = []
     for room in MEASURED_ROOMS:
