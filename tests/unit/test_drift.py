@@ -69,7 +69,7 @@ class TestDrift:
         """Protects long watches: looks without end would name any machine at some time."""
         levels = list[float]()
 
-        def asked(*_: object, false_alarms: float) -> Verdicts:
+        def asked(*_: object, false_alarms: float, **__: object) -> Verdicts:
             levels.append(false_alarms)
             return Verdicts([], [])
 
@@ -77,7 +77,16 @@ class TestDrift:
         run = repetition()
         for many in (6, 55, 505):
             assert Drift(runs=[run] * many).verdicts.figures == []
-        assert levels == [0.005, *[0.005 / 2] * 2, *[pytest.approx(0.005 / 100 / 2)] * 2]
+        assert levels == [0.01, *[0.01 / 2] * 2, *[pytest.approx(0.01 / 100 / 2)] * 2]
+
+    def test_first_repetitions_that_agree_by_chance(self) -> None:
+        """Protects from alarms where every twelfth repetition is late, and none of the first five was."""
+        late = [1.05 if number % 12 == 11 else 1.0 for number in range(64)]
+        drift = watched(*late)
+        assert drift.ever == set()
+        for seed in range(3):
+            found = drift.add(repetition(1.1, seed))
+        assert "worse" in {path.what for path in found.paths}
 
     def test_a_path_that_is_not_measured_any_more(self) -> None:
         """Protects from exit code 0 when a path is gone without a word."""

@@ -288,7 +288,7 @@ def test_nothing_takes_longer_once_the_budget_is_spent(left_s: float | None, mos
     rule, samples = StoppingRule(Stopping(), 25e-9, 1e-9, more_s=more_s), Samples()
     while rule.decide(samples, elapsed) is None:
         _, count = rule.next_batch(1e-3, samples, elapsed)
-        samples.add((1e-3 * np.exp(0.012 * rng.standard_normal()) * np.ones(count)).tolist())
+        samples.add((1e-3 * np.exp(0.008 * rng.standard_normal()) * np.ones(count)).tolist())
         elapsed += count * samples.latest
     assert 0.8 * most_s <= elapsed <= 1.05 * most_s
 

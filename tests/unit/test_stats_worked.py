@@ -284,15 +284,15 @@ def test_a_sample_is_50_clock_steps_long() -> None:
 
 
 def test_a_sample_is_as_long_as_the_precision_needs() -> None:
-    """2 x 1 us / 1 % = 200 us: 19 rounds of 11 us. But never longer than a 14th of the time: 10.7 ms."""
+    """2 x 1 us / 1 % = 200 us: 19 rounds of 11 us. But never longer than a 24th of the time: 6.25 ms."""
     assert first_batch(Stopping(), 1e-9, 1e-6, 11e-6) == (19, 23)
-    assert first_batch(Stopping(precision=1e-4), 1e-9, 1e-6, 1e-3) == (11, 4)
+    assert first_batch(Stopping(precision=1e-4), 1e-9, 1e-6, 1e-3) == (7, 4)
 
 
 def test_a_batch_is_5_ms_long() -> None:
     assert first_batch(Stopping(), 25e-9, 1e-9, 30e-6) == (1, 166)
-    # A 14th of the longest time where that is less, a thousandth of what has passed where that is more.
-    assert first_batch(Stopping(max_time=0.014 / 3), 25e-9, 1e-9, 30e-6) == (1, 33)
+    # A 24th of the longest time where that is less, a thousandth of what has passed where that is more.
+    assert first_batch(Stopping(max_time=0.024 / 3), 25e-9, 1e-9, 30e-6) == (1, 33)
     assert first_batch(Stopping(max_time=100), 25e-9, 1e-9, 30e-6, elapsed_s=10) == (1, 333)
     assert first_batch(Stopping(max_time=100), 25e-9, 1e-9, 30e-6, elapsed_s=4) == (1, 166)
     # Not past the end; and one sample at least, three in all of long ones.
@@ -316,7 +316,7 @@ def test_an_untimed_run_of_a_millisecond() -> None:
     assert StoppingRule(Stopping(), 1e-6, 1e-9).calibration_iterations(3e-3) == 1
 
 
-def test_the_first_look_comes_after_14_batches_the_next_after_21() -> None:
+def test_the_first_look_comes_after_24_batches_the_next_after_36() -> None:
     rule = StoppingRule(Stopping(), 25e-9, 1e-9)
     looks = []
     for batches in range(1, 60):
@@ -324,27 +324,27 @@ def test_the_first_look_comes_after_14_batches_the_next_after_21() -> None:
         if rule.due(seen, 0.04):
             looks.append(batches)
         assert rule.decide(seen, 0.04) is None
-    # 14 x 1.5 = 21, 21 x 1.5 = 31.5, 32 x 1.5 = 48.
-    assert looks == [14, 21, 32, 48]
+    # 24 x 1.5 = 36, 36 x 1.5 = 54.
+    assert looks == [24, 36, 54]
 
 
 @pytest.mark.parametrize(
     ("batches", "precision", "elapsed", "why"),
     [
-        (13, 0.0, 0.1, None),
-        (14, 0.01, 0.1, "precision"),
-        (14, 0.0101, 0.1, None),
-        (14, None, 0.1, None),
+        (23, 0.0, 0.1, None),
+        (24, 0.01, 0.1, "precision"),
+        (24, 0.0101, 0.1, None),
+        (24, None, 0.1, None),
         (3, 0.01, 0.151, "precision"),
         (3, 0.0101, 0.151, "max-time"),
         (3, None, 0.151, "max-time"),
         (3, 0.01, 0.149, None),
         (2, 0.01, 0.151, None),
         # Three times as long makes an interval 1.7 times as narrow.
-        (14, 0.0172, 0.051, "max-time"),
-        (14, 0.0171, 0.051, None),
-        (14, 0.0172, 0.049, None),
-        (13, 0.0172, 0.051, None),
+        (24, 0.0172, 0.051, "max-time"),
+        (24, 0.0171, 0.051, None),
+        (24, 0.0172, 0.049, None),
+        (23, 0.0172, 0.051, None),
     ],
 )
 def test_when_to_stop(batches: int, precision: float | None, elapsed: float, why: str | None) -> None:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 from wirespeed.statistics.samples import middle
 
@@ -25,6 +26,7 @@ WHOLE_SHARE = 0.8
 """The share of a path's false alarms that the test of the whole path may cause; the rest is its sizes'."""
 POWER = 0.9
 """The smallest change that is told of is found in so many cases."""
+_FEWEST_FOR_STEPS = 3
 KNOWN = 1e6
 """Degrees of freedom of a spread that the user knows."""
 
@@ -117,21 +119,32 @@ class PathChange:
         return known[len(known) // 2].smallest(each) if known else None
 
 
-def path_change(sides: Sequence[tuple[Side, Side]], spread: float | None = None) -> PathChange:
+def path_change(
+    sides: Sequence[tuple[Side, Side]], spread: float | None = None, history: Sequence[Side] = ()
+) -> PathChange:
     """A path's figures, each with its launches on both sides; `spread`: what launches differ by, if known.
 
     The change of a launch is the median over the path's sizes, so that what is common to a launch counts
-    once, and sizes that vary widely do not hide what the others show.
+    once, and sizes that vary widely do not hide what the others show. `history`: of each figure, launches in
+    the order of time, if there are more than those compared: variances are at least what they tell.
     """
-    figures = [change([*old.values()], [*new.values()], spread) for old, new in sides]
+    histories = [*history] or [{}] * len(sides)
+    figures = [
+        change([*old.values()], [*new.values()], spread, step_variance(_logs(seen.values())))
+        for (old, new), seen in zip(sides, histories, strict=True)
+    ]
     both = [(old, new) for old, new in sides if old and new]
     if len(both) < 2:
         return PathChange(next((figure for figure in figures if figure), None), figures)
-    olds, news = (common([pair[at] for pair in both], [_centre(*pair) for pair in both]) for at in (0, 1))
+    centres = [_centre(*pair) for pair in both]
+    olds, news = (common([pair[at] for pair in both], centres) for at in (0, 1))
+    seen_in_both = [seen for pair, seen in zip(sides, histories, strict=True) if all(pair)]
+    steps = step_variance(common(seen_in_both, centres))
     within = [variance for pair in both for side in pair if (variance := _within([*side.values()]))]
     # Errors within a launch are each figure's own, so that their median over the sizes has less of them.
     own = middle(sorted(within)) / len(both) if within else None
-    whole = _welch(olds, news, (own, own), spread)
+    least = max(own or 0.0, steps)
+    whole = _welch(olds, news, (least, least), spread)
     return PathChange(whole if any(figures) else None, figures)
 
 
@@ -153,29 +166,41 @@ def _centre(old: Side, new: Side) -> float:
     return (_mean(_logs(old.values())) + _mean(_logs(new.values()))) / 2
 
 
-def change(old: Sequence[Launch], new: Sequence[Launch], spread: float | None = None) -> Change | None:
+def change(
+    old: Sequence[Launch], new: Sequence[Launch], spread: float | None = None, least: float = 0.0
+) -> Change | None:
     """The change of one figure; None where nothing tells how sure it is.
 
     Welch's t test of the launches' logarithms: each side has its own variance, at least that within its
-    launches. `spread`: the standard deviation between launches, if it is known.
+    launches, and `least`. `spread`: the standard deviation between launches, if it is known.
     """
     if not (old and new):
         return None
     if len(old) == len(new) == 1 and None in (old[0].variance, new[0].variance):
         return None
-    return _welch(_logs(old), _logs(new), (_within(old), _within(new)), spread)
+    within = (max(_within(side) or 0.0, least) for side in (old, new))
+    return _welch(_logs(old), _logs(new), (next(within), next(within)), spread)
+
+
+def step_variance(logs: Sequence[float]) -> float:
+    """The variance of values in the order of time, from the mean step between neighbours; 0 of too few.
+
+    For normal noise the mean step is 2 / sqrt(pi) standard deviations. The largest one is left out, so that
+    neither a drift nor a change once and for all raises it.
+    """
+    if len(logs) < _FEWEST_FOR_STEPS:
+        return 0.0
+    steps = sorted(abs(later - earlier) for earlier, later in pairwise(logs))
+    return math.pi / 4 * _mean(steps[:-1]) ** 2
 
 
 def _welch(
-    old: Sequence[float],
-    new: Sequence[float],
-    within: tuple[float | None, float | None],
-    spread: float | None,
+    old: Sequence[float], new: Sequence[float], within: tuple[float, float], spread: float | None
 ) -> Change:
     """From logarithms of seconds; `within`: the variance of one of them that is known, at least."""
     counts = len(old), len(new)
     difference = _mean(new) - _mean(old)
-    floors = [max(known or 0.0, MIN_SPREAD**2) for known in within]
+    floors = [max(known, MIN_SPREAD**2) for known in within]
     least = max(floors)
     seen = [
         (max(_variance(side), floor), len(side) - 1)
@@ -288,7 +313,7 @@ def simes(p_values: Sequence[float]) -> float:
     return min(1.0, *(p * count / rank for rank, p in enumerate(sorted(p_values), 1))) if count else 1.0
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1 << 16)
 def found_at(level: float, freedom: float) -> float:
     """The true change over its standard error that is significant at `level` in POWER of cases.
 
@@ -306,13 +331,13 @@ def found_at(level: float, freedom: float) -> float:
     low, high = 0.0, 1.0
     while power(high) < POWER:
         low, high = high, high * 2
-    for _ in range(40):
+    for _ in range(25):
         half = (low + high) / 2
         low, high = (half, high) if power(half) < POWER else (low, half)
     return (low + high) / 2
 
 
-def _chi_grid(freedom: float, steps: int = 400) -> list[tuple[float, float]]:
+def _chi_grid(freedom: float, steps: int = 250) -> list[tuple[float, float]]:
     """Values of sqrt(chi squared / freedom), evenly spaced on the logarithmic scale, with their weights."""
     grid = []
     for step in range(steps):

@@ -26,9 +26,9 @@ MAX_ITERATIONS_A_SAMPLE = 100_000_000
 CLOCK_COSTS_A_SAMPLE = 500
 """A clock reading then adds 0.2 % to a sample."""
 RESOLUTIONS_A_SAMPLE = 50
-FEWEST_FOR_PRECISION = 14
+FEWEST_FOR_PRECISION = 24
 """No stop for precision before so many batches: fewer agree by chance too often."""
-FEWEST_TO_GIVE_UP = 4 * FEWEST_FOR_PRECISION
+FEWEST_TO_GIVE_UP = 56
 """The interval of fewer batches is often far wider than the root of the time says."""
 LOOK_AGAIN = 1.5
 """The next look at the precision comes with so many times the batches: each look is a chance to be fooled."""

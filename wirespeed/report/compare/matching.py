@@ -134,8 +134,7 @@ def _figures(runs: Iterable[Run]) -> tuple[dict[Key, dict[str, LaunchFigures]], 
     found: dict[Key, dict[str, LaunchFigures]] = defaultdict(lambda: defaultdict(LaunchFigures))
     impossible: list[LeftOut] = []
     for run in runs:
-        plan = run.head.plan.to_dict()
-        how = _text({name: plan.get(name) for name in HOW})
+        how = _text({name: getattr(run.head.plan, name) for name in HOW})
         what = _what(run)
         words = _words(run)
         for entry in run.figures.values():
@@ -156,8 +155,8 @@ def _figures(runs: Iterable[Run]) -> tuple[dict[Key, dict[str, LaunchFigures]], 
 
 def _what(run: Run) -> str:
     """Only options that differ from the defaults: older files do not have every option."""
-    plan = run.head.plan.to_dict()
-    return _text({"options": run.pattern_words, **{name: plan.get(name) for name in WHAT[2:]}})
+    plan = run.head.plan
+    return _text({"options": run.pattern_words, **{name: getattr(plan, name) for name in WHAT[2:]}})
 
 
 def _words(run: Run) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from wirespeed.report.cannot_tell import (
@@ -127,17 +128,21 @@ def verdicts(
     spread: float | None = None,
     least: float = 0.0,
     false_alarms: float = comparison.FALSE_ALARMS,
+    history: Mapping[Key, Sequence[Entry]] | None = None,
 ) -> Verdicts:
     """A verdict for each pair, and for each path.
 
     `spread`: what launches differ by, if it is known. `least`: changes of the time up to this share count as
     none. `false_alarms`: the probability that any figure or path is named where nothing has changed.
+    `history`: all launches of each figure in the order of time, if there are more than those compared.
     """
     both = [pair for pair in matched.pairs if pair.old.entries and pair.new.entries]
     curves = grouped((pair.key.series, pair) for pair in both)
     told = {
         key: comparison.path_change(
-            [(_side(pair.old.entries), _side(pair.new.entries)) for pair in curve], spread
+            [(_side(pair.old.entries), _side(pair.new.entries)) for pair in curve],
+            spread,
+            [_side(history.get(pair.key, ())) for pair in curve] if history else (),
         )
         for key, curve in curves.items()
     }
@@ -237,7 +242,9 @@ def _sure(entries: Sequence[Entry]) -> list[Entry]:
 def _side(entries: Sequence[Entry]) -> dict[LaunchId, Launch]:
     """By run and launch: figures of one launch share what slowed it."""
     side: dict[LaunchId, Launch] = {}
+    copies = Counter[tuple[str, int]]()
     for entry in _sure(entries):
-        copies = sum(name[:2] == (entry.run, entry.launch) for name in side if isinstance(name, tuple))
-        side[entry.run, entry.launch, copies] = launch(entry)
+        name = entry.run, entry.launch
+        side[*name, copies[name]] = launch(entry)
+        copies[name] += 1
     return side

@@ -35,9 +35,13 @@ FIRST = 5
 """Repetitions that show what is usual."""
 LATEST = (5, 3)
 """So many of the latest repetitions are compared with the first ones: one alone may be an accident."""
-FALSE_ALARMS = 0.005
-"""Of one look at all figures, among the first SEVERAL. Looks share most of their repetitions, so that
-under normal noise a steady machine is named in fewer than 5 % of watches (bench/claims.py --only watch)."""
+FALSE_ALARMS = 0.01
+"""Of one look at all figures, among the first SEVERAL. Looks share most of their repetitions, and variances
+are at least those of the HISTORY, so that a steady machine is named in fewer than 5 % of watches
+(bench/claims.py --only watch)."""
+HISTORY = 50
+"""The first repetitions may agree by chance, and every look is held against them: how much repetitions
+differ is taken from so many of the latest, too."""
 SEVERAL = 50
 """Of later looks ever fewer are wrong, so that all of them together add no more than these do."""
 
@@ -97,8 +101,11 @@ class Drift:
             return Verdicts([], [])
         windows = [many for many in LATEST if len(later) >= many] or [1]
         level = FALSE_ALARMS * min(1.0, SEVERAL / len(later)) ** 2 / len(windows)
+        recent = self.runs[-HISTORY:]
+        history = {pair.key: pair.old.entries for pair in match(recent, recent).pairs}
         looks = [
-            verdicts(match(self.runs[: self.first], later[-many:]), false_alarms=level) for many in windows
+            verdicts(match(self.runs[: self.first], later[-many:]), false_alarms=level, history=history)
+            for many in windows
         ]
         return next((look for look in looks if look.harmful), looks[0])
 
