@@ -104,6 +104,12 @@ def match(old: Sequence[Run], new: Sequence[Run]) -> Matched:
     return Matched(pairs, only_old, only_new, (old_impossible, new_impossible), lacking)
 
 
+def entries(runs: Sequence[Run]) -> dict[Key, list[Entry]]:
+    """All figures that can be true, in the order of the runs."""
+    found, _ = _figures(runs)
+    return {key: [entry for figures in of.values() for entry in figures.entries] for key, of in found.items()}
+
+
 def _lacking(keys: Iterable[Key], other: Sequence[Run]) -> Iterator[tuple[Key, Reason]]:
     """Those of one side's figures that the other one's runs were to measure, and why there are none."""
     for key in keys:

@@ -17,12 +17,12 @@ from wirespeed.report.cannot_tell import (
     Reason,
     Unjudged,
 )
-from wirespeed.report.compare.matching import FigurePair, Key, Matched
+from wirespeed.report.compare.matching import FigurePair, Key, Matched, entries
 from wirespeed.report.grouping import grouped, size_range
 from wirespeed.results.launches import launch
-from wirespeed.results.runs import Entry, Failure
+from wirespeed.results.runs import Entry, Failure, Run
 from wirespeed.statistics import comparison
-from wirespeed.statistics.comparison import Change, Launch, LaunchId
+from wirespeed.statistics.comparison import Change, Launch, LaunchId, Side
 
 LOST, FAILING, WORSE, BETTER = "lost", "failing", "worse", "better"
 GAINED, SAME, UNSURE = "gained", "same", "unsure"
@@ -128,13 +128,13 @@ def verdicts(
     spread: float | None = None,
     least: float = 0.0,
     false_alarms: float = comparison.FALSE_ALARMS,
-    history: Mapping[Key, Sequence[Entry]] | None = None,
+    history: Mapping[Key, Side] | None = None,
 ) -> Verdicts:
     """A verdict for each pair, and for each path.
 
     `spread`: what launches differ by, if it is known. `least`: changes of the time up to this share count as
     none. `false_alarms`: the probability that any figure or path is named where nothing has changed.
-    `history`: all launches of each figure in the order of time, if there are more than those compared.
+    `history`: launches() of more runs than those compared, if there are any.
     """
     both = [pair for pair in matched.pairs if pair.old.entries and pair.new.entries]
     curves = grouped((pair.key.series, pair) for pair in both)
@@ -142,7 +142,7 @@ def verdicts(
         key: comparison.path_change(
             [(_side(pair.old.entries), _side(pair.new.entries)) for pair in curve],
             spread,
-            [_side(history.get(pair.key, ())) for pair in curve] if history else (),
+            [history.get(pair.key, {}) for pair in curve] if history else (),
         )
         for key, curve in curves.items()
     }
@@ -174,6 +174,11 @@ def verdicts(
         sorted(found.values(), key=lambda verdict: verdict.harm),
         sorted(paths, key=lambda path_verdict: path_verdict.key),
     )
+
+
+def launches(runs: Sequence[Run]) -> dict[Key, Side]:
+    """Launches of each figure that verdicts are told from, in the order of the runs."""
+    return {key: _side(found) for key, found in entries(runs).items()}
 
 
 def _what(change: Change | None, is_real: bool) -> str:
@@ -239,11 +244,11 @@ def _sure(entries: Sequence[Entry]) -> list[Entry]:
     return [entry for entry in entries if not (entry.contended or entry.uncertain)]
 
 
-def _side(entries: Sequence[Entry]) -> dict[LaunchId, Launch]:
+def _side(found: Sequence[Entry]) -> Side:
     """By run and launch: figures of one launch share what slowed it."""
     side: dict[LaunchId, Launch] = {}
     copies = Counter[tuple[str, int]]()
-    for entry in _sure(entries):
+    for entry in _sure(found):
         name = entry.run, entry.launch
         side[*name, copies[name]] = launch(entry)
         copies[name] += 1

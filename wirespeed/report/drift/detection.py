@@ -24,6 +24,7 @@ from wirespeed.report.compare.verdicts import (
     PathVerdict,
     Verdicts,
     by_path,
+    launches,
     unsure,
     verdicts,
 )
@@ -101,8 +102,7 @@ class Drift:
             return Verdicts([], [])
         windows = [many for many in LATEST if len(later) >= many] or [1]
         level = FALSE_ALARMS * min(1.0, SEVERAL / len(later)) ** 2 / len(windows)
-        recent = self.runs[-HISTORY:]
-        history = {pair.key: pair.old.entries for pair in match(recent, recent).pairs}
+        history = launches(self.runs[-HISTORY:])
         looks = [
             verdicts(match(self.runs[: self.first], later[-many:]), false_alarms=level, history=history)
             for many in windows
