@@ -84,6 +84,7 @@ MODELS: dict[str, Model] = {
     "slow: 1 %, correlation time 20 ms; and 5 % fast": partial(slow_and_fast, 0.01, 80),
     "slow: 1 %, correlation time 20 ms; and 1 % fast": partial(slow_and_fast, 0.01, 80, quick=0.01),
     "slow: 1 %, correlation time 50 ms; and 1 % fast": partial(slow_and_fast, 0.01, 200, quick=0.01),
+    "slow: 1 %, correlation time 100 ms; and 1 % fast": partial(slow_and_fast, 0.01, 400, quick=0.01),
     "slow: 3 %, correlation time 100 ms; and 5 % fast": partial(slow_and_fast, 0.03, 400),
     "two speeds, 5 % apart, changing every 5 ms": (
         lambda r, n: 1 + 0.05 * switching(r, n, 20) + 0.03 * fast(r, n)
@@ -93,6 +94,9 @@ MODELS: dict[str, Model] = {
     ),
     "two speeds, 2 % apart, changing every 50 ms": (
         lambda r, n: 1 + 0.02 * switching(r, n, 200) + 0.005 * fast(r, n)
+    ),
+    "two speeds, 2 % apart, changing every 100 ms": (
+        lambda r, n: 1 + 0.02 * switching(r, n, 400) + 0.005 * fast(r, n)
     ),
 }
 FEW = {f"{count} long iterations with exponential delays": count for count in (3, 4, 5, 6, 12)}

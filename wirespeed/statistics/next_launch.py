@@ -29,13 +29,16 @@ FEWEST_FOR_SHAPE = 3
 """Fewer effects have no shape."""
 FEWEST_PATHS = 3
 """What fewer paths have in common is not told from what is each one's own."""
-_DRAWS = 10_000
+_DRAWS = 5_000
 _TINY = 1e-18
 _MANY_ROWS = 20
 """So many variances tell what most of them are."""
 _FEWEST_IN_TAIL = 8
 _FEWEST_FOR_TAIL = 40
 """Of fewer effects the tail is not estimated."""
+_FEWEST_FOR_HEAVY = 150
+"""Of fewer effects the tail is taken as exponential."""
+_HEAVIEST = 0.9
 ONE_SIDED = 4.0
 """Odds, before any launch is seen, that launches are late by exponential delays, and not normal."""
 ALLOWANCE = 0.05
@@ -226,20 +229,36 @@ def _tail(
 ) -> float:
     """How many times further than Student's t the slow tail of many effects reaches; at least 1.
 
-    Each effect is divided by the standard deviation that the others leave. The tail is exponential beyond
-    the largest hundredth, with a mean that so many tell; `squares`: moderated sums of squares; `usual`: the
-    degrees of freedom of that t.
+    Each effect is divided by the standard deviation that the others leave. `squares`: moderated sums of
+    squares; `usual`: the degrees of freedom of that t.
     """
     alone = (effects**2) * (counts / (counts - 1))[:, np.newaxis]
     others = (squares[:, np.newaxis] - alone) / (freedoms - 1)[:, np.newaxis]
     least = _MIN_LEFT * (squares / freedoms)[:, np.newaxis]
     values = effects * np.sqrt(counts / (counts - 1))[:, np.newaxis] / np.sqrt(np.maximum(others, least))
-    ordered = np.sort(values[np.isfinite(values)])
-    beyond = max(_FEWEST_IN_TAIL, len(ordered) // 100)
-    start = float(ordered[-beyond - 1])
-    excess = float(np.mean(ordered[-beyond:])) - start
-    reach = start + excess * beyond * (math.pow(beyond / len(ordered) / tail, 1 / beyond) - 1)
+    reach = _reach(np.sort(values[np.isfinite(values)]), tail)
     return max(1.0, reach / student_point(2 * tail, usual))
+
+
+def _reach(ordered: Floats, tail: float) -> float:
+    """The value that the share `tail` of such values lies beyond, far fewer than there are.
+
+    The largest ones tell a generalised Pareto distribution by probability weighted moments (Hosking and
+    Wallis 1987, doi:10.1080/00401706.1987.10488243), at least as heavy as an exponential one, which few
+    values are taken for. The mean of so few is uncertain.
+    """
+    many = len(ordered) >= _FEWEST_FOR_HEAVY
+    beyond = max(_FEWEST_IN_TAIL, len(ordered) // (20 if many else 100))
+    start = float(ordered[-beyond - 1])
+    excesses = ordered[-beyond:] - start
+    mean = float(np.mean(excesses))
+    steps = beyond * (math.pow(beyond / len(ordered) / tail, 1 / beyond) - 1)
+    above = (np.arange(beyond, 0, -1) - 0.65) / beyond
+    weighted = float(np.mean(above * excesses))
+    heavy = min(2 - mean / (mean - 2 * weighted), _HEAVIEST) if many and mean > 2 * weighted else 0.0
+    if heavy <= 0:
+        return start + mean * steps
+    return start + mean * (1 - heavy) * math.expm1(heavy * steps) / heavy
 
 
 def robust_moderation(variances: Floats, freedoms: Floats) -> tuple[float, float]:

@@ -116,12 +116,13 @@ def _was_to_measure(requirement: Requirement, run: Run) -> bool:
     plan = run.head.plan
     if plan.soak:
         return False
+    if (requirement.path, requirement.bytes) in run.figures:
+        return True
     known = requirement.path in run.paths or any(step.path == requirement.path for step in run.steps)
     known = known or any(failure.path == requirement.path for failure in run.failures)
     asked = any(word == "all" or fnmatchcase(requirement.path, word) for word in plan.paths)
     tried = known or asked or (not plan.paths and run.interrupted)
-    has = (requirement.path, requirement.bytes) in run.figures
-    return has or (tried and (requirement.bytes is None or requirement.bytes in plan.sizes))
+    return tried and (requirement.bytes is None or requirement.bytes in plan.sizes)
 
 
 def _fits(requirement: Requirement, run: Run) -> bool:
