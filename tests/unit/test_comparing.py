@@ -14,6 +14,7 @@ from wirespeed.statistics.comparison import (
     FALSE_ALARMS,
     UNSEEN_SPREAD,
     Launch,
+    LaunchId,
     PathChange,
     change,
     convincing,
@@ -152,9 +153,12 @@ def test_one_slow_size_is_found_without_the_others() -> None:
 def test_more_launches_say_what_launches_differ_by() -> None:
     """Protects from sides that agree by chance; one change for good is no noise."""
     calm, new = [launch(1.0 + 0.0001 * number) for number in range(5)], [launch(1.05)] * 3
-    sides = [(dict(enumerate(calm)), dict(enumerate(new)))] * 3
-    once, restless = dict(enumerate([*calm, *new])), dict(enumerate([launch(1.0), launch(1.05)] * 9))
-    alone, same, unsure = (path_change(sides, history=[seen] * 3).p for seen in ({}, once, restless))
+
+    def p(history: list[Launch]) -> float:
+        old, later, seen = (dict[LaunchId, Launch](enumerate(side)) for side in (calm, new, history))
+        return path_change([(old, later)] * 3, history=[seen] * 3).p
+
+    alone, same, unsure = p([]), p([*calm, *new]), p([launch(1.0), launch(1.05)] * 9)
     assert alone < 1e-4 and same == pytest.approx(alone) and unsure > 0.05
 
 
@@ -162,7 +166,9 @@ def test_the_variance_from_steps() -> None:
     numpy = pytest.importorskip("numpy")
     logs = 0.01 * numpy.random.default_rng(1).standard_normal(20_000)
     for drift in (0.0, 1.0):
-        assert step_variance([*(logs + drift * numpy.linspace(0, 1, 20_000))]) == pytest.approx(1e-4, rel=0.05)
+        assert step_variance([*(logs + drift * numpy.linspace(0, 1, 20_000))]) == pytest.approx(
+            1e-4, rel=0.05
+        )
     assert step_variance([0.0] * 5 + [1.0] * 5) == 0.0
 
 

@@ -101,7 +101,7 @@ def test_figures_with_a_heavy_tail_break_few_bounds() -> None:
 
 @pytest.mark.parametrize(("shape", "share"), [(0.0, 0.2), (0.3, 0.4)])
 def test_how_far_a_tail_reaches(shape: float, share: float) -> None:
-    """Quantiles of generalised Pareto distributions, one in 100,000: the estimate of 2,000 values is close."""
+    """Of 2,000 values: where one in 100,000 of a generalised Pareto distribution is, about."""
     spread = np.arange(1, 2_001) / 2_001
     values = -np.log1p(-spread) if not shape else ((1 - spread) ** -shape - 1) / shape
     true = -math.log(1e-5) if not shape else (1e-5**-shape - 1) / shape
