@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
+from wirespeed.job.plan import Plan
 from wirespeed.report.cannot_tell import NOT_ENDED, NOT_MEASURED, Reason
 from wirespeed.results.runs import CONDITIONS, IMPOSSIBLE, Entry, Failure, Run
 
@@ -139,10 +140,12 @@ def _without(keys: Iterable[Key], impossible: Iterable[LeftOut]) -> list[Key]:
 def _figures(runs: Iterable[Run]) -> tuple[dict[Key, dict[str, LaunchFigures]], list[LeftOut]]:
     found: dict[Key, dict[str, LaunchFigures]] = defaultdict(lambda: defaultdict(LaunchFigures))
     impossible: list[LeftOut] = []
+    known: dict[Plan, tuple[str, str, str]] = {}
     for run in runs:
-        how = _text({name: getattr(run.head.plan, name) for name in HOW})
-        what = _what(run)
-        words = _words(run)
+        plan = run.head.plan
+        if plan not in known:
+            known[plan] = _text({name: getattr(plan, name) for name in HOW}), _what(run), _words(run)
+        how, what, words = known[plan]
         for entry in run.figures.values():
             key = Key(entry.pattern or run.head.plan.pattern, entry.path, entry.bytes, what, words)
             if entry.impossible:
