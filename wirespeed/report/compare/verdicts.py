@@ -250,6 +250,6 @@ def _side(found: Sequence[Entry]) -> Side:
     copies = Counter[tuple[str, int]]()
     for entry in _sure(found):
         name = entry.run, entry.launch
-        side[(*name, copies[name])] = launch(entry)
+        side[entry.run, entry.launch, copies[name]] = launch(entry)
         copies[name] += 1
     return side
