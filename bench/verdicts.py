@@ -58,7 +58,7 @@ LEARNT: dict[str, Callable[[float], Noise]] = {
     "launches differ (normal)": lambda size: Noise(normal=0.1 * size, launch=size),
     "each figure": lambda size: Noise(normal=size),
     "each figure (t3)": lambda size: Noise(normal=0.0, t3=size),
-    "each figure, and 5 % of them late by 5 %": lambda size: Noise(normal=size, late_share=0.05),
+    "5 % of the figures late by 5 %": lambda size: Noise(normal=size, late_share=0.05),
     "launches (exponential)": lambda size: Noise(normal=0.1 * size, launch_exponential=size),
     "launches (t3)": lambda size: Noise(normal=0.1 * size, launch_t3=size),
 }
@@ -197,7 +197,7 @@ def _slower(repetitions: int, noise: Noise, counts: tuple[int, int], paths: int,
 def bounds(repetitions: int) -> Iterator[str]:
     """Healthy launches that break any learnt bound, and slow ones that are found."""
     shapes = (5, 1), (5, 9), (10, 1), (10, 9), (20, 1)
-    yield "| noise | " + " | ".join(f"{a} launches, {31 * paths} bounds" for a, paths in shapes) + " |"
+    yield "| noise; launches, bounds | " + " | ".join(f"{a}, {31 * paths}" for a, paths in shapes) + " |"
     yield "|---" * (len(shapes) + 1) + "|"
     for name, noise in LEARNT.items():
         cells = []
