@@ -87,9 +87,12 @@ def test_what_goes_where() -> None:
     assert (figure.divisor, figure.bytes) == (2, 300)
     assert [(one.name, one.amount, one.unit) for one in figure.derived] == [("blocks", 3, "blocks/s")]
     assert figure.definition == (
-        "list: half of the time in which a list goes there and back, 300 B in blocks, strided; "
+        "list: half of the time in which a list goes there and back, 3 blocks, strided; "
         "GB/s of the blocks' bytes"
     )
+    assert PATTERN.figure(of, 8192).definition == figure.definition
+    total = PATTERN.figure(shape(total=1 << 20), 4096)
+    assert "1 MiB in blocks, random" in total.definition
     assert PATTERN.extent(0, of, 100) == 1024
 
 
@@ -120,7 +123,7 @@ def test_lists_to_several_ranks() -> None:
     assert (figure.divisor, figure.bytes, figure.derived[0].amount) == (1, 900, 9)
     assert figure.definition == (
         "list: the time in which a list goes to each of 3 ranks at once, and an empty answer comes back, "
-        "300 B in blocks, strided; GB/s of the blocks' bytes out of rank 0"
+        "3 blocks, strided; GB/s of the blocks' bytes out of rank 0"
     )
     layers = Shape(3, {"kv": "qwen2.5-7b:tp=4:page=16", "layers": True, "total": 28 * 8192})
     assert len(PATTERN.steps(0, layers, 8192)) == 29

@@ -217,6 +217,9 @@ class BlockLists(Pattern):
         total, lists, receivers = self._total(shape, size), self._lists(shape.options), self.receivers(shape)
         count = self.blocks_sent(shape, size)
         of = f"{format_size(total)} in blocks"
+        if shape.options.get("list") or shape.options.get("count") is not None:
+            # The bytes are not those of every size, and one definition is printed for all.
+            of = counted(count // receivers, "block")
         if word := shape.options.get("kv"):
             of = f"{format_size(total)} in {kv_models.parsed(str(word))}"
         how = "as listed" if shape.options.get("list") else str(shape.options.get("layout", LAYOUTS[0]))
