@@ -130,10 +130,18 @@ def test_a_path_that_needs_mpi_is_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "paths"), [("pingpong", "gpu,ipc-write"), ("pingpong", "host-tcp"), ("halo", "host-shared")]
+    ("pattern", "paths", "status"),
+    [
+        ("pingpong", "gpu,ipc-write", ""),  # the watchdog ends the rank
+        ("pingpong", "host-tcp", "complete"),
+        ("pingpong", "host-tcp,host-shared", "interrupted"),
+        ("halo", "host-shared", ""),
+    ],
 )
-def test_a_rank_that_dies_costs_nothing_before_it(pattern: str, paths: str, tmp_path: Path) -> None:
-    """Protects what was measured: rank 0 says which rank has gone, and ends."""
+def test_a_rank_that_dies_costs_nothing_before_it(
+    pattern: str, paths: str, status: str, tmp_path: Path
+) -> None:
+    """Protects what was measured: rank 0 says which rank has gone, and whether paths are missing; it ends."""
     out = tmp_path / "r.jsonl"
     words: tuple[str, ...] = (pattern, "--paths", paths, "--sizes", "8,4M", "--loops", "1000000")
     if pattern == "halo":  # many samples
@@ -146,6 +154,8 @@ def test_a_rank_that_dies_costs_nothing_before_it(pattern: str, paths: str, tmp_
     first, _ = ended(processes, out)
     assert first.code != 0
     assert ("rank 1" in first.err or "peer 1" in first.err) and first.failures
+    ends = [record["status"] for record in first.records if record["kind"] == "end"]
+    assert ends == [status] * bool(status)
     # The killed rank's page stays as long as the process that started it.
     shutil.rmtree(own_folder(f"job-{os.getpid()}"), ignore_errors=True)
 

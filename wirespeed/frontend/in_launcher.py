@@ -300,6 +300,7 @@ class _Rank0:
         self._observe, self._recorder = observe, Recorder(plan, observe)
         self.sizes, self.close, self._file = self._recorder.missing_sizes, self._recorder.close, plan.out
         self._begun = self._over = False
+        self._paths_left = 0
         self._lock = threading.RLock()
         """Kept for good once a signal ends the run: nothing may follow its last record."""
         self._step: StepRecorder | None = None
@@ -326,7 +327,7 @@ class _Rank0:
             if self._step:
                 self._step.fail(Outcome(what, text))
             self._over = True
-            self._recorder.end("complete")
+            self._recorder.end("interrupted" if self._paths_left else "complete")
 
     def interrupted(self) -> None:
         """Ends the run's records for good. The user hears of it first: closing the file may take its time."""
@@ -346,6 +347,7 @@ class _Rank0:
         if self._step:
             self._observe(step_end())
         self._step = StepRecorder(number, path, self._recorder, self._observe, self._job)
+        self._paths_left = total - number - 1
         self._observe(step_start(path, number, total))
 
     def take(self, message: Message) -> None:
