@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from support import report_files as made
 
 from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.report.export.markdown import markdown
 from wirespeed.report.facts import best
 from wirespeed.report.page import read_sources, render
 from wirespeed.report.page.notes import notes
@@ -301,8 +302,9 @@ class TestFiles:
         assert caught.value.code == ExitCode.CANNOT_WRITE
 
     def test_a_run_without_figures(self, tmp_path: Path) -> None:
-        page = page_of(made.write(tmp_path / "a.jsonl", made.head(), made.end()))
-        assert "These files contain no figures." in page
+        file = made.write(tmp_path / "a.jsonl", made.head(), made.end())
+        assert "These files contain no figures." in page_of(file)
+        assert "These files contain no figures." in markdown(read_sources([str(file)])[0])
 
     def test_a_run_that_was_killed_says_so(self, tmp_path: Path) -> None:
         assert "ended before all was measured" in said(

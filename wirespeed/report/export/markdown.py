@@ -79,6 +79,8 @@ def _verdict(sets: Sequence[ReportRun], sources: Sequence[Source]) -> Iterator[s
         yield "\n".join([f"**{plain(heading)}**", "", *lines])
     if nothing_found(sources):
         yield "The doctor found nothing to change."
+    elif not told:
+        yield "These files contain no figures."
 
 
 def _findings(sources: Sequence[Source]) -> Iterator[str]:
