@@ -220,3 +220,10 @@ def test_an_mpi_that_another_run_of_the_machine_asked(tmp_path: Path) -> None:
     known = [made.head(), made.step("aware"), made.entry("aware", 1 << 20, 1e-5), made.end()]
     (one,) = answered(made.write(tmp_path / "a.jsonl", *bare), made.write(tmp_path / "b.jsonl", *known))
     assert tiles(one)["GPU-aware MPI"][0] != "not measured"
+
+
+def test_figures_that_are_all_uncertain_were_measured(tmp_path: Path) -> None:
+    """Protects from "No message was measured" above a table of times."""
+    unsure = [made.entry("host", size, 4e-7, "u", precision=1.4, stopped="max-time") for size in (8, 4096)]
+    said = [text for _, text in sentences(tmp_path, *made.on_cpus()[:2], *unsure, made.end("u"))]
+    assert "No figure is certain enough to be called the best." in said

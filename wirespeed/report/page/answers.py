@@ -183,7 +183,9 @@ def _best(run: Run) -> str:
     if best := headline(run):
         return f"Best: {best}"
     said = (s.words for s in statements(run) if s.part in (Part.PATHS, Part.SOAK))
-    return next(said, "No message was measured")
+    sized = any(entry.bytes for entry in run.entries.values())
+    nothing = "No figure is certain enough to be called the best" if sized else "No message was measured"
+    return next(said, nothing)
 
 
 def _soaked(run: Run) -> Verdict | None:
