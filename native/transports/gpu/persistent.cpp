@@ -154,12 +154,19 @@ std::uint32_t exchange_peers(const OpList& op_list) {
         const auto received = std::span(op_list.ops).subspan((2 * s + 1) * peers, peers);
         const auto messages = static_cast<std::size_t>(std::ranges::count_if(
             received, [](const OpList::Op& each) { return each.op.work == ws_fold_work; }));
+        // Until all lanes have sent, what they send may not be written.
+        const auto is_sent = [&](u64 place) {
+            return std::ranges::count(std::span(op_list.ops).subspan(2 * s * peers, peers), place,
+                                      [](const OpList::Op& each) { return each.op.mine; });
+        };
+        for (const OpList::Op& each : received)
+            if (messages == 0 && is_sent(each.op.mine)) return 0;
         const u32 count = fold_steps[s].meanwhile + fold_steps[s].after;
         if (count == 0 && messages == 0) continue;
         const WsFold& one = folds[fold++];
         if (count != 1 || one.bytes != bytes) return 0;
         const bool copies = one.sources == 1 && messages == 0 && fold_steps[s].meanwhile == 1;
-        if (!copies && (messages != peers || one.sources > peers + 1)) return 0;
+        if (copies ? is_sent(one.to) : messages != peers || one.sources > peers + 1) return 0;
         places.push_back(one.to);
         for (u32 i = 0; i < one.sources; ++i)
             if (const WsSource& source = sources[one.first + i]; source.message == WS_IN_MEMORY)
