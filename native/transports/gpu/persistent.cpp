@@ -377,7 +377,7 @@ void PersistentProgram::wait_for_kernel() {
         }
         // By then the front end knows, and has had time to end the job.
         const double limit = context_.page.layout().timeout.load();
-        if (!stopping && limit > 0 && time - moved > 2 * limit + 5) {
+        if (!stopping && limit > 0 && time - moved > 2 * limit + 15) {
             std::atomic_ref(host.stop).store(1, std::memory_order_release);
             stopping = true;
         }

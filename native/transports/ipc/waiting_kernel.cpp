@@ -155,7 +155,7 @@ void WaitingKernel::begin(std::uint64_t iterations) {
     if (peers_.empty() && turns_.empty()) return;
     // By then the front end has long been told that the rank hangs.
     const double limit = context_.page.layout().timeout.load();
-    launch(iterations, limit > 0 ? 2 * limit + 5 : 0);
+    launch(iterations, limit > 0 ? 2 * limit + 15 : 0);
 }
 
 void WaitingKernel::launch(std::uint64_t iterations, double patience) {
