@@ -38,7 +38,7 @@ class Statement(NamedTuple):
 
     part: Part
     level: str
-    """How it is meant: good, note, warning or bad."""
+    """Good, note, warning or bad."""
     subject: str
     """What it is about: a path, a word; empty where the text says so."""
     text: str

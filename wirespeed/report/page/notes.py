@@ -15,7 +15,7 @@ from wirespeed.results.runs import Run
 
 
 class Verdict(NamedTuple):
-    """A sentence, and how it is meant: good, note, warning or bad."""
+    """A sentence, and its level: good, note, warning or bad."""
 
     level: str
     text: str

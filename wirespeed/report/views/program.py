@@ -115,9 +115,9 @@ class ProgramView(View):
         ]
 
     def bars(self, sets: Sequence[ReportRun]) -> list[Bars]:
-        measured = [one for one in sets if one.run.figures]
-        found = [_steps(one, measured) for one in measured]
-        efficiencies = [bar for one in measured for bar in _efficiencies(one, measured)]
+        measured = [shown for shown in sets if shown.run.figures]
+        found = [_steps(shown, measured) for shown in measured]
+        efficiencies = [bar for shown in measured for bar in _efficiencies(shown, measured)]
         return [*found, Bars("Efficiency against one rank", efficiencies, "The dashed line is one rank's.")]
 
 
