@@ -12,7 +12,7 @@ from typing import Any
 
 from wirespeed.host.core import Core
 
-OUTER = ("start", "connect", "path", "size", "counting")
+OUTER = ("start", "connect", "introduce", "path", "size", "counting")
 """Kinds of ranges that are few, and kept whatever the room."""
 ABSORBING = ("trial", "limits", "computation", "counting")
 """Kinds whose time includes that of the ranges inside them."""

@@ -39,7 +39,7 @@ class RankSession:
 
     def introduce(self, tell: Tell, cpus: set[int] | None = None) -> list[Any] | None:
         """Who and where each rank is, on rank 0. `cpus`: those to measure on; None: those it is on."""
-        with self.ranges("connect"):
+        with self.ranges("introduce"):
             ranks = introduced(self._opened, self.comm, self.device, self._kind, cpus)
         of_rank = (self._opened, self.comm, self.device, self._watchdog, self._plan)
         self.runner = PathRunner(*of_rank, tell, self.ranges)

@@ -22,7 +22,7 @@ COLUMNS = {
     "limits": ("limits", "computation"),
     "constant": ("constant",),
     "health": ("health",),
-    "connecting": ("connect",),
+    "connecting": ("connect", "introduce"),
     "starting": ("start",),
 }
 """Kinds of rank 0's ranges (rank/ranges.py) by column."""
