@@ -34,6 +34,25 @@ def test_a_hang_inside_a_foreign_launcher(mpi: InstalledMpi, tmp_path: Path) -> 
     assert done.entries and done.failures[0]["what"] == "hang"
 
 
+# MPICH's launcher kills all ranks at once.
+@pytest.mark.parametrize("mpi", ["openmpi", thorough("debian")], indirect=True)
+def test_a_rank_killed_inside_a_foreign_launcher(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects who died: the launcher ends rank 0 by a signal, as it does when a user ends the job."""
+    out = tmp_path / "r.jsonl"
+    done = disturbed(
+        *("pingpong", "--paths", "host", *SLOW),
+        out=out,
+        when=after(1),
+        before=tuple(mpi.command(2)),
+        act=strike(out, 1, signal.SIGKILL),
+        environment=mpi.variables,
+    )
+    assert done.code != 0 and done.entries
+    assert done.failures[0]["what"] == "death" and "rank 1 on" in done.failures[0]["text"]
+    assert done.records[-1]["kind"] == "end" and done.records[-1]["status"] == "interrupted"
+    shm_cleanup.sweep(older_than=0.0)
+
+
 @pytest.mark.parametrize(
     ("number", "mpi"),
     [

@@ -40,7 +40,7 @@ from wirespeed.job import shm_cleanup
 from wirespeed.job.messages import Message
 from wirespeed.job.outcome import Outcome, place_of
 from wirespeed.job.plan import Plan
-from wirespeed.job.status_page import own_folder, read_pages
+from wirespeed.job.status_page import EXITING, RankState, own_folder, read_pages
 from wirespeed.job.step_spec import ExpectedJob, startup_limit
 from wirespeed.launchers import LaunchedRank
 from wirespeed.paths import TransferPath
@@ -124,9 +124,9 @@ def _of_environment() -> mpi.Mpi | None:
 
 
 class _Voice:
-    """Reads this rank's own watchdog: rank 0 records what it says, every rank names stopped neighbours."""
+    """Reads this rank's own watchdog: rank 0 records what it says, every rank names halted neighbours."""
 
-    def __init__(self, folder: Path, record_failure: Callable[[Message], None]) -> None:
+    def __init__(self, folder: Path, record_failure: Callable[[Message, RankState | None], None]) -> None:
         self.descriptor, self.folders, self._record = -1, {str(folder)}, record_failure
         self._reading, self.descriptor = os.pipe()
         threading.Thread(target=self._listen, daemon=True).start()
@@ -138,18 +138,27 @@ class _Voice:
                 _, message = reader.read(line.rstrip("\n"))
                 if message is None or message["kind"] not in ("stuck", "crash"):
                     continue
-                if message["kind"] == "stuck":
-                    self._name_stopped()
+                halted = self.halted() if message["kind"] == "stuck" else []
+                for state in halted:
+                    os.write(2, f"wirespeed: {state.halted()}\n".encode())
                 with suppress(WirespeedError):
-                    self._record(message)
+                    self._record(message, next(iter(halted), None))
 
-    def _name_stopped(self) -> None:
+    def halted(self) -> list[RankState]:
+        """Ranks of this host that are stopped, or gone without an end of their own."""
+        found: list[RankState] = []
         for folder in map(Path, sorted(self.folders)):
             # A folder's name may be told by a rank of another host.
             with suppress(OSError), private_folder.opened(folder):
-                for state in read_pages(folder):
-                    if halted := state.halted():
-                        os.write(2, f"wirespeed: {halted}\n".encode())
+                found += [state for state in read_pages(folder) if state.halted()]
+        return found
+
+    def dead(self, wait: float = 0.0) -> RankState | None:
+        """A rank that is gone; `wait`: seconds that its process may take to its end."""
+        until = time.monotonic() + wait
+        while not (gone := [state for state in self.halted() if state.gone]) and time.monotonic() < until:
+            time.sleep(0.01)
+        return next(iter(gone), None)
 
 
 def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
@@ -181,12 +190,12 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     if place.local_rank <= 0:
         shm_cleanup.sweep()
     run = f"job-{os.getppid()}"
-    voice = _Voice(own_folder(run), recorder.heard if recorder else ignore)
+    voice = _Voice(own_folder(run), recorder.heard if recorder else lambda *_: None)
     watchdog = Watchdog(opened, run, place.rank, reports=voice.descriptor, give_up=True)
     # Ranks that sockets join come within a time of their own, and who has not is named then.
     own_limit = 0.0 if launchers.joins_mpi(place) else rendezvous.patience(os.environ)
     watchdog.stage("start", 0, startup_limit(plan) + own_limit)
-    interruption = Interruption(partial(_end_at_once, recorder, watchdog))
+    interruption = Interruption(partial(_end_at_once, recorder, watchdog, voice))
 
     def world() -> World:
         if launchers.joins_mpi(place):
@@ -235,7 +244,9 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     except (WirespeedError, NativeError) as error:
         watchdog.close()
         if recorder:
-            recorder.lost("death" if isinstance(error, WirespeedError) else "error", str(error))
+            gone = voice.dead(EXITING if isinstance(error, NativeError) else 0.0)
+            what = "death" if gone or isinstance(error, WirespeedError) else "error"
+            recorder.lost(what, (gone and gone.halted()) or str(error))
         raise
     # Rank 0 has still to print: the others wait, unwatched, until it is at its end too.
     watchdog.stage("end", 0, 0.0)
@@ -261,12 +272,14 @@ def _refuse(plan: Plan, place: LaunchedRank) -> None:
         raise WirespeedError(f"--ranks {plan.ranks}, but the launcher has started {place.size} ranks")
 
 
-def _end_at_once(recorder: _Rank0 | None, watchdog: Watchdog) -> None:
+def _end_at_once(recorder: _Rank0 | None, watchdog: Watchdog, voice: _Voice) -> None:
     """A signal ends the job; the launcher ends this rank by force in a moment."""
+    # Launchers also send one once another rank has died.
+    gone = voice.dead() if recorder else None
     watchdog.close()
     shm_cleanup.remove_own()
     if recorder:
-        recorder.interrupted()
+        recorder.interrupted(gone)
     else:
         # A launcher ends the job at the first rank that ends: rank 0 must have written its record by then.
         time.sleep(2.0)
@@ -329,8 +342,11 @@ class _Rank0:
             self._over = True
             self._recorder.end("interrupted" if self._paths_left else "complete")
 
-    def interrupted(self) -> None:
-        """Ends the run's records for good. The user hears of it first: closing the file may take its time."""
+    def interrupted(self, gone: RankState | None) -> None:
+        """Ends the run's records for good. The user hears of it first: closing the file may take its time.
+
+        `gone`: the rank for whose end the launcher ends the job.
+        """
         self._lock.acquire(timeout=0.1)
         if self._over:
             return
@@ -339,7 +355,10 @@ class _Rank0:
                 say("interrupted before anything was measured")
                 self._recorder.close()
                 return
-            say(f"interrupted; results: {self._file}; go on with --resume and this --out")
+            why = gone.halted() if gone else "interrupted"
+            say(f"{why}; results: {self._file}; go on with --resume and this --out")
+            if gone and self._step:
+                self._step.fail(Outcome("death", str(why), **place_of(gone)))
             self._recorder.end("interrupted")
 
     def start(self, number: int, path: TransferPath, total: int) -> None:
@@ -356,13 +375,18 @@ class _Rank0:
             if fatal := self._step.take(message):
                 self._step.fail(fatal)
 
-    def heard(self, message: Message) -> None:
-        """This rank's own watchdog or crash handler spoke: its last words go into the file."""
+    def heard(self, message: Message, halted: RankState | None) -> None:
+        """This rank's own watchdog or crash handler spoke: its last words go into the file.
+
+        `halted`: the rank that it waits for.
+        """
         where = message["call"] or "set-up"
         peer = next((rank for rank in self._job.get("ranks", ()) if rank["rank"] == message["peer"]), None)
         towards = f" with rank {peer['rank']} on {peer['host']} (pid {peer['pid']})" if peer else ""
         text = f"rank {message['rank']} on {message['host']}: {message['state']} in {where}{towards}"
         what = "hang" if message["kind"] == "stuck" else "crash"
+        if halted:
+            what, text = "death" if halted.gone else what, halted.halted() or text
         with self._lock:
             if self._step:
-                self._step.fail(Outcome(what, text, stacks=[message], **place_of(message)))
+                self._step.fail(Outcome(what, text, stacks=[message], **place_of(halted or message)))

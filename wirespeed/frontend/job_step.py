@@ -23,6 +23,7 @@ from wirespeed.job.messages import Message
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.start_barrier import StartBarrier
 from wirespeed.job.status_page import (
+    EXITING,
     GONE,
     STOPPED,
     RankIdentity,
@@ -41,8 +42,6 @@ SHORT_QUIET = 1.0
 """Seconds without progress that mean nothing."""
 MAX_STARVED = 0.95
 """A hang is found after at most 20 times the time that it takes on an idle machine."""
-EXITING = 0.5
-"""Seconds that a process may take from closing its files to its end."""
 
 
 @dataclass(frozen=True)
