@@ -12,8 +12,11 @@ _DECIMAL = re.compile(r"^(\d+)\s*([kmgt])b$", re.IGNORECASE)
 MAX_SIZE = 1 << 44
 
 
-def parse_size(text: str) -> int:
-    """Bytes of '8', '64K', '1M', '4GiB'; K, M, G and T are powers of 1024. Raises WirespeedError."""
+def parse_size(text: str, what: str = "message") -> int:
+    """Bytes of '8', '64K', '1M', '4GiB'; K, M, G and T are powers of 1024. `what`: what is as large.
+
+    Raises WirespeedError.
+    """
     match = _SIZE.match(text.strip())
     if decimal := _DECIMAL.match(text.strip()):
         number, unit = decimal[1], decimal[2].upper()
@@ -24,7 +27,7 @@ def parse_size(text: str) -> int:
         raise WirespeedError(f"'{text}' is not a size: write bytes or 64K, 1M, 4G (powers of 1024)")
     size = int(match[1]) << _SUFFIX[(match[2] or "").lower()]
     if size > MAX_SIZE:
-        raise WirespeedError(f"{text} is more than the largest message allowed, 16T")
+        raise WirespeedError(f"{text} is more than the largest {what} allowed, 16T")
     return size
 
 

@@ -369,7 +369,7 @@ class TestFailures:
             failure("host", 64, "error", "no"),
         )
         assert failure_lines(run) == [
-            ("host at 4 sizes, 8 B to 1 MiB", "wrong data: byte 0 of 8", BAD),
+            ("host at 4 sizes, 8 B to 1 MiB", "wrong data: byte 0 of 8 (at 8 B)", BAD),
             ("host at 64 B", "error: no", BAD),
         ]
 

@@ -147,10 +147,9 @@ def digest(name: str) -> str:
 
 def _place(where: str, word: str) -> int:
     try:
-        return parse_size(word)
-    except (WirespeedError, ValueError):
-        text = f"{where}: a place is a number of bytes as in 4096 or 64K, not '{word[:40]}'"
-        raise WirespeedError(text) from None
+        return parse_size(word[:40], "place")
+    except WirespeedError as error:
+        raise WirespeedError(f"{where}: {error}") from None
 
 
 def wrong_in(name: str, size: int, element: int, pool: int | None) -> str | None:

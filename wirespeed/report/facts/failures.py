@@ -36,7 +36,7 @@ def failure_lines(run: Run, *, replaced: bool = False) -> list[tuple[str, str, s
     lines = grouped(
         (
             (
-                figures.failure_text(alike[0]),
+                _words(alike),
                 _level(run, alike[0]),
                 _where(run, alike, whole=_leaves_nothing(run, alike[0])),
             ),
@@ -48,6 +48,13 @@ def failure_lines(run: Run, *, replaced: bool = False) -> list[tuple[str, str, s
         (f"{', '.join(dict.fromkeys(paths))}{where}", text, level)
         for (text, level, where), paths in lines.items()
     ]
+
+
+def _words(alike: list[Failure]) -> str:
+    """The first one's words; at which size it was, where the others' differ."""
+    text = figures.failure_text(alike[0])
+    differ = len({failure.text for failure in alike}) > 1
+    return f"{text} (at {format_size(alike[0].bytes or 0)})" if differ and alike[0].bytes else text
 
 
 def _leaves_nothing(run: Run, failure: Failure) -> bool:

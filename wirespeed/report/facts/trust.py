@@ -29,7 +29,8 @@ def headline(run: Run) -> str:
 
     Empty where a run has no sizes to choose from.
     """
-    sure = [entry for entry in run.entries.values() if entry.bytes and not entry.uncertain]
+    sure = [entry for entry in run.entries.values() if not entry.uncertain]
+    sure = [entry for entry in sure if entry.bytes] or sure
     if sure and run.traits.program:
         quick = min(_sound(run, sure), key=_at_most)
         return f"{markers.sign(run, quick)}{format_seconds(quick.seconds)} a step by {quick.path}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from wirespeed.report.facts.awareness import STAGED, awareness, reason, refusal
 from wirespeed.report.facts.figures import other_mpi
 from wirespeed.report.facts.machine import mpi_title
-from wirespeed.report.facts.markers import CONTENDED
+from wirespeed.report.facts.markers import CONTENDED, sign
 from wirespeed.report.facts.shares import exceeds, percent, share
 from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING, Part
 from wirespeed.report.facts.statements import statements
@@ -261,11 +261,11 @@ def _extremes(run: Run) -> Iterator[Tile]:
     least, most = min(entries, key=lambda entry: entry.seconds), max(entries, key=lambda entry: entry.rate)
     part = _part(run, most)
     limit = f", {part} of the limit" if part else ""
-    yield Tile(
-        "Lowest latency", format_seconds(least.seconds), f"{least.path}, {format_size(least.bytes)}{data}"
-    )
+    latency, rate = (sign(run, entry, graded=True) for entry in (least, most))
+    latency += format_seconds(least.seconds)
+    yield Tile("Lowest latency", latency, f"{least.path}, {format_size(least.bytes)}{data}")
     note = f"{most.path}, {format_size(most.bytes)}{limit}"
-    yield Tile("Highest bandwidth", f"{format_rate(most.rate)} GB/s", note)
+    yield Tile("Highest bandwidth", f"{rate}{format_rate(most.rate)} GB/s", note)
 
 
 def _mpi_tile(machine: MachineRuns, others: Sequence[MachineRuns]) -> Tile:

@@ -38,8 +38,9 @@ function toggles(name, options, shown, changed) {
     make("span", { class: "toggles-name" }, name), ...buttons.values(), ...(options.length > 2 ? [every, none] : []));
 }
 
-// Parts of the size axis by name, and all of it.
-function zoomButtons(link) {
+// Parts of the size axis by name, and all of it; nothing where a part would show no more than a point.
+function zoomButtons(link, sizes) {
+  if (!(Math.min(...sizes) < 65536 && Math.max(...sizes) > 65536)) return "";
   const parts = [["all sizes", null], ["up to 64 KiB", [1, 65536]], ["from 64 KiB", [65536, null]]];
   const buttons = parts.map(([name, range]) => make("button", {
     type: "button", class: "plain",
