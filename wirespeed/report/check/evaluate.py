@@ -12,8 +12,8 @@ from wirespeed.patterns import find_pattern
 from wirespeed.report.cannot_tell import CANNOT_TELL
 from wirespeed.report.check import health
 from wirespeed.report.check.requirements import SOAK, Requirement
-from wirespeed.report.export.labels import conditions, pattern
 from wirespeed.report.facts import figures, shares, soaks
+from wirespeed.report.facts.labels import conditions, pattern
 from wirespeed.report.grouping import grouped
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
 from wirespeed.statistics.comparison import NORMAL_975

@@ -12,9 +12,8 @@ from wirespeed.paths import all_paths
 from wirespeed.patterns import all_patterns
 from wirespeed.report.check import health
 from wirespeed.report.check.evaluate import interval
-from wirespeed.report.export import labels
-from wirespeed.report.export.labels import host, pattern
-from wirespeed.report.facts import figures
+from wirespeed.report.facts import figures, labels
+from wirespeed.report.facts.labels import host, pattern
 from wirespeed.report.facts.machine import title
 from wirespeed.report.facts.shares import share
 from wirespeed.report.grouping import grouped

@@ -17,8 +17,7 @@ from wirespeed.report.console.sparkline import sparkline
 from wirespeed.report.console.status_line import StatusLine
 from wirespeed.report.console.wrapped_line import say
 from wirespeed.report.drift.detection import Drift, drifted, place, word
-from wirespeed.report.export import labels
-from wirespeed.report.facts import soaks
+from wirespeed.report.facts import labels, soaks
 from wirespeed.units import duration, format_rate, format_seconds, format_size
 
 SHOWN = 24

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from wirespeed.report.export import labels
-from wirespeed.report.facts import figures
+from wirespeed.report.facts import figures, labels
 from wirespeed.report.facts.machine import mpi_title
 from wirespeed.results.runs import Entry, Run
 

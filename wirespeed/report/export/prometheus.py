@@ -10,8 +10,8 @@ from contextlib import suppress
 from datetime import datetime
 from functools import reduce
 
-from wirespeed.report.export.labels import conditions, failures, figures, host
-from wirespeed.report.export.labels import pattern as pattern_of
+from wirespeed.report.facts.labels import conditions, failures, figures, host
+from wirespeed.report.facts.labels import pattern as pattern_of
 from wirespeed.report.grouping import grouped
 from wirespeed.results.launches import with_earlier
 from wirespeed.results.runs import Entry, Run

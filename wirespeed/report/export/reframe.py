@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from wirespeed.report.export import labels
+from wirespeed.report.facts import labels
 from wirespeed.results.runs import Run
 
 DIGITS = 9

@@ -1,4 +1,4 @@
-"""What other programs' formats need from a run: each figure once, and what distinguishes runs."""
+"""Figures and failures of runs, each once, and what tells runs apart: for formats, checks and lists."""
 
 from __future__ import annotations
 
