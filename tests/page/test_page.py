@@ -70,6 +70,14 @@ def test_what_cannot_be_has_no_point(browser: Any, tmp_path: Path) -> None:
     page.check()
 
 
+def test_one_size_has_nothing_to_zoom_to(browser: Any, tmp_path: Path) -> None:
+    """Protects from buttons that would show an empty chart."""
+    records = [made.head(), made.step("aware"), made.entry("aware", 8, 1e-6), made.end()]
+    page = Opened(browser, written(tmp_path, made.write(tmp_path / "a.jsonl", *records)))
+    assert page.count("svg.chart .curve") and not page.tab.get_by_role("button", name="from 64 KiB").count()
+    page.check()
+
+
 def test_pointing_shows_every_figure(browser: Any, everything: Path) -> None:
     page = Opened(browser, everything)
     chart = page.tab.locator("svg.chart").first
@@ -127,6 +135,7 @@ def test_zoom(browser: Any, everything: Path) -> None:
 
     whole = sizes(0)
     assert whole[0] == "32 B" and whole[-1] == "1 GiB"
+    assert page.tab.get_by_role("button", name="from 64 KiB").count() > 0
     page.point(charts.first, 0.5, 0.5)
     page.tab.mouse.down()
     page.point(charts.first, 0.8, 0.5)

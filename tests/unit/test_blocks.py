@@ -195,9 +195,14 @@ LISTS = {
     "element": ("0 0\n# one\n12 3\n", 8, {"element": 2}, "FILE:3: to 3 is no multiple of the element of 2"),
     "three": ("0 0 8\n", 8, {}, "FILE:1: 3 values where there must be two, from and to in bytes"),
     "one": ("0 0\n7\n", 8, {}, "FILE:2: 1 value where there must be two, from and to in bytes"),
-    "word": ("0 0\n8 here\n", 8, {}, "FILE:2: a place is a number of bytes as in 4096 or 64K, not 'here'"),
-    "negative": ("0 -8\n", 8, {}, "FILE:1: a place is a number of bytes as in 4096 or 64K, not '-8'"),
-    "far": ("0 9999999999999999999\n", 8, {}, "FILE:1: a place is a number of bytes"),
+    "word": ("0 0\n8 here\n", 8, {}, "FILE:2: 'here' is not a size: write bytes or 64K, 1M, 4G"),
+    "negative": ("0 -8\n", 8, {}, "FILE:1: '-8' is not a size: write bytes or 64K, 1M, 4G"),
+    "far": (
+        "0 9999999999999999999\n",
+        8,
+        {},
+        "FILE:1: 9999999999999999999 is more than the largest place allowed, 16T",
+    ),
     "empty": ("# nothing\n", 8, {}, "FILE: there are no blocks in it; write a line 'from to' in bytes for"),
 }
 

@@ -118,6 +118,18 @@ def test_hosts_without_gpus(tmp_path: Path) -> None:
     assert "GPU-aware MPI" not in tiles(one)
 
 
+def test_tiles_are_the_best_figures_of_the_sentence(tmp_path: Path) -> None:
+    """Protects from two answers to one question, and from a figure without its mark."""
+    busy = {"cores": {"waited": 0.77, "rank": 0, "preempted": 9, "by": "others"}}
+    quick = [made.entry("host", 8, seconds, "u", **more) for seconds, more in ((3e-7, busy), (4e-7, {}))]
+    quick[1]["bytes"] = 16
+    for marked, figures in (("0.40 us", quick), ("&0.30 us", quick[:1])):
+        records = [*made.on_cpus()[:2], *figures, made.end("u")]
+        (one,) = answered(made.write(tmp_path / "a.jsonl", *records))
+        assert tiles(one)["Lowest latency"][0] == marked
+        assert any(f"one way {marked} at" in said.text for said in one.sentences)
+
+
 def test_a_limit_that_does_not_apply_gives_no_percentage(tmp_path: Path) -> None:
     """A figure a little beyond its limit is no share of it, in words as in the tile."""
     records = [made.head(), made.step("aware"), *made.curve("aware", 1e-9, 4.55e11), made.end()]

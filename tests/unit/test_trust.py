@@ -58,6 +58,11 @@ def test_a_figure_in_doubt_is_not_the_best() -> None:
     assert headline(make_run()) == ""
 
 
+def test_an_operation_without_bytes_has_a_best_time() -> None:
+    """Protects a barrier's page from "No message was measured"."""
+    assert headline(make_run(entry("host", 0, 1e-6))) == "one way 1.00 us at 0 B by host"
+
+
 def test_a_doubtful_figure_keeps_its_mark() -> None:
     """Protects the first line from a figure that looks surer than in the table."""
     assert headline(make_run(entry("host", 8, 1e-6, **WAITED))).startswith("one way &1.00 us")

@@ -32,7 +32,7 @@ def headline(run: Run) -> str:
     sure = [entry for entry in run.entries.values() if not entry.uncertain]
     sure = [entry for entry in sure if entry.bytes] or sure
     if sure and run.traits.program:
-        quick = min(_sound(run, sure), key=_at_most)
+        quick = quickest(run, sure)
         return f"{markers.sign(run, quick)}{format_seconds(quick.seconds)} a step by {quick.path}"
     if not run.traits.by_size or not sure or not all(entry.moves for entry in sure):
         return ""
@@ -40,15 +40,25 @@ def headline(run: Run) -> str:
     parts = []
     for domain in domains:
         own = [entry for entry in sure if entry.memory_domain == domain]
-        quick = min(_sound(run, own), key=_at_most)
+        quick = quickest(run, own)
         time = markers.sign(run, quick, graded=True) + figures.time_of(quick, quick.seconds)
         text = f"{run.time_label} {time} at {format_size(quick.bytes)} by {quick.path}"
         if rated := [entry for entry in own if entry.amount]:
-            wide = max(_sound(run, rated), key=lambda entry: entry.amount / _at_most(entry))
+            wide = greatest_rate(run, rated)
             rate = markers.sign(run, wide, graded=True) + format_rate(wide.rate)
             text += f", {rate} GB/s at {format_size(wide.bytes)} by {wide.path}"
         parts.append(f"{domain} data: {text}" if len(domains) > 1 else text)
     return "; ".join(parts)
+
+
+def quickest(run: Run, entries: Sequence[Entry]) -> Entry:
+    """The least time among sound figures, held against each other at the ends of their intervals."""
+    return min(_sound(run, entries), key=_at_most)
+
+
+def greatest_rate(run: Run, entries: Sequence[Entry]) -> Entry:
+    """The highest bandwidth, as quickest()."""
+    return max(_sound(run, entries), key=lambda entry: entry.amount / _at_most(entry))
 
 
 def _sound(run: Run, entries: Sequence[Entry]) -> Sequence[Entry]:

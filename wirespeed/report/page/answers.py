@@ -13,7 +13,7 @@ from wirespeed.report.facts.markers import CONTENDED, sign
 from wirespeed.report.facts.shares import exceeds, percent, share
 from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING, Part
 from wirespeed.report.facts.statements import statements
-from wirespeed.report.facts.trust import headline
+from wirespeed.report.facts.trust import greatest_rate, headline, quickest
 from wirespeed.report.page.findings import FindingTexts, findings
 from wirespeed.report.page.machines import MachineRuns, machines
 from wirespeed.report.page.notes import Verdict, alarms
@@ -258,7 +258,7 @@ def _extremes(run: Run) -> Iterator[Tile]:
     if tiles := view_of(run).tiles(run, entries):
         yield from (Tile(*tile) for tile in tiles)
         return
-    least, most = min(entries, key=lambda entry: entry.seconds), max(entries, key=lambda entry: entry.rate)
+    least, most = quickest(run, entries), greatest_rate(run, entries)
     part = _part(run, most)
     limit = f", {part} of the limit" if part else ""
     latency, rate = (sign(run, entry, graded=True) for entry in (least, most))
