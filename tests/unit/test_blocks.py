@@ -201,7 +201,7 @@ LISTS = {
         "0 9999999999999999999\n",
         8,
         {},
-        "FILE:1: 9999999999999999999 is more than the largest place allowed, 16T",
+        "FILE:1: 9999999999999999999 is more than the largest place",
     ),
     "empty": ("# nothing\n", 8, {}, "FILE: there are no blocks in it; write a line 'from to' in bytes for"),
 }
