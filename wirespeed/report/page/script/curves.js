@@ -62,7 +62,7 @@ function curvesSection(box, chart) {
     const title = (system) => chart.published.find((one) => one.system === system);
     bar.append(toggles("Published", systems.map((one) => ({ key: one, label: one, dots: true, title: `${title(one).setting}. ${title(one).source}` })), state.published, again));
   }
-  bar.append(zoomButtons(link, [...rates, ...times].flatMap((one) => one.x)));
+  bar.append(zoomButtons(link, times.filter((one) => !one.published).flatMap((one) => one.x)));
   const hint = make("p", { class: "hint" }, "Point at a chart for its figures. Click a name to hide or show it, double-click to see it alone. Drag across a chart to zoom, double-click to see all.");
   box.append(plots, make("details", { class: "chart-choice", open: innerWidth >= NARROW }, make("summary", null, "Choose paths, runs and sizes"), bar, hint));
   again();
