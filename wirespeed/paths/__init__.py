@@ -50,6 +50,8 @@ class TransferPath:
     """A few messages are tried first; if they fail, the whole path has one failure."""
     default: bool = True
     """The path is measured when no paths are named."""
+    instead_of_mpi: bool = False
+    """The path is a default between host buffers where no MPI joins the ranks."""
     staged: bool = False
     """The path copies device data through host memory by design."""
     without: str = ""
@@ -122,12 +124,6 @@ class TransferPath:
     def loads(self) -> bool:
         """Are loads from memory all that its transport does?"""
         return self.operations == ("load",)
-
-    @property
-    def instead_of_mpi(self) -> bool:
-        """Is it a default between host buffers where no MPI joins the ranks?"""
-        between = not (self.intra_rank or self.work_alone or self.needs_device)
-        return between and self.traits.moved_by == "wirespeed"
 
     @property
     def gpu_aware_ucx(self) -> bool:

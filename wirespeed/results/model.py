@@ -199,6 +199,11 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
         return self.precision is not None and self.precision > 1
 
     @property
+    def sure(self) -> bool:
+        """Is it the path's own speed, and known to some extent?"""
+        return not (self.contended or self.uncertain)
+
+    @property
     def why_impossible(self) -> str:
         """In a line; '': nothing contradicts the figure."""
         return "; ".join(contradiction.text for contradiction in self.impossible)

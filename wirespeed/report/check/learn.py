@@ -88,7 +88,7 @@ def _learnt(
 ) -> dict[tuple[_Curve, int], _Figure]:
     """All figures: the bounds hold together, so they are derived together."""
     figures = {
-        (curve, size): _Figure(each, [pair for pair in each if not (pair[1].contended or pair[1].uncertain)])
+        (curve, size): _Figure(each, [pair for pair in each if pair[1].sure])
         for curve, found in curves.items()
         for size, each in grouped((entry.bytes, (run, entry)) for run, entry in found).items()
     }

@@ -241,7 +241,7 @@ def typical(entries: Sequence[Entry]) -> float:
 
 def _sure(entries: Sequence[Entry]) -> list[Entry]:
     """Without the launches whose ranks waited for CPUs, or whose interval says nothing (over ±100 %)."""
-    return [entry for entry in entries if not (entry.contended or entry.uncertain)]
+    return [entry for entry in entries if entry.sure]
 
 
 def _side(found: Sequence[Entry]) -> Side:

@@ -14,6 +14,8 @@ FAR = 0.1
 """An interval wider than ± this share of its median is marked as such where it is not printed."""
 NO_INTERVAL = "?"
 """Too few samples, or too few launches, for one."""
+SPOILED = (health.MARK, CONTENDED)
+"""Marks of figures that are not the path's own speed."""
 FASTEST = "*"
 AS_FAST = "≈"
 TIMES = "x"
@@ -28,7 +30,7 @@ MEANINGS = (
 
 def mark(entry: Entry) -> str:
     """'~': the time was over before the precision asked for was reached; '?': too few batches to tell; '&':
-    ranks waited for CPUs.
+    ranks waited for CPUs (Cores.contended has the rule).
 
     Of several launches '?' means that there are fewer than three: their interval says how launches differ.
     """
@@ -57,12 +59,12 @@ def sign(run: Run, entry: Entry, *, graded: bool = False) -> str:
 
 def doubts(*signs: str) -> str:
     """The mark of a ratio: the gravest of its figures'. That one has no interval is said otherwise."""
-    return next((sign for sign in (health.MARK, CONTENDED, FAR_OFF, NOT_REACHED) if sign in signs), "")
+    return next((sign for sign in (*SPOILED, FAR_OFF, NOT_REACHED) if sign in signs), "")
 
 
 def biased(mark: str) -> str:
     """The mark of a ratio that is not told from 1: how wide intervals are it says itself."""
-    return mark if mark in (health.MARK, CONTENDED) else ""
+    return mark if mark in SPOILED else ""
 
 
 def unsettled(entry: Entry) -> bool:

@@ -63,7 +63,7 @@ def greatest_rate(run: Run, entries: Sequence[Entry]) -> Entry:
 
 def _sound(run: Run, entries: Sequence[Entry]) -> Sequence[Entry]:
     """Those that are the path's own speed and have an interval; all where there are none."""
-    doubtful = (markers.CONTENDED, health.MARK, markers.NO_INTERVAL)
+    doubtful = (*markers.SPOILED, markers.NO_INTERVAL)
     return [entry for entry in entries if markers.sign(run, entry) not in doubtful] or entries
 
 

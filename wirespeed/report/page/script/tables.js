@@ -2,12 +2,22 @@
 
 function figuresTable(place, pattern) {
   const chart = page.charts.find((one) => one.pattern === pattern);
-  const rows = chart.series.flatMap((one) => [...one.bytes.map((bytes, i) => {
-    const seconds = one.seconds[i], moved = (one.moved || one.bytes)[i];
-    return [page.sets[one.set].letter, one.path, sizeText(bytes), secondsText(seconds), spreadText(one.low[i], seconds, one.high[i]),
-      moved ? rateText(moved / seconds) : "", limitText(one, bytes, moved, seconds), one.marks ? one.marks[i] : ""];
-  }), ...(one.impossible || []).map((bytes) => [page.sets[one.set].letter, one.path, sizeText(bytes), "impossible", "", "", "", ""])]);
-  const heads = ["run", "path", "size", chart.time, "95 %", "bandwidth", "of limit", ""];
+  const moved = (one, i) => (one.moved || one.bytes)[i];
+  // Heads of columns, and their cells.
+  const whose = [["run", (one) => page.sets[one.set].letter], ["path", (one) => one.path]];
+  const figure = [
+    [chart.time, (one, i) => secondsText(one.seconds[i])],
+    ["95 %", (one, i) => spreadText(one.low[i], one.seconds[i], one.high[i])],
+    ["bandwidth", (one, i) => (moved(one, i) ? rateText(moved(one, i) / one.seconds[i]) : "")],
+    ["of limit", (one, i) => limitText(one, one.bytes[i], moved(one, i), one.seconds[i])],
+    ["", (one, i) => (one.marks ? one.marks[i] : "")],
+  ];
+  const row = (one, bytes, cells) => [...whose.map(([, cell]) => cell(one)), sizeText(bytes), ...cells];
+  const rows = chart.series.flatMap((one) => [
+    ...one.bytes.map((bytes, i) => row(one, bytes, figure.map(([, cell]) => cell(one, i)))),
+    ...(one.impossible || []).map((bytes) => row(one, bytes, figure.map((_, i) => (i ? "" : "impossible")))),
+  ]);
+  const heads = [...whose, ["size"], ...figure].map(([head]) => head);
   place.append(make("div", { class: "scrolls" }, make("table", { class: "figures" },
     make("thead", null, make("tr", null, ...heads.map((head) => make("th", null, head)))),
     make("tbody", null, ...rows.map((row) => make("tr", null, ...row.map((cell) => make("td", null, cell))))))));
