@@ -22,6 +22,7 @@ from common import compiled, in_turn, parser, ratios, said
 from wirespeed import launchers, rank
 from wirespeed.frontend.job_step import JobStep
 from wirespeed.host import mpi
+from wirespeed.job.messages import Hello
 from wirespeed.job.plan import Plan, encode
 from wirespeed.job.status_page import own_folder
 from wirespeed.job.step_spec import ExpectedJob, StepSpec, startup_limit
@@ -57,7 +58,7 @@ def start(chosen: mpi.Mpi, ranks: int) -> tuple[float, float]:
     step = JobStep(command, {**os.environ, **variables}, own_folder(orders.run), ranks, startup_limit(plan))
     met = 0.0
     for message in step.messages():
-        if message["kind"] == "hello":
+        if isinstance(message, Hello):
             met = time.monotonic() - began
     if step.outcome.what != "ok":
         raise SystemExit(f"{ranks} ranks: {step.outcome.text}")

@@ -10,7 +10,7 @@ namespace wirespeed {
 namespace {
 
 constexpr std::size_t most_bytes = 4000;
-/// Of a line: wirespeed/job/messages.py.
+/// Of a line: wirespeed/job/message_lines.py.
 constexpr std::size_t most_line = 1000;
 /// Of a name in it: that of a C++ template may have thousands.
 constexpr std::size_t most_of_a_name = 500;

@@ -22,6 +22,7 @@ from support.strikes import SLOW, after
 
 from wirespeed.frontend.job_step import JobStep
 from wirespeed.job import shm_cleanup
+from wirespeed.job.messages import Note
 from wirespeed.job.status_page import own_folder
 
 
@@ -50,13 +51,14 @@ import mmap, sys, signal
 from contextlib import suppress
 from pathlib import Path
 from wirespeed.host.core import core
-from wirespeed.job import messages
+from wirespeed.job.message_lines import send
+from wirespeed.job.messages import Note
 
 pages, segment, opened = Path(sys.argv[1]), Path(sys.argv[2]), core()
 opened.check(opened.lib.ws_page_open(str(pages / "0.page").encode(), 0))
 segment.write_bytes(bytes(mmap.PAGESIZE))
 with segment.open("r+b") as file, mmap.mmap(file.fileno(), 0):
-    messages.send({"kind": "note", "text": "mapped"})
+    send(Note("mapped"))
     signal.pause()
 """
 
@@ -189,7 +191,7 @@ def test_a_job_step_takes_what_its_ranks_use_alone(tmp_path: Path) -> None:
     step = JobStep([sys.executable, str(script), str(pages), str(own)], dict(os.environ), pages, 1, 10.0)
     try:
         messages = step.messages()
-        assert next(messages)["text"] == "mapped"
+        assert next(messages) == Note("mapped")
         other.touch()
         messages.close()  # as Ctrl-C does
         assert not own.exists() and other.exists()

@@ -9,12 +9,12 @@ import io
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
-from typing import Any, cast
+from typing import Any
 
 import click
 import pytest
@@ -31,7 +31,8 @@ from wirespeed.fleet.allocation import NODE_FILES, allocated_hosts, named_hosts
 from wirespeed.frontend.rank_messages import MessageReader
 from wirespeed.frontend.run_steps import StepRecorder
 from wirespeed.host import mpi
-from wirespeed.job.messages import MARK
+from wirespeed.job.message_lines import MARK, members
+from wirespeed.job.messages import Done, Picture, RankError, RankReport, Turn
 from wirespeed.job.plan import Plan
 from wirespeed.paths import find_path
 from wirespeed.patterns import all_patterns
@@ -39,6 +40,7 @@ from wirespeed.report.export.field_picture import FieldPicture
 from wirespeed.report.export.timeline import trace
 from wirespeed.report.facts.path_ranges import RangeLog, StepRanges
 from wirespeed.report.terminal.progress import make_progress
+from wirespeed.results.model import Event
 from wirespeed.results.recorder import Recorder
 
 CASES, _, SEED = (os.environ.get("FUZZ") or "40:15:1").split(":")
@@ -214,11 +216,11 @@ def test_damaged_lists_of_hosts(tmp_path: Path) -> None:
 
 def test_damaged_messages_of_ranks(tmp_path: Path) -> None:
     """Protects the front end's terminal and its figures from bytes that broke on their way."""
-    lines = [MARK + json.dumps(message) for message in MESSAGES]
+    whole = b"\n".join(json.dumps(members(message)).encode() for message in MESSAGES)
     found = []
     for seed in seeds():
         rng = Random(f"messages {seed}")
-        content = hostile.damaged(rng, b"\n".join(json.dumps(message).encode() for message in MESSAGES))
+        content = hostile.damaged(rng, whole)
         # The mark stays: without it a line is a library's.
         lines = [MARK + line for line in content.decode(errors="replace").split("\n")]
         screen = io.StringIO()
@@ -238,19 +240,18 @@ def _take(lines: list[str], screen: io.StringIO, out: Path) -> None:
     picture, log = FieldPicture(), RangeLog()
     log.steps.append(StepRanges("host", 1, 0, 1))
 
-    def observe(event: object) -> None:
-        if isinstance(event, dict) and (event["kind"] == "picture" or log.take(event)):
-            if event["kind"] == "picture":
-                picture.take(event)
-            return
-        progress(cast("Callable[..., None]", event))  # type: ignore[arg-type]
+    def observe(event: Event) -> None:
+        if isinstance(event, Picture):
+            picture.take(event)
+        elif not log.take(event):
+            progress(event)
 
     recorder = Recorder(Plan(out=str(out)), observe)
     job = {"mpi": {"source": "machine"}, "launcher": "mpiexec", "variables": {}, "allocator": "driver"}
     step = StepRecorder(0, find_path("host"), recorder, observe, job)
     for line in lines:
         _, message = reader.read(line)
-        if message is None or message["kind"] in ("stuck", "crash", "error", "done", "turn"):
+        if message is None or isinstance(message, (RankReport, RankError, Done, Turn)):
             continue
         if outcome := step.take(message):
             step.fail(outcome)
@@ -261,7 +262,7 @@ def _take(lines: list[str], screen: io.StringIO, out: Path) -> None:
 def test_a_sound_message_of_each_kind(tmp_path: Path) -> None:
     """Protects the fuzzer from taking nothing: undamaged messages become records."""
     screen = io.StringIO()
-    _take([MARK + json.dumps(message) for message in MESSAGES], screen, tmp_path / "r.jsonl")
+    _take([MARK + json.dumps(members(message)) for message in MESSAGES], screen, tmp_path / "r.jsonl")
     kinds = [json.loads(line)["kind"] for line in (tmp_path / "r.jsonl").read_text().splitlines()]
     assert kinds == ["step", "entry", "wires", "evidence", "health", "failure", "soak", "end"]
     assert "left out" not in screen.getvalue()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from wirespeed.frontend.rank_messages import MessageReader
+from wirespeed.job.messages import Note, RankReport
 
 HERE = Path(__file__).parent
 
@@ -31,9 +32,10 @@ def test_a_long_name_leaves_a_report_in_one_piece(cxx: str, native: Path, tmp_pa
     for whole, *lines in (map(int, line.split()) for line in lengths):
         assert 0 < whole <= 4096 and all(0 < length <= 1024 for length in lines) and sum(lines) > whole
     reader = MessageReader()
-    assert (reader.read(short)[1] or {})["kind"] == "stuck"
+    said = reader.read(short)[1]
+    assert isinstance(said, RankReport) and said.kind == "stuck"
     last = [reader.read(line)[1] for line in done.stdout.split("\n")[6:-1]]
-    assert len(last) > 1 and last == [*[None] * (len(last) - 1), {"kind": "note", "text": 2000 * "é"}]
+    assert len(last) > 1 and last == [*[None] * (len(last) - 1), Note(2000 * "é")]
 
 
 def test_a_user_s_memory_policy_comes_back(cxx: str, native: Path, tmp_path: Path) -> None:

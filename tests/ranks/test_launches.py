@@ -14,6 +14,7 @@ from support.strikes import LONG, after, strike
 
 from wirespeed.errors import ExitCode
 from wirespeed.frontend import session
+from wirespeed.job.messages import Progress
 from wirespeed.job.plan import Plan
 from wirespeed.statistics.stopping import Stopping
 
@@ -134,5 +135,5 @@ def test_a_launch_tells_what_its_sizes_move(tmp_path: Path) -> None:
     plan = Plan("stream", ("host",), (8, 1024), Stopping(max_time=0.01), options=options, evidence=False)
     told: list[Any] = []
     assert session.measure(replace(plan, out=str(tmp_path / "r.jsonl")), told.append) == ExitCode.OK
-    sizes = [event for event in told if isinstance(event, dict) and event["kind"] == "progress"]
-    assert sizes[0]["needs"] == [32, 4096] and not any(event["needs"] for event in sizes[1:])
+    sizes = [event for event in told if isinstance(event, Progress)]
+    assert sizes[0].needs == (32, 4096) and not any(event.needs for event in sizes[1:])

@@ -15,6 +15,8 @@ from typing import Any
 from wirespeed import launchers
 from wirespeed.host.core import core
 from wirespeed.host.die_with_parent import die_with_parent
+from wirespeed.job.message_lines import members
+from wirespeed.job.messages import Message, Recorded
 from wirespeed.job.path_selection import unsuited
 from wirespeed.job.plan import Plan
 from wirespeed.job.step_spec import ExpectedJob
@@ -113,8 +115,9 @@ def main() -> None:
                 if path.intra_rank != pattern.intra_rank or unsuited(path, pattern, options=options):
                     continue
 
-                def tell(message: dict[str, Any], options: dict[str, Any] = options) -> None:
-                    told.append({**message, "options": options})
+                def tell(message: Message, options: dict[str, Any] = options) -> None:
+                    found = message.record if isinstance(message, Recorded) else members(message)
+                    told.append({**found, "options": options})
 
                 measurement = PathRunner(opened, world, device, watched, plan, tell)
                 told.append({"kind": "begin", "pattern": pattern.name, "path": name, "options": options})

@@ -7,7 +7,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from wirespeed.errors import ExitCode
+from wirespeed.job.messages import Progress
 from wirespeed.job.plan import Plan
+from wirespeed.results.events import StepStart
 from wirespeed.results.model import Event
 from wirespeed.results.reading import record_of
 
@@ -67,9 +69,9 @@ class FakeRun:
         if not self.silent:
             known = {**plan.to_dict(), "out": plan.out or DEFAULT_OUT}
             record({"kind": "run", "run": "r", "plan": known, "environment": {"host": "n1"}})
-            observe({"kind": "step-start", "path": "host", "steps_done": 0, "steps_total": 1})
+            observe(StepStart("host", 0, 0, 1))
             for index, size in enumerate(plan.sizes[:4]):
-                observe({"kind": "progress", "path": "host", "bytes": size, "index": index, "of": 4})
+                observe(Progress("host", size, index, 4))
                 record(entry("host", size, 1e-6))
             for failure in self.failures:
                 record({"kind": "failure", "run": "r", **failure})

@@ -2,40 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Any
+from wirespeed.job.messages import (
+    Accepted,
+    ClockPlace,
+    Done,
+    Facts,
+    Hello,
+    Measured,
+    Message,
+    Note,
+    PathFailure,
+    Picture,
+    Progress,
+    RankError,
+    RankPlace,
+    RankRanges,
+    RankReport,
+    Recorded,
+    Turn,
+)
 
 _PLACE = {"path": "host", "bytes": 8}
-_STUCK = {
-    "rank": 1,
-    "pid": 7,
-    "host": "n1",
-    **_PLACE,
-    "iteration": 5,
-    "call": "MPI_Recv",
-    "peer": 0,
-    "state": "no progress for 10 s",
-    "fault": "",
-    "native": ["f (libmpi.so)"],
-    "python": ["a.py:1"],
-}
 _WIRE = {"host": "n1", "kind": "network", "name": "eth0"}
 _TIMES = {"median": 1e-6, "low": 9e-7, "high": 1.1e-6, "min": 8e-7, "max": 2e-6, "p99": 2e-6, "mean": 1e-6}
+_FRAMES = (["f (libmpi.so)"], ["a.py:1"])
+STUCK = RankReport("stuck", 1, 7, "n1", "host", 8, 5, "MPI_Recv", 0, "no progress for 10 s", "", *_FRAMES)
 
-MESSAGES: tuple[dict[str, Any], ...] = (
-    {
-        "kind": "hello",
-        "ranks": [{"rank": rank, "host": f"n{rank}", "pid": 7, "cpus": "0-3,8"} for rank in range(2)],
-        "mpi": {"vendor": "openmpi", "version": "5.0.11", "string": "Open MPI", "library": "/a/libmpi.so"},
-        "startup_s": 0.5,
-    },
-    {"kind": "turn", "index": 0},
-    {
-        "kind": "accepted",
-        "details": {"calls": "MPI_Send"},
-        "pointers": [],
-        "nics": [[], [{"name": "mlx5_0:1"}]],
-    },
-    {"kind": "progress", **_PLACE, "index": 0, "of": 3, "samples": 12, "precision": 0.02, "elapsed_s": 0.1},
+
+def rank_place(rank: int) -> RankPlace:
+    """A rank without a device, alone on its host."""
+    return RankPlace(
+        rank=rank,
+        host=f"n{rank}",
+        pid=100 + rank,
+        cpus="0-3,8",
+        cpu_quota=None,
+        cpu_model="",
+        device=None,
+        mps=None,
+    )
+
+
+RECORDS: tuple[Facts, ...] = (
     {
         "kind": "entry",
         "pattern": "pingpong",
@@ -60,7 +68,6 @@ MESSAGES: tuple[dict[str, Any], ...] = (
         "teams": [],
         "elapsed_s": 0.1,
     },
-    {"kind": "measured"},
     {"kind": "wires", "path": "host", "wires": [_WIRE]},
     {
         "kind": "evidence",
@@ -69,38 +76,41 @@ MESSAGES: tuple[dict[str, Any], ...] = (
         "verdict": "confirmed",
         "text": "over eth0",
         "wires": [{**_WIRE, "sent": 9, "received": 9, "expected_sent": 8, "expected_received": 8}],
-        "between_hosts": [0, 1],
     },
     {"kind": "health", "path": "host", "seconds": 1.0, "reading_s": 0.1, "errors": [], "throttled": []},
-    {"kind": "failure", "what": "error", "text": "no room", "bytes": 64, "rank": 1, "fatal": False},
-    {"kind": "note", "text": "something to know"},
-    {
-        "kind": "ranges",
-        "path": "host",
-        "rank": 1,
-        "host": "n1",
-        "pid": 7,
-        "rows": [["size", "8 B", 1_700_000_000_000_000_001, 1_700_000_000_000_000_002.5, {"bytes": 8}]],
-        "dropped": 0,
-        "totals": {},
-        "clock": {"same": False, "ahead": 12.5, "uncertainty": 100},
-        "shared": "boot-1",
-        "now": 1_700_000_000_000_000_003,
-    },
-    {
-        "kind": "picture",
-        "path": "jacobi",
-        "what": "temperature",
-        "steps": 9,
-        "grid": [2, 1],
-        "cell": 1,
-        "of": 1,
-        "row": 0,
-        "cells": "AAAAAAAAAAA=",
-    },
     {"kind": "soak", "pattern": "pingpong", **_PLACE, "messages": 9, "wrong": {}, "elapsed_s": 1.0},
-    {"kind": "stuck", **_STUCK},
-    {"kind": "crash", **_STUCK},
-    {"kind": "error", "rank": 1, "text": "no room", "code": 1, "lack": False, "python": [], "lost": []},
-    {"kind": "done"},
+)
+MESSAGES: tuple[Message, ...] = (
+    Hello(
+        (rank_place(0), rank_place(1)),
+        {"vendor": "openmpi", "version": "5.0.11", "string": "Open MPI", "library": "/a/libmpi.so"},
+        0.5,
+    ),
+    Turn(0),
+    Accepted({"calls": "MPI_Send"}, [], ([], [{"name": "mlx5_0:1"}])),
+    Progress("host", 8, 0, 3, samples=12, precision=0.02, needs=(8, 64, 512)),
+    Recorded(RECORDS[0]),
+    Measured(),
+    Recorded(RECORDS[1]),
+    Recorded(RECORDS[2], between_hosts=(0, 1)),
+    Recorded(RECORDS[3]),
+    PathFailure("error", "no room", 64, 1, fatal=False),
+    Note("something to know"),
+    RankRanges(
+        "host",
+        1,
+        "n1",
+        (("size", "8 B", 1_700_000_000_000_000_001, 1_700_000_000_000_000_003, {"bytes": 8}),),
+        0,
+        {},
+        ClockPlace(same=False, ahead=-12, uncertainty=100),
+        "boot-1",
+        1_700_000_000_000_000_003,
+    ),
+    Picture("jacobi", "temperature", 9, (2, 1), 1, 1, 0, "AAAAAAAAAAA="),
+    Recorded(RECORDS[4]),
+    STUCK,
+    STUCK._replace(kind="crash"),
+    RankError(1, "no room"),
+    Done(),
 )

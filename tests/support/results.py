@@ -61,7 +61,7 @@ def entry(
         "checked": {"iterations": 2, "bytes": 2 * size},
         "elapsed_s": 0.1,
     }
-    return line_of(recorder.entry(name, 0, message))
+    return made(name, 0, message)
 
 
 def read_entry(size: int = 8, batches: int = 12) -> Entry:
@@ -69,6 +69,13 @@ def read_entry(size: int = 8, batches: int = 12) -> Entry:
     found = record_of(entry(size, batches))
     assert isinstance(found, Entry)
     return found
+
+
+def made(run: str, step: int, message: dict[str, Any]) -> dict[str, Any]:
+    """The line of a figure that a rank has told."""
+    found = record_of({**message, "run": run, "step": step, "at": recorder.now()})
+    assert isinstance(found, Entry)
+    return line_of(recorder.with_rates(found))
 
 
 def told(size: int) -> dict[str, Any]:

@@ -14,11 +14,13 @@ from support.measured import KINDS, measured
 from support.records import SIZES, as_read, entry, figure, make_run, step
 
 from wirespeed.errors import PRECEDENCE, ExitCode, gravest
+from wirespeed.frontend.rank_messages import found_record
 from wirespeed.job.plan import Plan
 from wirespeed.limits import Ceiling
 from wirespeed.paths import find_path
 from wirespeed.results import recorder
 from wirespeed.results.contradiction import Contradiction
+from wirespeed.results.model import RankRecord
 from wirespeed.results.reading import read
 from wirespeed.results.runs import Entry, Run, collect, resumed
 from wirespeed.results.store import Store
@@ -279,19 +281,19 @@ def test_an_uncertain_figure_is_not_the_fastest() -> None:
     assert [one.path for one in run.fastest(8, "CPU")] == ["host-tcp"]
 
 
-def message(**more: Any) -> dict[str, Any]:
+def figure_of_host(**more: Any) -> RankRecord:
     """What a rank tells of the path host."""
     seconds = dict.fromkeys(("median", "low", "high", "min", "max", "p99", "mean"), 1e-06)
     told = {"kind": "entry", "pattern": "pingpong", "path": "host", "memory": "pageable", "bytes": 8}
     told |= {"bandwidth_bytes": 8, "derived": [], "samples": 1, "iterations_per_sample": 1}
-    return {**told, "seconds": seconds, **more}
+    return found_record({**told, "seconds": seconds, **more})
 
 
 def test_the_file_has_the_mark_and_the_run_its_code(tmp_path: Path) -> None:
     """Protects readers of the file alone, and scripts; a second try makes both good again."""
     file, seen = tmp_path / "r.jsonl", list[Any]()
     plan = Plan(pattern="pingpong", sizes=(8,), out=str(file))
-    for told, code in ((message(**FALSE), ExitCode.IMPOSSIBLE), (message(), ExitCode.OK)):
+    for told, code in ((figure_of_host(**FALSE), ExitCode.IMPOSSIBLE), (figure_of_host(), ExitCode.OK)):
         made = recorder.Recorder(plan, seen.append)
         made.begin(["wirespeed"], [], {"cost_s": 0, "resolution_s": 0})
         made.take(told, 0)
@@ -321,7 +323,9 @@ def test_a_figure_of_one_rank_that_comes_later_decides_too(tmp_path: Path) -> No
     made = recorder.Recorder(plan, lambda event: None)
     made.begin(["wirespeed"], [], {"cost_s": 0, "resolution_s": 0})
     seconds = dict.fromkeys(("median", "low", "high", "min", "max", "p99", "mean"), 1.2e-3)
-    made.take(message(pattern="jacobi", path="compute", memory="device", bytes=1 << 30, seconds=seconds), 0)
+    made.take(
+        figure_of_host(pattern="jacobi", path="compute", memory="device", bytes=1 << 30, seconds=seconds), 0
+    )
     assert made.end("complete") == ExitCode.IMPOSSIBLE
 
 
@@ -333,7 +337,7 @@ def test_the_limit_of_messages_waits_for_their_wires(tmp_path: Path) -> None:
     ranks = [{"rank": n, "host": "n1", "device": {**device, "id": f"GPU-{n}"}} for n in (0, 1)]
     made.started(0, find_path("gpu"), {"variables": {}, "ranks": ranks})
     told = {"path": "gpu", "memory": "device", "bytes": 1 << 30, "bandwidth_bytes": 1 << 30}
-    made.take(message(**told), 0)
+    made.take(figure_of_host(**told), 0)
     assert made.end("complete") == ExitCode.IMPOSSIBLE
     lines = {one["kind"]: one for one in map(json.loads, file.read_text().splitlines())}
     assert lines["entry"]["impossible"] == [] and "of the limit" in lines["end"]["impossible"][0]

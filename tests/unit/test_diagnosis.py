@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from wirespeed.frontend.diagnosis import Events, diagnose
+from wirespeed.job.messages import RankReport
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.status_page import RankIdentity, RankState
 
@@ -65,8 +66,8 @@ def test_a_rank_on_another_host(log: list[str]) -> None:
 def test_a_crash_on_another_host(after: bool) -> None:
     """Protects the rank of another host that crashes because its peer has died, and this host's if not."""
     here = page(0, "n1", 21)
-    place = {"rank": 1, "host": "n2", "pid": 36, "iteration": 7, "bytes": 8}
-    crash = {**place, "state": "killed by SIGSEGV", "fault": "libmpi.so", "call": ""}
+    said = ("killed by SIGSEGV", "libmpi.so", list[str](), list[str]())
+    crash = RankReport("crash", 1, 36, "n2", "host", 8, 7, None, -1, *said)
     events = Events(
         states={0: here},
         seen_to_die=here,

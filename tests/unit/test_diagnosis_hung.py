@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 from wirespeed.frontend.diagnosis import Events, diagnose
+from wirespeed.job.messages import RankError, RankReport
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.status_page import RankIdentity, RankState
 
@@ -16,15 +17,15 @@ RECV = RankState(0, "n0", 20, "host", 65536, 7, 1, 10.0, "MPI_Recv", 1, 0, "", "
 SEND = replace(RECV, rank=1, pid=21, host="n1", iteration=8, call="MPI_Send", peer=0)
 
 
-def report(rank: int, iteration: int, **said: Any) -> dict[str, Any]:
+def report(rank: int, iteration: int, **said: Any) -> RankReport:
     """What a rank says of itself once it is asked."""
-    place = {"rank": rank, "host": f"n{rank}", "pid": 20 + rank, "iteration": iteration, "bytes": 8}
-    return {**place, "state": "spinning", "call": "MPI_Recv", "peer": 1 - rank, "fault": "", **said}
+    place = (rank, 20 + rank, f"n{rank}", "host", 8, iteration, "MPI_Recv", 1 - rank)
+    return RankReport("stuck", *place, "spinning", "", [], [])._replace(**said)
 
 
 def hung(
     states: list[RankState],
-    reports: dict[int, Any],
+    reports: dict[int, RankReport],
     roster: dict[int, RankIdentity],
     ranks: int,
     quiet: float,
@@ -124,7 +125,7 @@ class TestHung:
         assert place(outcome) == ("hang", 1, "n1", "MPI_Recv", 8, 4)
         assert [one["rank"] for one in outcome.stacks] == [0, 1, 2], "in the order of the ranks"
         kept = {"rank": 0, "host": "n0", "pid": 20, "state": "spinning", "call": "MPI_Recv", "peer": 1}
-        assert outcome.stacks[0] == {**kept, "native": None, "python": None}
+        assert outcome.stacks[0] == {**kept, "native": [], "python": []}
         del reports[1]
         reports[1] = report(1, 4, peer=0)
         text = hung([], reports, ROSTER, 3, 60).text
@@ -157,7 +158,7 @@ class TestCrashed:
         )
         assert place(outcome) == ("crash", 1, "n1", "MPI_Recv", 8, 3)
         assert outcome.fault == "opal_progress in libopen-pal.so"
-        assert [(one["rank"], one["python"]) for one in outcome.stacks] == [(1, ["a"]), (0, None)]
+        assert [(one["rank"], one["python"]) for one in outcome.stacks] == [(1, ["a"]), (0, [])]
 
     def test_nothing_known_but_the_signal(self) -> None:
         """Protects the line from words about nothing."""
@@ -168,17 +169,15 @@ class TestCrashed:
 class TestRefused:
     def test_the_first_error_counts(self) -> None:
         """Protects the exit code and the size at which a rank gave up."""
-        first = {"rank": 1, "text": "out of memory", "code": 3, "python": ["main"]}
-        outcome = diagnose(
-            Events(errors=[first, {"rank": 0, "text": "peer lost"}], states={0: RECV, 1: SEND})
-        )
+        first = RankError(1, "out of memory", 3, python=("main",))
+        outcome = diagnose(Events(errors=[first, RankError(0, "peer lost")], states={0: RECV, 1: SEND}))
         assert (outcome.what, outcome.text, outcome.rank) == ("error", "out of memory", 1)
         assert (outcome.code, outcome.bytes) == (3, 65536)
         assert outcome.stacks == [{"rank": 1, "python": ["main"]}]
 
     def test_what_a_rank_lacks_is_no_fault(self) -> None:
         """Protects the exit code: where there is no such allocator, nothing is broken."""
-        lack = {"rank": 1, "text": "--allocator openmp: no device", "code": 3, "lack": True}
+        lack = RankError(1, "--allocator openmp: no device", 3, lack=True)
         outcome = diagnose(Events(errors=[lack], states={0: RECV, 1: SEND}))
         assert (outcome.what, outcome.text) == ("unavailable", "--allocator openmp: no device")
         assert (outcome.rank, outcome.bytes, outcome.stacks) == (None, None, [])
@@ -186,7 +185,7 @@ class TestRefused:
     @pytest.mark.parametrize("states", [{}, {1: replace(SEND, path="start")}, {1: replace(SEND, path="end")}])
     def test_an_error_outside_the_work(self, states: dict[int, RankState]) -> None:
         """Protects from blaming a message size; without a code of its own a rank ended with 1."""
-        outcome = diagnose(Events(errors=[{"rank": 1, "text": "no GPU"}], states=states))
+        outcome = diagnose(Events(errors=[RankError(1, "no GPU")], states=states))
         assert (outcome.code, outcome.bytes) == (1, None)
         assert outcome.stacks == [{"rank": 1, "python": []}]
 
@@ -194,7 +193,7 @@ class TestRefused:
 class TestCauseAndConsequence:
     """Some libraries crash or return errors because their peer has died."""
 
-    ERROR: ClassVar[dict[str, Any]] = {"rank": 1, "text": "peer lost"}
+    ERROR: ClassVar = RankError(1, "peer lost")
 
     def test_a_death_before_an_error_is_the_cause(self) -> None:
         """Protects the rank that reports an error from the blame for the death of another one."""
@@ -215,12 +214,12 @@ class TestCauseAndConsequence:
 
     def test_the_rank_that_an_error_names(self) -> None:
         """Protects the rank that lost its peer, whichever process was seen to end first."""
-        errors = [{**self.ERROR, "lost": [1, 0]}]
+        errors = [self.ERROR._replace(lost=(1, 0))]
         assert diagnose(Events(states={0: RECV, 1: SEND}, errors=errors)).rank == 0
 
     def test_what_a_rank_refuses_by_itself(self) -> None:
         """Protects an exit code of its own (a device that does not exist): no death has caused it."""
-        errors = [{**self.ERROR, "code": 3}]
+        errors = [self.ERROR._replace(code=3)]
         events = Events(states={0: RECV, 1: SEND}, errors=errors, seen_to_die=RECV, watched={0, 1})
         assert diagnose(events).code == 3
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from wirespeed.errors import WirespeedError
+from wirespeed.job.messages import Picture
 from wirespeed.patterns import Shape
 from wirespeed.programs.jacobi import PATTERN as JACOBI
 from wirespeed.programs.lbm import PATTERN as LBM
@@ -36,10 +37,9 @@ def test_what_a_case_shows(case: str, expected: float) -> None:
     assert np.frombuffer(cells, "f4") == pytest.approx([expected])
 
 
-def rows(count: int, of: int, **facts: object) -> list[dict[str, object]]:
+def rows(count: int, of: int, grid: tuple[int, int] | None = None, cell: int = 1) -> list[Picture]:
     cells = base64.b64encode(np.zeros(5, "f4").tobytes()).decode()
-    common = {"kind": "picture", "what": "u", "steps": 4, "grid": [5, of], "cell": 1, "of": of}
-    return [{**common, **facts, "row": row, "cells": cells} for row in range(count)]
+    return [Picture("jacobi", "u", 4, grid or (5, of), cell, of, row, cells) for row in range(count)]
 
 
 def test_half_a_picture_is_none(tmp_path: Path) -> None:
@@ -56,8 +56,8 @@ def test_half_a_picture_is_none(tmp_path: Path) -> None:
         assert (tmp_path / f"field{form}").stat().st_size > 1000
 
 
-@pytest.mark.parametrize(("grid", "of"), [([8192, 8], 8), ([4, 4000], 8)])
-def test_a_thin_plane_is_drawn(tmp_path: Path, grid: list[int], of: int) -> None:
+@pytest.mark.parametrize(("grid", "of"), [((8192, 8), 8), ((4, 4000), 8)])
+def test_a_thin_plane_is_drawn(tmp_path: Path, grid: tuple[int, int], of: int) -> None:
     """Protects from a picture that is a line, or has no end."""
     picture = FieldPicture()
     for row in rows(of, of=of, grid=grid, cell=9):

@@ -12,28 +12,29 @@ import pytest
 
 from wirespeed.frontend import job_step
 from wirespeed.frontend.job_step import JobStep
-from wirespeed.job.messages import Message
+from wirespeed.frontend.rank_messages import Received
+from wirespeed.job.messages import Done, Hello, Measured, RankReport
 from wirespeed.job.status_page import RankState
 
 pytestmark = pytest.mark.slow
 
 BEGIN = """
 import time
-from wirespeed.job.messages import send
-send({"kind": "hello", "ranks": [{"rank": rank, "host": f"n{rank}", "pid": rank} for rank in range(4)]})
+from wirespeed.job.message_lines import send
+from wirespeed.job.messages import Done, Hello, Measured, RankReport
+beside = {"cpus": "0", "cpu_quota": None, "cpu_model": "", "device": None, "mps": None}
+send(Hello([{"rank": rank, "host": f"n{rank}", "pid": rank, **beside} for rank in range(4)], {}, 0.1))
 """
 LATE = """
 for rank in (0, 1, 2):
-    said = {"host": f"n{rank}", "path": "host", "call": "", "state": "no progress", "fault": ""}
-    numbers = {"rank": rank, "pid": rank, "bytes": 8, "iteration": 5, "peer": -1}
-    send({"kind": "stuck", **said, **numbers, "native": [], "python": []})
+    send(RankReport("stuck", rank, rank, f"n{rank}", "host", 8, 5, "", -1, "no progress", "", [], []))
     time.sleep(2.2)
 time.sleep(600)
 """
 GOES_ON = """
-send({"kind": "measured"})
+send(Measured())
 time.sleep(6)
-send({"kind": "done"})
+send(Done())
 """
 
 
@@ -45,7 +46,7 @@ def step(program: str, folder: Path) -> JobStep:
 def test_ranks_that_report_one_after_the_other(tmp_path: Path) -> None:
     """Protects a rank whose report is under way from the blame for the one that does not answer."""
     watched = step(LATE, tmp_path)
-    assert [message["kind"] for message in watched.messages()] == ["hello"]
+    assert [type(message) for message in watched.messages()] == [Hello]
     assert watched.outcome.rank == 3, watched.outcome.text
     assert "does not answer" in watched.outcome.text
 
@@ -56,28 +57,27 @@ def test_a_silent_rank_beside_starved_ones(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(JobStep, "_starved", lambda *_: 0.95)
     monkeypatch.setattr(JobStep, "_least_limit", lambda *_: 60.0)
     watched = step(LATE.replace("600", "20"), tmp_path)
-    assert [message["kind"] for message in watched.messages()] == ["hello"]
+    assert [type(message) for message in watched.messages()] == [Hello]
     assert (watched.outcome.what, watched.outcome.rank) == ("hang", 3), watched.outcome.text
 
 
 def test_a_record_that_takes_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects ranks of other hosts from being said to hang while the front end waits for a slow disk."""
     watched = step(GOES_ON, tmp_path)
-    messages: list[Message] = []
+    messages: list[Received] = []
     for message in watched.messages():
         messages.append(message)
-        if message["kind"] == "measured":
+        if isinstance(message, Measured):
             monkeypatch.setattr(JobStep, "_limit", lambda _, states: 3.5)
             time.sleep(4.5)
     assert watched.outcome.what == "ok", watched.outcome.text
-    assert [message["kind"] for message in messages] == ["hello", "measured", "done"]
+    assert [type(message) for message in messages] == [Hello, Measured, Done]
 
 
 CRASH = """
 import os
-said = {"host": "n0", "path": "ucx-host", "call": "ucp_tag_send_nbx", "state": "killed by SIGABRT"}
-numbers = {"rank": 0, "pid": 1, "bytes": 8, "iteration": 5, "peer": 1}
-send({"kind": "crash", **said, **numbers, "fault": "", "native": [], "python": []})
+call, state = "ucp_tag_send_nbx", "killed by SIGABRT"
+send(RankReport("crash", 0, 1, "n0", "ucx-host", 8, 5, call, 1, state, "", [], []))
 time.sleep(0.5)
 os._exit(134)
 """
@@ -98,26 +98,24 @@ def test_a_killed_rank_comes_before_its_peer_that_aborts(
     watched = step(CRASH, tmp_path)
     note_crash = JobStep._note_crash
 
-    def crashed(self: JobStep, message: Message) -> None:
-        note_crash(self, message)
+    def crashed(self: JobStep, report: RankReport) -> None:
+        note_crash(self, report)
         self._closed += [states[first], states[1 - first]]
         self._died([states[first]])
 
-    monkeypatch.setitem(watched._takes, "crash", lambda message: crashed(watched, message))
+    monkeypatch.setattr(JobStep, "_note_crash", crashed)
     monkeypatch.setattr(job_step, "read_pages", lambda _: states)
     monkeypatch.setattr(JobStep, "_follow", lambda *_: None)
-    assert [message["kind"] for message in watched.messages()] == ["hello"]
+    assert [type(message) for message in watched.messages()] == [Hello]
     expected = ("death", 1) if first else ("crash", 0)
     assert (watched.outcome.what, watched.outcome.rank) == expected, watched.outcome.text
 
 
 STUCK = """
-said = {"host": "n", "path": "host", "call": "MPI_Recv", "state": "no progress", "fault": ""}
-numbers = {"rank": 0, "pid": 1, "bytes": 1 << 27, "iteration": 5, "peer": 1}
 time.sleep(2)
-send({"kind": "stuck", **said, **numbers, "native": [], "python": []})
+send(RankReport("stuck", 0, 1, "n", "host", 1 << 27, 5, "MPI_Recv", 1, "no progress", "", [], []))
 time.sleep(6)
-send({"kind": "done"})
+send(Done())
 """
 
 

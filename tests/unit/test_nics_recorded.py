@@ -2,50 +2,55 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
+
+from support.rank_messages import rank_place
 
 from wirespeed.evidence.nics.ucx_log import UcxLog
+from wirespeed.frontend.rank_messages import received
 from wirespeed.frontend.run_steps import StepRecorder
+from wirespeed.job.messages import Accepted, Facts, Hello, Recorded
 from wirespeed.paths import find_path
-from wirespeed.results.model import Evidence
-from wirespeed.results.reading import record_of
+from wirespeed.results.model import Evidence, RankRecord
 from wirespeed.results.recorder import Recorder
 
 MIB = 1 << 20
-RANKS = [{"rank": rank, "host": f"n{rank}", "pid": 100 + rank, "device": None} for rank in (0, 1)]
+RANKS = (rank_place(0), rank_place(1))
 UCX = (
     "[1.5] [n{0}:10{0}   :0]      ucp_worker.c:1912 UCX  INFO    mpi inter-node cfg#1 tag(rc_mlx5/mlx5_{0}:1)"
 )
-NAMED = [[{"name": f"mlx5_{rank}:1", "transport": "IB", "gpudirect": True}] for rank in (0, 1)]
+NAMED: tuple[list[Facts], ...] = tuple(
+    [{"name": f"mlx5_{rank}:1", "transport": "IB", "gpudirect": True}] for rank in (0, 1)
+)
 
 
 class Kept:
     """Stands for the recorder of a run."""
 
     def __init__(self) -> None:
-        self.messages: list[dict[str, Any]] = []
+        self.records: list[RankRecord] = []
 
     def started(self, number: int, path: object, job: object) -> None:
         """A step's record is of no interest here."""
 
-    def take(self, message: dict[str, Any], number: int) -> None:
-        self.messages.append(message)
+    def take(self, record: RankRecord, number: int, launch: int) -> None:
+        self.records.append(record)
 
 
 def recorded(path: str, between_hosts: tuple[int, ...] = (0, 1)) -> Evidence:
     """A step on two hosts each of whose port carried everything, with both logs there."""
     kept, log = Kept(), UcxLog()
     step = StepRecorder(0, find_path(path), cast(Recorder, kept), lambda _: None, {"mpi": {}}, ucx_log=log)
-    step.take({"kind": "hello", "ranks": RANKS, "startup_s": 0.1, "mpi": {}})
+    step.take(Hello(RANKS, {}, 0.1))
     assert all(log.take(UCX.format(rank)) for rank in (0, 1))
-    step.take({"kind": "accepted", "details": {}, "pointers": [], "nics": NAMED})
+    step.take(Accepted({}, [], NAMED))
     wires = [{"kind": "infiniband", "name": f"mlx5_{rank} port 1", "host": f"n{rank}"} for rank in (0, 1)]
-    step.take({"kind": "wires", "path": path, "wires": wires})
+    step.take(received(Recorded({"kind": "wires", "path": path, "wires": wires})))
     both = {"sent": MIB, "received": MIB, "expected_sent": MIB, "expected_received": MIB}
     counted = [{**wire, **both, "background": 0, "granularity": 4} for wire in wires]
     evidence = {"path": path, "bytes": MIB, "verdict": "network", "text": "over InfiniBand", "wires": counted}
-    step.take({"kind": "evidence", **evidence, "between_hosts": between_hosts})
-    found = record_of({**kept.messages[-1], "run": "r"})
+    step.take(received(Recorded({"kind": "evidence", **evidence}, between_hosts)))
+    found = kept.records[-1]
     assert isinstance(found, Evidence)
     return found
 

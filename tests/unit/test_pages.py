@@ -21,6 +21,7 @@ import pytest
 from wirespeed.frontend.job_step import JobStep
 from wirespeed.host import temporary
 from wirespeed.host.process import process_state
+from wirespeed.job.messages import Done
 from wirespeed.job.status_page import read_pages
 
 pytestmark = pytest.mark.slow
@@ -49,8 +50,9 @@ def test_a_folder_that_goes_while_it_is_listed(tmp_path: Path, monkeypatch: pyte
 _RANKS = """
 import os, signal, sys, time
 from pathlib import Path
-from wirespeed.job import messages
 from wirespeed.host.core import core
+from wirespeed.job.message_lines import send
+from wirespeed.job.messages import RankError
 from wirespeed.job.status_page import lost
 
 folder, opened = Path(sys.argv[1]), core()
@@ -64,8 +66,8 @@ page = opened.check(opened.lib.ws_page_open(str(folder / f"{rank}.page").encode(
 opened.lib.ws_page_stage(page, b"host", 64, 10.0)
 if rank == 0:
     os.kill(os.getpid(), signal.SIGKILL)
-gone = lost(folder, 10.0)
-messages.send({"kind": "error", "rank": 1, "text": "MPI_Recv: no such process", "code": 1, "lost": gone})
+gone = tuple(lost(folder, 10.0))
+send(RankError(1, "MPI_Recv: no such process", lost=gone))
 """
 
 
@@ -82,12 +84,11 @@ def test_an_error_that_a_death_caused(tmp_path: Path) -> None:
 
 _STUCK = """
 import time
-from wirespeed.job import messages
+from wirespeed.job.message_lines import send
+from wirespeed.job.messages import RankReport
 for rank in (0, 1):
     time.sleep(1.3)
-    messages.send({"kind": "stuck", "rank": rank, "host": "n", "pid": 1, "state": "spinning",
-                   "path": "host", "call": "MPI_Recv", "peer": 1 - rank, "bytes": 8, "iteration": 3,
-                   "fault": "", "native": [], "python": []})
+    send(RankReport("stuck", rank, 1, "n", "host", 8, 3, "MPI_Recv", 1 - rank, "spinning", "", [], []))
 time.sleep(60)
 """
 
@@ -105,8 +106,9 @@ def test_a_complaint_is_no_progress(tmp_path: Path) -> None:
 _TOLD_LATE = """
 import os, signal, sys, time
 from pathlib import Path
-from wirespeed.job import messages
 from wirespeed.host.core import core
+from wirespeed.job.message_lines import send
+from wirespeed.job.messages import Note
 from wirespeed.rank.observe import watchdog
 from wirespeed.rank.observe.watchdog import Watchdog
 
@@ -117,7 +119,7 @@ while len(ranks) < 2 and (child := os.fork()):
     ranks.append(child)
 if len(ranks) == 2:
     while not (folder.parent / "reap").exists():
-        messages.send({"kind": "note", "text": "still here"})
+        send(Note("still here"))
         time.sleep(0.02)
     os.waitpid(ranks[int((folder.parent / "reap").read_text())], 0)
     (folder.parent / "reaped").touch()
@@ -258,18 +260,17 @@ def test_namespaces_have_folders_of_their_own(tmp_path: Path, monkeypatch: pytes
 _SLOW = """
 import os, sys, time
 from wirespeed.host.core import core
-from wirespeed.job import messages
+from wirespeed.job.message_lines import send
+from wirespeed.job.messages import Done, RankReport
 opened = core()
 page = opened.check(opened.lib.ws_page_open((sys.argv[1] + "/0.page").encode(), 0))
 opened.lib.ws_page_stage(page, b"host", 8, 10.0)
 time.sleep(0.5)
-messages.send({"kind": "stuck", "rank": 0, "host": "n", "pid": os.getpid(), "state": "spinning",
-               "path": "host", "call": "MPI_Recv", "peer": 1, "bytes": 8, "iteration": 3, "fault": "",
-               "native": [], "python": []})
+send(RankReport("stuck", 0, os.getpid(), "n", "host", 8, 3, "MPI_Recv", 1, "spinning", "", [], []))
 time.sleep(0.5)
 opened.lib.ws_page_stage(page, b"host", 16, 10.0)
 time.sleep(2.5)
-messages.send({"kind": "done"})
+send(Done())
 """
 
 
@@ -280,5 +281,5 @@ def test_a_rank_that_goes_on_takes_its_complaint_back(tmp_path: Path) -> None:
     script = tmp_path / "rank.py"
     script.write_text(_SLOW)
     step = JobStep([sys.executable, str(script), str(folder)], dict(os.environ), folder, 1, 10.0)
-    assert [message["kind"] for message in step.messages()] == ["done"]
+    assert [type(message) for message in step.messages()] == [Done]
     assert step.outcome.what == "ok", step.outcome.text

@@ -21,13 +21,15 @@ from support.records import as_read, console, entry, failure, figure, head, text
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode
 from wirespeed.frontend import run_steps
+from wirespeed.job.messages import Note, Progress
 from wirespeed.job.plan import Plan
 from wirespeed.paths import find_path
 from wirespeed.report import sources
 from wirespeed.report.terminal import progress
 from wirespeed.report.terminal.time_left import TimeLeft
 from wirespeed.results import reading
-from wirespeed.results.model import Event
+from wirespeed.results.events import StepEnd, StepStart
+from wirespeed.results.model import Entry, Event, Failure
 
 RESULTS = Path(__file__).parents[2] / "results"
 
@@ -38,12 +40,17 @@ def step_start(path: str, done: int, total: int, *launches: int) -> Event:
 
 def size(path: str, index: int, of: int = 2, bytes_: int = 0, **more: Any) -> Event:
     """A size begins, 8 B and twice as much each time, or goes on."""
-    return {"kind": "progress", "path": path, "bytes": bytes_ or 8 << index, "index": index, "of": of, **more}
+    return Progress(path, bytes_ or 8 << index, index, of, **more)
 
 
 def done(path: str, index: int) -> Event:
     """The figure of that size."""
     return figure(path, 8 << index, 1e-6)
+
+
+LACKING, FAILED = as_read(
+    [failure("aware", None, "unavailable", "no GPU"), failure("gpu", 8, "hang", "it hung")]
+)
 
 
 def planned(sizes: int) -> Event:
@@ -61,10 +68,10 @@ class TestProgress:
         with progress.make_progress((), stream) as view:
             assert stream.getvalue() == ""
             view(step_start("host", 0, 1))
-            view({"kind": "progress", "path": "host", "bytes": 65536, "index": 0, "of": 2})
+            view(Progress("host", 65536, 0, 2))
             for event in as_read([entry("host", 65536, 8.52e-6), lacking]):
                 view(event)
-            view({"kind": "note", "text": "a word"})
+            view(Note("a word"))
         assert stream.getvalue().splitlines() == [
             "host      64 KiB   8.52 us    7.69 GB/s   ±0.4 %  120 samples  "
             "[path 1 of 1, 0:00 so far, about 0:00 left]",
@@ -80,7 +87,7 @@ class TestProgress:
             view(step_start("host", 0, 1))
             for event in as_read([entry("host", 65536, 8.52e-6), failure("aware", None, "crash", "it fell")]):
                 view(event)
-            view({"kind": "note", "text": "a word"})
+            view(Note("a word"))
         assert len(writes) == 3 and all(text.count("\n") == 1 and text[-1] == "\n" for text in writes)
 
     def plain(self, events: Sequence[tuple[float, Event]]) -> list[str]:
@@ -134,25 +141,24 @@ class TestProgress:
         time_left.budget = budget
         for seconds, event in events:
             now[0] += seconds
-            assert isinstance(event, dict)
             time_left.begin()
-            match event["kind"]:
-                case "step-start":
+            match event:
+                case StepStart():
                     time_left.step(event)
-                case "progress":
+                case Progress():
                     time_left.size(event)
-                case "step-end":
+                case StepEnd():
                     time_left.step_ended()
-                case "done":
-                    time_left.size_done(event["bytes"], failed="failed" in event)
-                case "failed":
-                    time_left.step_failed()
+                case Entry():
+                    time_left.size_done(event.bytes)
+                case Failure():
+                    time_left.step_failed() if event.bytes is None else time_left.size_done(event.bytes, True)
         return time_left.remaining
 
     def test_sizes_that_take_turns_are_done_together(self) -> None:
         """Protects from "12:47 left" at 5 s of 11: the first of ten figures took as long as all."""
         begins = [(0.0, size("host", index, 20)) for index in range(10)]
-        figures = [(0.1 if index else 4.0, {"kind": "done", "bytes": 8 << index}) for index in range(10)]
+        figures = [(0.1 if index else 4.0, done("host", index)) for index in range(10)]
         start = (1.0, step_start("host", 0, 1))
         soon, later = self.left(start, *begins, figures[0]), self.left(start, *begins, *figures)
         assert soon is not None and 4 < soon < 8 and later is not None and 4 < later < 6
@@ -163,14 +169,14 @@ class TestProgress:
         hung = [
             (2.0, step_start("gpu", 0, 3)),
             (5.0, size("gpu", 0, 4, needs=needs)),
-            (15.0, {"kind": "done", "bytes": 8, "failed": True}),
+            (15.0, FAILED),
         ]
         assert self.left(*hung) is None
         again = [
-            (1.0, {"kind": "step-end"}),
+            (1.0, run_steps.step_end()),
             (0.0, step_start("gpu", 1, 4)),
             (2.0, size("gpu", 0, 3, needs=needs[1:])),
-            (0.2, {"kind": "done", "bytes": 64}),
+            (0.2, done("gpu", 3)),
         ]
         left = self.left(*hung, *again)
         assert left is not None and left < 20
@@ -178,7 +184,7 @@ class TestProgress:
     def test_what_is_measured_on_ends_with_the_budget(self) -> None:
         """Protects from "4:47 left" at 27 s of 32: coarse figures had taken what time there was."""
         begins = [(0.0, size("host", index, 20)) for index in range(10)]
-        figures = [(4.0, {"kind": "done", "bytes": 8 << index}) for index in range(10)]
+        figures = [(4.0, done("host", index)) for index in range(10)]
         events = [(1.0, step_start("host", 0, 1)), *begins, *figures]
         assert self.left(*events, budget=60.0) == pytest.approx(20.0)
         late = self.left(*events, budget=30.0)
@@ -190,7 +196,7 @@ class TestProgress:
         events = [
             (0.0, step_start("host", 0, 1)),
             (0.0, size("host", 0, 3, needs=needs)),
-            (0.1, {"kind": "done", "bytes": 8}),
+            (0.1, done("host", 0)),
             (0.0, size("host", 1, 3)),
         ]
         early = self.left(*events)
@@ -202,7 +208,7 @@ class TestProgress:
         first = [
             (0.0, step_start("host", 0, 1)),
             (0.0, size("host", 0, 2)),
-            (9.0, {"kind": "done", "bytes": 8}),
+            (9.0, done("host", 0)),
         ]
         half = {"phase": 5, "phases": 10}
         left = self.left(*first, (0.0, size("host", 1, 2)), (20.0, size("host", 1, 2, **half)))
@@ -210,7 +216,7 @@ class TestProgress:
 
     def test_counting_takes_time(self) -> None:
         """Protects from "0:00 left" while bytes are counted, and from that time in the next path's sizes."""
-        path = [(0.0, size("host", 0, 1)), (10.0, {"kind": "done", "bytes": 8})]
+        path = [(0.0, size("host", 0, 1)), (10.0, done("host", 0))]
         begun = [(0.0, step_start("host", 0, 2)), *path]
         assert self.left((0.0, step_start("host", 0, 1)), *path) == pytest.approx(3)
         again = self.left(*begun, (5.0, run_steps.step_end()), (0.0, step_start("staged", 1, 2)), *path)
@@ -228,13 +234,13 @@ class TestProgress:
 
     def test_a_picture_is_drawn_after_the_last_size(self) -> None:
         """Protects a run from an index that is one behind its sizes."""
-        path = [(0.0, step_start("gpu", 0, 1)), (0.0, size("gpu", 0, 1)), (1.0, {"kind": "done", "bytes": 8})]
+        path = [(0.0, step_start("gpu", 0, 1)), (0.0, size("gpu", 0, 1)), (1.0, done("host", 0))]
         assert self.left(*path, (0.0, size("gpu", 1, 1, 8, doing="picture"))) == pytest.approx(0.3)
 
     def test_another_mpi_begins_anew(self) -> None:
         """Protects from "0:00 left" before all sizes: the first MPI failed, and the next one has them all."""
-        path = [(0.0, step_start("aware", 0, 1)), (0.0, {"kind": "failed"})]
-        again = [(0.0, size("aware", 0, 9)), (1.0, {"kind": "done", "bytes": 8})]
+        path = [(0.0, step_start("aware", 0, 1)), (0.0, LACKING)]
+        again = [(0.0, size("aware", 0, 9)), (1.0, done("host", 0))]
         assert self.left(*path, *again) == pytest.approx(8.3)
 
     def test_a_long_size_is_not_silent(self) -> None:
@@ -248,7 +254,7 @@ class TestProgress:
         assert text_of(screen) == ""
         now[0] = 5.0
         view.speak()
-        view({"kind": "progress", "path": "host", "bytes": 8, "index": 0, "of": 2, "samples": 12})
+        view(Progress("host", 8, 0, 2, 12))
         now[0] = 9.9
         view.speak()
         now[0] = 10.0
@@ -298,15 +304,7 @@ class TestProgress:
                 step_start("host", 0, 2),
                 size("host", 0, 10),
                 *as_read([entry("host", 65536, 8.52e-6)]),
-                {
-                    "kind": "progress",
-                    "path": "host",
-                    "bytes": 131072,
-                    "index": 1,
-                    "of": 10,
-                    "samples": 300,
-                    "precision": 0.025,
-                },
+                Progress("host", 131072, 1, 10, 300, 0.025),
             ],
         )
         assert max(map(len, picture.splitlines())) <= width
@@ -352,9 +350,6 @@ class TestProgress:
         picture, _ = self.live(80, [step_start("aware", 0, 1), *as_read([replaced])])
         assert "10/10" not in picture
         assert "0/5" in self.live(80, [step_start("host", 0, 1), size("host", 0, 5)])[0]
-
-    def test_strange_events_do_no_harm(self) -> None:
-        self.live(80, [{"kind": "progress"}, {"kind": "step-start"}, {"kind": "what"}, {}])
 
     def test_nothing_is_drawn_before_the_first_event(self) -> None:
         assert self.live(80, [])[1] == ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from support.command import wirespeed
 from support.records import as_read, end, entry, head
 
 from wirespeed.frontend.background_load import background_plan, parse
+from wirespeed.job.messages import ClockPlace, Progress, RankRanges, Row
 from wirespeed.job.plan import Plan
 from wirespeed.rank.observe.clock_offsets import Offset, ahead_at, offset
 from wirespeed.rank.ranges import Ranges
@@ -24,6 +26,7 @@ from wirespeed.report.export.timeline import trace
 from wirespeed.report.facts.machine import title
 from wirespeed.report.facts.path_ranges import RangeLog, StepRanges
 from wirespeed.report.terminal.timing_table import print_timing, seconds_of
+from wirespeed.results.events import StepEnd, StepStart
 from wirespeed.results.runs import collect
 
 pytestmark = pytest.mark.slow
@@ -42,11 +45,13 @@ class Ticking(Ranges):
         return next(self._ticks)
 
 
-def told(rank: int, found: dict[str, Any], **more: Any) -> dict[str, Any]:
+def told(
+    rank: int, rows: Sequence[Row] = (), dropped: int = 0, totals: dict[str, int] | None = None, **more: Any
+) -> RankRanges:
     """As rank 0 tells a rank's ranges, and the front end passes them on."""
-    clock = {"same": True, "ahead": 0, "uncertainty": 0}
-    place = {"kind": "ranges", "path": "host", "rank": rank, "host": "n1", "clock": clock, "shift": 0}
-    return {**place, **found, **more}
+    clock = ClockPlace(same=True, ahead=0, uncertainty=0)
+    found = RankRanges("host", rank, "n1", tuple(rows), dropped, totals or {}, clock, "", 0)
+    return found._replace(**more)
 
 
 def test_a_run_of_many_batches_keeps_a_bounded_number_of_ranges() -> None:
@@ -59,11 +64,11 @@ def test_a_run_of_many_batches_keeps_a_bounded_number_of_ranges() -> None:
                 for _ in range(100):
                     with ranges("batch"):
                         pass
-    found = ranges.take()
-    kinds = [row[0] for row in found["rows"]]
+    rows, dropped, totals = ranges.take()
+    kinds = [row[0] for row in rows]
     assert (kinds.count("batch"), kinds.count("size"), kinds.count("path")) == (10, 50, 1)
-    assert found["dropped"] == 5000 - 10 and found["totals"]["batch"] == 5000 * MS
-    assert ranges.take() == {"rows": [], "dropped": 0, "totals": {}}
+    assert dropped == 5000 - 10 and totals["batch"] == 5000 * MS
+    assert ranges.take() == ([], 0, {})
 
 
 def test_times_without_those_of_ranges_inside_add_up() -> None:
@@ -74,17 +79,17 @@ def test_times_without_those_of_ranges_inside_add_up() -> None:
             pass
         with ranges("trial"), ranges("protocol"):
             pass
-    found = ranges.take()
-    (whole,) = (end - begin for kind, _, begin, end, _ in found["rows"] if kind == "path")
-    assert sum(found["totals"].values()) == whole
-    assert found["totals"]["protocol"] == MS and found["totals"]["trial"] == 3 * MS
+    rows, _, totals = ranges.take()
+    (whole,) = (end - begin for kind, _, begin, end, _ in rows if kind == "path")
+    assert sum(totals.values()) == whole
+    assert totals["protocol"] == MS and totals["trial"] == 3 * MS
 
 
 def test_ranges_that_nobody_asked_for_are_nothing() -> None:
     """Protects runs without --timeline and profiler from their cost."""
     ranges = Ranges()
     assert ranges("batch", samples=3) is ranges("check")
-    assert ranges.take()["rows"] == []
+    assert ranges.take()[0] == []
 
 
 @given(
@@ -112,12 +117,15 @@ def test_a_clock_that_drifts_is_followed() -> None:
 
 def test_the_timeline_has_every_rank_on_the_front_end_s_clock() -> None:
     """Protects times, lanes and what is said of clocks and of ranges that are missing."""
-    rows = [["path", "host", 2 * MS, 5 * MS, {}], ["batch", "batch", 3 * MS, 4 * MS, {"samples": 7}]]
-    far = {"same": False, "ahead": 9 * MS, "uncertainty": 1500}
+    rows: list[Row] = [
+        ("path", "host", 2 * MS, 5 * MS, {}),
+        ("batch", "batch", 3 * MS, 4 * MS, {"samples": 7}),
+    ]
+    far = ClockPlace(same=False, ahead=9 * MS, uncertainty=1500)
     step = StepRanges("host", 1, MS, 9 * MS)
     step.ranks = [
-        told(0, {"rows": rows, "dropped": 3, "totals": {}}),
-        told(1, {"rows": rows, "dropped": 4, "totals": {}}, host="n2", clock=far, shift=MS),
+        told(0, rows, 3),
+        told(1, rows, 4, host="n2", clock=far, shift=MS),
     ]
     found = trace([step, StepRanges("aware", 1, 10 * MS, 11 * MS)])
     ranges = [one for one in found["traceEvents"] if one["ph"] == "X"]
@@ -143,10 +151,10 @@ def test_the_log_gives_ranges_to_their_job_step() -> None:
     """Protects the second launch's ranges from the first."""
     log = RangeLog()
     for launch in (1, 2):
-        assert not log.take({"kind": "step-start", "path": "host", "launch": launch, "at": launch * 100})
-        assert log.take(told(0, {"rows": [], "dropped": 0, "totals": {}}))
-        assert log.take({"kind": "step-end", "at": launch * 100 + 50})
-    assert not log.take({"kind": "progress"})
+        assert not log.take(StepStart("host", launch * 100, 0, 2, launch))
+        assert log.take(told(0))
+        assert log.take(StepEnd(launch * 100 + 50))
+    assert not log.take(Progress("host", 8, 0, 1))
     assert [(one.launch, one.begin, one.end, len(one.ranks)) for one in log.steps] == [
         (1, 100, 150, 1),
         (2, 200, 250, 1),
@@ -157,9 +165,9 @@ def test_where_the_time_went_adds_up() -> None:
     """Protects --timing: the columns' sum is the job step's time, and a path that died has its total."""
     second = 1000 * MS
     totals = {"start": second, "batch": 2 * second, "warm-up": second, "check": second, "size": second}
-    rows = [["start", "start", 3 * second, 4 * second, {}]]
+    rows: list[Row] = [("start", "start", 3 * second, 4 * second, {})]
     step = StepRanges("host", 1, second, 11 * second)
-    step.ranks = [told(0, {"rows": rows, "dropped": 0, "totals": totals})]
+    step.ranks = [told(0, rows, totals=totals)]
     found = seconds_of(step)
     assert (found["total"], found["sampling"], found["checking"], found["starting"]) == (10, 3, 1, 3)
     assert found["total"] == sum(value for name, value in found.items() if name != "total")

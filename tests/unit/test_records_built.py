@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.results import DEVICE, RUN, STEP_PATH, line_of, run, told
+from support.results import DEVICE, RUN, STEP_PATH, line_of, made, run, told
 
 from wirespeed.errors import ExitCode
 from wirespeed.evidence.verdict import Counted
+from wirespeed.frontend.rank_messages import found_record
 from wirespeed.host.processor import cpu_model
+from wirespeed.job.messages import Note
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath
@@ -46,7 +48,7 @@ def entry(seconds: dict[str, float | None], **more: Any) -> dict[str, Any]:
         "iterations_per_sample": 5,
         "checked": {"iterations": 1, "batches": 3, "of_batches": 9, "bytes": 32, "wrong": None},
     }
-    return line_of(recorder.entry(RUN, 3, {**message, **more}))
+    return made(RUN, 3, {**message, **more})
 
 
 def timeless(record: Record) -> dict[str, Any]:
@@ -136,9 +138,9 @@ def test_a_step_says_where_its_bytes_go() -> None:
 def written(tmp_path: Path, message: dict[str, Any]) -> Record:
     """What a run's recorder makes of a rank's message."""
     seen: list[Any] = []
-    made = recorder.Recorder(Plan(out=str(tmp_path / "r.jsonl")), seen.append)
-    made.take(message, 3)
-    assert made.end("complete") == ExitCode.UNAVAILABLE
+    kept = recorder.Recorder(Plan(out=str(tmp_path / "r.jsonl")), seen.append)
+    kept.take(found_record(message), 3)
+    assert kept.end("complete") == ExitCode.UNAVAILABLE
     results = read(tmp_path / "r.jsonl")
     assert results.records == seen and results.ends[0].entries == 0
     return results.records[0]
@@ -180,7 +182,8 @@ def test_wires_are_recorded(tmp_path: Path) -> None:
 def test_the_end_counts_what_went_before(tmp_path: Path) -> None:
     """Protects the exit code and the count of figures; what a machine merely lacks is no failure."""
     made = recorder.Recorder(Plan(out=str(tmp_path / "r.jsonl")), lambda event: None)
-    made.take({**told(8), "seconds": SECONDS, "samples": 1, "iterations_per_sample": 1}, 0)
+    figure = {**told(8), "seconds": SECONDS, "samples": 1, "iterations_per_sample": 1}
+    made.take(found_record(figure), 0)
     made.fail(STEP_PATH, Outcome("unavailable", "no GPU"), None)
     made.fail(STEP_PATH, Outcome("crash", "signal 11"), 0)
     assert made.end("complete") == ExitCode.FAILED_ENTRY
@@ -196,9 +199,8 @@ def test_a_slow_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setattr(store, "SLOW_DISK_S", limit)
         monkeypatch.setattr(os, "fsync", lambda file: time.sleep(0.02))
         made.end("complete")
-    (told,) = (one for one in seen if isinstance(one, dict))
-    assert told["kind"] == "note"
-    assert told["text"].startswith(f"the disk of {tmp_path}/0.01.jsonl is slow: the run waited for it 0.")
+    (told,) = (one for one in seen if isinstance(one, Note))
+    assert told.text.startswith(f"the disk of {tmp_path}/0.01.jsonl is slow: the run waited for it 0.")
 
 
 def test_a_failure_is_one_line_with_its_place() -> None:

@@ -14,6 +14,7 @@ import pytest
 from support.records import as_read, console, end, entry, head, make_run, text_of
 
 from wirespeed.errors import WirespeedError
+from wirespeed.job.messages import Progress
 from wirespeed.paths import TransferPath, all_paths
 from wirespeed.report.export import tutorial
 from wirespeed.report.export.formats import FORMATS
@@ -196,7 +197,7 @@ class TestPaths:
 def test_json_is_every_record() -> None:
     stream = io.StringIO()
     FORMATS["json"](
-        collect([*as_read([head(), entry("host", 8, 1e-6), end()]), {"kind": "progress"}]), stream, None
+        collect([*as_read([head(), entry("host", 8, 1e-6), end()]), Progress("host", 8, 0, 1)]), stream, None
     )
     assert [record["kind"] for record in json.loads(stream.getvalue())] == ["run", "entry", "end"]
     stream = io.StringIO()

@@ -16,6 +16,7 @@ from support.records import as_read, end, entry, figure, head, make_run, shown, 
 from wirespeed.cli.guard.check import _learn
 from wirespeed.errors import WirespeedError
 from wirespeed.frontend import run_steps
+from wirespeed.frontend.rank_messages import FoundRecord
 from wirespeed.frontend.shared_cpus import _crowded, sharing
 from wirespeed.host.cgroup import cpu_quota
 from wirespeed.paths import find_path
@@ -91,7 +92,7 @@ class TestPlaces:
         job = {"ranks": [rank(0, "0")]}
         recorded = run_steps.StepRecorder(0, find_path("host"), taken, lambda _: None, job)
         for size in (8, 64, 512):
-            recorded.take({"kind": "entry", "bytes": size, "cores": {}})
+            recorded.take(FoundRecord(figure("host", size, 1e-6), ()))
         assert asked == [1]
 
     @given(st.lists(st.sets(st.integers(0, 3), min_size=1), max_size=5))

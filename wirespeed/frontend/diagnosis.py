@@ -14,7 +14,7 @@ from functools import cached_property
 
 from wirespeed.host.mpi import first_words
 from wirespeed.host.process import span
-from wirespeed.job.messages import Message
+from wirespeed.job.messages import RankError, RankReport
 from wirespeed.job.outcome import Outcome, place_of, stack
 from wirespeed.job.status_page import RankIdentity, RankState, where
 
@@ -52,12 +52,12 @@ class Events:
     """Its name and process number, for people."""
     roster: dict[int, RankIdentity] = field(default_factory=dict)
     """Ranks that have introduced themselves."""
-    reports: dict[int, Message] = field(default_factory=dict)
+    reports: dict[int, RankReport] = field(default_factory=dict)
     """What ranks without progress reported of themselves."""
-    crashes: list[Message] = field(default_factory=list)
+    crashes: list[RankReport] = field(default_factory=list)
     crashed_after_a_death: set[int] = field(default_factory=set)
     """Ranks that reported their crash when a rank of this host had already closed its pipe."""
-    errors: list[Message] = field(default_factory=list)
+    errors: list[RankError] = field(default_factory=list)
     watched: set[int] = field(default_factory=set)
     """Ranks of this host whose processes were watched."""
     seen_to_die: RankState | None = None
@@ -82,7 +82,7 @@ class Events:
         The launcher may have ended it because of a rank on another host.
         """
         spoke = self._spoke
-        lost = (self.states.get(rank) for message in self.errors for rank in message.get("lost", ()))
+        lost = (self.states.get(rank) for message in self.errors for rank in message.lost)
         # A rank that spoke and was gone before its process was watched may have been the first.
         seen = None if any(map(self._gone_unwatched, spoke)) else self.seen_to_die
         return next((state for state in lost if state and state.rank not in spoke), seen)
@@ -95,8 +95,8 @@ class Events:
         Some libraries crash or return errors when their peer has died. A rank that ends with a code of its
         own (for a device that does not exist) does so for its own reasons.
         """
-        own_reasons = any(message.get("code", 1) != 1 for message in self.errors)
-        crashed_first = any(message["rank"] not in self.crashed_after_a_death for message in self.crashes)
+        own_reasons = any(message.code != 1 for message in self.errors)
+        crashed_first = any(message.rank not in self.crashed_after_a_death for message in self.crashes)
         silent = self.first_dead and self.first_dead.rank not in self._spoke
         return bool(silent and not own_reasons and not crashed_first)
 
@@ -153,7 +153,7 @@ class Events:
 
     @cached_property
     def _spoke(self) -> set[int]:
-        return {message["rank"] for message in (*self.crashes, *self.errors)}
+        return {report.rank for report in self.crashes} | {error.rank for error in self.errors}
 
     def _gone_unwatched(self, rank: int) -> bool:
         """Whether this rank of this host was gone before its process was watched."""
@@ -176,11 +176,11 @@ def _crashed(seen: Events) -> Outcome | None:
     if not seen.crashes or seen.victim:
         return None
     first = seen.crashes[0]
-    where = f" in {first['fault']}" if first["fault"] else ""
-    called = f", called from {first['call']}" if first["call"] else ""
-    text = f"rank {first['rank']} on {first['host']} was {first['state']}{where}{called}"
+    where = f" in {first.fault}" if first.fault else ""
+    called = f", called from {first.call}" if first.call else ""
+    text = f"rank {first.rank} on {first.host} was {first.state}{where}{called}"
     stacks = [stack(message) for message in seen.crashes]
-    return Outcome("crash", text, fault=first["fault"], stacks=stacks, **place_of(first))
+    return Outcome("crash", text, fault=first.fault, stacks=stacks, **place_of(first))
 
 
 def _refused(seen: Events) -> Outcome | None:
@@ -188,13 +188,12 @@ def _refused(seen: Events) -> Outcome | None:
     if not seen.errors or seen.victim:
         return None
     first = seen.errors[0]
-    state = seen.states.get(first["rank"])
+    state = seen.states.get(first.rank)
     size = state.bytes if state and state.path not in ("start", "end") else None
-    stacks = [{"rank": first["rank"], "python": first.get("python", [])}]
-    code = first.get("code", 1)
-    if first.get("lack"):
-        return Outcome("unavailable", first["text"], code=code)
-    return Outcome("error", first["text"], first["rank"], bytes=size, code=code, stacks=stacks)
+    if first.lack:
+        return Outcome("unavailable", first.text, code=first.code)
+    stacks = [{"rank": first.rank, "python": list(first.python)}]
+    return Outcome("error", first.text, first.rank, bytes=size, code=first.code, stacks=stacks)
 
 
 def _finished(seen: Events) -> Outcome | None:
@@ -315,7 +314,7 @@ def _unanswering(seen: Events) -> Outcome | None:
         return None
     rank = next((rank for rank in missing if len(_silent_with(rank, missing, seen)) > 1), missing[0])
     identity, silent = seen.roster.get(rank), _silent_with(rank, missing, seen)
-    waits = f"rank {first['rank']} on {first['host']} waits {_where(first)}"
+    waits = f"rank {first.rank} on {first.host} waits {_where(first)}"
     text = f"{identity or f'rank {rank}'} does not answer (it is stopped, or its host is unreachable)"
     if identity and len(silent) > 1:
         why = "they are stopped, or the host is unreachable"
@@ -337,8 +336,8 @@ def _all_report(seen: Events) -> Outcome | None:
     first = _lowest_report(seen)
     if first is None:
         return None
-    fault = f" ({first['fault']})" if first["fault"] else ""
-    who = RankIdentity(first["rank"], first["host"], first["pid"])
+    fault = f" ({first.fault})" if first.fault else ""
+    who = RankIdentity(first.rank, first.host, first.pid)
     return _hang(seen, f"no progress for {seen.quiet:.0f} s: {who} waits {_where(first)}{fault}", first)
 
 
@@ -380,14 +379,14 @@ WITHOUT_PROGRESS: tuple[Rule, ...] = (
 )
 
 
-def _hang(seen: Events, text: str, message: Message | RankState | None = None) -> Outcome:
+def _hang(seen: Events, text: str, report: RankReport | RankState | None = None) -> Outcome:
     stacks = [stack(seen.reports[rank]) for rank in sorted(seen.reports)]
-    return Outcome("hang", text, stacks=stacks, **(place_of(message) if message else {}))
+    return Outcome("hang", text, stacks=stacks, **(place_of(report) if report else {}))
 
 
-def _lowest_report(seen: Events) -> Message | None:
+def _lowest_report(seen: Events) -> RankReport | None:
     """The report from the earliest iteration: the others wait for that rank."""
-    return min(seen.reports.values(), key=lambda report: (report["iteration"], report["rank"]), default=None)
+    return min(seen.reports.values(), key=lambda report: (report.iteration, report.rank), default=None)
 
 
 def _same_host(name: str, other: str) -> bool:
@@ -395,5 +394,5 @@ def _same_host(name: str, other: str) -> bool:
     return name.split(".")[0] == other.split(".")[0]
 
 
-def _where(report: Message) -> str:
-    return where(report["call"], report["peer"], report["bytes"], report["iteration"])
+def _where(report: RankReport) -> str:
+    return where(report.call, report.peer, report.bytes, report.iteration)

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from threading import Thread
 
 from wirespeed.frontend.job_step import JobStep
+from wirespeed.frontend.rank_messages import Received
 from wirespeed.frontend.run_steps import StepRecorder
 from wirespeed.host.mpi import Mpi
-from wirespeed.job.messages import Message
 from wirespeed.job.outcome import Outcome
 
 
@@ -16,7 +16,7 @@ class EndingStep:
     """Goes on watching the processes, in a thread of its own."""
 
     def __init__(
-        self, step: StepRecorder, library: Mpi, watched: JobStep, messages: Iterator[Message]
+        self, step: StepRecorder, library: Mpi, watched: JobStep, messages: Iterator[Received]
     ) -> None:
         """`messages`: the rest of what `watched` says, in which there is nothing to record any more."""
         self.step, self.library, self._watched = step, library, watched

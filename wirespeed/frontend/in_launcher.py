@@ -15,13 +15,12 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from wirespeed import launchers
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.frontend.fitting import with_room
 from wirespeed.frontend.interruption import Interruption, say
-from wirespeed.frontend.rank_messages import MessageReader
+from wirespeed.frontend.rank_messages import MessageReader, received
 from wirespeed.frontend.run_steps import (
     NO_GPUS,
     StepRecorder,
@@ -37,8 +36,8 @@ from wirespeed.host.core import NativeError, core
 from wirespeed.host.pci_topology import local_cpus
 from wirespeed.host.process import ancestors
 from wirespeed.job import shm_cleanup
-from wirespeed.job.messages import Message
-from wirespeed.job.outcome import Outcome, place_of
+from wirespeed.job.messages import Facts, Message, Note, RankPlace, RankReport
+from wirespeed.job.outcome import Outcome, place_of, stack
 from wirespeed.job.plan import Plan
 from wirespeed.job.status_page import EXITING, RankState, own_folder, read_pages
 from wirespeed.job.step_spec import ExpectedJob, startup_limit
@@ -126,7 +125,9 @@ def _of_environment() -> mpi.Mpi | None:
 class _Voice:
     """Reads this rank's own watchdog: rank 0 records what it says, every rank names halted neighbours."""
 
-    def __init__(self, folder: Path, record_failure: Callable[[Message, RankState | None], None]) -> None:
+    def __init__(
+        self, folder: Path, record_failure: Callable[[RankReport, RankState | None], object]
+    ) -> None:
         self.descriptor, self.folders, self._record = -1, {str(folder)}, record_failure
         self._reading, self.descriptor = os.pipe()
         threading.Thread(target=self._listen, daemon=True).start()
@@ -136,9 +137,9 @@ class _Voice:
             reader = MessageReader()
             for line in pipe:
                 _, message = reader.read(line.rstrip("\n"))
-                if message is None or message["kind"] not in ("stuck", "crash"):
+                if not isinstance(message, RankReport):
                     continue
-                halted = self.halted() if message["kind"] == "stuck" else []
+                halted = self.halted() if message.kind == "stuck" else []
                 for state in halted:
                     os.write(2, f"wirespeed: {state.halted()}\n".encode())
                 with suppress(WirespeedError):
@@ -225,11 +226,11 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     ranks = session.introduce(recorder.take if recorder else ignore)
     voice.folders.update(comm.everyone(str(watchdog.file.parent)))
     if recorder:
-        recorder.begin(comm, place.launcher, ranks or [], variables)
+        recorder.begin(comm, place.launcher, ranks, variables)
     fewer, left_out = with_room(plan, buffer_room(opened, comm, session.device, comm.neighbours()))
     for text in filter(None, (left_out, unpinned)):
         if recorder:
-            observe({"kind": "note", "text": text})
+            observe(Note(text))
 
     def turn(index: int) -> Sequence[int]:
         path = paths[index]
@@ -317,9 +318,11 @@ class _Rank0:
         self._lock = threading.RLock()
         """Kept for good once a signal ends the run: nothing may follow its last record."""
         self._step: StepRecorder | None = None
-        self._job: Message = {"allocator": plan.allocator}
+        self._job: Facts = {"allocator": plan.allocator}
 
-    def begin(self, comm: World, launcher: str, ranks: list[Any], variables: dict[str, str]) -> None:
+    def begin(
+        self, comm: World, launcher: str, ranks: Sequence[RankPlace], variables: dict[str, str]
+    ) -> None:
         library = comm.described()
         found_mpi = None if library is None else library | {"source": "launcher"}
         self._job |= {"mpi": found_mpi, "launcher": launcher, "variables": variables, "ranks": ranks}
@@ -372,21 +375,21 @@ class _Rank0:
     def take(self, message: Message) -> None:
         with self._lock:
             assert self._step
-            if fatal := self._step.take(message):
+            if fatal := self._step.take(received(message)):
                 self._step.fail(fatal)
 
-    def heard(self, message: Message, halted: RankState | None) -> None:
+    def heard(self, report: RankReport, halted: RankState | None) -> None:
         """This rank's own watchdog or crash handler spoke: its last words go into the file.
 
         `halted`: the rank that it waits for.
         """
-        where = message["call"] or "set-up"
-        peer = next((rank for rank in self._job.get("ranks", ()) if rank["rank"] == message["peer"]), None)
+        where = report.call or "set-up"
+        peer = next((rank for rank in self._job.get("ranks", ()) if rank["rank"] == report.peer), None)
         towards = f" with rank {peer['rank']} on {peer['host']} (pid {peer['pid']})" if peer else ""
-        text = f"rank {message['rank']} on {message['host']}: {message['state']} in {where}{towards}"
-        what = "hang" if message["kind"] == "stuck" else "crash"
+        text = f"rank {report.rank} on {report.host}: {report.state} in {where}{towards}"
+        what = "hang" if report.kind == "stuck" else "crash"
         if halted:
             what, text = "death" if halted.gone else what, halted.halted() or text
         with self._lock:
             if self._step:
-                self._step.fail(Outcome(what, text, stacks=[message], **place_of(halted or message)))
+                self._step.fail(Outcome(what, text, stacks=[stack(report)], **place_of(halted or report)))

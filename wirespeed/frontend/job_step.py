@@ -7,7 +7,7 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +15,11 @@ from typing import BinaryIO
 
 from wirespeed.evidence.nics.ucx_log import UcxLog
 from wirespeed.frontend.diagnosis import Events, diagnose
-from wirespeed.frontend.rank_messages import MessageReader
+from wirespeed.frontend.rank_messages import MessageReader, Received
 from wirespeed.host.die_with_parent import dies_with_parent
 from wirespeed.host.process import command_name, parent, process_state, waited_for_cpu
 from wirespeed.job import shm_cleanup
-from wirespeed.job.messages import Message
+from wirespeed.job.messages import Done, Hello, RankError, RankReport
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.start_barrier import StartBarrier
 from wirespeed.job.status_page import (
@@ -83,13 +83,6 @@ class JobStep:
         """Ranks that have closed their pipe, in that order."""
         self._progress: dict[int, tuple[int, int]] = {}
         """Iterations and stages that each rank of this host has begun."""
-        self._takes: dict[str, Callable[[Message], object]] = {
-            "hello": self._greet,
-            "stuck": lambda message: self._seen.reports.update({message["rank"]: message}),
-            "crash": self._note_crash,
-            "error": self._seen.errors.append,
-            "done": lambda _: setattr(self._seen, "finished", True),
-        }
         self._selector = selectors.DefaultSelector()
         self._start_barrier = StartBarrier(pages) if ahead else None
         since = time.time()
@@ -113,7 +106,7 @@ class JobStep:
             os.set_blocking(pipe.fileno(), False)
             self._selector.register(pipe, selectors.EVENT_READ, name)
 
-    def messages(self) -> Generator[Message, None, None]:
+    def messages(self) -> Generator[Received, None, None]:
         """Every message of rank 0 until the job step has ended; then `outcome` says how."""
         self._last_sign = time.monotonic()
         if self._start_barrier:
@@ -136,7 +129,7 @@ class JobStep:
         """Lets messages() come to its end at once, whatever the processes still do."""
         self._hurried = True
 
-    def _watch(self) -> Iterator[Message]:
+    def _watch(self) -> Iterator[Received]:
         first_report = latest_report = first_death = 0.0
         reported = 0
         while True:
@@ -208,27 +201,35 @@ class JobStep:
             self._progress[state.rank], self._last_sign = at, now
             self._seen.reports.pop(state.rank, None)
 
-    def _messages(self, wait: float) -> Iterator[Message]:
+    def _messages(self, wait: float) -> Iterator[Received]:
         """Takes in what ranks report of themselves; yields what the recorder needs."""
         for message in self._receive(wait):
-            kind = message["kind"]
-            if kind != "stuck":
-                self._last_sign = time.monotonic()
-            if take := self._takes.get(kind):
-                take(message)
-            if kind in ("hello", "done") or not take:
-                yield message
-                # While the message was recorded, on a slow disk for long, nobody listened to the ranks.
-                self._last_sign = time.monotonic()
+            if isinstance(message, RankReport) and message.kind == "stuck":
+                self._seen.reports[message.rank] = message
+                continue
+            self._last_sign = time.monotonic()
+            match message:
+                case RankReport():
+                    self._note_crash(message)
+                    continue
+                case RankError():
+                    self._seen.errors.append(message)
+                    continue
+                case Hello():
+                    for rank in message.ranks:
+                        self._seen.roster[rank["rank"]] = RankIdentity(
+                            rank["rank"], rank["host"], rank["pid"]
+                        )
+                case Done():
+                    self._seen.finished = True
+            yield message
+            # While the message was recorded, on a slow disk for long, nobody listened to the ranks.
+            self._last_sign = time.monotonic()
 
-    def _greet(self, hello: Message) -> None:
-        for rank in hello["ranks"]:
-            self._seen.roster[rank["rank"]] = RankIdentity(rank["rank"], rank["host"], rank["pid"])
-
-    def _note_crash(self, message: Message) -> None:
-        self._seen.crashes.append(message)
+    def _note_crash(self, report: RankReport) -> None:
+        self._seen.crashes.append(report)
         if self._closed or self._death:
-            self._seen.crashed_after_a_death.add(message["rank"])
+            self._seen.crashed_after_a_death.add(report.rank)
 
     def _limit(self, states: list[RankState]) -> float:
         """Seconds of silence after which the step is taken to hang, though no rank reported."""
@@ -243,7 +244,7 @@ class JobStep:
         """Seconds that the launcher may take to end a job one of whose ranks has ended."""
         return self._ending if self._seen.finished else SLOW_LAUNCHER
 
-    def _receive(self, wait: float) -> Iterator[Message]:
+    def _receive(self, wait: float) -> Iterator[Received]:
         ready = [key for key, _ in self._selector.select(wait)]
         # A message and the end of a rank that are seen at once: the pipe is the quicker way.
         self._closed += [key.data.state for key in ready if isinstance(key.data, _Alive)]
@@ -256,7 +257,7 @@ class JobStep:
         if ended := [key.data for key in ready if isinstance(key.data, RankState)]:
             self._died([self._first_closed() or ended[0]])
 
-    def _read(self, pipe: BinaryIO, name: str) -> Iterator[Message]:
+    def _read(self, pipe: BinaryIO, name: str) -> Iterator[Received]:
         while True:
             try:
                 data = os.read(pipe.fileno(), 1 << 16)
@@ -315,7 +316,7 @@ class JobStep:
 
     def _diagnose(self, states: list[RankState], quiet: float | None = None) -> None:
         """`quiet`: seconds without progress, of a hang; None: the launcher has ended, or a rank has."""
-        crashed = {message["rank"] for message in self._seen.crashes}
+        crashed = {report.rank for report in self._seen.crashes}
         # The kernel closes what a killed rank held before it is gone: its peer's last words may come earlier.
         if self._closed and self._closed[0].rank not in crashed:
             self._seen.crashed_after_a_death |= crashed

@@ -14,16 +14,18 @@ from wirespeed.frontend.ending_step import EndingStep
 from wirespeed.frontend.job_step import JobStep
 from wirespeed.frontend.machine import Machine
 from wirespeed.frontend.profiles import Profiles
+from wirespeed.frontend.rank_messages import FoundRecord
 from wirespeed.frontend.run_steps import StepRecorder, begin, step_end, step_start
 from wirespeed.frontend.starter import PathLaunch, Starter, StepKey
 from wirespeed.host import gpu_aware_mpi, mpi
 from wirespeed.host.devices import GPU_KINDS
-from wirespeed.job.messages import Message
+from wirespeed.job.messages import Done, Facts, Note, Picture, Turn
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.path_selection import unsuited
 from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath, all_paths
 from wirespeed.patterns import find_pattern
+from wirespeed.results.model import Entry
 from wirespeed.results.recorder import Observer, Recorder
 from wirespeed.statistics.allowance import Allowance
 from wirespeed.units import format_size
@@ -67,7 +69,7 @@ class PlannedRun:
         """
         begin(self._recorder, self._found.devices)
         for text in filter(None, (self._found.hidden, left_out)):
-            self._observe({"kind": "note", "text": text})
+            self._observe(Note(text))
         status, launches = "interrupted", self._plan.launches
         try:
             found = self._available(paths)
@@ -84,7 +86,7 @@ class PlannedRun:
             self._settle_ends(hurry=status == "interrupted")
             code = self._recorder.end(status)
         if self._profiles:
-            self._observe({"kind": "note", "text": self._profiles.said()})
+            self._observe(Note(self._profiles.said()))
         return code
 
     def _same_as_before(self) -> None:
@@ -160,7 +162,7 @@ class PlannedRun:
                 step, outcome = self._job_step(launches, library)
                 if outcome.passing and step.path == launches[0].path:
                     text = f"{step.path.name}: {outcome.text}; starting them once more"
-                    self._observe({"kind": "note", "text": text})
+                    self._observe(Note(text))
                     step, outcome = self._job_step(launches, library)
                 if self._settled(step, outcome, library, following):
                     self._again(launches, step, outcome)
@@ -186,7 +188,7 @@ class PlannedRun:
             then = f"{format_size(larger[0])} is tried in new processes"
             if not goes_on:
                 then = "a hang twice in a row: larger sizes are left out"
-            self._observe({"kind": "note", "text": f"{step.path.name} hung at {format_size(broke)}; {then}"})
+            self._observe(Note(f"{step.path.name} hung at {format_size(broke)}; {then}"))
         if again:
             self._to_come.insert(0, replace(launch, sizes=tuple(again), after_hang=hung))
 
@@ -258,23 +260,23 @@ class PlannedRun:
         step, wrong = self._recorded(launches[0], self._starter.said(key), watched), Outcome()
         messages = watched.messages()
         for message in messages:
-            if message["kind"] == "done" and self._may_end_beside_the_next(launches):
+            if isinstance(message, Done) and self._may_end_beside_the_next(launches):
                 # Its processes come to their end while the next ones measure, which share the GPUs already.
                 self._ending.append(EndingStep(step, library, watched, messages))
                 return step, wrong
-            if message["kind"] == "entry":
+            if isinstance(message, FoundRecord) and isinstance(message.record, Entry):
                 # Not before the first figure, for which somebody waits.
                 self._starter.start_ahead(self._coming(launches), step.path)
-            if message["kind"] == "turn" and 0 < message["index"] < len(launches):
+            if isinstance(message, Turn) and 0 < message.place < len(launches):
                 self._settled(step, wrong, library, None)
                 self._end_turn()
-                launch = launches[message["index"]]
+                launch = launches[message.place]
                 self._begin(launch)
                 # Its processes were there already.
                 step = self._recorded(launch, {**step.job, "startup_s": 0.0}, watched)
                 wrong = Outcome()
             wrong = step.take(message) or wrong
-            if message["kind"] == "picture" and message["row"] + 1 == message["of"]:
+            if isinstance(message, Picture) and message.row + 1 == message.of:
                 # By every path the field is the same.
                 self._plan = self._starter.plan = replace(self._plan, picture=None)
         if ahead and "ranks" not in step.job:
@@ -293,7 +295,7 @@ class PlannedRun:
             if (outcome := ending_step.outcome(hurry)).what != "ok":
                 self._settled(ending_step.step, outcome, ending_step.library, None)
 
-    def _recorded(self, launch: PathLaunch, job_said: Message, watched: JobStep) -> StepRecorder:
+    def _recorded(self, launch: PathLaunch, job_said: Facts, watched: JobStep) -> StepRecorder:
         self._steps += 1
         said = StepRecorder(
             self._steps - 1, launch.path, self._recorder, self._observe, job_said, launch.number

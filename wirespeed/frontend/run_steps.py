@@ -9,22 +9,41 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from msgspec import structs, to_builtins
+
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.evidence.nics.ucx_log import UcxLog
 from wirespeed.evidence.nics.used import used
+from wirespeed.frontend.rank_messages import FoundRecord, Received
 from wirespeed.frontend.shared_cpus import sharing
 from wirespeed.host.core import core
 from wirespeed.host.devices import GPU_KINDS
 from wirespeed.host.process import clock_name, span
 from wirespeed.job import soaking
-from wirespeed.job.messages import Message
+from wirespeed.job.messages import (
+    Accepted,
+    Facts,
+    Hello,
+    Measured,
+    Note,
+    PathFailure,
+    Picture,
+    Progress,
+    RankRanges,
+)
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.path_selection import ALL, by_algorithms, select, suited
 from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath, all_paths
 from wirespeed.patterns import Option, Shape, find_pattern
 from wirespeed.results.environment import numa_nodes
+from wirespeed.results.events import StepEnd, StepStart
+from wirespeed.results.lenient import fitted
+from wirespeed.results.model import Entry, Evidence, RankRecord, Wires
+from wirespeed.results.nics import RankNics
+from wirespeed.results.parts import Cores
 from wirespeed.results.recorder import Observer, Recorder
+from wirespeed.results.soak import Soak
 
 NO_GPUS = "--ranks-per-gpu places ranks on GPUs, and there is none to use here"
 
@@ -51,7 +70,7 @@ def completed(plan: Plan, ranks: int, kind: str) -> Plan:
     return dataclasses.replace(plan, ranks=ranks, sizes=sizes, options=tuple(options.items()))
 
 
-def refuse_multiprocessors(plan: Plan, devices: Iterable[Message]) -> None:
+def refuse_multiprocessors(plan: Plan, devices: Iterable[Facts]) -> None:
     """Raises WirespeedError where kernels are to run on more multiprocessors than a GPU has."""
     wanted = dict(plan.options).get("multiprocessors")
     most = min((int(device.get("multiprocessors") or 0) for device in devices), default=0)
@@ -102,22 +121,21 @@ def _alone(chosen: list[TransferPath]) -> TransferPath:
     return next(path for path in all_paths() if path.work_alone and (path.memory == "device") == on_device)
 
 
-def begin(recorder: Recorder, devices: Iterable[Message]) -> None:
+def begin(recorder: Recorder, devices: Iterable[Facts]) -> None:
     """Writes the run's first record."""
     lib = core().lib
     clock = {"cost_s": lib.ws_clock_cost(), "resolution_s": lib.ws_clock_resolution()}
     recorder.begin(sys.argv, devices, clock)
 
 
-def step_start(path: TransferPath, done: int, total: int, launch: int = 1, launches: int = 1) -> Message:
+def step_start(path: TransferPath, done: int, total: int, launch: int = 1, launches: int = 1) -> StepStart:
     """Event for observers as a path begins."""
-    steps = {"steps_done": done, "steps_total": total, "launch": launch, "launches": launches}
-    return {"kind": "step-start", "path": path.name, "at": time.monotonic_ns(), **steps}
+    return StepStart(path.name, time.monotonic_ns(), done, total, launch, launches)
 
 
-def step_end() -> Message:
+def step_end() -> StepEnd:
     """Event for observers once a path's job step is over."""
-    return {"kind": "step-end", "at": time.monotonic_ns()}
+    return StepEnd(time.monotonic_ns())
 
 
 @dataclass
@@ -128,7 +146,7 @@ class StepRecorder:
     path: TransferPath
     recorder: Recorder
     observe: Observer
-    job: Message
+    job: Facts
     """What its record says of the ranks and of what they loaded."""
     launch: int = 1
     accepted: bool = False
@@ -139,67 +157,70 @@ class StepRecorder:
     """Sizes that have a figure."""
     ucx_log: UcxLog = field(default_factory=UcxLog)
     """What the ranks' UCX has written so far."""
-    _named: dict[int, list[Message]] = field(default_factory=dict)
+    _named: dict[int, list[Facts]] = field(default_factory=dict)
     """The NICs in each rank's log."""
-    _wires: list[Message] = field(default_factory=list)
+    _wires: list[Facts] = field(default_factory=list)
     """The path's wires, as the hosts' drivers describe them."""
 
-    def take(self, message: Message) -> Outcome | None:
+    def take(self, message: Received) -> Outcome | None:
         """Records one message of rank 0; a failure of the whole path comes back."""
-        match message["kind"]:
-            case "hello":
-                self.job |= {"ranks": message["ranks"], "startup_s": message["startup_s"]}
-                self.job["mpi"] |= message["mpi"]
-            case "accepted":
+        match message:
+            case Hello():
+                self.job |= {"ranks": message.ranks, "startup_s": message.startup_s}
+                self.job["mpi"] |= message.mpi
+            case Accepted():
                 self.accepted = True
-                self._named = dict(enumerate(message["nics"]))
+                self._named = dict(enumerate(message.nics))
                 self.recorder.started(self.number, self.path, self._described(message))
-            case "measured":
+            case Measured():
                 self.counting = True
-            case "entry" | "health" | "evidence" | "wires" | "soak" as kind:
-                self.counting = self.counting or kind not in ("entry", "soak")
-                if kind == "wires":
-                    self._wires = message["wires"]
-                elif kind == "evidence":
-                    message |= self._nics(message["wires"], set(message["between_hosts"]))
-                if kind == "entry":
-                    self.measured.add(message["bytes"])
-                    message["cores"]["shared"] = self._shared
-                self.recorder.take({**message, "launch": self.launch}, self.number)
-            case "failure":
-                outcome = Outcome(message["what"], message["text"], message["rank"], bytes=message["bytes"])
-                if message["fatal"]:
+            case FoundRecord():
+                self.counting = self.counting or not isinstance(message.record, (Entry, Soak))
+                self.recorder.take(self._completed(message), self.number, self.launch)
+            case PathFailure():
+                outcome = Outcome(message.what, message.text, message.rank, bytes=message.bytes)
+                if message.fatal:
                     return outcome
                 self.fail(outcome)
-            case "ranges":
+            case RankRanges():
                 # The front end reads rank 0's clock, unless that one is on another host.
-                same = message["shared"] == clock_name()
-                shift = 0 if same else time.monotonic_ns() - message["now"]
-                self.observe({**message, "shift": shift})
-            case "progress" | "note" | "picture":
+                same = message.shared == clock_name()
+                shift = 0 if same else time.monotonic_ns() - message.now
+                self.observe(message._replace(shift=shift))
+            case Progress() | Note() | Picture():
                 self.observe(message)
         return None
+
+    def _completed(self, message: FoundRecord) -> RankRecord:
+        """The record with what follows from the other ranks' places and logs."""
+        record = message.record
+        match record:
+            case Wires():
+                self._wires = to_builtins(record.wires)
+            case Evidence():
+                nics, differ = self._nics(to_builtins(record.wires), set(message.between_hosts))
+                return structs.replace(record, nics=fitted(list[RankNics], nics), nics_differ=differ)
+            case Entry():
+                self.measured.add(record.bytes)
+                cores = structs.replace(record.cores or Cores(), shared=self._shared)
+                return structs.replace(record, cores=cores)
+        return record
 
     @cached_property
     def _shared(self) -> str | None:
         """Which ranks share CPUs: the same for every figure."""
         return sharing(self.job.get("ranks", ()))
 
-    def _nics(self, counted: list[Message], between_hosts: set[int]) -> Message:
-        """By which NICs the bytes of these ranks left their hosts, as members of an evidence record."""
+    def _nics(self, counted: list[Facts], between_hosts: set[int]) -> tuple[list[Facts], str | None]:
+        """By which NICs the bytes of these ranks left their hosts, and where logs and counters differ."""
         ranks = [item for item in self.job.get("ranks", ()) if item["rank"] in between_hosts]
         if self.path.traits.over_ucx:
             self._named = {rank["rank"]: self.ucx_log.of(rank) for rank in ranks}
-        nics, differ = used(ranks, self._named, self._wires, counted)
-        return {"nics": nics, "nics_differ": differ}
+        return used(ranks, self._named, self._wires, counted)
 
-    def _described(self, message: Message) -> Message:
-        return {
-            **self.job,
-            "launch": self.launch,
-            "details": message["details"],
-            "pointers": message["pointers"],
-        }
+    def _described(self, accepted: Accepted) -> Facts:
+        told = {"details": accepted.details, "pointers": accepted.pointers}
+        return {**self.job, "launch": self.launch, **told}
 
     def fail(self, outcome: Outcome, remedy: str | None = None) -> None:
         """Records what gave no figure, under this step if the path was measured at all."""

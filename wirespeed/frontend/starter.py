@@ -22,7 +22,7 @@ from wirespeed.frontend.profiles import PROFILER_SECONDS, Profiles
 from wirespeed.host import gpu_aware_mpi, mpi, private_folder
 from wirespeed.host.cgroup import cpu_quota
 from wirespeed.host.process import fewer_cpus
-from wirespeed.job.messages import Message
+from wirespeed.job.messages import Facts
 from wirespeed.job.plan import Plan, encode
 from wirespeed.job.status_page import own_folder
 from wirespeed.job.step_spec import ExpectedJob, StepSpec, startup_limit, stuck_after
@@ -83,7 +83,7 @@ class Starter:
             waiting = None
         return waiting or self._launched(key, ahead=False)
 
-    def said(self, key: StepKey) -> Message:
+    def said(self, key: StepKey) -> Facts:
         """Words of a step's record about the start of its processes."""
         return {
             "mpi": {"source": key.library.source},

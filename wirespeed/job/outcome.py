@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
-from wirespeed.job.messages import Message
+from wirespeed.job.messages import Facts, RankReport
 from wirespeed.job.status_page import RankState
 
 
@@ -27,20 +26,19 @@ class Outcome:
     """Exit code that the failing rank asks for."""
     passing: bool = False
     """Nothing was started, and a second attempt may well work."""
-    stacks: list[dict[str, Any]] = field(default_factory=list)
+    stacks: list[Facts] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
 
 
-def place_of(message: Message | RankState) -> dict[str, Any]:
+def place_of(report: RankReport | RankState) -> Facts:
     """Rank, host, call, bytes and iteration of a rank, from its own report or from its status page."""
     names = ("rank", "host", "call", "bytes", "iteration")
-    if not isinstance(message, RankState):
-        return {name: message[name] for name in names}
-    place = {name: getattr(message, name) for name in names}
-    return place | {"bytes": None, "iteration": None} if message.path in ("start", "end") else place
+    place = {name: getattr(report, name) for name in names}
+    between = isinstance(report, RankState) and report.path in ("start", "end")
+    return place | {"bytes": None, "iteration": None} if between else place
 
 
-def stack(message: Message) -> dict[str, Any]:
+def stack(report: RankReport) -> Facts:
     """The part of a rank's report that goes into the result file."""
     names = ("rank", "host", "pid", "state", "call", "peer", "native", "python")
-    return {name: message.get(name) for name in names}
+    return {name: getattr(report, name) for name in names}

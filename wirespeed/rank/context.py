@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wirespeed.host.core import Core, NativeError
-from wirespeed.job.messages import Message
+from wirespeed.job.messages import Message, PathFailure
 from wirespeed.job.plan import Plan
 from wirespeed.patterns import Pattern, Shape
 from wirespeed.rank.ranges import Ranges
@@ -55,8 +55,7 @@ class RankContext:
         self, what: str, text: str, size: int | None = None, rank: int | None = None, fatal: bool = True
     ) -> None:
         """Tells that the path, or one size of it, has no figure. `fatal`: nothing of it will be measured."""
-        failure = {"what": what, "text": text, "bytes": size, "rank": rank, "fatal": fatal}
-        self.tell({"kind": "failure", **failure})
+        self.tell(PathFailure(what, text, size, rank, fatal))
 
     def collectively(self, call: Callable[[], Any], undo: Callable[[Any], None]) -> Any:
         """Collective. Runs what may fail on some ranks only; raises Unusable on all if it failed on one."""

@@ -13,7 +13,8 @@ from wirespeed import launchers
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host.core import NativeError, core
 from wirespeed.host.die_with_parent import die_with_parent
-from wirespeed.job import messages
+from wirespeed.job.message_lines import send
+from wirespeed.job.messages import Done, Hello, RankError, Turn
 from wirespeed.job.plan import decode
 from wirespeed.job.start_barrier import wait_until_open
 from wirespeed.job.status_page import lost, own_folder
@@ -49,8 +50,7 @@ def main(word: str) -> NoReturn:
         _serve(spec, rank, started)
     except WirespeedError as error:
         code = error.code
-        lack = code == ExitCode.UNAVAILABLE
-        messages.send({"kind": "error", "rank": rank, "text": str(error), "code": int(code), "lack": lack})
+        send(RankError(rank, str(error), int(code), lack=code == ExitCode.UNAVAILABLE))
     except Exception as error:
         code = ExitCode.FAILED_ENTRY
         if isinstance(error, NativeError):
@@ -67,8 +67,8 @@ def main(word: str) -> NoReturn:
 
 def _fail(spec: StepSpec, rank: int, text: str, python: Sequence[str] = ()) -> None:
     """Says what failed, and which ranks were gone by then: a call fails when the peer has died, too."""
-    told = {"rank": rank, "text": text, "code": int(ExitCode.FAILED_ENTRY), "python": list(python)}
-    messages.send({"kind": "error", **told, "lost": lost(own_folder(spec.run, spec.base), 0.05)})
+    gone = tuple(lost(own_folder(spec.run, spec.base), 0.05))
+    send(RankError(rank, text, int(ExitCode.FAILED_ENTRY), python=tuple(python), lost=gone))
     # The launcher ends the others once this rank has ended: the front end must see an earlier death before.
     time.sleep(0.3)
 
@@ -87,10 +87,9 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
     place_of = rank, launchers.local_rank()
     session = RankSession(opened, spec.plan, spec.device, watchdog, place_of, started)
     comm = session.connect(lambda: Communicator(spec.expected))
-    tell = messages.send if comm.rank == 0 else ignore
+    tell = send if comm.rank == 0 else ignore
     ranks = session.introduce(tell, elsewhere.own if elsewhere else None)
-    took = time.monotonic() - started
-    tell({"kind": "hello", "ranks": ranks, "mpi": comm.described(), "startup_s": took})
+    tell(Hello(ranks, comm.described() or {}, time.monotonic() - started))
     if elsewhere:
         session.runner.prepare()
         elsewhere.leave()
@@ -104,14 +103,14 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
         # What became of a rank before the first barrier was the last path's, and after the second it is this
         # one's.
         comm.barrier()
-        tell({"kind": "turn", "index": index})
+        tell(Turn(index))
         watchdog.turn(path, 0, startup_limit(spec.plan))
         comm.barrier()
         return sizes
 
     session.measure([path for path, _ in spec.paths], turn, spec.allowance)
     watchdog.stage("end", 0, 30.0)
-    tell({"kind": "done"})
+    tell(Done())
     watchdog.close(keep_list=here)
     # The next job step measures already.
     FreeCpus(within=spec.cpus)

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from wirespeed.host.core import Core
+from wirespeed.job.messages import Row
 
 OUTER = ("start", "connect", "introduce", "path", "size", "counting")
 """Kinds of ranges that are few, and kept whatever the room."""
@@ -37,7 +38,7 @@ class Ranges:
         self._clear()
 
     def _clear(self) -> None:
-        self._rows: list[list[Any]] = []
+        self._rows: list[Row] = []
         self._dropped = 0
         self._totals: dict[str, int] = {}
 
@@ -59,16 +60,13 @@ class Ranges:
     def add(self, kind: str, begin: int, end: int) -> None:
         """A range that is over, by clock(), and had none inside."""
         if self.kept:
-            self._rows.append([kind, kind, begin, end, {}])
+            self._rows.append((kind, kind, begin, end, {}))
             self._totals[kind] = self._totals.get(kind, 0) + end - begin
 
-    def take(self) -> dict[str, Any]:
-        """The ranges closed since the last call.
-
-        `rows`: [kind, name, begin, end, facts], in nanoseconds of clock(); `dropped`: how many found no
-        room; `totals`: nanoseconds of each kind, without those of the ranges inside.
-        """
-        found = {"rows": self._rows, "dropped": self._dropped, "totals": self._totals}
+    def take(self) -> tuple[list[Row], int, dict[str, int]]:
+        """The ranges closed since the last call, by clock(); how many found no room; nanoseconds of each
+        kind, without those of the ranges inside."""
+        found = self._rows, self._dropped, self._totals
         self._clear()
         return found
 
@@ -92,7 +90,7 @@ class Ranges:
         if self._open:
             self._open[-1].inside += took
         if len(self._rows) < self.room or one.kind in OUTER:
-            self._rows.append([one.kind, one.name, one.began, now, one.facts])
+            self._rows.append((one.kind, one.name, one.began, now, one.facts))
         else:
             self._dropped += 1
 

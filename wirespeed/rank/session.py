@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from wirespeed.host.core import Core
+from wirespeed.job.messages import RankPlace
 from wirespeed.job.plan import Plan
 from wirespeed.rank.context import Tell
 from wirespeed.rank.join.startup import introduced, open_device, open_ranges
@@ -37,8 +37,8 @@ class RankSession:
             self._watchdog.list_uses()
         return self.comm
 
-    def introduce(self, tell: Tell, cpus: set[int] | None = None) -> list[Any] | None:
-        """Who and where each rank is, on rank 0. `cpus`: those to measure on; None: those it is on."""
+    def introduce(self, tell: Tell, cpus: set[int] | None = None) -> tuple[RankPlace, ...]:
+        """Who and where each rank is, on rank 0 alone. `cpus`: those to measure on; None: where it is."""
         with self.ranges("introduce"):
             ranks = introduced(self._opened, self.comm, self.device, self._kind, cpus)
         of_rank = (self._opened, self.comm, self.device, self._watchdog, self._plan)

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from wirespeed.host.core import Core
-from wirespeed.job.messages import Message
 
 
 class Subworld(Protocol):
@@ -58,7 +57,7 @@ class World(ABC):
         """Collective. A world of these ranks, of which this one is a member; None where `ranks` is empty."""
 
     @abstractmethod
-    def described(self) -> Message | None:
+    def described(self) -> dict[str, str] | None:
         """The MPI that was loaded, for the record; None: there is none."""
 
     @abstractmethod

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from wirespeed.host.processor import cpu_model
-from wirespeed.job.messages import Message
+from wirespeed.job.messages import Facts
 
 PREFIXES = (
     "CUDA_", "FI_", "FLUX_", "HIP_", "I_MPI_", "MPI4PY_", "MPICH_", "MPIR_", "MV2_", "NCCL_", "NVSHMEM_",
@@ -30,7 +30,7 @@ PACKAGES = (
 _CPUS, _NODES = Path("/sys/devices/system/cpu"), Path("/sys/devices/system/node")
 
 
-def environment(devices: Iterable[Message] = ()) -> Message:
+def environment(devices: Iterable[Facts] = ()) -> Facts:
     """Facts about the place where this process runs."""
     system = os.uname()
     return {
@@ -72,7 +72,7 @@ def packages() -> dict[str, str]:
     return found
 
 
-def cpu() -> Message:
+def cpu() -> Facts:
     """Model and counts; None for what the kernel does not say."""
     names = ("physical_package_id", "core_id")
     places = {tuple(_read(folder / name) for name in names) for folder in _CPUS.glob("cpu[0-9]*/topology")}

@@ -1,4 +1,7 @@
-"""Fits any JSON to the model: an invalid member gets its default, and the rest of the record is kept."""
+"""Fits any JSON to the model: an invalid member gets its default, and the rest of the record is kept.
+
+Members of named tuples and typed dictionaries, of which messages consist, must fit where they are there.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from operator import ge, gt, le, lt
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from msgspec import inspect
 
@@ -14,6 +17,9 @@ from wirespeed.errors import WirespeedError
 from wirespeed.results.parts import LARGEST
 
 Kind = TypeVar("Kind")
+
+_Object = inspect.StructType | inspect.DataclassType | inspect.NamedTupleType | inspect.TypedDictType
+_OBJECTS, _LENIENT = get_args(_Object), (inspect.StructType, inspect.DataclassType)
 
 
 class DoesNotFit(ValueError):
@@ -34,7 +40,7 @@ def _type_info(kind: Any) -> inspect.Type:
 def _fitted(kind: inspect.Type, value: Any) -> Any:
     if isinstance(kind, inspect.Metadata):
         return _fitted(kind.type, value)
-    if isinstance(kind, (inspect.StructType, inspect.DataclassType)):
+    if isinstance(kind, _OBJECTS):
         return _object(kind, value)
     if isinstance(kind, inspect.UnionType):
         return _first(kind.types, value)
@@ -60,9 +66,10 @@ def _fitted(kind: inspect.Type, value: Any) -> Any:
     raise DoesNotFit
 
 
-def _object(kind: inspect.StructType | inspect.DataclassType, value: Any) -> Any:
+def _object(kind: _Object, value: Any) -> Any:
     if not isinstance(value, Mapping):
         raise DoesNotFit
+    strict = not isinstance(kind, _LENIENT)
     members: dict[str, Any] = {}
     for field in kind.fields:
         try:
@@ -70,7 +77,7 @@ def _object(kind: inspect.StructType | inspect.DataclassType, value: Any) -> Any
                 raise DoesNotFit
             members[field.name] = _fitted(field.type, value[field.encode_name])
         except DoesNotFit:
-            if field.required:
+            if field.required or (strict and field.encode_name in value):
                 raise DoesNotFit(field.encode_name) from None
     try:
         return kind.cls(**members)

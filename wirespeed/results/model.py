@@ -11,9 +11,10 @@ from typing import Annotated, Any, get_args
 
 from msgspec import UNSET, Meta, UnsetType, field, structs
 
-from wirespeed.job.messages import Message
+from wirespeed.job.messages import Note, Picture, Progress, RankRanges
 from wirespeed.job.plan import Plan
 from wirespeed.results.contradiction import BatchClock, Contradiction
+from wirespeed.results.events import StepEnd, StepStart
 from wirespeed.results.findings import RecordedFinding
 from wirespeed.results.health_parts import ClockRates, NewErrors, Throttled
 from wirespeed.results.nics import RankNics
@@ -378,8 +379,11 @@ class Doctor(RecordPart, frozen=True, kw_only=True, tag_field="kind", tag="docto
 
 
 Record = Head | StepRecord | Entry | Health | Wires | Evidence | Failure | Soak | Doctor | End
-Event = Record | Message
-"""A record, or what is of interest at the moment alone: progress, notes, the start of a step."""
-KINDS: dict[str, type[Record]] = {
-    str(get_argument.__struct_config__.tag): get_argument for get_argument in get_args(Record)
+RankRecord = Entry | Wires | Evidence | Health | Soak
+"""What ranks find."""
+Event = Record | Progress | Note | Picture | RankRanges | StepStart | StepEnd
+"""A record, or what is of interest at the moment alone."""
+KINDS: dict[str, type[Record]] = {str(kind.__struct_config__.tag): kind for kind in get_args(Record)}
+OF_RANKS: dict[str, type[RankRecord]] = {
+    str(kind.__struct_config__.tag): kind for kind in get_args(RankRecord)
 }

@@ -9,17 +9,20 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs, to_builtins
+
 from wirespeed._version import __version__
 from wirespeed.errors import ExitCode
-from wirespeed.job.messages import Message
+from wirespeed.job.messages import Facts, Note
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath
 from wirespeed.results.environment import environment, shareable
 from wirespeed.results.lenient import fitted
-from wirespeed.results.model import KINDS, End, Entry, Event, Failure, Head, Record, StepRecord
+from wirespeed.results.model import End, Entry, Event, Failure, Head, RankRecord, Record, StepRecord
 from wirespeed.results.parts import in_unit, rate
 from wirespeed.results.runs import Run, collect, resumed
+from wirespeed.results.soak import Soak
 from wirespeed.results.store import Store
 from wirespeed.units import format_size
 
@@ -52,7 +55,7 @@ class Recorder:
         pattern, sizes = self._plan.pattern, self._plan.sizes
         return tuple(size for size in sizes if (pattern, path.name, size, launch) not in self._done)
 
-    def begin(self, command: Sequence[str], devices: Iterable[Message], clock: Mapping[str, float]) -> None:
+    def begin(self, command: Sequence[str], devices: Iterable[Facts], clock: Mapping[str, float]) -> None:
         """The run's first record."""
         self.write(head(self.run, self._plan, command, devices, clock))
 
@@ -60,14 +63,15 @@ class Recorder:
         """A job step whose path moves bytes; `job`: the other members of its record."""
         self.write(step(self.run, number, path, job))
 
-    def take(self, message: Message, number: int) -> None:
-        """A figure, its wires or its evidence, as rank 0 of job step `number` tells it."""
-        if message["kind"] == "entry":
+    def take(self, record: RankRecord, number: int, launch: int = 1) -> None:
+        """Writes what the ranks of job step `number` have found."""
+        record = structs.replace(record, run=self.run, step=number, at=now())
+        if isinstance(record, (Entry, Soak)):
+            record = structs.replace(record, launch=launch)
+        if isinstance(record, Entry):
             self._entries += 1
-            self.write(self._measured.judged(entry(self.run, number, message), so_far=True))
-        else:
-            place = {"run": self.run, "step": number, "at": now()}
-            self.write(fitted(KINDS[message["kind"]], {**message, **place}))
+            record = self._measured.judged(with_rates(record), so_far=True)
+        self.write(record)
 
     def fail(
         self, path: TransferPath, outcome: Outcome, number: int | None, remedy: str | None = None
@@ -95,7 +99,7 @@ class Recorder:
         finally:
             self._store.close()
         if slow := self._store.slow():
-            self._observe({"kind": "note", "text": slow})
+            self._observe(Note(slow))
         if status == "interrupted":
             return ExitCode.INTERRUPTED
         # Judged again: limits and the figures of one rank may have come later.
@@ -126,7 +130,7 @@ def now() -> str:
 
 
 def head(
-    run: str, plan: Plan, command: Sequence[str], devices: Iterable[Message], clock: Mapping[str, float]
+    run: str, plan: Plan, command: Sequence[str], devices: Iterable[Facts], clock: Mapping[str, float]
 ) -> Head:
     """The first record of a run. `command`: sys.argv; `clock`: cost_s and resolution_s."""
     words = [Path(word).name.replace("__main__.py", "wirespeed") for word in command[:1]]
@@ -171,23 +175,19 @@ def failure(
     return fitted(Failure, {**vars(outcome), **place, "text": text})
 
 
-def entry(run: str, number: int, message: Message) -> Entry:
-    """A rank's figure, with what follows from its times."""
-    seconds, counted = message["seconds"], message["bandwidth_bytes"]
-    members = {
-        **message,
-        "run": run,
-        "step": number,
-        "at": now(),
-        "bytes_per_second": {
-            "median": rate(counted, seconds["median"]),
-            "low": rate(counted, seconds["high"]),
-            "high": rate(counted, seconds["low"]),
-        },
-        "derived": [
-            {**item, "median": in_unit(item["unit"], item["amount"], seconds["median"])}
-            for item in message["derived"]
-        ],
-        "iterations": message["samples"] * message["iterations_per_sample"],
+def with_rates(entry: Entry) -> Entry:
+    """The figure with what follows from its times."""
+    counted, times = entry.amount, entry.times
+    rates = {
+        "median": rate(counted, times.median),
+        "low": rate(counted, times.high),
+        "high": rate(counted, times.low),
     }
-    return fitted(Entry, members)
+    derived = [
+        {**to_builtins(item), "median": in_unit(item.unit, item.amount, times.median)}
+        for item in entry.derived
+    ]
+    iterations = entry.samples * entry.iterations_per_sample
+    members = {"bytes_per_second": rates, "derived": derived, "iterations": iterations}
+    # Fitted again: quotients and products may be larger than any count.
+    return fitted(Entry, {**to_builtins(entry), **members})

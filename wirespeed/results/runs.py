@@ -8,7 +8,6 @@ from typing import Any
 
 from msgspec import structs, to_builtins
 
-from wirespeed.job.messages import Message
 from wirespeed.limits import FAN, Ceiling, Used, ceiling, field_ceiling
 from wirespeed.paths import table_order
 from wirespeed.patterns import Pattern, all_patterns
@@ -18,6 +17,7 @@ from wirespeed.results.launches import combined, with_earlier
 from wirespeed.results.model import (
     End,
     Entry,
+    Event,
     Evidence,
     Failure,
     Head,
@@ -351,7 +351,7 @@ class Run:
         return self.end is None or self.end.status == "interrupted"
 
 
-def collect(records: Iterable[Record | Message]) -> list[Run]:
+def collect(records: Iterable[Event]) -> list[Run]:
     """The runs in a file's records, in the order in which they appear; what is no record is passed over."""
     runs: dict[str, Run] = {}
     for record in records:

@@ -10,16 +10,17 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from wirespeed.job.plan import Plan
-from wirespeed.results.model import Event
+from wirespeed.results.model import Record
 from wirespeed.results.reading import Results, cannot, read, shown, why
 from wirespeed.results.runs import collect
 from wirespeed.results.whole_file import followed
@@ -114,7 +115,7 @@ class Store:
         else:
             self._write(b"\n")
 
-    def append(self, record: Event) -> None:
+    def append(self, record: Record | Mapping[str, Any]) -> None:
         """Adds one line. Raises WirespeedError when it cannot; the file then ends with the line before."""
         line = msgspec.json.encode(record) + b"\n"
         with self._lock:

@@ -69,6 +69,7 @@ def measure_plan(
     Ctrl-C keeps what was measured until then.
     """
     from wirespeed.frontend import background_load, session
+    from wirespeed.job.messages import Picture
     from wirespeed.job.path_selection import is_pattern
     from wirespeed.report.terminal.progress import make_progress
     from wirespeed.results.model import Head
@@ -88,7 +89,7 @@ def measure_plan(
         def observe(event: Event) -> None:
             if traced and traced.take(event):
                 return
-            if isinstance(event, dict) and event["kind"] == "picture":
+            if isinstance(event, Picture):
                 if measured.picture:
                     measured.picture.take(event)
                 return

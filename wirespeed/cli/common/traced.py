@@ -40,7 +40,7 @@ class Traced:
 
     def take(self, event: Event) -> bool:
         """Returns whether nobody else needs the event."""
-        return isinstance(event, dict) and self.log is not None and self.log.take(event)
+        return self.log is not None and self.log.take(event)
 
     def finish(self, console: Console) -> None:
         """Writes and prints what was asked for. Raises WirespeedError."""

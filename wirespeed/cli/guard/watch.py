@@ -116,12 +116,13 @@ def _once(plan: Plan, store: Any, drift: Any, watching: Any) -> ExitCode:
     """One repetition: measured, stored line by line, compared."""
     from wirespeed.frontend import session
     from wirespeed.host.temporary import temporary_folder
+    from wirespeed.results.run_record import RunRecord
     from wirespeed.results.runs import Run
 
     repetition, code = Run(), ExitCode.OK
 
     def observe(event: Event) -> None:
-        if not isinstance(event, dict):
+        if isinstance(event, RunRecord):
             store.append(event)
             repetition.add(event)
 

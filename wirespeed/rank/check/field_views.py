@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+from wirespeed.job.messages import Picture
 from wirespeed.programs import ProgramPattern
 from wirespeed.rank.check.field_memory import FieldMemory
 from wirespeed.rank.context import RankContext
@@ -87,17 +88,11 @@ class FieldViews:
             return
         beside = (of_ranks[first:][: plane.columns] for first in range(0, shape.ranks, plane.columns))
         lines = [b"".join(parts) for row in beside for parts in zip(*row, strict=True)]
-        facts = {
-            "path": path,
-            "what": pattern.drawn(shape),
-            "steps": iterations * pattern.facts(shape).steps_per_iteration,
-            "grid": [plane.width, plane.height],
-            "cell": share,
-            "of": len(lines),
-        }
+        steps = iterations * pattern.facts(shape).steps_per_iteration
+        grid, what = (plane.width, plane.height), pattern.drawn(shape)
         for number, line in enumerate(lines):
             cells = base64.b64encode(line).decode()
-            self._context.tell({"kind": "picture", **facts, "row": number, "cells": cells})
+            self._context.tell(Picture(path, what, steps, grid, share, len(lines), number, cells))
 
     def _start(self) -> None:
         self._memory.launch(self._pattern.start(self._comm.rank, self._shape, 0))

@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from wirespeed.job.messages import Message
+from wirespeed.job.messages import Facts, Progress, Recorded
 from wirespeed.job.soaking import WRONG_KINDS
 from wirespeed.paths import TransferPath
 from wirespeed.rank.context import RankContext, Unusable
@@ -39,9 +39,9 @@ class _Total:
     messages: int = 0
     planted: int = 0
     wrong: dict[str, int] = field(default_factory=lambda: dict.fromkeys(WRONG_KINDS, 0))
-    first: Message | None = None
+    first: Facts | None = None
 
-    def add(self, ranks: list[Message]) -> None:
+    def add(self, ranks: list[Facts]) -> None:
         self.iterations += ranks[0]["iterations"]
         for rank in ranks:
             self.messages += rank["messages"]
@@ -64,7 +64,7 @@ class SoakRun:
         buffers: Any,
         size: int,
         apart_bytes: int,
-        position: Message,
+        position: Progress,
     ) -> None:
         """`apart_bytes`: of each of the PLACES in a buffer, which hold the messages of an iteration."""
         self._context, self._core, self._path = context, context.core, path
@@ -165,7 +165,7 @@ class SoakRun:
         finally:
             core.lib.ws_soak_close(soak)
 
-    def _counted(self, soak: Any) -> list[Message] | None:
+    def _counted(self, soak: Any) -> list[Facts] | None:
         """Each rank's counters, on rank 0."""
         counts, rank = self._core.ffi.new("ws_soak_counts *"), self._context.comm.rank
         self._core.check(self._core.lib.ws_soak_count(soak, counts))
@@ -191,7 +191,7 @@ class SoakRun:
             "wrong": wrong,
             "first": first,
         }
-        found: list[Message] | None = self._context.comm.gather(mine)
+        found: list[Facts] | None = self._context.comm.gather(mine)
         return found or None
 
     def _tell(self, total: _Total, complete: bool = False) -> None:
@@ -203,24 +203,23 @@ class SoakRun:
         rate = total.messages / self._elapsed if self._elapsed and total.messages else None
         timed = total.messages / self._timed if self._timed and total.messages else None
         doing = f"{total.messages:,} messages checked, {wrong:,} wrong"
-        context.tell({**self._position, "doing": doing})
-        context.tell(
-            {
-                "kind": "soak",
-                "pattern": context.pattern.name,
-                "path": self._path.name,
-                "memory": self._path.data,
-                "bytes": self._size,
-                "complete": complete,
-                "asked_s": context.plan.soak,
-                "elapsed_s": self._elapsed,
-                "iterations": total.iterations,
-                "messages": total.messages,
-                "wrong": total.wrong,
-                "first": total.first,
-                "messages_per_s": rate,
-                "timed_messages_per_s": timed,
-                "planted": total.planted if context.planted else None,
-                "details": self._details,
-            }
-        )
+        context.tell(self._position._replace(doing=doing))
+        record = {
+            "kind": "soak",
+            "pattern": context.pattern.name,
+            "path": self._path.name,
+            "memory": self._path.data,
+            "bytes": self._size,
+            "complete": complete,
+            "asked_s": context.plan.soak,
+            "elapsed_s": self._elapsed,
+            "iterations": total.iterations,
+            "messages": total.messages,
+            "wrong": total.wrong,
+            "first": total.first,
+            "messages_per_s": rate,
+            "timed_messages_per_s": timed,
+            "planted": total.planted if context.planted else None,
+            "details": self._details,
+        }
+        context.tell(Recorded(record))

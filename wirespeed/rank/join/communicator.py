@@ -11,7 +11,6 @@ from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host.core import Core
 from wirespeed.host.libraries import loaded_file
 from wirespeed.host.mpi import NAMES, parse_library_string
-from wirespeed.job.messages import Message
 from wirespeed.job.step_spec import ExpectedJob
 from wirespeed.launchers import foreign_to, global_rank
 from wirespeed.launchers.srun import may_end_in_init, other_kind
@@ -80,7 +79,7 @@ class Communicator(World):
                 f"of {self.size}: they do not belong together{other_kind(self.vendor, os.environ)}"
             )
 
-    def described(self) -> Message:
+    def described(self) -> dict[str, str]:
         string = self.string.splitlines()[0]
         return {"vendor": self.vendor, "version": self.version, "string": string, "library": self.library}
 

@@ -20,7 +20,6 @@ from typing import Any, TypeVar
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host.core import Core
-from wirespeed.job.messages import Message
 from wirespeed.launchers import LaunchedRank
 from wirespeed.rank.join.handshake import Claim, Listener, connect, wrong
 from wirespeed.rank.join.plain_values import decode, encode
@@ -296,7 +295,7 @@ class SocketWorld(World):
             self._link(peers, "team")
         return SocketSubworld(_Star(ranks, self.rank, self._links)) if ranks else None
 
-    def described(self) -> Message | None:
+    def described(self) -> None:
         return None
 
     def open_mpi(self, core: Core) -> None:

@@ -14,7 +14,7 @@ from wirespeed.host.core import Core, NativeError
 from wirespeed.host.process import allowed_cpus, own_cpus, span
 from wirespeed.host.processor import cpu_model
 from wirespeed.host.profilers import RANK
-from wirespeed.job.messages import Message
+from wirespeed.job.messages import Message, RankPlace
 from wirespeed.job.plan import Plan
 from wirespeed.job.step_spec import StepSpec
 from wirespeed.rank.ranges import Ranges
@@ -111,17 +111,23 @@ def open_ranges(opened: Core, plan: Plan, rank: int, began: float) -> Ranges:
 
 def introduced(
     opened: Core, comm: World, device: Any, kind: str, cpus: set[int] | None = None
-) -> list[Any] | None:
-    """Collective. Hands the timed communicator to the core; who and where each rank is, on rank 0.
+) -> tuple[RankPlace, ...]:
+    """Collective. Hands the timed communicator to the core; who and where each rank is, on rank 0 alone.
 
     `cpus`: those that it will measure on; None: those on which it is.
     """
     comm.open_mpi(opened)
-    own = {"rank": comm.rank, "host": os.uname().nodename, "pid": os.getpid()}
-    own |= {"cpus": span(cpus) if cpus else own_cpus(), "cpu_quota": cpu_quota(), "cpu_model": cpu_model()}
-    if kind == "cuda":
-        own["mps"] = mps.state()
-    return comm.gather(own | {"device": None if kind == "host" else opened.identity(device)})
+    own = RankPlace(
+        rank=comm.rank,
+        host=os.uname().nodename,
+        pid=os.getpid(),
+        cpus=span(cpus) if cpus else own_cpus(),
+        cpu_quota=cpu_quota(),
+        cpu_model=cpu_model(),
+        device=None if kind == "host" else opened.identity(device),
+        mps=mps.state() if kind == "cuda" else None,
+    )
+    return tuple(comm.gather(own) or ())
 
 
 def ignore(message: Message) -> None:

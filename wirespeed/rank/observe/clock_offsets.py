@@ -8,9 +8,9 @@ the other rank read its clock between rank 0's two readings.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from wirespeed.host.process import clock_name
+from wirespeed.job.messages import ClockPlace, Row
 from wirespeed.rank.ranges import Ranges
 from wirespeed.rank.world import World
 
@@ -67,14 +67,16 @@ class ClockOffsets:
         theirs = self._comm.share(self._ranges.clock(), root=leader)
         return sent, theirs, self._ranges.clock()
 
-    def place(self, rank: int, rows: list[list[Any]]) -> dict[str, Any]:
-        """On rank 0: moves that rank's ranges onto rank 0's clock; what is known of its own."""
+    def place(self, rank: int, rows: list[Row]) -> tuple[tuple[Row, ...], ClockPlace]:
+        """On rank 0: that rank's ranges on rank 0's clock, and what is known of its own."""
         leader = self._leaders[rank]
         if not leader:
-            return {"same": True, "ahead": 0, "uncertainty": 0}
+            return tuple(rows), ClockPlace(same=True, ahead=0, uncertainty=0)
         first, last = self._found[leader][0], self._found[leader][-1]
-        for row in rows:
-            row[2] -= ahead_at(row[2], first, last)
-            row[3] -= ahead_at(row[3], first, last)
+
+        def moved(moment: int) -> int:
+            return moment - ahead_at(moment, first, last)
+
         uncertainty = max(first.uncertainty, last.uncertainty)
-        return {"same": False, "ahead": first.ahead, "uncertainty": uncertainty}
+        placed = ((kind, name, moved(begin), moved(end), facts) for kind, name, begin, end, facts in rows)
+        return tuple(placed), ClockPlace(same=False, ahead=first.ahead, uncertainty=uncertainty)

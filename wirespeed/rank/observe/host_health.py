@@ -9,7 +9,7 @@ from typing import Any
 from wirespeed.evidence.health import HealthReading, HealthSource, changes, find_health_sources, read
 from wirespeed.host.core import Core
 from wirespeed.host.devices import by_board
-from wirespeed.job.messages import Message
+from wirespeed.job.messages import Facts
 from wirespeed.rank.world import World
 
 
@@ -38,7 +38,7 @@ class HostHealth:
         if self._before is None:
             self._before, self._began = self._read(), time.monotonic()
 
-    def end(self, path: str) -> Message | None:
+    def end(self, path: str) -> Facts | None:
         """Takes the second reading; on rank 0 what came between, of all hosts."""
         assert self._before
         before, began = self._before, self._began

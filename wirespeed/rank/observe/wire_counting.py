@@ -13,7 +13,7 @@ from wirespeed.evidence.verdict import Counted, Declaration, identify_wire, more
 from wirespeed.host.caches import cache_bytes
 from wirespeed.host.core import NativeError
 from wirespeed.host.pci_topology import distances
-from wirespeed.job.messages import Message
+from wirespeed.job.messages import Recorded
 from wirespeed.limits.wires import NETWORKS
 from wirespeed.paths import TransferPath
 from wirespeed.rank.context import RankContext
@@ -88,11 +88,11 @@ class WireCounting:
                     wire |= {"rate": rate, "stated": True}
         return [wire for each in self._comm.gather(mine) or () for wire in each]
 
-    def evidence(self, program: Program, seconds: float) -> Message | None:
+    def evidence(self, program: Program, seconds: float) -> Recorded | None:
         """Counts; the record on rank 0. `seconds`: what an iteration of the program takes."""
         sends = self._comm.gather(sent_by(program.traffic))
         expected = ExpectedTraffic.of(self._counters.locations, sends) if sends is not None else None
-        found: Message | None = None
+        found: Recorded | None = None
         for lasts in ATTEMPTS:
             iterations = max(1, min(int(lasts / max(seconds, 1e-9)), MAX_ITERATIONS))
             if expected and (most := expected.most()):
@@ -148,7 +148,7 @@ class WireCounting:
         self._watch_copies(False)
         return found
 
-    def _judged(self, size: int, expected: ExpectedTraffic, counts: _Counts) -> tuple[Message, bool]:
+    def _judged(self, size: int, expected: ExpectedTraffic, counts: _Counts) -> tuple[Recorded, bool]:
         """The record, and whether a longer run would leave less uncertainty."""
         path = self._path
         wires = [self._with_expected(wire, counts.iterations, expected) for wire in counts.wires]
@@ -164,7 +164,7 @@ class WireCounting:
         )
         payload = counts.iterations * expected.total
         verdict = identify_wire(claim, usable, counts.copies, payload)
-        message = {
+        record = {
             "kind": "evidence",
             "pattern": self._context.pattern.name,
             "path": path.name,
@@ -178,10 +178,11 @@ class WireCounting:
             "payload_bytes": payload,
             "wires": [vars(wire) for wire in usable],
             "copies": counts.copies,
-            "between_hosts": expected.between_hosts,
             "unread_sources": self._counters.unread,
         }
-        return message, more_would_help(verdict, ATTEMPTS[1] / ATTEMPTS[0])
+        return Recorded(record, tuple(expected.between_hosts)), more_would_help(
+            verdict, ATTEMPTS[1] / ATTEMPTS[0]
+        )
 
     def _with_expected(self, counted: Counted, iterations: int, expected: ExpectedTraffic) -> Counted:
         edge = counted.host if counted.kind in NETWORKS else Location(counted.host, counted.device)

@@ -11,7 +11,7 @@ from typing import Any
 
 from wirespeed.evidence.nics import nccl_log
 from wirespeed.host.core import Core
-from wirespeed.job.messages import Message
+from wirespeed.job.messages import Accepted, Facts, Measured, Progress, Recorded
 from wirespeed.job.step_spec import stuck_after
 from wirespeed.paths import TransferPath
 from wirespeed.patterns.collectives.operation import BEST, LIBRARY
@@ -87,11 +87,9 @@ class OpenPath:
         if tried and not self._try(sizes if own else tried):
             return
         details = core.described(core.lib.ws_transport_describe(self._transport))
-        nics = context.comm.gather(nccl_log.nics(details)) or []
+        nics = tuple(context.comm.gather(nccl_log.nics(details)) or ())
         details.pop("networks", None)
-        context.tell(
-            {"kind": "accepted", "details": details, "pointers": self._pointers(sizes[0]), "nics": nics}
-        )
+        context.tell(Accepted(details, self._pointers(sizes[0]), nics))
         # A library may set up more for buffers that it has seen in a trial.
         self._buffers.close()
         observers = self._observers
@@ -102,7 +100,7 @@ class OpenPath:
             self._soak(sizes)
         else:
             self._measure(sizes)
-        context.tell({"kind": "measured"})
+        context.tell(Measured())
         if not observers:
             return
         # Counting comes after all figures, so that none of them can suffer from it. What another pattern
@@ -113,9 +111,9 @@ class OpenPath:
                 self._count(sizes, observers.counters)
         with context.ranges("health"):
             if found := observers.health.end(self._path.name):
-                context.tell(found)
+                context.tell(Recorded(found))
 
-    def _pointers(self, size: int) -> list[Message]:
+    def _pointers(self, size: int) -> list[Facts]:
         """What the driver says of each rank's device memory, on rank 0; empty for memory of the host."""
         if not self._path.on_device:
             return []
@@ -202,7 +200,7 @@ class OpenPath:
         needs = [PLACES * apart(need) for need in self._needs(sizes)]
         for index, size in enumerate(sizes):
             # Each takes as long as the plan says.
-            self._context.tell({**self._position(sizes, index), "needs": [0] * len(sizes)})
+            self._context.tell(self._position(sizes, index)._replace(needs=(0,) * len(sizes)))
             try:
                 with self._context.ranges("soak", format_size(size), bytes=size):
                     held = self._hold(sizes, needs, index)
@@ -213,7 +211,8 @@ class OpenPath:
                 self._failure(error, size)
 
     def _figure(self, sizes: Sequence[int], needs: Sequence[int], index: int, draws: bool) -> Turns[None]:
-        self._context.tell({**self._position(sizes, index), **({} if index else {"needs": needs})})
+        position = self._position(sizes, index)
+        self._context.tell(position if index else position._replace(needs=tuple(needs)))
         size_run = self._size_run(sizes, needs, index)
         self._measured[sizes[index]] = yield from size_run.measure()
         if draws and not self.drawn:
@@ -229,7 +228,7 @@ class OpenPath:
         self._patient(sizes[0], MOVED)
         with self._context.ranges("wires", "rates of wires"):
             wires = counting.wires()
-        self._context.tell({"kind": "wires", "path": self._path.name, "wires": wires})
+        self._context.tell(Recorded({"kind": "wires", "path": self._path.name, "wires": wires}))
         if self._context.pattern.of_all_ranks:
             sizes = [size for size in sizes if size >= MIN_COUNTED] or sizes[-1:]
         self._count_some(sizes, counting)
@@ -284,10 +283,9 @@ class OpenPath:
         self._patient(size, max(size, needs[index]))
         return held
 
-    def _position(self, sizes: Sequence[int], index: int) -> Message:
-        """How far the path is, as a progress message."""
-        place = {"path": self._path.name, "bytes": sizes[index], "index": index, "of": len(sizes)}
-        return {"kind": "progress", **place}
+    def _position(self, sizes: Sequence[int], index: int) -> Progress:
+        """How far the path is."""
+        return Progress(self._path.name, sizes[index], index, len(sizes))
 
     def _patient(self, size: int, most: int) -> None:
         """The watchdog waits as long as this many bytes may take."""

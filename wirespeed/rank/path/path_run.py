@@ -11,6 +11,7 @@ from typing import Any
 
 from wirespeed.host.core import Core
 from wirespeed.host.libraries import loaded_file
+from wirespeed.job.messages import RankRanges
 from wirespeed.job.path_selection import unsuited
 from wirespeed.job.plan import Plan
 from wirespeed.job.soaking import FAULT
@@ -124,11 +125,11 @@ class PathRunner:
     def _tell_ranges(self, name: str, clocks: ClockOffsets) -> None:
         """Collective. Rank 0 tells every rank's ranges, in a message for each."""
         clocks.compare()
-        mine = {"host": os.uname().nodename, "pid": os.getpid(), **self._ranges.take()}
-        for rank, found in enumerate(self._comm.gather(mine) or ()):
-            found |= {"kind": "ranges", "path": name, "rank": rank}
-            found["clock"] = clocks.place(rank, found["rows"])
-            self._context.tell({**found, "shared": clocks.shared, "now": self._ranges.clock()})
+        gathered = self._comm.gather((os.uname().nodename, *self._ranges.take()))
+        for rank, (host, rows, dropped, totals) in enumerate(gathered or ()):
+            moved, clock = clocks.place(rank, rows)
+            place = RankRanges(name, rank, host, moved, dropped, totals, clock, clocks.shared, 0)
+            self._context.tell(place._replace(now=self._ranges.clock()))
 
     def _run(self, name: str, sizes: Sequence[int], goes_on: bool) -> None:
         path = find_path(name)

@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from wirespeed.job.messages import Message
+from wirespeed.job.messages import Facts, Progress, Recorded
 from wirespeed.paths import TransferPath
 from wirespeed.programs import ProgramPattern, as_program
 from wirespeed.rank.check.checks import check_of
@@ -49,7 +49,7 @@ class SizeRun:
         transport: Any,
         buffers: Any,
         size: int,
-        position: Message,
+        position: Progress,
         alive: Alive,
     ) -> None:
         """`position`: what a progress message says of this size among all. `alive`: tells the watchdog."""
@@ -92,7 +92,8 @@ class SizeRun:
                 seconds = seconds or first
             if found := counting.evidence(program, seconds):
                 self._context.tell(found)
-                return f"{found['verdict']}, {'suspicious' if found['suspicious'] else 'as declared'}"
+                record = found.record
+                return f"{record['verdict']}, {'suspicious' if record['suspicious'] else 'as declared'}"
         return None
 
     def measure(self) -> Turns[SizeResult]:
@@ -132,7 +133,7 @@ class SizeRun:
         prepare_s = context.comm.maximum(float(sampled.details.pop("prepare_s", 0.0)))
         compared = int(context.comm.maximum(self._payload.bytes))
         if context.comm.rank == 0:
-            context.tell(self._entry(compared) | ({"prepare_s": prepare_s} if prepare_s else {}))
+            context.tell(Recorded(self._entry(compared) | ({"prepare_s": prepare_s} if prepare_s else {})))
         words = (f"{name}: {word}" for name, word in sampled.details.items() if isinstance(word, str))
         divisor = context.pattern.figure(context.shape, self._size).divisor
         return SizeResult(" ".join(words), divisor * _median(summary))
@@ -177,10 +178,10 @@ class SizeRun:
     @contextmanager
     def _views(self, pattern: ProgramPattern, past: int = 0) -> Iterator[FieldViews]:
         """`past`: 1 if this size has its figure already."""
-        position = {**self._position, "index": self._position["index"] + past}
+        position = self._position._replace(place=self._position.place + past)
 
         def doing(text: str) -> None:
-            self._context.tell({**position, "doing": text})
+            self._context.tell(position._replace(doing=text))
 
         memory = FieldMemory(self._context, self._path.memory, self._buffers)
         with self._program(0) as program:
@@ -219,12 +220,11 @@ class SizeRun:
         if leader >= 0:
             self._slowest = sampled, team.summary_of(sampled.samples, leader)
 
-    def _progress(self, samples: int, precision: float | None, elapsed: float) -> None:
-        phase = {"phase": self._phase, "phases": self._phases}
-        state = {"samples": samples, "precision": precision, "elapsed_s": elapsed}
-        self._context.tell({**self._position, **phase, **state})
+    def _progress(self, samples: int, precision: float | None) -> None:
+        phase = self._position._replace(phase=self._phase, phases=self._phases)
+        self._context.tell(phase._replace(samples=samples, precision=precision))
 
-    def _entry(self, compared: int) -> Message:
+    def _entry(self, compared: int) -> Facts:
         """A record. `compared`: bytes, by the rank that compared most."""
         assert self._slowest
         sampled, summary = self._slowest

@@ -7,7 +7,7 @@ import io
 from contextlib import suppress
 
 from wirespeed.errors import WirespeedError
-from wirespeed.job.messages import Message
+from wirespeed.job.messages import Picture
 from wirespeed.report.export.matplotlib_figure import DPI, FORMATS, SETTINGS, require_matplotlib
 from wirespeed.results.reading import shown
 from wirespeed.results.whole_file import refuse_unwritable, write_whole
@@ -32,21 +32,21 @@ class FieldPicture:
     """Takes rows of cells as rank 0 tells them; a new first row begins anew."""
 
     def __init__(self) -> None:
-        self._facts: Message = {}
+        self._facts: Picture | None = None
         self._rows: list[bytes] = []
 
-    def take(self, event: Message) -> None:
-        if event["row"] == 0:
+    def take(self, event: Picture) -> None:
+        if event.row == 0:
             self._facts, self._rows = event, []
         # A damaged row leaves the picture incomplete.
         with suppress(ValueError):
-            row = base64.b64decode(event["cells"])
+            row = base64.b64decode(event.cells)
             if row and not len(row) % 4 and len(row) == len((self._rows or [row])[0]):
                 self._rows.append(row)
 
     @property
     def complete(self) -> bool:
-        return bool(self._rows) and len(self._rows) == self._facts["of"]
+        return self._facts is not None and 0 < len(self._rows) == self._facts.of
 
     def draw(self, file: str, program: str) -> None:
         """Writes it. `program`: its name and case, for the title. Raises WirespeedError."""
@@ -58,8 +58,9 @@ class FieldPicture:
         from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
         facts = self._facts
+        assert facts
         cells = np.array([np.frombuffer(row, "f4") for row in self._rows])
-        width, height = facts["grid"]
+        width, height = facts.grid
         wide, longer = width >= WIDE * height, max(width, height)
         across, up = (SIDE * max(side / longer, 1 / THIN) for side in (width, height))
         with matplotlib.rc_context({**SETTINGS, "axes.grid": False}):
@@ -70,10 +71,10 @@ class FieldPicture:
                 origin="lower",
                 extent=(0, width, 0, height),
                 aspect="equal" if longer <= THIN * min(width, height) else "auto",
-                cmap="inferno" if facts["what"] == "temperature" else "viridis",
+                cmap="inferno" if facts.what == "temperature" else "viridis",
             )
-            axes.set_title(f"{program}: {facts['what']} after {facts['steps']} steps", fontsize=9)
-            axes.set_xlabel("x (points)" if facts["cell"] == 1 else f"x (points; {_cell(facts['cell'])})")
+            axes.set_title(f"{program}: {facts.what} after {facts.steps} steps", fontsize=9)
+            axes.set_xlabel("x (points)" if facts.cell == 1 else f"x (points; {_cell(facts.cell)})")
             axes.set_ylabel("y (points)")
             # Outside the field, and as long.
             place = (0, -0.6 / up, 1, 0.12 / up) if wide else (1 + 0.1 / across, 0, 0.12 / across, 1)
@@ -82,7 +83,7 @@ class FieldPicture:
             figure.colorbar(
                 image,
                 cax=bar,
-                label=facts["what"],
+                label=facts.what,
                 orientation=along,
                 ticks=MaxNLocator(4 if wide else 8),
                 format=ScalarFormatter(useOffset=False),

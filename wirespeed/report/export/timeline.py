@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from wirespeed._version import __version__
-from wirespeed.job.messages import Message
+from wirespeed.job.messages import Facts, RankRanges
 from wirespeed.report.facts.path_ranges import RangeLog, StepRanges
 from wirespeed.results.whole_file import write_whole
 
-Json = dict[str, Any]
 FRONT_END = 1
 """Process and thread of the job steps; hosts are processes from 2 on, ranks threads from 2 on."""
 
@@ -24,22 +22,22 @@ def write_timeline(file: str, log: RangeLog) -> None:
     write_whole(file, json.dumps(trace(log.steps), separators=(",", ":")))
 
 
-def trace(steps: Sequence[StepRanges]) -> Json:
+def trace(steps: Sequence[StepRanges]) -> Facts:
     """The whole file; its times are microseconds since the first range began."""
     zero = min((step.first for step in steps), default=0)
     told = [message for step in steps for message in step.ranks]
-    hosts = list(dict.fromkeys(message["host"] for message in told))
+    hosts = list(dict.fromkeys(message.host for message in told))
     events = [*_names(hosts, told)]
     for step in steps:
-        facts: Json = {"path": step.path, "launch": step.launch}
+        facts: Facts = {"path": step.path, "launch": step.launch}
         if not step.ranks:
             facts["ranges"] = "none: the ranks ended before they could tell them"
         span = step.begin - zero, step.end - zero
         events.append(_event("job step", step.path, span, (FRONT_END, FRONT_END), facts))
         for message in step.ranks:
-            place = 2 + hosts.index(message["host"]), 2 + message["rank"]
-            for kind, name, begin, end, facts in sorted(message["rows"], key=lambda row: (row[2], -row[3])):
-                shift = message["shift"] - zero
+            place = 2 + hosts.index(message.host), 2 + message.rank
+            for kind, name, begin, end, facts in sorted(message.rows, key=lambda row: (row[2], -row[3])):
+                shift = message.shift - zero
                 events.append(_event(kind, name, (begin + shift, end + shift), place, facts))
     return {
         "traceEvents": events,
@@ -48,44 +46,44 @@ def trace(steps: Sequence[StepRanges]) -> Json:
             "program": f"wirespeed {__version__}",
             "clock": "microseconds since the first range began, on the front end's monotonic clock",
             "clocks": [_clock(step, message) for step in steps for message in step.ranks],
-            "dropped ranges": sum(message["dropped"] for message in told),
+            "dropped ranges": sum(message.dropped for message in told),
         },
     }
 
 
-def _event(kind: str, name: str, span: tuple[int, int], place: tuple[int, int], facts: Json) -> Json:
+def _event(kind: str, name: str, span: tuple[int, int], place: tuple[int, int], facts: Facts) -> Facts:
     """`span`: nanoseconds since the first range began; `place`: process and thread."""
     begin, end = span
     times = {"ts": begin / 1000, "dur": (end - begin) / 1000}
     return {"ph": "X", "cat": kind, "name": name, **times, "pid": place[0], "tid": place[1], "args": facts}
 
 
-def _names(hosts: Sequence[str], told: Sequence[Message]) -> Iterator[Json]:
+def _names(hosts: Sequence[str], told: Sequence[RankRanges]) -> Iterator[Facts]:
     """What the viewer calls processes and threads, and their order."""
 
-    def name(what: str, process: int, thread: int, text: str) -> Json:
+    def name(what: str, process: int, thread: int, text: str) -> Facts:
         return {"ph": "M", "name": what, "pid": process, "tid": thread, "args": {"name": text}}
 
     yield name("process_name", FRONT_END, FRONT_END, "wirespeed")
     yield name("thread_name", FRONT_END, FRONT_END, "job steps")
     for number, host in enumerate(hosts):
         yield name("process_name", 2 + number, 2, f"ranks on {host}")
-    for rank, host in dict.fromkeys((message["rank"], message["host"]) for message in told):
+    for rank, host in dict.fromkeys((message.rank, message.host) for message in told):
         process, thread = 2 + hosts.index(host), 2 + rank
         yield name("thread_name", process, thread, f"rank {rank}")
         order = {"name": "thread_sort_index", "args": {"sort_index": rank}}
         yield {"ph": "M", "pid": process, "tid": thread, **order}
 
 
-def _clock(step: StepRanges, message: Message) -> Json:
+def _clock(step: StepRanges, message: RankRanges) -> Facts:
     """How a rank's clock was brought onto the front end's."""
-    of = message["clock"]
+    of = message.clock
     how = "the same clock as rank 0's"
     if not of["same"]:
         how = "by exchanges of messages with rank 0; the fastest one's half round trip is the uncertainty"
-    found: Json = {"path": step.path, "rank": message["rank"], "host": message["host"], "how": how}
+    found: Facts = {"path": step.path, "rank": message.rank, "host": message.host, "how": how}
     found |= {"ahead of rank 0 (s)": of["ahead"] / 1e9, "uncertainty (s)": of["uncertainty"] / 1e9}
-    if message["shift"]:
+    if message.shift:
         found["rank 0 against the front end"] = (
             "by one message's arrival: all ranks of this path may be late by the time that it took"
         )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from wirespeed.job.messages import Message
+from wirespeed.job.messages import RankRanges
+from wirespeed.results.events import StepEnd, StepStart
+from wirespeed.results.model import Event
 
 
 @dataclass
@@ -15,13 +17,13 @@ class StepRanges:
     launch: int
     begin: int
     end: int
-    ranks: list[Message] = field(default_factory=list)
+    ranks: list[RankRanges] = field(default_factory=list)
     """As rank/path/path_run.py tells them; none of a path that ended before it could."""
 
     @property
     def first(self) -> int:
         """When it began; inside a launcher, ranks start before their first job step."""
-        begins = [row[2] + message["shift"] for message in self.ranks for row in message["rows"]]
+        begins = [row[2] + told.shift for told in self.ranks for row in told.rows]
         return min(self.begin, *map(int, begins)) if begins else self.begin
 
 
@@ -31,12 +33,12 @@ class RangeLog:
     def __init__(self) -> None:
         self.steps: list[StepRanges] = []
 
-    def take(self, event: Message) -> bool:
+    def take(self, event: Event) -> bool:
         """Returns whether the event was one for nobody else."""
-        if event["kind"] == "step-start":
-            self.steps.append(StepRanges(event["path"], event["launch"], event["at"], event["at"]))
-        elif event["kind"] == "step-end" and self.steps:
-            self.steps[-1].end = event["at"]
-        elif event["kind"] == "ranges" and self.steps:
+        if isinstance(event, StepStart):
+            self.steps.append(StepRanges(event.path, event.launch, event.at, event.at))
+        elif isinstance(event, StepEnd) and self.steps:
+            self.steps[-1].end = event.at
+        elif isinstance(event, RankRanges) and self.steps:
             self.steps[-1].ranks.append(event)
-        return event["kind"] in ("step-end", "ranges")
+        return isinstance(event, (StepEnd, RankRanges))

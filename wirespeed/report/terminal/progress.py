@@ -14,13 +14,15 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from wirespeed.job.messages import Message
+from wirespeed.job.messages import Note
+from wirespeed.job.messages import Progress as SizeProgress
 from wirespeed.job.plan import Plan
 from wirespeed.report.console.columns import Column, Table, table
 from wirespeed.report.console.console import make_console
 from wirespeed.report.console.status_line import Teller
 from wirespeed.report.facts import figures, soaks
 from wirespeed.report.terminal.time_left import Clock, TimeLeft
+from wirespeed.results.events import StepEnd, StepStart
 from wirespeed.results.lenient import printable
 from wirespeed.results.model import Event, Head
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Failure
@@ -49,38 +51,35 @@ class Progress:
 
     def __call__(self, event: Event) -> None:
         self._time.begin()
-        try:
-            match event:
-                case Head():
-                    self._time.budget = event.plan.budget
-                    self.plan(event.plan)
-                case Entry():
+        match event:
+            case Head():
+                self._time.budget = event.plan.budget
+                self.plan(event.plan)
+            case Entry():
+                self._time.size_done(event.bytes)
+                self.entry(event)
+            case Failure():
+                if event.whole_path:
+                    self._time.step_failed()
+                elif event.bytes is not None:
+                    self._time.size_done(event.bytes, failed=True)
+                self.failure(event)
+            case Soak():
+                if event.complete:
                     self._time.size_done(event.bytes)
-                    self.entry(event)
-                case Failure():
-                    if event.whole_path:
-                        self._time.step_failed()
-                    elif event.bytes is not None:
-                        self._time.size_done(event.bytes, failed=True)
-                    self.failure(event)
-                case Soak():
-                    if event.complete:
-                        self._time.size_done(event.bytes)
-                    self.soak(event)
-                case {"kind": "note", "text": text}:
-                    self.note(printable(str(text)))
-                case dict() if event.get("kind") == "step-start":
-                    self._time.step(event)
-                    self._under_way = f"{event['path']}: ranks start"
-                    self.step(str(event["path"]), int(event.get("launch", 1)))
-                case {"kind": "step-end"}:
-                    self._time.step_ended()
-                case dict() if event.get("kind") == "progress":
-                    self._time.size(event)
-                    self._under_way = _under_way(event)
-                    self.progress(str(event["path"]), event)
-        except (LookupError, TypeError, ValueError):
-            self.note("(an event that this version cannot show)")
+                self.soak(event)
+            case Note():
+                self.note(printable(event.text))
+            case StepStart():
+                self._time.step(event)
+                self._under_way = f"{event.path}: ranks start"
+                self.step(event.path, event.launch)
+            case StepEnd():
+                self._time.step_ended()
+            case SizeProgress():
+                self._time.size(event)
+                self._under_way = _under_way(event)
+                self.progress(event)
 
     def entry(self, entry: Entry) -> None:
         """'host  64 KiB  8.52 us  7.69 GB/s  ±0.4 %  120 samples  [path 1 of 3, ..., about 0:40 left]'."""
@@ -123,7 +122,7 @@ class Progress:
     def step(self, path: str, launch: int) -> None:
         """A path begins, or goes on in new processes."""
 
-    def progress(self, path: str, event: Message) -> None:
+    def progress(self, event: SizeProgress) -> None:
         """A path goes on."""
 
     def close(self) -> None:
@@ -138,10 +137,10 @@ class Progress:
         self.close()
 
 
-def _under_way(event: Message) -> str:
+def _under_way(event: SizeProgress) -> str:
     """'host  64 KiB: 120 samples', or what else is done there."""
-    what = event.get("doing") or (counted(event["samples"], "sample") if event.get("samples") else "begins")
-    return f"{event['path']}  {format_size(int(event['bytes']))}: {what}"
+    what = event.doing or (counted(event.samples, "sample") if event.samples else "begins")
+    return f"{event.path}  {format_size(event.bytes)}: {what}"
 
 
 def _figure(entry: Entry, width: int) -> str:
@@ -239,21 +238,21 @@ class LiveProgress(Progress):
             row.launch, row.sizes, row.over, row.of = launch, set(), False, self._sizes
         row.active, row.before, row.latest = True, len(row.sizes), Text("starting", style="dim")
 
-    def progress(self, path: str, event: Message) -> None:
+    def progress(self, event: SizeProgress) -> None:
         """Shows the size that is being measured, its samples, and how precise they are."""
-        row = self._row(path)
+        row = self._row(event.path)
         row.active = True
         # With --resume there are fewer sizes; in new processes, after a hang, those that are left.
-        row.of = max(1, row.before + int(event["of"]))
-        row.now = f"now {format_size(int(event['bytes']))}"
-        if int(event.get("phases") or 1) > 1:
-            row.now += f", {int(event.get('phase') or 0) + 1} of {event['phases']}"
-        if samples := event.get("samples"):
-            row.now += f", {samples} samples"
-        if doing := event.get("doing"):
-            row.now = str(doing)
-        if (precision := event.get("precision")) is not None:
-            row.now += f" {figures.spread(float(precision))}"
+        row.of = max(1, row.before + event.of)
+        row.now = f"now {format_size(event.bytes)}"
+        if event.phases > 1:
+            row.now += f", {event.phase + 1} of {event.phases}"
+        if event.samples:
+            row.now += f", {event.samples} samples"
+        if event.doing:
+            row.now = event.doing
+        if event.precision is not None:
+            row.now += f" {figures.spread(event.precision)}"
 
     def entry(self, entry: Entry) -> None:
         """Shows the path's latest figures."""

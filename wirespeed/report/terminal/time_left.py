@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
-from wirespeed.job.messages import Message
+from wirespeed.job.messages import Progress
+from wirespeed.results.events import StepStart
 from wirespeed.units import duration
 
 Clock = Callable[[], float]
@@ -93,31 +94,31 @@ class TimeLeft:
         if self._start is None:
             self._start = self._clock()
 
-    def step(self, event: Message) -> None:
-        """A job step begins: a "step-start" event."""
+    def step(self, event: StepStart) -> None:
+        """A job step begins."""
         self.step_ended()
-        self._begun, self._steps = int(event["steps_done"]) + 1, int(event["steps_total"])
-        self._launch, self._launches = int(event.get("launch", 1)), int(event.get("launches", 1))
+        self._begun, self._steps = event.done + 1, event.total
+        self._launch, self._launches = event.launch, event.launches
         now = self._clock()
         self._step = _Step(now, now)
 
-    def size(self, event: Message) -> None:
-        """A size begins or goes on: a "progress" event."""
+    def size(self, event: Progress) -> None:
+        """A size begins or goes on."""
         if (step := self._step) is None:
             return
-        size, count = int(event["bytes"]), int(event["of"])
+        size, count = event.bytes, event.of
         # Where another MPI takes over, the path begins anew.
-        if step.left is None or not (step.left or step.running or event["index"]):
-            step.left = list(event.get("needs") or [size] * count)
+        if step.left is None or not (step.left or step.running or event.place):
+            step.left = list(event.needs or [size] * count)
             step.last = step.left[-1]
         # Sizes begin in order, and all that take turns before the first of them is done.
-        behind = count - int(event["index"]) - 1
+        behind = count - event.place - 1
         if 0 <= behind < len(step.left):
             if not step.running:
                 step.since = self._clock()
             step.running[size] = step.left[-behind - 1]
             step.left = step.left[len(step.left) - behind :]
-        step.share = int(event.get("phase") or 0) / max(1, int(event.get("phases") or 1))
+        step.share = event.phase / max(1, event.phases)
 
     def size_done(self, size: int, failed: bool = False) -> None:
         """A size of so many bytes has its figure, or has failed: a hang says nothing of others."""

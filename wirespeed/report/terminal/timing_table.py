@@ -46,15 +46,15 @@ class _TimingRow:
 def seconds_of(step: StepRanges) -> dict[str, float]:
     """Seconds of each column, on rank 0; what no range has is `other`. Their sum is `total`."""
     # Where MPIs are tried one after the other, each has a message.
-    told = [message for message in step.ranks if message["rank"] == 0]
+    told = [message for message in step.ranks if message.rank == 0]
     totals = Counter[str]()
     for message in told:
-        totals.update(message["totals"])
+        totals.update(message.totals)
     found = {name: sum(totals[kind] for kind in kinds) / 1e9 for name, kinds in COLUMNS.items()}
-    if told and told[0]["rows"]:
-        began = min(row[2] for row in told[0]["rows"]) + told[0]["shift"]
+    if told and told[0].rows:
+        began = min(row[2] for row in told[0].rows) + told[0].shift
         # A rank that has measured another path before was not started for this one.
-        found["starting"] += max(began - step.begin, 0) / 1e9 if "start" in told[0]["totals"] else 0.0
+        found["starting"] += max(began - step.begin, 0) / 1e9 if "start" in told[0].totals else 0.0
     total = (step.end - step.first) / 1e9
     return {"total": total, **found, "other": total - sum(found.values())}
 
