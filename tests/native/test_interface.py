@@ -27,8 +27,15 @@ def script() -> Any:
 
 def test_what_python_knows_of_the_headers_is_up_to_date() -> None:
     """Protects ranks, which do not parse the headers when they start, from a stale interface."""
-    written = (ROOT / "wirespeed" / "host" / "interface.py").read_text()
-    assert written == script().emitted(), "run: python scripts/interface.py"
+    written, file = script(), ROOT / "wirespeed" / "host" / "interface.py"
+    for path, text in ((file, written.emitted()), (file.with_suffix(".pyi"), written.stub())):
+        assert path.read_text() == text, "run: python scripts/interface.py"
+
+
+def test_mypy_knows_every_call() -> None:
+    """Protects from a call of the core whose handles could be mixed up unseen."""
+    typed = set(re.findall(r"def (ws_\w+)\(self, ", script().stub()))
+    assert typed == {name for name in dir(core().lib) if name.startswith("ws_")}
 
 
 @pytest.mark.parametrize("header", ["wirespeed.h", "wirespeed_test.h"])

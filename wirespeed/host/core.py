@@ -8,11 +8,15 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from wirespeed.errors import ExitCode, WirespeedError
 
+if TYPE_CHECKING:
+    from wirespeed.host.interface import DeviceHandle, Library, Text
+
 LIBRARY_NAME = "libwirespeed.so"
+Result = TypeVar("Result")
 
 
 class NativeError(Exception):
@@ -42,7 +46,7 @@ class Core:
 
         self.ffi: Any = ffi
         # Never unloaded: the watchdog's thread runs in it to the process's very end.
-        self.lib: Any = self.ffi.dlopen(str(_library()), os.RTLD_NOW | os.RTLD_NODELETE)
+        self.lib: Library = self.ffi.dlopen(str(_library()), os.RTLD_NOW | os.RTLD_NODELETE)
         self._raised: BaseException | None = None
 
     def find_libraries(self) -> None:
@@ -58,15 +62,15 @@ class Core:
         given = [self.ffi.new("char[]", word.encode()) for word in words]
         self.lib.ws_kernel_compiler(self.ffi.new("char *[]", [*given, self.ffi.NULL]))
 
-    def text(self, pointer: Any) -> str:
+    def text(self, pointer: Text) -> str:
         return str(self.ffi.string(pointer).decode(errors="replace"))
 
-    def described(self, pointer: Any) -> dict[str, Any]:
+    def described(self, pointer: Text) -> dict[str, Any]:
         """The description of a transport or a program, from its JSON."""
         found: dict[str, Any] = json.loads(self.text(self.check(pointer)))
         return found
 
-    def check(self, result: Any) -> Any:
+    def check(self, result: Result) -> Result:
         """Passes a result through; raises NativeError for -1 and null, and what interrupted a callback."""
         raised, self._raised = self._raised, None
         if isinstance(raised, WirespeedError) or (raised and not isinstance(raised, Exception)):
@@ -92,14 +96,16 @@ class Core:
         """Number of devices of a kind. Raises NativeError that says why none can be used."""
         return int(self.check(self.lib.ws_device_count(kind.encode())))
 
-    def open_device(self, kind: str, index: int, allocator: str = "driver", own_context: bool = False) -> Any:
+    def open_device(
+        self, kind: str, index: int, allocator: str = "driver", own_context: bool = False
+    ) -> DeviceHandle:
         """A device whose buffers the allocator hands out, which the caller closes. Raises NativeError."""
         return self.check(self.lib.ws_device_open(kind.encode(), index, allocator.encode(), own_context))
 
-    def identity(self, device: Any) -> dict[str, Any]:
+    def identity(self, device: DeviceHandle) -> dict[str, Any]:
         return self.described(self.lib.ws_device_identity(device))
 
-    def pointer(self, device: Any, address: Any) -> dict[str, Any]:
+    def pointer(self, device: DeviceHandle, address: Any) -> dict[str, Any]:
         """The driver's facts about an address: memory, context, device, ipc, rdma; and who handed it out."""
         return self.described(self.lib.ws_device_pointer(device, address))
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NewType
 
-Gpu = Any
-"""A device handle of the library."""
+GpuHandle = NewType("GpuHandle", object)
+"""A device of the library."""
 MAX_LINKS = 36
 """NVML_NVLINK_MAX_LINKS."""
 _GPU, _SWITCH = 0, 2
@@ -51,7 +51,7 @@ class Nvml:
     def close(self) -> None:
         self.ask("nvmlShutdown", None)
 
-    def gpus(self, devices: Sequence[Mapping[str, Any]]) -> list[tuple[Gpu, Mapping[str, Any]]]:
+    def gpus(self, devices: Sequence[Mapping[str, Any]]) -> list[tuple[GpuHandle, Mapping[str, Any]]]:
         """(handle, identity) of each NVIDIA device, found by its PCI address. Raises NvmlError."""
         return [
             (self.call("nvmlDeviceGetHandleByPciBusId", str(device["pci"]).encode()), device)
@@ -59,12 +59,12 @@ class Nvml:
             if device.get("kind") == "cuda" and device.get("pci")
         ]
 
-    def fields(self, gpu: Gpu, asked: Sequence[tuple[int, int]]) -> list[int | None]:
+    def fields(self, gpu: GpuHandle, asked: Sequence[tuple[int, int]]) -> list[int | None]:
         """Values of (field, scope) as whole numbers; None: this GPU has it not. Raises NvmlError."""
         values = self.call("nvmlDeviceGetFieldValues", gpu, list(asked))
         return [_whole(value) if value.nvmlReturn == 0 else None for value in values]
 
-    def links(self, gpu: Gpu) -> list[NvLink]:
+    def links(self, gpu: GpuHandle) -> list[NvLink]:
         """The board's NVLinks; the library refuses to answer for others."""
         states = [self.ask("nvmlDeviceGetNvLinkState", -1, gpu, number) for number in range(MAX_LINKS)]
         return [
@@ -73,14 +73,14 @@ class Nvml:
             if state >= 0
         ]
 
-    def _peer(self, gpu: Gpu, number: int) -> str:
+    def _peer(self, gpu: GpuHandle, number: int) -> str:
         kind = self.ask("nvmlDeviceGetNvLinkRemoteDeviceType", -1, gpu, number)
         if kind != _GPU:
             return "switch" if kind == _SWITCH else ""
         info = self.ask("nvmlDeviceGetNvLinkRemotePciInfo", None, gpu, number)
         return pci_address(info.busId) if info else ""
 
-    def pcie(self, gpu: Gpu) -> dict[str, int]:
+    def pcie(self, gpu: GpuHandle) -> dict[str, int]:
         """The most that GPU and slot can do, generation and width; empty where it is not said.
 
         What is in use now is less while a GPU idles.

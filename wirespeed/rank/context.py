@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
 from wirespeed.host.core import Core, NativeError
 from wirespeed.job.messages import Message, PathFailure
@@ -13,7 +13,11 @@ from wirespeed.patterns import Pattern, Shape
 from wirespeed.rank.ranges import Ranges
 from wirespeed.rank.world import World
 
+if TYPE_CHECKING:
+    from wirespeed.host.interface import DeviceHandle, TransportHandle
+
 Tell = Callable[[Message], None]
+Result = TypeVar("Result")
 
 
 class Unusable(Exception):
@@ -32,12 +36,12 @@ class RankContext:
 
     core: Core
     comm: World
-    device: Any
+    device: DeviceHandle
     plan: Plan
     pattern: Pattern
     shape: Shape
     tell: Tell
-    open_transport: Callable[[str, str], Any]
+    open_transport: Callable[[str, str], TransportHandle]
     """Opens a transport by name, with these options; collective."""
     offset: int = 0
     """For tests: every transfer starts so many bytes into its buffer."""
@@ -57,22 +61,22 @@ class RankContext:
         """Tells that the path, or one size of it, has no figure. `fatal`: nothing of it will be measured."""
         self.tell(PathFailure(what, text, size, rank, fatal))
 
-    def collectively(self, call: Callable[[], Any], undo: Callable[[Any], None]) -> Any:
+    def collectively(self, call: Callable[[], Result], undo: Callable[[Result], object]) -> Result:
         """Collective. Runs what may fail on some ranks only; raises Unusable on all if it failed on one."""
-        result, error = None, None
+        results, error = list[Result](), None
         try:
-            result = call()
+            results.append(call())
         except NativeError as caught:
             error = (str(caught), caught.lack)
         first = self.comm.first(error)
         if first is None:
-            return result
+            return results[0]
         rank, found = first
         text, lack = found
         # Where all ranks failed together, the core has already said whose fault it was; what all of them
         # lack is nobody's.
         alike = self.comm.minimum(int(error == found)) == 1
-        if error is None:
+        for result in results:
             undo(result)
         whose = "" if (lack and alike) or text.startswith("rank ") else f"rank {rank}: "
         raise Unusable(whose + text, lack)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wirespeed.patterns import Place, Step, Sums, Transfer, Work, rma
 from wirespeed.rank.context import RankContext
@@ -20,6 +20,9 @@ from wirespeed.rank.faulty_steps import (
     with_fault,
 )
 from wirespeed.rank.work_list import WorkList, packed_collective
+
+if TYPE_CHECKING:
+    from wirespeed.host.interface import BuffersHandle, ProgramHandle, TransportHandle
 
 IN_PLACE, BARRIER_PER_SAMPLE, ALONE = 1, 2, 4
 """Flags of ws_program_open (native/wirespeed.h)."""
@@ -47,8 +50,8 @@ class Program:
     def __init__(
         self,
         context: RankContext,
-        transport: Any,
-        buffers: Any,
+        transport: TransportHandle,
+        buffers: BuffersHandle,
         size: int,
         phase: int = 0,
         in_place: bool | None = None,
@@ -144,7 +147,7 @@ class Program:
         """The transport's choices for this program."""
         return self._core.described(self._core.lib.ws_program_describe(self._handle))
 
-    def _compile(self, steps: list[Step], fault: str | None = None) -> Any:
+    def _compile(self, steps: list[Step], fault: str | None = None) -> ProgramHandle:
         flat = native_transfers(steps)
         lib = self._core.lib
         transfers = self._core.ffi.new("ws_transfer[]", flat)
@@ -155,7 +158,7 @@ class Program:
 
         collective = next((step.collective for step in steps if step.collective), None)
 
-        def compile_it() -> Any:
+        def compile_it() -> ProgramHandle:
             if collective:
                 given = self._core.ffi.new("ws_collective *", packed_collective(collective))
                 program = lib.ws_collective_open(self._transport, self.buffers, given, flags)
@@ -175,7 +178,7 @@ class Program:
                     found.add(number, when, work)
         return found
 
-    def _with_fault(self, handle: Any, fault: str | None) -> Any:
+    def _with_fault(self, handle: ProgramHandle, fault: str | None) -> ProgramHandle:
         if fault:
             lib, arrived = self._core.lib, self._arrived
             if arrived is None:

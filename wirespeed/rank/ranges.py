@@ -8,10 +8,13 @@ from __future__ import annotations
 import json
 import time
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING
 
 from wirespeed.host.core import Core
 from wirespeed.job.messages import Row
+
+if TYPE_CHECKING:
+    from wirespeed.host.interface import Library
 
 OUTER = ("start", "connect", "introduce", "path", "size", "counting")
 """Kinds of ranges that are few, and kept whatever the room."""
@@ -31,7 +34,7 @@ class Ranges:
         """`keep`: for take(). `ahead`: for tests, the seconds by which this rank's clock is ahead."""
         self.kept, self.ahead = keep, round(ahead * 1e9)
         self.room = MAX_RANGES
-        self._lib: Any = None
+        self._lib: Library | None = None
         if core and json.loads(core.text(core.check(core.lib.ws_ranges_open(f"rank {rank}".encode())))):
             self._lib = core.lib
         self._open: list[_Range] = []

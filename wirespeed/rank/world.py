@@ -8,9 +8,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from wirespeed.host.core import Core
+
+if TYPE_CHECKING:
+    from wirespeed.host.interface import ControlHandle
 
 
 class Subworld(Protocol):
@@ -89,7 +92,7 @@ class World(ABC):
     def share_bytes(self, data: memoryview, root: int) -> None:
         """Puts that rank's bytes in place of all others'."""
 
-    def control(self, core: Core) -> Any:
+    def control(self, core: Core) -> ControlHandle:
         """The core's struct ws_control over this world, with the callbacks kept alive beside it. Not
         collective."""
         ffi = core.ffi
@@ -110,6 +113,6 @@ class World(ABC):
             return 0
 
         callbacks = {"allgather": allgather, "broadcast": broadcast, "barrier": barrier}
-        struct = ffi.new("ws_control *", {"rank": self.rank, "size": self.size, **callbacks})
+        struct: ControlHandle = ffi.new("ws_control *", {"rank": self.rank, "size": self.size, **callbacks})
         self._alive = (allgather, broadcast, barrier, struct)
         return struct

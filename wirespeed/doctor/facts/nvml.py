@@ -14,7 +14,7 @@ from msgspec import Struct
 from wirespeed.doctor.facts import pci
 from wirespeed.doctor.facts.model import Gpu, GpuPair, Process
 from wirespeed.doctor.facts.tree import Tree
-from wirespeed.host.nvml import Nvml, NvmlError, pci_address
+from wirespeed.host.nvml import GpuHandle, Nvml, NvmlError, pci_address
 
 _READ, _WRITE = 0, 1
 """NVML_P2P_CAPS_INDEX_*, as nvml.h counts them (pynvml 13 has a tuple for the first one)."""
@@ -78,7 +78,7 @@ def read(api: Any | None, tree: Tree) -> Driver:
         nvml.close()
 
 
-def _gpu(nvml: Nvml, tree: Tree, index: int, handle: Any) -> Gpu:
+def _gpu(nvml: Nvml, tree: Tree, index: int, handle: GpuHandle) -> Gpu:
     info = nvml.ask("nvmlDeviceGetPciInfo", None, handle)
     address = pci_address(info.busId) if info else ""
     mig = nvml.ask("nvmlDeviceGetMigMode", (0, 0), handle)
@@ -97,14 +97,14 @@ def _gpu(nvml: Nvml, tree: Tree, index: int, handle: Any) -> Gpu:
     )
 
 
-def _slices(nvml: Nvml, handle: Any) -> Iterator[str]:
+def _slices(nvml: Nvml, handle: GpuHandle) -> Iterator[str]:
     """Numbers of slices have gaps."""
     for number in range(nvml.ask("nvmlDeviceGetMaxMigDeviceCount", 0, handle)):
         if (item := nvml.ask("nvmlDeviceGetMigDeviceHandleByIndex", None, handle, number)) is not None:
             yield nvml.ask("nvmlDeviceGetUUID", "MIG-?", item)
 
 
-def _processes(nvml: Nvml, handle: Any) -> Iterator[Process]:
+def _processes(nvml: Nvml, handle: GpuHandle) -> Iterator[Process]:
     """Processes of others: reading a GPU's state makes this process one of its processes."""
     running: list[Any] = nvml.ask("nvmlDeviceGetComputeRunningProcesses", [], handle)
     for launched in running:
@@ -115,7 +115,7 @@ def _processes(nvml: Nvml, handle: Any) -> Iterator[Process]:
             )
 
 
-def _fabric(nvml: Nvml, handle: Any) -> str:
+def _fabric(nvml: Nvml, handle: GpuHandle) -> str:
     """State of the NVSwitch fabric, which a fabric manager must bring up; empty where there is none."""
     try:
         info = nvml.library.c_nvmlGpuFabricInfo_t()
@@ -128,7 +128,7 @@ def _fabric(nvml: Nvml, handle: Any) -> str:
     return f"failed (NVML status {int(info.status)})" if failed else _FABRIC.get(state, "")
 
 
-def _pair(nvml: Nvml, gpu: Gpu, first: Any, other: Gpu, second: Any) -> GpuPair:
+def _pair(nvml: Nvml, gpu: Gpu, first: GpuHandle, other: Gpu, second: GpuHandle) -> GpuPair:
     states = [nvml.ask("nvmlDeviceGetP2PStatus", -1, first, second, index) for index in (_READ, _WRITE)]
     known = [state for state in states if state >= 0]
     worst = next((state for state in known if state), 0)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wirespeed.host.nvml import Gpu, Nvml, NvmlError
+from wirespeed.host.nvml import GpuHandle, Nvml, NvmlError
 from wirespeed.host.pci_topology import address_of
 
 
@@ -90,7 +90,7 @@ class NvmlCounters(CounterSource):
     def __init__(
         self,
         nvml: Nvml,
-        gpus: Sequence[tuple[Gpu, CounterOwner, Sequence[int]]],
+        gpus: Sequence[tuple[GpuHandle, CounterOwner, Sequence[int]]],
         fields: tuple[int, int],
         scope: int,
     ) -> None:
@@ -101,7 +101,7 @@ class NvmlCounters(CounterSource):
     def read(self) -> list[Reading]:
         return [self._read(*gpu) for gpu in self._gpus]
 
-    def _read(self, gpu: Gpu, wire: CounterOwner, links: Sequence[int]) -> Reading:
+    def _read(self, gpu: GpuHandle, wire: CounterOwner, links: Sequence[int]) -> Reading:
         scopes, unit = (self._scope, *links), wire.granularity
         values = self._nvml.fields(gpu, [(field, scope) for scope in scopes for field in self._fields])
         pairs = zip(values[::2], values[1::2], strict=True)

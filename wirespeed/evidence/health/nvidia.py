@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wirespeed.evidence.health import HealthReading, HealthSource
-from wirespeed.host.nvml import Gpu, Nvml, NvmlError
+from wirespeed.host.nvml import GpuHandle, Nvml, NvmlError
 
 LINK_ERRORS = {
     0: "NVLink replay errors",
@@ -66,7 +66,7 @@ def held_by(bits: int) -> list[str]:
 class _Board:
     """One GPU, and what it answers."""
 
-    gpu: Gpu
+    gpu: GpuHandle
     name: str
     links: list[int]
     link_errors: list[int] = field(default_factory=list)
@@ -78,13 +78,13 @@ class _Board:
 class Nvidia(HealthSource):
     """The GPUs of this host's ranks."""
 
-    def __init__(self, nvml: Nvml, gpus: Sequence[tuple[Gpu, str]]) -> None:
+    def __init__(self, nvml: Nvml, gpus: Sequence[tuple[GpuHandle, str]]) -> None:
         """`gpus`: handle and name of each."""
         self._nvml = nvml
         self._lacks: dict[str, str] = {}
         self._boards = [self._board(gpu, name) for gpu, name in gpus]
 
-    def _board(self, gpu: Gpu, name: str) -> _Board:
+    def _board(self, gpu: GpuHandle, name: str) -> _Board:
         """Finds out, by its first link, what the GPU counts: later readings ask for nothing else."""
         links = [link.number for link in self._nvml.links(gpu) if link.active]
         board = _Board(gpu, name, links)
@@ -112,10 +112,10 @@ class Nvidia(HealthSource):
                 board.most[f"most_{clock}"] = int(most)
         return board
 
-    def _link_error(self, gpu: Gpu, link: int, counter: int) -> int:
+    def _link_error(self, gpu: GpuHandle, link: int, counter: int) -> int:
         return int(self._nvml.ask("nvmlDeviceGetNvLinkErrorCounter", -1, gpu, link, counter))
 
-    def _fields(self, gpu: Gpu, asked: Sequence[tuple[int, int]]) -> list[int | None]:
+    def _fields(self, gpu: GpuHandle, asked: Sequence[tuple[int, int]]) -> list[int | None]:
         try:
             return self._nvml.fields(gpu, asked) if asked else []
         except NvmlError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from wirespeed.paths import TransferPath
 from wirespeed.programs import as_program
@@ -14,6 +14,9 @@ from wirespeed.rank.check.field_rerun import Alive
 from wirespeed.rank.check.load_check import LoadCheck
 from wirespeed.rank.check.payload_check import Check, PayloadCheck
 from wirespeed.rank.context import RankContext
+
+if TYPE_CHECKING:
+    from wirespeed.host.interface import BuffersHandle
 
 _CHECKS: dict[str, Callable[..., Check]] = {
     "bytes": lambda context, path, *_: PayloadCheck(
@@ -29,6 +32,8 @@ _CHECKS: dict[str, Callable[..., Check]] = {
 }
 
 
-def check_of(context: RankContext, path: TransferPath, buffers: Any, size: int, alive: Alive) -> Check:
+def check_of(
+    context: RankContext, path: TransferPath, buffers: BuffersHandle, size: int, alive: Alive
+) -> Check:
     """The check that the pattern names (Pattern.check). `alive`: tells the watchdog."""
     return _CHECKS[context.pattern.check(context.shape)](context, path, buffers, size, alive)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wirespeed.patterns import Place, Work
 from wirespeed.patterns.collectives.operation import (
@@ -18,6 +18,9 @@ from wirespeed.rank.check.field_memory import FieldMemory
 from wirespeed.rank.check.payload_check import Check, PayloadMismatch, after_batch
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.program import Program
+
+if TYPE_CHECKING:
+    from wirespeed.host.interface import BuffersHandle
 
 _NONE = (1 << 64) - 1
 _FOUND = Scratch(0)
@@ -39,7 +42,7 @@ class WrongElements:
 class CollectiveCheck(Check):
     """Lets programs combine whole numbers, which is exact, and compares every element."""
 
-    def __init__(self, context: RankContext, memory: str, buffers: Any) -> None:
+    def __init__(self, context: RankContext, memory: str, buffers: BuffersHandle) -> None:
         self._pattern, self._comm, self._shape = as_operation(context.pattern), context.comm, context.shape
         self._memory = FieldMemory(context, memory, buffers)
         self._alone = self._pattern.content(self._shape)

@@ -5,18 +5,21 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wirespeed.patterns import Place, Work
 from wirespeed.programs import Scratch, Values
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.work_list import packed
 
+if TYPE_CHECKING:
+    from wirespeed.host.interface import BuffersHandle
+
 
 class FieldMemory:
     """A Place lies in the program's own buffer, a Scratch in the checks' buffer."""
 
-    def __init__(self, context: RankContext, memory: str, buffers: Any) -> None:
+    def __init__(self, context: RankContext, memory: str, buffers: BuffersHandle) -> None:
         self._core, self._device, self._memory = context.core, context.device, memory.encode()
         self._own = self._address(self._core.lib.ws_buffers_send(buffers)) + context.offset
         self._scratch = self._address(self._core.lib.ws_buffers_receive(buffers))

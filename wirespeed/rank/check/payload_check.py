@@ -5,13 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from array import array
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from wirespeed.host.core import Core
 from wirespeed.patterns import Step, Sums, Transfer
 from wirespeed.patterns.block_list import Blocks
 from wirespeed.rank.program import Program
 from wirespeed.rank.world import World
+
+if TYPE_CHECKING:
+    from wirespeed.host.interface import BuffersHandle, DeviceHandle
 
 _MASK = (1 << 64) - 1
 POISON = 0x80
@@ -113,7 +116,7 @@ class PayloadMismatch(Exception):
 class PayloadCheck(Check):
     """Lets programs move new content, and compares every byte that arrives."""
 
-    def __init__(self, core: Core, comm: World, device: Any, memory: str, into: str = "") -> None:
+    def __init__(self, core: Core, comm: World, device: DeviceHandle, memory: str, into: str = "") -> None:
         """`memory`: where the send buffer lies; `into`: where the receive buffer does, if elsewhere."""
         self._core, self._comm, self._device = core, comm, device
         self._from, self._into = memory.encode(), (into or memory).encode()
@@ -147,7 +150,7 @@ class PayloadCheck(Check):
         if found := self._comm.first(wrong):
             raise PayloadMismatch(found[1])
 
-    def prepare(self, steps: list[Step], buffers: Any, size: int) -> None:
+    def prepare(self, steps: list[Step], buffers: BuffersHandle, size: int) -> None:
         """Fills what will be sent with new content, and poisons what will be received."""
         tag, rank = self._turn & 0xFF, self._comm.rank
         for step in steps:
@@ -164,7 +167,7 @@ class PayloadCheck(Check):
                 else:
                     self._fill(memory, at, receive.bytes, content, tag ^ POISON)
 
-    def verify(self, steps: list[Step], buffers: Any, size: int, when: str = "") -> Wrong | None:
+    def verify(self, steps: list[Step], buffers: BuffersHandle, size: int, when: str = "") -> Wrong | None:
         """Compares what this rank received since prepare()."""
         lib, first = self._core.lib, self._core.ffi.new("uint64_t *")
         tag = self._turn & 0xFF
@@ -204,14 +207,14 @@ class PayloadCheck(Check):
         count = len(pieces) // 3
         self._core.check(call(self._device, memory, at, given, count, content, tag, *result))
 
-    def _prepare_sums(self, sums: Sums, buffers: Any) -> None:
+    def _prepare_sums(self, sums: Sums, buffers: BuffersHandle) -> None:
         """Fills the numbers that iterations add to. One buffer is sent from and received into."""
         send, _ = self._addresses(buffers)
         at, start = send + sums.offset, sums.before + self._turn
         lib = self._core.lib
         self._core.check(lib.ws_device_fill_sums(self._device, self._from, at, sums.bytes, start))
 
-    def _verify_sums(self, sums: Sums, buffers: Any, when: str) -> Wrong | None:
+    def _verify_sums(self, sums: Sums, buffers: BuffersHandle, when: str) -> Wrong | None:
         """Compares the numbers with the closed form."""
         send, _ = self._addresses(buffers)
         at, start = send + sums.offset, sums.after + self._turn
@@ -223,13 +226,13 @@ class PayloadCheck(Check):
         rank = self._comm.rank
         return Wrong(rank, rank, int(first[0]) * 8, sums.bytes, when, summed=True)
 
-    def _place(self, transfer: Transfer, buffers: Any, *, sent: bool) -> tuple[bytes, Any]:
+    def _place(self, transfer: Transfer, buffers: BuffersHandle, *, sent: bool) -> tuple[bytes, Any]:
         """The memory, and the address, of what a transfer sends or receives."""
         send, receive = self._addresses(buffers)
         memory, start = (self._from, send) if sent != transfer.back else (self._into, receive)
         return memory, start + transfer.offset
 
-    def _addresses(self, buffers: Any) -> tuple[Any, Any]:
+    def _addresses(self, buffers: BuffersHandle) -> tuple[Any, Any]:
         """The send and the receive buffer's first byte."""
         lib, cast = self._core.lib, self._core.ffi.cast
         return cast("char *", lib.ws_buffers_send(buffers)), cast("char *", lib.ws_buffers_receive(buffers))

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from wirespeed.job.messages import Facts, Progress, Recorded
 from wirespeed.job.soaking import WRONG_KINDS
 from wirespeed.paths import TransferPath
 from wirespeed.rank.context import RankContext, Unusable
 from wirespeed.rank.program import Program, native_transfers, shifted
+
+if TYPE_CHECKING:
+    from wirespeed.host.interface import BuffersHandle, SoakHandle, TransportHandle
 
 CHUNK_SECONDS = 1.0
 """Uninterrupted iterations; between two chunks the counters are read."""
@@ -60,8 +63,8 @@ class SoakRun:
         self,
         context: RankContext,
         path: TransferPath,
-        transport: Any,
-        buffers: Any,
+        transport: TransportHandle,
+        buffers: BuffersHandle,
         size: int,
         apart_bytes: int,
         position: Progress,
@@ -94,7 +97,7 @@ class SoakRun:
             raise Unusable("no message was checked: this path's messages passed its checks by")
         self._tell(self._before, complete=True)
 
-    def _chunks(self, soak: Any, timed: float) -> None:
+    def _chunks(self, soak: SoakHandle, timed: float) -> None:
         comm, done, length, told = self._context.comm, 0.0, FIRST_SECONDS, 0.0
         iteration, count = max(timed, 1e-9), 0
         wrong = sum(self._before.wrong.values())
@@ -125,7 +128,7 @@ class SoakRun:
                 told, wrong = done, found
                 self._tell(total)
 
-    def _run(self, soak: Any, rounds: int) -> float:
+    def _run(self, soak: SoakHandle, rounds: int) -> float:
         """Seconds of an iteration."""
         seconds = self._core.ffi.new("double *")
         self._core.check(self._core.lib.ws_soak_run(soak, rounds, seconds))
@@ -142,13 +145,13 @@ class SoakRun:
             return float(comm.maximum(min(program.run(count) for _ in range(TIMED_BATCHES))))
 
     @contextmanager
-    def _opened(self, phase: int) -> Iterator[Any]:
+    def _opened(self, phase: int) -> Iterator[SoakHandle]:
         context, core = self._context, self._core
         steps = context.pattern.steps(context.comm.rank, context.shape, self._size, phase)
         flat = native_transfers([shifted(step, context.offset) for step in steps])
         kind, every = context.planted or ("", 1)
 
-        def opened() -> Any:
+        def opened() -> SoakHandle:
             transfers = core.ffi.new("ws_transfer[]", flat)
             return core.check(
                 core.lib.ws_soak_open(
@@ -165,7 +168,7 @@ class SoakRun:
         finally:
             core.lib.ws_soak_close(soak)
 
-    def _counted(self, soak: Any) -> list[Facts] | None:
+    def _counted(self, soak: SoakHandle) -> list[Facts] | None:
         """Each rank's counters, on rank 0."""
         counts, rank = self._core.ffi.new("ws_soak_counts *"), self._context.comm.rank
         self._core.check(self._core.lib.ws_soak_count(soak, counts))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host import devices, mps
@@ -19,6 +19,9 @@ from wirespeed.job.plan import Plan
 from wirespeed.job.step_spec import StepSpec
 from wirespeed.rank.ranges import Ranges
 from wirespeed.rank.world import World
+
+if TYPE_CHECKING:
+    from wirespeed.host.interface import DeviceHandle
 
 _RELOAD = ("LD_LIBRARY_PATH", "LD_PRELOAD")
 
@@ -55,7 +58,7 @@ def start_profiler(spec: StepSpec, rank: int) -> None:
         raise WirespeedError(f"--profile {spec.plan.profile}: {why}", ExitCode.UNAVAILABLE) from None
 
 
-def open_device(opened: Core, kind: str, plan: Plan, rank: int, local: int) -> Any:
+def open_device(opened: Core, kind: str, plan: Plan, rank: int, local: int) -> DeviceHandle:
     """This rank's device, or the host. A CPU named by --between is where the process is pinned.
 
     Raises WirespeedError for a device that is not there, and where the plan's allocator cannot be had.
@@ -80,7 +83,7 @@ def open_device(opened: Core, kind: str, plan: Plan, rank: int, local: int) -> A
     return _opened(opened, kind, there[turn], plan)
 
 
-def _opened(opened: Core, kind: str, index: int, plan: Plan) -> Any:
+def _opened(opened: Core, kind: str, index: int, plan: Plan) -> DeviceHandle:
     try:
         return opened.open_device(kind, index, plan.allocator, plan.context == "own")
     except NativeError as error:
@@ -110,7 +113,7 @@ def open_ranges(opened: Core, plan: Plan, rank: int, began: float) -> Ranges:
 
 
 def introduced(
-    opened: Core, comm: World, device: Any, kind: str, cpus: set[int] | None = None
+    opened: Core, comm: World, device: DeviceHandle, kind: str, cpus: set[int] | None = None
 ) -> tuple[RankPlace, ...]:
     """Collective. Hands the timed communicator to the core; who and where each rank is, on rank 0 alone.
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wirespeed.evidence.counters import CounterOwner, CounterSource, Reading, find_counter_sources, reason
 from wirespeed.host.core import Core
 from wirespeed.host.devices import by_board
 from wirespeed.rank.observe.expected_traffic import Location
 from wirespeed.rank.world import World
+
+if TYPE_CHECKING:
+    from wirespeed.host.interface import DeviceHandle
 
 MAX_RANKS = 1024
 """With more ranks, rank 0 would have to hold too much about the others."""
@@ -30,7 +33,7 @@ def risen(wire: CounterOwner, first: Reading, last: Reading) -> tuple[int, int]:
 class HostCounters:
     """The constructor is collective; idle() and read() are called by all ranks at the same time."""
 
-    def __init__(self, comm: World, core: Core, device: Any) -> None:
+    def __init__(self, comm: World, core: Core, device: DeviceHandle) -> None:
         self._sources: list[CounterSource] = []
         self._idled, self._idle_bytes = 0.0, list[int]()
         self.unread: list[str] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wirespeed.evidence.health import HealthReading, HealthSource, changes, find_health_sources, read
 from wirespeed.host.core import Core
@@ -12,11 +12,14 @@ from wirespeed.host.devices import by_board
 from wirespeed.job.messages import Facts
 from wirespeed.rank.world import World
 
+if TYPE_CHECKING:
+    from wirespeed.host.interface import DeviceHandle
+
 
 class HostHealth:
     """The first rank of each host reads its host, around each path. All but close() is collective."""
 
-    def __init__(self, comm: World, core: Core, device: Any) -> None:
+    def __init__(self, comm: World, core: Core, device: DeviceHandle) -> None:
         """Finds what can be read."""
         self._comm, self._host = comm, os.uname().nodename
         identity = core.identity(device)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from wirespeed.rank.context import RankContext, Unusable
 from wirespeed.rank.program import Program
+
+if TYPE_CHECKING:
+    from wirespeed.host.interface import BuffersHandle, TransportHandle
 
 SECONDS = 0.02
 """Time for each, after a first iteration."""
 MAX_ITERATIONS = 200
 
 
-def fastest(context: RankContext, transport: Any, buffers: Any, size: int) -> str:
+def fastest(context: RankContext, transport: TransportHandle, buffers: BuffersHandle, size: int) -> str:
     """Collective. The algorithm of the least time, the slowest rank's. Raises Unusable where none works."""
     seconds: dict[str, float] = {}
     failure: Unusable | None = None

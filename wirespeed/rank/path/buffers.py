@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 from wirespeed.host.core import Core
 from wirespeed.host.memory import room_for_buffers
 from wirespeed.rank.context import RankContext, Unusable
 from wirespeed.rank.world import World
 from wirespeed.units import format_size
+
+if TYPE_CHECKING:
+    from wirespeed.host.interface import BuffersHandle, DeviceHandle, TransportHandle
 
 SMALL = (1 << 20, 1 << 26)
 """Buffers are allocated in these steps, then for the largest size, so that small sizes do not wait long."""
@@ -20,12 +23,14 @@ SMALL = (1 << 20, 1 << 26)
 class Buffers:
     """The buffers of one open transport. All methods but abandon() are collective."""
 
-    def __init__(self, context: RankContext, transport: Any, memory: str, *, packs: bool = False) -> None:
+    def __init__(
+        self, context: RankContext, transport: TransportHandle, memory: str, *, packs: bool = False
+    ) -> None:
         """`packs`: the transport has memory beside them in which it packs lists of blocks."""
         self._packs = packs
         self._context, self._transport, self._memory = context, transport, memory
         self._lib = context.core.lib
-        self._handle: Any = None
+        self._handle: BuffersHandle | None = None
         self._capacity = -1
 
     def needed(self, size: int) -> int:
@@ -34,13 +39,15 @@ class Buffers:
         mine = self._context.pattern.extent(comm.rank, self._context.shape, size)
         return int(comm.maximum(mine)) + self._context.offset
 
-    def hold(self, needed: int, needs: Sequence[int], waits: Callable[[int], None], size: int = 0) -> Any:
+    def hold(
+        self, needed: int, needs: Sequence[int], waits: Callable[[int], None], size: int = 0
+    ) -> BuffersHandle:
         """The native buffers: room for `needed` bytes each, and for what follows where that can be had.
 
         `size`: the one that needs them. `waits` is told how many bytes are allocated before that begins.
         Raises Unusable.
         """
-        if needed > self._capacity:
+        if self._handle is None or needed > self._capacity:
             self.close()
             capacities = self._capacities(needed, needs, size)
             waits(capacities[0])
@@ -57,7 +64,7 @@ class Buffers:
         if handle := self._forget():
             self._lib.ws_buffers_abandon(handle)
 
-    def _forget(self) -> Any:
+    def _forget(self) -> BuffersHandle | None:
         handle, self._handle, self._capacity = self._handle, None, -1
         return handle
 
@@ -86,7 +93,7 @@ class Buffers:
         lists = [each.bytes for step in steps for each in (*step.sends, *step.receives) if each.blocks]
         return int(context.comm.maximum(sum(lists))) // 2
 
-    def _allocate(self, capacities: Sequence[int]) -> tuple[Any, int]:
+    def _allocate(self, capacities: Sequence[int]) -> tuple[BuffersHandle, int]:
         """Buffers of the first size that every rank could allocate. Raises Unusable."""
         *larger, least = capacities
         undo = self._lib.ws_buffers_abandon
@@ -95,7 +102,7 @@ class Buffers:
                 return self._context.collectively(partial(self._open, capacity), undo), capacity
         return self._context.collectively(partial(self._open, least), undo), least
 
-    def _open(self, capacity: int) -> Any:
+    def _open(self, capacity: int) -> BuffersHandle:
         return self._context.core.check(
             self._lib.ws_buffers_open(self._transport, self._memory.encode(), max(capacity, 1))
         )
@@ -106,7 +113,7 @@ def _rounded(size: int) -> str:
     return format_size(size if size < 1 << 20 or size % (1 << 10) == 0 else -(-size >> 20) << 20)
 
 
-def buffer_room(core: Core, comm: World, device: Any, neighbours: int) -> int | None:
+def buffer_room(core: Core, comm: World, device: DeviceHandle, neighbours: int) -> int | None:
     """Bytes for each of a rank's two buffers, the least of all ranks; None if nobody knows.
 
     `neighbours`: ranks of this host, which share its memory.

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING
 
 from wirespeed.evidence.nics import nccl_log
 from wirespeed.host.core import Core
@@ -32,6 +32,9 @@ from wirespeed.rank.world import World
 from wirespeed.statistics.allowance import Allowance
 from wirespeed.units import format_size
 
+if TYPE_CHECKING:
+    from wirespeed.host.interface import BuffersHandle, DeviceHandle, TransportHandle
+
 TRIAL_SIZES = (1, 32 << 10, 4 << 20)
 """A tiny message is not enough to try a library with device pointers: each protocol fails in its own way."""
 
@@ -49,7 +52,7 @@ class Observers:
     counters: HostCounters
 
     @classmethod
-    def found(cls, comm: World, core: Core, device: Any) -> Observers:
+    def found(cls, comm: World, core: Core, device: DeviceHandle) -> Observers:
         """Collective."""
         return cls(HostHealth(comm, core, device), HostCounters(comm, core, device))
 
@@ -66,7 +69,7 @@ class OpenPath:
     _context: RankContext
     _watchdog: Watchdog
     _path: TransferPath
-    _transport: Any
+    _transport: TransportHandle
     _buffers: Buffers
     _observers: Observers | None
     """None: nothing is read around a path."""
@@ -274,7 +277,7 @@ class OpenPath:
         alive = partial(self._watchdog.turn, self._path.name, size, patience)
         return SizeRun(context, self._path, self._transport, held, size, position, alive)
 
-    def _hold(self, sizes: Sequence[int], needs: Sequence[int], index: int) -> Any:
+    def _hold(self, sizes: Sequence[int], needs: Sequence[int], index: int) -> BuffersHandle:
         """The native buffers of a size. Raises Unusable."""
         size = sizes[index]
         self._patient(size, max(size, needs[index]))

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 from wirespeed.host.core import Core
 from wirespeed.host.libraries import loaded_file
@@ -29,6 +29,9 @@ from wirespeed.rank.path.open_path import Observers, OpenPath
 from wirespeed.rank.ranges import MAX_RANGES, MIN_RANGES, Ranges
 from wirespeed.rank.world import World
 
+if TYPE_CHECKING:
+    from wirespeed.host.interface import DeviceHandle, TransportHandle
+
 BESIDE_S = 3.0
 """Seconds of a path beside its figures: its start, counted iterations, its end; 2.4 on two H200s."""
 OWN_TEST_KEYS = ("ahead", "apart", "clock", "fault", "late", "offset", "instead", "soak-every")
@@ -42,7 +45,7 @@ class PathRunner:
         self,
         core: Core,
         comm: World,
-        device: Any,
+        device: DeviceHandle,
         watchdog: Watchdog,
         plan: Plan,
         tell: Tell,
@@ -182,7 +185,7 @@ class PathRunner:
             for work in as_program(context.pattern).start(context.comm.rank, context.shape, 0)[:1]:
                 load(context.device, work.kernel.encode())
 
-    def _open_transport(self, path: TransferPath) -> Any:
+    def _open_transport(self, path: TransferPath) -> TransportHandle:
         instead = dict(self._plan.test).get("instead")
         own = "" if instead else path.options
         of_path = (
@@ -193,7 +196,7 @@ class PathRunner:
         options = ";".join(filter(None, (own, self._transport_options, *of_path)))
         return self._opened(instead or path.transport, options)
 
-    def _opened(self, name: str, options: str) -> Any:
+    def _opened(self, name: str, options: str) -> TransportHandle:
         return self._core.check(
             self._core.lib.ws_transport_open(
                 name.encode(), options.encode(), self._control, self._device, self._watchdog.page

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import closing
 from dataclasses import asdict, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wirespeed.patterns import Step, Transfer
 from wirespeed.programs import ProgramPattern, as_program
@@ -16,6 +16,9 @@ from wirespeed.rank.path.teams import TeamSamples
 from wirespeed.rank.program import Program, work_alone
 from wirespeed.statistics.samples import Samples
 from wirespeed.statistics.stopping import StoppingRule
+
+if TYPE_CHECKING:
+    from wirespeed.host.interface import BuffersHandle, TransportHandle
 
 BATCHES, SECONDS = 16, 0.15
 """Of each of the two, at most; --max-time limits it, too."""
@@ -79,7 +82,14 @@ class _Baseline:
 class Computation:
     """A program's steps without their transfers, measured by turns with the program itself."""
 
-    def __init__(self, context: RankContext, transport: Any, buffers: Any, size: int, check: Check) -> None:
+    def __init__(
+        self,
+        context: RankContext,
+        transport: TransportHandle,
+        buffers: BuffersHandle,
+        size: int,
+        check: Check,
+    ) -> None:
         """Collective, as are all methods. `check`: it knows how the field begins."""
         divisor = as_program(context.pattern).facts(context.shape).steps_per_iteration
         self._program = Program(context, transport, buffers, size, steps=work_alone(context, size))
@@ -108,7 +118,7 @@ class Computation:
 
 
 def limits(
-    context: RankContext, pattern: ProgramPattern, buffers: Any, size: int
+    context: RankContext, pattern: ProgramPattern, buffers: BuffersHandle, size: int
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """Collective. What the record says of the program, and whether the copies' samples add up to the host's
     clock; times are those of the slowest rank.

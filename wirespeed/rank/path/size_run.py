@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wirespeed.job.messages import Facts, Progress, Recorded
 from wirespeed.paths import TransferPath
@@ -24,6 +24,9 @@ from wirespeed.rank.path.sampler import LONG_ITERATION_SECONDS, PhaseSamples, Sa
 from wirespeed.rank.path.teams import TeamSamples
 from wirespeed.rank.program import Program, work_alone
 from wirespeed.statistics.slowest import of_the_slowest
+
+if TYPE_CHECKING:
+    from wirespeed.host.interface import BuffersHandle, TransportHandle
 
 PHASES_AT_ONCE = 8
 """Phases of a pattern that take turns: they fill the time between two moments of one."""
@@ -46,8 +49,8 @@ class SizeRun:
         self,
         context: RankContext,
         path: TransferPath,
-        transport: Any,
-        buffers: Any,
+        transport: TransportHandle,
+        buffers: BuffersHandle,
         size: int,
         position: Progress,
         alive: Alive,
