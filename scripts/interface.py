@@ -54,7 +54,7 @@ def stub() -> str:
     lines += [f'{handle(name)} = NewType("{handle(name)}", object)' for name in opaque]
     lines += ["\nclass Library:"]
     for kind, name, listed in re.findall(r"^([\w ]+?[ *]+)(ws_\w+)\(([^;]*)\);", text, flags=re.MULTILINE):
-        given = ["self", *(argument(one, opaque) for one in listed.split(",") if one.strip() != "void")]
+        given = ["self", *(argument(word, opaque) for word in listed.split(",") if word.strip() != "void")]
         returned = "Text" if "char*" in kind else python_type(kind, opaque)
         lines.append(f"    def {name}({', '.join(given)}, /) -> {returned}: ...")
     return "\n".join(lines) + "\n"

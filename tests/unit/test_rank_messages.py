@@ -107,7 +107,9 @@ def test_every_message_arrives_whole(kind: type[Message], tmp_path_factory: pyte
 def test_there_is_an_example_of_each_kind() -> None:
     """Protects the fuzzer (tests/fuzz) from leaving a kind out."""
     assert {type(message) for message in MESSAGES} == set(NAMES)
-    assert [type(read(members(message))) for message in MESSAGES] == [type(received(one)) for one in MESSAGES]
+    assert [type(read(members(message))) for message in MESSAGES] == [
+        type(received(message)) for message in MESSAGES
+    ]
 
 
 @pytest.mark.parametrize(

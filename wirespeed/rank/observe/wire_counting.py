@@ -180,9 +180,7 @@ class WireCounting:
             "copies": counts.copies,
             "unread_sources": self._counters.unread,
         }
-        return Recorded(record, tuple(expected.between_hosts)), more_would_help(
-            verdict, ATTEMPTS[1] / ATTEMPTS[0]
-        )
+        return Recorded(record, expected.between_hosts), more_would_help(verdict, ATTEMPTS[1] / ATTEMPTS[0])
 
     def _with_expected(self, counted: Counted, iterations: int, expected: ExpectedTraffic) -> Counted:
         edge = counted.host if counted.kind in NETWORKS else Location(counted.host, counted.device)
