@@ -74,6 +74,28 @@ def test_a_record_that_takes_its_time(tmp_path: Path, monkeypatch: pytest.Monkey
     assert [type(message) for message in messages] == [Hello, Measured, Done]
 
 
+ENDLESS = """
+import sys
+sys.stdout.write("x" * (5 << 20))
+sys.stdout.flush()
+time.sleep(0.5)
+print(flush=True)
+send(Done())
+"""
+
+
+def test_a_line_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects the front end's memory from a library that prints without end; what follows is read."""
+    watched, longest = step(ENDLESS, tmp_path), [0]
+
+    def lengths(self: JobStep, states: list[RankState]) -> None:
+        longest[0] = max(longest[0], *map(len, self._partial.values()))
+
+    monkeypatch.setattr(JobStep, "_follow", lengths)
+    assert [type(message) for message in watched.messages()] == [Hello, Done]
+    assert 0 < longest[0] <= job_step.LONGEST_LINE
+
+
 CRASH = """
 import os
 call, state = "ucp_tag_send_nbx", "killed by SIGABRT"

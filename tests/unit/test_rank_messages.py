@@ -125,6 +125,7 @@ def test_there_is_an_example_of_each_kind() -> None:
         ({"kind": "turn", "place": 10**40}, "turn: place"),
         ({"kind": "turn"}, "turn: place"),
         ({**members(Progress("host", 8, 0, 3)), "of": 0}, "progress: of"),
+        ({**members(Progress("host", 8, 0, 3)), "of": 10**15}, "progress: of"),
         ({**members(STUCK), "rank": -1}, "stuck: rank"),
         ({**members(STUCK), "native": "f"}, "stuck: native"),
         ({**members(RankError(1, "no room")), "lost": [0, "1"]}, "error: lost"),
@@ -230,6 +231,7 @@ def test_a_message_with_a_lost_part_is_no_message(tmp_path: Path) -> None:
     for number in range(2 * MAX_PENDING):
         assert reader.read(f"{MARK}{number} 1/2 x") == ("", None)
     assert len(reader._joined._pending) <= MAX_PENDING
+    assert reader.read(f"{MARK}k 1/100000 x")[0] and "k" not in reader._joined._pending
     (short,) = _sent(Note("x"), tmp_path)
     assert reader.read(short)[1] == Note("x")
 

@@ -38,6 +38,8 @@ GRACE, LONG_GRACE, MAX_GRACE = 2.0, 8.0, 20.0
 and for all others after the first."""
 SLOW_LAUNCHER = 8.0
 """Seconds that a launcher may take to end a job one of whose ranks has died."""
+LONGEST_LINE = 1 << 20
+"""Bytes."""
 SHORT_QUIET = 1.0
 """Seconds without progress that mean nothing."""
 MAX_STARVED = 0.95
@@ -267,7 +269,9 @@ class JobStep:
                 with suppress(KeyError):
                     self._selector.unregister(pipe)
                 return
-            *lines, self._partial[name] = (self._partial[name] + data).split(b"\n")
+            *lines, rest = (self._partial[name] + data).split(b"\n")
+            # No message has such a line; a library that prints without end must not fill the memory.
+            self._partial[name] = rest[-LONGEST_LINE:]
             for raw in lines:
                 printed, message = self._reader.read(raw.decode(errors="replace"))
                 if printed.strip() and not self.ucx_log.take(printed):

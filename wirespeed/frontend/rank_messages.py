@@ -22,6 +22,7 @@ class FoundRecord(NamedTuple):
 Received = Told | FoundRecord
 _LEAST = {"of": 1, "phases": 1, "grid": 1, "cell": 1, "peer": -1, "now": -LARGEST, "shift": -LARGEST}
 """Least values of members with numbers; of all others 0."""
+MOST_SIZES = 1 << 20
 
 
 def received(message: Message) -> Received:
@@ -52,6 +53,8 @@ def _decoded(members: Facts) -> Received:
         numbers = value if isinstance(value, tuple) else (value,)
         least = _LEAST.get(name, 0)
         if any(isinstance(number, (int, float)) and number < least for number in numbers):
+            raise DoesNotFit(name)
+        if name == "of" and value > MOST_SIZES:
             raise DoesNotFit(name)
     return received(message)
 
