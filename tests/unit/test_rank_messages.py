@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from support.rank_messages import MESSAGES, RECORDS, STUCK, rank_place
 
 from wirespeed.frontend.job_step import JobStep
-from wirespeed.frontend.rank_messages import MessageReader, received
+from wirespeed.frontend.rank_messages import MOST_SIZES, MessageReader, received
 from wirespeed.job.message_lines import MARK, MAX_PENDING, members, send
 from wirespeed.job.messages import (
     NAMES,
@@ -83,6 +83,8 @@ def messages(kind: type[Message]) -> st.SearchStrategy[Message]:
     parts = {name: values(hint) for name, hint in get_type_hints(kind).items()}
     if kind is RankReport:
         parts |= {"kind": st.sampled_from(["stuck", "crash"]), "peer": st.integers(-1, 99)}
+    if "of" in parts:
+        parts["of"] = st.integers(1, MOST_SIZES)
     if kind is Recorded:
         parts["record"] = st.sampled_from(RECORDS)
     return st.builds(kind, **parts)
