@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
+import sys
 import tempfile
 import zlib
 from collections.abc import Generator
@@ -81,6 +82,8 @@ def _in_source_tree() -> bool:
 
 
 def pytest_configure() -> None:
+    # What asserts are rewritten to is kept, whatever the environment says: it takes most of the collection.
+    sys.dont_write_bytecode = False
     # A shared machine may stand still for longer than hypothesis waits.
     settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("patient")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,8 +37,20 @@ class Left:
     folder: Path | None = None
 
 
+_earlier = set[tuple[str, int]]()
+"""Processes that ran before the session: a machine has hundreds, and each test would ask them twice."""
+
+
 def mark_session() -> None:
     os.environ[MARK] = f"{os.getpid()}-{time.time_ns()}"
+    _earlier.update((entry.name, entry.inode()) for entry in os.scandir("/proc"))
+
+
+def _later() -> Iterator[Path]:
+    """Processes that have begun since then, also with the number of an earlier one."""
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit() and (entry.name, entry.inode()) not in _earlier:
+            yield Path(entry.path)
 
 
 def _marked(process: Path) -> bool:
@@ -70,7 +83,7 @@ def _ours(process: Path) -> Left | None:
 
 def look() -> set[Left]:
     """What there is now."""
-    processes = (_ours(process) for process in Path("/proc").glob("[0-9]*"))
+    processes = map(_ours, _later())
     folders = Path("/dev/shm", f"wirespeed-{os.getuid()}").glob("*")
     return {left for left in processes if left} | {Left(str(folder), folder=folder) for folder in folders}
 
