@@ -7,12 +7,12 @@ import re
 import sys
 from typing import Any
 
-_parser: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-
 
 def parse(text: str) -> dict[str, Any]:
     """Raises ValueError, with the line, for what is no TOML."""
-    found: dict[str, Any] = _parser.loads(text)
+    # When it is first needed: ranks start without it.
+    parser: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    found: dict[str, Any] = parser.loads(text)
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -35,10 +36,11 @@ class Commands(click.Group):
                 command: click.Command = module.command
                 return command
         from wirespeed.cli.patterns import command_of
-        from wirespeed.patterns import all_patterns
+        from wirespeed.errors import WirespeedError
+        from wirespeed.patterns import find_pattern
 
-        if cmd_name in all_patterns():
-            return command_of(all_patterns()[cmd_name])
+        with suppress(WirespeedError):
+            return command_of(find_pattern(cmd_name))
         from difflib import get_close_matches
 
         close = get_close_matches(cmd_name.lower(), self.list_commands(ctx), n=1)

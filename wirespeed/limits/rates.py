@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from wirespeed.toml import parse
@@ -50,7 +50,7 @@ CPU_CACHES = 64 << 20
 
 @cache
 def _table() -> dict[str, Any]:
-    return parse(files("wirespeed.limits").joinpath("links.toml").read_text("utf-8"))
+    return parse(Path(__file__).with_name("links.toml").read_text("utf-8"))
 
 
 def device_links(name: str) -> Record | None:

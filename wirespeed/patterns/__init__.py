@@ -7,8 +7,9 @@ function of one rank's view: it names no transport, no device and no library.
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import pkgutil
+from collections.abc import Sequence
 from functools import cache
 
 from wirespeed.errors import WirespeedError
@@ -40,14 +41,25 @@ def all_patterns() -> dict[str, Pattern]:
     found: list[Pattern] = []
     for package in map(importlib.import_module, (__name__, _PROGRAMS)):
         for module in pkgutil.iter_modules(package.__path__):
-            one = importlib.import_module(f"{package.__name__}.{module.name}")
-            # Others are shared by patterns.
-            found += [one.PATTERN] if hasattr(one, "PATTERN") else getattr(one, "PATTERNS", ())
+            found += _patterns_of(f"{package.__name__}.{module.name}")
     return {pattern.name: pattern for pattern in sorted(found, key=lambda pattern: str(pattern.name))}
 
 
+def _patterns_of(name: str) -> Sequence[Pattern]:
+    """The patterns of a module; none of those that patterns share."""
+    module = importlib.import_module(name)
+    return [module.PATTERN] if hasattr(module, "PATTERN") else getattr(module, "PATTERNS", ())
+
+
+@cache
 def find_pattern(name: str) -> Pattern:
     """The pattern called `name`. Raises WirespeedError that lists the names there are."""
+    # All others are left alone if its module is called like it: each rank of many starts sooner.
+    for module in (f"{__name__}.{name}", f"{_PROGRAMS}.{name}") if name.isidentifier() else ():
+        if importlib.util.find_spec(module):
+            for pattern in _patterns_of(module):
+                if pattern.name == name:
+                    return pattern
     try:
         return all_patterns()[name]
     except KeyError:

@@ -63,13 +63,16 @@ def _text(word: str) -> str:
 
 def packages() -> dict[str, str]:
     """Versions of those of PACKAGES that are installed."""
-    from importlib.metadata import PackageNotFoundError, version
-
+    # By the names of their folders: importlib.metadata takes 20 ms more, of each run.
     found: dict[str, str] = {}
-    for name in PACKAGES:
-        with suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
+    for folder in reversed(sys.path):
+        with suppress(OSError):
+            for entry in os.scandir(folder or "."):
+                stem, _, kind = entry.name.rpartition(".")
+                if kind in ("dist-info", "egg-info"):
+                    name, _, version = stem.partition("-")
+                    found[name.replace("_", "-").lower()] = version.partition("-")[0]
+    return {name: found[name] for name in PACKAGES if name in found}
 
 
 def cpu() -> Facts:

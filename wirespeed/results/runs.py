@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from msgspec import structs, to_builtins
 
+from wirespeed.errors import WirespeedError
 from wirespeed.limits import FAN, Ceiling, Used, ceiling, field_ceiling
 from wirespeed.paths import table_order
-from wirespeed.patterns import Pattern, all_patterns
+from wirespeed.patterns import Pattern, find_pattern
 from wirespeed.results.contradictions import contradictions
 from wirespeed.results.judgement import IMPOSSIBLE, Judged
 from wirespeed.results.launches import combined, with_earlier
@@ -90,7 +92,9 @@ class Run:
 
     @property
     def pattern(self) -> Pattern | None:
-        return all_patterns().get(self.head.plan.pattern)
+        with suppress(WirespeedError):
+            return find_pattern(self.head.plan.pattern)
+        return None
 
     @property
     def changed_options(self) -> dict[str, Any]:
