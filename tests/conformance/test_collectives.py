@@ -86,18 +86,22 @@ def test_every_operation_on_host_buffers(mpi: InstalledMpi, ranks: int, paths: s
 
 
 @pytest.mark.parametrize(
-    ("mpi", "ranks", "paths"),
+    ("mpi", "ranks", "paths", "variants"),
     [
-        ("openmpi", 3, "staged:direct,gpu:ring"),
-        ("openmpi", 2, "ipc-write:doubling,staged-pipelined:ring"),
+        ("openmpi", 3, "staged:direct,gpu:ring", 1),
+        thorough("openmpi", 3, "staged:direct,gpu:ring", 3),
+        thorough("openmpi", 2, "ipc-write:doubling,staged-pipelined:ring", 3),
         # Compiling is collective, and some ranks have fewer messages, and the same ones twice.
-        thorough("openmpi", 5, "staged-pipelined:doubling"),
+        thorough("openmpi", 5, "staged-pipelined:doubling", 3),
     ],
     indirect=["mpi"],
 )
-def test_every_operation_on_devices(mpi: InstalledMpi, ranks: int, paths: str, tmp_path: Path) -> None:
+def test_every_operation_on_devices(
+    mpi: InstalledMpi, ranks: int, paths: str, variants: int, tmp_path: Path
+) -> None:
     """Protects ours over paths whose peers write into buffers, and over those that run work by themselves."""
-    exact(told_by(mpi, ranks, "emulated", paths, tmp_path, sizes="1000"), paths, ranks)
+    asked = {"COLLECTIVES": str(variants)}
+    exact(told_by(mpi, ranks, "emulated", paths, tmp_path, sizes="1000", libraries=asked), paths, ranks)
 
 
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)

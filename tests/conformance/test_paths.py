@@ -165,7 +165,6 @@ def test_mixed_buffers_are_checked_and_refused(mpi: InstalledMpi, builds: Path, 
     assert failure["text"] == "it needs two buffers, and ring works in one"
 
 
-@pytest.mark.every_mpi
 def test_an_mpi_that_does_not(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the rest of the run from an MPI that dies of a device pointer, and names where it died.
 

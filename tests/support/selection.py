@@ -13,14 +13,14 @@ FURTHER = {
     *("test_allocators", "test_gasnet", "test_nccl_variants", "test_oshmem", "test_shmem", "test_ucx"),
     *("test_foreign_launcher", "test_nccl_faults", "test_nics", "test_slurm"),
     *("test_declared", "test_pictures", "test_pipelined", "test_ranges", "test_soak"),
-    *("test_folds", "test_gpu_devices", "test_kernels_clang", "test_lanes"),
+    *("test_folds", "test_gpu_devices", "test_kernels_clang", "test_lanes", "test_streams"),
 }
 """Files of libraries that few have, and of what quicker tests protect in part."""
 LONG = {
-    *("test_a_cut_network", "test_an_mpi_that_does_not", "test_hiprtc", "test_the_oldest_nvrtc"),
+    *("test_a_cut_network", "test_a_kernel_whose_peer_never_comes", "test_hiprtc", "test_the_oldest_nvrtc"),
     *("test_a_death_in_the_first_step_leaves_the_second_alone", "test_they_measure_when_their_turn_comes"),
     *("test_every_byte_arrives_both_ways", "test_nvrtc_of_a_gpu_newer_than_itself", "test_a_race_is_found"),
-    *("test_one_of_them_dies_before_its_turn", "test_streams", "test_threads_of_a_block_do_not_race"),
+    *("test_one_of_them_dies_before_its_turn", "test_threads_of_a_block_do_not_race"),
     *("test_every_sample_of_many", "test_a_true_rate_gives_figures", "test_a_damaged_hang_is_tried"),
     *("test_who_stays_away_is_named", "test_a_file_is_all_that_a_new_pattern_takes"),
     *("test_no_part_of_a_norm_is_lost", "test_a_sample_holds_all_its_launches_and_no_waiting"),
