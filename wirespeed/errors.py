@@ -36,7 +36,7 @@ PRECEDENCE = (
     *(ExitCode.IMPOSSIBLE, ExitCode.FAILED_ENTRY, ExitCode.WORSE, ExitCode.CANNOT_TELL),
     *(ExitCode.UNAVAILABLE, ExitCode.OK),
 )
-"""Of several codes that fit, the first one here is returned."""
+"""The order in which codes go before others: of several that fit, the first one is returned."""
 
 
 def gravest(*codes: ExitCode) -> ExitCode:

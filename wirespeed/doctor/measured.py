@@ -110,7 +110,7 @@ class Stretch(Struct, frozen=True):
     home: str
     """Where the data lie: CPU or GPU."""
     mpi: bool
-    """Of the paths through MPI alone?"""
+    """True if only paths through MPI are compared."""
     first: int
     last: int
     paths: tuple[str, ...]

@@ -111,7 +111,7 @@ class WireVerdict:
     suspicious: str | None = None
     shares: Mapping[str, float] = field(default_factory=dict)
     uncertainties: Mapping[str, float] = field(default_factory=dict)
-    """Of the share of each kind of wire."""
+    """Uncertainty of the share of each kind of wire."""
     rests_on: str | None = None
     """Kind of wire whose counters decided; None: the driver's count of copies, or no traffic anywhere."""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from wirespeed.fleet.estimates import LINK, SWITCH
 from wirespeed.fleet.judge import Outlier
 from wirespeed.fleet.observations import BETWEEN
-from wirespeed.fleet.parts import COPIES, LINKS, FleetPlan, Part
+from wirespeed.fleet.parts import COPIES, LINKS, FleetPart, FleetPlan
 from wirespeed.fleet.rounds import Pairs
 
 SUSPICIOUS = 0.1
@@ -58,7 +58,7 @@ def suspected(findings: Iterable[Outlier]) -> Suspected:
     return found
 
 
-def parts_again(plan: FleetPlan, what: Suspected, answering: Sequence[str]) -> Iterator[Part]:
+def parts_again(plan: FleetPlan, what: Suspected, answering: Sequence[str]) -> Iterator[FleetPart]:
     """Launches of the suspects with sound nodes, which are drawn at random."""
     chance = random.Random(f"{plan.seed} again")
     for name, title, nodes in (
@@ -69,11 +69,13 @@ def parts_again(plan: FleetPlan, what: Suspected, answering: Sequence[str]) -> I
             for number in range(TIMES_AGAIN):
                 hosts = _with_controls(nodes, answering, chance)
                 words = f"suspects by themselves again, {title}, {number + 1} of {TIMES_AGAIN}"
-                yield Part(f"again-{name}-{number + 1}", words, each=plan.ranks_alone, like=name, hosts=hosts)
+                yield FleetPart(
+                    f"again-{name}-{number + 1}", words, each=plan.ranks_alone, like=name, hosts=hosts
+                )
     rounds = _rounds(what, answering, chance)
     for number, pairs in enumerate(rounds):
         words = f"suspects with others again, {number + 1} of {len(rounds)}"
-        yield Part(f"again-round-{number + 1}", words, number, pairs=tuple(pairs))
+        yield FleetPart(f"again-round-{number + 1}", words, number, pairs=tuple(pairs))
 
 
 def _with_controls(nodes: set[str], answering: Sequence[str], chance: random.Random) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from wirespeed.errors import ExitCode, WirespeedError, gravest
 from wirespeed.fleet.again import Suspected, parts_again
-from wirespeed.fleet.parts import FleetPlan, Part, parts
+from wirespeed.fleet.parts import FleetPart, FleetPlan, parts
 from wirespeed.fleet.silence import by_rank, deaths, suspects, unanswering
 from wirespeed.fleet.state import FleetState, SilentNode
 from wirespeed.host.temporary import temporary_folder
@@ -74,7 +74,7 @@ class Campaign:
             return code
         return gravest(code, ExitCode.FAILED_ENTRY) if self.failed else ExitCode.OK
 
-    def _measure(self, every: Sequence[Part]) -> ExitCode:
+    def _measure(self, every: Sequence[FleetPart]) -> ExitCode:
         """Those parts that have no complete file yet."""
         missing = [part for part in every if not self._complete(part)]
         if missing and len(missing) < len(every):
@@ -96,7 +96,7 @@ class Campaign:
             )
         return code
 
-    def _measured(self, part: Part) -> ExitCode:
+    def _measured(self, part: FleetPart) -> ExitCode:
         """Measures a part; again without the nodes that turn out to be silent."""
         named_before: set[str] = set()
         unexplained = 0
@@ -134,7 +134,9 @@ class Campaign:
         self.failed.append(part.title)
         return ExitCode.FAILED_ENTRY
 
-    def _silent(self, death: Failure, hosts: Sequence[str], part: Part, before: set[str]) -> dict[str, str]:
+    def _silent(
+        self, death: Failure, hosts: Sequence[str], part: FleetPart, before: set[str]
+    ) -> dict[str, str]:
         """The nodes that a launch died of, and why. `before`: suspects of this part that answered.
 
         A suspect that answers is blamed only if it is one again and every other node answers, too: where the
@@ -172,7 +174,7 @@ class Campaign:
     def _launch(self, plan: Plan, records: list[Event]) -> ExitCode:
         return self.measure(plan, records.append)
 
-    def _take(self, records: Sequence[Event], hosts: Sequence[str], part: Part) -> None:
+    def _take(self, records: Sequence[Event], hosts: Sequence[str], part: FleetPart) -> None:
         """What a launch, now or before, tells of the hosts' ranks and of the fastest pair."""
         order = by_rank(records, hosts, part.each)
         self._order = [*order, *(host for host in self.plan.hosts if host not in order)]
@@ -183,7 +185,7 @@ class Campaign:
             ]
             self.fastest = max([self.fastest, *rates])
 
-    def _say_unavailable(self, records: Sequence[Event], part: Part) -> None:
+    def _say_unavailable(self, records: Sequence[Event], part: FleetPart) -> None:
         """Once for all rounds."""
         for record in records:
             if isinstance(record, Failure) and record.what == "unavailable":
@@ -192,7 +194,7 @@ class Campaign:
                     self.say(f"{part.title}: {record.path} is not measured: {record.text}")
                 self._lacking.add(key)
 
-    def _complete(self, part: Part) -> bool:
+    def _complete(self, part: FleetPart) -> bool:
         """Has one of its files all figures? Then it is not measured again."""
         for file in self._files(part):
             with suppress(WirespeedError):
@@ -204,7 +206,7 @@ class Campaign:
                     return True
         return False
 
-    def _files(self, part: Part) -> Iterator[Path]:
+    def _files(self, part: FleetPart) -> Iterator[Path]:
         """Of its launches, the first one's first."""
         for number in range(1, 10_000):
             file = self._file(part, number)
@@ -212,10 +214,10 @@ class Campaign:
                 return
             yield file
 
-    def _next_file(self, part: Part) -> Path:
+    def _next_file(self, part: FleetPart) -> Path:
         return self._file(part, 1 + len(list(self._files(part))))
 
-    def _file(self, part: Part, number: int) -> Path:
+    def _file(self, part: FleetPart, number: int) -> Path:
         return self.state.folder / f"{part.name}{f'-{number}' if number > 1 else ''}.jsonl"
 
 

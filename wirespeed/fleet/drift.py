@@ -24,7 +24,7 @@ class FleetChange:
 
     figure: str
     kind: str
-    """Of what it is a figure: node, GPU, link."""
+    """The subject's kind: node, GPU, link."""
     ratio: float
     """The usual time now over the one before."""
     usual_s: float
@@ -43,7 +43,7 @@ class FleetDrift:
     fleet: list[FleetChange] = field(default_factory=list)
     """What changed for all, the largest change first."""
     changed: dict[str, list[str]] = field(default_factory=dict)
-    """Of each finding's name: 'driver 570.1 -> 580.2'."""
+    """Changes by each finding's name: 'driver 570.1 -> 580.2'."""
     of_fleet: list[str] = field(default_factory=list)
     """The same of most nodes: 'driver 570.1 -> 580.2 on 97 of 100 nodes'."""
 

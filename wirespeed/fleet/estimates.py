@@ -63,7 +63,7 @@ class Estimates:
     figure: str
     kind: str
     names: Sequence[str]
-    """Of the subjects."""
+    """Names of the subjects."""
     effects: Floats
     """Logarithms of times over those of the usual one alike; NaN where nothing can be said."""
     times: Places
@@ -79,7 +79,7 @@ class Estimates:
     slow: Mapping[int, Slow] = field(default_factory=dict)
     """By the place of the name."""
     partners: Places | None = None
-    """Of each node: how many others it was measured with; None: measured alone."""
+    """Number of others that each node was measured with; None: measured alone."""
     untold: Mapping[str, str] = field(default_factory=dict)
     """Names of those that cannot be judged, however often they are measured, and why."""
     kinds: Sequence[KindTime] = ()
@@ -205,7 +205,7 @@ class _Judged:
     """Logarithms of times, without what they have in common with others."""
     moments: Floats
     times: Places
-    """Of each subject, how many."""
+    """Number of each subject's times."""
     of_name: Places
     """The kind of hardware of each subject."""
     kinds: Sequence[str]

@@ -62,7 +62,7 @@ class History:
     contended: bool = False
     """Whether pairs whose ranks waited for CPUs count."""
     observed: list[Observation] = dataclass_field(default_factory=list)
-    """Of result files that are in no packed day, or have changed since."""
+    """Observations of result files that are in no packed day, or have changed since."""
     packed: Packed | None = None
     warnings: list[str] = dataclass_field(default_factory=list)
     files: int = 0

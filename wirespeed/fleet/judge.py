@@ -71,7 +71,7 @@ class Outlier:
     evidence: tuple[OutlierEvidence, ...]
     """The figures in which it is slow, the slowest first."""
     p: float
-    """Of all its figures together (Simes)."""
+    """P-value of all its figures together (Simes)."""
     cost: float
     """Time lost: the largest excess times the nodes that have it."""
 
@@ -101,7 +101,7 @@ class FleetVerdict:
     """How many of each kind were judged."""
     figures: int = 0
     distances: dict[str, dict[str, float]] = field(default_factory=dict)
-    """Of each node and figure: its time over the usual one's."""
+    """Time over the usual one's, of each node and figure."""
     untold: dict[str, str] = field(default_factory=dict)
     """What cannot be judged in any figure, and why."""
     few_times: list[str] = field(default_factory=list)
@@ -111,7 +111,7 @@ class FleetVerdict:
     kinds: list[KindTime] = field(default_factory=list)
     """Kinds of hardware that differ from the most frequent one."""
     smallest: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """Of each kind: slowdowns found in 90 % of cases, of the best figure and of the worst."""
+    """Slowdowns found in 90 % of cases, by kind: of the best figure and of the worst."""
 
 
 def judge(

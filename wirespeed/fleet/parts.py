@@ -28,10 +28,10 @@ class FleetPlan:
     """Most pairs that are measured at the same time; None: all of a round."""
     seed: int = 1
     node_paths: tuple[str, ...] = ("host",)
-    """Of messages within a node."""
+    """Paths of messages within a node."""
     node_sizes: tuple[int, ...] = (8, 64 << 20)
     gpus: int = 0
-    """Of a node."""
+    """Number of a node's GPUs."""
 
     @property
     def most_at_once(self) -> int:
@@ -56,7 +56,7 @@ class FleetPlan:
             "node-sizes": list(self.node_sizes),
         }
 
-    def plan(self, part: Part, hosts: Sequence[str]) -> Plan | None:
+    def plan(self, part: FleetPart, hosts: Sequence[str]) -> Plan | None:
         """A part's plan for the hosts that answer, by their ranks; None: nothing to measure with them."""
         if part.round is not None:
             places = {host: rank for rank, host in enumerate(hosts)}
@@ -107,7 +107,7 @@ class FleetPlan:
 
 
 @dataclass(frozen=True)
-class Part:
+class FleetPart:
     """One launch for each of its paths."""
 
     name: str
@@ -122,7 +122,7 @@ class Part:
     hosts: tuple[str, ...] = ()
     """Only these; (): all."""
     pairs: tuple[tuple[str, str], ...] = ()
-    """Of a round; (): those of its number."""
+    """Pairs of a round; (): those of its number."""
 
     def of(self, hosts: Sequence[str]) -> list[str]:
         """The hosts that take part."""
@@ -138,16 +138,16 @@ def usual_rounds(nodes: int) -> int:
     return ROUNDS_OF_FEW if nodes <= FEW_NODES else ROUNDS
 
 
-def parts(plan: FleetPlan) -> Iterator[Part]:
+def parts(plan: FleetPlan) -> Iterator[FleetPart]:
     """All, in the order measured."""
     each = plan.ranks_alone
-    yield Part(COPIES, "every node by itself, copies", each=each)
+    yield FleetPart(COPIES, "every node by itself, copies", each=each)
     if each > 1:
-        yield Part(LINKS, "every node by itself, messages", each=each)
+        yield FleetPart(LINKS, "every node by itself, messages", each=each)
     width = len(str(plan.rounds))
     for number in range(plan.rounds):
         place = str(number + 1).zfill(max(2, width))
-        yield Part(f"round-{place}", f"round {number + 1} of {plan.rounds}", number)
+        yield FleetPart(f"round-{place}", f"round {number + 1} of {plan.rounds}", number)
 
 
 def _within(nodes: int, each: int) -> Iterator[list[tuple[int, int]]]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FACTS = ("driver", "MPI", "kernel")
 """What may have changed when a node became slower, the likeliest cause first."""
 Facts = dict[str, dict[str, set[str]]]
-"""Of each node: the values of each of FACTS that were seen."""
+"""Values of each of FACTS that were seen, by node."""
 MINUTES_APART = 10
 """Times of one launch and one pair that are so far apart are independent."""
 SLOT_S = 60 * MINUTES_APART

@@ -9,7 +9,7 @@ from wirespeed.patterns import Shape, find_pattern
 from wirespeed.units import format_size, parse_sizes
 
 SHARE = 0.9
-"""Of the free memory, that buffers may have: ranks and their libraries need some, too."""
+"""Share of the free memory that buffers may have: ranks and their libraries need some, too."""
 
 
 def fitting(plan: Plan, room: int | None) -> tuple[int, ...]:

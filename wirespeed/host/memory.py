@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 DEVICE_SHARE = 0.4
-"""Of a device's memory, for each of two buffers; the libraries' own buffers need some, too."""
+"""Share of a device's memory for each of two buffers; the libraries' own buffers need some, too."""
 
 
 def room_for_buffers(ranks: int, device_bytes: int) -> int | None:

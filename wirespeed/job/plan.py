@@ -72,7 +72,7 @@ class Plan:
     evidence: bool = True
     """Read the wires' counters around counted iterations, after the figures."""
     reported_phase_only: bool = False
-    """Of a pattern with several phases, measure the one that the figure is of, and no other."""
+    """Measure only the phase that the figure is of."""
     debug: bool = False
     test: tuple[tuple[str, str], ...] = ()
     """For the project's tests alone: ("fault", "drop-byte"), ("offset", "3"), ..."""

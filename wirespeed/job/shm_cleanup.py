@@ -30,7 +30,7 @@ JOBS = "jf.0"
 """Below it Open MPI 5's ranks have a folder for their job."""
 _WORD = 0xFFFFFFFF
 SUFFIX = ".uses"
-"""Of the file in which a rank lists what it uses."""
+"""End of the name of the file in which a rank lists what it uses."""
 _FORETOLD = f"launcher{SUFFIX}"
 """List of names that ranks may use; it is as old as the launcher."""
 _BEHIND = 0.1

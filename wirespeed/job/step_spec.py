@@ -38,7 +38,7 @@ class StepSpec:
 
 
 BLOCK_SECONDS = 1e-3
-"""Of a list, for each block: many messages at once may take an MPI the square of their number."""
+"""Time for each block of a list: many messages at once may take an MPI the square of their number."""
 
 
 def stuck_after(plan: Plan, size: int, blocks: int = 0) -> float:

@@ -36,7 +36,7 @@ class Used:
     evidence: Record = field(default_factory=dict)
     """Evidence record of the bytes' way; empty: not counted."""
     both_ways: bool = False
-    """Of copies inside a rank: the figure is that of both directions together."""
+    """True if the figure is that of copies inside a rank in both directions together."""
 
     @property
     def ranks(self) -> list[Record]:

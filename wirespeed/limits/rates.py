@@ -24,7 +24,7 @@ class Ceiling:
     stated: bool = False
     """Whether the user has stated the rate."""
     low: float = 0.0
-    """Of a measured rate: the lower end of its interval; 0: without an interval."""
+    """Lower end of a measured rate's interval; 0: without an interval."""
     high: float = 0.0
     cached: int = 0
     """Messages up to so many bytes can stay in caches before a memory, which then does not limit them."""

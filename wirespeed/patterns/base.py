@@ -154,7 +154,7 @@ class Option:
     for_transport: bool = False
     """The transport reads the option, not the pattern."""
     in_one_table: bool = False
-    """Of a list, all values are measured in one run."""
+    """True if all values of a list are measured in one run."""
     fixes_sizes: bool = False
     """Where it is given, the pattern itself defines the sizes."""
     each_node: bool = False

@@ -31,7 +31,7 @@ class Blocks:
     """
 
     bytes: int
-    """Of each block."""
+    """Bytes of each block."""
     places: Sequence[int]
     remote_places: Sequence[int]
     pool: int

@@ -48,7 +48,7 @@ class KvPages:
     model: KvModel
     ranks: int
     tokens: int
-    """Of a page."""
+    """Number of tokens in a page."""
 
     @property
     def bytes(self) -> int:

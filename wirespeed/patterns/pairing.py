@@ -11,7 +11,7 @@ from wirespeed.patterns.base import Figure, Option, Shape
 from wirespeed.patterns.pairs import Pairs
 
 Partners = dict[int, int]
-"""Of each rank of a phase."""
+"""Partner of each rank of a phase."""
 _PAIR = re.compile(r"(\d{1,8})-(\d{1,8})")
 
 

@@ -7,7 +7,7 @@ from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Place, Sha
 MAX_STEPS = 128
 """Default limit per iteration: a rank of a large ring need not know all of them."""
 MAX_BLOCKS = 528
-"""Of a sum: enough for every GPU's memory."""
+"""Blocks of a sum: enough for every GPU's memory."""
 
 
 class Ring(Pattern):

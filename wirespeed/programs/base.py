@@ -76,7 +76,7 @@ class Values:
 
     place: Place
     real: int
-    """Of one number."""
+    """Bytes of a number."""
     pitch: int
     """From one row to the next."""
     planes: int = 1

@@ -21,7 +21,7 @@ class ConservedSum:
 
     name: str
     weights: tuple[float, ...]
-    """Of each plane."""
+    """Weight of each plane."""
 
 
 @dataclass(frozen=True)

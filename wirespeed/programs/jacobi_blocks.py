@@ -10,9 +10,9 @@ from wirespeed.programs.base import to_lines
 from wirespeed.programs.plane import EAST, NORTH, SOUTH, WEST, Plane
 
 TILE, STRIP, TILE_ROWS, THREADS = 1024, 32, 4, 256
-"""Of jacobi.h: points of a tile in x, of a strip at a cut side; and rows of a tile, lanes of a block."""
+"""Sizes in jacobi.h: points of a tile in x, of a strip at a cut side; rows of a tile, lanes of a block."""
 MAX_BLOCKS = 8192
-"""Of a launch: those that a norm has room for (native/kernels/fields.h)."""
+"""Blocks of a launch that a norm has room for (native/kernels/fields.h)."""
 DOWN = 16
 """A bit beside those of `cut`: from the top down."""
 ALL, INNER, EDGES, ALL_WAIT = range(4)
@@ -26,7 +26,7 @@ class JacobiBlock:
     nx: int
     ny: int
     real: int
-    """Of one number."""
+    """Bytes of a number."""
     depth: int = 1
     """Halo rows below and above."""
 

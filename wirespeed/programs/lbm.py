@@ -52,7 +52,7 @@ REAL = 8
 WAVE = 64
 """Points in x and y from one wave to the next: long enough for theory, and it decays in few steps."""
 SAMPLES = {"shear-wave": 3, "sound-wave": 8, "heat": 3}
-"""Of a constant."""
+"""Number of samples of a constant, by case."""
 CONSTANTS = {
     "shear-wave": ("viscosity", "sites^2/step"),
     "sound-wave": ("speed of sound", "sites/step"),

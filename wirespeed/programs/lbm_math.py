@@ -20,9 +20,9 @@ HALO = 3
 SOUND_SQUARE = 1.1969797703930744**-2
 """c_s^2: the temperature of the fluid at rest, and its pressure over its density."""
 HEAT_RATIO = 2.0
-"""Of the specific heats, in two dimensions."""
+"""Ratio of the specific heats, in two dimensions."""
 BYTES_PER_SITE = 37 * 8 * 2
-"""Of one step: each population is read and written once."""
+"""Bytes of a step: each population is read and written once."""
 OPERATIONS_PER_SITE = 575
 """Floating-point operations of one step: 96 additions and subtractions, 98 multiplications, 190 fused
 multiply-adds, which count twice, and 1 division, as a compiler leaves them."""
@@ -34,7 +34,7 @@ _PAIRS = (
     *((3, 0), (3, 1), (3, -1)),
 )
 VELOCITIES = ((0, 0), *(each for x, y in _PAIRS for each in ((x, y), (-x, -y))))
-"""Of each population, in sites a step."""
+"""Velocity of each population, in sites a step."""
 _BY_RISE = sorted(range(len(VELOCITIES)), key=lambda number: (-VELOCITIES[number][1], number))
 PLACES = tuple(_BY_RISE.index(number) for number in range(len(VELOCITIES)))
 """Where each population lies in a row of a field: the fastest upwards first."""

@@ -35,7 +35,7 @@ class Batch:
     """Samples of one uninterrupted run, and its seconds by the host's clock and by the program's."""
 
     seconds: list[float]
-    """Of an iteration, by sample."""
+    """Seconds of an iteration, by sample."""
     host_s: float
     stamped_s: float
     verdict: int

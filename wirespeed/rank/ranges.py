@@ -21,7 +21,7 @@ OUTER = ("start", "connect", "introduce", "path", "size", "counting")
 ABSORBING = ("trial", "limits", "computation", "counting")
 """Kinds whose time includes that of the ranges inside them."""
 MAX_RANGES, MIN_RANGES = 100_000, 200
-"""Of one path: those of all ranks together, and of each rank at least."""
+"""Ranges of a path: of all ranks together, and of each rank at least."""
 _NOTHING: AbstractContextManager[None] = nullcontext()
 
 

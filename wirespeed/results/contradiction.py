@@ -20,9 +20,9 @@ class BatchClock(RecordPart, frozen=True, kw_only=True):
     short: Whole = 0
     """Batches whose time on the host's clock neither the samples nor an allowance explain."""
     host_s: Amount = 0.0
-    """Of the worst batch, by the host's clock."""
+    """Seconds of the worst batch, by the host's clock."""
     stamped_s: Amount = 0.0
-    """Of the same batch, by its samples."""
+    """Seconds of the same batch, by its samples."""
 
 
 class Quantity(RecordPart, frozen=True, kw_only=True):

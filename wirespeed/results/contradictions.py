@@ -19,7 +19,7 @@ MIN_OF_COMPUTATION = 0.95
 """A step takes at least this share of its own computation."""
 MAX_OF_LIMIT = 1.02
 MAX_EFFICIENCY = 1.05
-"""Of weak scaling."""
+"""Efficiency of weak scaling, at most."""
 MAX_UNEXPLAINED = 0.5
 """Share of the batches whose time on the host's clock may be unexplained: a busy host interrupts some."""
 SEEN_BY_HOST = 1.1

@@ -10,7 +10,7 @@ from typing import Any
 
 UNIT_S = 1e-9
 BINS_PER_OCTAVE = 16
-"""Of the histogram in the result file: a bin is 4.4 % wide."""
+"""Resolution of the histogram in the result file: a bin is 4.4 % wide."""
 SHORTEST_S = 1e-12
 """What a coarse clock shows as zero counts as this."""
 

@@ -26,7 +26,7 @@ TAIL = 4.0
 NORMAL = 1.2033643751034475
 """Standard deviation of normal values over the scale of Student's t that is fitted to them."""
 NORMAL_75 = 0.6744897501960817
-"""Of a normal distribution, half lies within so many standard deviations."""
+"""Standard deviations within which half of a normal distribution lies."""
 USUAL = 0.01
 """Standard deviation of effects, before any were seen (results/h200-x2-*.jsonl) ..."""
 BELIEF = 3.0

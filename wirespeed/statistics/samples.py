@@ -16,7 +16,7 @@ from wirespeed.statistics.histogram import SHORTEST_S, Histogram
 
 CONFIDENCE = 0.95
 FINE_BINS_PER_OCTAVE = 4096
-"""Of the histogram that takes the place of samples too many to keep: a bin is 0.017 % wide."""
+"""Resolution of the histogram that replaces samples too many to keep: a bin is 0.017 % wide."""
 KEPT_SAMPLES = 1 << 17
 """So many samples are kept as they are."""
 KEPT_BATCHES = 9_999

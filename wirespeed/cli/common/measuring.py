@@ -30,7 +30,7 @@ class PlanResult:
     records: list[Event] = field(default_factory=list)
     """Those of the whole file; empty in a rank that has nothing to say."""
     picture: FieldPicture | None = None
-    """Of a program's field, if it was asked for."""
+    """Picture of a program's field, if it was asked for."""
 
     @property
     def runs(self) -> list[Run]:

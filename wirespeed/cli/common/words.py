@@ -295,7 +295,7 @@ def _test(word: str) -> tuple[str, str]:
 
 CORES = several(count(most=999_999), "I,J")
 ANY_FILE = File("FILE", str)
-"""Of a command that says itself what is wrong with it."""
+"""A file, of which the command says itself what is wrong."""
 ALLOCATOR = choice(*ALLOCATORS)
 CONTEXT = choice(*CONTEXTS)
 DEVICE = Word("KIND[:GPU,...]", _device)

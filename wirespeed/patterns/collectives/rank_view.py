@@ -15,7 +15,7 @@ WHOLE = ("allreduce", "broadcast", "reduce")
 FIRST_OF_TWO = 3
 """The core's number of the operation that copies."""
 MAX_BLOCKS = 528
-"""Of a kernel: enough for every GPU's memory."""
+"""Blocks of a kernel: enough for every GPU's memory."""
 _THREADS = 256
 _LINE = 256
 

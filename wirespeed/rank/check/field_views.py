@@ -16,9 +16,9 @@ from wirespeed.rank.context import RankContext
 from wirespeed.rank.program import Program
 
 MAX_CELLS = 1000
-"""Of a picture, in x and in y; a rank whose block ends in mid cell adds one."""
+"""Cells of a picture, in x and in y; a rank whose block ends in mid cell adds one."""
 BATCH_SECONDS = 0.3
-"""Of time steps between two signs of life."""
+"""Duration of time steps between two signs of life."""
 READ_BYTES = 4 << 20
 """At a time, of each plane of values."""
 

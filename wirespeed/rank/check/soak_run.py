@@ -21,7 +21,7 @@ CHUNK_SECONDS = 1.0
 TELL_SECONDS = 5.0
 """Rank 0 tells them as often."""
 FIRST_SECONDS, GROWTH = 0.02, 10
-"""Of the first chunk, about, while nobody knows how long an iteration takes; each next one is longer."""
+"""Length of the first chunk, about, while an iteration's time is unknown; each next one is longer."""
 TIMED_SECONDS, TIMED_SHARE, TIMED_BATCHES = 0.3, 0.02, 5
 LARGEST_RUN = 1 << 29
 PLACES = 5

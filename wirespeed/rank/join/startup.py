@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _RELOAD = ("LD_LIBRARY_PATH", "LD_PRELOAD")
 
 MAX_THREADS = 8
-"""Of a rank, for untimed work on host memory: more are seldom faster, since memory is the limit."""
+"""Threads of a rank for untimed work on host memory: more are seldom faster, since memory is the limit."""
 
 
 def set_environment(variables: dict[str, str]) -> None:

@@ -78,7 +78,7 @@ class Use(NamedTuple):
     process: float
     """Its own use, all threads together."""
     threads: float
-    """Of that, threads beside the one that is timed, while it is timed."""
+    """Part of it by threads beside the one that is timed, while it is timed."""
     busy: float
     """The use of its CPUs, by whomever; NaN: not known."""
 

@@ -41,7 +41,7 @@ class HostCounters:
         self.reads = False
         """Is this rank the first one of its host?"""
         self.locations: list[Location] = []
-        """Of each rank."""
+        """Location of each rank."""
         self.gpus: tuple[str, ...] = ()
         """PCI addresses of this host's GPUs that ranks use."""
         self.able = comm.size <= MAX_RANKS

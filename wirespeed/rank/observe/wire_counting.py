@@ -53,7 +53,7 @@ class _Counts:
     seconds: float
     wires: list[Counted]
     copies: list[dict[str, Any]]
-    """Of each rank's GPU, by kind of copy."""
+    """Copies of each rank's GPU, by kind."""
 
 
 class WireCounting:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 BESIDE_S = 3.0
 """Seconds of a path beside its figures: its start, counted iterations, its end; 2.4 on two H200s."""
 OWN_TEST_KEYS = ("ahead", "apart", "clock", "fault", "late", "offset", "instead", "soak-every")
-"""Of `--test`; all others are options of the transport, for tests and sweeps."""
+"""Words of `--test`; all others are options of the transport, for tests and sweeps."""
 
 
 class PathRunner:

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from wirespeed.host.interface import BuffersHandle, TransportHandle
 
 BATCHES, SECONDS = 16, 0.15
-"""Of each of the two, at most; --max-time limits it, too."""
+"""Batches and seconds of each of the two, at most; --max-time limits it, too."""
 FEWEST_BATCHES = 6
-"""Of long iterations."""
+"""Batches of long iterations."""
 COPIED, MAX_COPIES = 2 << 30, 32
 """Copies an iteration: so many bytes, so that the wait for them is nothing."""
 

@@ -30,7 +30,7 @@ LEAD_SECONDS = 1e-4
 """Untimed iterations before a batch of short ones, where another size has just run."""
 PROGRESS_SECONDS = 0.5
 MIN_BATCHES, LONG_BATCH_SECONDS = 16, 0.25
-"""Of iterations that a program alone needs: so many batches at least, so many seconds each at most."""
+"""Batches of iterations that only a program needs, at least, and seconds of each, at most."""
 
 Result = TypeVar("Result")
 Turns = Generator[None, int, Result]

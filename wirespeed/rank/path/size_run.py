@@ -39,7 +39,7 @@ class SizeResult:
     protocol: str = ""
     """The transport's words for what it chose."""
     seconds: float = 0.0
-    """Of an iteration, median; 0: no figure."""
+    """Median of an iteration; 0: no figure."""
 
 
 class SizeRun:

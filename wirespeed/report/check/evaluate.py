@@ -36,7 +36,7 @@ class BoundOutcome:
     far: float = 0.0
     """How many times the bound's time the figure's is, or the other way round; the more, the worse."""
     smallest: float | None = None
-    """Of a bound that holds: the slowdown that is found in nine cases of ten, as a share of the time."""
+    """Slowdown, as a share of the time, that a bound that holds finds in nine cases of ten."""
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ class Column(Generic[Row]):
     left: bool = False
     """Texts are aligned left, figures right."""
     drop: int = 0
-    """Of a table that is too wide, the columns with the highest number go first; those with 0 stay."""
+    """Order in which columns leave a table that is too wide, the highest number first; those with 0 stay."""
 
     def text(self, row: Row) -> Text:
         """The cell, ready to be printed."""

@@ -37,14 +37,14 @@ FIRST = 5
 LATEST = (5, 3)
 """So many of the latest repetitions are compared with the first ones: one alone may be an accident."""
 FALSE_ALARMS = 0.01
-"""Of one look at all figures, among the first SEVERAL. Looks share most of their repetitions, and variances
-are at least those of the HISTORY, so that a steady machine is named in fewer than 5 % of watches
-(bench/claims.py --only watch)."""
+"""Share of false alarms at one look at all figures, among the first SEVERAL. Looks share most of their
+repetitions, and variances are at least those of the HISTORY, so that a steady machine is named in fewer than
+5 % of watches (bench/claims.py --only watch)."""
 HISTORY = 50
 """The first repetitions may agree by chance, and every look is held against them: how much repetitions
 differ is taken from so many of the latest, too."""
 SEVERAL = 50
-"""Of later looks ever fewer are wrong, so that all of them together add no more than these do."""
+"""Looks after which ever fewer are wrong, so that all later ones together add no more than these do."""
 
 
 @dataclass

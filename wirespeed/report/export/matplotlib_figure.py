@@ -35,7 +35,7 @@ FORMATS = (".pdf", ".png", ".svg")
 MARKERS = "os^DvP*X"
 DPI = 200
 INCHES = (6.3, 4.2)
-"""Of one panel: the width of a text column on A4."""
+"""Size of a panel: the width of a text column on A4."""
 SETTINGS: Any = {
     "font.size": 9,
     "axes.grid": True,

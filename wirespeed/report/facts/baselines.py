@@ -19,7 +19,7 @@ class ShareOfBaseline:
     low: float | None = None
     high: float | None = None
     mark: str = ""
-    """Of the figure."""
+    """Mark of the figure."""
 
     @property
     def uncertain(self) -> bool:

@@ -25,7 +25,7 @@ WHAT = {kind: words for kind, (words, _) in _FAILURES.items()}
 SHORT = {kind: word for kind, (_, word) in _FAILURES.items()}
 """For cells of narrow columns."""
 UNCERTAIN = "uncertain"
-"""Of a figure whose interval is wider than ±100 %."""
+"""Word for a figure whose interval is wider than ±100 %."""
 
 
 def quantity(value: float, unit: str) -> str:

@@ -25,7 +25,7 @@ MEANINGS = (
     f"{CONTENDED} a rank waited for a CPU, so that the figure is the scheduler's as much as the path's",
     health.LEGEND,
 )
-"""Of the marks of sign()."""
+"""Meanings of the marks of sign()."""
 
 
 def mark(entry: Entry) -> str:

@@ -22,7 +22,7 @@ class Added:
     low: float | None = None
     high: float | None = None
     mark: str = ""
-    """Of the two figures."""
+    """Marks of the two figures."""
 
     @property
     def half(self) -> float | None:

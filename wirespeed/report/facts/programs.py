@@ -24,7 +24,7 @@ class Parts:
     """A step's time beside what was measured with it; times in seconds, shares of 1; None: not known."""
 
     compute: float | None
-    """Of the same kernels without transfers."""
+    """Time of the same kernels without transfers."""
     visible: Added | None
     """The step less its computation; below 0 where the computation alone took longer."""
     of_copy: float | None
@@ -33,7 +33,7 @@ class Parts:
     """Against one rank: 1 where ranks cost nothing."""
     step: float
     mark: str
-    """Of the step; the efficiency has those of one rank's figure, too."""
+    """Marks of the step; the efficiency has those of one rank's figure, too."""
     efficiency_mark: str
 
     @property

@@ -36,7 +36,7 @@ class Worth:
     fixed: bool = False
     """Means of a fixed count: nobody asked for an interval."""
     mark: str = ""
-    """Of the two figures."""
+    """Marks of the two figures."""
 
     @property
     def certain(self) -> bool:

@@ -20,7 +20,7 @@ OBVIOUS = ("abi", "call", "library")
 LABELS = {"method": "protocol", "by": "copies started by the", "chunk": "chunk size"}
 """Names as a reader knows them; 'method' is a protocol in older files."""
 START = "start_s"
-"""Of a path's details: seconds, the slowest rank's."""
+"""Key of a path's details: seconds, the slowest rank's."""
 _BYTES = "_bytes"
 _SIZES = ("chunk",)
 """Bytes too."""

@@ -26,7 +26,7 @@ class _Measured:
 
     count: int
     bytes: int
-    """Of their buffers."""
+    """Bytes of their buffers."""
     seconds: float
 
 
@@ -58,7 +58,7 @@ class _Step:
     failed: bool = False
     """Has one of these failed?"""
     share: float = 0.0
-    """Of a size with several phases, the share that is over."""
+    """Share of a size with several phases that is over."""
     measured: list[_Measured] = field(default_factory=list)
     last: int = 0
     """Bytes of the buffers of the last size."""
@@ -75,7 +75,7 @@ class TimeLeft:
         """`further`: runs that follow, each of which is expected to take as long as this one."""
         self._clock, self._further = clock, further
         self.budget = 0.0
-        """Of the run: what lasts because figures are coarse does not last beyond it."""
+        """Budget of the run: what lasts because figures are coarse does not last beyond it."""
         self._start: float | None = None
         self._begun, self._steps = 0, 1
         self._launch, self._launches = 1, 1

@@ -43,7 +43,7 @@ class _CopyRow:
     """The first of its path."""
     limit: Ceiling | None
     sign: str
-    """Of the figure with all."""
+    """Mark of the figure with all."""
     alone: TeamFigure | None
     with_all: TeamFigure | None
 
