@@ -232,14 +232,23 @@ def test_the_device_is_named_by_between(tmp_path: Path) -> None:
 
 
 def test_a_rank_imports_little() -> None:
-    """Protects start-up: a rank loads neither numpy nor rich nor click."""
+    """Protects start-up: a rank loads neither numpy nor rich nor click, and the pattern that it measures."""
     import subprocess
     import sys
 
-    code = "import sys, wirespeed.rank.main, wirespeed.rank.path.path_run; print(*sorted(sys.modules))"
+    code = (
+        "import sys, wirespeed.rank.main, wirespeed.rank.session; from wirespeed.patterns import find_pattern"
+    )
+    code += "; find_pattern('pingpong'); print(*sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="/")
     loaded = set(done.stdout.split())
-    assert not loaded & {"numpy", "rich", "click", "jinja2", "psutil", "mpi4py.MPI"}
+    assert not loaded & {"numpy", "rich", "click", "jinja2", "psutil", "mpi4py.MPI", "tomllib", "tomli"}
+    assert "wirespeed.patterns.pingpong" in loaded
+    assert not loaded & {
+        "wirespeed.patterns.halo",
+        "wirespeed.programs.jacobi",
+        "wirespeed.programs.lbm",
+    }
     assert WIRESPEED.exists()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import math
 import os
 import re
@@ -293,6 +294,7 @@ def test_versions() -> None:
     """Protects the environment's figures: Python's three numbers, and installed packages alone."""
     found = environment.environment()
     assert re.fullmatch(r"3\.\d+\.\d+", found["python"])
+    assert found["packages"]["numpy"] == importlib.metadata.version("numpy")
     assert set(found["packages"]) <= set(environment.PACKAGES)
     assert found["memory_bytes"] == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     assert found["devices"] == []
