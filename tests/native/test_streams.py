@@ -39,7 +39,7 @@ def program(cxx: str, native: Path, builds: Path, tmp_path_factory: pytest.TempP
     sanitize = ["-fsanitize=address,undefined", "-fno-sanitize-recover"]
     own = str(Path(__file__).parent / "stream.cpp")
     # What runs kernels on the CPU is sanitized in tests of its own.
-    sources += map(str, kernels(builds))
+    sources += map(str, sorted(kernels(builds).glob("*.o")))
     command = [cxx, "-std=c++20", *sanitize, "-I", str(native), own, *sources, "-ldl", "-lpthread"]
     subprocess.run([*command, "-o", str(built)], check=True)
     return [str(built), str(text)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from support.builds import compiler, once
-from support.stand_ins import LAUNCHER, NATIVE
+from support.stand_ins import LAUNCHER, NATIVE, kernels
 
 SOLVERS = NATIVE.parent / "wirespeed"
 PROGRAMS = NATIVE.parent / "tests" / "native"
@@ -50,9 +50,9 @@ class Workshop:
     def build(self, program: str, *flags: str, fault: Fault | None = None) -> Path:
         native = fault.plant(self.folder / "native") if fault else NATIVE
         built = self.folder / program
-        objects = once(self.builds / "-".join(("launcher", *flags)), lambda at: self._launcher(at, flags))
-        own = [str(PROGRAMS / f"{program}.cpp"), *map(str, sorted(objects.glob("*.o")))]
-        self._compile(native, flags, *own, "-lpthread", "-o", str(built))
+        objects = [str(self._launcher(flags) / f"{source.stem}.o") for source in LAUNCHER]
+        own = str(PROGRAMS / f"{program}.cpp")
+        self._compile(native, flags, own, *objects, "-lpthread", "-o", str(built))
         return built
 
     def run(
@@ -62,10 +62,15 @@ class Workshop:
         built = self.build(program, *flags, fault=fault)
         return subprocess.run([built, *words], capture_output=True, text=True, timeout=200, check=False)
 
-    def _launcher(self, folder: Path, flags: tuple[str, ...]) -> None:
-        folder.mkdir()
-        for source in LAUNCHER:
-            self._compile(NATIVE, flags, "-c", str(source), "-o", str(folder / f"{source.stem}.o"))
+    def _launcher(self, flags: tuple[str, ...]) -> Path:
+        """The folder of its objects; without flags that of the stand-ins' drivers."""
+
+        def build(folder: Path) -> None:
+            folder.mkdir()
+            for source in LAUNCHER:
+                self._compile(NATIVE, flags, "-c", str(source), "-o", str(folder / f"{source.stem}.o"))
+
+        return once(self.builds / "-".join(("launcher", *flags)), build) if flags else kernels(self.builds)
 
     @staticmethod
     def _compile(native: Path, flags: tuple[str, ...], *words: str) -> None:

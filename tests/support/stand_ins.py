@@ -25,8 +25,8 @@ def program_kernels(folder: Path) -> Path:
     return source
 
 
-def kernels(builds: Path) -> tuple[Path, ...]:
-    """Objects of KERNELS and of all programs' kernels, compiled once a session."""
+def kernels(builds: Path) -> Path:
+    """The folder of the objects of KERNELS and of all programs' kernels, compiled once a session."""
 
     def build(folder: Path) -> None:
         folder.mkdir()
@@ -34,7 +34,7 @@ def kernels(builds: Path) -> tuple[Path, ...]:
         command = [compiler(), "-std=c++20", "-O1", "-fPIC", "-I", str(NATIVE), "-c", *sources]
         subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
 
-    return tuple(sorted(once(builds / "kernels", build).glob("*.o")))
+    return once(builds / "kernels", build)
 
 
 def _build(name: str, sources: tuple[Path, ...], folder: Path, *more: str) -> None:
@@ -91,7 +91,7 @@ def gasnet_of_one_rank(builds: Path) -> Path:
 def driver(builds: Path, kind: str) -> Path:
     """A CUDA or HIP driver over host memory, with streams that do nothing until they are looked at."""
     file = f"lib{kind}.so"
-    sources = (FAKES / f"fake_{kind}.cpp", *kernels(builds))
+    sources = (FAKES / f"fake_{kind}.cpp", *sorted(kernels(builds).glob("*.o")))
     return once(builds / f"fake-{kind}", partial(_build, file, sources)) / file
 
 
