@@ -13,7 +13,7 @@ from wirespeed._version import __version__
 from wirespeed.cli.commands import cli
 
 COLUMNS = 100
-EXIT_CODES = Path(__file__).resolve().parents[1] / "docs" / "exit-codes.md"
+EXIT_CODES = Path(__file__).resolve().parents[1] / "docs" / "commands.md"
 VARIABLES = {
     "WIRESPEED_BUDGET": "As --budget.",
     "WIRESPEED_NO_EVIDENCE": "1: as --no-evidence.",

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """Codes that `wirespeed` returns to the shell; documented in docs/exit-codes.md."""
+    """Codes that `wirespeed` returns to the shell; documented in docs/commands.md."""
 
     OK = 0
     FAILED_ENTRY = 1

@@ -268,7 +268,7 @@ def test_no_library(measure: Measure) -> None:
             pytest.skip("this machine has a real libnccl.so.2")
         assert failure["what"] == "unavailable"
         assert failure["text"] == f"rank 0: {file} not found ({remedy})"
-        # Nothing could be measured, and nothing went wrong: docs/exit-codes.md.
+        # Nothing could be measured, and nothing went wrong: docs/commands.md.
         assert done.code == 3
 
 

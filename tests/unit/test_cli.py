@@ -429,7 +429,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 class TestDocuments:
     def test_every_exit_code_is_documented(self) -> None:
-        text = (DOCS / "exit-codes.md").read_text()
+        text = (DOCS / "commands.md").read_text()
         for code in ExitCode:
             assert f"| {int(code)} | `{code.name}` |" in text
         assert f"| {PIPE_CLOSED} |" in text
@@ -449,7 +449,7 @@ class TestDocuments:
     def test_every_option_is_documented(self, command: str, capsys: pytest.CaptureFixture[str]) -> None:
         text = "".join(
             (DOCS / f"{name}.md").read_text()
-            for name in ("blocks", "commands", "patterns", "collectives", "programs")
+            for name in ("commands", "patterns", "collectives", "programs")
         )
         assert main([command, "--help"]) == 0
         options = re.findall(r"^  (--[a-z-]+)", capsys.readouterr().out, re.MULTILINE)

@@ -348,7 +348,7 @@ def test_precedence() -> None:
     assert set(PRECEDENCE) == set(ExitCode)
     assert gravest(ExitCode.FAILED_ENTRY, ExitCode.IMPOSSIBLE, ExitCode.WORSE) == ExitCode.IMPOSSIBLE
     assert gravest(ExitCode.IMPOSSIBLE, ExitCode.INTERRUPTED) == ExitCode.INTERRUPTED
-    page = (Path(__file__).parents[2] / "docs" / "exit-codes.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
     assert f"returned: {', '.join(str(int(code)) for code in PRECEDENCE)}." in page
 
 

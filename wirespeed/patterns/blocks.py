@@ -62,7 +62,7 @@ class BlockLists(Pattern):
         Option("layers", "With --kv: a list for each layer, one after the other.", default=False),
         Option(
             "list",
-            "Places of the blocks, of 4K unless --block says more; docs/blocks.md.",
+            "Places of the blocks, of 4K unless --block says more; docs/patterns.md.",
             None,
             metavar="FILE",
         ),

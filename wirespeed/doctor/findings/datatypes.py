@@ -52,5 +52,5 @@ def _finding(facts: Facts, what: str, seen: str, cost: str = Cost.HIGH) -> Findi
             "pack the blocks by a kernel of yours, and send one contiguous message",
             "wirespeed blocks --paths aware,aware-datatype,aware-packed  # what each costs here",
         ),
-        source="docs/blocks.md",
+        source="docs/patterns.md",
     )
