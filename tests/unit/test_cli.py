@@ -448,8 +448,7 @@ class TestDocuments:
     @pytest.mark.parametrize("command", ["survey", "paths", "show", *all_patterns()])
     def test_every_option_is_documented(self, command: str, capsys: pytest.CaptureFixture[str]) -> None:
         text = "".join(
-            (DOCS / f"{name}.md").read_text()
-            for name in ("commands", "patterns", "collectives", "programs")
+            (DOCS / f"{name}.md").read_text() for name in ("commands", "patterns", "collectives", "programs")
         )
         assert main([command, "--help"]) == 0
         options = re.findall(r"^  (--[a-z-]+)", capsys.readouterr().out, re.MULTILINE)
