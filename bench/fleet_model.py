@@ -102,9 +102,11 @@ def _tournament(random: np.random.Generator, nodes: int, rounds: int) -> list[ND
     while len(found) < rounds:
         order, rest = random.permutation(nodes), np.arange(nodes - 1)
         for turn in random.permutation(nodes - 1):
+            if len(found) == rounds:
+                return found
             circle = np.append(np.roll(rest, turn), nodes - 1)
             found.append(order[np.stack([circle[: nodes // 2], circle[: nodes // 2 - 1 : -1]], axis=1)])
-    return found[:rounds]
+    return found
 
 
 def subjects(verdict: FleetVerdict) -> set[tuple[str, str]]:

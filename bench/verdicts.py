@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -29,14 +30,18 @@ from wirespeed.report.drift.detection import FIRST, Drift
 from wirespeed.results.reading import record_of
 from wirespeed.results.runs import Entry, Run, collect
 from wirespeed.statistics import comparison
+from wirespeed.statistics.comparison import Launch
+from wirespeed.statistics.next_launch import highest_next
 
 if TYPE_CHECKING:
     from noise import Floats
     from numpy.random import Generator
 
 PATHS = ("host", "staged", "aware", "nccl", "gpu", "ipc-write", "ipc-read", "shmem", "rma")
-NEXT = 3
-"""Healthy launches that are held against each set of learnt bounds."""
+NEXT = 10
+"""Launches that are held against each set of learnt bounds."""
+BY_FILE = 2
+"""Sets of bounds that go through files and check() as well, which takes many times longer."""
 LOOKS = 100
 """Looks of a watch that names nothing, if it is right."""
 WITHIN = 0.002
@@ -84,15 +89,23 @@ def logs(dice: Generator, noise: Noise, paths: int, sizes: int, launches: int) -
 def runs(times: Floats, name: str) -> list[Run]:
     """A run for each launch, as read from a file."""
     paths, sizes, launches = times.shape
-    plan = {"pattern": "pingpong", "ranks": 2, "sizes": [1 << size for size in range(sizes)]}
+    head, end = _ends(sizes)
     records: list[Any] = []
     for launch in range(launches):
         run = f"{name}{launch}"
-        records.append(record_of({"kind": "run", "run": run, "plan": plan, "environment": {"host": "n1"}}))
+        records.append(structs.replace(head, run=run))
         for path in range(paths):
             records += (_entry(run, PATHS[path], size, times[path, size, launch]) for size in range(sizes))
-        records.append(record_of({"kind": "end", "run": run, "status": "complete"}))
+        records.append(structs.replace(end, run=run))
     return collect(records)
+
+
+@cache
+def _ends(sizes: int) -> tuple[Any, Any]:
+    """The first and the last record of a run, as read."""
+    plan = {"pattern": "pingpong", "ranks": 2, "sizes": [1 << size for size in range(sizes)]}
+    head = record_of({"kind": "run", "run": "", "plan": plan, "environment": {"host": "n1"}})
+    return head, record_of({"kind": "end", "run": "", "status": "complete"})
 
 
 def _entry(run: str, path: str, size: int, log: float) -> Entry:
@@ -205,24 +218,47 @@ def bounds(repetitions: int) -> Iterator[str]:
             found = np.zeros(3)
             for seed in range(repetitions):
                 dice = np.random.default_rng(seed)
-                found += _learnt(dice, noise(0.02 if launches == 10 else 0.01), paths, 31, launches)
+                size = 0.02 if launches == 10 else 0.01
+                found += _learnt(dice, noise(size), paths, 31, launches, seed < BY_FILE)
             cells.append("; ".join(share(count, repetitions) for count in found))
         yield f"| {name} | " + " | ".join(cells) + " |"
 
 
-def _learnt(dice: Generator, noise: Noise, paths: int, sizes: int, launches: int) -> Floats:
+def _learnt(dice: Generator, noise: Noise, paths: int, sizes: int, launches: int, by_file: bool) -> Floats:
+    """The shares of NEXT launches that fail: healthy, with all paths slower, with the first one slower."""
     times = logs(dice, noise, paths, sizes, launches + NEXT)
-    file = Path(tempfile.gettempdir(), f"wirespeed-bench-site-{os.getpid()}.toml")
-    file.write_text(learn(runs(times[:, :, :-NEXT], "good"), ["good"]))
-    asked = read_requirements(str(file))
-    healthy = [
-        {one.what for one in check(asked, runs(times[:, :, [-1 - later]], "next"))} for later in range(NEXT)
+    seen = 1e-3 * np.exp(times[:, :, :-NEXT].reshape(-1, launches))
+    sides = [
+        {number: Launch(time, time * (1 - WITHIN), time * (1 + WITHIN)) for number, time in enumerate(row)}
+        for row in seen.tolist()
     ]
-    slow = times[:, :, -1:] + math.log(1.1)
-    lame = times[:, :, -1:].copy()
-    lame[0] += math.log(1.1)
-    found = (any(one.what == FAILED for one in check(asked, runs(these, "slow"))) for these in (slow, lame))
-    return np.array([sum(FAILED in one for one in healthy) / NEXT, *found], dtype=np.float64)
+    highest = highest_next(sides, [PATHS[row // sizes] for row in range(len(sides))])
+    bounds = np.array(highest.figures, dtype=np.float64).reshape(paths, sizes, 1)
+    usual = np.array([*highest.usual.values()]).reshape(paths, sizes, 1)
+    wholes = np.array([highest.paths.get(PATHS[path], math.inf) for path in range(paths)])[:, np.newaxis]
+    slower = np.zeros((3, paths, 1, 1))
+    slower[1] = slower[2, 0] = math.log(1.1)
+    found = []
+    for case in times[:, :, -NEXT:] + slower:
+        shares = 1e-3 * np.exp(case) * (1 - WITHIN) / bounds
+        medians = np.median(1e-3 * np.exp(case) * (1 - WITHIN) / usual, axis=1)
+        broken = (shares > 1).any(axis=(0, 1)) | (medians > wholes).any(axis=0)
+        broken |= np.median(medians, axis=0) > (highest.machine or math.inf)
+        found.append(broken)
+    if by_file:
+        _through_files(times[:, :, :-NEXT], times[:, :, -NEXT:] + slower, np.array(found))
+    return np.mean(found, axis=1)
+
+
+def _through_files(seen: Floats, cases: Floats, broken: Floats) -> None:
+    """Stops where the file that --learn writes, and check, say anything else of the first launches."""
+    file = Path(tempfile.gettempdir(), f"wirespeed-bench-site-{os.getpid()}.toml")
+    file.write_text(learn(runs(seen, "good"), ["good"]))
+    asked = read_requirements(str(file))
+    for case, fails in zip(cases, broken[:, 0].tolist(), strict=True):
+        bad = any(bound.what == FAILED for bound in check(asked, runs(case[:, :, :1], "next")))
+        if bad != fails:
+            sys.exit(f"{file}: check says {bad}, the simulation {fails}")
 
 
 def watches(repetitions: int) -> Iterator[str]:

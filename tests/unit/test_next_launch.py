@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from statistics import NormalDist
 
 import numpy as np
 import pytest
 
-from wirespeed.statistics.comparison import KNOWN, Launch, student_point
+from wirespeed.statistics.comparison import KNOWN, Launch, Side, student_point
 from wirespeed.statistics.next_launch import (
     FALSE_ALARMS,
     FEWEST_LAUNCHES,
     _digamma,
     _reach,
     _trigamma,
+    highest_next,
     moderation,
     robust_moderation,
-    slowest_next,
 )
 
 pytestmark = pytest.mark.slow
@@ -26,6 +27,12 @@ pytestmark = pytest.mark.slow
 def side(logs: list[float]) -> dict[object, Launch]:
     times = [math.exp(log) for log in logs]
     return {number: Launch(time, time * 0.9999, time * 1.0001) for number, time in enumerate(times)}
+
+
+def slowest_next(
+    sides: list[Side], paths: Sequence[object], spread: float | None = None
+) -> list[float | None]:
+    return highest_next(sides, paths, spread).figures
 
 
 def broken(launches: int, common: float, of_path: float, own: float, paths: int, sizes: int) -> float:

@@ -18,6 +18,7 @@ from wirespeed.statistics.outliers import (
     Slow,
     Spread,
     Tail,
+    medians_of,
     slow_ones,
     smallest_named,
     spread_of,
@@ -227,7 +228,7 @@ class _Judged:
         kind_times: Sequence[KindTime],
     ) -> Estimates:
         count = len(self.names)
-        effects = _medians(self.places, self.values, count)
+        effects = medians_of(self.places, self.values, count)
         untold: dict[str, str] = {}
         alike = np.bincount(self.of_name, minlength=len(self.kinds))
         for place in np.flatnonzero(alike[self.of_name] < FEWEST_ALIKE).tolist():
@@ -303,18 +304,6 @@ def _too_few(kind: str, number: int, several_kinds: bool, hardware: str) -> str:
     return f"only {number} {kind}{'s' if number > 1 else ''} to compare, {least}"
 
 
-def _medians(groups: Places, values: Floats, count: int) -> Floats:
-    """The median of each group's values; NaN of a group without any."""
-    order = np.lexsort((values, groups))
-    ordered = values[order]
-    sizes = np.bincount(groups, minlength=count)
-    starts = np.cumsum(sizes) - sizes
-    top = len(ordered) - 1
-    low = np.minimum(starts + np.maximum(sizes - 1, 0) // 2, top)
-    high = np.minimum(starts + sizes // 2, top)
-    return np.where(sizes > 0, (ordered[low] + ordered[high]) / 2, math.nan)
-
-
 def _of_pairs(figure: str, rows: Window, topology: Topology, least: float) -> Iterator[Estimates]:
     """Switches, nodes and links from the times of pairs."""
     names, ends = _numbered([*rows.ones, *rows.others])
@@ -375,7 +364,7 @@ def _links(figure: str, rows: Window, model: Mixed, nodes: Estimates, least: flo
         [f"{item} - {other}" for item, other in zip(rows.ones, rows.others, strict=True)]
     )
     times = np.bincount(places, minlength=len(names))
-    effects = _medians(places, model.without, len(names))
+    effects = medians_of(places, model.without, len(names))
     if nodes.spread is None:
         return Estimates(
             figure, LINK, names, np.full(len(names), math.nan), times, nodes.centre, model.deviation

@@ -89,7 +89,8 @@ def fit(logs: Floats, terms: Mapping[str, Term]) -> Mixed:
         places[name] = slice(start, start + term.count)
         columns.append(np.where(term.levels < 0, total, term.levels + start))
         start += term.count
-    index = np.concatenate(columns, axis=1)
+    # A row for each term: sums over them are many times faster than over columns.
+    index = np.ascontiguousarray(np.concatenate(columns, axis=1).T)
     effects = np.zeros(total + 1)
     effects[0] = np.median(logs)
     noise = max(_bulk(logs - effects[0]), _SMALLEST) ** 2
@@ -102,9 +103,9 @@ def fit(logs: Floats, terms: Mapping[str, Term]) -> Mixed:
         for name, place in places.items():
             prior[place] = noise * shrinks[name] / squares[name]
         effects, diagonal = _solve(index, weights, prior, logs, effects, total)
-        rest = logs - effects[index].sum(axis=1)
+        rest = logs - effects[index].sum(axis=0)
         own = np.append(1 / diagonal[:total], 0.0)
-        known = own[index].sum(axis=1)
+        known = own[index].sum(axis=0)
         before = noise, dict(squares)
         weights = (TAIL + 1) / (TAIL + (rest**2 / noise + known))
         noise = max(float(np.mean(weights * (rest**2 + before[0] * known))), _SMALLEST**2)
@@ -136,17 +137,17 @@ def _solve(
     index: Places, weights: Floats, prior: Floats, logs: Floats, begin: Floats, total: int
 ) -> tuple[Floats, Floats]:
     """Weighted least squares with a prior precision of each effect; the last effect is that of no level."""
-    flat, wide = index.ravel(), index.shape[1]
+    flat, wide = index.ravel(), len(index)
 
     def gathered(values: Floats) -> Floats:
-        found: Floats = np.bincount(flat, np.repeat(values, wide), total + 1).astype(np.float64)
+        found: Floats = np.bincount(flat, np.tile(values, wide), total + 1).astype(np.float64)
         found[total] = 0.0
         return found
 
     diagonal = np.maximum(gathered(weights) + prior, 1e-12)
     effects = begin.copy()
     effects[total] = 0.0
-    residual = gathered(weights * (logs - effects[index].sum(axis=1))) - prior * effects
+    residual = gathered(weights * (logs - effects[index].sum(axis=0))) - prior * effects
     step = residual / diagonal
     product = float(residual @ step)
     direction = step
@@ -154,7 +155,7 @@ def _solve(
     for _ in range(_STEPS):
         if product <= target:
             break
-        image = gathered(weights * direction[index].sum(axis=1)) + prior * direction
+        image = gathered(weights * direction[index].sum(axis=0)) + prior * direction
         length = product / float(direction @ image)
         effects = effects + length * direction
         residual = residual - length * image

@@ -1,15 +1,17 @@
 """How slow may a healthy machine's next launch be? One answer for many figures at once.
 
 Launches of a machine differ by what is common to all that a launch measures, by what is common to a path's
-sizes, and by what is each figure's own. All three are taken from the launches seen. For users:
-docs/checking.md.
+sizes, and by what is each figure's own. All three are taken from the launches seen. Figures, paths and the
+machine have bounds: what slows a path shows in the median of its sizes, whose noise is far less than that of
+the worst size, and what slows the machine in the median of its paths. For users: docs/checking.md.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,6 +31,10 @@ FEWEST_FOR_SHAPE = 3
 """Fewer effects have no shape."""
 FEWEST_PATHS = 3
 """What fewer paths have in common is not told from what is each one's own."""
+FEWEST_SIZES = 3
+"""Fewer sizes have no median of their own."""
+_SHARES = {"machine": 0.1, "path": 0.7, "figure": 0.2}
+"""Of the false alarms. Many paths' median hardly varies, so it needs few to find what slows them all."""
 _DRAWS = 5_000
 _TINY = 1e-18
 _MANY_ROWS = 20
@@ -52,36 +58,88 @@ _AS_NORMAL = 200
 """From so many degrees of freedom on Student's t is drawn as normal, which is faster."""
 
 
-def slowest_next(
+@dataclass(frozen=True)
+class Highest:
+    """What the next launch of an unchanged machine stays below."""
+
+    figures: list[float | None]
+    """Seconds of each; None: fewer than FEWEST_LAUNCHES, and no spread known, or bounds that say nothing."""
+    usual: dict[int, float] = field(default_factory=dict)
+    """Seconds that the figures of these numbers usually take."""
+    paths: dict[Hashable, float] = field(default_factory=dict)
+    """Median over a path's figures of the time as a share of the usual one."""
+    machine: float | None = None
+    """Median of that over all paths."""
+
+
+def highest_next(
     figures: Sequence[Side],
-    paths: Sequence[object],
+    paths: Sequence[Hashable],
     spread: float | None = None,
     false_alarms: float = FALSE_ALARMS,
-) -> list[float | None]:
-    """For each figure the seconds that the next launch of an unchanged machine stays below.
+) -> Highest:
+    """Bounds that all hold at once in the next launch, but for `false_alarms` of the launches.
 
-    It stays below all of them at once, but for `false_alarms` of the launches. `paths`: whose figure each is.
-    `spread`: the standard deviation between launches, if it is known. None: fewer than FEWEST_LAUNCHES, and
-    no spread known, or bounds that say less than a factor of SAYS_NOTHING.
+    `paths`: whose figure each is. `spread`: the standard deviation between launches, if it is known; only
+    figures have bounds then.
     """
     bounds: list[float | None] = [None] * len(figures)
     told = [
         at for at, side in enumerate(figures) if side and (spread is not None or len(side) >= FEWEST_LAUNCHES)
     ]
     if not told:
-        return bounds
+        return Highest(bounds)
     logs = _logs([figures[at] for at in told])
     within = np.array([_within(figures[at]) for at in told])
+    of_path, names = _numbered([paths[at] for at in told])
     if spread is not None:
         z = student_point(2 * false_alarms / len(told), KNOWN)
         counts = np.isfinite(logs).sum(axis=1)
         half = z * np.sqrt((spread**2 + within) * (1 + 1 / counts))
-    else:
-        half = _half_widths(logs, within, [paths[at] for at in told], false_alarms)
-    highest = np.maximum(np.nanmean(logs, axis=1) + half, np.nanmax(logs, axis=1))
-    for at, bound, width in zip(told, highest.tolist(), half.tolist(), strict=True):
-        bounds[at] = math.exp(bound) if width < math.log(SAYS_NOTHING) else None
-    return bounds
+        for at, bound in zip(told, _above(logs, half).tolist(), strict=True):
+            bounds[at] = math.exp(bound)
+        return Highest(bounds)
+    halves = _half_widths(logs, within, of_path, false_alarms)
+    says = halves["figure"] < math.log(SAYS_NOTHING)
+    for at, bound, useful in zip(told, _above(logs, halves["figure"]).tolist(), says.tolist(), strict=True):
+        bounds[at] = math.exp(bound) if useful else None
+    usual = np.nanmean(logs, axis=1)
+    common = _by_path(logs - usual[:, np.newaxis], of_path)
+    slowest: dict[Hashable, float] = {}
+    if "path" in halves:
+        highest = np.exp(_above(common, halves["path"])).tolist()
+        sizes = zip(names, highest, np.bincount(of_path).tolist(), strict=True)
+        slowest = {name: most for name, most, count in sizes if count >= FEWEST_SIZES and most < SAYS_NOTHING}
+    machine = _above(_shared(common)[np.newaxis], halves["machine"]) if "machine" in halves else None
+    return Highest(
+        bounds,
+        dict(zip(told, np.exp(usual).tolist(), strict=True)),
+        slowest,
+        None if machine is None else math.exp(machine[0]),
+    )
+
+
+def _numbered(paths: Sequence[Hashable]) -> tuple[NDArray[np.int64], list[Hashable]]:
+    """The number of each figure's path, and the paths."""
+    numbers = {path: number for number, path in enumerate(dict.fromkeys(paths))}
+    return np.array([numbers[path] for path in paths]), [*numbers]
+
+
+def _above(logs: Floats, half: Floats) -> Floats:
+    """So far above each row's mean, and no launch seen is above it."""
+    highest: Floats = np.maximum(np.nanmean(logs, axis=1) + half, np.nanmax(logs, axis=1))
+    return highest
+
+
+def _by_path(rows: Floats, of_path: NDArray[np.int64]) -> Floats:
+    """Medians over the rows of each path."""
+    return np.stack([_medians(rows[of_path == number]) for number in range(of_path.max() + 1)])
+
+
+def _shared(common: Floats) -> Floats:
+    """Median over the paths in each launch; NaN where too few have one."""
+    shared: Floats = np.where(np.isfinite(common).sum(axis=0) >= FEWEST_PATHS, _medians(common), np.nan)
+    return shared
 
 
 def _logs(figures: Sequence[Side]) -> Floats:
@@ -103,40 +161,89 @@ def _within(side: Side) -> float:
     return math.fsum(known) / len(known) if known else 0.0
 
 
-def _half_widths(logs: Floats, within: Floats, paths: Sequence[object], false_alarms: float) -> Floats:
-    """How far above its mean each figure's next launch may lie.
+@dataclass(frozen=True)
+class _Level:
+    """Draws of the next launch's effect on all figures, all paths, or the machine."""
+
+    share: float
+    normal: Floats
+    delayed: Floats
+    """The same, where some may be delays."""
+    variance: Floats
+    counts: NDArray[np.int64]
+    judged: NDArray[np.bool_]
+    """Which ones have bounds."""
+
+    def furthest(self, draws: Floats) -> Floats:
+        """The largest excess of each draw, in standard deviations."""
+        chosen = slice(None) if self.judged.all() else self.judged
+        furthest: Floats = np.max(draws[:, chosen] / np.sqrt(self.variance[chosen]), axis=1)
+        return furthest
+
+
+def _half_widths(
+    logs: Floats, within: Floats, of_path: NDArray[np.int64], false_alarms: float
+) -> dict[str, Floats]:
+    """How far above its mean the next launch of the machine, each path, and each figure may lie.
 
     The next launch is drawn many times from what the launches tell, each variance with the uncertainty that
-    few launches leave it (Student's t). The bounds are as many standard deviations of each figure from its
-    mean as the largest excess of a draw reaches in `false_alarms` of them. Draws that may be exponential
-    delays widen a bound up to ALLOWANCE.
+    few launches leave it (Student's t). The bounds of a level are as many standard deviations from the mean
+    as its share of the false alarms asks for; together they are broken by `false_alarms` of the draws
+    (balanced sets: Beran 1988, doi:10.1080/01621459.1988.10478649). Draws that may be exponential delays
+    widen a bound up to ALLOWANCE.
     """
-    numbers = {path: number for number, path in enumerate(dict.fromkeys(paths))}
-    of_path = np.array([numbers[path] for path in paths])
-    counts = np.isfinite(logs).sum(axis=1)
-    distances = logs - np.nanmean(logs, axis=1, keepdims=True)
-    common = np.stack([_medians(distances[of_path == number]) for number in numbers.values()])
-    shared = np.where(np.isfinite(common).sum(axis=0) >= FEWEST_PATHS, _medians(common), 0.0)
-    none = np.zeros(len(numbers))
-    parts = [(common - shared, none, of_path)]
-    if shared.any():
-        parts.append((shared[np.newaxis], none[:1], np.zeros_like(of_path)))
-    if len(paths) > len(numbers):
-        parts.append((distances - common[of_path], within, np.arange(len(paths))))
-    dice, variance = np.random.default_rng(1), np.full(len(paths), _TINY)
-    excess, delayed = np.zeros((2, _DRAWS, len(paths)))
-    for effects, least, rows in parts:
-        drawn, late, seen = _drawn(dice, effects, least, false_alarms)
-        excess += drawn[:, rows]
-        delayed += late[:, rows]
-        variance += seen[rows]
-    near, far = (
-        float(np.quantile(np.max(draws / np.sqrt(variance), axis=1), 1 - false_alarms))
-        * np.sqrt(variance * (1 + 1 / counts))
-        for draws in (excess, delayed)
-    )
-    widths: Floats = np.maximum(near, np.minimum(far, math.log1p(ALLOWANCE)))
+    levels = {
+        name: level for name, level in _levels(logs, within, of_path, false_alarms) if level.judged.any()
+    }
+    near = far = _balanced([*levels.values()], [level.normal for level in levels.values()], false_alarms)
+    if any(level.delayed is not level.normal for level in levels.values()):
+        far = _balanced([*levels.values()], [level.delayed for level in levels.values()], false_alarms)
+    widths = {}
+    for (name, level), usual, late in zip(levels.items(), near, far, strict=True):
+        errors = np.sqrt(level.variance * (1 + 1 / level.counts))
+        widths[name] = np.maximum(usual * errors, np.minimum(late * errors, math.log1p(ALLOWANCE)))
     return widths
+
+
+def _levels(
+    logs: Floats, within: Floats, of_path: NDArray[np.int64], false_alarms: float
+) -> Iterator[tuple[str, _Level]]:
+    """The machine's, where paths have something in common; then all paths', then all figures'."""
+    distances = logs - np.nanmean(logs, axis=1, keepdims=True)
+    common = _by_path(distances, of_path)
+    shared = np.nan_to_num(_shared(common))
+    dice = np.random.default_rng(1)
+    normal = delayed = np.zeros((_DRAWS, 1))
+    variance = np.full(1, _TINY)
+    parts = [("path", common - shared, np.zeros(len(common)), np.zeros_like(of_path))]
+    if shared.any():
+        parts.insert(0, ("machine", shared[np.newaxis], np.zeros(1), np.zeros_like(of_path)))
+    # A path's only figure has nothing of its own.
+    least = within if len(of_path) > len(common) else np.zeros(len(of_path))
+    has_median = np.bincount(of_path) >= FEWEST_SIZES
+    shares = _SHARES if has_median.any() else {**_SHARES, "figure": 1 - _SHARES["machine"]}
+    parts.append(("figure", distances - common[of_path], least, of_path))
+    for name, effects, floor, rows in parts:
+        drawn, late, seen = _drawn(dice, effects, floor, false_alarms * shares[name])
+        above = rows[: len(effects)]
+        alike = delayed is normal and late is drawn
+        normal = normal[:, above] + drawn
+        delayed = normal if alike else delayed[:, above] + late
+        variance = variance[above] + seen
+        counts = np.isfinite(_shared(common)[np.newaxis] if name == "machine" else effects).sum(axis=1)
+        judged = has_median if name == "path" else np.ones(len(effects), dtype=bool)
+        yield name, _Level(shares[name], normal, delayed, variance, counts, judged)
+
+
+def _balanced(levels: Sequence[_Level], draws: Sequence[Floats], false_alarms: float) -> list[float]:
+    """Standard deviations of each level that at most `false_alarms` of the draws exceed anywhere."""
+    furthest = [level.furthest(drawn) for level, drawn in zip(levels, draws, strict=True)]
+    ordered = [np.sort(values)[::-1] for values in furthest]
+    ranks = [
+        np.argsort(np.argsort(-values)) / level.share for level, values in zip(levels, furthest, strict=True)
+    ]
+    rank = float(np.quantile(np.min(ranks, axis=0), false_alarms))
+    return [float(values[int(rank * level.share)]) for level, values in zip(levels, ordered, strict=True)]
 
 
 def _medians(rows: Floats) -> Floats:

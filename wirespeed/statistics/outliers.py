@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -60,8 +60,7 @@ class Spread:
     @cached_property
     def splits(self) -> tuple[Floats, Floats]:
         """Distances from the centre, and how often one of those alike is further off."""
-        tails = [student_tail(float(step), self.freedom) / 2 for step in _SPLITS]
-        return _SPLITS * self.deviation, np.array(tails)
+        return _SPLITS * self.deviation, _split_tails(self.freedom)
 
     def p_of(self, distance: float) -> float:
         """Probability that one of those alike is slower than the centre by this much."""
@@ -70,6 +69,23 @@ class Spread:
     def half_interval(self, confidence: float = 0.95) -> float:
         """Half the width of the interval that most of those alike are in."""
         return student_point(1 - confidence, self.freedom) * self.deviation
+
+
+@lru_cache(256)
+def _split_tails(freedom: float) -> Floats:
+    return np.array([student_tail(float(step), freedom) / 2 for step in _SPLITS])
+
+
+def medians_of(groups: Places, values: Floats, count: int) -> Floats:
+    """The median of each group's values; NaN of a group without any."""
+    order = np.lexsort((values, groups))
+    ordered = values[order]
+    sizes = np.bincount(groups, minlength=count)
+    starts = np.cumsum(sizes) - sizes
+    top = len(ordered) - 1
+    low = np.minimum(starts + np.maximum(sizes - 1, 0) // 2, top)
+    high = np.minimum(starts + sizes // 2, top)
+    return np.where(sizes > 0, (ordered[low] + ordered[high]) / 2, math.nan)
 
 
 def spread_of(values: Floats) -> Spread:
@@ -137,12 +153,17 @@ class Tail:
         return float(np.quantile(self._noise, share))
 
 
+@lru_cache(1024)
+def _ways(hits: int, count: int) -> tuple[Places, Floats]:
+    """Numbers of hits, and the logarithms of in how many ways they come about."""
+    numbers = np.arange(hits, count + 1)
+    ways = [math.lgamma(count + 1) - math.lgamma(k + 1) - math.lgamma(count - k + 1) for k in numbers]
+    return numbers, np.array(ways)
+
+
 def at_least(hits: int, count: int, chance: Floats) -> Floats:
     """The probability of so many hits in `count` independent attempts, each with this chance."""
-    numbers = np.arange(hits, count + 1)
-    ways = np.array(
-        [math.lgamma(count + 1) - math.lgamma(k + 1) - math.lgamma(count - k + 1) for k in numbers]
-    )
+    numbers, ways = _ways(hits, count)
     chance = np.clip(chance, 1e-300, 1 - 1e-12)[:, None]
     terms = ways + numbers * np.log(chance) + (count - numbers) * np.log1p(-chance)
     found: Floats = np.minimum(1.0, np.exp(terms).sum(axis=1))
@@ -230,7 +251,9 @@ def slow_ones(
     ends = np.append(starts[1:], len(order))
     newest = float(moments.max()) if len(moments) else 0.0
     found: dict[int, Slow] = {}
-    middles = np.array([np.median(values[order[a:b]]) for a, b in zip(starts, ends, strict=True)])
+    middles = medians_of(
+        np.cumsum(np.diff(subjects[order], prepend=subjects[order][:1]) != 0), values[order], len(starts)
+    )
     tops = np.maximum.reduceat(values[order], starts) if len(starts) else middles
     limit = math.log1p(least)
     # Noise alone explains most single times that are late: their p value is at least this.

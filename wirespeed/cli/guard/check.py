@@ -137,6 +137,8 @@ def plans(base: Plan, requirements: Sequence[Requirement]) -> Iterator[Plan]:
 
     sizes: dict[tuple[_Job, str], set[int]] = defaultdict(set)
     for requirement in requirements:
+        if requirement.bytes is None:
+            continue
         pattern = find_pattern(requirement.pattern)
         own = {option.key: option.default for option in pattern.options} | requirement.options
         job = _Job(
@@ -145,8 +147,7 @@ def plans(base: Plan, requirements: Sequence[Requirement]) -> Iterator[Plan]:
             tuple(own.items()),
             requirement.oversubscribe,
         )
-        if requirement.bytes is not None:
-            sizes[job, requirement.path].add(requirement.bytes)
+        sizes[job, requirement.path].add(requirement.bytes)
     paths: dict[tuple[_Job, tuple[int, ...]], list[str]] = defaultdict(list)
     for (job, path), wanted in sizes.items():
         paths[job, tuple(sorted(wanted))].append(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -11,7 +12,7 @@ from wirespeed.limits import Ceiling
 from wirespeed.patterns import find_pattern
 from wirespeed.report.cannot_tell import CANNOT_TELL
 from wirespeed.report.check import health
-from wirespeed.report.check.requirements import SOAK, Requirement
+from wirespeed.report.check.requirements import MACHINE, MEDIAN, SOAK, Requirement
 from wirespeed.report.facts import figures, shares, soaks
 from wirespeed.report.facts.labels import conditions, pattern
 from wirespeed.report.grouping import grouped
@@ -37,6 +38,10 @@ class BoundOutcome:
     """How many times the bound's time the figure's is, or the other way round; the more, the worse."""
     smallest: float | None = None
     """Slowdown, as a share of the time, that a bound that holds finds in nine cases of ten."""
+    where: str = ""
+    """Conditions that differ from the defaults."""
+    shares: tuple[float, float] | None = None
+    """The time and the lower end of its interval over the usual time, where both are sure."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +93,60 @@ def _rule(finding: BoundOutcome) -> tuple[int, str, bool]:
 
 def check(requirements: Sequence[Requirement], runs: Sequence[Run]) -> list[BoundOutcome]:
     """In the file's order. Of runs under the same conditions the last that was to measure it counts."""
-    return [finding for requirement in requirements for finding in _check(requirement, runs)]
+    outcomes = {
+        requirement: _check(requirement, runs)
+        for requirement in requirements
+        if requirement.bound.kind != MEDIAN
+    }
+    sizes = [
+        finding
+        for requirement, outcome in outcomes.items()
+        if requirement.usual is not None and requirement.bound.against_slow
+        for finding in outcome
+    ]
+    return [
+        finding
+        for requirement in requirements
+        for finding in (outcomes.get(requirement) or _judge_medians(requirement, sizes))
+    ]
+
+
+def _judge_medians(requirement: Requirement, sizes: Sequence[BoundOutcome]) -> list[BoundOutcome]:
+    """Of each rule and conditions the median over the sizes; of these the median, if all rules are meant."""
+    alike = grouped(
+        ((finding.requirement.rule, finding.where), finding.shares)
+        for finding in sizes
+        if requirement.rule in (MACHINE, finding.requirement.rule)
+    )
+    medians = [(where, _median(shares)) for (_, where), shares in alike.items()]
+    if requirement.rule == MACHINE:
+        return [_judge_median(requirement, "", _median([median for _, median in medians]))]
+    return [_judge_median(requirement, where, median) for where, median in medians]
+
+
+_Shares = tuple[float, float]
+
+
+def _median(shares: Sequence[_Shares | None]) -> _Shares | None:
+    """None where fewer than half are known."""
+    known = [share for share in shares if share is not None]
+    if not known or 2 * len(known) < len(shares):
+        return None
+    times, lows = zip(*known, strict=True)
+    return statistics.median(times), statistics.median(lows)
+
+
+def _judge_median(requirement: Requirement, where: str, shares: _Shares | None) -> BoundOutcome:
+    bound, suffix = requirement.bound, f" ({where})" if where else ""
+    if shares is None:
+        why = f"too few figures could be judged, {bound.text} wanted{suffix}"
+        return BoundOutcome(requirement, CANNOT_TELL, why, where=where)
+    time, low = shares
+    what = FAILED if low > bound.value else CANNOT_TELL if time > bound.value else KEPT
+    within = ", but its interval contains the bound" if what == CANNOT_TELL else ""
+    text = f"the median is {100 * time:.4g} % of the usual, {bound.text} wanted{within}{suffix}"
+    smallest = _found_at(low, time / low, bound.value) if what == KEPT else None
+    return BoundOutcome(requirement, what, text, time / bound.value, smallest, where)
 
 
 def _check(requirement: Requirement, runs: Sequence[Run]) -> list[BoundOutcome]:
@@ -219,8 +277,7 @@ def _judge(requirement: Requirement, run: Run, entry: Entry) -> BoundOutcome:
                 requirement, CANNOT_TELL, f"{figure}: a share above 100 % is impossible{suffix}"
             )
     easy, hard = wholes if bound.least else wholes[::-1]
-    # At least a rate is at most a time.
-    slow_is_bad = bound.least == (bound.kind != "time")
+    slow_is_bad = bound.against_slow
     surely = _beyond(
         entry.low if slow_is_bad else entry.high, _seconds(requirement, entry, easy), slow_is_bad
     )
@@ -235,17 +292,27 @@ def _judge(requirement: Requirement, run: Run, entry: Entry) -> BoundOutcome:
     within = ", but its interval contains the bound" if across else ""
     wide = ", but its interval is wider than ±100 %" if entry.uncertain and what == CANNOT_TELL else ""
     text = f"{figure}, {bound.text} wanted{waited}{within}{wide}{suffix}"
-    smallest = _smallest(entry, _seconds(requirement, entry, easy)) if what == KEPT and slow_is_bad else None
-    return BoundOutcome(requirement, what, text, ratio if slow_is_bad else 1 / ratio, smallest)
+    if not slow_is_bad:
+        return BoundOutcome(requirement, what, text, 1 / ratio, where=where)
+    half = math.sqrt(entry.high / entry.low)
+    smallest = _found_at(ratio * entry.low / entry.seconds, half) if what == KEPT else None
+    return BoundOutcome(requirement, what, text, ratio, smallest, where, _over_usual(requirement, entry))
 
 
-def _smallest(entry: Entry, bound: float) -> float:
+def _over_usual(requirement: Requirement, entry: Entry) -> _Shares | None:
+    if requirement.usual is None or entry.contended or entry.uncertain:
+        return None
+    usual = requirement.usual if requirement.bound.kind == "time" else entry.amount / requirement.usual
+    return entry.seconds / usual, entry.low / usual
+
+
+def _found_at(low: float, half: float, bound: float = 1.0) -> float:
     """The slowdown with which the whole interval is beyond the bound in nine cases of ten.
 
-    Its lower end varies as the median does, whose standard error the interval tells.
+    Its lower end `low` varies as the median does, whose standard error the interval's `half` width, a factor,
+    tells.
     """
-    half = math.log(entry.high / entry.low) / 2
-    return bound / entry.low * math.exp(half * NORMAL_90 / NORMAL_975) - 1
+    return bound / low * math.exp(math.log(half) * NORMAL_90 / NORMAL_975) - 1
 
 
 def _seconds(requirement: Requirement, entry: Entry, whole: float) -> float:

@@ -12,6 +12,7 @@ from wirespeed.paths import all_paths
 from wirespeed.patterns import all_patterns
 from wirespeed.report.check import health
 from wirespeed.report.check.evaluate import interval
+from wirespeed.report.check.requirements import MEDIAN
 from wirespeed.report.facts import figures, labels
 from wirespeed.report.facts.labels import host, pattern
 from wirespeed.report.facts.machine import title
@@ -21,7 +22,7 @@ from wirespeed.results.coerce import text
 from wirespeed.results.launches import launch
 from wirespeed.results.runs import Entry, Run
 from wirespeed.statistics.comparison import Launch, LaunchId
-from wirespeed.statistics.next_launch import FEWEST_LAUNCHES, slowest_next
+from wirespeed.statistics.next_launch import FEWEST_LAUNCHES, highest_next
 from wirespeed.toml import written
 from wirespeed.units import format_size
 
@@ -81,23 +82,39 @@ class _Figure:
     """Without those of which nothing can be learnt."""
     slowest: float | None = None
     """Seconds that the next launch stays below."""
+    usual: float | None = None
+    """Seconds that it takes usually; None without a median that needs it."""
+
+    @property
+    def worst(self) -> tuple[Run, Entry]:
+        """The slowest launch that counts."""
+        return max(self.sure or self.found, key=lambda pair: pair[1].seconds)
 
 
-def _learnt(
-    curves: dict[_Curve, list[tuple[Run, Entry]]], spread: float | None
-) -> dict[tuple[_Curve, int], _Figure]:
-    """All figures: the bounds hold together, so they are derived together."""
+@dataclass(frozen=True)
+class _Learnt:
+    """All bounds: they hold together, so they are derived together."""
+
+    figures: dict[tuple[_Curve, int], _Figure]
+    paths: dict[_Curve, float]
+    machine: float | None
+
+
+def _learnt(curves: dict[_Curve, list[tuple[Run, Entry]]], spread: float | None) -> _Learnt:
     figures = {
         (curve, size): _Figure(each, [pair for pair in each if pair[1].sure])
         for curve, found in curves.items()
         for size, each in grouped((entry.bytes, (run, entry)) for run, entry in found).items()
     }
-    sides = [_side(figure.sure) for figure in figures.values()]
-    bounds = slowest_next(sides, [curve for curve, _ in figures], spread)
-    return {
-        key: replace(figure, slowest=bound)
-        for (key, figure), bound in zip(figures.items(), bounds, strict=True)
+    sides = [{} if _makes_no_bound(figure.worst[1]) else _side(figure.sure) for figure in figures.values()]
+    highest = highest_next(sides, [curve for curve, _ in figures], spread)
+    whole = highest.machine is not None or bool(highest.paths)
+    with_bounds = {
+        key: replace(figure, slowest=bound, usual=highest.usual.get(at) if whole else None)
+        for at, ((key, figure), bound) in enumerate(zip(figures.items(), highest.figures, strict=True))
     }
+    paths = {curve: share for curve in curves if (share := highest.paths.get(curve)) is not None}
+    return _Learnt(with_bounds, paths, highest.machine)
 
 
 def _side(found: Sequence[tuple[Run, Entry]]) -> dict[LaunchId, Launch]:
@@ -124,9 +141,13 @@ def _entries(runs: Sequence[Run], spread: float | None) -> Iterator[str]:
         for launch_entry in entry.each
     )
     learnt = _learnt(curves, spread)
+    if learnt.machine is not None:
+        yield from ("", f"{MEDIAN} = {_median(learnt.machine)}  # of the medians of all paths")
     for curve, found in curves.items():
         name, ranks, options, path = curve
-        lines = [_line(size, learnt[curve, size]) for size in sorted({entry.bytes for _, entry in found})]
+        lines = [
+            _line(size, learnt.figures[curve, size]) for size in sorted({entry.bytes for _, entry in found})
+        ]
         yield ""
         if not (
             name in all_patterns()
@@ -141,6 +162,8 @@ def _entries(runs: Sequence[Run], spread: float | None) -> Iterator[str]:
             if any(run.head.plan.oversubscribe for run, _ in found):
                 keys["oversubscribe"] = "true"
             keys |= health.learnt(found)
+            if curve in learnt.paths:
+                keys[MEDIAN] = f"{_median(learnt.paths[curve])}  # of all sizes' times"
             yield "[[require]]"
             yield from (f"{key} = {value}" for key, value in keys.items() if value)
             yield "[require.sizes]"
@@ -150,7 +173,7 @@ def _entries(runs: Sequence[Run], spread: float | None) -> Iterator[str]:
 def _line(size: int, figure: _Figure) -> str:
     """'"1G" = "at least 387 GB/s"  # 394 GB/s (393 to 395), 1 launch, 88 % of limit'."""
     found = figure.sure or figure.found
-    run, worst = max(found, key=lambda pair: pair[1].seconds)
+    run, worst = figure.worst
     in_time = size <= READ_AS_TIME or not worst.amount
     seen = f"{interval(worst, in_time=in_time)}, "
     seen += f"{len(found)} launches, the slowest" if len(found) > 1 else "1 launch"
@@ -169,15 +192,25 @@ def _line(size: int, figure: _Figure) -> str:
     longest = max(figure.slowest, worst.seconds) * (1 + 1e-9)
     if in_time:
         bound = f"at most {_rounded(longest * 1e6, ROUND_CEILING)} us"
+        usual = f", usually {_rounded(figure.usual * 1e6, ROUND_CEILING)} us" if figure.usual else ""
     else:
         bound = f"at least {_rounded(worst.amount / longest / 1e9, ROUND_FLOOR)} GB/s"
-    start = f'"{figures.size_word(size)}" = "{bound}"'
+        usual = (
+            f", usually {_rounded(worst.amount / figure.usual / 1e9, ROUND_FLOOR)} GB/s"
+            if figure.usual
+            else ""
+        )
+    start = f'"{figures.size_word(size)}" = "{bound}{usual}"'
     loose = (
         f", {figures.ratio(longest / worst.seconds)} times that time"
         if longest > LOOSE * worst.seconds
         else ""
     )
-    return f"{start:<36}# {seen}{loose}"
+    return f"{start:<{54 if usual else 36}}# {seen}{loose}"
+
+
+def _median(share: float) -> str:
+    return f'"at most {_rounded(100 * share * (1 + 1e-9), ROUND_CEILING)} % of the usual"'
 
 
 def _makes_no_bound(entry: Entry) -> str:

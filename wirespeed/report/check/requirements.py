@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,16 @@ from wirespeed.results.reading import cannot, why
 from wirespeed.toml import parse
 from wirespeed.units import parse_sizes
 
-SOAK = "soak"
-KEYS = ("pattern", "path", "ranks", "oversubscribe", "options", *health.KEYS, SOAK, "sizes")
+SOAK, MEDIAN = "soak", "median"
+KEYS = ("pattern", "path", "ranks", "oversubscribe", "options", *health.KEYS, SOAK, MEDIAN, "sizes")
+MACHINE = -1
+"""Number of the rule that stands above all [[require]]."""
+USUALLY = "usually"
 EXAMPLE = "'at least 380 GB/s', 'at most 12 us' or 'at least 80 % of limit'"
 _NUMBER = r"(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]+)?"
 _BOUND = re.compile(rf"at (least|most)\s+({_NUMBER})\s*(\S+?)(\s+of(?:\s+the)?\s+limit)?")
+_MEDIAN = re.compile(rf"at most\s+({_NUMBER})\s*%\s+of\s+the\s+usual")
+_USUAL = re.compile(rf"{USUALLY}\s+({_NUMBER})\s*(\S+)")
 _NAMED = re.compile(r"""\s*\[+\s*([\w.-]+)\s*\]+|\s*(?:"([^"]*)"|'([^']*)'|([\w-]+))\s*=""")
 RATES = {"B/s": 1.0, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12, "MiB/s": 2.0**20, "GiB/s": 2.0**30}
 TIMES = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
@@ -35,9 +40,14 @@ class Bound:
     least: bool
     value: float
     kind: str
-    """rate, time, share, SOAK, or one of health.KEYS."""
+    """rate, time, share, SOAK, MEDIAN, or one of health.KEYS."""
     text: str
     """As the file has it."""
+
+    @property
+    def against_slow(self) -> bool:
+        """Whether a slow figure breaks it; at least a rate is at most a time."""
+        return self.least == (self.kind != "time")
 
 
 @dataclass(frozen=True)
@@ -54,8 +64,15 @@ class Requirement:
     options: dict[str, Any] = field(default_factory=dict, hash=False)
     oversubscribe: bool = False
     """Whether --measure may start many more ranks than there are CPUs."""
+    usual: float | None = None
+    """What it usually is, in the unit of the bound; the path's median is held against it."""
     rule: int = 0
-    """Number of its [[require]] in the file."""
+    """Number of its [[require]] in the file; MACHINE: it holds for all of them."""
+
+    @property
+    def name(self) -> str:
+        """'pingpong aware'."""
+        return "all paths" if self.rule == MACHINE else f"{self.pattern} {self.path}"
 
 
 def read_requirements(name: str) -> list[Requirement]:
@@ -95,15 +112,17 @@ class _Reader:
         return next((self._lines[place] for place in places if place in self._lines), 0)
 
     def requirements(self, data: dict[str, Any]) -> Iterator[Requirement]:
-        for key in (name for name in data if name != "require"):
-            with self._at(-1, key):
-                raise WirespeedError(f"there is no '{key}'; there is: [[require]]")
+        for key in (name for name in data if name not in ("require", MEDIAN)):
+            with self._at(MACHINE, key):
+                raise WirespeedError(f"there is no '{key}'; there are: {MEDIAN}, [[require]]")
         entries = data.get("require", [])
         with self._at(-1, "require"):
             if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
                 raise WirespeedError("write [[require]], with two brackets: there may be several")
-        for number, entry in enumerate(entries):
-            yield from self._of_entry(number, entry)
+        found = [asked for number, entry in enumerate(entries) for asked in self._of_entry(number, entry)]
+        if MEDIAN in data:
+            yield self._median(MACHINE, data[MEDIAN], found)
+        yield from found
 
     def _of_entry(self, number: int, entry: dict[str, Any]) -> Iterator[Requirement]:
         for key in (name for name in entry if name not in KEYS):
@@ -145,15 +164,33 @@ class _Reader:
                 bound = Bound(True, least, SOAK, f"soak = {least}")
             line = self._line(number, SOAK)
             yield Requirement(line, pattern.name, path, None, bound, ranks, options, rule=number)
+        found: list[Requirement] = []
         for word, text in sizes.items():
             with self._at(number, word):
-                bounds, line = _bounds(word, text), self._line(number, word)
+                (bounds, usual), line = _bounds(word, text), self._line(number, word)
                 for bound, size in itertools.product(bounds, parse_sizes(word)):
                     if size == 0 and bound.kind != "time":
                         raise WirespeedError("0 bytes have no bandwidth: write a time, as in 'at most 2 us'")
-                    yield Requirement(
-                        line, pattern.name, path, size, bound, ranks, options, oversubscribe, number
-                    )
+                    how = ranks, options, oversubscribe, usual, number
+                    found.append(Requirement(line, pattern.name, path, size, bound, *how))
+        if MEDIAN in entry:
+            yield self._median(number, entry[MEDIAN], found)
+        yield from found
+
+    def _median(self, number: int, text: Any, of: Sequence[Requirement]) -> Requirement:
+        """The rule on the median of these; MACHINE's has no pattern and no path."""
+        with self._at(number, MEDIAN):
+            match = _MEDIAN.fullmatch(text) if isinstance(text, str) else None
+            if not match or not float(match[1]):
+                raise WirespeedError(f"{MEDIAN} = {text!r}: write 'at most 105 % of the usual'")
+            if not any(asked.usual for asked in of):
+                raise WirespeedError(
+                    f"no size says what it usually is, as in 'at most 12 us, {USUALLY} 11 us'"
+                )
+        bound = Bound(False, float(match[1]) / 100, MEDIAN, str(text))
+        known = Requirement(0, "", "", None, bound) if number == MACHINE else of[0]
+        line = self._line(number, MEDIAN)
+        return replace(known, line=line, bytes=None, bound=bound, usual=None, rule=number)
 
 
 def _path(name: Any) -> str:
@@ -178,14 +215,29 @@ def _options(pattern: Pattern, options: Any) -> dict[str, Any]:
     return options
 
 
-def _bounds(word: str, text: Any) -> list[Bound]:
+def _bounds(word: str, text: Any) -> tuple[list[Bound], float | None]:
+    """The bounds, and what the figure usually is."""
     if not isinstance(text, str):
         raise WirespeedError(f"{word} = {text!r}: write {EXAMPLE}, with quotes")
-    found = [parse_bound(part.strip()) for part in text.split(",")]
+    parts = [part.strip() for part in text.split(",")]
+    found = [parse_bound(part) for part in parts if not part.startswith(USUALLY)]
+    usual = [_usual(part, found) for part in parts if part.startswith(USUALLY)]
+    if not found or len(usual) > 1:
+        raise WirespeedError(f"'{text}': write {EXAMPLE}, then perhaps '{USUALLY} 11 us'")
     for bound, other in itertools.permutations(found, 2):
         if bound.least and not other.least and bound.kind == other.kind and bound.value > other.value:
             raise WirespeedError(f"'{bound.text}' and '{other.text}' cannot both hold")
-    return found
+    return found, next(iter(usual), None)
+
+
+def _usual(text: str, bounds: Sequence[Bound]) -> float:
+    """A time or a rate, as the bounds beside it are."""
+    match = _USUAL.fullmatch(text)
+    for bound in bounds:
+        scale = UNITS[bound.kind].get(match[2]) if match and bound.kind != "share" else None
+        if match and scale and float(match[1]) > 0:
+            return float(match[1]) * scale
+    raise WirespeedError(f"'{text}': write '{USUALLY} 11 us', or a rate where the bound is one")
 
 
 def parse_bound(text: str) -> Bound:

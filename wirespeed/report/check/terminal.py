@@ -9,6 +9,7 @@ from rich.text import Text
 
 from wirespeed.report.cannot_tell import CANNOT_TELL
 from wirespeed.report.check.evaluate import FAILED, KEPT, MISSING, BoundOutcome, RuleOutcome, rules
+from wirespeed.report.check.requirements import MEDIAN, Requirement
 from wirespeed.report.facts import figures
 from wirespeed.report.grouping import size_ranges
 from wirespeed.results.runs import IMPOSSIBLE
@@ -68,15 +69,21 @@ def _would_be_found(findings: Sequence[BoundOutcome]) -> str:
         return ""
     ordered = sorted(known, key=lambda pair: pair[0])
     shown = [
-        f"{figures.percent(share)} ({asked.path} at {format_size(asked.bytes or 0)})"
+        f"{figures.percent(share)} ({_subject(asked)})"
         for share, asked in dict.fromkeys((ordered[0], ordered[-1]))
     ]
     return f"found in 9 of 10 cases: slowdowns by {' to '.join(shown)}"
 
 
+def _subject(asked: Requirement) -> str:
+    if asked.bound.kind == MEDIAN:
+        return f"{asked.path or asked.name} as a whole"
+    return f"{asked.path} at {format_size(asked.bytes or 0)}"
+
+
 def _say(console: Console, name: str, finding: BoundOutcome, text: str, *, several: bool = False) -> None:
     asked, word = finding.requirement, f"{WORD.get(finding.what, finding.what):<8} "
-    where = f"{name}:{asked.line}: {asked.pattern} {asked.path}"
+    where = f"{name}:{asked.line}: {asked.name}"
     where += "" if several or asked.bytes is None else f" at {format_size(asked.bytes)}"
     line = Text.assemble((word, STYLE.get(finding.what, "red")), f"{where}: {text}")
     console.print(line, soft_wrap=True)

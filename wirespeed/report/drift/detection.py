@@ -30,6 +30,7 @@ from wirespeed.report.compare.verdicts import (
 )
 from wirespeed.results.model import Health
 from wirespeed.results.runs import Entry, Run
+from wirespeed.statistics.comparison import Launch, LaunchId, Side
 from wirespeed.units import format_size
 
 FIRST = 5
@@ -61,6 +62,8 @@ class Drift:
     """Seconds from the first repetition to now."""
     _untold: dict[Key, int] = field(default_factory=dict)
     """So many looks in a row, up to the latest."""
+    _launches: dict[int, dict[Key, Side]] = field(default_factory=dict)
+    """Of each run, by its id."""
     _seen: dict[Key, None] = field(default_factory=dict)
     """Figures of any repetition, in the order measured."""
 
@@ -102,12 +105,21 @@ class Drift:
             return Verdicts([], [])
         windows = [many for many in LATEST if len(later) >= many] or [1]
         level = FALSE_ALARMS * min(1.0, SEVERAL / len(later)) ** 2 / len(windows)
-        history = launches(self.runs[-HISTORY:])
+        history: dict[Key, dict[LaunchId, Launch]] = {}
+        for run in self.runs[-HISTORY:]:
+            for key, side in self._launches_of(run).items():
+                history.setdefault(key, {}).update(side)
         looks = [
             verdicts(match(self.runs[: self.first], later[-many:]), false_alarms=level, history=history)
             for many in windows
         ]
         return next((look for look in looks if look.harmful), looks[0])
+
+    def _launches_of(self, run: Run) -> dict[Key, Side]:
+        """Each repetition's only once, however many looks it is part of."""
+        if id(run) not in self._launches:
+            self._launches[id(run)] = launches([run])
+        return self._launches[id(run)]
 
     @property
     def lacking(self) -> list[tuple[Key, Reason]]:
