@@ -5,7 +5,8 @@
 No machine is measured. The noise (noise.py, intervals.py) has nothing in common with the code that judges it:
 it is skewed, late, two-valued, drifting, common to a launch or a day. Each table stands between
 `<!-- bench/claims.py NAME -->` and `<!-- end -->`; a table is written as soon as it is complete. Without
-`--repetitions` each table has as many as it needs. Each core simulates a table; two take half an hour.
+`--repetitions` each table has as many as it needs. Each core simulates a table; two
+that do nothing else take a quarter of an hour.
 """
 
 from __future__ import annotations

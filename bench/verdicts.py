@@ -30,7 +30,7 @@ from wirespeed.report.drift.detection import FIRST, Drift
 from wirespeed.results.reading import record_of
 from wirespeed.results.runs import Entry, Run, collect
 from wirespeed.statistics import comparison
-from wirespeed.statistics.comparison import Launch
+from wirespeed.statistics.comparison import Launch, Side
 from wirespeed.statistics.next_launch import highest_next
 
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ def _learnt(dice: Generator, noise: Noise, paths: int, sizes: int, launches: int
     """The shares of NEXT launches that fail: healthy, with all paths slower, with the first one slower."""
     times = logs(dice, noise, paths, sizes, launches + NEXT)
     seen = 1e-3 * np.exp(times[:, :, :-NEXT].reshape(-1, launches))
-    sides = [
+    sides: list[Side] = [
         {number: Launch(time, time * (1 - WITHIN), time * (1 + WITHIN)) for number, time in enumerate(row)}
         for row in seen.tolist()
     ]
@@ -247,7 +247,8 @@ def _learnt(dice: Generator, noise: Noise, paths: int, sizes: int, launches: int
         found.append(broken)
     if by_file:
         _through_files(times[:, :, :-NEXT], times[:, :, -NEXT:] + slower, np.array(found))
-    return np.mean(found, axis=1)
+    failing: Floats = np.mean(found, axis=1)
+    return failing
 
 
 def _through_files(seen: Floats, cases: Floats, broken: Floats) -> None:

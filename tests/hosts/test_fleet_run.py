@@ -160,5 +160,7 @@ def test_sixteen_hosts_in_an_allocation_of_slurm(tmp_path: Path, wrong: bool) ->
             patience=3 * PATIENCE,
         )
         sixteen(tmp_path, done, wrong)
-        records = whole_lines(tmp_path / "results" / "round-01.jsonl")
-        assert [one["launcher"] for one in records if one["kind"] == "step"] == ["srun"]
+        # A round whose ranks crashed has no step.
+        rounds = (tmp_path / "results").glob("round-*.jsonl")
+        steps = [record for file in rounds for record in whole_lines(file) if record["kind"] == "step"]
+        assert len(steps) >= 8 and {record["launcher"] for record in steps} == {"srun"}

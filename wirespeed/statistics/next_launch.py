@@ -60,7 +60,7 @@ _AS_NORMAL = 200
 
 @dataclass(frozen=True)
 class Highest:
-    """What the next launch of an unchanged machine stays below."""
+    """Bounds that the next launch of an unchanged machine stays below."""
 
     figures: list[float | None]
     """Seconds of each; None: fewer than FEWEST_LAUNCHES, and no spread known, or bounds that say nothing."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -18,6 +17,7 @@ from wirespeed.report.facts.labels import conditions, pattern
 from wirespeed.report.grouping import grouped
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
 from wirespeed.statistics.comparison import NORMAL_975
+from wirespeed.statistics.samples import middle
 from wirespeed.units import format_rate, format_size
 
 FAILED, MISSING, KEPT = "failed", "missing", "kept"
@@ -133,7 +133,7 @@ def _median(shares: Sequence[_Shares | None]) -> _Shares | None:
     if not known or 2 * len(known) < len(shares):
         return None
     times, lows = zip(*known, strict=True)
-    return statistics.median(times), statistics.median(lows)
+    return middle(sorted(times)), middle(sorted(lows))
 
 
 def _judge_median(requirement: Requirement, where: str, shares: _Shares | None) -> BoundOutcome:

@@ -66,7 +66,7 @@ def _head(runs: Sequence[Run], names: Sequence[str]) -> list[str]:
         *(f"#   {text(line)}" for line in seen),
         "#",
         "# An unchanged machine breaks any of these bounds in one launch of 100 if launches differ by normal",
-        "# noise; in up to four if single ones are late now and then, which few launches do not show.",
+        "# noise; in up to three if single ones are late now and then, which few launches do not show.",
         "# After each bound: the median, its 95 % interval, the number of launches.",
         "# Loosen, tighten or remove lines.",
         "# Units: ns, us, ms, s; B/s, kB/s, MB/s, GB/s, TB/s (1e9), MiB/s, GiB/s; '% of limit' of the wires.",

@@ -46,7 +46,7 @@ class Bound:
 
     @property
     def against_slow(self) -> bool:
-        """Whether a slow figure breaks it; at least a rate is at most a time."""
+        """True where a slow figure breaks it; at least a rate is at most a time."""
         return self.least == (self.kind != "time")
 
 
