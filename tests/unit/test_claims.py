@@ -71,4 +71,4 @@ def test_it_writes_what_the_pages_have(name: str, tmp_path: Path) -> None:
 def test_an_unknown_table(tmp_path: Path) -> None:
     command = [sys.executable, str(ROOT / "bench" / "claims.py"), "--only", "fleet,weather"]
     done = subprocess.run([*command, "--root", str(tmp_path)], capture_output=True, text=True, check=False)
-    assert done.returncode == 1 and done.stderr.startswith("no table weather; there are compare, found")
+    assert done.returncode == 1 and done.stderr.startswith("no table weather; there are fleet, watch")

@@ -108,7 +108,7 @@ class Drift:
         history: dict[Key, dict[LaunchId, Launch]] = {}
         for run in self.runs[-HISTORY:]:
             for key, side in self._launches_of(run).items():
-                history.setdefault(key, {}).update(side)
+                history.setdefault(key, {}).update({(id(run), name): seen for name, seen in side.items()})
         looks = [
             verdicts(match(self.runs[: self.first], later[-many:]), false_alarms=level, history=history)
             for many in windows
