@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import json
-import sys
 from itertools import pairwise
 from typing import Any
 
@@ -58,7 +56,3 @@ def _notes(kind: type[Any]) -> dict[str, str]:
                     name = ast.unparse(member.target)
                     found[names.get(name, name)] = " ".join(ast.literal_eval(note.value).split())
     return found
-
-
-if __name__ == "__main__":
-    sys.stdout.write(json.dumps(schema(), indent=1) + "\n")
