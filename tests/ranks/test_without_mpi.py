@@ -130,16 +130,17 @@ def test_a_path_that_needs_mpi_is_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "paths", "status"),
+    ("pattern", "paths", "statuses"),
     [
-        ("pingpong", "gpu,ipc-write", ""),  # the watchdog ends the rank
-        ("pingpong", "host-tcp", "complete"),
-        ("pingpong", "host-tcp,host-shared", "interrupted"),
-        ("halo", "host-shared", ""),
+        # In a timed batch the watchdog ends the rank, which then writes no end; outside one the rank does.
+        ("pingpong", "gpu,ipc-write", ["", "interrupted"]),
+        ("pingpong", "host-tcp", ["complete"]),
+        ("pingpong", "host-tcp,host-shared", ["interrupted"]),
+        ("halo", "host-shared", ["", "complete"]),
     ],
 )
 def test_a_rank_that_dies_costs_nothing_before_it(
-    pattern: str, paths: str, status: str, tmp_path: Path
+    pattern: str, paths: str, statuses: list[str], tmp_path: Path
 ) -> None:
     """Protects what was measured: rank 0 says which rank has gone, and whether paths are missing; it ends."""
     out = tmp_path / "r.jsonl"
@@ -152,12 +153,12 @@ def test_a_rank_that_dies_costs_nothing_before_it(
         time.sleep(0.05)
     processes[1].send_signal(signal.SIGKILL)
     first, _ = ended(processes, out)
-    assert first.code != 0
-    assert ("rank 1" in first.err or "peer 1" in first.err) and first.failures
-    ends = [record["status"] for record in first.records if record["kind"] == "end"]
-    assert ends == [status] * bool(status)
     # The killed rank's page stays as long as the process that started it.
     shutil.rmtree(own_folder(f"job-{os.getpid()}"), ignore_errors=True)
+    assert first.code != 0
+    assert ("rank 1" in first.err or "peer 1" in first.err) and first.failures
+    ends = [record["status"] for record in first.records if record["kind"] == "end"] or [""]
+    assert len(ends) == 1 and ends[0] in statuses
 
 
 def test_a_rank_that_comes_alone_says_for_whom_it_waited(tmp_path: Path) -> None:
