@@ -97,10 +97,11 @@ def test_several_machines_are_named(browser: Any, everything: Path) -> None:
 def test_notes_are_folded_and_none_is_repeated(browser: Any, pages: dict[str, Path]) -> None:
     page = Opened(browser, pages["several machines"])
     notes = page.tab.locator(".notes li span:last-child")
-    assert notes.count() > 20 and not any(note.is_visible() for note in notes.all())
+    visible = "notes => notes.map(note => note.checkVisibility())"
+    assert notes.count() > 20 and not any(notes.evaluate_all(visible))
     page.open_all()
     said = notes.all_inner_texts()
-    assert all(note.is_visible() for note in notes.all())
+    assert all(notes.evaluate_all(visible))
     # What a pattern's own figures are may be alike by chance; what went wrong is told once.
     again = [one for one in said if one.startswith("aware:") and "crashed on a device pointer" in one]
     assert len(again) == 1 and "(the same: groups, ring, halo, stream, pairs; on 6 machines)" in again[0]

@@ -27,3 +27,14 @@ def write(file: Path, *records: Record, plan: Record | None = None) -> Path:
     )
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return file
+
+
+def write_runs(*launches: Record | list[Record]) -> Path:
+    """r.jsonl with a run for each launch."""
+    lines: list[Record] = []
+    for number, found in enumerate(launches):
+        entries = found if isinstance(found, list) else [found]
+        lines += ({**line, "run": f"r{number}"} for line in (head(), *entries, end()))
+    file = Path("r.jsonl")
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return file

@@ -8,8 +8,9 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from wirespeed.statistics.comparison import KNOWN, Launch, Side, student_point
+from wirespeed.statistics.comparison import KNOWN, Launch, Side
 from wirespeed.statistics.next_launch import (
     FALSE_ALARMS,
     FEWEST_LAUNCHES,
@@ -21,6 +22,9 @@ from wirespeed.statistics.next_launch import (
     robust_moderation,
 )
 
+Floats = NDArray[np.float64]
+HUNDREDTH = 0.01
+"""Of pairs of launches, at most, break a bound, whatever the noise."""
 pytestmark = pytest.mark.slow
 
 
@@ -35,8 +39,14 @@ def slowest_next(
     return highest_next(sides, paths, spread).figures
 
 
+def twice(logs: Floats, bounds: list[float | None]) -> float:
+    """The share of launches that break any bound which the one before has broken, too."""
+    beyond = logs > np.log([bound or math.nan for bound in bounds])[:, np.newaxis]
+    return float((beyond[:, 1:] & beyond[:, :-1]).any(axis=0).mean())
+
+
 def broken(launches: int, common: float, of_path: float, own: float, paths: int, sizes: int) -> float:
-    """The share of healthy launches that are slower than any bound: 120 machines, 20 launches of each."""
+    """The share of healthy pairs of launches that break any bound: 120 machines, 20 launches of each."""
     dice, found = np.random.default_rng(7), 0.0
     of = [path for path in range(paths) for _ in range(sizes)]
     for _ in range(120):
@@ -44,8 +54,7 @@ def broken(launches: int, common: float, of_path: float, own: float, paths: int,
         logs = logs + of_path * dice.standard_normal((paths, launches + 20)).repeat(sizes, axis=0)
         logs = logs + own * dice.standard_normal((paths * sizes, launches + 20))
         bounds = slowest_next([side(row[:launches].tolist()) for row in logs], of)
-        highest = np.log([bound or math.nan for bound in bounds])
-        found += float((logs[:, launches:] > highest[:, np.newaxis]).any(axis=0).mean())
+        found += twice(logs[:, launches:], bounds)
     return found / 120
 
 
@@ -54,7 +63,7 @@ def broken(launches: int, common: float, of_path: float, own: float, paths: int,
 )
 @pytest.mark.parametrize("paths", [pytest.param(1, marks=pytest.mark.thorough), 5])
 def test_a_healthy_launch_breaks_no_bound(paths: int, effects: tuple[float, float, float]) -> None:
-    """Protects nodes: one launch in a hundred breaks any of all bounds, whatever it has in common."""
+    """Protects nodes: one pair of launches in a hundred breaks any bound, whatever they have in common."""
     assert broken(5, *effects, paths, 6) <= 2 * FALSE_ALARMS
 
 
@@ -64,20 +73,20 @@ def test_delays_of_whole_launches_break_few_bounds() -> None:
     for _ in range(60):
         logs = dice.exponential(0.01, (9, 45)).repeat(2, axis=0) + 0.001 * dice.standard_normal((18, 45))
         bounds = slowest_next([side(row[:5].tolist()) for row in logs], [row // 2 for row in range(18)])
-        highest = np.log([bound or math.nan for bound in bounds])
-        found += float((logs[:, 5:] > highest[:, np.newaxis]).any(axis=0).mean()) / 60
-    assert found <= 0.015
+        found += twice(logs[:, 5:], bounds) / 60
+    assert found <= HUNDREDTH
 
 
-@pytest.mark.parametrize(("kind", "most"), [("exponential", 0.012), ("standard_normal", 0.002)])
+@pytest.mark.parametrize(("kind", "most"), [("exponential", HUNDREDTH), ("standard_normal", 0.002)])
 def test_few_launches_leave_room_for_delays(kind: str, most: float) -> None:
     """Protects nodes whose launches of 1 % are late now and then: five of one path do not show it."""
     dice, found, widths = np.random.default_rng(7), 0.0, []
     for _ in range(100):
         logs = 0.01 * getattr(dice, kind)(size=(1, 65)).repeat(2, axis=0)
         logs += 0.001 * dice.standard_normal((2, 65))
-        highest = np.log(np.array(slowest_next([side(row[:5].tolist()) for row in logs], "aa"), dtype=float))
-        found += float((logs[:, 5:] > highest[:, np.newaxis]).any(axis=0).mean()) / 100
+        bounds = slowest_next([side(row[:5].tolist()) for row in logs], "aa")
+        found += twice(logs[:, 5:], bounds) / 100
+        highest = np.log(np.array(bounds, dtype=float))
         widths.append(float(np.mean(highest - logs[:, :5].mean(axis=1))))
     assert found <= most
     # A slowdown by a tenth is beyond it.
@@ -91,9 +100,8 @@ def test_late_figures_break_few_bounds() -> None:
         logs = 0.01 * dice.standard_normal((270, 25))
         logs += np.where(dice.random(logs.shape) < 0.05, np.log1p(dice.exponential(0.05, logs.shape)), 0.0)
         bounds = slowest_next([side(row[:5].tolist()) for row in logs], [row // 30 for row in range(270)])
-        highest = np.log([bound or math.nan for bound in bounds])
-        found += float((logs[:, 5:] > highest[:, np.newaxis]).any(axis=0).mean()) / 25
-    assert found <= 0.04
+        found += twice(logs[:, 5:], bounds) / 25
+    assert found <= HUNDREDTH
 
 
 def test_figures_with_a_heavy_tail_break_few_bounds() -> None:
@@ -101,9 +109,8 @@ def test_figures_with_a_heavy_tail_break_few_bounds() -> None:
     dice, found = np.random.default_rng(7), 0.0
     for _ in range(40):
         logs = 0.01 * dice.standard_t(3, (31, 45))
-        highest = np.log(np.array(slowest_next([side(row[:5].tolist()) for row in logs], "a" * 31), float))
-        found += float((logs[:, 5:] > highest[:, np.newaxis]).any(axis=0).mean()) / 40
-    assert found <= 0.025
+        found += twice(logs[:, 5:], slowest_next([side(row[:5].tolist()) for row in logs], "a" * 31)) / 40
+    assert found <= HUNDREDTH
 
 
 @pytest.mark.parametrize(("shape", "share"), [(0.0, 0.2), (0.3, 0.4)])
@@ -121,13 +128,14 @@ def test_how_far_a_tail_reaches(shape: float, share: float) -> None:
 def test_room_for_delays_is_bounded() -> None:
     """Quiet launches have room in proportion, restless ones no more than their spread asks for."""
     steps = [0.0, 0.5, 0.7, 1.0, 1.5]
-    over_normal = []
+    dice, over_normal = np.random.default_rng(7), []
+    pairs = dice.standard_normal((2, 200_000)).min(axis=0) + dice.normal(0, math.sqrt(0.2), 200_000)
+    far = np.quantile(pairs / np.sqrt(dice.chisquare(4, 200_000) / 4), 1 - FALSE_ALARMS)
     for size in (0.001, 0.1):
         logs = np.array(steps) * size
         (bound,) = slowest_next([side(logs.tolist())], "a")
-        normal = student_point(0.02, 4) * math.sqrt(1.2) * np.std(logs, ddof=1)
-        over_normal.append((math.log(bound or 0) - np.mean(logs)) / normal)
-    assert 1.3 < over_normal[0] < 4 and over_normal[1] == pytest.approx(1.0, rel=0.1)
+        over_normal.append((math.log(bound or 0) - np.mean(logs)) / (far * np.std(logs, ddof=1)))
+    assert 1.3 < over_normal[0] < 4 and over_normal[1] == pytest.approx(1.0, rel=0.15)
 
 
 def test_delays_that_many_launches_show_widen_the_bound() -> None:

@@ -23,8 +23,13 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-FALSE_ALARMS = 0.01
-"""How often a healthy machine's next launch is slower than any of its bounds."""
+FALSE_ALARMS = 0.005
+"""How often a healthy machine's next two launches break any of its bounds. Launches whose noise is not normal
+break them about twice as often."""
+ALARMS_OF_ONE = 0.01
+"""How often its next launch does, where the spread is known."""
+PAIR = 2
+"""So many launches, one after the other, must break a bound: one alone may be late."""
 FEWEST_LAUNCHES = 5
 """Fewer do not tell how far the next one may lie from them."""
 FEWEST_FOR_SHAPE = 3
@@ -76,12 +81,11 @@ def highest_next(
     figures: Sequence[Side],
     paths: Sequence[Hashable],
     spread: float | None = None,
-    false_alarms: float = FALSE_ALARMS,
 ) -> Highest:
-    """Bounds that all hold at once in the next launch, but for `false_alarms` of the launches.
+    """Bounds of which none is broken twice by the next two launches, but for FALSE_ALARMS of such pairs.
 
     `paths`: whose figure each is. `spread`: the standard deviation between launches, if it is known; only
-    figures have bounds then.
+    figures have bounds then, and one launch holds them.
     """
     bounds: list[float | None] = [None] * len(figures)
     told = [
@@ -93,13 +97,13 @@ def highest_next(
     within = np.array([_within(figures[at]) for at in told])
     of_path, names = _numbered([paths[at] for at in told])
     if spread is not None:
-        z = student_point(2 * false_alarms / len(told), KNOWN)
+        z = student_point(2 * ALARMS_OF_ONE / len(told), KNOWN)
         counts = np.isfinite(logs).sum(axis=1)
         half = z * np.sqrt((spread**2 + within) * (1 + 1 / counts))
         for at, bound in zip(told, _above(logs, half).tolist(), strict=True):
             bounds[at] = math.exp(bound)
         return Highest(bounds)
-    halves = _half_widths(logs, within, of_path, false_alarms)
+    halves = _half_widths(logs, within, of_path)
     says = halves["figure"] < math.log(SAYS_NOTHING)
     for at, bound, useful in zip(told, _above(logs, halves["figure"]).tolist(), says.tolist(), strict=True):
         bounds[at] = math.exp(bound) if useful else None
@@ -108,7 +112,8 @@ def highest_next(
     slowest: dict[Hashable, float] = {}
     if "path" in halves:
         highest = np.exp(_above(common, halves["path"])).tolist()
-        sizes = zip(names, highest, np.bincount(of_path).tolist(), strict=True)
+        counts = np.bincount(of_path[says], minlength=len(names)).tolist()
+        sizes = zip(names, highest, counts, strict=True)
         slowest = {name: most for name, most, count in sizes if count >= FEWEST_SIZES and most < SAYS_NOTHING}
     machine = _above(_shared(common)[np.newaxis], halves["machine"]) if "machine" in halves else None
     return Highest(
@@ -163,57 +168,51 @@ def _within(side: Side) -> float:
 
 @dataclass(frozen=True)
 class _Level:
-    """Draws of the next launch's effect on all figures, all paths, or the machine."""
+    """Draws of the next two launches' effects on all figures, all paths, or the machine."""
 
     share: float
     normal: Floats
     delayed: Floats
     """The same, where some may be delays."""
     variance: Floats
-    counts: NDArray[np.int64]
     judged: NDArray[np.bool_]
     """Which ones have bounds."""
 
     def furthest(self, draws: Floats) -> Floats:
-        """The largest excess of each draw, in standard deviations."""
+        """The largest excess of each draw in both launches, in standard deviations."""
         chosen = slice(None) if self.judged.all() else self.judged
-        furthest: Floats = np.max(draws[:, chosen] / np.sqrt(self.variance[chosen]), axis=1)
+        twice = draws[:, :, chosen].min(axis=0)
+        furthest: Floats = np.max(twice / np.sqrt(self.variance[chosen]), axis=1)
         return furthest
 
 
-def _half_widths(
-    logs: Floats, within: Floats, of_path: NDArray[np.int64], false_alarms: float
-) -> dict[str, Floats]:
+def _half_widths(logs: Floats, within: Floats, of_path: NDArray[np.int64]) -> dict[str, Floats]:
     """How far above its mean the next launch of the machine, each path, and each figure may lie.
 
     The next launch is drawn many times from what the launches tell, each variance with the uncertainty that
     few launches leave it (Student's t). The bounds of a level are as many standard deviations from the mean
-    as its share of the false alarms asks for; together they are broken by `false_alarms` of the draws
+    as its share of the false alarms asks for; together they are broken by FALSE_ALARMS of the draws
     (balanced sets: Beran 1988, doi:10.1080/01621459.1988.10478649). Draws that may be exponential delays
     widen a bound up to ALLOWANCE.
     """
-    levels = {
-        name: level for name, level in _levels(logs, within, of_path, false_alarms) if level.judged.any()
-    }
-    near = far = _balanced([*levels.values()], [level.normal for level in levels.values()], false_alarms)
+    levels = {name: level for name, level in _levels(logs, within, of_path) if level.judged.any()}
+    near = far = _balanced([*levels.values()], [level.normal for level in levels.values()])
     if any(level.delayed is not level.normal for level in levels.values()):
-        far = _balanced([*levels.values()], [level.delayed for level in levels.values()], false_alarms)
+        far = _balanced([*levels.values()], [level.delayed for level in levels.values()])
     widths = {}
     for (name, level), usual, late in zip(levels.items(), near, far, strict=True):
-        errors = np.sqrt(level.variance * (1 + 1 / level.counts))
-        widths[name] = np.maximum(usual * errors, np.minimum(late * errors, math.log1p(ALLOWANCE)))
+        deviations = np.sqrt(level.variance)
+        widths[name] = np.maximum(usual * deviations, np.minimum(late * deviations, math.log1p(ALLOWANCE)))
     return widths
 
 
-def _levels(
-    logs: Floats, within: Floats, of_path: NDArray[np.int64], false_alarms: float
-) -> Iterator[tuple[str, _Level]]:
+def _levels(logs: Floats, within: Floats, of_path: NDArray[np.int64]) -> Iterator[tuple[str, _Level]]:
     """The machine's, where paths have something in common; then all paths', then all figures'."""
     distances = logs - np.nanmean(logs, axis=1, keepdims=True)
     common = _by_path(distances, of_path)
     shared = np.nan_to_num(_shared(common))
     dice = np.random.default_rng(1)
-    normal = delayed = np.zeros((_DRAWS, 1))
+    normal = delayed = np.zeros((PAIR, _DRAWS, 1))
     variance = np.full(1, _TINY)
     parts = [("path", common - shared, np.zeros(len(common)), np.zeros_like(of_path))]
     if shared.any():
@@ -224,25 +223,24 @@ def _levels(
     shares = _SHARES if has_median.any() else {**_SHARES, "figure": 1 - _SHARES["machine"]}
     parts.append(("figure", distances - common[of_path], least, of_path))
     for name, effects, floor, rows in parts:
-        drawn, late, seen = _drawn(dice, effects, floor, false_alarms * shares[name])
+        drawn, late, seen = _drawn(dice, effects, floor, FALSE_ALARMS * shares[name])
         above = rows[: len(effects)]
         alike = delayed is normal and late is drawn
-        normal = normal[:, above] + drawn
-        delayed = normal if alike else delayed[:, above] + late
+        normal = normal[:, :, above] + drawn
+        delayed = normal if alike else delayed[:, :, above] + late
         variance = variance[above] + seen
-        counts = np.isfinite(_shared(common)[np.newaxis] if name == "machine" else effects).sum(axis=1)
         judged = has_median if name == "path" else np.ones(len(effects), dtype=bool)
-        yield name, _Level(shares[name], normal, delayed, variance, counts, judged)
+        yield name, _Level(shares[name], normal, delayed, variance, judged)
 
 
-def _balanced(levels: Sequence[_Level], draws: Sequence[Floats], false_alarms: float) -> list[float]:
-    """Standard deviations of each level that at most `false_alarms` of the draws exceed anywhere."""
+def _balanced(levels: Sequence[_Level], draws: Sequence[Floats]) -> list[float]:
+    """Standard deviations of each level that at most FALSE_ALARMS of the draws exceed anywhere."""
     furthest = [level.furthest(drawn) for level, drawn in zip(levels, draws, strict=True)]
     ordered = [np.sort(values)[::-1] for values in furthest]
     ranks = [
         np.argsort(np.argsort(-values)) / level.share for level, values in zip(levels, furthest, strict=True)
     ]
-    rank = float(np.quantile(np.min(ranks, axis=0), false_alarms))
+    rank = float(np.quantile(np.min(ranks, axis=0), FALSE_ALARMS))
     return [float(values[int(rank * level.share)]) for level, values in zip(levels, ordered, strict=True)]
 
 
@@ -257,7 +255,7 @@ def _medians(rows: Floats) -> Floats:
 def _drawn(
     dice: np.random.Generator, effects: Floats, least: Floats, false_alarms: float
 ) -> tuple[Floats, Floats, Floats]:
-    """Draws of each row's next effect, draws that may be delays, and each row's variance, at least `least`.
+    """Draws of each row's next effects, draws that may be delays, and each row's variance, at least `least`.
 
     The rows' variances are moderated (Smyth 2004, doi:10.2202/1544-6115.1027), many of them so that late
     figures do not count (Phipson and others 2016, doi:10.1214/16-AOAS920). The draws follow Student's t,
@@ -279,9 +277,11 @@ def _drawn(
     moderated: Floats = (freedoms * variances + prior_freedom * prior) / whole
     many = bool(counts.sum() >= _FEWEST_FOR_TAIL)
     known = np.maximum(whole - many, 1)
-    drawn = dice.standard_normal((_DRAWS, len(effects)))
+    # Both launches share what the mean and the variance of those seen are uncertain.
+    drawn = dice.standard_normal((PAIR, _DRAWS, len(effects)))
+    drawn += dice.standard_normal((_DRAWS, len(effects))) / np.sqrt(counts)
     few = known < _AS_NORMAL
-    drawn[:, few] = dice.standard_t(known[few], (_DRAWS, int(few.sum())))
+    drawn[:, :, few] *= np.sqrt(known[few] / dice.chisquare(known[few], (_DRAWS, int(few.sum()))))
     stretch = 1.0
     if many:
         usual = min(float(np.median(known)), KNOWN)
@@ -292,7 +292,7 @@ def _drawn(
         return drawn, drawn, moderated
     late = drawn.copy()
     scales = np.sqrt(moderated / np.maximum(squares / freedoms, _TINY))
-    late[delayed] = _delays(dice, effects * scales[:, np.newaxis], counts, whole, int(delayed.sum()))
+    late[:, delayed] = _delays(dice, effects * scales[:, np.newaxis], counts, whole, int(delayed.sum()))
     return drawn, late, moderated
 
 
@@ -316,13 +316,13 @@ def _one_sided(effects: Floats, squares: Floats, counts: NDArray[np.int64]) -> f
 def _delays(
     dice: np.random.Generator, effects: Floats, counts: NDArray[np.int64], freedoms: Floats, draws: int
 ) -> Floats:
-    """Draws of each row's next effect, as exponential delays whose mean and start are not known."""
+    """Draws of each row's next effects, as exponential delays whose mean and start are not known."""
     fastest = np.nanmin(effects, axis=1)
     mean = counts * -fastest / np.maximum(counts - 1, 1)
-    beyond = np.minimum(dice.random((draws, len(effects))) * (counts + 1) / counts, 1.0)
-    late = freedoms * (beyond ** (-1 / freedoms) - 1)
-    # The caller widens by what the mean of so few is uncertain, which these draws know already.
-    drawn: Floats = (fastest + mean * late) / np.sqrt(1 + 1 / counts)
+    shape = draws, len(effects)
+    mean = mean * freedoms / dice.standard_gamma(freedoms, shape)
+    start = fastest - mean / counts * dice.standard_exponential(shape)
+    drawn: Floats = start + mean * dice.standard_exponential((PAIR, *shape))
     return drawn
 
 

@@ -30,6 +30,9 @@ FEWEST_FOR_PRECISION = 24
 """No stop for precision before so many batches: fewer agree by chance too often."""
 FEWEST_TO_GIVE_UP = 56
 """The interval of fewer batches is often far wider than the root of the time says."""
+SEEN_ENOUGH = 54
+"""Of fewer batches the interval must be narrower to stop, by the root of their part: slow noise and a second
+speed show late (the boundary of O'Brien and Fleming 1979, doi:10.2307/2530245)."""
 LOOK_AGAIN = 1.5
 """The next look at the precision comes with so many times the batches: each look is a chance to be fooled."""
 LONG_RUN = 4
@@ -170,9 +173,14 @@ class StoppingRule:
         # This look is no further chance to be fooled.
         if over or samples.batches >= self._next_look:
             self._next_look = math.ceil(samples.batches * LOOK_AGAIN)
-            if precision is not None and precision <= self._stopping.precision:
+            if precision is not None and precision <= self._enough(samples.batches):
                 return "precision"
         return "max-time" if over and not self._goes_on(samples, precision, elapsed_s) else None
+
+    def _enough(self, batches: int) -> float:
+        """Precision with which so many batches may stop; few long iterations are as sure as they say."""
+        early = FEWEST_FOR_PRECISION <= batches < SEEN_ENOUGH
+        return self._stopping.precision * (math.sqrt(batches / SEEN_ENOUGH) if early else 1.0)
 
     def next_batch(
         self, iteration_s: float, samples: Sampled, elapsed_s: float, taking_turns: int = 1

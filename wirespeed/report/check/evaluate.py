@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from wirespeed.limits import Ceiling
@@ -23,7 +23,9 @@ from wirespeed.units import format_rate, format_size
 FAILED, MISSING, KEPT = "failed", "missing", "kept"
 WHATS = (FAILED, IMPOSSIBLE, MISSING, CANNOT_TELL, KEPT)
 """The worst first."""
-NORMAL_90 = 1.2815515655446004
+NORMAL_90, NORMAL_95 = 1.2815515655446004, 1.6448536269514722
+GROSS = 3.0
+"""Where two launches must break a bound, one that is so many times as far from the usual breaks it alone."""
 BAD = (FAILED, IMPOSSIBLE, MISSING)
 
 
@@ -42,6 +44,12 @@ class BoundOutcome:
     """Conditions that differ from the defaults."""
     shares: tuple[float, float] | None = None
     """The time and the lower end of its interval over the usual time, where both are sure."""
+    gross: bool = False
+    """One launch suffices, if the bound needs two."""
+    once: bool = False
+    """Beyond the bound in the last launch, which needs another one to say so."""
+    before: BoundOutcome | None = None
+    """Outcome of the launch before, where two must break the bound."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +100,10 @@ def _rule(finding: BoundOutcome) -> tuple[int, str, bool]:
 
 
 def check(requirements: Sequence[Requirement], runs: Sequence[Run]) -> list[BoundOutcome]:
-    """In the file's order. Of runs under the same conditions the last that was to measure it counts."""
+    """In the file's order. Of runs under the same conditions the last that was to measure it counts.
+
+    Where a bound needs two launches, it is the last two.
+    """
     outcomes = {
         requirement: _check(requirement, runs)
         for requirement in requirements
@@ -111,17 +122,40 @@ def check(requirements: Sequence[Requirement], runs: Sequence[Run]) -> list[Boun
     ]
 
 
+def once_broken(findings: Sequence[BoundOutcome], requirements: Sequence[Requirement]) -> list[Requirement]:
+    """What must be measured again: all sizes of the rules of which one launch alone broke a bound."""
+    doubted = {finding.requirement.rule for finding in findings if finding.once}
+    return [asked for asked in requirements if asked.rule in doubted or MACHINE in doubted]
+
+
 def _judge_medians(requirement: Requirement, sizes: Sequence[BoundOutcome]) -> list[BoundOutcome]:
     """Of each rule and conditions the median over the sizes; of these the median, if all rules are meant."""
     alike = grouped(
-        ((finding.requirement.rule, finding.where), finding.shares)
+        ((finding.requirement.rule, finding.where), finding)
         for finding in sizes
         if requirement.rule in (MACHINE, finding.requirement.rule)
     )
-    medians = [(where, _median(shares)) for (_, where), shares in alike.items()]
+    medians = [
+        (
+            where,
+            _median([finding.shares for finding in found]),
+            _median([finding.before.shares if finding.before else None for finding in found]),
+        )
+        for (_, where), found in alike.items()
+    ]
     if requirement.rule == MACHINE:
-        return [_judge_median(requirement, "", _median([median for _, median in medians]))]
-    return [_judge_median(requirement, where, median) for where, median in medians]
+        # Paths that were not measured again are as they were.
+        whole = _median([median for _, median, _ in medians])
+        again = any(before for *_, before in medians)
+        earlier = _median([before or median for _, median, before in medians]) if again else None
+        medians = [("", whole, earlier)]
+    return [
+        _settled(
+            _judge_median(requirement, where, median),
+            _judge_median(requirement, where, before) if before else None,
+        )
+        for where, median, before in medians
+    ]
 
 
 _Shares = tuple[float, float]
@@ -145,8 +179,9 @@ def _judge_median(requirement: Requirement, where: str, shares: _Shares | None) 
     what = FAILED if low > bound.value else CANNOT_TELL if time > bound.value else KEPT
     within = ", but its interval contains the bound" if what == CANNOT_TELL else ""
     text = f"the median is {100 * time:.4g} % of the usual, {bound.text} wanted{within}{suffix}"
-    smallest = _found_at(low, time / low, bound.value) if what == KEPT else None
-    return BoundOutcome(requirement, what, text, time / bound.value, smallest, where)
+    smallest = _found_at(requirement, low, time / low, bound.value) if what == KEPT else None
+    gross = low > 1 + GROSS * (bound.value - 1)
+    return BoundOutcome(requirement, what, text, time / bound.value, smallest, where, gross=gross)
 
 
 def _check(requirement: Requirement, runs: Sequence[Run]) -> list[BoundOutcome]:
@@ -156,17 +191,41 @@ def _check(requirement: Requirement, runs: Sequence[Run]) -> list[BoundOutcome]:
         return [_judge_soak(requirement, run) for run in soaked.values()] or [
             BoundOutcome(requirement, MISSING, f"no soak of {requirement.path}: measure with --soak")
         ]
-    last = {conditions(run): run for run in fitting if _was_to_measure(requirement, run)}
-    return [_judge_in(requirement, run) for run in last.values()] or [_missing(requirement, fitting)]
+    alike = grouped((conditions(run), run) for run in fitting if _was_to_measure(requirement, run))
+    return [_judge_last(requirement, found) for found in alike.values()] or [_missing(requirement, fitting)]
 
 
-def _judge_in(requirement: Requirement, run: Run) -> BoundOutcome:
+def _judge_last(requirement: Requirement, runs: Sequence[Run]) -> BoundOutcome:
+    """The last run under some conditions; the last launches, where the bound needs several."""
+    run, path = runs[-1], requirement.path
     if requirement.bytes is None:
-        return (
-            _judge_health(requirement, run) if requirement.path in run.paths else _missing(requirement, [run])
-        )
-    entry = run.figures.get((requirement.path, requirement.bytes))
-    return _judge(requirement, run, entry) if entry else _missing(requirement, [run])
+        return _judge_health(requirement, run) if path in run.paths else _missing(requirement, [run])
+    figure = path, requirement.bytes
+    entry = run.figures.get(figure)
+    if entry is None:
+        return _missing(requirement, [run])
+    if requirement.launches == 1 or entry.impossible:
+        return _judge(requirement, run, entry)
+    launches = [
+        _judge(requirement, run, launch)
+        for run in runs
+        if (found := run.figures.get(figure))
+        for launch in found.each
+    ]
+    return _settled(launches[-1], next(iter(launches[-2:-1]), None))
+
+
+def _settled(latest: BoundOutcome, before: BoundOutcome | None) -> BoundOutcome:
+    """A bound that needs two launches is broken if both are beyond it, or one is grossly."""
+    if latest.requirement.launches == 1:
+        return latest
+    latest = replace(latest, before=before)
+    if latest.what != FAILED or latest.gross:
+        return latest
+    if before and before.what == FAILED:
+        return replace(latest, text=f"{latest.text}, in two launches")
+    text = f"{latest.text}, but in one launch alone: measure again"
+    return replace(latest, what=CANNOT_TELL, text=text, once=True)
 
 
 def _was_to_measure(requirement: Requirement, run: Run) -> bool:
@@ -287,7 +346,8 @@ def _judge(requirement: Requirement, run: Run, entry: Entry) -> BoundOutcome:
         beyond, surely = beyond or not slow_is_bad, surely and not slow_is_bad
     what = FAILED if surely else CANNOT_TELL if beyond or entry.uncertain else KEPT
     waited = ", but ranks waited for CPUs" if entry.contended and what == CANNOT_TELL else ""
-    ratio = entry.seconds / _seconds(requirement, entry, easy)
+    limit_s = _seconds(requirement, entry, easy)
+    ratio = entry.seconds / limit_s
     across = beyond and what == CANNOT_TELL and not entry.contended and not entry.uncertain
     within = ", but its interval contains the bound" if across else ""
     wide = ", but its interval is wider than ±100 %" if entry.uncertain and what == CANNOT_TELL else ""
@@ -295,8 +355,10 @@ def _judge(requirement: Requirement, run: Run, entry: Entry) -> BoundOutcome:
     if not slow_is_bad:
         return BoundOutcome(requirement, what, text, 1 / ratio, where=where)
     half = math.sqrt(entry.high / entry.low)
-    smallest = _found_at(ratio * entry.low / entry.seconds, half) if what == KEPT else None
-    return BoundOutcome(requirement, what, text, ratio, smallest, where, _over_usual(requirement, entry))
+    smallest = _found_at(requirement, ratio * entry.low / entry.seconds, half) if what == KEPT else None
+    over = _over_usual(requirement, entry)
+    gross = over is not None and over[1] > 1 + GROSS * (limit_s * over[1] / entry.low - 1)
+    return BoundOutcome(requirement, what, text, ratio, smallest, where, over, gross)
 
 
 def _over_usual(requirement: Requirement, entry: Entry) -> _Shares | None:
@@ -306,13 +368,14 @@ def _over_usual(requirement: Requirement, entry: Entry) -> _Shares | None:
     return entry.seconds / usual, entry.low / usual
 
 
-def _found_at(low: float, half: float, bound: float = 1.0) -> float:
-    """The slowdown with which the whole interval is beyond the bound in nine cases of ten.
+def _found_at(requirement: Requirement, low: float, half: float, bound: float = 1.0) -> float:
+    """The slowdown with which the whole interval is beyond the bound in nine cases of ten, twice if need be.
 
     Its lower end `low` varies as the median does, whose standard error the interval's `half` width, a factor,
     tells.
     """
-    return bound / low * math.exp(math.log(half) * NORMAL_90 / NORMAL_975) - 1
+    surely = NORMAL_90 if requirement.launches == 1 else NORMAL_95
+    return bound / low * math.exp(math.log(half) * surely / NORMAL_975) - 1
 
 
 def _seconds(requirement: Requirement, entry: Entry, whole: float) -> float:

@@ -12,7 +12,7 @@ from wirespeed.paths import all_paths
 from wirespeed.patterns import all_patterns
 from wirespeed.report.check import health
 from wirespeed.report.check.evaluate import interval
-from wirespeed.report.check.requirements import MEDIAN
+from wirespeed.report.check.requirements import LAUNCHES, MEDIAN
 from wirespeed.report.facts import figures, labels
 from wirespeed.report.facts.labels import host, pattern
 from wirespeed.report.facts.machine import title
@@ -22,7 +22,7 @@ from wirespeed.results.coerce import text
 from wirespeed.results.launches import launch
 from wirespeed.results.runs import Entry, Run
 from wirespeed.statistics.comparison import Launch, LaunchId
-from wirespeed.statistics.next_launch import FEWEST_LAUNCHES, highest_next
+from wirespeed.statistics.next_launch import FEWEST_LAUNCHES, PAIR, highest_next
 from wirespeed.toml import written
 from wirespeed.units import format_size
 
@@ -45,7 +45,7 @@ def learn(runs: Sequence[Run], names: Sequence[str], spread: float | None = None
     `spread`: the standard deviation between launches, if it is known.
     """
     measured = [run for run in runs if run.figures and not run.slowed]
-    lines = [*_head(measured, names), *_entries(measured, spread), *_left_out(measured)]
+    lines = [*_head(measured, names, spread), *_entries(measured, spread), *_left_out(measured)]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -55,7 +55,17 @@ def _left_out(runs: Sequence[Run]) -> Iterator[str]:
         yield f"# {text(f'{where}: impossible, which makes no bound: {entry.why_impossible}', MAX_LETTERS)}"
 
 
-def _head(runs: Sequence[Run], names: Sequence[str]) -> list[str]:
+_TWICE = (
+    "# A bound is broken by two launches, one after the other. An unchanged machine breaks any of them so in",
+    "# one case of 100.",
+)
+_ONCE = (
+    "# An unchanged machine breaks any of these bounds in one launch of 100 if launches differ by normal",
+    "# noise; in up to three if single ones are late now and then, which few launches do not show.",
+)
+
+
+def _head(runs: Sequence[Run], names: Sequence[str], spread: float | None) -> list[str]:
     hosts = ", ".join(dict.fromkeys(filter(None, map(host, runs)))) or "an unknown host"
     seen = list(dict.fromkeys(map(title, runs)))
     if len(seen) > 3:
@@ -65,8 +75,7 @@ def _head(runs: Sequence[Run], names: Sequence[str]) -> list[str]:
         f"# Learnt by wirespeed {__version__} from {text(', '.join(names))}:",
         *(f"#   {text(line)}" for line in seen),
         "#",
-        "# An unchanged machine breaks any of these bounds in one launch of 100 if launches differ by normal",
-        "# noise; in up to three if single ones are late now and then, which few launches do not show.",
+        *(_TWICE if spread is None else _ONCE),
         "# After each bound: the median, its 95 % interval, the number of launches.",
         "# Loosen, tighten or remove lines.",
         "# Units: ns, us, ms, s; B/s, kB/s, MB/s, GB/s, TB/s (1e9), MiB/s, GiB/s; '% of limit' of the wires.",
@@ -141,8 +150,10 @@ def _entries(runs: Sequence[Run], spread: float | None) -> Iterator[str]:
         for launch_entry in entry.each
     )
     learnt = _learnt(curves, spread)
+    if spread is None:
+        yield from ("", f"{LAUNCHES} = {PAIR}")
     if learnt.machine is not None:
-        yield from ("", f"{MEDIAN} = {_median(learnt.machine)}  # of the medians of all paths")
+        yield f"{MEDIAN} = {_median(learnt.machine)}  # of the medians of all paths"
     for curve, found in curves.items():
         name, ranks, options, path = curve
         lines = [

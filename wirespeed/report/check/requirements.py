@@ -17,7 +17,9 @@ from wirespeed.results.reading import cannot, why
 from wirespeed.toml import parse
 from wirespeed.units import parse_sizes
 
-SOAK, MEDIAN = "soak", "median"
+SOAK, MEDIAN, LAUNCHES = "soak", "median", "launches"
+TOP = (LAUNCHES, MEDIAN)
+"""What stands above all [[require]]."""
 KEYS = ("pattern", "path", "ranks", "oversubscribe", "options", *health.KEYS, SOAK, MEDIAN, "sizes")
 MACHINE = -1
 """Number of the rule that stands above all [[require]]."""
@@ -68,6 +70,8 @@ class Requirement:
     """What it usually is, in the unit of the bound; the path's median is held against it."""
     rule: int = 0
     """Number of its [[require]] in the file; MACHINE: it holds for all of them."""
+    launches: int = 1
+    """So many launches, one after the other, must be beyond the bound to break it."""
 
     @property
     def name(self) -> str:
@@ -112,17 +116,22 @@ class _Reader:
         return next((self._lines[place] for place in places if place in self._lines), 0)
 
     def requirements(self, data: dict[str, Any]) -> Iterator[Requirement]:
-        for key in (name for name in data if name not in ("require", MEDIAN)):
+        for key in (name for name in data if name not in ("require", *TOP)):
             with self._at(MACHINE, key):
-                raise WirespeedError(f"there is no '{key}'; there are: {MEDIAN}, [[require]]")
+                raise WirespeedError(f"there is no '{key}'; there are: {', '.join(TOP)}, [[require]]")
+        with self._at(MACHINE, LAUNCHES):
+            launches = data.get(LAUNCHES, 1)
+            if type(launches) is not int or launches not in (1, 2):
+                raise WirespeedError(f"{LAUNCHES} = {launches!r}: write 2 or 1: how many must break a bound")
         entries = data.get("require", [])
         with self._at(-1, "require"):
             if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
                 raise WirespeedError("write [[require]], with two brackets: there may be several")
         found = [asked for number, entry in enumerate(entries) for asked in self._of_entry(number, entry)]
         if MEDIAN in data:
-            yield self._median(MACHINE, data[MEDIAN], found)
-        yield from found
+            found.insert(0, self._median(MACHINE, data[MEDIAN], found))
+        for asked in found:
+            yield replace(asked, launches=launches)
 
     def _of_entry(self, number: int, entry: dict[str, Any]) -> Iterator[Requirement]:
         for key in (name for name in entry if name not in KEYS):
