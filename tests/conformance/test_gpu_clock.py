@@ -37,9 +37,9 @@ def test_a_true_rate_gives_figures(builds: Path, tmp_path: Path) -> None:
     assert [entry["bytes"] for entry in done.entries] == [8, 64]
 
 
-@pytest.mark.parametrize("kilohertz", ["250000", thorough("4000000")])
+@pytest.mark.parametrize("kilohertz", ["4000000", thorough("250000")])
 def test_a_rate_that_is_not_so_is_refused(kilohertz: str, builds: Path, tmp_path: Path) -> None:
-    """Protects figures from a clock that is said to count four times slower, or faster, than it does."""
+    """Protects figures from a clock that is said to count four times faster, or slower, than it does."""
     done = measured(builds, tmp_path / "r.jsonl", kilohertz)
     assert not done.entries
     [failure] = done.failures

@@ -15,8 +15,8 @@ from support.strikes import PATIENCE, SLOW, after, strike
 @pytest.mark.parametrize(
     ("mpi", "path", "number"),
     [
-        ("openmpi", "rma-host-get", signal.SIGSTOP),
         ("mpich", "rma-host", signal.SIGKILL),
+        thorough("openmpi", "rma-host-get", signal.SIGSTOP),
         thorough("impi", "rma-host-get", signal.SIGKILL),
         thorough("debian", "rma-host", signal.SIGSTOP),
     ],

@@ -13,7 +13,7 @@ FURTHER = {
     *("test_allocators", "test_gasnet", "test_nccl_variants", "test_oshmem", "test_shmem", "test_ucx"),
     *("test_foreign_launcher", "test_nccl_faults", "test_nics", "test_slurm"),
     *("test_declared", "test_pictures", "test_pipelined", "test_ranges", "test_soak"),
-    *("test_folds", "test_gpu_devices", "test_kernels_clang", "test_lanes", "test_streams"),
+    *("test_folds", "test_gpu_clock", "test_gpu_devices", "test_kernels_clang", "test_lanes", "test_streams"),
 }
 """Files of libraries that few have, and of what quicker tests protect in part."""
 LONG = {
@@ -29,7 +29,14 @@ LONG = {
     *("test_patterns_of_many_ranks", "test_after_a_hang_the_next_size_is_tried", "test_a_stopped_launcher"),
     *("test_a_front_end_killed_beside_another_pattern", "test_the_fastest_copy_is_taken"),
     *("test_a_struck_rank_while_kernels_wait", "test_a_killed_launch_costs_that_launch_only"),
-    *("test_a_struck_rank_is_named",),
+    *("test_a_struck_rank_is_named", "test_the_last_launch_has_ended_when_a_batch_has"),
+    *("test_operations_of_nvshmem_s_team", "test_beside_another_pattern_too"),
+    *("test_sums_of_what_lies_at_its_senders", "test_a_stopped_rank_inside_a_launcher"),
+    *("test_counts_beyond_mpi_s_are_cut", "test_a_kernel_is_in_the_unit_that_has_it"),
+    *(
+        "test_a_sender_reads_credit_only_when_it_must",
+        "test_an_mpi_that_is_named_inside_the_launcher_of_another",
+    ),
 }
 """Tests that take 8 to 40 s, of what other tests protect in part."""
 

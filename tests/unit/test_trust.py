@@ -160,19 +160,20 @@ NINE = (
 DEFAULT = sorted(file.name for file in (RESULTS / "default").glob("*.jsonl"))
 
 
-@pytest.mark.parametrize("width", [80, 100, 150])
 @pytest.mark.parametrize("file", DEFAULT)
-def test_nine_paths_fit_a_screen(file: str, width: int) -> None:
+def test_nine_paths_fit_a_screen(file: str) -> None:
     """Protects the first screen of a default run; every size, path and word is there for who asks."""
     (run,) = read_runs(str(RESULTS / "default" / file))
-    short, whole = shown(run, width, all_sizes=False), shown(run, width, explain=True)
-    assert len(short.splitlines()) <= 45 < len(whole.splitlines())
-    assert max(map(len, short.splitlines())) <= width
+    whole = shown(run, 100, explain=True)
     assert "all-sizes" not in whole and " ..." not in whole
-    if len(run.sizes) == len(SIZES):
-        assert "of 31 sizes (--all-sizes); --explain says more" in " ".join(short.split())
+    for width in (80, 100, 150):
+        short = shown(run, width, all_sizes=False)
+        assert len(short.splitlines()) <= 45 < len(whole.splitlines())
+        assert max(map(len, short.splitlines())) <= width
+        if len(run.sizes) == len(SIZES):
+            assert "of 31 sizes (--all-sizes); --explain says more" in " ".join(short.split())
     # What cannot be has its lines, which cost sizes.
-    if width == 150 and len(run.sizes) == len(SIZES) and not run.impossible:
+    if len(run.sizes) == len(SIZES) and not run.impossible:
         assert "16 of 31 sizes" in short
         # Where notes leave room, each path has a line of its own.
         assert ("GB/s by size" in short) == (len(short.splitlines()) > 40), short
