@@ -36,13 +36,8 @@ QUICK = [*MODELS][5::4]
 """Of each kind of noise one: skewed, slow, two speeds."""
 FEWEST_PERCENT = 93
 """Of every row."""
-FEWEST_OF_RARE = 90
-"""Of figures that stop for precision, where fewer than one in ten does."""
-AS_LONG_AS_A_FIGURE = {
-    "slow: 1 %, correlation time 100 ms; and 1 % fast",
-    "two speeds, 2 % apart, changing every 100 ms",
-}
-"""Figures that stop for precision under such noise have mostly seen a part of it."""
+AS_LONG_AS_A_FIGURE = "two speeds, 2 % apart, changing every 100 ms"
+"""A figure that stops for precision has often seen one of them only, and is off by 1 %."""
 
 Shares = tuple[float | None, ...]
 """Alone: how often the interval holds, how often precision stops, how often these hold; by turns the same."""
@@ -73,13 +68,10 @@ def test_every_row_is_simulated() -> None:
 def test_every_row_of_the_table_holds() -> None:
     """Protects the word "95 %": no kind of noise is left where far fewer intervals hold."""
     for name, shares in documented().items():
-        if name in AS_LONG_AS_A_FIGURE:
+        if name == AS_LONG_AS_A_FIGURE:
             continue
-        for share in (shares[0], *shares[3:4]):
+        for share in (shares[0], *shares[2:4], *shares[5:6]):
             assert share is None or 100 * share >= FEWEST_PERCENT, name
-        for stopped, share in (shares[1:3], shares[4:6]) if len(shares) > 1 else ():
-            fewest = FEWEST_PERCENT if (stopped or 0) >= 0.1 else FEWEST_OF_RARE
-            assert share is None or 100 * share >= fewest, name
 
 
 @pytest.mark.parametrize(
