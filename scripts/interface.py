@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 HEADERS = ("wirespeed.h", "wirespeed_test.h")
 TARGET = ROOT / "wirespeed" / "host" / "interface.py"
 STUB = TARGET.with_suffix(".pyi")
-TITLE = '"""What native/wirespeed.h and wirespeed_test.h declare. Written by scripts/interface.py."""\n'
+TITLE = '"""Declarations of native/wirespeed.h and wirespeed_test.h. Written by scripts/interface.py."""\n'
 
 
 def declarations(header: str) -> str:

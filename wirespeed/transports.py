@@ -1,4 +1,4 @@
-"""What each transport can do: declared once here, asked by paths, doctor, reports and limits.
+"""Capabilities of each transport: declared once here, asked by paths, doctor, reports and limits.
 
 A transport is a folder of native/transports, and result files name it: this module knows nothing else.
 """

@@ -1,1 +1,1 @@
-"""What a machine has, what about it is wrong or slow, and what to set: facts, findings, trials."""
+"""Facts about a machine, findings of what is wrong or slow and what to set, and trials."""

@@ -1,4 +1,4 @@
-"""What result files say: of this machine? What was a remedy worth there, which path is best where?"""
+"""Result files as the doctor reads them: same machine or not, worth of remedies, best path by size."""
 
 from __future__ import annotations
 

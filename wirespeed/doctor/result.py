@@ -1,4 +1,4 @@
-"""What an examination found, and its record in a result file."""
+"""Outcome of an examination, and its record in a result file."""
 
 from __future__ import annotations
 

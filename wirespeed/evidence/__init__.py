@@ -1,1 +1,1 @@
-"""Which wire the bytes travelled over: counters read around counted transfers, and the verdict on them."""
+"""Evidence of the wire that bytes travelled over: counters around counted transfers, and the verdict."""

@@ -1,4 +1,4 @@
-"""Which wire the bytes travelled over: a verdict from counters read before and after a counted run.
+"""Verdict on the wire that bytes travelled over, by counters read before and after a counted run.
 
 Pure functions: they are given what was counted and what was expected, and read or move nothing.
 """

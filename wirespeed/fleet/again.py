@@ -1,4 +1,4 @@
-"""What `fleet run` measures again: suspects, with enough sound nodes to tell them from their launch."""
+"""Suspects that `fleet run` measures again, with enough sound nodes to tell them from their launch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which hosts a fleet has: a file, a list of names, or those of the batch system's allocation."""
+"""Hosts of a fleet: from a file, a list of names, or the batch system's allocation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became slower since a date, and what changed with it."""
+"""Slowdowns since a date, and what changed with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much longer each node, GPU, link and switch takes than those alike, figure by figure."""
+"""Estimates of how much longer each node, GPU, link and switch takes than those alike, by figure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands out of a fleet: switches first, then nodes and GPUs, then links."""
+"""Outliers of a fleet: switches first, then nodes and GPUs, then links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a result file says of single nodes and of pairs of nodes."""
+"""Observations of single nodes and of pairs of nodes, from a result file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `wirespeed fleet run` measures, as plans: every node by itself, then rounds of pairs of nodes."""
+"""Plans that `wirespeed fleet run` measures: every node by itself, then rounds of pairs of nodes."""
 
 from __future__ import annotations
 

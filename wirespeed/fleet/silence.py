@@ -1,4 +1,4 @@
-"""Which node a launch died of, as far as its records tell."""
+"""Nodes that launches died of, as far as the records tell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What slow nodes run that most others do not: it is no part of their kind, because it can be changed."""
+"""Software of slow nodes that most others do not run: no part of their kind, as it can be changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a folder says of the `fleet run` that measured into it: what was asked for, and who fell silent."""
+"""Record of a `fleet run` in the folder that it measured into: what was asked for, who fell silent."""
 
 from __future__ import annotations
 

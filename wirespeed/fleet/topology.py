@@ -1,4 +1,4 @@
-"""Which nodes stand behind which switch: a file as Slurm's topology.conf (topology/tree).
+"""Nodes behind each switch: a file as Slurm's topology.conf (topology/tree).
 
 The format: https://slurm.schedmd.com/topology.conf.html.
 """

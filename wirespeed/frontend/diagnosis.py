@@ -1,4 +1,4 @@
-"""What happened to a job step, in one line: who crashed, died or hung, where, and how that is known.
+"""Diagnosis of a job step in one line: who crashed, died or hung, where, and how that is known.
 
 `diagnose` asks an ordered list of rules; the first one that has an answer decides.
 """

@@ -1,4 +1,4 @@
-"""Which of a pattern's usual sizes have room in memory: the others are left out, and that is said."""
+"""Usual sizes of a pattern that have room in memory: the others are left out, and that is said."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What this machine offers: devices, MPI libraries, and which paths can be measured."""
+"""Devices and MPI libraries of this machine, and the paths that can be measured on it."""
 
 from __future__ import annotations
 

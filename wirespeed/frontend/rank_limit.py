@@ -1,4 +1,4 @@
-"""How many ranks are started without being asked twice: a typing error must not start a million."""
+"""Limit on ranks without --oversubscribe: a typing error must not start a million."""
 
 from __future__ import annotations
 

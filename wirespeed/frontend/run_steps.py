@@ -1,4 +1,4 @@
-"""What a run does inside and outside a user's launcher alike: completing its plan, keeping its records."""
+"""Work of a run inside and outside a user's launcher alike: completing its plan, keeping its records."""
 
 from __future__ import annotations
 

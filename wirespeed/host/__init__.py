@@ -1,1 +1,1 @@
-"""What this host's operating system and the vendors' libraries say and do."""
+"""Access to this host's operating system and to the vendors' libraries."""

@@ -1,4 +1,4 @@
-"""Which device a rank uses: chosen before MPI starts, because a GPU-aware MPI binds to it in MPI_Init."""
+"""Choice of a rank's device: before MPI starts, because a GPU-aware MPI binds to it in MPI_Init."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What native/wirespeed.h and wirespeed_test.h declare. Written by scripts/interface.py."""
+"""Declarations of native/wirespeed.h and wirespeed_test.h. Written by scripts/interface.py."""
 # auto-generated file
 import _cffi_backend
 

@@ -1,4 +1,4 @@
-"""How much memory there is for buffers."""
+"""Memory available for buffers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which MPI libraries the machine offers, and which one a launcher belongs to."""
+"""MPI libraries that the machine offers, and the one that a launcher belongs to."""
 
 from __future__ import annotations
 

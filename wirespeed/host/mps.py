@@ -1,4 +1,4 @@
-"""Whether NVIDIA's Multi-Process Service runs, by which processes share a GPU: asked, never started.
+"""State of NVIDIA's Multi-Process Service, by which processes share a GPU: asked for, never started.
 
 Source: NVIDIA, "Multi-Process Service", https://docs.nvidia.com/deploy/mps/.
 """

@@ -1,4 +1,4 @@
-"""Which GPUs CUDA and HIP show a process, by the variables that users and batch systems set.
+"""GPUs that CUDA and HIP show a process, by the variables that users and batch systems set.
 
 CUDA: numbers, UUIDs or the first digits of one, MIG slices (CUDA Programming Guide, "CUDA Environment
 Variables"). ROCm: ROCR_VISIBLE_DEVICES takes numbers and UUIDs; HIP_VISIBLE_DEVICES, or else

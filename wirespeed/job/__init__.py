@@ -1,1 +1,1 @@
-"""What the front end and the ranks of a job agree on."""
+"""Agreements between the front end and the ranks of a job."""

@@ -1,4 +1,4 @@
-"""How a job step, or one size of it, ended: as the front end's diagnosis and the ranks state it."""
+"""End of a job step, or of one size of it, as the front end's diagnosis and the ranks state it."""
 
 from __future__ import annotations
 

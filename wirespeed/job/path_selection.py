@@ -1,4 +1,4 @@
-"""Which paths the words of a plan mean: names, wildcards such as 'rma*', or 'all'."""
+"""Paths that the words of a plan mean: names, wildcards such as 'rma*', or 'all'."""
 
 from __future__ import annotations
 

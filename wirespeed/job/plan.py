@@ -1,4 +1,4 @@
-"""What to measure: everything a run needs to know before any process starts."""
+"""The plan of a run: everything that it needs to know before any process starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a killed MPI job leaves on a host: shared memory, and its launcher's folder of temporary files.
+"""Leftovers of a killed MPI job on a host: shared memory, and its launcher's folder of temporary files.
 
 Each rank lists what it uses beside its status page. A job step's front end removes it in the end; if that is
 killed, its ranks end with it, and a later run of this user does. What a process still uses stays, and so does

@@ -1,4 +1,4 @@
-"""Where ranks that were started ahead of their turn wait: a lock that the front end holds.
+"""Barrier for ranks that were started ahead of their turn: a lock that the front end holds.
 
 A process that waits for a lock takes no time of a CPU, and all of them go on at the same moment.
 """

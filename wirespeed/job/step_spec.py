@@ -1,4 +1,4 @@
-"""What the front end tells the ranks of one job step, in one word of their command line."""
+"""Orders of the front end to the ranks of one job step, in one word of their command line."""
 
 from __future__ import annotations
 

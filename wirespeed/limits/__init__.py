@@ -1,4 +1,4 @@
-"""What the wires under a figure can carry: rates with their sources, and the equations that use them."""
+"""Limits of the wires under a figure: rates with their sources, and the equations that use them."""
 
 from wirespeed.limits.ceilings import FAN, Used, ceiling, field_ceiling
 from wirespeed.limits.rates import Ceiling

@@ -1,4 +1,4 @@
-"""Which transfers need an answer, so that an iteration cannot begin before the last one has ended.
+"""Transfers that need an answer, so that an iteration cannot begin before the last one has ended.
 
 Between two barriers lie many iterations. A rank that sends and hears of nobody runs ahead of its receivers:
 what is then timed is the gap between messages, not how long one takes.

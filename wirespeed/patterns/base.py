@@ -1,4 +1,4 @@
-"""What a pattern is made of, and what one has to say of itself."""
+"""Parts of a pattern, and what a pattern has to say of itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program has to say of itself, beyond what every pattern says.
+"""Description that a program gives of itself, beyond what every pattern says.
 
 A program's iteration is a period of time steps. A step's transfers bring the halos of the present field,
 its work computes the next one: what needs no halo meanwhile, the edges after the transfers; or all of it in

@@ -1,4 +1,4 @@
-"""Where a block of the plane lies in a buffer, and the launches of jacobi.h on it."""
+"""Layout of a block of the plane in a buffer, and the launches of jacobi.h on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a plane of points is divided between ranks."""
+"""Division of a plane of points between ranks."""
 
 from __future__ import annotations
 

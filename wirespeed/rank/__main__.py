@@ -1,4 +1,4 @@
-"""What a launcher starts in every rank: `python .../wirespeed/rank SPEC`.
+"""The program that a launcher starts in every rank: `python .../wirespeed/rank SPEC`.
 
 The rank imports the package that this file lies in: the one that its front end belongs to. A rank that starts
 ahead of its turn leaves its own CPUs first, for others measure there (free_cpus.py).

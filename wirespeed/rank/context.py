@@ -1,4 +1,4 @@
-"""What all of a rank's measurements share, and how something fails on every rank together."""
+"""Facts that all of a rank's measurements share, and how something fails on every rank together."""
 
 from __future__ import annotations
 

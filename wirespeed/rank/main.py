@@ -1,4 +1,4 @@
-"""What each rank executes: choose a device, join the job, measure paths, say what was found."""
+"""Main function of each rank: choose a device, join the job, measure paths, say what was found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a rank needs of the other ranks besides the bytes that are measured: set-up, agreement, the end.
+"""Communication of ranks besides the bytes that are measured: set-up, agreement, the end.
 
 MPI gives it (communicator.py), or sockets do where no MPI started the ranks (socket_world.py).
 """

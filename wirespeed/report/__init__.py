@@ -1,1 +1,1 @@
-"""What a person sees of a run: tables, progress, the tutorial's lines, published curves beside ours."""
+"""Output of a run for people: tables, progress, the tutorial's lines, published curves beside ours."""

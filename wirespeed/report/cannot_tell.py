@@ -1,4 +1,4 @@
-"""What cannot be told: why, and what would tell. One rule for every command that judges."""
+"""Reasons why something cannot be told, and what would tell. One rule for every command that judges."""
 
 from __future__ import annotations
 

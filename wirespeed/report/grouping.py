@@ -1,4 +1,4 @@
-"""What is alike, together: the one loop behind every list whose lines share a cause."""
+"""Grouping of what is alike: the one loop behind every list whose lines share a cause."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a run is started: what of the machine and of its software can change a figure."""
+"""Place where a run is started: what of the machine and of its software can change a figure."""
 
 from __future__ import annotations
 

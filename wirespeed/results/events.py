@@ -1,4 +1,4 @@
-"""What observers of a run see besides its records and its ranks' messages."""
+"""Events that observers of a run see besides its records and its ranks' messages."""
 
 from __future__ import annotations
 

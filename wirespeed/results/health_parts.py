@@ -1,4 +1,4 @@
-"""What the records of hosts' health consist of. Members and leniency: see model.py."""
+"""Parts of the records of hosts' health. Members and leniency: see model.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the records of a result file consist of. Members and leniency: see model.py."""
+"""Parts of the records of a result file. Members and leniency: see model.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a GPU's driver says of the memory that a rank's messages lie in."""
+"""A GPU driver's facts about the memory that a rank's messages lie in."""
 
 from __future__ import annotations
 

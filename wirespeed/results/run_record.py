@@ -1,4 +1,4 @@
-"""What every line of a run has."""
+"""Members that every line of a run has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the ranks began the samples that a barrier precedes."""
+"""Beginning of the samples that a barrier precedes, on all ranks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands out of many alike, by how they differ and by how single times scatter.
+"""Outliers among many alike, by how they differ and by how single times scatter.
 
 A subject is slow if two thirds of its times are, by more than sound subjects differ and noise explains. For
 users: docs/fleet.md.

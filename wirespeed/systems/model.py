@@ -1,4 +1,4 @@
-"""What is known of a machine: typed facts, each with its source. Rates are bytes per second, one way.
+"""Facts about a machine, typed, each with its source. Rates are bytes per second, one way.
 
 Where a file has what no type refuses, a table's `__post_init__` raises ValueError (systems/reading.py).
 """

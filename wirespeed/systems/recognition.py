@@ -1,4 +1,4 @@
-"""Which published machine this is, by what it says of itself; None where that is not sure."""
+"""The published machine that this one is, by what it says of itself; None where that is not sure."""
 
 from __future__ import annotations
 

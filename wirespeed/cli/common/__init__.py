@@ -1,1 +1,1 @@
-"""What commands share: options and their values, measuring with progress, reading result files."""
+"""Code that commands share: options and their values, measuring with progress, reading result files."""

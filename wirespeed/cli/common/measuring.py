@@ -1,4 +1,4 @@
-"""What every measuring command does with its plan: progress while it runs, the result when it is done."""
+"""Measuring as every command does it: progress while its plan runs, the result when it is done."""
 
 from __future__ import annotations
 

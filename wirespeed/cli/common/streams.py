@@ -1,4 +1,4 @@
-"""What is said beside the result, and whether a person's terminal is at the other end."""
+"""Notes and warnings beside the result, and whether a person's terminal is at the other end."""
 
 from __future__ import annotations
 

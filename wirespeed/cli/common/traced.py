@@ -1,4 +1,4 @@
-"""What --timeline and --timing show once everything is measured."""
+"""Output of --timeline and --timing, once everything is measured."""
 
 from __future__ import annotations
 

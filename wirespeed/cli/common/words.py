@@ -1,4 +1,4 @@
-"""What a word on the command line may be: each type reads it, and says in one line why it is wrong."""
+"""Types of words on the command line: each reads a word, and says in one line why it is wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How processes of one host may share memory: /dev/shm, copies between processes, containers."""
+"""Ways for processes of one host to share memory: /dev/shm, copies between processes, containers."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Whether every byte, sum and field is right."""
+"""Checks that every byte, sum and field is right."""

@@ -1,4 +1,4 @@
-"""What people see of a program's field, advanced from its initial state: constants of physics, a picture."""
+"""A program's field for people, advanced from its initial state: constants of physics, a picture."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How ranks come together: MPI or sockets, their places on CPUs, and what is theirs alone."""
+"""Joining of the ranks: MPI or sockets, their places on CPUs, and what is theirs alone."""

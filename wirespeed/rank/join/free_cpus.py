@@ -1,4 +1,4 @@
-"""Where a rank starts that is started ahead: beside the CPUs on which others measure."""
+"""CPUs for a rank that is started ahead: beside those on which others measure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How ranks that no MPI joined find each other: at an address in the environment, with a secret."""
+"""Rendezvous of ranks that no MPI joined: at an address in the environment, with a secret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a rank does before it measures: its environment, its device, who it is."""
+"""First work of a rank, before it measures: its environment, its device, who it is."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is read beside the timed loop: clocks, counters, health, CPUs that ranks waited for."""
+"""Readings beside the timed loop: clocks, counters, health, CPUs that ranks waited for."""

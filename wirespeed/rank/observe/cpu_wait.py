@@ -1,4 +1,4 @@
-"""Whether this rank had a CPU while it was timed, by the kernel's scheduler; if not, who had it."""
+"""Waits of this rank for a CPU while it was timed, by the kernel's scheduler, and who had the CPU."""
 
 from __future__ import annotations
 

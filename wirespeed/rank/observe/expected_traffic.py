@@ -1,4 +1,4 @@
-"""How many bytes an iteration must move across the edges of GPUs and of hosts."""
+"""Bytes that an iteration must move across the edges of GPUs and of hosts."""
 
 from __future__ import annotations
 

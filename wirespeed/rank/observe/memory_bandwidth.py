@@ -1,4 +1,4 @@
-"""How fast one core reads the host's memory, and writes it: the least that a message through it takes."""
+"""Rates at which one core reads and writes the host's memory, which a message through it cannot beat."""
 
 from __future__ import annotations
 

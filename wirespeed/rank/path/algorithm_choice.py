@@ -1,4 +1,4 @@
-"""Which of our algorithms is fastest for a collective operation at a size: measured, on all ranks alike."""
+"""The fastest of our algorithms for a collective operation at a size: measured, on all ranks alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program's time is compared with, in the same job step: its computation alone, and copies."""
+"""References for a program's time, in the same job step: its computation alone, and copies."""
 
 from __future__ import annotations
 

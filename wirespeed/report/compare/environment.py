@@ -1,4 +1,4 @@
-"""What differs between two sides besides their figures: the likely causes, the most likely first."""
+"""Differences between two sides besides their figures: the likely causes, the most likely first."""
 
 from __future__ import annotations
 

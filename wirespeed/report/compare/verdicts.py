@@ -1,4 +1,4 @@
-"""What became of each figure: worse, better, the same, lost; the most harmful first."""
+"""Verdict on each figure: worse, better, the same, lost; the most harmful first."""
 
 from __future__ import annotations
 

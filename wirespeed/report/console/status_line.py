@@ -1,4 +1,4 @@
-"""What is under way: a line that goes away on a terminal, a line now and then elsewhere. All on stderr."""
+"""Work under way: a line that goes away on a terminal, a line now and then elsewhere. All on stderr."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the doctor found: the drawing, the software, findings, and the fastest path by size."""
+"""The doctor's result: the drawing, the software, findings, and the fastest path by size."""
 
 from __future__ import annotations
 

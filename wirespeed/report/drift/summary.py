@@ -1,4 +1,4 @@
-"""What a watched machine did, at the end: drift and health of each path, and what went wrong where."""
+"""Summary of a watched machine at the end: drift and health of each path, and what went wrong where."""
 
 from __future__ import annotations
 

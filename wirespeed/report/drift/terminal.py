@@ -1,4 +1,4 @@
-"""What a person sees of a watched machine: a table that stays on a terminal, lines elsewhere."""
+"""View of a watched machine: a table that stays on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 

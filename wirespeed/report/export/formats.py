@@ -1,4 +1,4 @@
-"""What `--format` takes: how runs are written to stdout."""
+"""Formats that `--format` takes, in which runs are written to stdout."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is said of a run, as data: verdicts, choices, speedups, failures, formatted figures."""
+"""Statements about a run, as data: verdicts, choices, speedups, failures, formatted figures."""

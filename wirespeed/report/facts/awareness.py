@@ -1,4 +1,4 @@
-"""Whether an MPI takes device pointers, and what it does with them: copy directly, or stage unnoticed."""
+"""Device pointers given to an MPI: are they refused, copied directly, or staged unnoticed?"""
 
 from __future__ import annotations
 

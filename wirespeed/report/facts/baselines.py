@@ -1,4 +1,4 @@
-"""What a figure reaches of its baseline's speed: a list of blocks, of one contiguous message's."""
+"""A figure's share of its baseline's speed: a list of blocks, of one contiguous message's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which path to use at which size: as few changes as the intervals allow."""
+"""The path to use at each size: as few changes as the intervals allow."""
 
 from __future__ import annotations
 

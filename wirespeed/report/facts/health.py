@@ -1,4 +1,4 @@
-"""What went wrong on the hosts while a path was measured: a mark at its figures, and notes."""
+"""Trouble on the hosts while a path was measured: a mark at its figures, and notes."""
 
 from __future__ import annotations
 

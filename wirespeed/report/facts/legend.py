@@ -1,4 +1,4 @@
-"""What a table's columns and marks mean; each statement holds for every figure of the table."""
+"""Meaning of a table's columns and marks; each statement holds for every figure of the table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was measured on: one line each for the run, its ranks, and the parts of the machine."""
+"""The machine measured on: one line each for the run, its ranks, and the parts of the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What MPI itself costs: its time for a message, less that of the UCX under it called directly."""
+"""Cost of MPI itself: its time for a message, less that of the UCX under it called directly."""
 
 from __future__ import annotations
 

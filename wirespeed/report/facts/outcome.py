@@ -1,4 +1,4 @@
-"""What came of each path, in a few words: its best figure, the share of its limit, its wires."""
+"""Outcome of each path in a few words: its best figure, the share of its limit, its wires."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the ranks were about, and when: their ranges as rank 0 told them, by job step."""
+"""Ranges of the ranks as rank 0 told them, by job step: what they were about, and when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program's time says: of the limit, of its communication, and against one rank."""
+"""Statements from a program's time: on the limit, on its communication, and against one rank."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where many teams were measured at once: the slowest of them, and how far it is from the others."""
+"""The slowest of many teams measured at once, and how far it is from the others."""
 
 from __future__ import annotations
 

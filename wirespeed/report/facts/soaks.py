@@ -1,4 +1,4 @@
-"""What came of soaks, in words."""
+"""Outcome of soaks, in words."""
 
 from __future__ import annotations
 

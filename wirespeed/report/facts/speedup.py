@@ -1,4 +1,4 @@
-"""What something is worth: two paths that differ by it alone, such as aware with and without GPUDirect."""
+"""Worth of one thing: two paths that differ by it alone, such as aware with and without GPUDirect."""
 
 from __future__ import annotations
 

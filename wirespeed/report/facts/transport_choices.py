@@ -1,4 +1,4 @@
-"""What each path chose by itself, in one line: versions, ways, and the sizes at which its method changes."""
+"""Choices of each path, in one line: versions, ways, and the sizes at which its method changes."""
 
 from __future__ import annotations
 

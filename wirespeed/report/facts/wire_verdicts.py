@@ -1,4 +1,4 @@
-"""Which wires the bytes travelled over, a line a path, and what a path declares and its wires deny."""
+"""Wires that the bytes travelled over, a line a path, and what a path declares and its wires deny."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a fleet's history shows: on a terminal, as JSON, for Prometheus, for schedulers, as a page."""
+"""Reports of a fleet's history: on a terminal, as JSON, for Prometheus, for schedulers, as a page."""

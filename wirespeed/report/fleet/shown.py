@@ -1,4 +1,4 @@
-"""What every form of a fleet's report has in common."""
+"""Parts that all forms of a fleet's report have in common."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands out of a fleet, on a terminal: the answer, the findings with their evidence, what to do."""
+"""Outliers of a fleet, on a terminal: the answer, the findings with their evidence, what to do."""
 
 from __future__ import annotations
 

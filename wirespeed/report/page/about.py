@@ -1,4 +1,4 @@
-"""What was measured on, and how each figure came about: the page's last two parts."""
+"""The page's last two parts: the machine measured on, and how each figure came about."""
 
 from __future__ import annotations
 

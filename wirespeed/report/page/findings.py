@@ -1,4 +1,4 @@
-"""What the doctor found, as its record in a result file has it: cost, how it is known, what to do."""
+"""The doctor's findings, as its record in a result file has them: cost, how it is known, what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How paths look, the same everywhere: a colour for the kind of transport, a dash for its variants."""
+"""Look of paths, the same everywhere: a colour for the kind of transport, a dash for its variants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person sees while it runs: a live view on a terminal, one line per finished entry elsewhere.
+"""Progress of a run: a live view on a terminal, one line per finished entry elsewhere.
 
 Everything goes to stderr. Nothing is printed before the first event, so ranks that see none print nothing.
 """

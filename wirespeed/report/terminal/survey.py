@@ -1,4 +1,4 @@
-"""What a survey prints around its table: the machine before it; missing paths and suggestions after it."""
+"""Text around a survey's table: the machine before it; missing paths and suggestions after it."""
 
 from __future__ import annotations
 

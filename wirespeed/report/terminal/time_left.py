@@ -1,4 +1,4 @@
-"""How long a run still takes, from what its sizes and its job steps have taken so far."""
+"""Time that a run still takes, from what its sizes and its job steps have taken so far."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the time of each path went: --timing."""
+"""Table of where each path's time went: --timing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a report shows the runs of a pattern: one file a view, by the name that patterns give it."""
+"""Views of a pattern's runs in a report: one file a view, by the name that patterns give it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a report shows a run: its tables on a terminal, its bars and tiles on the page."""
+"""View of a run in a report: its tables on a terminal, its bars and tiles on the page."""
 
 from __future__ import annotations
 
