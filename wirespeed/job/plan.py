@@ -32,7 +32,7 @@ class Plan:
     soak: float | None = None
     """Seconds for each size in which messages are checked on their way; None: times are measured."""
     launches: int = 1
-    """How many times every path is measured, with new processes each time."""
+    """Number of times that every path is measured, with new processes each time."""
     device: str = "auto"
     """auto, cpu, cuda, hip, openmp or emulated; or GPUs by number or UUID: cuda:GPU-3f,cuda:MIG-8a."""
     allocator: str = "driver"

@@ -144,7 +144,7 @@ class RecordedFinding(Struct, frozen=True):
     source: str = ""
     """Origin of the rule."""
     suggestion: bool = False
-    """Whether only a trial can decide that the remedy helps."""
+    """true: only a trial can decide that the remedy helps."""
 
     @property
     def best(self) -> RemedyPoint | None:

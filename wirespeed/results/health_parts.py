@@ -27,7 +27,7 @@ class Throttled(Sparse, frozen=True, kw_only=True):
     seconds: Amount | None = None
     """For how long; missing: nobody counts."""
     times: Whole | None = None
-    """How often; missing: nobody counts."""
+    """Number of times; missing: nobody counts."""
     before: bool = False
     """Were they held back when the path began?"""
     after: bool = False

@@ -6,7 +6,7 @@ from wirespeed.results.contradictions import REMEDY
 from wirespeed.results.model import Entry, Failure
 
 IMPOSSIBLE = "impossible"
-"""What becomes of a figure that cannot be true."""
+"""Kind of failure that a figure becomes if it cannot be true."""
 
 
 class Judged:

@@ -67,7 +67,7 @@ class Head(RunRecord, frozen=True, kw_only=True, tag="run"):
     schema: Annotated[int, Meta(extra_json_schema={"const": SCHEMA})] = SCHEMA
     """Version of this schema."""
     converted: str | UnsetType = UNSET
-    """What a file of an older version was converted from."""
+    """Origin of a converted file, such as "from schema 1"."""
     wirespeed: str = ""
     """Version of the program."""
     started: Moment = ""
@@ -100,7 +100,7 @@ class StepRecord(RunRecord, frozen=True, kw_only=True, tag="step"):
     transport: str = ""
     memory: str = ""
     into: str = ""
-    """Where the receive buffer lies; missing: in the same memory."""
+    """Memory of the receive buffer; missing: the send buffer's."""
     mpi: LoadedMpi | None = None
     """null: without MPI."""
     launcher: str = ""
@@ -112,9 +112,9 @@ class StepRecord(RunRecord, frozen=True, kw_only=True, tag="step"):
     allocator: str = "driver"
     """Who handed out the device memory."""
     pointers: list[Pointer] = []
-    """Of each rank; empty for memory of the host."""
+    """Device memory of each rank; empty for memory of the host."""
     details: dict[str, Any] = {}
-    """What the transport chose."""
+    """Choices of the transport."""
     without: str | None = None
     """The path that this one is with something switched off, by variables; null: none."""
 
@@ -131,7 +131,7 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
     bytes: Whole
     """Size of one message."""
     definition: str = ""
-    """What the time is the time of, and which bytes its rate counts."""
+    """Meaning of the time, and which bytes its rate counts."""
     bandwidth_bytes: Whole | None = None
     """Bytes used for the bandwidth; null: those of one message."""
     times: Times = field(name="seconds")
@@ -139,7 +139,7 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
     derived: list[DerivedFigure] = []
     """Other figures of the same samples."""
     confidence: Annotated[float, Meta(gt=0, lt=1)] | None = None
-    """Of the interval."""
+    """Confidence level of the interval."""
     precision: Amount | None = None
     """Half the interval's width as a share of the median; null without an interval."""
     samples: Whole = 0
@@ -151,17 +151,17 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
     histogram: RecordedHistogram | None = None
     checked: Checked = field(default_factory=Checked)
     details: dict[str, Any] = {}
-    """What the transport chose for this size."""
+    """Choices of the transport for this size."""
     program: ProgramTimes | UnsetType = UNSET
-    """Of a program."""
+    """Times that a program's steps are compared with."""
     baseline: Baseline | UnsetType = UNSET
-    """Of a list of blocks: what it is compared with."""
+    """Simpler way to move the bytes of a list of blocks, for comparison."""
     prepare_s: Amount | UnsetType = UNSET
-    """Of such a list: seconds that a rank spends on it once, for all iterations, at most."""
+    """Most seconds that a rank spends on such a list, once for all iterations."""
     cores: Cores | None = None
-    """Whether the ranks had CPUs meanwhile; null: not known."""
+    """CPUs that the ranks had meanwhile; null: not known."""
     start: Start | None = None
-    """How samples began, where a barrier precedes each; null: none does."""
+    """Beginning of samples, where a barrier precedes each; null: none does."""
     teams: list[TeamFigure] = []
     """The figure of each team, where there are several; the entry's own is that of the slowest."""
     elapsed_s: Amount | None = None
@@ -274,7 +274,7 @@ class Failure(RunRecord, frozen=True, kw_only=True, tag="failure"):
     text: str = ""
     """One line."""
     remedy: str | None = None
-    """What would help."""
+    """Action that would help."""
     rank: int | None = None
     """Whose fault it was, where known."""
     host: str | None = None
@@ -282,7 +282,7 @@ class Failure(RunRecord, frozen=True, kw_only=True, tag="failure"):
     """The MPI or GPU call it sat in."""
     iteration: int | None = None
     stacks: list[Stack] = []
-    """Where each rank was."""
+    """Place of each rank in its code."""
     log: list[str] = []
     """The last lines of the launcher's output."""
     at: Moment = ""
@@ -314,23 +314,23 @@ class Evidence(RunRecord, frozen=True, kw_only=True, tag="evidence"):
     text: str
     """The verdict in words."""
     suspicious: str | None = None
-    """What the path promises and its wires deny."""
+    """Promise of the path that its wires deny."""
     shares: dict[str, Share] = {}
-    """Of each kind of wire: what it carried, as a share of the payload that had to pass it if nothing else
-    did; of both directions the lesser."""
+    """Traffic of each kind of wire, as a share of the payload that had to pass it if nothing else did; of
+    both directions the lesser."""
     uncertainties: dict[str, Share] = {}
-    """Of each kind of wire: the share that its counters' steps and other traffic leave open."""
+    """Part of each share that the counters' steps and other traffic leave open."""
     iterations: Whole = 0
     """Iterations counted."""
     payload_bytes: Whole = 0
     """Bytes that all ranks sent in them."""
     wires: list[CountedWire] = []
     copies: list[Copies] = []
-    """Of each rank; empty where nobody counts."""
+    """Copies that the driver of each rank's GPU made; empty where nobody counts."""
     nics: list[RankNics] = []
     """By which each rank's bytes left its host; empty where all ranks are on one host."""
     nics_differ: str | None = None
-    """Where the libraries' logs and the counters contradict each other."""
+    """Contradiction between the libraries' logs and the counters."""
     unread_sources: list[str] = []
     """Counters that did not answer, and why."""
     at: Moment = ""
@@ -347,7 +347,7 @@ class Health(RunRecord, frozen=True, kw_only=True, tag="health"):
     """One reading took at most."""
     errors: list[NewErrors] = []
     corrected: list[NewErrors] = []
-    """What links corrected by themselves, without sending anything again: no fault."""
+    """Errors that links corrected by themselves, without sending anything again: no fault."""
     throttled: list[Throttled] = []
     clocks: list[ClockRates] = []
     counted: list[str] = []
@@ -356,9 +356,9 @@ class Health(RunRecord, frozen=True, kw_only=True, tag="health"):
     watched: list[str] = []
     """Host and place whose clocks are known to be held back or not; none where a host tells of none."""
     notes: list[str] = []
-    """What was wrong already."""
+    """Faults that were there already."""
     lacks: list[str] = []
-    """What was not counted, and why."""
+    """Readings that are missing, and why."""
     at: Moment = ""
 
     @property
@@ -372,15 +372,15 @@ class Doctor(RecordPart, frozen=True, kw_only=True, tag_field="kind", tag="docto
 
     at: Moment = ""
     facts: dict[str, Any] = {}
-    """Of the machine."""
+    """Facts about the machine."""
     findings: list[RecordedFinding] = []
     fastest: list[dict[str, Any]] = []
-    """Which path is best at which size."""
+    """Best path by size."""
 
 
 Record = Head | StepRecord | Entry | Health | Wires | Evidence | Failure | Soak | Doctor | End
 RankRecord = Entry | Wires | Evidence | Health | Soak
-"""What ranks find."""
+"""Records of what ranks find."""
 Event = Record | Progress | Note | Picture | RankRanges | StepStart | StepEnd
 """A record, or what is of interest at the moment alone."""
 KINDS: dict[str, type[Record]] = {str(kind.__struct_config__.tag): kind for kind in get_args(Record)}

@@ -16,7 +16,7 @@ class UsedNic(Sparse, frozen=True, kw_only=True):
     name: str
     """mlx5_0:1 or eth0."""
     share: Share | None = None
-    """Of the bytes that all NICs of the rank's host carried, by their counters; missing: they do not tell."""
+    """Share of the bytes that all NICs of the rank's host carried, by their counters; missing: not known."""
     distance: Annotated[str, one_of(*DISTANCES)] = ""
     """From the rank's GPU, as nvidia-smi topo names it; missing: not known, or the rank has no GPU."""
     transport: str = ""

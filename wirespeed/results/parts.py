@@ -88,7 +88,7 @@ class LoadedMpi(RecordPart, frozen=True, kw_only=True):
     vendor: str = ""
     version: str = ""
     string: str = ""
-    """What the library says of itself."""
+    """The library's own description of itself."""
     library: str = ""
     """The file loaded."""
     source: str = ""
@@ -102,7 +102,7 @@ class Rank(RecordPart, frozen=True, kw_only=True):
     host: str = ""
     pid: int = 0
     cpus: str = ""
-    """Where it may run, as in 0-7,16."""
+    """CPUs on which it may run, as in 0-7,16."""
     cpu_quota: Amount | None = None
     """CPUs' worth of time that its control group may use; null: no limit."""
     cpu_model: str = ""
@@ -116,7 +116,7 @@ class Interval(RecordPart, frozen=True, kw_only=True):
     """Seconds, by the definition, for one message."""
 
     median: Amount
-    """Of all samples."""
+    """Median of all samples."""
     low: Amount | None = None
     """Lower end of the interval of the median; null: too few batches for one."""
     high: Amount | None = None
@@ -131,7 +131,7 @@ class Times(Interval, frozen=True, kw_only=True):
     p99: Amount | None = None
     mean: Amount | None = None
     speeds: tuple[Amount, Amount] | None = None
-    """Of a figure beyond ±5 %: the two between which it switched, if it did so again and again."""
+    """Two times between which a figure beyond ±5 % switched, if it did so again and again."""
 
 
 class Rates(RecordPart, frozen=True, kw_only=True):
@@ -231,7 +231,7 @@ class TeamFigure(RecordPart, Timed, frozen=True, kw_only=True):
     first: Whole = 0
     """Its first rank."""
     ranks: Whole = 1
-    """How many."""
+    """Number of its ranks."""
     times: Interval = field(name="seconds")
     waited: Amount | None = None
     """Share of the timed seconds in which a rank of it was ready to run and had no CPU, of the one that
@@ -265,9 +265,9 @@ class Checked(RecordPart, frozen=True, kw_only=True):
     of_batches: Whole = 0
     """All timed runs."""
     seconds: Amount | None = None
-    """Of the figure's `elapsed_s`: timed runs got their new content, and were compared at their end."""
+    """Seconds of the figure's `elapsed_s` that new content for timed runs and their comparison took."""
     rerun_steps: Whole | None = None
-    """Of a program: time steps of these batches, which were repeated over set-up traffic."""
+    """Time steps of a program in these batches, which were repeated over set-up traffic."""
     bytes: Whole = 0
     """By the rank that compared most."""
     wrong: Whole | None = None
@@ -285,7 +285,7 @@ class Cores(RecordPart, frozen=True, kw_only=True):
     rank: Whole | None = None
     """That rank."""
     preempted: Whole = 0
-    """How often the kernel took its CPU away from it (involuntary context switches)."""
+    """Number of times that the kernel took its CPU away from it (involuntary context switches)."""
     by: Annotated[str, one_of("others", "threads", "ranks")] | None = None
     """Who had its CPU: other processes, its own threads, or other ranks; null: not known."""
     shared: str | None = None
@@ -328,25 +328,25 @@ class Wire(Sparse, frozen=True, kw_only=True):
     said: str | None = None
     """The rate in the driver's words."""
     links: Fact | None = None
-    """How many are bundled."""
+    """Number of links that are bundled."""
     ends: dict[str, int] = {}
     """Links to each other GPU, by its PCI address."""
     generation: Fact | None = None
-    """Of PCIe."""
+    """Generation of PCIe."""
     width: Fact | None = None
     """Lanes of PCIe."""
     mtu: Fact | None = None
     """Bytes of a packet."""
     slower: str | None = None
-    """Which of `rates` is `rate`."""
+    """Name of the one of `rates` that is `rate`."""
     rates: dict[str, Rate] = {}
-    """Of memory: bytes per second by what one core does."""
+    """Bytes per second of memory, by what one core does."""
     low: Rate | None = None
-    """Of a measured rate: the lower end of its interval."""
+    """Lower end of a measured rate's interval."""
     high: Rate | None = None
     """Its upper end."""
     caches: Fact | None = None
-    """Of memory: bytes that the caches of one core hold."""
+    """Bytes that the caches of one core hold; for memory alone."""
     pci: str = ""
     """Address of a NIC."""
     distances: Texts = {}
@@ -364,7 +364,7 @@ class CountedWire(RecordPart, frozen=True, kw_only=True):
     """Background included."""
     received: Whole
     background: Whole = 0
-    """Of sent and received together: what passed in the same time without us, measured before."""
+    """Bytes that passed in the same time without us, sent and received together, measured before."""
     granularity: Whole = 0
     expected_sent: Whole
     expected_received: Whole = 0

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 Kind = TypeVar("Kind")
 LONGEST_LINE = 64 << 20
 START = b'{"kind":"run",'
-"""How a result file begins, even one that was cut off in its first line."""
+"""Beginning of a result file, even of one that was cut off in its first line."""
 _DECODER: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
 _ESCAPED = re.compile(r'\\[^"\\/]')
 """A text with a control character, perhaps."""

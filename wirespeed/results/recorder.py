@@ -39,7 +39,7 @@ class Recorder:
         self.file = self._store.path
         self._plan, self._observe = replace(plan, out=str(self.file)), observe
         self.before = self._store.before
-        """What the file held, on resume."""
+        """Content that the file had already, on resume."""
         self._done = self._store.done(plan) if plan.resume else set()
         self._entries = self._failures = 0
         self._measured = Run(self.run, others=collect(self.before.records))

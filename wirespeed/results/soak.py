@@ -39,12 +39,12 @@ class FirstWrong(RecordPart, frozen=True, kw_only=True):
     iteration: Whole
     """Counts from 0 for each size; the first iterations to try a path out are not counted."""
     offset: Whole
-    """Of its first wrong byte or 8-byte word, in bytes from the message's start."""
+    """Place of its first wrong byte or 8-byte word, in bytes from the message's start."""
     lag: Whole = 0
-    """Of a stale one: so many iterations old."""
+    """Age of a stale message, in iterations."""
     expected: str = ""
     found: str = ""
-    """Those 8 bytes, hexadecimal, as a number; one byte where the message has no whole word."""
+    """The 8 bytes there, hexadecimal, as a number; one byte where the message has no whole word."""
 
 
 class Soak(RunRecord, frozen=True, kw_only=True, tag="soak"):
@@ -75,7 +75,7 @@ class Soak(RunRecord, frozen=True, kw_only=True, tag="soak"):
     planted: Whole | None = None
     """Faults planted on purpose; null: this is no test."""
     details: Texts = {}
-    """What the transport chose."""
+    """Choices of the transport."""
     at: Moment = ""
 
     @property

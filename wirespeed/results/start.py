@@ -14,7 +14,7 @@ class Start(RecordPart, frozen=True, kw_only=True):
     by: str = ""
     """agreed time: at one moment, from which every rank's sample counts; else the barrier that they left."""
     samples: Whole = 0
-    """How many were looked at."""
+    """Number of samples that were looked at."""
     skew_s: Amount | None = None
     """Median over the samples of how long after the agreed moment, or after the first rank, the last rank of
     a host began; null: not known."""

@@ -55,7 +55,7 @@ class Store:
         """
         self.path = Path(path or "")
         self.before = Results(os.fspath(path or ""))
-        """What the file held, on resume."""
+        """Content that the file had already, on resume."""
         self._lock = threading.RLock()
         self._synced = 0.0
         self._waited: list[float] = []
