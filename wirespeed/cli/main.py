@@ -18,7 +18,7 @@ from wirespeed.cli.common.streams import note, one_line
 from wirespeed.errors import ExitCode, WirespeedError
 
 PIPE_CLOSED = 128 + 13
-"""What a shell reports for a program that wrote to a closed pipe."""
+"""Exit code that a shell reports for a program that wrote to a closed pipe."""
 COMPLETE = "_WIRESPEED_COMPLETE"
 """Set by the functions that `wirespeed completion` prints, when a shell calls them."""
 FIRST_SPEAKS = 3.0

@@ -21,7 +21,7 @@ from wirespeed.results.runs import Failure, Run
 from wirespeed.units import format_size
 
 _STOPPED = re.compile(r"(?P<rank>rank \d+) on (?P<host>\S+) \(pid \d+\) is stopped")
-"""How wirespeed/job/status_page.py says that a signal or a debugger holds a rank."""
+"""Words in which wirespeed/job/status_page.py says that a signal or a debugger holds a rank."""
 TIMEOUT_S = 15.0
 """Time without progress after which a trial counts as hung: less than in the first run."""
 

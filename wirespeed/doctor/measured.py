@@ -29,7 +29,7 @@ PAIRS = {
 }
 """Finding -> the path that is left, and the one that there could be: their ratio is the worth."""
 MAX_FILES = 20
-"""How many files of a folder are looked into."""
+"""Most files of a folder that are looked into."""
 
 
 def same_machine(run: Run, host: str, cpu: Mapping[str, Any], devices: Sequence[Mapping[str, Any]]) -> bool:
@@ -108,17 +108,17 @@ class Stretch(Struct, frozen=True):
     """Neighbouring sizes at which the same paths are fastest."""
 
     home: str
-    """Where the data lie: CPU or GPU."""
+    """Place of the data: CPU or GPU."""
     mpi: bool
     """True if only paths through MPI are compared."""
     first: int
     last: int
     paths: tuple[str, ...]
-    """Those whose intervals overlap at all of these sizes, best first."""
+    """Paths whose intervals overlap at all of these sizes, best first."""
     next_best: str = ""
     """The other path that comes closest at any of these sizes."""
     least: float | None = None
-    """How many times as long it takes, where it is closest and where it is farthest."""
+    """Its time over the fastest path's where they are closest; `most`: where they are farthest apart."""
     most: float | None = None
 
 

@@ -18,7 +18,7 @@ class Result(Struct, frozen=True):
     facts: Facts
     findings: tuple[RecordedFinding, ...]
     stretches: tuple[Stretch, ...] = ()
-    """Which path is best at which size, where there are measurements."""
+    """Best path by size, where there are measurements."""
     since: str = ""
     """When, for a record of a result file."""
 

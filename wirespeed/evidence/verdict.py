@@ -89,16 +89,16 @@ class Declaration:
 
     path: str
     on_device: bool
-    """Whether the data lie on GPUs."""
+    """The data lie on GPUs."""
     direct: bool
-    """Whether the path is declared not to use host memory."""
+    """The path is declared not to use host memory."""
     hosts: int
     devices: int
     """Number of GPUs that take part; ranks may share one."""
     intra_rank: bool = False
-    """Whether the path moves bytes inside a rank only."""
+    """The path moves bytes inside a rank only."""
     crosses: bool = False
-    """Whether one of its two buffers lies in host memory and the other one in a GPU's."""
+    """One of its two buffers lies in host memory, the other one in a GPU's."""
 
 
 @dataclass(frozen=True)

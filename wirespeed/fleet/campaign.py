@@ -50,7 +50,7 @@ class Campaign:
     _order: list[str] = field(default_factory=list)
     """Hosts by their ranks."""
     _lacking: set[tuple[bool, str]] = field(default_factory=set)
-    """Whether between nodes, and the paths that were said to be unavailable there."""
+    """(between nodes?, path) of each path that was said to be unavailable there."""
 
     @property
     def answering(self) -> list[str]:

@@ -30,7 +30,7 @@ class FleetChange:
     usual_s: float
     """The usual time now."""
     count: int
-    """How many were measured both before and now."""
+    """Number of subjects measured both before and now."""
 
 
 @dataclass
@@ -39,9 +39,9 @@ class FleetDrift:
 
     since: str
     verdict: FleetVerdict
-    """What changed otherwise than those alike; ratios are to its own time before."""
+    """Subjects that changed otherwise than those alike; ratios are to their own time before."""
     fleet: list[FleetChange] = field(default_factory=list)
-    """What changed for all, the largest change first."""
+    """Figures that changed for all, the largest change first."""
     changed: dict[str, list[str]] = field(default_factory=dict)
     """Changes by each finding's name: 'driver 570.1 -> 580.2'."""
     of_fleet: list[str] = field(default_factory=list)

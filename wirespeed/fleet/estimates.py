@@ -74,9 +74,9 @@ class Estimates:
     deviation: float
     """Standard deviation of a single time."""
     spread: Spread | None = None
-    """What sound ones differ by; None: none of them can be judged."""
+    """Differences between sound ones; None: none of them can be judged."""
     tail: Tail | None = None
-    """How late single times are; None: of switches, which are judged by their nodes."""
+    """Lateness of single times; None for switches, which are judged by their nodes."""
     slow: Mapping[int, Slow] = field(default_factory=dict)
     """By the place of the name."""
     partners: Places | None = None

@@ -51,7 +51,7 @@ class Contents(Struct):
 BESIDE = ("budget", "out", "resume", "debug", "picture", "timeline", "timing")
 """Fields of a plan that do not change what is measured."""
 AHEAD = timedelta(hours=1)
-"""What is dated later than this from now was not measured yet."""
+"""A figure dated further ahead of now than this was not measured yet."""
 
 
 @dataclass
@@ -60,7 +60,7 @@ class History:
 
     folder: Path
     contended: bool = False
-    """Whether pairs whose ranks waited for CPUs count."""
+    """Pairs whose ranks waited for CPUs count, too."""
     observed: list[Observation] = dataclass_field(default_factory=list)
     """Observations of result files that are in no packed day, or have changed since."""
     packed: Packed | None = None
@@ -72,7 +72,7 @@ class History:
     begun: dict[tuple[str, str], tuple[Path, datetime]] = dataclass_field(default_factory=dict)
     """Runs that did not end, by what they were to measure and where: the latest's file, and when it began."""
     ended: dict[tuple[str, str], datetime] = dataclass_field(default_factory=dict)
-    """What was measured to its end, and when the latest such run began."""
+    """Runs that did end, by the same: when the latest began."""
     latest: datetime = dataclass_field(
         default_factory=lambda: datetime.now(timezone.utc).replace(tzinfo=None) + AHEAD
     )

@@ -47,9 +47,9 @@ class OutlierEvidence:
     high: float
     p: float
     seconds: float
-    """What it takes; of drift, NaN."""
+    """Time that the subject takes; of drift, NaN."""
     usual_s: float
-    """What the usual one takes."""
+    """Time that the usual one takes."""
     measured: int
     """Independent times behind it."""
     partners: int | None = None
@@ -98,12 +98,12 @@ class FleetVerdict:
     suspects: list[Outlier] = field(default_factory=list)
     """Slow in fewer independent times than name them."""
     tested: dict[str, int] = field(default_factory=dict)
-    """How many of each kind were judged."""
+    """Number of subjects judged, by kind."""
     figures: int = 0
     distances: dict[str, dict[str, float]] = field(default_factory=dict)
     """Time over the usual one's, of each node and figure."""
     untold: dict[str, str] = field(default_factory=dict)
-    """What cannot be judged in any figure, and why."""
+    """Subjects that cannot be judged in any figure, and why."""
     few_times: list[str] = field(default_factory=list)
     """Nodes that were measured, in every figure, fewer than FEWEST_TIMES times, and are no suspects."""
     usual: dict[str, float] = field(default_factory=dict)

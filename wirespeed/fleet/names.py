@@ -18,7 +18,7 @@ _NUMBERED = re.compile(r"(.*[^0-9]|)([0-9]{1,18})([^0-9]*)", re.DOTALL)
 
 
 NodeName = NewType("NodeName", str)
-"""What no shell and no scheduler takes for anything but a node's name; only node_name() makes one."""
+"""Text that no shell and no scheduler takes for anything but a node's name; only node_name() makes one."""
 
 
 @lru_cache(maxsize=1 << 17)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import duckdb
 
 MEMORY = "1GB"
-"""What DuckDB may take; beyond, it uses a temporary file."""
+"""Memory that DuckDB may take; beyond, it uses a temporary file."""
 _TYPES = {datetime: ("TIMESTAMP", "datetime64[us]"), str: ("VARCHAR", "O"), float: ("DOUBLE", "f8")}
 """DuckDB's and numpy's types of an observation's members."""
 _TYPES |= {bool: ("BOOLEAN", "?"), int: ("BIGINT", "i8")}
@@ -41,7 +41,7 @@ _MEMBERS = {member.name: member for member in fields(Observation)}
 _SQL = {name: _TYPES[member.type][0] for name, member in _MEMBERS.items()}
 _NEEDED = {name for name, member in _MEMBERS.items() if member.default is NODEFAULT}
 _SOUND = f'isfinite("at") AND seconds > 0 AND seconds < {LARGEST}'
-"""Of rows: others were not written here. NaN is above all numbers."""
+"""Condition on rows: others were not written here. NaN is above all numbers."""
 _OTHER_RUNS = "coalesce(run, '') NOT IN (SELECT unnest(?::VARCHAR[]))"
 READ = "read_parquet(?, hive_partitioning = false)"
 

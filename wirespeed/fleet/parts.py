@@ -22,7 +22,7 @@ class FleetPlan:
 
     hosts: tuple[str, ...]
     common: Plan
-    """What all launches have in common; its paths and sizes are those between nodes."""
+    """Settings that all launches share; the paths and sizes are those between nodes."""
     rounds: int = 8
     at_once: int | None = None
     """Most pairs that are measured at the same time; None: all of a round."""

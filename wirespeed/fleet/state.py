@@ -24,7 +24,7 @@ class SilentNode(Struct, frozen=True):
 
     node: str
     part: str = ""
-    """What was being measured: 'round 3 of 8'."""
+    """Part that was being measured: 'round 3 of 8'."""
     why: str = ""
     """One line."""
     at: str = ""
@@ -35,7 +35,7 @@ class FleetRun(Struct):
     """The content of the file."""
 
     figures: dict[str, Any]
-    """What the figures depend on, by the names of the options."""
+    """Options that the figures depend on, by name."""
     silent: list[SilentNode] = field(default_factory=list)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Names = NDArray[np.object_]
 
 FACTS = ("driver", "MPI", "kernel")
-"""What may have changed when a node became slower, the likeliest cause first."""
+"""Possible changes when a node became slower, the likeliest cause first."""
 Facts = dict[str, dict[str, set[str]]]
 """Values of each of FACTS that were seen, by node."""
 MINUTES_APART = 10

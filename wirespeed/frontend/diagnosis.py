@@ -53,7 +53,7 @@ class Events:
     roster: dict[int, RankIdentity] = field(default_factory=dict)
     """Ranks that have introduced themselves."""
     reports: dict[int, RankReport] = field(default_factory=dict)
-    """What ranks without progress reported of themselves."""
+    """Reports that ranks without progress gave of themselves."""
     crashes: list[RankReport] = field(default_factory=list)
     crashed_after_a_death: set[int] = field(default_factory=set)
     """Ranks that reported their crash when a rank of this host had already closed its pipe."""
@@ -65,7 +65,7 @@ class Events:
     stopped_launchers: list[str] = field(default_factory=list)
     """Processes of the launcher on this host that somebody has stopped: 'prterun (pid 12)'."""
     finished: bool = False
-    """Whether all figures have arrived."""
+    """All figures have arrived."""
     log: deque[str] = field(default_factory=lambda: deque(maxlen=400))
     """Lines that the launcher and libraries printed."""
     states: dict[int, RankState] = field(default_factory=dict)

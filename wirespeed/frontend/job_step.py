@@ -80,7 +80,7 @@ class JobStep:
         self._handles: set[int] = set()
         self._last_sign = time.monotonic()
         self._waits: dict[int, tuple[float, float]] = {}
-        """Of each process here: a moment without progress, and how long it had waited for CPUs by then."""
+        """A moment without progress for each process here, and the seconds waited for CPUs by then."""
         self._closed: list[RankState] = []
         """Ranks that have closed their pipe, in that order."""
         self._progress: dict[int, tuple[int, int]] = {}

@@ -23,7 +23,7 @@ Received = Told | FoundRecord
 _LEAST = {"of": 1, "phases": 1, "grid": 1, "cell": 1, "peer": -1, "now": -LARGEST, "shift": -LARGEST}
 """Least values of members with numbers; of all others 0."""
 MOST_SIZES = 1 << 20
-"""Of a path, and rows of a picture."""
+"""Most sizes of a path, or rows of a picture."""
 
 
 def received(message: Message) -> Received:

@@ -45,7 +45,7 @@ class PlannedRun:
         self._recorder = Recorder(plan, observe)
         self._steps = self._done = 0
         self._to_come: list[PathLaunch] = []
-        """Those that have not begun."""
+        """Launches of paths that have not begun."""
         self._profiles = Profiles(plan.profile, self._recorder.file) if plan.profile else None
         allowance = Allowance(max(plan.budget - BESIDE_S, plan.budget / 2))
         # The path that is being measured, and those to come.

@@ -147,7 +147,7 @@ class StepRecorder:
     recorder: Recorder
     observe: Observer
     job: Facts
-    """What its record says of the ranks and of what they loaded."""
+    """Facts of its record about the ranks and what they loaded."""
     launch: int = 1
     accepted: bool = False
     """The ranks have met, and the path moves bytes at all."""
@@ -156,7 +156,7 @@ class StepRecorder:
     measured: set[int] = field(default_factory=set)
     """Sizes that have a figure."""
     ucx_log: UcxLog = field(default_factory=UcxLog)
-    """What the ranks' UCX has written so far."""
+    """Lines that the ranks' UCX has written so far."""
     _named: dict[int, list[Facts]] = field(default_factory=dict)
     """The NICs in each rank's log."""
     _wires: list[Facts] = field(default_factory=list)

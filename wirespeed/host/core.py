@@ -25,7 +25,7 @@ class NativeError(Exception):
     def __init__(self, text: str, lack: bool = False) -> None:
         super().__init__(text)
         self.lack = lack
-        """Whether the machine lacks something, rather than that something went wrong."""
+        """True: the machine lacks something; False: something went wrong."""
 
 
 def _library() -> Path:

@@ -8,7 +8,7 @@ from wirespeed.host.libraries import ucx_folder
 from wirespeed.host.mpi import Mpi, found_first, wheel_packages
 
 OWN_CONTEXT_REMEDY = "cudaSetDevice(n); cudaFree(0);"
-"""What makes a device's primary context current, which OpenMP's and OpenACC's runtimes then take."""
+"""Calls that make a device's primary context current, which OpenMP's and OpenACC's runtimes then take."""
 
 
 def ucx_of(mpi: Mpi) -> Path | None:

@@ -14,7 +14,7 @@ STATES = ("running", "elsewhere", "unseen", "none")
 """A control daemon and the pipe folder that this process would use; a daemon with another folder; a folder
 whose daemon cannot be seen, as from inside a container; neither."""
 PIPES = "/tmp/nvidia-mps"
-"""Where CUDA_MPS_PIPE_DIRECTORY does not name another folder."""
+"""Pipe folder unless CUDA_MPS_PIPE_DIRECTORY names another one."""
 _PROCESSES = ("nvidia-cuda-mps-control", "nvidia-cuda-mps-server")
 
 

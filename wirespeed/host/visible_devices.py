@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 _LISTS = {"cuda": ("CUDA_VISIBLE_DEVICES",), "hip": ("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")}
 _BELOW = {"hip": "ROCR_VISIBLE_DEVICES"}
-"""What has chosen devices before the list counts them."""
+"""Variable that has chosen devices before the list counts them, by kind of device."""
 
 
 def entries(text: str | None) -> tuple[str, ...]:

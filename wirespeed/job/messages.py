@@ -124,7 +124,7 @@ class RankRanges(NamedTuple):
     rows: tuple[Row, ...]
     """On rank 0's clock."""
     dropped: int
-    """How many found no room."""
+    """Number of ranges that found no room."""
     totals: dict[str, int]
     """Nanoseconds of each kind, without those of the ranges inside."""
     clock: ClockPlace

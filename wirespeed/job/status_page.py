@@ -24,7 +24,7 @@ _ASKED_AT = _SIGNAL_AT + 4
 _FAULT_AT = _ASKED_AT + 4
 SIZE = _FAULT_AT + _FAULT
 STOPPED, GONE = ("T", "t"), ("", "Z", "X")
-"""What process_state() says of a process that somebody has stopped, and of one that has ended."""
+"""States from process_state(): of a process that somebody has stopped, and of one that has ended."""
 EXITING = 0.5
 """Seconds that a process may take from closing its files to its end."""
 

@@ -34,7 +34,7 @@ class StepSpec:
     cpus: tuple[int, ...] = ()
     """The front end's, among which each rank places itself; empty: the launcher binds ranks."""
     host: str = field(default_factory=lambda: os.uname().nodename)
-    """Where the front end watches."""
+    """Host on which the front end watches."""
 
 
 BLOCK_SECONDS = 1e-3

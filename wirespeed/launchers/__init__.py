@@ -52,7 +52,7 @@ class Launcher:
     starts_mpi: tuple[str, ...] = ()
     """Vendors whose ranks it starts; empty: it starts none, and is only recognised in a rank."""
     joins_mpi: bool = True
-    """Whether an MPI joins the ranks that it starts."""
+    """An MPI joins the ranks that it starts."""
     order: int
     """Batch systems (1-49) are preferred to a plain mpiexec (50 and more)."""
     allocation: str = ""

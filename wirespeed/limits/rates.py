@@ -22,7 +22,7 @@ class Ceiling:
     wire: str = ""
     """Kind of wire: nvlink, xgmi, pcie, network, loopback, memory (a host's), device memory."""
     stated: bool = False
-    """Whether the user has stated the rate."""
+    """The user has stated the rate."""
     low: float = 0.0
     """Lower end of a measured rate's interval; 0: without an interval."""
     high: float = 0.0

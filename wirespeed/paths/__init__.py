@@ -29,7 +29,7 @@ class TransferPath:
     memory: str
     """pageable, pinned, device, managed or managed-host: where the two buffers lie."""
     into: str = ""
-    """Where the receive buffer lies, if elsewhere than the send buffer."""
+    """Memory of the receive buffer, if it is not the send buffer's."""
     options: str = ""
     """The transport's options, as in `by=write;copy=kernel`."""
     intra_rank: bool = False
@@ -69,7 +69,7 @@ class TransferPath:
     variants: dict[str, str] = field(default_factory=dict, hash=False)
     """Other ways in which the library does the same (VARIANTS), each with the transport's options."""
     variant: str = ""
-    """Which of them this path is."""
+    """Name of the one that this path is."""
     order: int = 50
     """Position in tables and in runs."""
     variables: dict[str, str] = field(default_factory=dict, hash=False)

@@ -156,7 +156,7 @@ class Option:
     in_one_table: bool = False
     """True if all values of a list are measured in one run."""
     fixes_sizes: bool = False
-    """Where it is given, the pattern itself defines the sizes."""
+    """If it is given, the pattern itself defines the sizes."""
     each_node: bool = False
     """If it is not given, the pattern is measured again for each NUMA node, where there are several."""
 
@@ -205,7 +205,7 @@ class Pattern(ABC):
     soak_sizes: str | None = None
     """Default sizes of a soak; None: the default of all commands."""
     baseline: str = ""
-    """What the last phase measures by turns with the reported one: the same bytes in a simpler way."""
+    """Simpler way to move the same bytes, which the last phase measures by turns with the reported one."""
     scattered = False
     """It sends lists of blocks, which paths may move in ways of their own (`TransferPath.lists`)."""
     own_sizes = False

@@ -94,9 +94,9 @@ class Sampling:
     """From the initial state to the first sample, and from each sample to the next."""
     samples: int
     part: Callable[[int, Sequence[bytes]], complex]
-    """What rows, from the rank's row of this number on, add to a sample; all ranks' sum is the sample."""
+    """Contribution of rows to a sample, from the rank's row of this number on; all ranks' add up to it."""
     constant: Callable[[Sequence[complex]], Constant]
-    """What the samples say. Raises ValueError where they say nothing."""
+    """The constant that the samples show. Raises ValueError where they say nothing."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ _PIECE, _THREADS, _MAX_BLOCKS = 256, 256, 1024
 ROUNDING = 2.0**-53
 """Relative, of one operation on doubles, at most."""
 _SUM_ROUNDINGS = 272
-"""Of a sum over a block of the field, whatever its size (conserved.h)."""
+"""Most roundings of its terms by which a block's sum is off, whatever its size (conserved.h)."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Conservation:
     rows: int
     pitch: int
     rounding: float
-    """How far the checked iterations may move a quantity, relative to the sum of its terms' sizes."""
+    """Largest change of a quantity by the checked iterations, relative to the sum of its terms' sizes."""
     plane: int = 0
     """From one plane to the next."""
 

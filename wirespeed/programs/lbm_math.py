@@ -37,7 +37,7 @@ VELOCITIES = ((0, 0), *(each for x, y in _PAIRS for each in ((x, y), (-x, -y))))
 """Velocity of each population, in sites a step."""
 _BY_RISE = sorted(range(len(VELOCITIES)), key=lambda number: (-VELOCITIES[number][1], number))
 PLACES = tuple(_BY_RISE.index(number) for number in range(len(VELOCITIES)))
-"""Where each population lies in a row of a field: the fastest upwards first."""
+"""Place of each population in a row of a field: the fastest upwards first."""
 _WEIGHTS = {
     0: 0.233150669132352502,
     1: 0.107306091542219002,
@@ -75,7 +75,7 @@ class Layer:
     """Doubles of one row that a block sends to its neighbour below or above, in one piece."""
 
     populations: int
-    """How many cross the side from there."""
+    """Number of populations that cross the side from there."""
     own: int
     """Offset in the field of what is sent."""
     halo: int
@@ -93,7 +93,7 @@ class LbmBlock:
     nx: int
     ny: int
     columns: bool = False
-    """Whether the decomposition cuts x, so that rows have halo columns."""
+    """The decomposition cuts x, so that rows have halo columns."""
 
     @property
     def plane(self) -> int:

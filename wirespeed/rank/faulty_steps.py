@@ -14,7 +14,7 @@ FAULTS = (
     *("drop-byte", "drop-iteration", "repeat-iteration"),
     *("batch-damaged", "batch-stale", "batch-lost"),
 )
-"""Those of batches show in timed batches alone, and never while iterations are checked."""
+"""Faults named batch-... show in timed batches alone, and never while iterations are checked."""
 NATIVE_FAULTS = ("fast-clock", "slow-clock", "early-stamp", "lost-work", "batch-short")
 """The core injects them."""
 WORD = 8

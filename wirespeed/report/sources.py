@@ -23,7 +23,7 @@ class Source:
     runs: list[Run]
     """A run and those that resumed it are one."""
     findings: list[RecordedFinding]
-    """What the doctor found, where the file has it."""
+    """The doctor's findings, where the file has them."""
     warnings: list[str]
     """A line for each part that was left out."""
 

@@ -12,7 +12,7 @@ UNIT_S = 1e-9
 BINS_PER_OCTAVE = 16
 """Resolution of the histogram in the result file: a bin is 4.4 % wide."""
 SHORTEST_S = 1e-12
-"""What a coarse clock shows as zero counts as this."""
+"""Time that a coarse clock's zero counts as."""
 
 
 class Histogram:

@@ -43,9 +43,9 @@ class Term:
     """Effects of one kind, such as those of nodes."""
 
     levels: Places
-    """Which effects each time has: shape (times, any), -1 for none."""
+    """Numbers of the effects that each time has: shape (times, any), -1 for none."""
     count: int
-    """How many effects there are."""
+    """Number of effects."""
     wide: bool = False
     """May they have any size? Else they are mostly near 0."""
 
@@ -65,11 +65,11 @@ class Mixed:
     spreads: Mapping[str, float]
     """Standard deviation of the bulk of each term's effects."""
     rest: Floats
-    """What no effect explains of each time."""
+    """Part of each time that no effect explains."""
     noise: Floats
     """The same, as large as noise is: a time has a part in its own effects, which hides some."""
     without: Floats
-    """What each time is over its effects as the other times have them."""
+    """Excess of each time over its effects as the other times have them."""
     deviation: float
     """Standard deviation of the bulk of the noise."""
     free: float

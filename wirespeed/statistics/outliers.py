@@ -50,7 +50,7 @@ class Spread:
     freedom: float
     """Degrees of freedom of the deviation."""
     far: Flags
-    """Which ones are far off."""
+    """True for each that is far off."""
 
     def without(self, variance: float) -> Spread:
         """The same without what noise adds to it, if that is not nearly all."""
@@ -218,13 +218,13 @@ class Slow:
     """Evidence in a subject's times."""
 
     p: float
-    """How often a sound subject would have such times."""
+    """Probability that a sound subject has such times."""
     effect: float
     """Logarithm of its time over the usual one."""
     times: int
     """Independent times that say it."""
     slow_times: int | None = None
-    """How many of them are slow, where the others are not; None: most."""
+    """Number of them that are slow, where the others are not; None: most."""
     lately: float | None = None
     """The latest days alone say it; None: all do."""
 

@@ -20,7 +20,7 @@ class Limit:
     equation: str
     source: str
     least: float = 0.0
-    """Where links differ in width: `rate` is the widest one's, this the narrowest. 0: they are alike."""
+    """Narrowest link's rate where links differ in width; `rate` is the widest one's. 0: they are alike."""
 
     def times(self, *counts: int) -> Limit:
         """Product of so many such links."""

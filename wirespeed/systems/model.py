@@ -11,12 +11,12 @@ from typing import Annotated
 from msgspec import Meta, Struct, field
 
 Source = Annotated[str, Meta(pattern=r"https?://\S+")]
-"""Where a fact stands, with its address."""
+"""Source of a fact, with its address."""
 
 BATCH_SYSTEMS = ("slurm", "lsf", "pbs", "flux", "cobalt", "none")
 """`none`: a machine of its own, without a batch system."""
 JOINED = ("switch", "direct", "uneven")
-"""How GPUs of a node are joined: all through switches; each to some others by links of its own, all alike;
+"""Links between the GPUs of a node: all through switches; each to some others by links of its own, all alike;
 or by links of different width."""
 
 
@@ -37,14 +37,14 @@ class ComputeNode(TomlTable, frozen=True):
 
     cpus: str
     gpu: str
-    """What one of its GPUs is called; the driver may count two in a module."""
+    """Name of one of its GPUs; the driver may count two in a module."""
     gpus: int
     """As the driver counts them: as many ranks are started on it."""
     source: Source
     driver_names: tuple[str, ...] = ()
-    """What the driver calls the GPUs: the names in limits/links.toml."""
+    """Names that the driver gives the GPUs: those in limits/links.toml."""
     names_source: str = ""
-    """Where these names stand, when not in limits/links.toml."""
+    """Source of these names, when they are not in limits/links.toml."""
     cores: int = 0
     """Cores that a job may use; 0: not said."""
 
@@ -97,7 +97,7 @@ class Network(TomlTable, frozen=True):
     nic_rate: float = 0.0
     """0: not said."""
     node_rate: float = 0.0
-    """What a node can send, where it is published as such."""
+    """Rate at which a node can send, where it is published as such."""
 
 
 class BatchSystem(TomlTable, frozen=True):

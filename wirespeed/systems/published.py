@@ -12,7 +12,7 @@ from wirespeed import systems
 from wirespeed.errors import WirespeedError
 
 DIRECTIONS = {"one way": 1, "out of a group": 1, "out of a group and into it": 2}
-"""What a figure's definition begins with -> how many directions it adds up."""
+"""Beginning of a figure's definition -> number of directions that it adds up."""
 COLUMNS: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(("system", "pattern", "path"), str),
     "group": lambda word: int(word or 0),
@@ -20,7 +20,7 @@ COLUMNS: dict[str, Callable[[str], Any]] = {
     "GB/s": float,
     **dict.fromkeys(("definition", "source"), str),
 }
-"""How each column of the file is read, in the order of Figure's members."""
+"""Reader of each column of the file, in the order of PublishedFigure's members."""
 
 
 @dataclass(frozen=True)

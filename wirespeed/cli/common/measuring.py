@@ -28,7 +28,7 @@ class PlanResult:
     file: str
     """Result file; "" where none is given and none has been begun."""
     records: list[Event] = field(default_factory=list)
-    """Those of the whole file; empty in a rank that has nothing to say."""
+    """Records of the whole file; empty in a rank that has nothing to say."""
     picture: FieldPicture | None = None
     """Picture of a program's field, if it was asked for."""
 

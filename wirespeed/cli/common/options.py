@@ -72,7 +72,7 @@ where = together(
     flag("--debug", _DEBUG),
     click.option("--test", type=words.TEST, multiple=True, hidden=True),
 )
-"""Which processors, under which MPI."""
+"""Options that choose the processors and the MPI."""
 
 _PATHS = "Paths to measure: names, wildcards such as 'rma*,ipc-*', or all. 'wirespeed paths' lists them."
 _SIZES = "Message sizes in bytes: powers of two as in 8:1G, or a list as in 0,8,1M."

@@ -12,7 +12,7 @@ SECONDS = 0.2
 IDLE = (3, 4)
 """Columns of /proc/stat without use: idle and iowait (proc_stat(5))."""
 COLUMNS = 8
-"""Those behind are contained in the first ones."""
+"""Columns that are added up; those behind are contained in the first ones."""
 
 
 def used_by_others(tree: Tree | None = None) -> float | None:

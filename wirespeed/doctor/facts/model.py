@@ -150,9 +150,9 @@ class HostMemory(Struct, frozen=True):
     container: str = ""
     """docker, podman, kubernetes, ...; empty: none recognised."""
     own_ipc: bool = False
-    """Whether this process has an IPC namespace of its own."""
+    """This process has an IPC namespace of its own."""
     may_trace: bool = False
-    """Whether this process has CAP_SYS_PTRACE."""
+    """This process has CAP_SYS_PTRACE."""
 
 
 class GpuDirect(Struct, frozen=True):
@@ -161,7 +161,7 @@ class GpuDirect(Struct, frozen=True):
     modules: tuple[str, ...] = ()
     """Loaded kernel modules of nvidia_peermem and the like."""
     dmabuf: bool | None = None
-    """Whether GPU memory can be registered as DMA-BUF; None: unknown."""
+    """GPU memory can be registered as DMA-BUF; None: unknown."""
     why: str = ""
 
 
@@ -175,9 +175,9 @@ class MpiFact(Struct, frozen=True):
     mpiexec: str = ""
     source: str = ""
     chosen: bool = False
-    """Whether wirespeed measures with it by default."""
+    """By default wirespeed measures with it."""
     says: bool | None = None
-    """Whether it says that it takes device pointers; None: it does not say."""
+    """Does it say that it takes device pointers? None: it does not say."""
     says_text: str = ""
     ucx: str = ""
     """UCX that it loaded: 'UCX 1.22.0 with cuda'; empty: none."""
@@ -209,7 +209,7 @@ class Facts(Struct, frozen=True):
     kind: str = "host"
     """Kind of device that ranks would use: host, cuda, hip, emulated."""
     virtual: bool = False
-    """Whether it is a virtual machine, whose PCIe ports are made up."""
+    """It is a virtual machine, whose PCIe ports are made up."""
     cpu: Mapping[str, Any] = {}
     nodes: tuple[NumaNode, ...] = ()
     gpus: tuple[Gpu, ...] = ()
@@ -234,7 +234,7 @@ class Facts(Struct, frozen=True):
     file: str = ""
     """Result file of the runs."""
     foreign: bool = False
-    """Whether the runs are of another machine."""
+    """The runs are of another machine."""
 
     @property
     def reservations(self) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 Place = str
-"""What a count belongs to, by its driver's name: "GPU 0 link 3", "mlx5_0 port 1", "CPU"."""
+"""Part that a count belongs to, by its driver's name: "GPU 0 link 3", "mlx5_0 port 1", "CPU"."""
 
 
 @dataclass
@@ -33,13 +33,13 @@ class HealthReading:
     held_times: dict[tuple[Place, str], int] = field(default_factory=dict)
     """(place, reason) -> how many times they were."""
     held_now: dict[Place, list[str]] = field(default_factory=dict)
-    """What holds the clocks back at this moment; empty: nothing does."""
+    """Reasons why the clocks are held back at this moment; empty: they are not."""
     clocks: dict[Place, dict[str, int]] = field(default_factory=dict)
     """Megahertz, by the clock's name."""
     notes: list[str] = field(default_factory=list)
-    """What is wrong already, and not by this run."""
+    """Faults from before this run."""
     lacks: list[str] = field(default_factory=list)
-    """What is not counted here, and why."""
+    """Readings that are missing here, and why."""
 
 
 class HealthSource(ABC):

@@ -21,7 +21,7 @@ LINK_ERRORS = {
 }
 """NVML_NVLINK_ERROR_DL_* (nvml.h), which nvmlDeviceGetNvLinkErrorCounter takes."""
 CORRECTED = {3, 4}
-"""Those of errors on a link's lanes, which it corrects without a replay (measured: docs/evidence.md)."""
+"""Errors on a link's lanes, which it corrects without a replay (measured: docs/evidence.md)."""
 LINK_FIELDS = {
     161: LINK_ERRORS[0],
     162: LINK_ERRORS[1],

@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from typing import Any
 
 VARIABLES = {"UCX_LOG_LEVEL": "info", "UCX_LOG_FILE": "stderr"}
-"""What makes UCX write these lines: a few for each process as it connects, none later. Standard error is
-not buffered, so that a crash loses nothing."""
+"""Settings with which UCX writes these lines: a few for each process as it connects, none later. Standard
+error is not buffered, so that a crash loses nothing."""
 
 _LINE = re.compile(r"\s*\[\d+\.\d+\] \[(?P<host>[^:\]]+):(?P<pid>\d+)\s*:[^\]]*\] .*?UCX  (?:INFO|DIAG) ")
 _CONNECTION = re.compile(r"(?:(?P<to>self|intra-node|inter-node) cfg#\d+|ep_cfg\[\d+\]:) ?(?P<lanes>\w+\(.*)")

@@ -30,7 +30,7 @@ LARGEST = {"fp32": 1 << 24, "fp16": 1 << 11, "bf16": 1 << 8, "fp64": 1 << 53, "i
 ITERATIONS_OF_BATCH = 1 << 17
 """So many at most are summed up in place before their sums are compared."""
 ONE_RANK_ODD, ALL_RANKS_ODD, TURNS, BALANCED = range(4)
-"""Which ranks' elements are odd and even by turns, or that all sums are 0 (native/kernels/elements.h)."""
+"""Ranks with elements odd and even by turns; or all sums are 0 (native/kernels/element_kernels.h)."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _NONE = (1 << 64) - 1
 _FOUND = Scratch(0)
-"""Where a kernel leaves the first wrong element's number, and their count."""
+"""Scratch in which a kernel leaves the first wrong element's number, and the count of wrong ones."""
 _GRID = (528, 256)
 
 

@@ -49,7 +49,7 @@ class FieldCheck(Check):
         quantities = self._conservation.quantities if self._conservation else ()
         self.conserved = [quantity.name for quantity in quantities]
         self._seed = 0
-        """Of the latest initial field."""
+        """Seed of the latest initial field."""
         self.rerun_steps = 0
 
     def checked_iteration(self, program: Program) -> float:

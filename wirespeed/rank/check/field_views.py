@@ -43,7 +43,7 @@ class FieldViews:
         self._plane = pattern.divided(self._shape)
         self._values = pattern.values(self._comm.rank, self._shape)
         self._seconds: float | None = None
-        """Of one iteration."""
+        """Time of one iteration."""
 
     def constant(self) -> dict[str, Any] | None:
         """A constant of physics beside theory, on every rank; None where the case has none, or shows none."""

@@ -25,7 +25,7 @@ FIRST_SECONDS, GROWTH = 0.02, 10
 TIMED_SECONDS, TIMED_SHARE, TIMED_BATCHES = 0.3, 0.02, 5
 LARGEST_RUN = 1 << 29
 PLACES = 5
-"""Where messages of as many iterations lie by turns (ws_soak_places, native/kernels/soak_types.h)."""
+"""Places that messages of as many iterations take by turns (ws_soak_places, native/kernels/soak_types.h)."""
 ALIGNMENT = 256
 
 
@@ -76,7 +76,7 @@ class SoakRun:
         self._phases = range(context.pattern.phases(context.shape))
         self._seconds = (context.plan.soak or 0.0) / len(self._phases)
         self._before = _Total()
-        """Of the phases that are over."""
+        """Total of the phases that are over."""
         self._elapsed = 0.0
         self._timed = 0.0
         """Seconds in which as many iterations as were checked would run unchecked."""

@@ -6,7 +6,7 @@ from collections.abc import Generator, Sequence
 from itertools import pairwise
 
 STRIDE = 64
-"""How many times as large the next counted size is, at most, where verdict and protocol stay the same."""
+"""Largest ratio of the next counted size to this one, where verdict and protocol stay the same."""
 
 
 LONG_S = 0.2

@@ -74,7 +74,7 @@ class Use(NamedTuple):
 
     host: str
     cpus: list[int]
-    """Where it may run."""
+    """CPUs on which it may run."""
     process: float
     """Its own use, all threads together."""
     threads: float

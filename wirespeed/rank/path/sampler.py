@@ -90,9 +90,9 @@ class PhaseSamples:
     """Seconds in which these got new content and were compared."""
     details: dict[str, Any]
     cores: dict[str, Any]
-    """Whether the ranks had CPUs meanwhile (CpuWait.worst)."""
+    """Waits of the ranks for CPUs meanwhile (CpuWait.worst)."""
     clock: dict[str, Any] | None
-    """Whether the samples add up to the host's clock (ClockAgreement.worst)."""
+    """Sum of the samples against the host's clock (ClockAgreement.worst)."""
     start: dict[str, Any] | None = None
     """On rank 0: how far apart the ranks began their samples (Program.start)."""
     waited: float | None = None

@@ -67,10 +67,10 @@ class SizeRun:
         self._checking_s = 0.0
         self._computation: Computation | None = None
         self._other_clocks: tuple[dict[str, Any] | None, ...] = ()
-        """Of what the figure is compared with (ClockAgreement.worst)."""
+        """Clock agreement of what the figure is compared with (ClockAgreement.worst)."""
         self._teams: list[dict[str, Any]] = []
         self._rivals = 0
-        """Of so many teams the figure is that of the slowest."""
+        """The figure is that of the slowest of so many teams."""
         self._slowest: tuple[PhaseSamples, dict[str, Any]] | None = None
         self._baseline: dict[str, Any] | None = None
         """A record's `baseline`."""

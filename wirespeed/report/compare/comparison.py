@@ -24,14 +24,14 @@ class Comparison:
     only_old: list[Key]
     only_new: list[Key]
     spread: float | None
-    """What launches differ by, if it is known."""
+    """Difference between launches, if it is known."""
     notes: tuple[str, ...]
-    """Where the old side was published: what it was measured on, and how."""
+    """Conditions of an old side that was published: what it was measured on, and how."""
     impossible: tuple[list[LeftOut], list[LeftOut]] = ([], [])
     """Figures of the old and of the new side that cannot be true, and so are not compared."""
 
     lacking: list[Unjudged] = field(default_factory=list)
-    """What one side has and the other was to measure, or everything: nothing is in common."""
+    """Figures of one side that the other was to measure; all of them where nothing is in common."""
 
     @property
     def harmful(self) -> bool:

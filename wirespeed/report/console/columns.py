@@ -57,7 +57,7 @@ class Table(Generic[Row]):
     columns: Sequence[Column[Row]]
     sections: Sequence[tuple[str, Sequence[Row]]]
     ruled: bool = True
-    """Whether lines stand above the sections."""
+    """Lines stand above the sections."""
     ascii_only: bool = False
 
     @property

@@ -63,7 +63,7 @@ class Drift:
     _untold: dict[Key, int] = field(default_factory=dict)
     """So many looks in a row, up to the latest."""
     _launches: dict[int, dict[Key, Side]] = field(default_factory=dict)
-    """Of each run, by its id."""
+    """Launches of each run, by its id."""
     _seen: dict[Key, None] = field(default_factory=dict)
     """Figures of any repetition, in the order measured."""
 

@@ -30,7 +30,7 @@ class Awareness:
     good: bool | None
     """False: the bytes went through the host; None: a figure is impossible."""
     counted: bool = False
-    """Whether counters say how."""
+    """Counters say `how`."""
 
 
 def awareness(run: Run) -> Awareness | None:

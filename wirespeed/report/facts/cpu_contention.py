@@ -16,7 +16,7 @@ CAUSES = {
     "shared": ("ranks take turns on CPUs", "give each rank a CPU of its own"),
     None: ("ranks waited for CPUs", "measure again when nothing else runs on these CPUs"),
 }
-"""What happened and what helps, by who had a rank's CPU."""
+"""Words for the event and its remedy, by who had a rank's CPU."""
 
 
 def contended(run: Run) -> list[str]:

@@ -20,7 +20,7 @@ _FAILURES = {
 CRASH_SITE = re.compile(r" in \S+ in [^\s,;]+")
 """The function of a crash: it differs from run to run of the same fault."""
 _REPLACED = re.compile(r"measured with (.+?) instead\b")
-"""What is recorded with a failure under one MPI, after which another one is tried."""
+"""Remedy on record with a failure under one MPI, after which another one is tried."""
 WHAT = {kind: words for kind, (words, _) in _FAILURES.items()}
 SHORT = {kind: word for kind, (_, word) in _FAILURES.items()}
 """For cells of narrow columns."""

@@ -27,13 +27,13 @@ class Layout:
     """Columns and marks of a run's tables, which a legend has to explain."""
 
     spread: bool = False
-    """Whether intervals have a column."""
+    """Intervals have a column."""
     extremes: bool = False
-    """Whether the fastest sample and the 99th percentile, or the launches' range, have columns."""
+    """The fastest sample and the 99th percentile, or the launches' range, have columns."""
     stars: bool = False
-    """Whether the fastest paths are starred, rather than named in columns of their own."""
+    """The fastest paths are starred, rather than named in columns of their own."""
     compact: bool = False
-    """Whether paths have one column each."""
+    """Paths have one column each."""
 
 
 def legend(run: Run, layout: Layout) -> list[str]:

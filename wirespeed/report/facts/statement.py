@@ -14,7 +14,7 @@ class Part(Enum):
     ANSWER = "answer"
     DOUBTS = "doubts"
     PATHS = "paths"
-    """What came of each path."""
+    """Outcome of each path."""
     FASTEST = "fastest"
     WORTH = "worth"
     """Ratios of paths: a table has them size by size."""
@@ -23,7 +23,7 @@ class Part(Enum):
     TEAMS = "teams"
     COPIES = "copies"
     METHOD = "method"
-    """How figures came about: read by those who ask."""
+    """Origin of the figures: read by those who ask."""
     COUNTERS = "counters"
     """Further of the method: each path's wires by their counters."""
     REPLACED = "replaced"
@@ -40,7 +40,7 @@ class Statement(NamedTuple):
     level: str
     """Good, note, warning or bad."""
     subject: str
-    """What it is about: a path, a word; empty where the text says so."""
+    """Topic: a path, a word; empty where the text says so."""
     text: str
 
     @property

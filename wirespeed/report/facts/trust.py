@@ -21,7 +21,7 @@ from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
 from wirespeed.units import format_rate, format_seconds, format_size
 
 BROKEN = ("crash", "death", "hang", "error")
-"""What is in red where a path broke; wrong bytes have a reason of their own."""
+"""Failures that are shown in red where a path broke; wrong bytes have a reason of their own."""
 
 
 def headline(run: Run) -> str:

@@ -44,7 +44,7 @@ COPIES = {
     "on_device": "on a GPU",
     "peer": "to a peer",
 }
-"""What the record calls them, and what people do."""
+"""Name in the record -> name for people."""
 
 
 def _copies(run: Run) -> Iterator[str]:

@@ -15,7 +15,7 @@ from wirespeed.report.fleet.shown import Shown, counted, times, with_partners
 from wirespeed.report.fleet.terminal import kind_lines, legend
 
 STEPS = (-0.05, -0.02, 0.02, 0.05, 0.10, 0.25)
-"""Where one colour ends and the next begins: how much longer than the median node."""
+"""Boundaries between colours: how much longer than the median node."""
 COLOURS = (
     "more than 5 % faster",
     "2 to 5 % faster",

@@ -26,7 +26,7 @@ class FindingTexts:
     gain: str = ""
     """The same without the conditions: '77.4 times as fast at 16 MiB'."""
     severe: bool = False
-    """Whether something breaks, or costs twice the time."""
+    """Something breaks, or costs twice the time."""
 
 
 def findings(sources: Sequence[Source]) -> list[FindingTexts]:

@@ -169,9 +169,9 @@ class _PathProgress:
     of: int
     launch: int = 0
     sizes: set[int] = field(default_factory=set)
-    """Those that are done in this launch."""
+    """Sizes that are done in this launch."""
     before: int = 0
-    """How many were done when the latest processes began."""
+    """Number of sizes done when the latest processes began."""
     over: bool = False
     """Will no other size be measured?"""
     active: bool = False

@@ -54,7 +54,7 @@ class _Step:
     running: dict[int, int] = field(default_factory=dict)
     """The same of those that take turns now, by size."""
     done: int = 0
-    """How many of these have a figure."""
+    """Number of these with a figure or a failure."""
     failed: bool = False
     """Has one of these failed?"""
     share: float = 0.0
@@ -87,7 +87,7 @@ class TimeLeft:
         self._whole: list[float] = []
         """Seconds of the steps before this one that gave figures."""
         self._failed = 0
-        """Of the steps before this one, those that gave none."""
+        """Number of steps before this one that gave none."""
 
     def begin(self) -> None:
         """The first event is here; further calls do nothing."""

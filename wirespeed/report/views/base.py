@@ -36,7 +36,7 @@ class Bars:
     title: str
     bars: list[Bar]
     explained: str = ""
-    """What the dashed line is."""
+    """Meaning of the dashed line."""
 
     @property
     def most(self) -> float:

@@ -33,9 +33,8 @@ FEW = 6
 NO_RATE = 1 << 10
 _LONG_NAME = 5
 TIME, RATE, SHARE, BASELINE, PREPARE = range(5)
-"""What a row shows: the time of a size, its bandwidth, that as a share of the limit or of a baseline, or what
-preparing its list takes.
-"""
+"""Content of a row: the time of a size, its bandwidth, that as a share of the limit or of a baseline, or the
+time that preparing its list takes."""
 SHARES = (SHARE, BASELINE, PREPARE)
 
 

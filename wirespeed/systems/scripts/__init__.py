@@ -32,7 +32,7 @@ class BatchJob:
     gpus_per_node: int
     minutes: int
     choose_ranks: bool = True
-    """Whether the pattern takes any number of ranks, so that the script has to give it."""
+    """The pattern takes any number of ranks, so that the script has to give it."""
     account: str = ""
     queue: str = ""
     setup: str = ""
