@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,26 @@ def spoken_outside(rooms: tuple[str, ...]) -> Iterator[tuple[str, str]]:
         if file.relative_to(PACKAGE).parts[0] not in rooms:
             for line, text in spoken(file):
                 yield f"{file.relative_to(ROOT)}:{line}", text
+
+
+def docstrings(file: Path) -> Iterator[tuple[int, str]]:
+    """(line, text) of the module's docstring and those of its public definitions."""
+    for node in (nodes(file)[0], *public_definitions(file)):
+        if isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef)) and (
+            text := ast.get_docstring(node)
+        ):
+            yield getattr(node, "lineno", 1), text
+
+
+def notes(file: Path) -> Iterator[tuple[int, str]]:
+    """(line, text) of the notes below assignments, in modules and in classes."""
+    for node in nodes(file):
+        if isinstance(node, (ast.Module, ast.ClassDef)):
+            for above, note in pairwise(node.body):
+                match note:
+                    case ast.Expr(value=ast.Constant(value=str(text))):
+                        if isinstance(above, (ast.Assign, ast.AnnAssign)):
+                            yield note.lineno, text
 
 
 def public_definitions(file: Path) -> Iterator[ast.FunctionDef | ast.ClassDef]:
@@ -228,12 +249,12 @@ def test_every_module_says_what_it_is() -> None:
 
 
 def test_a_docstring_says_what_the_thing_is() -> None:
-    """Protects readers from fragments: "Of one number." says nothing."""
+    """Protects readers from fragments, in notes below assignments too: "Of one number." says nothing."""
     vague = re.compile(r"(What|Of|Whether|How|Where|Which|Those)\b")
     found = [
-        f"{file.relative_to(ROOT)}:{node.lineno}: {node.name}: {text.splitlines()[0]}"
+        f"{file.relative_to(ROOT)}:{line}: {text.splitlines()[0]}"
         for file in python_files()
-        for node in public_definitions(file)
-        if (text := ast.get_docstring(node)) and vague.match(text)
+        for line, text in (*docstrings(file), *notes(file))
+        if vague.match(text)
     ]
-    report("a public docstring begins with a noun or a verb", found)
+    report("a docstring begins with a noun or a verb", found)

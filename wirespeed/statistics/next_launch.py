@@ -1,4 +1,4 @@
-"""How slow may a healthy machine's next launch be? One answer for many figures at once.
+"""Bounds on a healthy machine's next launches, for many figures at once.
 
 Launches of a machine differ by what is common to all that a launch measures, by what is common to a path's
 sizes, and by what is each figure's own. All three are taken from the launches seen. Figures, paths and the
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 FALSE_ALARMS = 0.005
-"""How often a healthy machine's next two launches break any of its bounds. Launches whose noise is not normal
-break them about twice as often."""
+"""Part of a healthy machine's next pairs of launches that break any of its bounds; about twice as many where
+the noise of launches is not normal."""
 ALARMS_OF_ONE = 0.01
-"""How often its next launch does, where the spread is known."""
+"""Part of its next launches that do, where the spread is known."""
 PAIR = 2
 """So many launches, one after the other, must break a bound: one alone may be late."""
 FEWEST_LAUNCHES = 5
@@ -35,20 +35,20 @@ FEWEST_LAUNCHES = 5
 FEWEST_FOR_SHAPE = 3
 """Fewer effects have no shape."""
 FEWEST_PATHS = 3
-"""What fewer paths have in common is not told from what is each one's own."""
+"""Fewer do not tell what they have in common from what is each one's own."""
 FEWEST_SIZES = 3
 """Fewer sizes have no median of their own."""
 _SHARES = {"machine": 0.1, "path": 0.7, "figure": 0.2}
-"""Of the false alarms. Many paths' median hardly varies, so it needs few to find what slows them all."""
+"""Parts of the false alarms. Many paths' median hardly varies, so few suffice to find what slows them all."""
 _DRAWS = 5_000
 _TINY = 1e-18
 _MANY_ROWS = 20
 """So many variances tell what most of them are."""
 _FEWEST_IN_TAIL = 8
 _FEWEST_FOR_TAIL = 40
-"""Of fewer effects the tail is not estimated."""
+"""Fewer effects have no tail that could be estimated."""
 _FEWEST_FOR_HEAVY = 150
-"""Of fewer effects the tail is taken as exponential."""
+"""Fewer effects are taken to have an exponential tail."""
 _HEAVIEST = 0.9
 ONE_SIDED = 4.0
 """Odds, before any launch is seen, that launches are late by exponential delays, and not normal."""
@@ -56,7 +56,7 @@ ALLOWANCE = 0.05
 """Up to so much, as a share of the time, a bound allows for delays that few launches do not show. It hardly
 hides a slowdown by a tenth."""
 _MIN_LEFT = 0.1
-"""Of a variance, at least, stays when one effect is left out."""
+"""Least part of a variance that stays when one effect is left out."""
 SAYS_NOTHING = 100.0
 """A bound further away than this factor is none."""
 _AS_NORMAL = 200
@@ -176,7 +176,7 @@ class _Level:
     """The same, where some may be delays."""
     variance: Floats
     judged: NDArray[np.bool_]
-    """Which ones have bounds."""
+    """The ones that have bounds."""
 
     def furthest(self, draws: Floats) -> Floats:
         """The largest excess of each draw in both launches, in standard deviations."""

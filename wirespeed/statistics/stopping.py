@@ -31,7 +31,7 @@ FEWEST_FOR_PRECISION = 24
 FEWEST_TO_GIVE_UP = 56
 """The interval of fewer batches is often far wider than the root of the time says."""
 SEEN_ENOUGH = 54
-"""Of fewer batches the interval must be narrower to stop, by the root of their part: slow noise and a second
+"""Fewer batches must have a narrower interval to stop, by the root of their part: slow noise and a second
 speed show late (the boundary of O'Brien and Fleming 1979, doi:10.2307/2530245)."""
 LOOK_AGAIN = 1.5
 """The next look at the precision comes with so many times the batches: each look is a chance to be fooled."""

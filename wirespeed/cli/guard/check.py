@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 MOST_LAUNCHES = 3
-"""Of --measure: the second tells nearly always whether the first was a chance."""
+"""Launches of --measure: the second tells nearly always whether the first was a chance."""
 
 
 @click.command(help=__doc__)

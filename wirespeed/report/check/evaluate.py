@@ -25,7 +25,7 @@ WHATS = (FAILED, IMPOSSIBLE, MISSING, CANNOT_TELL, KEPT)
 """The worst first."""
 NORMAL_90, NORMAL_95 = 1.2815515655446004, 1.6448536269514722
 GROSS = 3.0
-"""Where two launches must break a bound, one that is so many times as far from the usual breaks it alone."""
+"""A launch that is so many times as far from the usual breaks alone a bound that two must break."""
 BAD = (FAILED, IMPOSSIBLE, MISSING)
 
 
@@ -37,7 +37,7 @@ class BoundOutcome:
     what: str
     text: str
     far: float = 0.0
-    """How many times the bound's time the figure's is, or the other way round; the more, the worse."""
+    """Ratio of the figure's time to the bound's, or the other way round; the more, the worse."""
     smallest: float | None = None
     """Slowdown, as a share of the time, that a bound that holds finds in nine cases of ten."""
     where: str = ""
@@ -123,7 +123,7 @@ def check(requirements: Sequence[Requirement], runs: Sequence[Run]) -> list[Boun
 
 
 def once_broken(findings: Sequence[BoundOutcome], requirements: Sequence[Requirement]) -> list[Requirement]:
-    """What must be measured again: all sizes of the rules of which one launch alone broke a bound."""
+    """All sizes of the rules of which one launch alone broke a bound: they must be measured again."""
     doubted = {finding.requirement.rule for finding in findings if finding.once}
     return [asked for asked in requirements if asked.rule in doubted or MACHINE in doubted]
 

@@ -19,7 +19,7 @@ from wirespeed.units import parse_sizes
 
 SOAK, MEDIAN, LAUNCHES = "soak", "median", "launches"
 TOP = (LAUNCHES, MEDIAN)
-"""What stands above all [[require]]."""
+"""Keys above all [[require]]."""
 KEYS = ("pattern", "path", "ranks", "oversubscribe", "options", *health.KEYS, SOAK, MEDIAN, "sizes")
 MACHINE = -1
 """Number of the rule that stands above all [[require]]."""
@@ -65,9 +65,9 @@ class Requirement:
     ranks: int | None = None
     options: dict[str, Any] = field(default_factory=dict, hash=False)
     oversubscribe: bool = False
-    """Whether --measure may start many more ranks than there are CPUs."""
+    """--measure may start many more ranks than there are CPUs."""
     usual: float | None = None
-    """What it usually is, in the unit of the bound; the path's median is held against it."""
+    """The usual figure, in the unit of the bound; the path's median is held against it."""
     rule: int = 0
     """Number of its [[require]] in the file; MACHINE: it holds for all of them."""
     launches: int = 1
