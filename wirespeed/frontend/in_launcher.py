@@ -234,8 +234,8 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
 
     def turn(index: int) -> Sequence[int]:
         path = paths[index]
-        wanted = [size for size in recorder.sizes(path) if size in fewer.sizes] if recorder else None
-        sizes: Sequence[int] = comm.share(wanted)
+        wanted = [size for size in recorder.sizes(path) if size in fewer.sizes] if recorder else []
+        sizes = comm.share(wanted)
         if recorder:
             recorder.start(index, path, len(paths))
         return sizes

@@ -8,12 +8,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from wirespeed.host.core import Core
 
 if TYPE_CHECKING:
     from wirespeed.host.interface import ControlHandle
+
+Value = TypeVar("Value")
+"""Anything that can be written as JSON, or that pickle knows, of one type on all ranks."""
 
 
 class Subworld(Protocol):
@@ -33,15 +36,15 @@ class World(ABC):
     size: int
 
     @abstractmethod
-    def gather(self, value: Any) -> list[Any] | None:
+    def gather(self, value: Value) -> list[Value] | None:
         """Every rank's value, on rank 0."""
 
     @abstractmethod
-    def share(self, value: Any, root: int = 0) -> Any:
+    def share(self, value: Value, root: int = 0) -> Value:
         """That rank's value, on every rank."""
 
     @abstractmethod
-    def everyone(self, value: Any) -> list[Any]:
+    def everyone(self, value: Value) -> list[Value]:
         """Every rank's value, on every rank."""
 
     @abstractmethod
@@ -79,10 +82,10 @@ class World(ABC):
         """The smallest of all ranks' values, on every rank."""
         return min(map(int, self.everyone(value)))
 
-    def first(self, value: Any) -> tuple[int, Any] | None:
+    def first(self, value: Value | None) -> tuple[int, Value] | None:
         """The lowest rank that has a value, and that value; None where nobody has one. On every rank."""
         rank = self.minimum(self.size if value is None else self.rank)
-        return None if rank == self.size else (rank, self.share(value, root=rank))
+        return None if rank == self.size else (rank, cast("Value", self.share(value, root=rank)))
 
     @abstractmethod
     def everyones_bytes(self, mine: memoryview, all_: memoryview) -> None:

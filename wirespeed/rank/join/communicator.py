@@ -14,7 +14,7 @@ from wirespeed.host.mpi import NAMES, parse_library_string
 from wirespeed.job.step_spec import ExpectedJob
 from wirespeed.launchers import foreign_to, global_rank
 from wirespeed.launchers.srun import may_end_in_init, other_kind
-from wirespeed.rank.world import World
+from wirespeed.rank.world import Value, World
 
 
 def _wrong(text: str) -> WirespeedError:
@@ -83,11 +83,12 @@ class Communicator(World):
         string = self.string.splitlines()[0]
         return {"vendor": self.vendor, "version": self.version, "string": string, "library": self.library}
 
-    def gather(self, value: Any) -> list[Any] | None:
+    def gather(self, value: Value) -> list[Value] | None:
         return self.comm.gather(value, root=0)
 
-    def share(self, value: Any, root: int = 0) -> Any:
-        return self.comm.bcast(value, root=root)
+    def share(self, value: Value, root: int = 0) -> Value:
+        found: Value = self.comm.bcast(value, root=root)
+        return found
 
     def maximum(self, value: float) -> float:
         return float(self.comm.allreduce(value, op=self._mpi.MAX))
@@ -110,7 +111,7 @@ class Communicator(World):
             group = self.comm.group.Incl(list(ranks))
         return SubCommunicator(self._mpi, self.comm.Create_group(group))
 
-    def everyone(self, value: Any) -> list[Any]:
+    def everyone(self, value: Value) -> list[Value]:
         return self.comm.allgather(value)
 
     def exchange(self, outgoing: dict[int, list[bytes]]) -> dict[int, list[bytes]]:

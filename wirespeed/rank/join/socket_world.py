@@ -16,7 +16,7 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext, suppress
 from multiprocessing.connection import Connection
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host.core import Core
@@ -32,7 +32,7 @@ from wirespeed.rank.join.rendezvous import (
     meeting,
     secret_of,
 )
-from wirespeed.rank.world import Subworld, World
+from wirespeed.rank.world import Subworld, Value, World
 from wirespeed.units import format_seconds
 
 Number = TypeVar("Number", int, float)
@@ -192,17 +192,18 @@ class SocketWorld(World):
             links[claim.rank] = connection
         return links
 
-    def gather(self, value: Any) -> list[Any] | None:
+    def gather(self, value: Value) -> list[Value] | None:
         all_ = self._star.gather(encode(value))
         return None if all_ is None else [decode(address) for address in all_]
 
-    def share(self, value: Any, root: int = 0) -> Any:
+    def share(self, value: Value, root: int = 0) -> Value:
         mine = encode(value) if self.rank == root else b""
-        return decode(self._star.spread(self._star.handed(mine, root)))
+        found: Value = decode(self._star.spread(self._star.handed(mine, root)))
+        return found
 
-    def everyone(self, value: Any) -> list[Any]:
+    def everyone(self, value: Value) -> list[Value]:
         all_ = self.gather(value)
-        return list(self.share(all_))
+        return list(self.share(all_ or []))
 
     def exchange(self, outgoing: dict[int, list[bytes]]) -> dict[int, list[bytes]]:
         of_ranks = self.gather(outgoing)
