@@ -226,7 +226,7 @@ def bounds(repetitions: int) -> Iterator[str]:
 
 
 def _learnt(dice: Generator, noise: Noise, paths: int, sizes: int, launches: int, by_file: bool) -> Floats:
-    """The shares of pairs of launches that fail: healthy, with all paths slower, with the first one slower."""
+    """The shares of pairs of launches that fail: healthy; all paths slower; the first path slower."""
     times = logs(dice, noise, paths, sizes, launches + NEXT)
     seen = 1e-3 * np.exp(times[:, :, :-NEXT].reshape(-1, launches))
     sides: list[Side] = [
@@ -264,6 +264,8 @@ def _through_files(seen: Floats, cases: Floats, broken: Floats) -> None:
     """Stops where the file that --learn writes, and check, say anything else of the first two launches."""
     file = Path(tempfile.gettempdir(), f"wirespeed-bench-site-{os.getpid()}.toml")
     file.write_text(learn(runs(seen, "good"), ["good"]))
+    if "[[require]]" not in file.read_text():
+        sys.exit(f"{file}: no bound was learnt")
     asked = read_requirements(str(file))
     for case, fails in zip(cases, broken[:, 0].tolist(), strict=True):
         bad = any(bound.what == FAILED for bound in check(asked, runs(case[:, :, :2], "next")))

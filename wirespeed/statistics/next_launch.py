@@ -41,6 +41,9 @@ FEWEST_SIZES = 3
 _SHARES = {"machine": 0.1, "path": 0.7, "figure": 0.2}
 """Parts of the false alarms. Many paths' median hardly varies, so few suffice to find what slows them all."""
 _DRAWS = 5_000
+_TAIL_OF_EACH = 0.6
+"""Power of a pair's probability that each of its launches is given in the tail: 1/2 if they were independent
+and the tail were known, more because few effects tell it."""
 _TINY = 1e-18
 _MANY_ROWS = 20
 """So many variances tell what most of them are."""
@@ -285,7 +288,8 @@ def _drawn(
     stretch = 1.0
     if many:
         usual = min(float(np.median(known)), KNOWN)
-        stretch = _tail(effects, moderated * whole, whole, counts, usual, false_alarms / len(effects))
+        each = (false_alarms / len(effects)) ** _TAIL_OF_EACH
+        stretch = _tail(effects, moderated * whole, whole, counts, usual, each)
     drawn *= stretch * np.sqrt(moderated)
     delayed = dice.random(_DRAWS) < _one_sided(effects, squares, counts)
     if not delayed.any():

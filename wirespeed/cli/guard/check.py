@@ -40,7 +40,10 @@ MOST_LAUNCHES = 3
 @click.command(help=__doc__)
 @click.argument("file", required=False, type=words.ANY_FILE)
 @click.option("--require", metavar="SITE.toml", help="Bounds that must hold.")
-@flag("--measure", "Measure what --require asks for, instead of reading FILE.")
+@flag(
+    "--measure",
+    "Measure what --require asks for, instead of reading FILE; again where one launch alone is slow.",
+)
 @option("--out", words.FILE, "Result file of --measure.")
 @flag("--strict", "What cannot be told fails as well (exit code 6).")
 @flag("--all", "Also print the rules that hold.", "everything")
@@ -101,7 +104,7 @@ def command(
     broken = [finding.what for rule in outcomes for finding in rule.broken(strict=how["strict"])]
     codes = [ExitCode.IMPOSSIBLE if what == IMPOSSIBLE else ExitCode.WORSE for what in broken]
     unjudged = any(rule.unjudged for rule in outcomes)
-    return gravest(ExitCode.OK, cannot_tell.code(unjudged, strict=how["strict"]), *codes)
+    return gravest(code, cannot_tell.code(unjudged, strict=how["strict"]), *codes)
 
 
 def _measure(base: Plan, requirements: Sequence[Requirement], file: str) -> tuple[ExitCode, list[Run]]:
@@ -112,25 +115,31 @@ def _measure(base: Plan, requirements: Sequence[Requirement], file: str) -> tupl
     from wirespeed.frontend.rank_limit import refuse_too_many
     from wirespeed.launchers import launched_rank
     from wirespeed.report.check.evaluate import check, once_broken
+    from wirespeed.results.runs import resumed
 
     if launched_rank():
         raise WirespeedError("--measure starts jobs of its own: not inside a launcher's job; give it a file")
     wanted = [*plans(base, requirements)]
     refuse_too_many(wanted, f"write oversubscribe = true beside ranks in {file}")
-    measured = _measured(wanted)
+    measured, code = _measured(wanted), ExitCode.OK
     for launch in range(2, MOST_LAUNCHES + 1):
-        doubted = once_broken(check(requirements, measured.runs), requirements) if measured else []
+        doubted = once_broken(check(requirements, resumed(measured.runs)), requirements) if measured else []
         if measured is None or not doubted or measured.code == ExitCode.INTERRUPTED:
             break
         names = ", ".join(dict.fromkeys(asked.name for asked in doubted if asked.bytes is not None))
         note(f"one launch was beyond a bound, so these are measured again: {names}")
         again = [replace(plan, launches=launch) for plan in plans(base, doubted)]
-        measured = _measured(again, measured.file)
+        try:
+            measured = _measured(again, measured.file)
+        except WirespeedError as error:
+            note(str(error))
+            code = error.code
+            break
     if measured is None:
         return ExitCode.OK, []
     if measured.file:
         note(f"results: {measured.file}")
-    return measured.code, measured.runs
+    return measured.code if measured.code == ExitCode.INTERRUPTED else code, resumed(measured.runs)
 
 
 def _measured(wanted: Sequence[Plan], file: str = "") -> PlanResult | None:

@@ -20,6 +20,7 @@ def to_json(findings: Sequence[BoundOutcome]) -> str:
                 "bytes": finding.requirement.bytes,
                 "bound": finding.requirement.bound.text,
                 "what": finding.what,
+                "once": finding.once,
                 "text": finding.text,
             }
         )

@@ -13,8 +13,9 @@ from wirespeed.report.cannot_tell import CANNOT_TELL
 from wirespeed.report.check import health
 from wirespeed.report.check.requirements import MACHINE, MEDIAN, SOAK, Requirement
 from wirespeed.report.facts import figures, shares, soaks
-from wirespeed.report.facts.labels import conditions, pattern
+from wirespeed.report.facts.labels import conditions, host, pattern
 from wirespeed.report.grouping import grouped
+from wirespeed.results.model import Failure
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
 from wirespeed.statistics.comparison import NORMAL_975
 from wirespeed.statistics.samples import middle
@@ -47,7 +48,7 @@ class BoundOutcome:
     gross: bool = False
     """One launch suffices, if the bound needs two."""
     once: bool = False
-    """Beyond the bound in the last launch, which needs another one to say so."""
+    """One of the last two launches is beyond the bound, and one more would tell."""
     before: BoundOutcome | None = None
     """Outcome of the launch before, where two must break the bound."""
 
@@ -102,8 +103,9 @@ def _rule(finding: BoundOutcome) -> tuple[int, str, bool]:
 def check(requirements: Sequence[Requirement], runs: Sequence[Run]) -> list[BoundOutcome]:
     """In the file's order. Of runs under the same conditions the last that was to measure it counts.
 
-    Where a bound needs two launches, it is the last two.
+    Where a bound needs two launches, the last two of that run's host count.
     """
+    runs = sorted(runs, key=lambda run: run.head.started)
     outcomes = {
         requirement: _check(requirement, runs)
         for requirement in requirements
@@ -144,11 +146,9 @@ def _judge_medians(requirement: Requirement, sizes: Sequence[BoundOutcome]) -> l
         for (_, where), found in alike.items()
     ]
     if requirement.rule == MACHINE:
-        # Paths that were not measured again are as they were.
-        whole = _median([median for _, median, _ in medians])
-        again = any(before for *_, before in medians)
-        earlier = _median([before or median for _, median, before in medians]) if again else None
-        medians = [("", whole, earlier)]
+        medians = [
+            ("", _median([last for _, last, _ in medians]), _median([before for *_, before in medians]))
+        ]
     return [
         _settled(
             _judge_median(requirement, where, median),
@@ -180,7 +180,7 @@ def _judge_median(requirement: Requirement, where: str, shares: _Shares | None) 
     within = ", but its interval contains the bound" if what == CANNOT_TELL else ""
     text = f"the median is {100 * time:.4g} % of the usual, {bound.text} wanted{within}{suffix}"
     smallest = _found_at(requirement, low, time / low, bound.value) if what == KEPT else None
-    gross = low > 1 + GROSS * (bound.value - 1)
+    gross = low > 1 + GROSS * max(bound.value - 1, 0)
     return BoundOutcome(requirement, what, text, time / bound.value, smallest, where, gross=gross)
 
 
@@ -206,13 +206,23 @@ def _judge_last(requirement: Requirement, runs: Sequence[Run]) -> BoundOutcome:
         return _missing(requirement, [run])
     if requirement.launches == 1 or entry.impossible:
         return _judge(requirement, run, entry)
-    launches = [
-        _judge(requirement, run, launch)
+    latest = max(launch.at for launch in entry.each)
+    if failed := [failure for failure in run.failures if _costs(failure, figure) and failure.at > latest]:
+        why = figures.failure_text(failed[-1])
+        return BoundOutcome(requirement, MISSING, f"no figure in the last launch: {why}")
+    found = [
+        (run, launch)
         for run in runs
-        if (found := run.figures.get(figure))
-        for launch in found.each
+        if host(run) == host(runs[-1]) and figure in run.figures
+        for launch in run.figures[figure].each
     ]
-    return _settled(launches[-1], next(iter(launches[-2:-1]), None))
+    last_two = sorted(found, key=lambda pair: pair[1].at)[-2:]
+    judged = [_judge(requirement, run, launch) for run, launch in last_two]
+    return _settled(judged[-1], judged[0] if len(judged) > 1 else None)
+
+
+def _costs(failure: Failure, figure: tuple[str, int]) -> bool:
+    return failure.path == figure[0] and failure.bytes in (None, figure[1])
 
 
 def _settled(latest: BoundOutcome, before: BoundOutcome | None) -> BoundOutcome:
@@ -220,9 +230,10 @@ def _settled(latest: BoundOutcome, before: BoundOutcome | None) -> BoundOutcome:
     if latest.requirement.launches == 1:
         return latest
     latest = replace(latest, before=before)
+    failed_before = before is not None and before.what == FAILED
     if latest.what != FAILED or latest.gross:
-        return latest
-    if before and before.what == FAILED:
+        return replace(latest, once=latest.what == CANNOT_TELL and failed_before)
+    if failed_before:
         return replace(latest, text=f"{latest.text}, in two launches")
     text = f"{latest.text}, but in one launch alone: measure again"
     return replace(latest, what=CANNOT_TELL, text=text, once=True)
@@ -357,7 +368,8 @@ def _judge(requirement: Requirement, run: Run, entry: Entry) -> BoundOutcome:
     half = math.sqrt(entry.high / entry.low)
     smallest = _found_at(requirement, ratio * entry.low / entry.seconds, half) if what == KEPT else None
     over = _over_usual(requirement, entry)
-    gross = over is not None and over[1] > 1 + GROSS * (limit_s * over[1] / entry.low - 1)
+    room = limit_s * over[1] / entry.low - 1 if over else 0.0
+    gross = over is not None and room > 0 and over[1] > 1 + GROSS * room
     return BoundOutcome(requirement, what, text, ratio, smallest, where, over, gross)
 
 

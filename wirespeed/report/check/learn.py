@@ -56,8 +56,8 @@ def _left_out(runs: Sequence[Run]) -> Iterator[str]:
 
 
 _TWICE = (
-    "# A bound is broken by two launches, one after the other. An unchanged machine breaks any of them so in",
-    "# one case of 100.",
+    "# Two launches break a bound, one after the other (launches = 1: one does), or one that is three times",
+    "# as far from the usual. An unchanged machine breaks any of them in one case of 100.",
 )
 _ONCE = (
     "# An unchanged machine breaks any of these bounds in one launch of 100 if launches differ by normal",
@@ -92,7 +92,7 @@ class _Figure:
     slowest: float | None = None
     """Seconds that the next launch stays below."""
     usual: float | None = None
-    """Seconds that it takes usually; None without a median that needs it."""
+    """Seconds that it takes usually; None where one launch breaks the bound."""
 
     @property
     def worst(self) -> tuple[Run, Entry]:
@@ -117,9 +117,8 @@ def _learnt(curves: dict[_Curve, list[tuple[Run, Entry]]], spread: float | None)
     }
     sides = [{} if _makes_no_bound(figure.worst[1]) else _side(figure.sure) for figure in figures.values()]
     highest = highest_next(sides, [curve for curve, _ in figures], spread)
-    whole = highest.machine is not None or bool(highest.paths)
     with_bounds = {
-        key: replace(figure, slowest=bound, usual=highest.usual.get(at) if whole else None)
+        key: replace(figure, slowest=bound, usual=highest.usual.get(at))
         for at, ((key, figure), bound) in enumerate(zip(figures.items(), highest.figures, strict=True))
     }
     paths = {curve: share for curve in curves if (share := highest.paths.get(curve)) is not None}
@@ -196,6 +195,8 @@ def _line(size: int, figure: _Figure) -> str:
         why = "too few samples to derive a bound"
         if any(entry.precision is not None for _, entry in figure.sure):
             why = f"too few launches to derive a bound: {FEWEST_LAUNCHES} are needed, or --spread"
+            if len(found) >= FEWEST_LAUNCHES:
+                why = "launches differ too much to derive a bound"
         if doubt:
             why = f"{doubt}, which makes no bound"
         return f'# "{figures.size_word(size)}": {seen}: {why}'

@@ -176,8 +176,9 @@ class _Reader:
         found: list[Requirement] = []
         for word, text in sizes.items():
             with self._at(number, word):
-                (bounds, usual), line = _bounds(word, text), self._line(number, word)
+                (bounds, (kind, value)), line = _bounds(word, text), self._line(number, word)
                 for bound, size in itertools.product(bounds, parse_sizes(word)):
+                    usual = value if bound.kind == kind else None
                     if size == 0 and bound.kind != "time":
                         raise WirespeedError("0 bytes have no bandwidth: write a time, as in 'at most 2 us'")
                     how = ranks, options, oversubscribe, usual, number
@@ -224,8 +225,8 @@ def _options(pattern: Pattern, options: Any) -> dict[str, Any]:
     return options
 
 
-def _bounds(word: str, text: Any) -> tuple[list[Bound], float | None]:
-    """The bounds, and what the figure usually is."""
+def _bounds(word: str, text: Any) -> tuple[list[Bound], tuple[str, float | None]]:
+    """The bounds; the kind of the usual figure, and that figure."""
     if not isinstance(text, str):
         raise WirespeedError(f"{word} = {text!r}: write {EXAMPLE}, with quotes")
     parts = [part.strip() for part in text.split(",")]
@@ -236,16 +237,16 @@ def _bounds(word: str, text: Any) -> tuple[list[Bound], float | None]:
     for bound, other in itertools.permutations(found, 2):
         if bound.least and not other.least and bound.kind == other.kind and bound.value > other.value:
             raise WirespeedError(f"'{bound.text}' and '{other.text}' cannot both hold")
-    return found, next(iter(usual), None)
+    return found, next(iter(usual), ("", None))
 
 
-def _usual(text: str, bounds: Sequence[Bound]) -> float:
+def _usual(text: str, bounds: Sequence[Bound]) -> tuple[str, float]:
     """A time or a rate, as the bounds beside it are."""
     match = _USUAL.fullmatch(text)
     for bound in bounds:
         scale = UNITS[bound.kind].get(match[2]) if match and bound.kind != "share" else None
         if match and scale and float(match[1]) > 0:
-            return float(match[1]) * scale
+            return bound.kind, float(match[1]) * scale
     raise WirespeedError(f"'{text}': write '{USUALLY} 11 us', or a rate where the bound is one")
 
 
