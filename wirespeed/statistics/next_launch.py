@@ -41,7 +41,7 @@ FEWEST_SIZES = 3
 _SHARES = {"machine": 0.1, "path": 0.7, "figure": 0.2}
 """Parts of the false alarms. Many paths' median hardly varies, so few suffice to find what slows them all."""
 _DRAWS = 5_000
-_TAIL_OF_EACH = 0.6
+_TAIL_OF_EACH = 0.65
 """Power of a pair's probability that each of its launches is given in the tail: 1/2 if they were independent
 and the tail were known, more because few effects tell it."""
 _TINY = 1e-18
