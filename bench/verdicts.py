@@ -265,7 +265,8 @@ def _twice(shares: Floats, bounds: Floats) -> NDArray[np.bool_]:
     broken = shares > bounds
     gross = shares > 1 + GROSS * (bounds - 1)
     both = (broken[:, 1:] & broken[:, :-1]) | gross[:, 1:]
-    return both.any(axis=0)
+    failing: NDArray[np.bool_] = np.asarray(both.any(axis=0))
+    return failing
 
 
 def _through_files(seen: Floats, cases: Floats, broken: Sequence[NDArray[np.bool_]]) -> None:
