@@ -261,7 +261,7 @@ def _learnt(dice: Generator, noise: Noise, paths: int, sizes: int, launches: int
 
 
 def _twice(shares: Floats, bounds: Floats) -> NDArray[np.bool_]:
-    """Which launches break any bound and the one before does so, too, or break one grossly."""
+    """Launches that break any bound as the one before does, too, or break one grossly."""
     broken = shares > bounds
     gross = shares > 1 + GROSS * (bounds - 1)
     both = (broken[:, 1:] & broken[:, :-1]) | gross[:, 1:]

@@ -8,7 +8,6 @@ import statistics
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -253,29 +252,6 @@ def test_batches_keep_their_promises(
         assert count >= 20
     samples.add([iteration_s / divisor / 3] * count)
     assert rule.next_batch(iteration_s, samples, elapsed)[0] == rounds == rule.iterations_per_sample
-
-
-@dataclass
-class Seen:
-    """Samples of which the rule is told."""
-
-    batches: int
-    share: float
-    count: int = 1_000
-    latest: float = 1e-3
-
-    def precision(self) -> float:
-        return self.share
-
-
-@pytest.mark.parametrize(
-    ("batches", "share", "stops"),
-    [(24, 0.0068, False), (24, 0.0066, True), (36, 0.0083, False), (36, 0.0081, True), (54, 0.0099, True)],
-)
-def test_an_early_interval_must_be_narrower(batches: int, share: float, stops: bool) -> None:
-    """Protects from figures that stop because few batches agree by chance: 1 % x sqrt(batches / 54)."""
-    rule = StoppingRule(Stopping(max_time=1.0), 25e-9, 1e-9)
-    assert rule.decide(Seen(batches, share), 0.1) == ("precision" if stops else None)
 
 
 @pytest.mark.parametrize(

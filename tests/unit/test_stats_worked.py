@@ -332,8 +332,13 @@ def test_the_first_look_comes_after_24_batches_the_next_after_36() -> None:
     ("batches", "precision", "elapsed", "why"),
     [
         (23, 0.0, 0.1, None),
-        (24, 0.01, 0.1, "precision"),
-        (24, 0.0101, 0.1, None),
+        # Fewer than 54 batches must be narrower: 1 % x sqrt(24 / 54), sqrt(36 / 54).
+        (24, 0.00666, 0.1, "precision"),
+        (24, 0.00667, 0.1, None),
+        (36, 0.00816, 0.1, "precision"),
+        (36, 0.00817, 0.1, None),
+        (54, 0.01, 0.1, "precision"),
+        (54, 0.0101, 0.1, None),
         (24, None, 0.1, None),
         (3, 0.01, 0.151, "precision"),
         (3, 0.0101, 0.151, "max-time"),
