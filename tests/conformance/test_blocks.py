@@ -161,6 +161,23 @@ def test_a_short_block_of_an_earlier_iteration_is_stale(mpi: InstalledMpi, tmp_p
 
 
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+def test_check_finds_lists_that_are_slow(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects acceptance tests: only the list waits 5 ms before each of its copies."""
+    site = tmp_path / "site.toml"
+    site.write_text(
+        '[[require]]\npattern = "blocks"\npath = "ipc-write"\noptions = {count = 8}\n'
+        '[require.sizes]\n4K = "at least 20 % of contiguous"\n'
+    )
+    where = ("--device", "emulated", "--mpi", str(mpi.mpiexec))
+    slow = {"WIRESPEED_EMULATED": "latency=0.005"}
+    done = wirespeed("check", "--require", site, "--measure", *where, out=tmp_path / "r", environment=slow)
+    said = done.out.splitlines()[0]
+    waited = said.startswith("cannot tell") and "but ranks waited for CPUs" in said
+    assert done.code == (8 if waited else 6) and re.search(r": 0?\.\d+ % of contiguous \(", said), done.out
+    assert waited or said.startswith("FAILED")
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 @pytest.mark.parametrize(("number", "what"), [(signal.SIGKILL, "death"), (signal.SIGSTOP, "hang")])
 def test_a_struck_rank_is_named(number: int, what: str, mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the rest of a run from a rank that dies, or is stopped, between two blocks."""

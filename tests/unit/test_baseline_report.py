@@ -5,11 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+from support.checks import Check, site, write
 from support.records import as_read, end, entry, figure, head, make_run, shown, step
 
+from wirespeed.errors import ExitCode
+from wirespeed.report.check.learn import learn
 from wirespeed.report.export.formats import FORMATS
 from wirespeed.report.facts.baselines import ShareOfBaseline, baselines, share_of_baseline
 from wirespeed.report.page.curves import reached
@@ -126,3 +130,89 @@ def test_the_page_has_a_curve() -> None:
     assert (host["path"], gpu["path"], host["name"]) == ("host", "gpu", "contiguous")
     assert host["bytes"] == [4096, 32768] and host["share"] == pytest.approx([50, 80])
     assert host["low"][0] < 50 < host["high"][0]
+
+
+BLOCKS = 'pattern = "blocks"'
+PLAN = {"pattern": "blocks", "sizes": [4096, 32768], "launches": 7}
+
+
+def launches_of(slowed: float = 1.0) -> list[dict[str, Any]]:
+    """Seven launches that are fast and slow by turns, in which a list's share varies by a tenth as much."""
+    noises = zip((0, 4, -5, 3, -4, 5, -3), (1, -4, 3, -2, 5, -5, 2), strict=True)
+    found = [
+        block("host", size, slowed * share * time * (1 + own / 1000), time, launch=at)
+        for at, (common, own) in enumerate(noises, 1)
+        for size, share in ((4096, 2.0), (32768, 1.05))
+        for time in [1e-3 * (1 + common / 100)]
+    ]
+    return [step("host"), *found]
+
+
+class TestBounds:
+    """wirespeed check: shares of the baseline as bounds."""
+
+    @pytest.mark.parametrize(
+        ("bound", "code"),
+        [
+            ("at least 78 % of contiguous", ExitCode.OK),
+            ("at least 79.5 % of the contiguous", ExitCode.OK),
+            ("at least 81 % of contiguous", ExitCode.CANNOT_TELL),
+            ("at least 83 % of contiguous", ExitCode.WORSE),
+            ("at most 83 % of contiguous", ExitCode.OK),
+            ("at most 77 % of contiguous", ExitCode.WORSE),
+            ("at least 3 GB/s, at least 83 % of contiguous", ExitCode.WORSE),
+        ],
+    )
+    def test_share_against_bound(self, bound: str, code: ExitCode, check_: Check) -> None:
+        """80 %, 78.4 to 81.6."""
+        file = write(Path("r.jsonl"), step("host"), block("host", 32768, 5e-5, 4e-5), plan=PLAN)
+        found, out, _ = check_(site(f'32K = "{bound}"', more=BLOCKS), file, "--all")
+        assert found == code, out
+        if " GB/s" not in bound:
+            assert "blocks host at 32 KiB: 80 % of contiguous (78.4 to 81.6 within this launch)" in out[0]
+
+    def test_what_cannot_be_told(self, check_: Check) -> None:
+        """A rank that waits for a CPU slows either side; a figure without a baseline has no share."""
+        waiting = {"waited": 0.8, "rank": 0, "preempted": 9, "shared": None}
+        for more, said in (
+            ({"cores": waiting}, "ranks waited for CPUs"),
+            ({"baseline": None}, "nothing was measured beside it"),
+        ):
+            records = {**block("host", 4096, 1e-5, 1e-5), **more}
+            if records["baseline"] is None:
+                del records["baseline"]
+            file = write(Path("r.jsonl"), step("host"), records, plan=PLAN)
+            for bound in ("at least 50", "at least 200", "at most 50"):
+                code, out, _ = check_(site(f'4K = "{bound} % of contiguous"', more=BLOCKS), file)
+                assert code == ExitCode.CANNOT_TELL and said in out[0], out
+
+    def test_other_patterns_have_none(self, check_: Check) -> None:
+        code, _, err = check_(site('4K = "at least 90 % of contiguous"'), Path("r.jsonl"))
+        assert code == ExitCode.USAGE and "site.toml, line 5: 'at least 90 % of contiguous'" in err
+        code, _, err = check_(site('4K = "at least 9 GB/s of contiguous"', more=BLOCKS), Path("r.jsonl"))
+        assert code == ExitCode.USAGE and "% of limit, % of contiguous" in err
+        usual = "at least 90 % of contiguous, usually 92 %"
+        code, _, err = check_(site(f'4K = "{usual}"', more=BLOCKS), Path("r.jsonl"))
+        assert code == ExitCode.USAGE and "write 'usually 11 us'" in err
+
+    def test_learnt_shares_find_a_slow_path(self, check_: Check) -> None:
+        """Launches differ by 5 %, shares by 0.5 %: a list that is 7 % slower breaks its share alone."""
+        begin = head(("host",))
+        begin["plan"] |= PLAN
+        text = learn([make_run(begin, *launches_of())], ["r.jsonl"])
+        (bounds,) = re.findall(r'"32K" = "(.*?)"', text)
+        least = re.fullmatch(r"at least .* GB/s, usually .* GB/s, at least ([\d.]+) % of contiguous", bounds)
+        assert least and 90 < float(least[1]) < 95, text
+        assert re.search(r'"32K" = .*# .*, 7 launches, the slowest, 96 % of contiguous', text), text
+        for slowed, code in ((1.0, ExitCode.OK), (1.07, ExitCode.WORSE)):
+            file = write(Path("r.jsonl"), *launches_of(slowed), plan=PLAN)
+            found, out, _ = check_(text, file, "--explain")
+            assert found == code, out
+            failed = [line for line in out if line.startswith("FAILED")]
+            assert all("% of contiguous wanted, in two launches" in line for line in failed), failed
+            assert len(failed) == (2 if code else 0)
+
+    def test_few_launches_have_no_share(self) -> None:
+        run = run_of(("host",))
+        assert "at least" not in learn([run], ["r.jsonl"])
+        assert "at least" in learn([run], ["r.jsonl"], 0.02)

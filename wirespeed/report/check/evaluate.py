@@ -11,8 +11,9 @@ from wirespeed.limits import Ceiling
 from wirespeed.patterns import find_pattern
 from wirespeed.report.cannot_tell import CANNOT_TELL
 from wirespeed.report.check import health
-from wirespeed.report.check.requirements import MACHINE, MEDIAN, SOAK, Requirement
+from wirespeed.report.check.requirements import BASELINE, MACHINE, MEDIAN, SOAK, Bound, Requirement
 from wirespeed.report.facts import figures, shares, soaks
+from wirespeed.report.facts.baselines import share_of_baseline
 from wirespeed.report.facts.labels import conditions, host, pattern
 from wirespeed.report.grouping import grouped
 from wirespeed.results.model import Failure
@@ -326,51 +327,87 @@ def _judge_soak(requirement: Requirement, run: Run) -> BoundOutcome:
     return BoundOutcome(requirement, KEPT, f"{text}, and no fewer at other sizes{suffix}")
 
 
+@dataclass(frozen=True)
+class _Comparison:
+    """A time, and the ends of its interval, beside what the bound makes of it, in the same unit."""
+
+    times: tuple[float, float, float]
+    """Median, low, high."""
+    bounds: tuple[float, float]
+    """The bound if all that is not known is in favour of the figure, and if nothing is."""
+    figure: str
+    """As it is said."""
+    both_wait: bool = False
+    """Ranks that wait for a CPU make both sides slower."""
+
+
 def _judge(requirement: Requirement, run: Run, entry: Entry) -> BoundOutcome:
     bound, where = requirement.bound, conditions(run)
     suffix = f" ({where})" if where else ""
     if entry.impossible:
         return BoundOutcome(requirement, IMPOSSIBLE, f"no figure: {entry.why_impossible}{suffix}")
-    figure = interval(entry, in_time=bound.kind == "time")
+    compared = _of_baseline(bound, run, entry) if bound.kind == BASELINE else _compared(bound, run, entry)
+    if isinstance(compared, str):
+        return BoundOutcome(requirement, CANNOT_TELL, f"{compared}{suffix}")
+    (seconds, low, high), (easy, hard) = compared.times, compared.bounds
+    slow_is_bad = bound.against_slow
+    surely = low > easy if slow_is_bad else high < easy
+    beyond = seconds > hard if slow_is_bad else seconds < hard
+    uncertain = high - low > 2 * seconds
+    if entry.contended:
+        # A rank that waits for a CPU is slower than it would be: what is too fast all the same surely is.
+        beyond = beyond or not slow_is_bad or compared.both_wait
+        surely = surely and not slow_is_bad and not compared.both_wait
+    what = FAILED if surely else CANNOT_TELL if beyond or uncertain else KEPT
+    waited = ", but ranks waited for CPUs" if entry.contended and what == CANNOT_TELL else ""
+    ratio = seconds / easy
+    across = beyond and what == CANNOT_TELL and not entry.contended and not uncertain
+    within = ", but its interval contains the bound" if across else ""
+    wide = ", but its interval is wider than ±100 %" if uncertain and what == CANNOT_TELL else ""
+    text = f"{compared.figure}, {bound.text} wanted{waited}{within}{wide}{suffix}"
+    if not slow_is_bad:
+        return BoundOutcome(requirement, what, text, 1 / ratio, where=where)
+    half = math.sqrt(high / low)
+    smallest = _found_at(requirement, ratio * low / seconds, half) if what == KEPT else None
+    over = _over_usual(requirement, entry)
+    room = easy * over[1] / low - 1 if over else 0.0
+    gross = over is not None and room > 0 and over[1] > 1 + GROSS * room
+    return BoundOutcome(requirement, what, text, ratio, smallest, where, over, gross)
+
+
+def _compared(bound: Bound, run: Run, entry: Entry) -> _Comparison | str:
+    """The time beside that of the bound; a text says why a share of the limit cannot be told."""
+    times, figure = (entry.seconds, entry.low, entry.high), interval(entry, in_time=bound.kind == "time")
+    if bound.kind == "time":
+        return _Comparison(times, (bound.value, bound.value), figure)
     wholes = (1.0, 1.0)
     if bound.kind == "share":
         limit = run.ceiling(entry.path)
         if limit is None:
-            why = "the limit of this path is not known here, so no share of it can be checked"
-            return BoundOutcome(requirement, CANNOT_TELL, f"{why}{suffix}")
+            return "the limit of this path is not known here, so no share of it can be checked"
         if why_not := _unjudged(limit, entry):
-            return BoundOutcome(requirement, CANNOT_TELL, f"{figure}: {why_not}{suffix}")
+            return f"{figure}: {why_not}"
         wholes = (limit.low or limit.rate, limit.high or limit.rate)
         figure += f", {figures.percent(entry.rate / limit.rate)} of {_between(limit)}"
         if shares.exceeds(entry, limit):
-            return BoundOutcome(
-                requirement, CANNOT_TELL, f"{figure}: a share above 100 % is impossible{suffix}"
-            )
-    easy, hard = wholes if bound.least else wholes[::-1]
-    slow_is_bad = bound.against_slow
-    surely = _beyond(
-        entry.low if slow_is_bad else entry.high, _seconds(requirement, entry, easy), slow_is_bad
+            return f"{figure}: a share above 100 % is impossible"
+    easy, hard = (entry.amount / (bound.value * whole) for whole in (wholes if bound.least else wholes[::-1]))
+    return _Comparison(times, (easy, hard), figure)
+
+
+def _of_baseline(bound: Bound, run: Run, entry: Entry) -> _Comparison | str:
+    """The time in units of the baseline's."""
+    reached = share_of_baseline(run, entry)
+    if reached is None:
+        return "nothing was measured beside it, so no share can be told"
+    low, high = reached.low or reached.share, reached.high or reached.share
+    limit = 1 / bound.value
+    return _Comparison(
+        (1 / reached.share, 1 / high, 1 / low),
+        (limit, limit),
+        f"{reached.percent} % of {reached.name} ({100 * low:.3g} to {100 * high:.3g}{_launches(entry)})",
+        both_wait=True,
     )
-    beyond = _beyond(entry.seconds, _seconds(requirement, entry, hard), slow_is_bad)
-    if entry.contended:
-        # A rank that waits for a CPU is slower than it would be: what is too fast all the same surely is.
-        beyond, surely = beyond or not slow_is_bad, surely and not slow_is_bad
-    what = FAILED if surely else CANNOT_TELL if beyond or entry.uncertain else KEPT
-    waited = ", but ranks waited for CPUs" if entry.contended and what == CANNOT_TELL else ""
-    limit_s = _seconds(requirement, entry, easy)
-    ratio = entry.seconds / limit_s
-    across = beyond and what == CANNOT_TELL and not entry.contended and not entry.uncertain
-    within = ", but its interval contains the bound" if across else ""
-    wide = ", but its interval is wider than ±100 %" if entry.uncertain and what == CANNOT_TELL else ""
-    text = f"{figure}, {bound.text} wanted{waited}{within}{wide}{suffix}"
-    if not slow_is_bad:
-        return BoundOutcome(requirement, what, text, 1 / ratio, where=where)
-    half = math.sqrt(entry.high / entry.low)
-    smallest = _found_at(requirement, ratio * entry.low / entry.seconds, half) if what == KEPT else None
-    over = _over_usual(requirement, entry)
-    room = limit_s * over[1] / entry.low - 1 if over else 0.0
-    gross = over is not None and room > 0 and over[1] > 1 + GROSS * room
-    return BoundOutcome(requirement, what, text, ratio, smallest, where, over, gross)
 
 
 def _over_usual(requirement: Requirement, entry: Entry) -> _Shares | None:
@@ -388,16 +425,6 @@ def _found_at(requirement: Requirement, low: float, half: float, bound: float = 
     """
     surely = NORMAL_90 if requirement.launches == 1 else NORMAL_95
     return bound / low * math.exp(math.log(half) * surely / NORMAL_975) - 1
-
-
-def _seconds(requirement: Requirement, entry: Entry, whole: float) -> float:
-    """The bound as a time."""
-    value = requirement.bound.value
-    return value if requirement.bound.kind == "time" else entry.amount / (value * whole)
-
-
-def _beyond(seconds: float, bound: float, slow_is_bad: bool) -> bool:
-    return seconds > bound if slow_is_bad else seconds < bound
 
 
 def _unjudged(limit: Ceiling, entry: Entry) -> str:
@@ -421,5 +448,8 @@ def interval(entry: Entry, *, in_time: bool) -> str:
         name, *ends = map(figures.microseconds, (entry.seconds, entry.low, entry.high))
     else:
         name, *ends = (format_rate(entry.amount / time) for time in (entry.seconds, entry.high, entry.low))
-    launches = f", {count}" if (count := figures.launches(entry.launches)) else " within this launch"
-    return f"{name} {'us' if in_time else 'GB/s'} ({' to '.join(ends)}{launches})"
+    return f"{name} {'us' if in_time else 'GB/s'} ({' to '.join(ends)}{_launches(entry)})"
+
+
+def _launches(entry: Entry) -> str:
+    return f", {count}" if (count := figures.launches(entry.launches)) else " within this launch"

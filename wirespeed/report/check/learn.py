@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
@@ -14,6 +14,7 @@ from wirespeed.report.check import health
 from wirespeed.report.check.evaluate import interval
 from wirespeed.report.check.requirements import LAUNCHES, MEDIAN
 from wirespeed.report.facts import figures, labels
+from wirespeed.report.facts.baselines import share_of_baseline
 from wirespeed.report.facts.labels import host, pattern
 from wirespeed.report.facts.machine import title
 from wirespeed.report.facts.shares import share
@@ -93,6 +94,8 @@ class _Figure:
     """Seconds that the next launch stays below."""
     usual: float | None = None
     """Seconds that it takes usually; None where one launch breaks the bound."""
+    longest: float | None = None
+    """Baseline's times that the next launch stays below."""
 
     @property
     def worst(self) -> tuple[Run, Entry]:
@@ -115,22 +118,39 @@ def _learnt(curves: dict[_Curve, list[tuple[Run, Entry]]], spread: float | None)
         for curve, found in curves.items()
         for size, each in grouped((entry.bytes, (run, entry)) for run, entry in found).items()
     }
-    sides = [{} if _makes_no_bound(figure.worst[1]) else _side(figure.sure) for figure in figures.values()]
-    highest = highest_next(sides, [curve for curve, _ in figures], spread)
+    of_curve = [curve for curve, _ in figures]
+    highest = highest_next(
+        [_side(figure, lambda _, entry: launch(entry)) for figure in figures.values()], of_curve, spread
+    )
+    beside = highest_next([_side(figure, _beside_baseline) for figure in figures.values()], of_curve, spread)
     with_bounds = {
-        key: replace(figure, slowest=bound, usual=highest.usual.get(at))
-        for at, ((key, figure), bound) in enumerate(zip(figures.items(), highest.figures, strict=True))
+        key: replace(figure, slowest=bound, usual=highest.usual.get(at), longest=longest)
+        for at, ((key, figure), bound, longest) in enumerate(
+            zip(figures.items(), highest.figures, beside.figures, strict=True)
+        )
     }
     paths = {curve: share for curve in curves if (share := highest.paths.get(curve)) is not None}
     return _Learnt(with_bounds, paths, highest.machine)
 
 
-def _side(found: Sequence[tuple[Run, Entry]]) -> dict[LaunchId, Launch]:
+def _side(figure: _Figure, launch_of: Callable[[Run, Entry], Launch | None]) -> dict[LaunchId, Launch]:
     """By run and launch; one launch without an interval says nothing."""
+    if _makes_no_bound(figure.worst[1]):
+        return {}
     side: dict[LaunchId, Launch] = {}
-    for number, (_, entry) in _numbered(found):
-        side[number, entry.run, entry.launch] = launch(entry)
+    for number, (run, entry) in _numbered(figure.sure):
+        if found := launch_of(run, entry):
+            side[number, entry.run, entry.launch] = found
     return {} if len(side) == 1 and next(iter(side.values())).variance is None else side
+
+
+def _beside_baseline(run: Run, entry: Entry) -> Launch | None:
+    """Its time in units of the baseline's."""
+    reached = share_of_baseline(run, entry)
+    if reached is None or reached.uncertain:
+        return None
+    ends = (1 / reached.high, 1 / reached.low) if reached.low and reached.high else (None, None)
+    return Launch(1 / reached.share, *ends)
 
 
 def _numbered(found: Sequence[tuple[Run, Entry]]) -> Iterator[tuple[int, tuple[Run, Entry]]]:
@@ -190,8 +210,14 @@ def _line(size: int, figure: _Figure) -> str:
     limit = run.ceiling(worst.path)
     if (part := share(worst, limit)) is not None:
         seen += f", {figures.percent(round(part, 2))} of limit"
+    if reached := share_of_baseline(run, worst):
+        seen += f", {reached.percent} % of {reached.name}"
     doubt = _makes_no_bound(worst)
-    if figure.slowest is None or doubt:
+    bounds = [] if doubt or figure.slowest is None else [_bound(figure.slowest, figure, in_time=in_time)]
+    if reached and figure.longest is not None:
+        least = _rounded(100 / (figure.longest * (1 + 1e-9)), ROUND_FLOOR)
+        bounds.append(f"at least {least} % of {reached.name}")
+    if not bounds:
         why = "too few samples to derive a bound"
         if any(entry.precision is not None for _, entry in figure.sure):
             why = f"too few launches to derive a bound: {FEWEST_LAUNCHES} are needed, or --spread"
@@ -200,25 +226,24 @@ def _line(size: int, figure: _Figure) -> str:
         if doubt:
             why = f"{doubt}, which makes no bound"
         return f'# "{figures.size_word(size)}": {seen}: {why}'
+    start = f'"{figures.size_word(size)}" = "{", ".join(bounds)}"'
+    loose = ""
+    if figure.slowest is not None and figure.slowest > LOOSE * worst.seconds:
+        loose = f", {figures.ratio(figure.slowest / worst.seconds)} times that time"
+    return f"{start:<{53 if figure.usual else 35}} # {seen}{loose}"
+
+
+def _bound(slowest: float, figure: _Figure, *, in_time: bool) -> str:
+    """'at most 16 us, usually 14 us', or the same of a bandwidth."""
+    worst = figure.worst[1]
     # A bound is rounded when it is read, too.
-    longest = max(figure.slowest, worst.seconds) * (1 + 1e-9)
+    longest = max(slowest, worst.seconds) * (1 + 1e-9)
     if in_time:
         bound = f"at most {_rounded(longest * 1e6, ROUND_CEILING)} us"
-        usual = f", usually {_rounded(figure.usual * 1e6, ROUND_CEILING)} us" if figure.usual else ""
-    else:
-        bound = f"at least {_rounded(worst.amount / longest / 1e9, ROUND_FLOOR)} GB/s"
-        usual = (
-            f", usually {_rounded(worst.amount / figure.usual / 1e9, ROUND_FLOOR)} GB/s"
-            if figure.usual
-            else ""
-        )
-    start = f'"{figures.size_word(size)}" = "{bound}{usual}"'
-    loose = (
-        f", {figures.ratio(longest / worst.seconds)} times that time"
-        if longest > LOOSE * worst.seconds
-        else ""
-    )
-    return f"{start:<{54 if usual else 36}}# {seen}{loose}"
+        return bound + (f", usually {_rounded(figure.usual * 1e6, ROUND_CEILING)} us" if figure.usual else "")
+    bound = f"at least {_rounded(worst.amount / longest / 1e9, ROUND_FLOOR)} GB/s"
+    usual = _rounded(worst.amount / figure.usual / 1e9, ROUND_FLOOR) if figure.usual else ""
+    return bound + (f", usually {usual} GB/s" if usual else "")
 
 
 def _median(share: float) -> str:

@@ -18,6 +18,8 @@ from wirespeed.toml import parse
 from wirespeed.units import parse_sizes
 
 SOAK, MEDIAN, LAUNCHES = "soak", "median", "launches"
+BASELINE = "baseline"
+"""Kind of a bound on a share of the speed of a pattern's baseline."""
 TOP = (LAUNCHES, MEDIAN)
 """Keys above all [[require]]."""
 KEYS = ("pattern", "path", "ranks", "oversubscribe", "options", *health.KEYS, SOAK, MEDIAN, "sizes")
@@ -26,7 +28,7 @@ MACHINE = -1
 USUALLY = "usually"
 EXAMPLE = "'at least 380 GB/s', 'at most 12 us' or 'at least 80 % of limit'"
 _NUMBER = r"(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]+)?"
-_BOUND = re.compile(rf"at (least|most)\s+({_NUMBER})\s*(\S+?)(\s+of(?:\s+the)?\s+limit)?")
+_BOUND = re.compile(rf"at (least|most)\s+({_NUMBER})\s*(\S+?)(?:\s+of(?:\s+the)?\s+(\w+))?")
 _MEDIAN = re.compile(rf"at most\s+({_NUMBER})\s*%\s+of\s+the\s+usual")
 _USUAL = re.compile(rf"{USUALLY}\s+({_NUMBER})\s*(\S+)")
 _NAMED = re.compile(r"""\s*\[+\s*([\w.-]+)\s*\]+|\s*(?:"([^"]*)"|'([^']*)'|([\w-]+))\s*=""")
@@ -37,12 +39,12 @@ UNITS = {"rate": RATES, "time": TIMES, "share": {"%": 0.01}}
 
 @dataclass(frozen=True)
 class Bound:
-    """At least or at most: bytes per second, seconds, or a share of the limit."""
+    """At least or at most: bytes per second, seconds, or a share of the limit or of the baseline."""
 
     least: bool
     value: float
     kind: str
-    """rate, time, share, SOAK, MEDIAN, or one of health.KEYS."""
+    """rate, time, share, BASELINE, SOAK, MEDIAN, or one of health.KEYS."""
     text: str
     """As the file has it."""
 
@@ -176,7 +178,8 @@ class _Reader:
         found: list[Requirement] = []
         for word, text in sizes.items():
             with self._at(number, word):
-                (bounds, (kind, value)), line = _bounds(word, text), self._line(number, word)
+                bounds, (kind, value) = _bounds(word, text, pattern.baseline)
+                line = self._line(number, word)
                 for bound, size in itertools.product(bounds, parse_sizes(word)):
                     usual = value if bound.kind == kind else None
                     if size == 0 and bound.kind != "time":
@@ -225,12 +228,12 @@ def _options(pattern: Pattern, options: Any) -> dict[str, Any]:
     return options
 
 
-def _bounds(word: str, text: Any) -> tuple[list[Bound], tuple[str, float | None]]:
+def _bounds(word: str, text: Any, baseline: str) -> tuple[list[Bound], tuple[str, float | None]]:
     """The bounds; the kind of the usual figure, and that figure."""
     if not isinstance(text, str):
         raise WirespeedError(f"{word} = {text!r}: write {EXAMPLE}, with quotes")
     parts = [part.strip() for part in text.split(",")]
-    found = [parse_bound(part) for part in parts if not part.startswith(USUALLY)]
+    found = [parse_bound(part, baseline) for part in parts if not part.startswith(USUALLY)]
     usual = [_usual(part, found) for part in parts if part.startswith(USUALLY)]
     if not found or len(usual) > 1:
         raise WirespeedError(f"'{text}': write {EXAMPLE}, then perhaps '{USUALLY} 11 us'")
@@ -244,20 +247,24 @@ def _usual(text: str, bounds: Sequence[Bound]) -> tuple[str, float]:
     """A time or a rate, as the bounds beside it are."""
     match = _USUAL.fullmatch(text)
     for bound in bounds:
-        scale = UNITS[bound.kind].get(match[2]) if match and bound.kind != "share" else None
+        scale = {"rate": RATES, "time": TIMES}.get(bound.kind, {}).get(match[2]) if match else None
         if match and scale and float(match[1]) > 0:
             return bound.kind, float(match[1]) * scale
     raise WirespeedError(f"'{text}': write '{USUALLY} 11 us', or a rate where the bound is one")
 
 
-def parse_bound(text: str) -> Bound:
-    """Bound from 'at least 380 GB/s'. Raises WirespeedError."""
+def parse_bound(text: str, baseline: str = "") -> Bound:
+    """Bound from 'at least 380 GB/s'; `baseline`: that of the pattern. Raises WirespeedError."""
     match = _BOUND.fullmatch(text)
     if match and float(match[2]) > 0:
         for kind, units in UNITS.items():
-            if match[3] in units and (kind == "share" or not match[4]):
-                return Bound(match[1] == "least", float(match[2]) * units[match[3]], kind, text)
-    raise WirespeedError(f"'{text}': write {EXAMPLE}; units are: {', '.join((*RATES, *TIMES, '% of limit'))}")
+            of: dict[str | None, str] = {None: kind}
+            if kind == "share":
+                of |= {"limit": kind, baseline: BASELINE}
+            if match[3] in units and match[4] in of:
+                return Bound(match[1] == "least", float(match[2]) * units[match[3]], of[match[4]], text)
+    known = (*RATES, *TIMES, "% of limit", *([f"% of {baseline}"] if baseline else []))
+    raise WirespeedError(f"'{text}': write {EXAMPLE}; units are: {', '.join(known)}")
 
 
 def _lines(text: str) -> dict[tuple[int, str], int]:
