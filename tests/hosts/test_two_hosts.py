@@ -89,6 +89,31 @@ def test_the_front_end_starts_a_rank_on_each(pair: Hosts, mpi: InstalledMpi, tmp
     is_sane(done, pair["n1"].sent_bytes() - before)
 
 
+@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
+def test_lists_of_blocks_go_to_the_other_host(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects lists between hosts: one message each where a path has a way, else one for each block."""
+    paths = "host,host-datatype,host-packed,host-tcp,ucx-host,ucx-host-iov"
+    words = ("--block", "13,4097", "--count", "9", "--loops", "2", "--warmup", "0", "--paths", paths)
+    before = pair["n1"].sent_bytes()
+    done = wirespeed(
+        *("blocks", "--hosts", pair.names, "--mpi", mpi.mpiexec, *words),
+        out=tmp_path / "r.jsonl",
+        before=pair["n1"].enter(),
+        environment=pair.environment,
+    )
+    assert done.code == 0, done.err + done.out
+    assert [(entry["path"], entry["bytes"]) for entry in done.entries] == [
+        (path, size) for path in paths.split(",") for size in (13, 4097)
+    ]
+    assert all([rank["host"] for rank in step["ranks"]] == ["n1", "n2"] for step in done.of("step"))
+    assert all(entry["baseline"]["seconds"]["median"] > 0 for entry in done.entries)
+    # Each list, and each contiguous message, was sent in the timed and in the checked iterations.
+    payload = sum(
+        9 * entry["bytes"] * (entry["iterations"] + entry["checked"]["iterations"]) for entry in done.entries
+    )
+    assert pair["n1"].sent_bytes() - before > payload
+
+
 @pytest.mark.parametrize(
     ("pattern", "start"),
     [
