@@ -59,6 +59,9 @@
     CALL(launch_cooperative, hipModuleLaunchCooperativeKernel, Result(Function, unsigned grid_x, unsigned grid_y, \
          unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes, Stream, \
          void** arguments)) \
+    CALL(copy_batch, hipMemcpyBatchAsync, Result(void** to, void** from, std::size_t* bytes, std::size_t count, \
+         void* attributes, std::size_t* attributes_from, std::size_t attributes_count, std::size_t* failed, \
+         Stream)) \
     CALL(advise, hipMemAdvise, Result(const void* address, std::size_t bytes, int advice, Device)) \
     CALL(device_uuid, hipDeviceGetUuid, Result(Uuid*, Device)) \
     CALL(write_value, hipStreamWriteValue32, Result(Stream, void* to, std::uint32_t value, unsigned flags)) \

@@ -70,6 +70,11 @@ FAKE(cuMemGetAddressRange_v2, (void** base, std::size_t* bytes, void* address),
 FAKE(cuMemcpy, (void* to, const void* from, std::size_t bytes), return fake::copy(to, from, bytes);)
 FAKE(cuMemcpyAsync, (void* to, const void* from, std::size_t bytes, void* stream),
      return fake::copy_async(to, from, bytes, stream);)
+FAKE(cuMemcpyBatchAsync_v2, (void** to, void** from, std::size_t* bytes, std::size_t count,
+                             const int* attributes, const std::size_t* attributes_from,
+                             std::size_t attributes_count, void* stream),
+     if (attributes_count != 1 || *attributes != 1 || *attributes_from) return fake::invalid_value;
+     return fake::copy_batch(to, from, bytes, count, stream);)
 FAKE(cuStreamCreate, (void** stream, unsigned flags), *stream = new fake::Stream;
      return flags <= 1 ? fake::success : fake::invalid_value;)
 FAKE(cuStreamSynchronize, (void* stream), return fake::wait(stream);)

@@ -186,6 +186,12 @@ inline int copy_async(void* to, const void* from, std::size_t bytes, void* strea
     stream_of(stream).pending.push_back([=] { std::memcpy(to, from, bytes); });
     return success;
 }
+inline int copy_batch(void** to, void** from, const std::size_t* bytes, std::size_t count,
+                      void* stream) {
+    for (std::size_t i = 0; i < count; ++i)
+        if (const int code = copy_async(to[i], from[i], bytes[i], stream)) return code;
+    return success;
+}
 inline int host_register(void* address, std::size_t bytes) {
     if (current < 0) return invalid_context;
     if (number(address) % 4096 != 0 || block_of(address)) return invalid_value;

@@ -73,6 +73,11 @@ FAKE(hipMemcpy, (void* to, const void* from, std::size_t bytes, int kind),
      return kind == 4 ? fake::copy(to, from, bytes) : fake::invalid_value;)
 FAKE(hipMemcpyAsync, (void* to, const void* from, std::size_t bytes, int kind, void* stream),
      return kind == 4 ? fake::copy_async(to, from, bytes, stream) : fake::invalid_value;)
+FAKE(hipMemcpyBatchAsync, (void** to, void** from, std::size_t* bytes, std::size_t count, void*,
+                           std::size_t*, std::size_t attributes, std::size_t*, void* stream),
+     if (attributes) return fake::not_supported;
+     if (count > 8192) std::abort();
+     return fake::copy_batch(to, from, bytes, count, stream);)
 FAKE(hipStreamCreateWithFlags, (void** stream, unsigned flags), *stream = new fake::Stream;
      return flags == 1 ? fake::success : fake::invalid_value;)
 FAKE(hipStreamSynchronize, (void* stream), return fake::wait(stream);)

@@ -17,6 +17,7 @@ using namespace wirespeed;
 namespace {
 
 std::string kernels_file;
+bool faked = false;
 
 void require(bool holds, const char* what) {
     if (!holds) throw Error(std::string("not so: ") + what);
@@ -45,6 +46,32 @@ void in_order(Device& device, std::size_t bytes) {
         for (std::size_t i = bytes / 2; i < bytes; ++i)
             require(back.address()[i] == std::byte{1}, "the copied half");
     }
+}
+
+/// A batch of copies, longer than any vendor takes by one call, in order with what surrounds it.
+void batched(Device& device) {
+    constexpr std::size_t count = 20000, size = 3;
+    Allocation host(device, Memory::pinned, count * size),
+        back(device, Memory::pinned, count * size);
+    Allocation there(device, Memory::device, count * size);
+    for (std::size_t i = 0; i < count * size; ++i) host.address()[i] = std::byte(i * 7 % 251);
+    CopyList copies;
+    for (std::size_t i = 0; i < count; ++i)
+        copies.add(back.address() + (count - 1 - i) * size, there.address() + i * size, size);
+    const auto stream = device.stream();
+    stream->copy(there.address(), host.address(), count * size);
+    try {
+        stream->copy_batch(copies);
+    } catch (const Unavailable&) {
+        require(!faked, "a driver of today takes batches");
+        stream->wait();
+        return;
+    }
+    stream->wait();
+    for (std::size_t i = 0; i < count; ++i)
+        require(
+            !std::memcmp(back.address() + (count - 1 - i) * size, host.address() + i * size, size),
+            "every copy of the batch");
 }
 
 void two_at_once(Device& device, std::size_t bytes) {
@@ -128,6 +155,7 @@ void resident(Device& device) {
 void work(Device& device) {
     for (const std::size_t bytes : {std::size_t{2}, std::size_t{4098}, std::size_t{8} << 20})
         in_order(device, bytes);
+    batched(device);
     two_at_once(device, 1 << 20);
     events(device);
     captured(device);
@@ -164,7 +192,8 @@ const std::vector<KernelUnit>& wirespeed::kernel_units() {
 int main(int count, char** words) {
     try {
         kernels_file = words[4];
-        if (*words[3]) Library::set_path(words[2], words[3]);
+        faked = *words[3];
+        if (faked) Library::set_path(words[2], words[3]);
         if (count > 5) Library::set_path("nvrtc", words[5]);
         run(words[1], words[2]);
     } catch (const Error& error) {

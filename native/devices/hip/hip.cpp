@@ -1,6 +1,8 @@
 // AMD GPUs, by the HIP runtime.
-#include "libraries/hip.hpp"
+#include <algorithm>
+
 #include "devices/gpu/vendor_driver.hpp"
+#include "libraries/hip.hpp"
 
 namespace wirespeed {
 namespace {
@@ -24,6 +26,22 @@ class HipDriver final : public gpu::VendorDriver<Hip> {
     void copy_async(void* to, const void* from, std::size_t bytes, void* stream) override {
         check_bytes(calls_.copy_async(to, from, bytes, Hip::copy_any, stream), Names::copy_async,
                     bytes);
+    }
+
+    /// Without attributes, which ROCm 7.1 and 7.2 refuse.
+    void copy_batch(CopyList& copies, void* stream) override {
+        if (!calls_.copy_batch)
+            throw Unavailable(std::string("the runtime has no ") + Names::copy_batch +
+                              " (ROCm 7.1)");
+        // A longer batch is a memory access fault in builds of ROCm 7.15.
+        constexpr std::size_t most = 8192;
+        for (std::size_t at = 0; at < copies.to.size(); at += most) {
+            const std::size_t count = std::min(most, copies.to.size() - at);
+            check(calls_.copy_batch(copies.to.data() + at, copies.from.data() + at,
+                                    copies.bytes.data() + at, count, nullptr, nullptr, 0, nullptr,
+                                    stream),
+                  Names::copy_batch, std::to_string(count) + " copies");
+        }
     }
 
     void write_value(void* stream, std::uint32_t* to, std::uint32_t value) override {

@@ -17,6 +17,11 @@ extern "C" hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t, unsigned, 
                                                        hipStream_t, void**);
 #endif
 
+#if HIP_VERSION < 70100000
+extern "C" hipError_t hipMemcpyBatchAsync(void**, void**, std::size_t*, std::size_t, void*,
+                                          std::size_t*, std::size_t, std::size_t*, hipStream_t);
+#endif
+
 // Of a name with overloads, the C function is the one that must be there.
 extern "C" hipError_t malloc_async(void**, std::size_t, hipStream_t);
 [[maybe_unused]] constexpr decltype(&malloc_async) held = &hipMallocAsync;
