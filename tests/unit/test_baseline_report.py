@@ -15,8 +15,9 @@ from support.records import as_read, end, entry, figure, head, make_run, shown, 
 from wirespeed.errors import ExitCode
 from wirespeed.report.check.learn import learn
 from wirespeed.report.export.formats import FORMATS
+from wirespeed.report.export.markdown import markdown
 from wirespeed.report.facts.baselines import ShareOfBaseline, baselines, share_of_baseline
-from wirespeed.report.page.curves import reached
+from wirespeed.report.page.curves import charts, reached
 from wirespeed.report.sources import Source, measured
 from wirespeed.results.launches import combined
 from wirespeed.results.runs import Run, collect
@@ -124,12 +125,33 @@ def test_csv_has_its_time() -> None:
     assert [row["baseline_s"] for row in rows] == ["1e-05", "4e-05", ""]
 
 
+def test_exports_have_it_too() -> None:
+    """Protects monitoring and scripts: the baseline's time, and the bandwidth of all blocks of a list."""
+    run = run_of(("host",))
+    said = {}
+    for name in ("prometheus", "reframe", "tutorial"):
+        stream = io.StringIO()
+        FORMATS[name]([run], stream)
+        said[name] = stream.getvalue().splitlines()
+    assert [line.split()[-1] for line in said["prometheus"] if "baseline_seconds{" in line] == [
+        "1e-05",
+        "4e-05",
+    ]
+    assert [re.findall(r" baseline_us=(\d+)", line) for line in said["reframe"]] == [["10"], ["40"]]
+    rates = [float(line.split()[-1]) for line in said["tutorial"][1:]]
+    assert rates == pytest.approx([4 * 4096 / 2e-5 / 2**30, 4 * 32768 / 5e-5 / 2**30])
+    text = markdown([Source("a.jsonl", [run], [], [])])
+    assert "| % of contiguous | host |\n| --- | ---: |\n| 4 KiB | 50 |\n| 32 KiB | 80 |\n" in text
+
+
 def test_the_page_has_a_curve() -> None:
     source = Source("a.jsonl", [run_of(("host", "gpu"))], [], [])
     (host, gpu) = reached(measured([source]))
     assert (host["path"], gpu["path"], host["name"]) == ("host", "gpu", "contiguous")
     assert host["bytes"] == [4096, 32768] and host["share"] == pytest.approx([50, 80])
     assert host["low"][0] < 50 < host["high"][0]
+    (chart,) = charts(measured([source]), "blocks")
+    assert chart["sizes"] == "block size"
 
 
 BLOCKS = 'pattern = "blocks"'

@@ -202,6 +202,8 @@ class Pattern(ABC):
     """Default sizes; None: the default of all commands."""
     size_option: str = "sizes"
     """The option that lists the sizes, where they are not those of messages."""
+    size_label: str = "message size"
+    """Name of a chart's axis of sizes."""
     soak_sizes: str | None = None
     """Default sizes of a soak; None: the default of all commands."""
     baseline: str = ""

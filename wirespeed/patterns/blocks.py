@@ -79,7 +79,7 @@ class BlockLists(Pattern):
     )
     ranks, usual_ranks = None, 2
     sizes = "4K,32K,128K,1M"
-    size_option = "block"
+    size_option, size_label = "block", "block size"
     soak_sizes = "4K,64K,1M"
     baseline = "contiguous"
     scattered = True

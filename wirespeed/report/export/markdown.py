@@ -12,6 +12,7 @@ from rich.text import Text
 from wirespeed.limits import Ceiling
 from wirespeed.report.console.columns import Cell, Column, Row
 from wirespeed.report.facts import best, figures, speedup
+from wirespeed.report.facts.baselines import baselines, share_of_baseline
 from wirespeed.report.facts.markers import sign
 from wirespeed.report.facts.mpi_cost import MpiCost, costs, difference
 from wirespeed.report.facts.shares import share
@@ -146,6 +147,10 @@ def _figures(measured: ReportRun) -> Iterator[str]:
         columns = [Column("GB/s (of limit)", format_size, left=True)]
         columns += [Column(path, partial(_rate, run, path, run.ceiling(path))) for path in run.paths]
         yield table(columns, filter(None, sizes))
+    for name in baselines(run):
+        columns = [Column(f"% of {name}", format_size, left=True)]
+        columns += [Column(path, partial(_of_baseline, run, path)) for path in run.paths]
+        yield table(columns, sizes)
     if len(run.sizes) > MAX_ROWS:
         yield f"{len(run.sizes) - MAX_ROWS} more sizes are in {plain(measured.file)}."
 
@@ -180,6 +185,15 @@ def _rate(run: Run, path: str, limit: Ceiling | None, size: int) -> str:
         return ""
     part = share(entry, limit)
     return format_rate(entry.rate) + (f" ({100 * part:.0f} %)" if part is not None else "") + _doubt(entry)
+
+
+def _of_baseline(run: Run, path: str, size: int) -> str:
+    entry = run.entries.get((path, size))
+    reached = share_of_baseline(run, entry) if entry else None
+    if reached is None:
+        return ""
+    doubt = f" ({figures.UNCERTAIN})" if reached.uncertain else ""
+    return f"{reached.mark} {reached.percent}{doubt}".strip()
 
 
 def _ratio(run: Run, pair: Pair, size: int) -> str:

@@ -160,7 +160,7 @@ def _dress(panel: Axes, kind: str, curves: Sequence[Curve]) -> None:
     """Axes, units, limits."""
     panel.set_xscale("log", base=2)
     panel.set_yscale("log")
-    panel.set_xlabel("message size")
+    panel.set_xlabel(curves[0][0].run.traits.size_label)
     panel.set_ylabel(axis_of(kind, curves))
     limits = {limit.rate / 1e9 for measured, path in curves if (limit := measured.run.ceiling(path))}
     if kind == "bandwidth" and limits:

@@ -42,6 +42,10 @@ METRICS: dict[str, tuple[str, Callable[[Run, Entry], float | None]]] = {
     "time_low_seconds": ("Lower end of the median's 95 % interval.", _end("low")),
     "time_high_seconds": ("Upper end of the median's 95 % interval.", _end("high")),
     "bandwidth_bytes_per_second": ("Bytes over the median time.", lambda _, entry: entry.rate or None),
+    "baseline_seconds": (
+        "Median time of the same bytes moved in a simpler way: of a list, as one contiguous message.",
+        lambda _, entry: entry.baseline_s,
+    ),
     "limit_bytes_per_second": ("What the wires under this path can carry.", _limit),
     "launches": (
         "Launches, with new processes each, behind a median of several.",

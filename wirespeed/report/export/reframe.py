@@ -29,6 +29,8 @@ def _lines(runs: Sequence[Run]) -> Iterator[str]:
         ]
         if entry.amount:
             words.append(f"bandwidth_GBps={entry.rate / 1e9:.{DIGITS}g}")
+        if entry.baseline_s:
+            words.append(f"baseline_us={entry.baseline_s * 1e6:.{DIGITS}g}")
         if entry.launches > 1:
             words.append(f"launches={entry.launches}")
         yield _joined(run, words)

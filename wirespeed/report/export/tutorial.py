@@ -8,9 +8,12 @@ from wirespeed.report.facts import figures
 from wirespeed.results.runs import Run
 
 
-def line(size: int, seconds: float) -> str:
-    """One size as the tutorial prints it: `seconds` one way, bandwidth in 2^30 bytes per second."""
-    bandwidth = size / 2**30 / seconds
+def line(size: int, seconds: float, amount: int | None = None) -> str:
+    """One size as the tutorial prints it: `seconds` one way, bandwidth in 2^30 bytes per second.
+
+    `amount`: the bandwidth's bytes, where they are not those of a message.
+    """
+    bandwidth = (size if amount is None else amount) / 2**30 / seconds
     return (
         f"Transfer size (B): {size:10d}, Transfer Time (s): {seconds:15.9f}, "
         f"Bandwidth (GB/s): {bandwidth:15.9f}"
@@ -24,7 +27,12 @@ def _head(run: Run, path: str) -> str:
 def tutorial(runs: Iterable[Run]) -> str:
     """A block for every path of every run."""
     blocks = [
-        "\n".join([_head(run, path), *(line(entry.bytes, entry.seconds) for entry in run.of_path(path))])
+        "\n".join(
+            [
+                _head(run, path),
+                *(line(entry.bytes, entry.seconds, entry.amount) for entry in run.of_path(path)),
+            ]
+        )
         for run in runs
         for path in run.paths
     ]

@@ -39,7 +39,7 @@ function curvesSection(box, chart) {
   const add = (spec) => {
     const plot = make("div", { class: "plot" });
     plots.append(plot);
-    charts.push(new Lines(plot, { ...spec, shown }, link));
+    charts.push(new Lines(plot, { ...spec, sizes: chart.sizes, shown }, link));
   };
   if (moves) add({ title: "Bandwidth", unit: "GB/s", axis: "rate", series: rates, limits });
   add({ title: chart.time === "one way" ? "One-way time" : `Time (${chart.time})`, unit: "median", axis: "seconds", series: times, limits: [] });
