@@ -23,7 +23,6 @@ from wirespeed.rank.observe.host_counters import HostCounters
 from wirespeed.rank.observe.host_health import HostHealth
 from wirespeed.rank.observe.memory_bandwidth import MOVED
 from wirespeed.rank.observe.watchdog import Watchdog
-from wirespeed.rank.observe.wire_counting import WireCounting
 from wirespeed.rank.path.algorithm_choice import fastest
 from wirespeed.rank.path.buffers import SMALL, Buffers
 from wirespeed.rank.path.sampler import Turns
@@ -34,6 +33,7 @@ from wirespeed.units import format_size
 
 if TYPE_CHECKING:
     from wirespeed.host.interface import BuffersHandle, DeviceHandle, TransportHandle
+    from wirespeed.rank.observe.wire_counting import WireCounting
 
 TRIAL_SIZES = (1, 32 << 10, 4 << 20)
 """A tiny message is not enough to try a library with device pointers: each protocol fails in its own way."""
@@ -42,6 +42,9 @@ MIN_COUNTED = 64 << 10
 """Bytes of a collective operation: of smaller ones, what starts their kernels hides what they move."""
 AT_ONCE = 24
 """Sizes that take turns, at most: so many batches of 1 ms fill the time between two of the same size."""
+BEGIN_AT_ONCE = 3
+"""Sizes that begin in one round, at most: the first ones do not wait for the set-up of all. All have begun
+before a figure can be precise (FEWEST_FOR_PRECISION)."""
 
 
 @dataclass(frozen=True)
@@ -161,16 +164,19 @@ class OpenPath:
                 until = time.monotonic() + allowance.share(left) * len(group)
                 self._context = replace(self._context, more_until=until)
             left -= len(group)
-            running = {index: self._figure(sizes, needs, index, draws) for index in group}
-            at_once: int | None = None
+            running: dict[int, Turns[None]] = {}
+            coming = list(group)
             try:
-                while running:
+                while coming or running:
+                    at_once = len(running) + len(coming)
                     for index in list(running):
-                        patience = self._patience(sizes[index], needs[index])
-                        self._watchdog.turn(self._path.name, sizes[index], patience)
-                        if not self._go_on(running[index], sizes[index], at_once):
+                        if not self._turn(running[index], sizes[index], needs[index], at_once):
                             del running[index]
-                    at_once = len(running)
+                    for index in coming[:BEGIN_AT_ONCE]:
+                        figure = self._figure(sizes, needs, index, draws)
+                        if self._turn(figure, sizes[index], needs[index]):
+                            running[index] = figure
+                    del coming[:BEGIN_AT_ONCE]
             finally:
                 # What they have open goes before the transport, which a failure on this rank abandons.
                 for size_run in running.values():
@@ -186,11 +192,12 @@ class OpenPath:
             except Unusable:
                 yield from ([index] for index in group)
 
-    def _go_on(self, running: Turns[None], size: int, at_once: int | None) -> bool:
-        """A batch of one size, at first what comes before; False: the size is at its end."""
+    def _turn(self, figure: Turns[None], size: int, need: int, at_once: int | None = None) -> bool:
+        """A batch of a size, at first (`at_once` is None) what comes before; False: the size is done."""
+        self._watchdog.turn(self._path.name, size, self._patience(size, need))
         try:
             with self._context.ranges("size", format_size(size), bytes=size):
-                next(running) if at_once is None else running.send(at_once)
+                next(figure) if at_once is None else figure.send(at_once)
         except StopIteration:
             return False
         except (Unusable, PayloadMismatch) as error:
@@ -226,6 +233,9 @@ class OpenPath:
         """Which wires the bytes travel over. What is unusable now has no figure to spoil."""
         if not counters.able:
             return
+        # Not before the figures, for the first of which somebody waits.
+        from wirespeed.rank.observe.wire_counting import WireCounting
+
         counting = WireCounting(self._context, self._path, counters)
         # Rank 0 of each host measures its memory, which takes long where others use it too.
         self._patient(sizes[0], MOVED)

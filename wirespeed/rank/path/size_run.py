@@ -17,7 +17,6 @@ from wirespeed.rank.check.field_rerun import Alive
 from wirespeed.rank.check.field_views import FieldViews
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.observe.clock_agreement import gravest
-from wirespeed.rank.observe.wire_counting import WireCounting
 from wirespeed.rank.path.buffers import SMALL
 from wirespeed.rank.path.program_limits import Computation, limits
 from wirespeed.rank.path.sampler import LONG_ITERATION_SECONDS, PhaseSamples, Sampler, Turns
@@ -27,6 +26,7 @@ from wirespeed.statistics.slowest import of_the_slowest
 
 if TYPE_CHECKING:
     from wirespeed.host.interface import BuffersHandle, TransportHandle
+    from wirespeed.rank.observe.wire_counting import WireCounting
 
 PHASES_AT_ONCE = 8
 """Phases of a pattern that take turns: they fill the time between two moments of one."""
