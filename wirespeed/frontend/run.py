@@ -10,6 +10,7 @@ from itertools import takewhile
 
 from wirespeed import launchers
 from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.frontend import budget
 from wirespeed.frontend.ending_step import EndingStep
 from wirespeed.frontend.job_step import JobStep
 from wirespeed.frontend.machine import Machine
@@ -76,6 +77,8 @@ class PlannedRun:
             every = [(number, path) for number in range(1, launches + 1) for path in found]
             missing = self._recorder.missing_sizes
             self._to_come = [PathLaunch(path, n, sizes) for n, path in every if (sizes := missing(path, n))]
+            if text := budget.too_small(self._plan, self._to_come):
+                self._observe(Note(text))
             while self._to_come:
                 self._measure(self._together(self._to_come))
             status = "complete"
