@@ -13,8 +13,8 @@ from wirespeed.job.plan import Plan
 START_S, PATH_S = 3.0, 2.0
 """Seconds of the command beside its paths; of a path beside its sizes: its start, and counted iterations."""
 PASSES, BYTES_PER_S = 12, 4e9
-"""Where CPUs move a message, it goes from rank to rank so many times (trial, warm-up, samples, checks: 5.8
-round trips of 1 GiB), at about this rate: 3 to 7 GB/s on two machines."""
+"""Passes of a message from rank to rank, for trial, warm-up, samples and checks (5.8 round trips of 1 GiB);
+rate of one that CPUs move (3 to 7 GB/s on two machines)."""
 TOLERANCE = 1.1
 
 

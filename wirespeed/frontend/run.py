@@ -77,8 +77,8 @@ class PlannedRun:
             every = [(number, path) for number in range(1, launches + 1) for path in found]
             missing = self._recorder.missing_sizes
             self._to_come = [PathLaunch(path, n, sizes) for n, path in every if (sizes := missing(path, n))]
-            if text := budget.too_small(self._plan, self._to_come):
-                self._observe(Note(text))
+            if words := budget.too_small(self._plan, self._to_come):
+                self._observe(Note(words))
             while self._to_come:
                 self._measure(self._together(self._to_come))
             status = "complete"
