@@ -25,6 +25,7 @@ from wirespeed.job.messages import Note, Progress
 from wirespeed.job.plan import Plan
 from wirespeed.paths import find_path
 from wirespeed.report import sources
+from wirespeed.report.console import status_line
 from wirespeed.report.terminal import progress
 from wirespeed.report.terminal.time_left import TimeLeft
 from wirespeed.results import reading
@@ -245,23 +246,24 @@ class TestProgress:
 
     def test_a_long_size_is_not_silent(self) -> None:
         """Protects from a pipe that is silent for a minute, and from words where lines come anyway."""
+        assert status_line.SILENCE * 6 / 5 <= 5.0, "looks are a fifth apart"
         now, screen = [0.0], console(200)
         view = progress.Progress(screen, clock=lambda: now[0])
         view.speak()
         view(step_start("host", 0, 1))
-        now[0] = 4.9
+        now[0] = 3.9
         view.speak()
         assert text_of(screen) == ""
-        now[0] = 5.0
+        now[0] = 4.0
         view.speak()
         view(Progress("host", 8, 0, 2, 12))
-        now[0] = 9.9
+        now[0] = 7.9
         view.speak()
-        now[0] = 10.0
+        now[0] = 8.0
         view.speak()
         assert text_of(screen).splitlines() == [
-            "host: ranks start  [path 1 of 1, 0:05 so far]",
-            "host  8 B: 12 samples  [path 1 of 1, 0:10 so far]",
+            "host: ranks start  [path 1 of 1, 0:04 so far]",
+            "host  8 B: 12 samples  [path 1 of 1, 0:08 so far]",
         ]
 
     def test_a_pipe_names_the_launch(self) -> None:

@@ -16,8 +16,8 @@ from wirespeed.units import duration
 
 Clock = Callable[[], float]
 
-SILENCE = 5.0
-"""Seconds without a line, after which a pipe is told what is under way."""
+SILENCE = 4.0
+"""Seconds without a line, after which a pipe is told what is under way; looks are a fifth of it apart."""
 
 
 class Teller:
