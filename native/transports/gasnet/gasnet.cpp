@@ -2,15 +2,9 @@
 #include <sched.h>
 
 #include <atomic>
-#include <cstring>
 
-#include "core/error.hpp"
 #include "transports/gasnet/session.hpp"
-#include "transports/local/described.hpp"
-#include "transports/local/exchange.hpp"
-#include "transports/local/overwrite_hazard.hpp"
-#include "transports/local/peer_offsets.hpp"
-#include "transports/local/signalled.hpp"
+#include "transports/local/symmetric_heap.hpp"
 
 namespace wirespeed {
 namespace {
@@ -58,76 +52,30 @@ class HostCalls {
     CallId put_, set_, arrive_, wait_, quiet_;
 };
 
-class GasnetTransport final : public Transport {
+class Heap {
   public:
-    explicit GasnetTransport(Context& context)
-        : Transport(context), session_(Session::of(context)),
-          words_(symmetric(Signals::bytes(context.control.size()))),
-          signals_(words_, context.control.rank(), context.control.size()) {
-        std::memset(words_, 0, Signals::bytes(context.control.size()));
-        context.control.barrier();  // nobody signals before
-    }
+    explicit Heap(Context& context) : session_(Session::of(context)) {}
+    void close() {}
+    void* allocate(std::size_t bytes) { return session_.allocate(bytes); }
+    void release(void* address) { session_.release(static_cast<std::byte*>(address)); }
 
-    void close() override { session_.release(words_); }
-
-    Buffers allocate(Memory kind, std::size_t bytes) override {
-        if (kind != Memory::pageable) throw Unavailable("GASNet's segment is pageable host memory");
-        Buffers buffers;
-        buffers.kind = kind;
-        buffers.bytes = bytes;
-        buffers.send = symmetric(bytes);
-        try {
-            buffers.receive = symmetric(bytes);
-        } catch (...) {
-            session_.release(buffers.send);
-            throw;
-        }
-        return buffers;
-    }
-
-    void release(Buffers& buffers) override {
-        for (std::byte* const base : {buffers.send, buffers.receive})
-            if (base) session_.release(base);
-        buffers = {};
-    }
-    void abandon(Buffers& buffers) noexcept override { buffers = {}; }
-
-    std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
-        const auto theirs = peer_offsets(context_.control, steps);
-        const bool ready_notice = has_overwrite_hazard(context_.control, steps, buffers);
-        auto iterations = std::make_unique<SignalledIterations<HostCalls>>(
-            HostCalls(session_, context_.page), signals_, ready_notice);
-        for (std::size_t i = 0; i < steps.size(); ++i)
-            iterations->add(steps[i], theirs[i], buffers);
-        return std::make_unique<DescribedProgram>(
-            context_, std::move(iterations),
-            std::string("\"ready_notice\": ") + (ready_notice ? "true" : "false"));
-    }
-
-    std::string describe() const override {
+    using Calls = HostCalls;
+    Calls puts(Context& context) const { return {session_, context.page}; }
+    std::string describe() const {
         return std::string("\"library\": \"GASNet-EX ") + session_.calls().release() +
                "\", \"conduit\": \"" + session_.conduit() + "\"";
     }
 
-  private:
-    std::byte* symmetric(std::size_t bytes) {
-        std::byte* address = nullptr;
-        exchange(context_.control, [&] {
-            address = session_.allocate(bytes);
-            if (!address)
-                throw Error("no room for " + std::to_string(bytes) +
-                            " bytes in GASNet's segment (GASNET_MAX_SEGSIZE sets its size)");
-            return true;
-        });
-        return address;
-    }
+    static constexpr Memory memory = Memory::pageable;
+    static constexpr const char* only = "GASNet's segment is pageable host memory";
+    static constexpr const char *allocate_name = "GASNet's segment", *release_name = allocate_name;
+    static constexpr const char* no_room = "no room in it (GASNET_MAX_SEGSIZE sets its size)";
 
+  private:
     Session& session_;
-    std::byte* words_;
-    Signals signals_;
 };
 
-const AddTransport add_gasnet{"gasnet", open_as<GasnetTransport>};
+const AddTransport add_gasnet{"gasnet", open_as<SymmetricTransport<Heap>>};
 
 }  // namespace
 }  // namespace wirespeed

@@ -1,7 +1,6 @@
 #include "transports/gasnet/session.hpp"
 
 #include <dlfcn.h>
-#include <sys/sysinfo.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -11,6 +10,7 @@
 #include "core/error.hpp"
 #include "transports/local/exchange.hpp"
 #include "transports/local/segment.hpp"
+#include "transports/local/symmetric_heap.hpp"
 #include "transports/mpi/world.hpp"
 
 namespace wirespeed::gasnet {
@@ -72,15 +72,6 @@ void lend_mpi() {
     dlopen(library.c_str(), RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
 }
 
-/// Memory for two buffers of the largest messages that anyone is likely to ask for, as long as all
-/// ranks' segments together fit into half of the host's memory. It is taken when it is touched.
-std::size_t segment_bytes(std::ptrdiff_t ranks_here) {
-    struct sysinfo host{};
-    sysinfo(&host);
-    const std::size_t memory = static_cast<std::size_t>(host.totalram) * host.mem_unit;
-    return std::min(std::size_t{9} << 30, memory / 2 / static_cast<std::size_t>(ranks_here));
-}
-
 /// Before any other symbol is looked for: another version's library may have others.
 const Library& of_this_version(const Library& library) {
     int (*interface)() = nullptr;
@@ -121,6 +112,7 @@ Session& Session::of(Context& context) {
     const auto here = same_host(context.control);
     const auto ranks_here = std::count(here.begin(), here.end(), true);
     const bool one_host = ranks_here == context.control.size();
+    const std::size_t heap_bytes = host_heap_bytes(static_cast<std::size_t>(ranks_here));
     const auto chosen =
         exchange(context.control, [&] { return chosen_conduit(context, one_host); });
     const std::string conduit = conduits[chosen[0]];
@@ -130,11 +122,11 @@ Session& Session::of(Context& context) {
             throw Unavailable("the hosts have different conduits of GASNet");
         if (mpi_of(Library::known_path("gasnet_" + conduit))) lend_mpi();
         opened.reset(new Session(conduit, Library("gasnet_" + conduit, {})));
-        set_variables(conduit, segment_bytes(ranks_here));
+        set_variables(conduit, heap_bytes);
         return true;
     });
     if (opened->calls_.has_master()) start_master(context.control, opened->library_.path());
-    opened->bytes_ = segment_bytes(ranks_here);
+    opened->bytes_ = heap_bytes;
     opened->join(context);
     only = std::move(opened);
     return *only;

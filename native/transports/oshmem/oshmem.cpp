@@ -1,7 +1,5 @@
 // OpenSHMEM on the host, from the Open MPI that the ranks run under: a put, a fence, and a word
 // behind it, for which the receiver waits.
-#include <sys/sysinfo.h>
-
 #include <algorithm>
 #include <array>
 #include <csignal>
@@ -11,12 +9,8 @@
 
 #include "core/error.hpp"
 #include "libraries/oshmem.hpp"
-#include "transports/local/described.hpp"
-#include "transports/local/exchange.hpp"
-#include "transports/local/overwrite_hazard.hpp"
-#include "transports/local/peer_offsets.hpp"
 #include "transports/local/segment.hpp"
-#include "transports/local/signalled.hpp"
+#include "transports/local/symmetric_heap.hpp"
 #include "transports/mpi/world.hpp"
 
 namespace wirespeed {
@@ -63,23 +57,14 @@ struct Session {
     bool joined = false;
 };
 
-/// Memory for two buffers of the largest messages that anyone is likely to ask for, as long as all
-/// ranks' heaps together fit into half of the host's memory. It is taken only when it is touched.
-std::string heap_bytes(int ranks_here) {
-    struct sysinfo host{};
-    sysinfo(&host);
-    const std::size_t memory = static_cast<std::size_t>(host.totalram) * host.mem_unit;
-    return std::to_string(std::min<std::size_t>(std::size_t{9} << 30,
-                                                memory / 2 / static_cast<unsigned>(ranks_here)));
-}
-
 void join(Session& session, Context& context) {
     const auto here = same_host(context.control);
-    const auto ranks_here = static_cast<int>(std::count(here.begin(), here.end(), true));
+    const auto ranks_here = std::count(here.begin(), here.end(), true);
     if (!session.joined) {
+        const auto bytes = std::to_string(host_heap_bytes(static_cast<std::size_t>(ranks_here)));
         // Open MPI 4 reads the longer name, the standard and Open MPI 5 the shorter one.
         for (const char* name : {"SHMEM_SYMMETRIC_HEAP_SIZE", "SHMEM_SYMMETRIC_SIZE"})
-            setenv(name, heap_bytes(ranks_here).c_str(), 0);
+            setenv(name, bytes.c_str(), 0);
         context.page.enter(context.page.name("shmem_init"));
         const KeepSignals keep;
         session.calls.init();
@@ -140,78 +125,28 @@ class HostCalls {
     CallId put_, fence_, set_, wait_, quiet_;
 };
 
-class OshmemTransport final : public Transport {
+class Heap {
   public:
-    explicit OshmemTransport(Context& context)
-        : Transport(context), calls_(session_of(context).calls),
-          words_(symmetric(Signals::bytes(context.control.size()))),
-          signals_(words_, context.control.rank(), context.control.size()) {
-        std::memset(words_, 0, Signals::bytes(context.control.size()));
-        context.control.barrier();  // nobody signals before
-    }
+    explicit Heap(Context& context) : calls_(session_of(context).calls) {}
+    void close() {}
+    void* allocate(std::size_t bytes) { return calls_.allocate(bytes); }
+    void release(void* address) { calls_.release(address); }
 
-    void close() override { calls_.release(words_); }
+    using Calls = HostCalls;
+    Calls puts(Context& context) const { return {calls_, context.page}; }
+    std::string describe() const { return "\"library\": \"Open MPI's OpenSHMEM\""; }
 
-    Buffers allocate(Memory kind, std::size_t bytes) override {
-        if (kind != Memory::pageable) throw Unavailable("OpenSHMEM's heap is pageable host memory");
-        Buffers buffers;
-        buffers.kind = kind;
-        buffers.bytes = bytes;
-        buffers.send = symmetric(bytes);
-        try {
-            buffers.receive = symmetric(bytes);
-        } catch (...) {
-            release(buffers);
-            throw;
-        }
-        return buffers;
-    }
-
-    void release(Buffers& buffers) override {
-        context_.page.enter(context_.page.name("shmem_free"));
-        for (std::byte* const base : {buffers.send, buffers.receive})
-            if (base) calls_.release(base);
-        context_.page.leave();
-        buffers = {};
-    }
-    void abandon(Buffers& buffers) noexcept override { buffers = {}; }
-
-    std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
-        const auto theirs = peer_offsets(context_.control, steps);
-        const bool ready_notice = has_overwrite_hazard(context_.control, steps, buffers);
-        auto iterations = std::make_unique<SignalledIterations<HostCalls>>(
-            HostCalls(calls_, context_.page), signals_, ready_notice);
-        for (std::size_t i = 0; i < steps.size(); ++i)
-            iterations->add(steps[i], theirs[i], buffers);
-        return std::make_unique<DescribedProgram>(
-            context_, std::move(iterations),
-            std::string("\"ready_notice\": ") + (ready_notice ? "true" : "false"));
-    }
-
-    std::string describe() const override { return "\"library\": \"Open MPI's OpenSHMEM\""; }
+    static constexpr Memory memory = Memory::pageable;
+    static constexpr const char* only = "OpenSHMEM's heap is pageable host memory";
+    static constexpr const char *allocate_name = "shmem_malloc", *release_name = "shmem_free";
+    static constexpr const char* no_room =
+        "no room in the symmetric heap (SHMEM_SYMMETRIC_HEAP_SIZE sets its size)";
 
   private:
-    std::byte* symmetric(std::size_t bytes) {
-        void* address = nullptr;
-        context_.page.enter(context_.page.name("shmem_malloc"));
-        exchange(context_.control, [&] {
-            address = calls_.allocate(bytes);
-            if (!address)
-                throw Error("shmem_malloc", std::to_string(bytes) + " bytes",
-                            "no room in the symmetric heap (SHMEM_SYMMETRIC_HEAP_SIZE sets its "
-                            "size)");
-            return true;
-        });
-        context_.page.leave();
-        return static_cast<std::byte*>(address);
-    }
-
     const Oshmem& calls_;
-    std::byte* words_;
-    Signals signals_;
 };
 
-const AddTransport add_oshmem{"oshmem", open_as<OshmemTransport>};
+const AddTransport add_oshmem{"oshmem", open_as<SymmetricTransport<Heap>>};
 
 }  // namespace
 }  // namespace wirespeed

@@ -91,28 +91,19 @@ template <class Abi> class RmaTransport final : public Transport {
   private:
     std::unique_ptr<Program> one_sided(std::span<const Step> steps, std::span<const Step> theirs,
                                        const Buffers& buffers) {
-        const bool get = operation_ == Operation::get, put = operation_ == Operation::put;
+        const bool put = operation_ == Operation::put;
         const auto window = windows_.at(put ? buffers.receive : buffers.send).handle();
         using Calls = rma::OneSidedCalls<Abi>;
         auto list =
             std::make_unique<OneSided<Calls>>(Calls(world_, calls_, window), *operation_, context_);
-        std::byte* const base = get ? buffers.receive : buffers.send;
-        for (std::size_t i = 0; i < steps.size(); ++i) {
-            const auto& mine = get ? steps[i].receives : steps[i].sends;
-            const auto& seen = get ? theirs[i].receives : theirs[i].sends;
-            for (std::size_t k = 0; k < mine.size(); ++k) {
-                if (mine[k].bytes > largest_piece)
-                    throw Error("one-sided operations of at most 1 GiB, not " +
-                                std::to_string(mine[k].bytes) + " bytes");
-                list->add({base + mine[k].offset, static_cast<mpi::Aint>(seen[k].offset),
-                           mine[k].bytes, mine[k].peer, 0});
-            }
-        }
-        auto& operations = *list;
-        const std::string description = list->describe();
+        list->add(steps, theirs, buffers, [](std::byte* here, const Transfer& seen) -> rma::Part {
+            if (seen.bytes > largest_piece)
+                throw Error("one-sided operations of at most 1 GiB, not " +
+                            std::to_string(seen.bytes) + " bytes");
+            return {here, static_cast<mpi::Aint>(seen.offset), seen.bytes, seen.peer, 0};
+        });
         return std::make_unique<OneSidedProgram<Calls>>(
-            context_, operations,
-            std::make_unique<DescribedProgram>(context_, std::move(list), description),
+            context_, std::move(list),
             std::make_unique<rma::Synchronise<Abi>>(context_, world_, calls_, window));
     }
 

@@ -6,15 +6,14 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "transports/local/exchange.hpp"
 #include "transports/local/segment.hpp"
+#include "transports/local/symmetric_heap.hpp"
 
 namespace wirespeed::shmem {
 namespace {
 
-constexpr std::size_t gib = std::size_t{1} << 30;
-/// Two buffers of the largest messages that anyone is likely to ask for, and NVSHMEM's own.
-constexpr std::size_t static_heap = 9 * gib;
 /// The stand-in for NVSHMEM that tests bring along has this symbol.
 constexpr const char* stand_in = "wirespeed_emulates_nvshmem";
 
@@ -71,7 +70,7 @@ void prepare_environment(Context& context, bool one_host) {
     // A heap that grows as needed is used where CUDA has virtual memory management that network
     // adapters can reach, too; elsewhere the whole heap is taken at the start.
     const std::size_t memory = context.device.identity().bytes;
-    const std::size_t heap = memory ? std::min(static_heap, memory / 4) : static_heap;
+    const std::size_t heap = memory ? std::min(largest_heap, memory / 4) : largest_heap;
     set("NVSHMEM_SYMMETRIC_SIZE", std::to_string(heap));
     // Puts never use NVLink's multicast, and where it goes wrong it takes the host's GPUs along.
     set("NVSHMEM_DISABLE_NVLS", "1");
@@ -120,32 +119,11 @@ void Session::close() noexcept {
     context_.page.leave();
 }
 
-std::string Session::version() const {
+std::string Session::describe() const {
     int major = 0, minor = 0, patch = 0;
     calls_.version(&major, &minor, &patch);
-    return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch);
-}
-
-std::byte* Session::allocate(std::size_t bytes) {
-    void* address = nullptr;
-    context_.page.enter(context_.page.name("nvshmem_malloc"));
-    exchange(context_.control, [&] {
-        address = calls_.allocate(bytes);
-        if (!address)
-            throw Error("nvshmem_malloc", std::to_string(bytes) + " bytes",
-                        "no room in the symmetric heap (NVSHMEM_SYMMETRIC_SIZE or "
-                        "NVSHMEM_MAX_MEMORY_PER_GPU sets its size)");
-        return true;
-    });
-    context_.page.leave();
-    return static_cast<std::byte*>(address);
-}
-
-void Session::release(void* address) noexcept {
-    if (!address) return;
-    context_.page.enter(context_.page.name("nvshmem_free"));
-    calls_.release(address);
-    context_.page.leave();
+    return "\"library\": " + json_text("NVSHMEM " + std::to_string(major) + "." +
+                                       std::to_string(minor) + "." + std::to_string(patch));
 }
 
 }  // namespace wirespeed::shmem

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "libraries/nvshmem.hpp"
+#include "transports/shmem/stream_calls.hpp"
 #include "transports/transport.hpp"
 
 namespace wirespeed::shmem {
@@ -19,12 +20,19 @@ class Session {
     Session& operator=(const Session&) = delete;
 
     const Nvshmem& calls() const { return calls_; }
-    std::string version() const;
 
-    /// Symmetric memory, at the same place of the heap on every rank. Throws Error on every rank.
-    std::byte* allocate(std::size_t bytes);
-    /// Every rank calls it.
-    void release(void* address) noexcept;
+    // As SymmetricTransport takes them.
+    void* allocate(std::size_t bytes) { return calls_.allocate(bytes); }
+    void release(void* address) { calls_.release(address); }
+    using Calls = StreamCalls;
+    Calls puts(Context& context) const { return {calls_, context.device, context.page}; }
+    std::string describe() const;
+    static constexpr Memory memory = Memory::device;
+    static constexpr const char* only = "NVSHMEM moves device memory and no other";
+    static constexpr const char *allocate_name = "nvshmem_malloc", *release_name = "nvshmem_free";
+    static constexpr const char* no_room =
+        "no room in the symmetric heap (NVSHMEM_SYMMETRIC_SIZE "
+        "or NVSHMEM_MAX_MEMORY_PER_GPU sets its size)";
 
   private:
     Context& context_;

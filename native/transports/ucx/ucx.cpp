@@ -221,30 +221,24 @@ class PutTransport final : public UcxTransport<HostTransport> {
                                        const Buffers& buffers) {
         const bool get = operation_ == Operation::get, put = operation_ == Operation::put;
         Region& region = regions_.at(put ? buffers.receive : buffers.send);
-        std::byte* const base = get ? buffers.receive : buffers.send;
         const auto type = ucx_.memory_type(get ? buffers.into : buffers.kind);
         auto list = std::make_unique<OneSided<OneSidedCalls>>(OneSidedCalls(ucx_, type),
                                                               *operation_, context_);
-        for (std::size_t i = 0; i < steps.size(); ++i) {
-            const auto& mine = get ? steps[i].receives : steps[i].sends;
-            const auto& seen = get ? theirs[i].receives : theirs[i].sends;
-            for (std::size_t k = 0; k < mine.size(); ++k)
-                list->add({base + mine[k].offset, mine[k].bytes,
-                           region.place(mine[k].peer, seen[k].offset), region.key(mine[k].peer),
-                           mine[k].peer});
-        }
-        auto& operations = *list;
-        const std::string description = list->describe();
-        std::vector<std::unique_ptr<Action>> iteration;
-        iteration.push_back(std::move(list));
+        list->add(steps, theirs, buffers, [&](std::byte* here, const Transfer& seen) {
+            return OneSidedCalls::Part{here, seen.bytes, region.place(seen.peer, seen.offset),
+                                       region.key(seen.peer), seen.peer};
+        });
         // What flushes lets the ranks come together, too.
         return std::make_unique<OneSidedProgram<OneSidedCalls>>(
-            context_, operations,
-            std::make_unique<FlushedProgram>(
-                context_.device, ucx_,
-                std::make_unique<HostProgram>(context_.page, std::move(iteration), align(),
-                                              description),
-                barrier()),
+            context_, std::move(list),
+            [&](auto operations) {
+                std::vector<std::unique_ptr<Action>> iteration;
+                iteration.push_back(std::move(operations));
+                return std::make_unique<FlushedProgram>(
+                    context_.device, ucx_,
+                    std::make_unique<HostProgram>(context_.page, std::move(iteration), align()),
+                    barrier());
+            },
             nullptr);
     }
 
