@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 namespace wirespeed {
 namespace {
@@ -59,6 +60,7 @@ bool goes_on(const Fold& before, const Fold& next) {
 void append(std::vector<Fold>& folds, std::span<const Work> works) {
     const std::size_t first = folds.size();
     for (const Work& work : works) {
+        if (!is_fold(work)) continue;
         Fold fold = fold_of(work);
         if (fold.to.bytes == 0) continue;
         if (folds.size() > first && goes_on(folds.back(), fold))
@@ -68,13 +70,15 @@ void append(std::vector<Fold>& folds, std::span<const Work> works) {
     }
 }
 
+Range place_of(const std::byte* buffer, const Transfer& transfer) {
+    return {reinterpret_cast<std::uint64_t>(buffer + transfer.offset), transfer.bytes};
+}
+
 FoldedStep folded(const Step& step, const Buffers& buffers) {
     FoldedStep found;
-    const auto place = [](const std::byte* buffer, const Transfer& transfer) {
-        return Range{reinterpret_cast<std::uint64_t>(buffer + transfer.offset), transfer.bytes};
-    };
-    for (const auto& each : step.sends) found.sends.push_back(place(buffers.send, each));
-    for (const auto& each : step.receives) found.receives.push_back(place(buffers.receive, each));
+    for (const auto& each : step.sends) found.sends.push_back(place_of(buffers.send, each));
+    for (const auto& each : step.receives)
+        found.receives.push_back(place_of(buffers.receive, each));
     append(found.folds, step.meanwhile);
     found.meanwhile = static_cast<std::uint32_t>(found.folds.size());
     append(found.folds, step.after);
@@ -149,18 +153,7 @@ bool may_pull(std::span<const FoldedStep> steps) {
     });
 }
 
-}  // namespace
-
-bool can_fold(std::span<const Step> steps) {
-    return std::ranges::all_of(steps, [](const Step& step) {
-        return std::ranges::all_of(step.after, is_fold) &&
-               std::ranges::all_of(step.meanwhile, is_fold);
-    });
-}
-
-FoldPlan folds_of(std::span<const Step> steps, const Buffers& buffers) {
-    std::vector<FoldedStep> all;
-    for (const Step& step : steps) all.push_back(folded(step, buffers));
+FoldPlan plan_of(std::span<const FoldedStep> all) {
     FoldPlan plan;
     plan.can_pull = may_pull(all);
     for (const FoldedStep& step : all) {
@@ -180,25 +173,128 @@ FoldPlan folds_of(std::span<const Step> steps, const Buffers& buffers) {
     return plan;
 }
 
-bool folds_touch(const Step& step, const Transfer& receive, const Buffers& buffers) {
-    const Range place{reinterpret_cast<std::uint64_t>(buffers.receive + receive.offset),
-                      receive.bytes};
-    const auto touches = [&](const Work& work) {
-        if (!is_fold(work)) return false;
-        const Fold fold = fold_of(work);
-        return place.overlaps(fold.to) || std::ranges::any_of(fold.sources, [&](const Range& each) {
-                   return place.overlaps(each);
-               });
-    };
-    return std::ranges::any_of(step.after, touches) || std::ranges::any_of(step.meanwhile, touches);
+/// A message that folds take out of its slot is not received otherwise.
+void mark_messages(const FoldPlan& plan, OpList& op_list) {
+    std::size_t op = 0, fold = 0;
+    for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+        const std::size_t next = fold + plan.steps[s].meanwhile + plan.steps[s].after;
+        for (; fold < next; ++fold)
+            for (u32 i = 0; i < plan.folds[fold].sources; ++i)
+                if (const u32 message = plan.sources[plan.folds[fold].first + i].message;
+                    message != WS_IN_MEMORY)
+                    op_list.ops[op + message].op.work = ws_fold_work;
+        op += op_list.steps[s].sends + op_list.steps[s].receives;
+    }
 }
 
-bool folds_write(const Step& step, const Transfer& send, const Buffers& buffers) {
-    const Range place{reinterpret_cast<std::uint64_t>(buffers.send + send.offset), send.bytes};
-    const auto writes = [&](const Work& work) {
-        return is_fold(work) && place.overlaps(fold_of(work).to);
-    };
-    return std::ranges::any_of(step.after, writes) || std::ranges::any_of(step.meanwhile, writes);
+bool writes(const FoldedStep& step, const Range& place) {
+    return std::ranges::any_of(step.folds,
+                               [&](const Fold& fold) { return fold.to.overlaps(place); });
+}
+
+bool touches(const FoldedStep& step, const Range& place) {
+    return writes(step, place) ||
+           sources_that(step, [&](const Range& each) { return each.overlaps(place); }) > 0;
+}
+
+/// With so many peers these steps and folds are what kernels/exchange.h does; 0: they are not.
+std::uint32_t exchange_peers(const OpList& op_list, const FoldPlan& plan) {
+    if (op_list.ops.empty() || !plan.in_words || op_list.steps.size() > WS_EXCHANGE_STEPS) return 0;
+    const u64 bytes = op_list.ops[0].op.bytes;
+    const std::size_t peers = op_list.steps[0].sends;
+    if (!bytes || !peers || peers > WS_EXCHANGE_PEERS ||
+        op_list.ops.size() != op_list.steps.size() * 2 * peers)
+        return 0;
+    std::vector<u64> places;
+    for (std::size_t i = 0; i < op_list.ops.size(); ++i) {
+        const auto& [peer, sends, op] = op_list.ops[i];
+        if (op.bytes != bytes || sends != (i / peers % 2 == 0) ||
+            peer != op_list.ops[i % peers].peer)
+            return 0;
+        if (op.work != ws_fold_work) places.push_back(op.mine);
+    }
+    std::set<int> all;
+    for (std::size_t i = 0; i < peers; ++i) all.insert(op_list.ops[i].peer);
+    if (all.size() != peers) return 0;
+    for (std::size_t s = 0, fold = 0; s < op_list.steps.size(); ++s) {
+        const WsStep& step = op_list.steps[s];
+        if (step.sends != peers || step.receives != peers) return 0;
+        const auto received = std::span(op_list.ops).subspan((2 * s + 1) * peers, peers);
+        const auto messages = static_cast<std::size_t>(std::ranges::count_if(
+            received, [](const OpList::Op& each) { return each.op.work == ws_fold_work; }));
+        // Until all lanes have sent, what they send may not be written.
+        const auto is_sent = [&](u64 place) {
+            return std::ranges::count(std::span(op_list.ops).subspan(2 * s * peers, peers), place,
+                                      [](const OpList::Op& each) { return each.op.mine; });
+        };
+        for (const OpList::Op& each : received)
+            if (messages == 0 && is_sent(each.op.mine)) return 0;
+        const u32 count = plan.steps[s].meanwhile + plan.steps[s].after;
+        if (count == 0 && messages == 0) continue;
+        const WsFold& made = plan.folds[fold++];
+        if (count != 1 || made.bytes != bytes) return 0;
+        const bool copies = made.sources == 1 && messages == 0 && plan.steps[s].meanwhile == 1;
+        if (copies ? is_sent(made.to) : messages != peers || made.sources > peers + 1) return 0;
+        places.push_back(made.to);
+        for (u32 i = 0; i < made.sources; ++i)
+            if (const WsSource& source = plan.sources[made.first + i];
+                source.message == WS_IN_MEMORY)
+                places.push_back(source.place);
+    }
+    // What a block writes, it alone reads.
+    const bool crosses = std::ranges::any_of(places, [&](u64 place) {
+        return std::ranges::any_of(
+            places, [&](u64 other) { return place < other && other < place + bytes; });
+    });
+    return crosses ? 0 : static_cast<std::uint32_t>(peers);
+}
+
+}  // namespace
+
+bool can_fold(std::span<const Step> steps) {
+    return std::ranges::all_of(steps, [](const Step& step) {
+        return std::ranges::all_of(step.after, is_fold) &&
+               std::ranges::all_of(step.meanwhile, is_fold);
+    });
+}
+
+FoldPlan fold_plan(std::span<const Step> steps, const Buffers& buffers, u64 most_threads,
+                   OpList& op_list) {
+    std::vector<FoldedStep> all;
+    for (const Step& step : steps) {
+        const FoldedStep& last = all.emplace_back(folded(step, buffers));
+        // Any lane may then not have any part of the messages.
+        WsStep& counts = op_list.steps[all.size() - 1];
+        for (const Range& each : last.sends)
+            if (writes(last, each)) counts.sends_alike = 0;
+        for (const Range& each : last.receives)
+            if (touches(last, each)) counts.receives_alike = 0;
+    }
+    FoldPlan plan = plan_of(all);
+    mark_messages(plan, op_list);
+    // What is less than 16 bytes is the first block's if it has a lane for each byte.
+    const u64 ends = most_threads < 16 ? ~u64{0} : 0;
+    u64 bits = 0;
+    for (const OpList::Op& each : op_list.ops)
+        bits |= each.op.mine | each.op.theirs | (each.op.bytes & ends);
+    for (const WsFold& each : plan.folds) bits |= each.to | (each.bytes & ends);
+    for (const WsSource& each : plan.sources) bits |= each.place;
+    plan.in_shares = bits % 16 == 0;
+    plan.in_words = bits % sizeof(u32) == 0;
+    plan.exchange_peers = exchange_peers(op_list, plan);
+    return plan;
+}
+
+bool lands_by_turns(const OpList& op_list) {
+    std::set<int> to, from;
+    for (const auto& [peer, sends, op] : op_list.ops)
+        if (!(sends ? to : from).insert(peer).second || (!sends && op.work != ws_fold_work))
+            return false;
+    return op_list.steps.size() == 1 && to == from;
+}
+
+bool folds_touch(const Step& step, const Transfer& receive, const Buffers& buffers) {
+    return touches(folded(step, buffers), place_of(buffers.receive, receive));
 }
 
 }  // namespace wirespeed

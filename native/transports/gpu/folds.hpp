@@ -3,31 +3,25 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
-#include "kernels/persistent_types.h"
-#include "transports/transport.hpp"
+#include "transports/gpu/plan.hpp"
 
 namespace wirespeed {
-
-/// A rank's folds, as the kernel takes them.
-struct FoldPlan {
-    std::vector<WsFoldStep> steps;
-    std::vector<WsFold> folds;
-    std::vector<WsSource> sources;
-    bool can_pull = false;  ///< messages may stay at their senders until they are folded or copied
-};
 
 /// Is all work of these steps of that kind?
 bool can_fold(std::span<const Step> steps);
 
+/// The folds of `steps`, whose transfers are in the op list; it learns which messages folds take.
 /// Works that follow each other and add to the same place are one fold. An LL message is a source
-/// of its own where nothing else needs it in memory.
-FoldPlan folds_of(std::span<const Step> steps, const Buffers& buffers);
+/// of its own where nothing else needs it in memory. `most_threads`: of a block.
+FoldPlan fold_plan(std::span<const Step> steps, const Buffers& buffers, u64 most_threads,
+                   OpList& op_list);
+
+/// One exchange of a message with each of some peers, which its folds alone read: it can land in
+/// two places by turns.
+bool lands_by_turns(const OpList& op_list);
 
 /// Has a fold of `step` to do with the place that `receive` brings data to?
 bool folds_touch(const Step& step, const Transfer& receive, const Buffers& buffers);
-/// Does a fold of `step` write to the place that `send` is sent from?
-bool folds_write(const Step& step, const Transfer& send, const Buffers& buffers);
 
 }  // namespace wirespeed

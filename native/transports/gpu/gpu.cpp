@@ -10,6 +10,7 @@
 
 #include "core/error.hpp"
 #include "measure/clock.hpp"
+#include "transports/gpu/folds.hpp"
 #include "transports/gpu/mailbox.hpp"
 #include "transports/gpu/message_work.hpp"
 #include "transports/gpu/persistent.hpp"
@@ -18,7 +19,6 @@
 #include "transports/local/overwrite_hazard.hpp"
 #include "transports/local/peer_buffers.hpp"
 #include "transports/local/peer_offsets.hpp"
-#include "transports/local/soak_turn.hpp"
 
 namespace wirespeed {
 namespace {
@@ -32,6 +32,13 @@ struct Extent {
     std::uint32_t window = 0;  ///< most transfers of one pair in one step
     bool near = true;          ///< transfers and steps fit what LL needs
     bool lists = false;        ///< some are lists of blocks
+    bool works = false;        ///< some step has work
+    u64 packet_bytes = 0;      ///< in a packet of LL
+
+    std::uint32_t packets_of(std::size_t bytes) const {
+        const std::size_t count = (bytes + packet_bytes - 1) / packet_bytes;
+        return static_cast<std::uint32_t>(std::clamp<std::size_t>(count, 1, UINT32_MAX));
+    }
 };
 
 class GpuTransport final : public Transport {
@@ -83,24 +90,24 @@ class GpuTransport final : public Transport {
         const std::vector<Step> their_blocks = peer_offsets(context_.control, given);
         const std::vector<Step> steps = with_whole_lists(given, given);
         const std::vector<Step> theirs = with_whole_lists(their_blocks, given);
-        const Extent extent = agree(steps);
+        Extent extent = agree(steps);
+        extent.packet_bytes = by == WorkBy::folds ? WS_FOLD_PACKET : facts_.packet_bytes;
         Preparation preparation;
         OpList op_list;
-        op_list.has_lists = extent.lists;
-        op_list.folding = by == WorkBy::folds;
-        op_list.packet_bytes = op_list.folding ? WS_FOLD_PACKET : facts_.packet_bytes;
         // Blocks of a kernel go on by themselves: one may be a message ahead of another.
         op_list.guarded = has_overwrite_hazard(context_.control, given, buffers, false);
         lay_out(op_list, extent);
-        if (by == WorkBy::soak && (op_list.slots == 0 || op_list.has_lists)) by = WorkBy::gate;
+        if (by == WorkBy::soak && (op_list.slots == 0 || extent.lists)) by = WorkBy::gate;
         exchange(context_.control, [&] {
-            write(op_list, steps, theirs, buffers, by, extent);
-            if (op_list.has_lists) add_lists(op_list, given, their_blocks, preparation);
+            write(op_list, steps, theirs, buffers);
+            set_plan(op_list, steps, buffers, by, extent);
+            for (OpList::Op& each : op_list.ops) each.op.packets = extent.packets_of(each.op.bytes);
+            if (extent.lists) add_lists(op_list, given, their_blocks, preparation);
             return true;
         });
-        agree_on_work(op_list);
+        op_list.agree(context_.control, says_it_is_free(steps, buffers));
         std::vector<Tuning> tunings =
-            protocols_.candidates(extent.largest, packets_of(extent.largest, op_list), op_list);
+            protocols_.candidates(extent.largest, extent.packets_of(extent.largest), op_list);
         const std::vector<u64> same = numbers_of(steps, extent, op_list);
         std::unique_ptr<PersistentProgram> program;
         exchange(context_.control, [&] {
@@ -110,37 +117,6 @@ class GpuTransport final : public Transport {
         });
         protocols_.choose(*program, std::move(tunings), extent.largest, same);
         return preparation.noted(std::move(program));
-    }
-
-    /// What one rank's kernel must do, or cannot do, all must know.
-    void agree_on_work(OpList& op_list) const {
-        struct Mine {
-            bool works, in_shares, defers_work, in_turn, needs_guard, by_turns, can_pull, alike;
-            std::uint32_t peers;
-        };
-        const auto all = exchange(context_.control, [&] {
-            return Mine{
-                op_list.works,          op_list.in_shares,
-                op_list.defers_work,    op_list.in_turn,
-                op_list.needs_guard,    op_list.double_buffer_stride != 0,
-                op_list.folds.can_pull, !op_list.steps.empty() && op_list.steps[0].receives_alike,
-                exchange_peers(op_list)};
-        });
-        bool needs_guard = false;
-        op_list.exchange_peers = all[0].peers;
-        for (const auto& [works, in_shares, defers_work, in_turn, needs, by_turns, can_pull, alike,
-                          peers] : all) {
-            op_list.alike = op_list.alike && alike;
-            op_list.folds.can_pull = op_list.folds.can_pull && can_pull;
-            if (peers != op_list.exchange_peers) op_list.exchange_peers = 0;
-            needs_guard = needs_guard || needs;
-            if (!by_turns) op_list.double_buffer_stride = 0;
-            op_list.in_turn = op_list.in_turn && in_turn;
-            op_list.works = op_list.works || works;
-            op_list.defers_work = op_list.defers_work && defers_work;
-            op_list.in_shares = op_list.in_shares && in_shares;
-        }
-        op_list.guarded = op_list.guarded && needs_guard && op_list.double_buffer_stride == 0;
     }
 
     static Facts start(Context& context) {
@@ -166,6 +142,7 @@ class GpuTransport final : public Transport {
         Extent mine;
         std::size_t ops = 0;
         for (const Step& step : steps) {
+            mine.works = mine.works || step.has_work();
             std::vector<std::uint32_t> in_step(counts_.size());
             for (const auto* transfers : {&step.sends, &step.receives}) {
                 std::fill(in_step.begin(), in_step.end(), 0);
@@ -183,6 +160,7 @@ class GpuTransport final : public Transport {
         for (const Extent& each : exchange(context_.control, [&] { return mine; })) {
             all.largest = std::max(all.largest, each.largest);
             all.lists = all.lists || each.lists;
+            all.works = all.works || each.works;
             all.window = std::max(all.window, each.window);
             all.near = all.near && each.near;
         }
@@ -191,7 +169,7 @@ class GpuTransport final : public Transport {
 
     /// Cuts the rings into slots for this program; none where its messages do not fit.
     void lay_out(OpList& op_list, const Extent& extent) const {
-        const std::size_t slot = (packets_of(extent.largest, op_list) * packet + 127) / 128 * 128;
+        const std::size_t slot = (extent.packets_of(extent.largest) * packet + 127) / 128 * 128;
         op_list.slot_packets = static_cast<std::uint32_t>(slot / packet);
         op_list.slots = std::bit_floor(static_cast<std::uint32_t>(
             std::min<std::size_t>(mailbox_.ring_bytes() / slot, most_slots)));
@@ -199,89 +177,60 @@ class GpuTransport final : public Transport {
         if (!extent.near || op_list.slots < 2 * extent.window) op_list.slots = 0;
     }
 
-    static std::uint32_t packets_of(std::size_t bytes, const OpList& op_list) {
-        const std::size_t count = (bytes + op_list.packet_bytes - 1) / op_list.packet_bytes;
-        return static_cast<std::uint32_t>(std::clamp<std::size_t>(count, 1, UINT32_MAX));
-    }
-
+    /// The messages, whatever is done with them.
     void write(OpList& op_list, std::span<const Step> steps, std::span<const Step> theirs,
-               const Buffers& buffers, WorkBy by, const Extent& extent) {
+               const Buffers& buffers) {
         op_list.sent.assign(counts_.size(), 0);
         op_list.received = op_list.sent;
-        std::set<int> peers;
         for (std::size_t s = 0; s < steps.size(); ++s) {
-            const Step& step = steps[s];
-            const Step& before = steps[(s + steps.size() - 1) % steps.size()];
-            for (std::size_t i = 0; i < step.sends.size(); ++i)
-                op_list.ops.push_back(with_change(
-                    make_op(true, step.sends[i], theirs[s].sends[i].offset, buffers, op_list.sent),
-                    change_before(before, step.sends[i], buffers)));
-            for (std::size_t i = 0; i < step.receives.size(); ++i)
+            const auto& [sends, receives] = std::tie(steps[s].sends, steps[s].receives);
+            for (std::size_t i = 0; i < sends.size(); ++i)
                 op_list.ops.push_back(
-                    with_change(make_op(false, step.receives[i], theirs[s].receives[i].offset,
-                                        buffers, op_list.received),
-                                change_of(step, step.receives[i], buffers)));
-            const bool here = by == WorkBy::kernel || by == WorkBy::folds;
-            const bool works = here && step.has_work();
-            op_list.works = op_list.works || works;
-            op_list.steps.push_back({static_cast<std::uint32_t>(step.sends.size()),
-                                     static_cast<std::uint32_t>(step.receives.size()), works,
-                                     here && is_free_early(before, step, buffers), 0, 0, 0, 0, 0});
-            if (by == WorkBy::soak) {
-                const SoakTurn turn = *soak_turn(step.gated);
-                op_list.soak = turn.state;
-                op_list.steps.back().soak_first = turn.first;
-                op_list.steps.back().soak_checks = turn.checks;
-                op_list.steps.back().soak_fills = turn.fills;
-            }
-            if (by == WorkBy::gate)
-                op_list.gated.insert(op_list.gated.end(), step.gated.begin(), step.gated.end());
-            op_list.work_lags = op_list.work_lags || step.work_lags;
+                    make_op(true, sends[i], theirs[s].sends[i].offset, buffers, op_list.sent));
+            for (std::size_t i = 0; i < receives.size(); ++i)
+                op_list.ops.push_back(make_op(false, receives[i], theirs[s].receives[i].offset,
+                                              buffers, op_list.received));
+            WsStep& step = op_list.steps.emplace_back();
+            step.sends = static_cast<std::uint32_t>(sends.size());
+            step.receives = static_cast<std::uint32_t>(receives.size());
+            if (sends_and_receives_cross(steps[s], buffers)) continue;
+            step.sends_alike = are_alike(sends);
+            step.receives_alike = are_alike(receives);
         }
-        op_list.in_turn = std::ranges::all_of(steps, [&](const Step& step) {
-            return step.sends.size() == 1 && step.receives.size() == 1 &&
-                   step.sends[0].peer == steps[0].sends[0].peer &&
-                   step.receives[0].peer == steps[0].receives[0].peer;
-        });
-        // A peer that sends to this rank has had all that it needs to know that the place is free.
-        op_list.needs_guard = !op_list.in_turn || !is_two_way(steps, buffers);
-        if (op_list.folding) {
-            set_folds(op_list, folds_of(steps, buffers), extent);
-        } else {
-            op_list.defers_work = op_list.works && works_are_sent_on(steps, buffers);
-            op_list.in_shares = std::ranges::all_of(op_list.ops, [](const OpList::Op& each) {
-                return (each.op.mine | each.op.theirs | each.op.bytes) % 16 == 0;
-            });
-        }
+        std::set<int> peers;
         for (auto& [peer, sends, op] : op_list.ops) {
-            op.packets = packets_of(op.bytes, op_list);
             op.each = (sends ? op_list.sent : op_list.received)[static_cast<std::size_t>(peer)];
             peers.insert(peer);
         }
         op_list.peers.assign(peers.begin(), peers.end());
-        for (std::size_t s = 0, op = 0; s < steps.size(); ++s) {
-            const std::span ops(op_list.ops);
-            const auto sends = ops.subspan(op, steps[s].sends.size());
-            const auto receives = ops.subspan(op + sends.size(), steps[s].receives.size());
-            op += sends.size() + receives.size();
-            if (sends_and_receives_cross(steps[s], buffers)) continue;
-            const bool folding = op_list.folding;
-            op_list.steps[s].sends_alike =
-                are_alike(sends) &&
-                !(folding && std::ranges::any_of(steps[s].sends, [&](const Transfer& each) {
-                      return folds_write(steps[s], each, buffers);
-                  }));
-            op_list.steps[s].receives_alike =
-                are_alike(receives) &&
-                !(folding && std::ranges::any_of(steps[s].receives, [&](const Transfer& each) {
-                      return folds_touch(steps[s], each, buffers);
-                  }));
+    }
+
+    void set_plan(OpList& op_list, std::span<const Step> steps, const Buffers& buffers, WorkBy by,
+                  const Extent& extent) {
+        if (by == WorkBy::soak)
+            op_list.plan = soak_plan(steps, op_list.steps);
+        else if (by == WorkBy::gate)
+            op_list.plan = gated_plan(steps);
+        else if (by == WorkBy::folds)
+            op_list.plan = with_landing(fold_plan(steps, buffers, facts_.most_threads, op_list),
+                                        op_list, extent.largest);
+        else if (extent.works)
+            op_list.plan = in_place_plan(steps, buffers, op_list);
+        else
+            op_list.plan = MessagePlan{{}, is_in_turn(steps)};
+        op_list.alike = !op_list.steps.empty() && op_list.steps[0].receives_alike;
+        if (by == WorkBy::soak || by == WorkBy::gate) return;
+        for (std::size_t s = 0; s < steps.size(); ++s) {
+            const Step& before = steps[(s + steps.size() - 1) % steps.size()];
+            op_list.steps[s].works = steps[s].has_work();
+            op_list.steps[s].early = is_free_early(before, steps[s], buffers);
         }
     }
 
     /// The places of what this rank's lists send. The kernel takes one after the other.
     void add_lists(OpList& op_list, std::span<const Step> mine, std::span<const Step> theirs,
                    Preparation& preparation) {
+        auto& tables = op_list.lists.emplace();
         std::size_t op = 0;
         for (std::size_t s = 0; s < mine.size(); ++s) {
             op_list.steps[s].sends_alike = 0;
@@ -302,21 +251,18 @@ class GpuTransport final : public Transport {
                     each.at -= at;
                     each.content -= content;
                 }
-                preparation.add([&] {
-                    op_list.lists.push_back(
-                        std::make_shared<PieceTable>(context_.device, pieces, 1));
-                });
+                preparation.add([&] { tables.emplace_back(context_.device, pieces, 1); });
                 sent.work = ws_list_work;
-                sent.operand = op_list.lists.back()->list();
+                sent.operand = tables.back().list();
             }
             op += lists_of(mine[s].receives).size();
         }
     }
 
     /// Several messages of equal length.
-    static bool are_alike(std::span<const OpList::Op> ops) {
-        return ops.size() > 1 && std::ranges::all_of(ops, [&](const OpList::Op& each) {
-                   return each.op.bytes == ops[0].op.bytes;
+    static bool are_alike(std::span<const Transfer> transfers) {
+        return transfers.size() > 1 && std::ranges::all_of(transfers, [&](const Transfer& each) {
+                   return each.bytes == transfers[0].bytes;
                });
     }
 
@@ -331,42 +277,15 @@ class GpuTransport final : public Transport {
         });
     }
 
-    void set_folds(OpList& op_list, FoldPlan plan, const Extent& extent) {
-        // What is less than 16 bytes is the first block's if it has a lane for each byte.
-        const u64 ends = facts_.most_threads < 16 ? ~u64{0} : 0;
-        u64 all = 0;
-        std::size_t op = 0, fold = 0;
-        for (const auto& [peer, sends, each] : op_list.ops)
-            all |= each.mine | each.theirs | (each.bytes & ends);
-        for (const WsFold& each : plan.folds) all |= each.to | (each.bytes & ends);
-        for (const WsSource& each : plan.sources) all |= each.place;
-        op_list.in_shares = all % 16 == 0;
-        op_list.in_words = all % sizeof(u32) == 0;
-        for (std::size_t s = 0; s < plan.steps.size(); ++s) {
-            const std::size_t next = fold + plan.steps[s].meanwhile + plan.steps[s].after;
-            for (; fold < next; ++fold)
-                for (u32 i = 0; i < plan.folds[fold].sources; ++i)
-                    if (const u32 message = plan.sources[plan.folds[fold].first + i].message;
-                        message != WS_IN_MEMORY)
-                        op_list.ops[op + message].op.work = ws_fold_work;
-            op += op_list.steps[s].sends + op_list.steps[s].receives;
-        }
-        op_list.folds = std::move(plan);
-        const u64 double_buffer_stride = (extent.largest + 127) / 128 * 128;
-        if (2 * double_buffer_stride > mailbox_.ring_bytes() || !lands_by_turns(op_list)) return;
-        op_list.double_buffer_stride = double_buffer_stride;
+    /// Messages that folds alone read land outside the buffers, if there is room for two of each.
+    FoldPlan with_landing(FoldPlan plan, OpList& op_list, std::size_t largest) {
+        const u64 stride = (largest + 127) / 128 * 128;
+        if (2 * stride > mailbox_.ring_bytes() || !lands_by_turns(op_list)) return plan;
+        plan.double_buffer_stride = stride;
         const int me = context_.control.rank();
         for (auto& [peer, sends, op] : op_list.ops)
             op.operand = sends ? mailbox_.landing(peer, me) : mailbox_.landing(me, peer);
-    }
-
-    /// One exchange of a message with each of some peers, which its folds alone read.
-    static bool lands_by_turns(const OpList& op_list) {
-        std::set<int> to, from;
-        for (const auto& [peer, sends, op] : op_list.ops)
-            if (!(sends ? to : from).insert(peer).second || (!sends && op.work != ws_fold_work))
-                return false;
-        return op_list.steps.size() == 1 && to == from;
+        return plan;
     }
 
     OpList::Op make_op(bool sends, const Transfer& transfer, std::size_t offset,
@@ -388,20 +307,13 @@ class GpuTransport final : public Transport {
         return {peer, sends, op};
     }
 
-    static OpList::Op with_change(OpList::Op op, const WsChange& change) {
-        op.op.work = change.work;
-        op.op.operand = change.operand;
-        return op;
-    }
-
     /// Two programs of the same numbers move the same bytes between the same ranks.
     static std::vector<u64> numbers_of(std::span<const Step> steps, const Extent& extent,
                                        const OpList& op_list) {
-        std::vector<u64> numbers{extent.largest,         extent.window,    op_list.slots,
-                                 op_list.guarded,        op_list.works,    op_list.gated.size(),
-                                 op_list.exchange_peers, op_list.soak != 0};
-        for (const WsFold& each : op_list.folds.folds)
-            numbers.insert(numbers.end(), {each.bytes, each.sources, each.type, each.operation});
+        std::vector<u64> numbers{extent.largest,  extent.window, op_list.slots,
+                                 op_list.guarded, extent.lists,  op_list.plan.index()};
+        const auto own = std::visit([](const auto& plan) { return plan.numbers(); }, op_list.plan);
+        numbers.insert(numbers.end(), own.begin(), own.end());
         for (const Step& step : steps)
             for (const auto* transfers : {&step.sends, &step.receives}) {
                 numbers.push_back(transfers->size());

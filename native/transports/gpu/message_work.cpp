@@ -31,6 +31,39 @@ bool on_messages(const Step& step, const Buffers& buffers) {
            });
 }
 
+/// What is done to the message of `receive`; nothing: it stays as it is.
+WsChange change_of(const Step& step, const Transfer& receive, const Buffers& buffers) {
+    for (const Work& work : step.after)
+        if (adds_to(work, receive, buffers)) return {work.arguments[2], ws_add_work};
+    return {0, ws_no_work};
+}
+
+/// What is done to the message of `send` by the work of the step before, `before`.
+WsChange change_before(const Step& before, const Transfer& send, const Buffers& buffers) {
+    for (const Transfer& receive : before.receives)
+        if (receive.offset == send.offset && receive.bytes == send.bytes)
+            return change_of(before, receive, buffers);
+    return {0, ws_no_work};
+}
+
+void set_change(OpList::Op& op, const WsChange& change) {
+    op.op.work = change.work;
+    op.op.operand = change.operand;
+}
+
+/// Is all that works change sent on in the next step, just as it is?
+bool works_are_sent_on(std::span<const Step> steps, const Buffers& buffers) {
+    for (std::size_t s = 0; s < steps.size(); ++s) {
+        const Step& next = steps[(s + 1) % steps.size()];
+        const auto sent_on =
+            std::count_if(next.sends.begin(), next.sends.end(), [&](const Transfer& send) {
+                return change_before(steps[s], send, buffers).work != ws_no_work;
+            });
+        if (static_cast<std::size_t>(sent_on) != steps[s].after.size()) return false;
+    }
+    return buffers.send == buffers.receive;
+}
+
 }  // namespace
 
 WorkBy agreed_work(Control& control, std::span<const Step> steps, const Buffers& buffers) {
@@ -48,29 +81,23 @@ WorkBy agreed_work(Control& control, std::span<const Step> steps, const Buffers&
     return WorkBy::host;
 }
 
-WsChange change_of(const Step& step, const Transfer& receive, const Buffers& buffers) {
-    for (const Work& work : step.after)
-        if (adds_to(work, receive, buffers)) return {work.arguments[2], ws_add_work};
-    return {0, ws_no_work};
-}
-
-WsChange change_before(const Step& before, const Transfer& send, const Buffers& buffers) {
-    for (const Transfer& receive : before.receives)
-        if (receive.offset == send.offset && receive.bytes == send.bytes)
-            return change_of(before, receive, buffers);
-    return {0, ws_no_work};
-}
-
-bool works_are_sent_on(std::span<const Step> steps, const Buffers& buffers) {
+InPlacePlan in_place_plan(std::span<const Step> steps, const Buffers& buffers, OpList& op_list) {
+    auto op = op_list.ops.begin();
     for (std::size_t s = 0; s < steps.size(); ++s) {
-        const Step& next = steps[(s + 1) % steps.size()];
-        const auto sent_on =
-            std::count_if(next.sends.begin(), next.sends.end(), [&](const Transfer& send) {
-                return change_before(steps[s], send, buffers).work != ws_no_work;
-            });
-        if (static_cast<std::size_t>(sent_on) != steps[s].after.size()) return false;
+        const Step& before = steps[(s + steps.size() - 1) % steps.size()];
+        for (const Transfer& send : steps[s].sends)
+            set_change(*op++, change_before(before, send, buffers));
+        for (const Transfer& receive : steps[s].receives)
+            set_change(*op++, change_of(steps[s], receive, buffers));
     }
-    return buffers.send == buffers.receive;
+    InPlacePlan plan;
+    plan.in_turn = is_in_turn(steps);
+    plan.in_shares = std::ranges::all_of(op_list.ops, [](const OpList::Op& each) {
+        return (each.op.mine | each.op.theirs | each.op.bytes) % 16 == 0;
+    });
+    plan.defers_work =
+        std::ranges::any_of(steps, &Step::has_work) && works_are_sent_on(steps, buffers);
+    return plan;
 }
 
 bool is_free_early(const Step& before, const Step& step, const Buffers& buffers) {
@@ -86,11 +113,19 @@ bool is_free_early(const Step& before, const Step& step, const Buffers& buffers)
     return &before != &step;
 }
 
-bool is_two_way(std::span<const Step> steps, const Buffers& buffers) {
+bool is_in_turn(std::span<const Step> steps) {
+    return std::ranges::all_of(steps, [&](const Step& step) {
+        return step.sends.size() == 1 && step.receives.size() == 1 &&
+               step.sends[0].peer == steps[0].sends[0].peer &&
+               step.receives[0].peer == steps[0].receives[0].peer;
+    });
+}
+
+bool says_it_is_free(std::span<const Step> steps, const Buffers& buffers) {
+    if (!is_in_turn(steps)) return false;
     for (std::size_t s = 0; s < steps.size(); ++s) {
         const Step& before = steps[(s + steps.size() - 1) % steps.size()];
-        if (steps[s].sends.size() != 1 || steps[s].receives.size() != 1 ||
-            steps[s].sends[0].peer != steps[s].receives[0].peer ||
+        if (steps[s].sends[0].peer != steps[s].receives[0].peer ||
             !is_free_early(before, steps[s], buffers))
             return false;
     }

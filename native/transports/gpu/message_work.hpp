@@ -3,8 +3,7 @@
 
 #include <span>
 
-#include "kernels/persistent_types.h"
-#include "transports/transport.hpp"
+#include "transports/gpu/plan.hpp"
 
 namespace wirespeed {
 
@@ -20,20 +19,17 @@ enum class WorkBy {
 /// The best that is possible on all ranks for their steps. Every rank calls it.
 WorkBy agreed_work(Control& control, std::span<const Step> steps, const Buffers& buffers);
 
-/// What is done to the message of `send` by the work of the step before, `before`.
-WsChange change_before(const Step& before, const Transfer& send, const Buffers& buffers);
-
-/// Is all that works change sent on in the next step, just as it is?
-bool works_are_sent_on(std::span<const Step> steps, const Buffers& buffers);
+/// The plan of work on messages; the op list, which has the transfers of `steps`, learns of it.
+InPlacePlan in_place_plan(std::span<const Step> steps, const Buffers& buffers, OpList& op_list);
 
 /// Is what `step` receives into out of use once the sends of the step before it are out?
 bool is_free_early(const Step& before, const Step& step, const Buffers& buffers);
 
-/// For steps of one message each way with one peer: does the peer's message say that it may be
-/// received? The peer sends it when it has all of the step before, which this rank then has sent.
-bool is_two_way(std::span<const Step> steps, const Buffers& buffers);
+/// Is each step one message to the same peer and one from the same?
+bool is_in_turn(std::span<const Step> steps);
 
-/// What is done to the message of `receive`; nothing: it stays as it is.
-WsChange change_of(const Step& step, const Transfer& receive, const Buffers& buffers);
+/// Does a message that comes say by itself that its place is free? With one peer it does: the peer
+/// sends it when it has all of the step before, which this rank then has sent.
+bool says_it_is_free(std::span<const Step> steps, const Buffers& buffers);
 
 }  // namespace wirespeed

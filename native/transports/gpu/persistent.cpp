@@ -6,99 +6,14 @@
 #include <array>
 #include <atomic>
 #include <cstring>
-#include <set>
 #include <span>
-#include <tuple>
 
 #include "core/error.hpp"
 #include "core/shared_words.hpp"
-#include "kernels/soak_types.h"
 #include "measure/clock.hpp"
 
 namespace wirespeed {
 namespace {
-
-bool on_whole_words(const OpList& op_list) {
-    return std::all_of(op_list.ops.begin(), op_list.ops.end(),
-                       [](const OpList::Op& each) { return each.op.mine % sizeof(u32) == 0; });
-}
-
-std::set<int> peers_of(std::span<const OpList::Op> ops) {
-    std::set<int> peers;
-    for (const OpList::Op& each : ops) peers.insert(each.peer);
-    return peers;
-}
-
-std::size_t bytes_of(const FoldPlan& plan) {
-    return plan.steps.size() * sizeof(WsFoldStep) + plan.folds.size() * sizeof(WsFold) +
-           plan.sources.size() * sizeof(WsSource);
-}
-
-/// One send and one receive: the commonest program has kernels of its own.
-bool is_pair(const OpList& op_list) {
-    const auto& [steps, ops] = std::tie(op_list.steps, op_list.ops);
-    if (op_list.guarded || op_list.works || op_list.folding || op_list.has_lists ||
-        !op_list.gated.empty() || ops.size() != 2 || ops[0].sends == ops[1].sends)
-        return false;
-    if (!on_whole_words(op_list)) return false;
-    // A step without transfers before them would be taken for the first.
-    return steps.size() == 1 || (steps.size() == 2 && steps[0].sends + steps[0].receives == 1);
-}
-
-/// A soak of such a program: its messages lie, iteration by iteration, in places as far from each
-/// other.
-bool is_soak_pair(const OpList& op_list) {
-    const auto& [steps, ops] = std::tie(op_list.steps, op_list.ops);
-    if (!op_list.soak || op_list.guarded || ops.size() != 2 * ws_soak_places ||
-        ops[0].sends == ops[1].sends || steps.size() % ws_soak_places || steps.size() > ops.size())
-        return false;
-    for (std::size_t i = 0; i < ops.size(); ++i) {
-        const auto &first = ops[i % 2], &each = ops[i];
-        const u64 apart = ops[i % 2 + 2].op.mine - first.op.mine;
-        if (each.sends != first.sends || each.peer != ops[0].peer || !each.op.bytes ||
-            each.op.bytes != ops[0].op.bytes || each.op.mine != first.op.mine + i / 2 * apart ||
-            (each.op.bytes | each.op.mine) % sizeof(u64))
-            return false;
-    }
-    const u32 moves = static_cast<u32>(ops.size() / steps.size());
-    return std::ranges::all_of(
-        steps, [&](const WsStep& each) { return each.sends + each.receives == moves; });
-}
-
-struct Launch {
-    std::string kernel;
-    unsigned threads;
-};
-
-Launch launch_for(const Tuning& tuning, const OpList& op_list) {
-    static constexpr const char* names[] = {"ll", "stores", "tma", "pull", "tma_pull"};
-    const std::string name = names[tuning.protocol];
-    if (op_list.folding) {
-        if (tuning.protocol == ws_ll && op_list.exchange_peers) {
-            if (tuning.blocks > 1) return {"ws_exchange_grid", tuning.threads};
-            return {tuning.threads == 32 ? "ws_exchange_warp" : "ws_exchange_block",
-                    tuning.threads};
-        }
-        const bool words = tuning.protocol == ws_ll && op_list.in_words && on_whole_words(op_list);
-        return {"ws_fold_" + name + (words ? "_words" : ""), tuning.threads};
-    }
-    if (is_soak_pair(op_list) && op_list.ops[0].op.packets <= tuning.threads) {
-        if (op_list.ops[0].op.packets == 1) return {"ws_soak_pair_lane", 1};
-        return {tuning.threads == 32 ? "ws_soak_pair_warp" : "ws_soak_pair_block", tuning.threads};
-    }
-    if (op_list.soak)
-        return {on_whole_words(op_list) ? "ws_soak_ll_words" : "ws_soak_ll", tuning.threads};
-    if (!is_pair(op_list)) {
-        const bool words = tuning.protocol == ws_ll && on_whole_words(op_list);
-        const char* const variant = !words ? "" : op_list.gated.empty() ? "_own" : "_words";
-        return {"ws_any_" + name + variant, tuning.threads};
-    }
-    const u32 most = std::max(op_list.ops[0].op.packets, op_list.ops[1].op.packets);
-    if (tuning.protocol == ws_ll && most == 1) return {"ws_pair_ll_lane", 1};
-    if (tuning.protocol == ws_ll && most <= tuning.threads)
-        return {tuning.threads == 32 ? "ws_pair_ll_warp" : "ws_pair_ll_block", tuning.threads};
-    return {"ws_pair_" + name, tuning.threads};
-}
 
 /// The kernel shows progress with each stamp: a sample of a great many iterations is stamped in
 /// equal parts, each of well below a second. A prime number of iterations stays whole.
@@ -125,65 +40,15 @@ constexpr u64 stale_limit = u64{1} << 30;
 /// Each block's word at the grid's barriers, in one cache line where they fit it.
 constexpr std::size_t barrier_bytes = Tuning::most_blocks * sizeof(u32);
 
+/// Of what kernels that fold read beside the program.
+std::size_t bytes_of(const FoldPlan* plan) {
+    if (!plan) return 0;
+    return sizeof(WsFolds) + plan->steps.size() * sizeof(WsFoldStep) +
+           plan->folds.size() * sizeof(WsFold) + plan->sources.size() * sizeof(WsSource) +
+           cache_line + barrier_bytes;
+}
+
 }  // namespace
-
-std::uint32_t exchange_peers(const OpList& op_list) {
-    if (op_list.ops.empty()) return 0;
-    const auto& [fold_steps, folds, sources, _] = op_list.folds;
-    if (!op_list.folding || !op_list.in_words || !on_whole_words(op_list) ||
-        op_list.steps.size() > WS_EXCHANGE_STEPS)
-        return 0;
-    const u64 bytes = op_list.ops[0].op.bytes;
-    const std::size_t peers = op_list.steps[0].sends;
-    if (!bytes || !peers || peers > WS_EXCHANGE_PEERS ||
-        op_list.ops.size() != op_list.steps.size() * 2 * peers)
-        return 0;
-    std::vector<u64> places;
-    for (std::size_t i = 0; i < op_list.ops.size(); ++i) {
-        const auto& [peer, sends, op] = op_list.ops[i];
-        if (op.bytes != bytes || sends != (i / peers % 2 == 0) ||
-            peer != op_list.ops[i % peers].peer)
-            return 0;
-        if (op.work != ws_fold_work) places.push_back(op.mine);
-    }
-    const std::set<int> all = peers_of(std::span(op_list.ops).first(peers));
-    if (all.size() != peers) return 0;
-    for (std::size_t s = 0, fold = 0; s < op_list.steps.size(); ++s) {
-        const WsStep& step = op_list.steps[s];
-        if (step.sends != peers || step.receives != peers) return 0;
-        const auto received = std::span(op_list.ops).subspan((2 * s + 1) * peers, peers);
-        const auto messages = static_cast<std::size_t>(std::ranges::count_if(
-            received, [](const OpList::Op& each) { return each.op.work == ws_fold_work; }));
-        // Until all lanes have sent, what they send may not be written.
-        const auto is_sent = [&](u64 place) {
-            return std::ranges::count(std::span(op_list.ops).subspan(2 * s * peers, peers), place,
-                                      [](const OpList::Op& each) { return each.op.mine; });
-        };
-        for (const OpList::Op& each : received)
-            if (messages == 0 && is_sent(each.op.mine)) return 0;
-        const u32 count = fold_steps[s].meanwhile + fold_steps[s].after;
-        if (count == 0 && messages == 0) continue;
-        const WsFold& one = folds[fold++];
-        if (count != 1 || one.bytes != bytes) return 0;
-        const bool copies = one.sources == 1 && messages == 0 && fold_steps[s].meanwhile == 1;
-        if (copies ? is_sent(one.to) : messages != peers || one.sources > peers + 1) return 0;
-        places.push_back(one.to);
-        for (u32 i = 0; i < one.sources; ++i)
-            if (const WsSource& source = sources[one.first + i]; source.message == WS_IN_MEMORY)
-                places.push_back(source.place);
-    }
-    // What a block writes, it alone reads.
-    const bool crosses = std::ranges::any_of(places, [&](u64 one) {
-        return std::ranges::any_of(places,
-                                   [&](u64 other) { return one < other && other < one + bytes; });
-    });
-    return crosses ? 0 : static_cast<std::uint32_t>(peers);
-}
-
-std::string Tuning::text() const {
-    static constexpr const char* names[] = {"LL", "stores", "TMA", "pull", "TMA-pull"};
-    return names[protocol];
-}
 
 PersistentProgram::PersistentProgram(Context& context, Mailbox& mailbox, Counts& counts,
                                      OpList op_list, Tuning tuning, GpuClock clock)
@@ -193,13 +58,13 @@ PersistentProgram::PersistentProgram(Context& context, Mailbox& mailbox, Counts&
       program_(context.device, Memory::device,
                sizeof(WsProgram) + op_list_.steps.size() * sizeof(WsStep) +
                    op_list_.ops.size() * sizeof(WsOp) + op_list_.peers.size() * sizeof(WsPeer) +
-                   sizeof(WsFolds) + bytes_of(op_list_.folds) + cache_line + barrier_bytes),
+                   bytes_of(std::get_if<FoldPlan>(&op_list_.plan))),
       host_(context.device, Memory::pinned, sizeof(HostWords)),
       program_here_(context.device, Memory::pinned, program_.bytes()) {
-    if (op_list_.gated.empty()) return;
-    gated_ = std::make_unique<GatedWork>(
-        context, op_list_.gated, static_cast<std::uint32_t>(op_list_.steps.size()),
-        reinterpret_cast<std::uint64_t>(host_.address() + offsetof(HostWords, stop)));
+    if (const auto* const plan = std::get_if<GatedPlan>(&op_list_.plan))
+        gated_ = std::make_unique<GatedWork>(
+            context, plan->works, static_cast<std::uint32_t>(op_list_.steps.size()),
+            reinterpret_cast<std::uint64_t>(host_.address() + offsetof(HostWords, stop)));
 }
 
 /// Words are compared by signed difference; those that the protocols in use have not raised must
@@ -253,20 +118,20 @@ void PersistentProgram::prepare(const Schedule& schedule) {
     program.step_count = static_cast<u32>(op_list_.steps.size());
     program.op_count = static_cast<u32>(ops.size());
     program.peer_count = static_cast<u32>(op_list_.peers.size());
-    const std::array<std::byte, barrier_bytes> never{};
-    at = (at + cache_line - 1) / cache_line * cache_line;
-    const u64 words = put(never.data(), barrier_bytes);
-    const FoldPlan& plan = op_list_.folds;
-    WsFolds folds{};
-    folds.steps = put(plan.steps.data(), plan.steps.size() * sizeof(WsFoldStep));
-    folds.folds = put(plan.folds.data(), plan.folds.size() * sizeof(WsFold));
-    folds.sources = put(plan.sources.data(), plan.sources.size() * sizeof(WsSource));
-    folds.met = words;
-    folds.double_buffer_stride = op_list_.double_buffer_stride;
-    folds.step_count = static_cast<u32>(plan.steps.size());
-    folds.fold_count = static_cast<u32>(plan.folds.size());
-    folds.source_count = static_cast<u32>(plan.sources.size());
-    folds_ = reinterpret_cast<void*>(put(&folds, sizeof folds));
+    if (const auto* const plan = std::get_if<FoldPlan>(&op_list_.plan)) {
+        const std::array<std::byte, barrier_bytes> never{};
+        at = (at + cache_line - 1) / cache_line * cache_line;
+        WsFolds folds{};
+        folds.met = put(never.data(), barrier_bytes);
+        folds.steps = put(plan->steps.data(), plan->steps.size() * sizeof(WsFoldStep));
+        folds.folds = put(plan->folds.data(), plan->folds.size() * sizeof(WsFold));
+        folds.sources = put(plan->sources.data(), plan->sources.size() * sizeof(WsSource));
+        folds.double_buffer_stride = plan->double_buffer_stride;
+        folds.step_count = static_cast<u32>(plan->steps.size());
+        folds.fold_count = static_cast<u32>(plan->folds.size());
+        folds.source_count = static_cast<u32>(plan->sources.size());
+        folds_ = reinterpret_cast<void*>(put(&folds, sizeof folds));
+    }
     const u64 counters = reinterpret_cast<u64>(program_.address() + offsetof(WsProgram, counters));
     program.finished = counters;
     program.gathered = counters + sizeof(u32);
@@ -274,12 +139,9 @@ void PersistentProgram::prepare(const Schedule& schedule) {
     program.show_after = static_cast<u64>(show_seconds / clock_.tick);
     program.slots = op_list_.slots;
     program.slot_packets = op_list_.slot_packets;
-    const bool fetches = tuning_.protocol == ws_pull && op_list_.folding;
-    program.guarded = op_list_.guarded || fetches;
+    program.guarded = op_list_.guarded;
     program.place = tuning_.place;
-    program.defers_work = op_list_.defers_work;
-    program.soak = op_list_.soak;
-    program.work_lags = op_list_.work_lags;
+    std::visit([&](const auto& plan) { plan.tell(program, tuning_); }, op_list_.plan);
     if (gated_) {
         program.ready = gated_->ready();
         program.arrived = gated_->arrived();
@@ -304,7 +166,7 @@ void PersistentProgram::begin(const Schedule& schedule) {
     prepare({timed ? schedule.untimed : 0, part, std::max(schedule.samples, 1) * parts_});
     void* program = program_.address();
     void* arguments[] = {&program, &folds_};  // of those that fold; others take the first one
-    const auto [kernel, threads] = launch_for(tuning_, op_list_);
+    const auto [kernel, threads] = op_list_.launch(tuning_);
     stream_->launch_resident(kernel, std::max(tuning_.blocks, tuning_.place + 1), threads,
                              arguments);
     if (gated_) gated_->begin(schedule);
@@ -407,13 +269,12 @@ void PersistentProgram::count(u64 iterations) {
 }
 
 std::string PersistentProgram::describe() const {
+    const std::string work = std::visit([](const auto& plan) { return plan.work; }, op_list_.plan);
     return "\"protocol\": \"" + tuning_.text() +
            "\", \"blocks\": " + std::to_string(tuning_.blocks) +
            ", \"threads\": " + std::to_string(tuning_.threads) +
            ", \"place\": " + std::to_string(tuning_.place) +
-           (op_list_.works ? ", \"work\": \"by the same kernel\"" : "") +
-           (op_list_.soak ? ", \"work\": \"by the same kernel, between two steps\"" : "") +
-           (gated_ ? ", \"work\": \"beside it, ordered by flags\"" : "");
+           (work.empty() ? "" : ", \"work\": \"" + work + "\"");
 }
 
 }  // namespace wirespeed

@@ -8,24 +8,12 @@
 
 #include "kernels/persistent_types.h"
 #include "transports/gpu/clock.hpp"
-#include "transports/gpu/folds.hpp"
 #include "transports/gpu/gated_work.hpp"
 #include "transports/gpu/mailbox.hpp"
-#include "transports/lists.hpp"
+#include "transports/gpu/plan.hpp"
 #include "transports/transport.hpp"
 
 namespace wirespeed {
-
-/// How a program's messages move: the protocol and the size of the launch; the same on all ranks.
-struct Tuning {
-    static constexpr std::uint32_t most_blocks = 256;
-    WsProtocol protocol = ws_ll;
-    std::uint32_t blocks = 1, threads = 32;
-    std::uint32_t place = 0;  ///< LL by one block: which of them does it
-
-    std::string text() const;
-    bool operator==(const Tuning&) const = default;
-};
 
 /// Transfers and launches with a peer since the transport was opened: the words in the mailboxes
 /// count on from there.
@@ -35,46 +23,6 @@ struct Count {
     std::uint64_t stale = 0;  ///< most transfers that a word between the two may be behind
 };
 using Counts = std::vector<Count>;  ///< by peer
-
-/// One rank's part of a program, with all addresses.
-struct OpList {
-    struct Op {
-        int peer;
-        bool sends;
-        WsOp op;
-    };
-    std::vector<WsStep> steps;
-    std::vector<Op> ops;
-    std::vector<int> peers;
-    std::vector<std::uint32_t> sent, received;  ///< transfers in an iteration, by peer
-    std::uint32_t slots = 0, slot_packets = 0;
-    bool guarded = false;
-    bool works = false;        ///< the kernel changes what arrives
-    bool in_shares = true;     ///< blocks can do so without waiting for each other
-    bool defers_work = false;  ///< work can be done when its message is sent on
-    /// Each step is one message to the same peer and one from the same: no block overtakes another
-    /// by a step, since the sender waits for all of them.
-    bool in_turn = false;
-    bool needs_guard =
-        true;  ///< a message that comes does not say by itself that its place is free
-    std::vector<Work> gated = {};  ///< of an iteration, beside the kernel
-    bool work_lags = false;        ///< by a step
-    std::uint64_t soak = 0;        ///< address of its WsSoak, where the kernel checks messages
-    bool has_lists = false;        ///< on some rank, of blocks
-    std::vector<std::shared_ptr<PieceTable>> lists = {};  ///< that this rank sends
-    bool folding = false;                                 ///< all ranks run the kernels that fold
-    /// Peers of a rank where every rank's program is one of kernels/exchange.h; 0: it is not.
-    std::uint32_t exchange_peers = 0;
-    FoldPlan folds = {};
-    /// Of the two places where messages land by turns; 0: one.
-    std::uint64_t double_buffer_stride = 0;
-    bool in_words = true;  ///< all that is folded lies on whole words
-    bool alike = true;     ///< on every rank: what the first step receives has lanes of its own
-    std::uint64_t packet_bytes;  ///< in a packet of LL
-};
-
-/// With so many peers these steps and folds are what kernels/exchange.h does; 0: they are not.
-std::uint32_t exchange_peers(const OpList& op_list);
 
 class PersistentProgram final : public Program {
   public:
@@ -111,7 +59,7 @@ class PersistentProgram final : public Program {
     double began_ = 0;       ///< when begin() was called
     double host_began_ = 0;  ///< when the host saw that the kernels had met
     std::unique_ptr<Stream> stream_;
-    void* folds_ = nullptr;                         ///< in program_
+    void* folds_ = nullptr;                         ///< in program_; null: it does not fold
     Allocation program_, stamps_;                   ///< on the device
     Allocation host_, program_here_, stamps_here_;  ///< in pinned memory: the stream copies
     std::unique_ptr<GatedWork> gated_;

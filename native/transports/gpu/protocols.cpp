@@ -23,9 +23,6 @@ constexpr std::size_t least_of_a_block = 64;
 /// From so many bytes on, the fastest few stay the fastest for longer messages.
 constexpr std::size_t nothing_new = 32 << 20;
 
-/// So many blocks leave room for the kernels of work.
-std::uint32_t beside_work(const OpList& op_list) { return op_list.work_lags ? 64 : 16; }
-
 }  // namespace
 
 void Protocols::choose(PersistentProgram& program, std::vector<Tuning> tunings, std::size_t bytes,
@@ -53,44 +50,22 @@ std::uint32_t Protocols::whole_warps(std::size_t threads) const {
     return static_cast<std::uint32_t>(std::min<std::size_t>(rounded, facts_.most_threads));
 }
 
-/// Several blocks share LL messages only where no block asks another (kernels/exchange.h). A
-/// message that may overwrite what is in use takes a protocol that says
-/// when it may; work on messages takes one whose blocks know their shares; other kernels beside it
-/// want room.
-bool Protocols::possible(const Tuning& tuning, std::size_t packets, const OpList& op_list) const {
-    if (op_list.has_lists &&
-        (tuning.protocol != ws_stores || tuning.blocks > multiprocessors(context_, blocks_)))
-        return false;
-    if (op_list.soak && (tuning.protocol != ws_ll || tuning.blocks > 1)) return false;
-    if (tuning.protocol == ws_ll)
-        return op_list.slots > 0 &&
-               (op_list.exchange_peers ? tuning.threads >= op_list.exchange_peers &&
-                                             tuning.threads <= WS_EXCHANGE_LANES
-                                       : tuning.blocks == 1);
-    if (tuning.protocol != ws_stores && tuning.protocol != ws_pull &&
-        (op_list.guarded || op_list.works || !op_list.gated.empty()))
-        return false;
-    if (tuning.protocol == ws_pull && op_list.folding && !op_list.folds.can_pull) return false;
-    if (tuning.protocol == ws_pull && op_list.guarded && !op_list.folding && !op_list.in_turn)
-        return false;
-    if (op_list.works && !op_list.in_shares && tuning.blocks > 1) return false;
-    return op_list.gated.empty() ||
-           (tuning.protocol == ws_stores && tuning.blocks <= beside_work(op_list));
-}
-
 std::vector<Tuning> Protocols::candidates(std::size_t bytes, std::size_t packets,
                                           const OpList& op_list) const {
+    Choices choices = op_list.choices();
+    if (op_list.lists)
+        choices.most_blocks = std::min(choices.most_blocks, multiprocessors(context_, blocks_));
     std::vector<Tuning> tunings;
     const auto add = [&](const Tuning& tuning) {
-        if (possible(tuning, packets, op_list)) tunings.push_back(tuning);
+        if (choices.allow(tuning)) tunings.push_back(tuning);
     };
-    const std::size_t lanes = packets * std::max(op_list.exchange_peers, 1u);
+    const std::size_t lanes = packets * std::max(choices.exchange_peers, 1u);
     for (const std::size_t each : {1, 2, 4})
         if (const Tuning tuning{ws_ll, 1, whole_warps(lanes / each)};
             tunings.empty() || tunings.back().threads != tuning.threads)
             add(tuning);
     // Several messages of equal length have lanes of their own.
-    if (op_list.alike && !op_list.exchange_peers)
+    if (op_list.alike && !choices.exchange_peers)
         for (const std::size_t messages : {4, 8})
             if (!tunings.empty() && tunings.back().threads < facts_.most_threads)
                 add({ws_ll, 1, whole_warps(packets * messages)});
@@ -112,27 +87,22 @@ std::vector<Tuning> Protocols::candidates(std::size_t bytes, std::size_t packets
                 (tunings.empty() || tunings.back().threads != tuning.threads ||
                  tunings.back().blocks != blocks))
                 add(tuning);
-        if (bytes / blocks < (op_list.folding ? 2048u : 16384u)) continue;
+        if (bytes / blocks < choices.least_pulled) continue;
         add({ws_pull, blocks, whole_warps(512)});
         if (!facts_.has_tma || blocks < 16) continue;
         add({ws_tma, blocks, 128});
         add({ws_tma_pull, blocks, 128});
     }
-    const std::uint32_t all =
-        op_list.has_lists ? multiprocessors(context_, blocks_) : std::uint32_t{blocks_};
-    const Tuning largest{ws_stores,
-                         op_list.gated.empty() ? all : std::min(all, beside_work(op_list)),
-                         whole_warps(512)};
-    if (tunings.empty() ||
-        (op_list.has_lists && std::ranges::find(tunings, largest) == tunings.end()))
+    const Tuning largest{ws_stores, std::min(blocks_, choices.most_blocks), whole_warps(512)};
+    if (tunings.empty() || (op_list.lists && std::ranges::find(tunings, largest) == tunings.end()))
         add(largest);
     if (tunings.empty()) throw Error("gpu: no protocol moves what this program moves");
-    return asked_for(std::move(tunings), packets, op_list);
+    return asked_for(std::move(tunings), choices);
 }
 
 /// For tests and studies: options fix the protocol.
-std::vector<Tuning> Protocols::asked_for(std::vector<Tuning> tunings, std::size_t packets,
-                                         const OpList& op_list) const {
+std::vector<Tuning> Protocols::asked_for(std::vector<Tuning> tunings,
+                                         const Choices& choices) const {
     const std::string wanted = context_.option("protocol", "");
     if (wanted.empty()) return tunings;
     for (const WsProtocol protocol : {ws_ll, ws_stores, ws_tma, ws_pull, ws_tma_pull}) {
@@ -142,11 +112,10 @@ std::vector<Tuning> Protocols::asked_for(std::vector<Tuning> tunings, std::size_
                       whole_warps(context_.number("threads", 512, 1, 1024))};
         if (tuning.text() != wanted) continue;
         tuning.blocks = std::min(tuning.blocks, blocks_);
-        const bool alone = protocol == ws_ll ? !possible(tuning, packets, op_list)
-                                             : op_list.works && !op_list.in_shares;
-        if (alone) tuning.blocks = 1;
+        if (protocol == ws_ll ? !choices.allow(tuning) : choices.most_blocks == 1)
+            tuning.blocks = 1;
         // What is not possible for this program is chosen as ever.
-        return possible(tuning, packets, op_list) ? std::vector{tuning} : tunings;
+        return choices.allow(tuning) ? std::vector{tuning} : tunings;
     }
     throw Error("gpu: protocol is LL, stores, TMA, pull or TMA-pull, not " + wanted);
 }

@@ -35,9 +35,7 @@ class Protocols {
     using Chosen = std::pair<std::vector<u64>, Tuning>;
     using Tried = std::pair<double, Tuning>;  ///< seconds of an iteration
 
-    bool possible(const Tuning& tuning, std::size_t packets, const OpList& op_list) const;
-    std::vector<Tuning> asked_for(std::vector<Tuning> tunings, std::size_t packets,
-                                  const OpList& op_list) const;
+    std::vector<Tuning> asked_for(std::vector<Tuning> tunings, const Choices& choices) const;
     std::uint32_t whole_warps(std::size_t threads) const;
     int chosen_before(const std::vector<u64>& numbers) const;
     std::vector<Tuning> worth_trying(std::vector<Tuning> tunings, std::size_t bytes) const;
