@@ -37,3 +37,16 @@ def test_every_sum_is_right(protocol: str, offset: int, ranks: int, tmp_path: Pa
         assert (chosen["protocol"], chosen["blocks"]) == (protocol, 3)
     if protocol == "stores" and not in_shares:
         assert chosen["blocks"] == 1
+
+
+def test_a_long_sum_off_16_bytes_is_done_by_a_single_block(tmp_path: Path) -> None:
+    """Protects sums of more than a block moves at most where others could help it: here none can."""
+    done = wirespeed(
+        *("ring", "--ranks", "2", "--device", "emulated", "--paths", "gpu", "--sizes", str((16 << 20) + 8)),
+        *("--loops", "1", "--warmup", "0"),
+        out=tmp_path / "r.jsonl",
+        environment={"WIRESPEED_EMULATED": "count=2,blocks=4,threads=64,seed=1"},
+    )
+    assert done.code == 0, done.err + done.out
+    (entry,) = done.entries
+    assert entry["details"]["blocks"] == 1 and entry["checked"]["bytes"] > 0

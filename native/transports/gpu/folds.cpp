@@ -285,14 +285,6 @@ FoldPlan fold_plan(std::span<const Step> steps, const Buffers& buffers, u64 most
     return plan;
 }
 
-bool lands_by_turns(const OpList& op_list) {
-    std::set<int> to, from;
-    for (const auto& [peer, sends, op] : op_list.ops)
-        if (!(sends ? to : from).insert(peer).second || (!sends && op.work != ws_fold_work))
-            return false;
-    return op_list.steps.size() == 1 && to == from;
-}
-
 bool folds_touch(const Step& step, const Transfer& receive, const Buffers& buffers) {
     return touches(folded(step, buffers), place_of(buffers.receive, receive));
 }

@@ -17,10 +17,6 @@ bool can_fold(std::span<const Step> steps);
 FoldPlan fold_plan(std::span<const Step> steps, const Buffers& buffers, u64 most_threads,
                    OpList& op_list);
 
-/// One exchange of a message with each of some peers, which its folds alone read: it can land in
-/// two places by turns.
-bool lands_by_turns(const OpList& op_list);
-
 /// Has a fold of `step` to do with the place that `receive` brings data to?
 bool folds_touch(const Step& step, const Transfer& receive, const Buffers& buffers);
 

@@ -277,10 +277,16 @@ class GpuTransport final : public Transport {
         });
     }
 
-    /// Messages that folds alone read land outside the buffers, if there is room for two of each.
+    /// One exchange of a message with each of some peers, which its folds alone read: it lands
+    /// outside the buffers, in two places by turns, if there is room.
     FoldPlan with_landing(FoldPlan plan, OpList& op_list, std::size_t largest) {
         const u64 stride = (largest + 127) / 128 * 128;
-        if (2 * stride > mailbox_.ring_bytes() || !lands_by_turns(op_list)) return plan;
+        std::set<int> to, from;
+        for (const auto& [peer, sends, op] : op_list.ops)
+            if (!(sends ? to : from).insert(peer).second || (!sends && op.work != ws_fold_work))
+                return plan;
+        if (2 * stride > mailbox_.ring_bytes() || op_list.steps.size() != 1 || to != from)
+            return plan;
         plan.double_buffer_stride = stride;
         const int me = context_.control.rank();
         for (auto& [peer, sends, op] : op_list.ops)

@@ -46,24 +46,6 @@ WsChange change_before(const Step& before, const Transfer& send, const Buffers& 
     return {0, ws_no_work};
 }
 
-void set_change(OpList::Op& op, const WsChange& change) {
-    op.op.work = change.work;
-    op.op.operand = change.operand;
-}
-
-/// Is all that works change sent on in the next step, just as it is?
-bool works_are_sent_on(std::span<const Step> steps, const Buffers& buffers) {
-    for (std::size_t s = 0; s < steps.size(); ++s) {
-        const Step& next = steps[(s + 1) % steps.size()];
-        const auto sent_on =
-            std::count_if(next.sends.begin(), next.sends.end(), [&](const Transfer& send) {
-                return change_before(steps[s], send, buffers).work != ws_no_work;
-            });
-        if (static_cast<std::size_t>(sent_on) != steps[s].after.size()) return false;
-    }
-    return buffers.send == buffers.receive;
-}
-
 }  // namespace
 
 WorkBy agreed_work(Control& control, std::span<const Step> steps, const Buffers& buffers) {
@@ -82,21 +64,29 @@ WorkBy agreed_work(Control& control, std::span<const Step> steps, const Buffers&
 }
 
 InPlacePlan in_place_plan(std::span<const Step> steps, const Buffers& buffers, OpList& op_list) {
-    auto op = op_list.ops.begin();
-    for (std::size_t s = 0; s < steps.size(); ++s) {
-        const Step& before = steps[(s + steps.size() - 1) % steps.size()];
-        for (const Transfer& send : steps[s].sends)
-            set_change(*op++, change_before(before, send, buffers));
-        for (const Transfer& receive : steps[s].receives)
-            set_change(*op++, change_of(steps[s], receive, buffers));
-    }
     InPlacePlan plan;
     plan.in_turn = is_in_turn(steps);
     plan.in_shares = std::ranges::all_of(op_list.ops, [](const OpList::Op& each) {
         return (each.op.mine | each.op.theirs | each.op.bytes) % 16 == 0;
     });
     plan.defers_work =
-        std::ranges::any_of(steps, &Step::has_work) && works_are_sent_on(steps, buffers);
+        buffers.send == buffers.receive && std::ranges::any_of(steps, &Step::has_work);
+    auto op = op_list.ops.begin();
+    const auto set = [&](const WsChange& change) {
+        op->op.work = change.work;
+        op++->op.operand = change.operand;
+        return change.work != ws_no_work;
+    };
+    for (std::size_t s = 0; s < steps.size(); ++s) {
+        const Step& before = steps[(s + steps.size() - 1) % steps.size()];
+        std::size_t sent_on = 0;
+        for (const Transfer& send : steps[s].sends)
+            sent_on += set(change_before(before, send, buffers));
+        for (const Transfer& receive : steps[s].receives)
+            set(change_of(steps[s], receive, buffers));
+        // All that works change is sent on in the next step, just as it is.
+        if (sent_on != before.after.size()) plan.defers_work = false;
+    }
     return plan;
 }
 
@@ -122,14 +112,11 @@ bool is_in_turn(std::span<const Step> steps) {
 }
 
 bool says_it_is_free(std::span<const Step> steps, const Buffers& buffers) {
-    if (!is_in_turn(steps)) return false;
-    for (std::size_t s = 0; s < steps.size(); ++s) {
-        const Step& before = steps[(s + steps.size() - 1) % steps.size()];
-        if (steps[s].sends[0].peer != steps[s].receives[0].peer ||
-            !is_free_early(before, steps[s], buffers))
-            return false;
-    }
-    return true;
+    bool is_free = is_in_turn(steps);
+    for (std::size_t s = 0; is_free && s < steps.size(); ++s)
+        is_free = steps[s].sends[0].peer == steps[s].receives[0].peer &&
+                  is_free_early(steps[(s + steps.size() - 1) % steps.size()], steps[s], buffers);
+    return is_free;
 }
 
 }  // namespace wirespeed

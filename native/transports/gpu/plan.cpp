@@ -32,8 +32,8 @@ Launch launch_any(const Tuning& tuning, const OpList& op_list, const char* words
 /// One send and one receive: the commonest program has kernels of its own.
 bool is_pair(const OpList& op_list) {
     const auto& [steps, ops] = std::tie(op_list.steps, op_list.ops);
-    if (op_list.guarded || op_list.lists || ops.size() != 2 || ops[0].sends == ops[1].sends ||
-        !op_list.on_whole_words())
+    if (!std::holds_alternative<MessagePlan>(op_list.plan) || op_list.guarded || op_list.lists ||
+        ops.size() != 2 || ops[0].sends == ops[1].sends || !op_list.on_whole_words())
         return false;
     // A step without transfers before them would be taken for the first.
     return steps.size() == 1 || (steps.size() == 2 && steps[0].sends + steps[0].receives == 1);
@@ -102,10 +102,6 @@ Choices InPlacePlan::choices(const OpList& op_list) const {
     choices.tma = false;
     if (!in_shares) choices.most_blocks = 1;
     return choices;
-}
-
-Launch InPlacePlan::launch(const Tuning& tuning, const OpList& op_list) const {
-    return launch_any(tuning, op_list, "_own");
 }
 
 void FoldPlan::agree(Control& control, OpList& op_list) {

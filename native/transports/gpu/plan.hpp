@@ -74,7 +74,6 @@ struct InPlacePlan : MessagePlan {
 
     void agree(Control& control, OpList&);
     Choices choices(const OpList& op_list) const;
-    Launch launch(const Tuning& tuning, const OpList& op_list) const;
     void tell(WsProgram& program, const Tuning&) const { program.defers_work = defers_work; }
     static constexpr const char* work = "by the same kernel";
 };

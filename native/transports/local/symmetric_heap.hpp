@@ -83,10 +83,10 @@ template <class Heap> class SymmetricTransport : public Transport {
             heap_.puts(context_), signals_, ready_notice);
         for (std::size_t i = 0; i < steps.size(); ++i)
             iterations->add(steps[i], theirs[i], buffers);
-        return std::make_unique<DescribedProgram>(
-            context_, std::move(iterations),
-            std::string("\"ready_notice\": ") + (ready_notice ? "true" : "false") +
-                details(steps, buffers));
+        return std::make_unique<DescribedProgram>(context_, std::move(iterations),
+                                                  std::string("\"ready_notice\": ") +
+                                                      (ready_notice ? "true" : "false") +
+                                                      details(steps, buffers));
     }
 
     std::string describe() const override { return heap_.describe(); }
