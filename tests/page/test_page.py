@@ -11,6 +11,9 @@ from support import report_files as made
 from support.browser_page import Opened, written
 from support.impossible import FALSE
 
+from wirespeed.report.facts import figure_columns
+from wirespeed.report.facts.figure_columns import FigureColumn
+
 REAL = sorted(map(str, (Path(__file__).parents[2] / "results").glob("*.jsonl")))
 
 
@@ -176,6 +179,25 @@ def test_choices_of_path_and_size(browser: Any, everything: Path) -> None:
     page.tab.get_by_text("All figures as a table").first.click()
     page.tab.wait_for_selector("table.figures")
     assert page.tab.locator("table.figures tbody tr").count() == 2 * 4 * len(made.SIZES)
+    page.check()
+
+
+def test_the_table_has_each_declared_column(
+    browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects the table from a column of one path standing under the head of another one's."""
+    of_gpu = FigureColumn(
+        head="of\nGPU", cell=lambda entry: f"{entry.bytes}" if entry.path == "gpu" else None
+    )
+    monkeypatch.setattr(figure_columns, "COLUMNS", (of_gpu,))
+    records = [made.head(), *(made.step(path) for path in ("aware", "gpu"))]
+    records += [*made.curve("aware", 2e-6, 4e10), *made.curve("gpu", 1e-6, 4e10)]
+    page = Opened(browser, written(tmp_path, made.write(tmp_path / "a.jsonl", *records, made.end())))
+    page.tab.get_by_text("All figures as a table").click()
+    heads = page.tab.locator("table.figures thead").inner_text().split("\t")
+    rows = [row.split("\t") for row in page.tab.locator("table.figures tbody").inner_text().splitlines()]
+    cells = {(row[1], row[heads.index("of GPU")]) for row in rows}
+    assert cells == {("aware", ""), *(("gpu", str(size)) for size in made.SIZES)}
     page.check()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wirespeed.report.facts import figures, health, markers, mpi_cost
-from wirespeed.report.facts.baselines import baselines
+from wirespeed.report.facts.figure_columns import figure_columns
 from wirespeed.report.facts.speedup import Pair, incomparable, pairs
 from wirespeed.report.grouping import grouped
 from wirespeed.results.runs import Entry, Run
@@ -41,6 +41,7 @@ def legend(run: Run, layout: Layout) -> list[str]:
     entries = list(run.entries.values())
     if not entries:
         return []
+    columns = [column.explained for column in figure_columns(run) if column.explained]
     sick = [health.LEGEND] if health.marked(run) else []
     what = "; ".join(_definitions(entries)) or "one way: half of a round trip"
     plain = all(entry.amount == entry.bytes for entry in entries)
@@ -49,7 +50,7 @@ def legend(run: Run, layout: Layout) -> list[str]:
         return [
             f"{what}, median of {several}, each with new processes; GB = 1e9 bytes{rate}",
             *_launches_explained(run, layout),
-            *_compared(run),
+            *columns,
             *sick,
             *_fastest(run, layout),
             *_speedups(run),
@@ -60,7 +61,7 @@ def legend(run: Run, layout: Layout) -> list[str]:
         return [
             f"{what}, mean over a fixed count of iterations; GB = 1e9 bytes{rate}",
             "no interval: the clock was read before and after all iterations, as --loops asks",
-            *_compared(run),
+            *columns,
             *_fastest(run, layout),
             *_speedups(run),
             *_mpi_costs(run),
@@ -71,7 +72,7 @@ def legend(run: Run, layout: Layout) -> list[str]:
     return [
         f"{what}, median of {samples} samples per size; GB = 1e9 bytes{rate}",
         *_intervals(run, entries, layout),
-        *_compared(run),
+        *columns,
         *sick,
         *_fastest(run, layout),
         *_speedups(run),
@@ -172,21 +173,6 @@ def _unknown(run: Run, *, anyway: bool = False) -> list[str]:
         return []
     how = " (state the rate of the wire: --link NAME=RATE)" if stated else ""
     return [f"limit of {', '.join(unknown)}: unknown{how}"]
-
-
-def _compared(run: Run) -> list[str]:
-    """What shares of a baseline are shares of, how sure they are, and what preparing a list is."""
-    lines = [
-        f"of {name}: the time of the same bytes in one message, measured by turns with the lists, over "
-        "theirs; ±: half its 95 % interval"
-        for name in baselines(run)
-    ]
-    if any(entry.prepare_s for entry in run.entries.values()):
-        lines.append(
-            "to prepare: once for all iterations, a list's datatype, table on the GPU, arrays of a batch or "
-            "buffers to pack in"
-        )
-    return lines
 
 
 def _intervals(run: Run, entries: list[Entry], layout: Layout) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from wirespeed.report.facts.baselines import share_of_baseline
+from wirespeed.report.facts.figure_columns import figure_columns
 from wirespeed.report.facts.markers import sign
 from wirespeed.report.facts.speedup import Pair, pairs
 from wirespeed.report.grouping import grouped
@@ -49,6 +50,7 @@ def _chart(pattern: str, sets: Sequence[ReportRun]) -> dict[str, Any]:
 def _curve(measured: ReportRun, path: str) -> dict[str, Any]:
     """Sizes and bytes moved, seconds with the ends of their interval, marks; the limit in bytes/s.
 
+    `columns`: cells of the table's further columns.
     `impossible`: sizes whose figures cannot be true, which have a word in the table and no point.
     """
     entries = [entry for entry in measured.run.of_path(path) if max(entry.bytes, entry.amount) <= MAX_EXACT]
@@ -62,6 +64,10 @@ def _curve(measured: ReportRun, path: str) -> dict[str, Any]:
         curve["launches"] = [entry.launches for entry in entries]
     if any(marks := [sign(measured.run, entry) for entry in entries]):
         curve["marks"] = marks
+    for more in figure_columns(measured.run):
+        if more.in_reports:
+            cells = [text(more.cell(entry) or "") for entry in entries]
+            curve.setdefault("columns", {})[text(more.title)] = cells
     if false := [entry for (name, _), entry in measured.run.impossible.items() if name == path]:
         curve["impossible"] = [entry.bytes for entry in false if entry.bytes <= MAX_EXACT]
     if limit := measured.run.ceiling(path):

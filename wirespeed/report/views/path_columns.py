@@ -10,7 +10,7 @@ from rich.text import Text
 
 from wirespeed.report.console.columns import Cell, Column, Row, Table, fold, table
 from wirespeed.report.facts import figures, shares
-from wirespeed.report.facts.baselines import baselines, share_of_baseline
+from wirespeed.report.facts.figure_columns import FigureColumn, figure_columns
 from wirespeed.report.facts.markers import (
     AS_FAST,
     FAR_OFF,
@@ -23,6 +23,7 @@ from wirespeed.report.facts.markers import (
 )
 from wirespeed.report.facts.mpi_cost import MpiCost, costs, difference
 from wirespeed.report.facts.speedup import Pair, pairs
+from wirespeed.report.grouping import grouped
 from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_rate, format_size
 
@@ -32,16 +33,15 @@ FEW = 6
 """Up to this many sizes are shown by time and, above NO_RATE bytes, by bandwidth."""
 NO_RATE = 1 << 10
 _LONG_NAME = 5
-TIME, RATE, SHARE, BASELINE, PREPARE = range(5)
-"""Content of a row: the time of a size, its bandwidth, that as a share of the limit or of a baseline, or the
-time that preparing its list takes."""
-SHARES = (SHARE, BASELINE, PREPARE)
 
 
 @dataclass(frozen=True)
 class _SizeRow:
     size: int
-    shows: int
+    cell: Callable[[Entry], Text | None]
+    """The figure in a path's column; None: a dash."""
+    main: bool = False
+    """Time or bandwidth: it also has speedups, or the word for a failure."""
 
 
 def lay_out(width: int, run: Run, sizes: Sequence[int]) -> list[Table[_SizeRow]]:
@@ -52,23 +52,22 @@ def lay_out(width: int, run: Run, sizes: Sequence[int]) -> list[Table[_SizeRow]]
     sections = _sections(run, sizes)
     rows = [row for _, section in sections for row in section]
     size: Column[_SizeRow] = Column("size", lambda row: format_size(row.size))
-    best = {row.size: winners(run, row.size) for row in rows}
     paths = sorted(run.paths, key=lambda path: _domain(run, path) != "CPU")
 
     def build(part: Sequence[str], _: int) -> Table[_SizeRow]:
-        return Table([size, *(_column(run, path, best) for path in part)], sections)
+        return Table([size, *(_column(run, path) for path in part)], sections)
 
     tables = fold(paths, build, width)
     speedups = [*speedup_columns(run, _size_with_speedup, grouped=True)]
     last = Table([*tables[-1].columns, *speedups, *_fastest(run)], sections).fit(width)
     if last.width <= width:
         return [*tables[:-1], last]
-    unique = {row.size: row for row in rows if row.shows not in SHARES}
+    unique = {row.size: row for row in rows if row.main}
     return [*tables, table([size, *speedups], list(unique.values())).fit(width)] if speedups else tables
 
 
 def _size_with_speedup(row: _SizeRow) -> int | None:
-    return None if row.shows in SHARES else row.size
+    return row.size if row.main else None
 
 
 def _sections(run: Run, sizes: Sequence[int]) -> list[tuple[str, list[_SizeRow]]]:
@@ -79,66 +78,83 @@ def _sections(run: Run, sizes: Sequence[int]) -> list[tuple[str, list[_SizeRow]]
         [limit for path in run.paths if (limit := run.ceiling(path))] if len(sizes) == len(run.sizes) else []
     )
     limited = [size for size in large if any(limit.applies(size) for limit in limits)]
-    compared = [(f"% of {name}", BASELINE, sizes) for name in baselines(run)]
-    lists = {size for (_, size), entry in run.entries.items() if entry.prepare_s}
+    best = {size: winners(run, size) for size in sizes}
     blocks = (
-        (f"{run.time_label}, us", TIME, small),
-        *compared,
-        ("preparing a list, us", PREPARE, [size for size in sizes if size in lists]),
-        ("GB/s", RATE, large),
-        ("% of limit", SHARE, limited),
+        (f"{run.time_label}, us", _rows(small, partial(_figure, run, best, False), main=True)),
+        *_more(run, sizes),
+        ("GB/s", _rows(large, partial(_figure, run, best, True), main=True)),
+        ("% of limit", _rows(limited, partial(_share, run))),
     )
-    return [(title, [_SizeRow(size, shows) for size in sizes]) for title, shows, sizes in blocks if sizes]
+    return [(title, rows) for title, rows in blocks if rows]
+
+
+def _rows(
+    sizes: Sequence[int], cell: Callable[[Entry], Text | None], *, main: bool = False
+) -> list[_SizeRow]:
+    return [_SizeRow(size, cell, main) for size in sizes]
+
+
+def _more(run: Run, sizes: Sequence[int]) -> Iterator[tuple[str, list[_SizeRow]]]:
+    """Rows of the columns beyond time and bandwidth."""
+    alike = grouped((entry.bytes, entry) for entry in run.entries.values())
+    for column in figure_columns(run):
+        if column.section:
+            shown = [size for size in sizes if column.is_shown(alike.get(size, []))]
+            yield column.section, _rows(shown, partial(_cell, column))
+
+
+def _cell(column: FigureColumn, entry: Entry) -> Text | None:
+    words = (column.brief or column.cell)(entry)
+    if words is None:
+        return None
+    return Text.assemble(words, (column.mark(entry) or " ", "yellow") if column.mark else " ")
 
 
 def _domain(run: Run, path: str) -> str:
     return next((entry.memory_domain for (name, _), entry in run.figures.items() if name == path), "")
 
 
-def _column(run: Run, path: str, best: dict[int, list[Entry]]) -> Column[_SizeRow]:
+def _column(run: Run, path: str) -> Column[_SizeRow]:
     """A column per path; where paths use both memory domains, the domain stands over the column."""
     several = len({_domain(run, name) for name in run.paths}) > 1
-    limit = run.ceiling(path)
 
     def cell(row: _SizeRow) -> Text:
-        none = Text("- ", "dim")
         entry = run.entries.get((path, row.size))
-        if entry is None:
-            failure = None if row.shows in SHARES else run.failure(path, row.size)
-            return Text(f"{figures.SHORT.get(failure.what, failure.what)} ", "red") if failure else none
-        if row.shows == SHARE:
-            part = shares.share(entry, limit)
-            style = share_style(part or 0, exceeded=shares.exceeds(entry, limit))
-            return none if part is None else Text(f"{100 * part:.0f} ", style)
-        if row.shows == BASELINE:
-            reached = share_of_baseline(run, entry)
-            if reached is None:
-                return none
-            return Text.assemble((reached.percent, ""), (NO_INTERVAL if reached.uncertain else " ", "yellow"))
-        if row.shows == PREPARE:
-            return Text(f"{figures.microseconds(entry.prepare_s)} ") if entry.prepare_s else none
-        wins = entry in best[row.size]
-        figure = format_rate(entry.rate) if row.shows == RATE else figures.microseconds(entry.seconds)
-        mark = sign(run, entry, graded=True)
-        if mark == FAR_OFF and not entry.uncertain:
-            mark, figure = "", _range(entry, row.shows)
-        return Text.assemble(
-            (mark or " ", "yellow"),
-            (figure, "bold green" if wins else ""),
-            (f" {figures.UNCERTAIN}" if entry.uncertain else "", "yellow"),
-            " ",
-        )
+        if entry is None and row.main and (failure := run.failure(path, row.size)):
+            return Text(f"{figures.SHORT.get(failure.what, failure.what)} ", "red")
+        return (row.cell(entry) if entry else None) or Text("- ", "dim")
 
     group = f"{_domain(run, path)} data" if several else ""
     return Column(_broken(path, " "), cell, group=group)
 
 
-def _range(entry: Entry, shows: int) -> str:
+def _share(run: Run, entry: Entry) -> Text | None:
+    limit = run.ceiling(entry.path)
+    part = shares.share(entry, limit)
+    style = share_style(part or 0, exceeded=shares.exceeds(entry, limit))
+    return None if part is None else Text(f"{100 * part:.0f} ", style)
+
+
+def _figure(run: Run, best: dict[int, list[Entry]], is_rate: bool, entry: Entry) -> Text:
+    """The bandwidth, else the time."""
+    figure = format_rate(entry.rate) if is_rate else figures.microseconds(entry.seconds)
+    mark = sign(run, entry, graded=True)
+    if mark == FAR_OFF and not entry.uncertain:
+        mark, figure = "", _range(entry, is_rate)
+    return Text.assemble(
+        (mark or " ", "yellow"),
+        (figure, "bold green" if entry in best[entry.bytes] else ""),
+        (f" {figures.UNCERTAIN}" if entry.uncertain else "", "yellow"),
+        " ",
+    )
+
+
+def _range(entry: Entry, is_rate: bool) -> str:
     """'18-23', the interval; '11|16' of two speeds."""
     between = entry.times.low or entry.seconds, entry.times.high or entry.seconds
     low, high = entry.times.speeds or between
     sign = "|" if entry.times.speeds else "-"
-    if shows == RATE:
+    if is_rate:
         return figures.between(entry.amount / high / 1e9, entry.amount / low / 1e9, sign)
     return figures.between(low * 1e6, high * 1e6, sign)
 
@@ -153,7 +169,7 @@ def _fastest(run: Run) -> list[Column[_SizeRow]]:
     """The names of the fastest paths, for each memory domain in which several paths compete."""
 
     def cell(domain: str, row: _SizeRow) -> Cell:
-        return "" if row.shows in SHARES else fastest(run, domain, row.size)
+        return fastest(run, domain, row.size) if row.main else ""
 
     return [
         Column(f"{domain} data", partial(cell, domain), group="fastest", left=True, drop=2)

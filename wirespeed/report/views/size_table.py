@@ -14,14 +14,14 @@ from rich.text import Text
 
 from wirespeed.report.console.columns import Cell, Column, Table, fold, table
 from wirespeed.report.facts import figures, shares
-from wirespeed.report.facts.baselines import baselines, share_of_baseline
+from wirespeed.report.facts.figure_columns import figure_columns
 from wirespeed.report.facts.legend import Layout
 from wirespeed.report.facts.markers import FASTEST, mark, share_style, sign, winners
 from wirespeed.report.facts.mpi_cost import costs
 from wirespeed.report.facts.speedup import pairs
 from wirespeed.report.views import path_columns
 from wirespeed.results.runs import Entry, Run
-from wirespeed.units import format_rate, format_seconds, format_size
+from wirespeed.units import format_rate, format_size
 
 MAX_WIDE = 4
 """More paths get a column each instead of three."""
@@ -116,40 +116,12 @@ def _path_columns(
         yield column("GB/s", rate, gap=3)
     if any(shares.share(entry, limit) is not None for entry in entries.values()):
         yield column("of\nlimit", share, gap=3)
-    for name in baselines(run):
-        yield column(f"of\n{name}", _of_baseline(run), gap=3)
-    if any(entry.prepare_s for entry in entries.values()):
-        yield column("to\nprepare", lambda entry: format_seconds(entry.prepare_s or 0.0), gap=3, drop=2)
-    derived = (
-        derived_figure
-        for entry in entries.values()
-        for derived_figure in entry.derived
-        if derived_figure.median is not None
-    )
-    for name, unit in dict.fromkeys((derived_figure.name, derived_figure.unit) for derived_figure in derived):
-        yield column(f"{name}\n{'' if unit == 's' else unit}", _derived(name, unit), gap=3)
-
-
-def _of_baseline(run: Run) -> Callable[[Entry], Cell]:
-    def cell(entry: Entry) -> Cell:
-        share = share_of_baseline(run, entry)
-        return None if share is None else Text(str(share))
-
-    return cell
+    for more in figure_columns(run):
+        if more.is_shown(entries.values()):
+            yield column(more.head, more.cell, gap=3, drop=more.drop)
 
 
 def _seconds(name: str) -> Callable[[Entry], Cell]:
     return lambda entry: (
         None if (time := getattr(entry.times, name)) is None else figures.time_of(entry, time)
     )
-
-
-def _derived(name: str, unit: str) -> Callable[[Entry], Cell]:
-    def cell(entry: Entry) -> Cell:
-        value = next(
-            (derived.median for derived in entry.derived if (derived.name, derived.unit) == (name, unit)),
-            None,
-        )
-        return figures.quantity(value, unit) if value else None
-
-    return cell

@@ -3,6 +3,8 @@
 function figuresTable(place, pattern) {
   const chart = page.charts.find((one) => one.pattern === pattern);
   const moved = (one, i) => (one.moved || one.bytes)[i];
+  // Columns that facts/figure_columns.py declares.
+  const more = [...new Set(chart.series.flatMap((one) => Object.keys(one.columns || {})))];
   // Heads of columns, and their cells.
   const whose = [["run", (one) => page.sets[one.set].letter], ["path", (one) => one.path]];
   const figure = [
@@ -10,6 +12,7 @@ function figuresTable(place, pattern) {
     ["95 %", (one, i) => spreadText(one.low[i], one.seconds[i], one.high[i])],
     ["bandwidth", (one, i) => (moved(one, i) ? rateText(moved(one, i) / one.seconds[i]) : "")],
     ["of limit", (one, i) => limitText(one, one.bytes[i], moved(one, i), one.seconds[i])],
+    ...more.map((head) => [head, (one, i) => one.columns?.[head]?.[i] || ""]),
     ["", (one, i) => (one.marks ? one.marks[i] : "")],
   ];
   const row = (one, bytes, cells) => [...whose.map(([, cell]) => cell(one)), sizeText(bytes), ...cells];

@@ -1,0 +1,126 @@
+"""The columns of figures beyond time and bandwidth: each declared once, for every table and its legend.
+
+A table that gives each path several columns, one that gives it a row of its single column, the page and
+Markdown render whatever is declared here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from wirespeed.report.facts import figures
+from wirespeed.report.facts.baselines import ShareOfBaseline, baselines, share_of_baseline
+from wirespeed.report.facts.markers import NO_INTERVAL
+from wirespeed.results.runs import Entry, Run
+from wirespeed.units import format_seconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class FigureColumn:
+    """A column of figures, and its meaning."""
+
+    head: str
+    """One line or more."""
+    cell: Callable[[Entry], str | None]
+    """The value with its unit; None: the figure has none."""
+    shown: Callable[[Sequence[Entry]], bool] | None = None
+    """Does it say something of these figures? Default: where any of them has a cell."""
+    explained: str = ""
+    """Line of the legend."""
+    drop: int = 0
+    """Order in which columns leave a table that is too wide, the highest number first; 0 stays."""
+    section: str = ""
+    """Unit and name above the rows of a table with one column a path; empty: no such rows."""
+    brief: Callable[[Entry], str | None] | None = None
+    """The value in such a row, whose section has the unit. Default: the cell."""
+    mark: Callable[[Entry], str] | None = None
+    """Sign after the value in such a row."""
+    in_reports: bool = True
+    """The page and Markdown have it, too."""
+
+    @property
+    def title(self) -> str:
+        """The head in one line."""
+        return self.head.replace("-\n", "").replace("\n", " ").strip()
+
+    def is_shown(self, entries: Collection[Entry]) -> bool:
+        if self.shown:
+            return self.shown([*entries])
+        return any(self.cell(entry) is not None for entry in entries)
+
+
+COLUMNS = (
+    FigureColumn(
+        head="to\nprepare",
+        cell=lambda entry: format_seconds(entry.prepare_s or 0.0),
+        shown=lambda entries: any(entry.prepare_s for entry in entries),
+        explained="to prepare: once for all iterations, a list's datatype, table on the GPU, arrays of a "
+        "batch or buffers to pack in",
+        drop=2,
+        section="preparing a list, us",
+        brief=lambda entry: figures.microseconds(entry.prepare_s) if entry.prepare_s else None,
+        in_reports=False,
+    ),
+)
+"""Columns that are the same for every run."""
+
+
+def figure_columns(run: Run) -> list[FigureColumn]:
+    """Columns that say something of this run, from left to right."""
+    columns = (*_of_baselines(run), *COLUMNS, *_derived(run))
+    return [column for column in columns if column.is_shown(run.entries.values())]
+
+
+def _of_baselines(run: Run) -> Iterator[FigureColumn]:
+    def share(name: str, entry: Entry) -> ShareOfBaseline | None:
+        found = share_of_baseline(run, entry)
+        return found if found and found.name == name else None
+
+    def cell(name: str, entry: Entry) -> str | None:
+        return str(found) if (found := share(name, entry)) else None
+
+    def brief(name: str, entry: Entry) -> str | None:
+        return found.percent if (found := share(name, entry)) else None
+
+    def mark(name: str, entry: Entry) -> str:
+        return NO_INTERVAL if (found := share(name, entry)) and found.uncertain else ""
+
+    for name in baselines(run):
+        yield FigureColumn(
+            head=f"of\n{name}",
+            cell=partial(cell, name),
+            shown=lambda _: True,
+            explained=f"of {name}: the time of the same bytes in one message, measured by turns with the "
+            "lists, over theirs; ±: half its 95 % interval",
+            section=f"% of {name}",
+            brief=partial(brief, name),
+            mark=partial(mark, name),
+            in_reports=False,
+        )
+
+
+def _derived(run: Run) -> Iterator[FigureColumn]:
+    """Further figures of a pattern's samples (Figure.derived)."""
+
+    def cell(name: str, unit: str, entry: Entry) -> str | None:
+        each = (figure for figure in entry.derived if (figure.name, figure.unit) == (name, unit))
+        value = next((figure.median for figure in each), None)
+        return figures.quantity(value, unit) if value else None
+
+    def shown(name: str, unit: str, entries: Sequence[Entry]) -> bool:
+        return any((name, unit) in _names(entry) for entry in entries)
+
+    for name, unit in dict.fromkeys(key for entry in run.entries.values() for key in _names(entry)):
+        yield FigureColumn(
+            head=f"{name}\n{'' if unit == 's' else unit}",
+            cell=partial(cell, name, unit),
+            shown=partial(shown, name, unit),
+            in_reports=False,
+        )
+
+
+def _names(entry: Entry) -> list[tuple[str, str]]:
+    """(name, unit) of its derived figures."""
+    return [(figure.name, figure.unit) for figure in entry.derived if figure.median is not None]
