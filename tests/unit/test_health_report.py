@@ -23,6 +23,7 @@ from wirespeed.report.drift.summary import print_summary, summaries
 from wirespeed.report.drift.terminal import Watching, line
 from wirespeed.report.export.prometheus import to_prometheus
 from wirespeed.report.facts import health as facts
+from wirespeed.report.facts.markers import MEANINGS, sign
 from wirespeed.results.reading import read
 from wirespeed.results.runs import Run, collect
 
@@ -97,7 +98,8 @@ class TestNotes:
         later = [{**record, "run": "s"} for record in (head(), entry("aware", 64, 1e-6), health("aware"))]
         records = [head(), entry("aware", 8, 1e-6), health("aware", error(1)), *later]
         first, second = collect(as_read(records))
-        assert [facts.mark(run, one) for run in (first, second) for one in run.of_path("aware")] == ["#", ""]
+        entries = [(run, entry) for run in (first, second) for entry in run.of_path("aware")]
+        assert [sign(*place) for place in entries] == ["#", ""]
 
 
 class TestShown:
@@ -105,7 +107,7 @@ class TestShown:
         text = shown(measured(health("aware", error(12)), health("staged")))
         table = text.split("best:")[0]
         assert table.count("#1.00 us") == 2, "both figures of the path, and none of the other"
-        assert facts.LEGEND in text and "aware: new NVLink replay errors: 12 on GPU 0 link 3" in text
+        assert MEANINGS[-1] in text and "aware: new NVLink replay errors: 12 on GPU 0 link 3" in text
 
     def test_the_mark_takes_the_place_of_another(self) -> None:
         """Protects narrow cells: one mark in each."""

@@ -386,6 +386,12 @@ def test_the_table_knows_its_marks() -> None:
     assert markers.mark(figure("host", 8, 1e-6, stopped="fixed", precision=None)) == ""
 
 
+def test_every_mark_is_documented() -> None:
+    """Protects readers from a sign in a table that no page explains."""
+    text = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
+    assert [meaning for meaning in markers.MEANINGS if f"\n| `{meaning[0]}` |" not in text] == []
+
+
 @settings(max_examples=60, deadline=None)
 @given(number=st.integers(0, 40), depth=st.integers(0, 4), value=JSON_VALUES, choices=st.randoms())
 def test_any_value_in_any_place_is_shown_or_left_out(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from wirespeed.report.facts import figures
-from wirespeed.report.facts.markers import CONTENDED
 from wirespeed.report.grouping import grouped, size_ranges
 from wirespeed.results.runs import Entry, Run
 
@@ -36,11 +35,6 @@ def _cause(entry: Entry) -> str | None:
         return "shared"
     by = entry.cores.by if entry.cores else None
     return by if by in CAUSES else None
-
-
-def marked(run: Run) -> list[str]:
-    """The same lines for a table, which has the mark in its cells."""
-    return [f"{CONTENDED} {line}" for line in contended(run)]
 
 
 def _line(run: Run, cause: str | None, shared: str | None, entries: list[Entry]) -> str:

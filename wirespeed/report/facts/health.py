@@ -1,4 +1,4 @@
-"""Trouble on the hosts while a path was measured: a mark at its figures, and notes."""
+"""Trouble on the hosts while a path was measured: which figures, and notes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from wirespeed.results.launches import with_earlier
 from wirespeed.results.model import Entry, Health
 from wirespeed.results.runs import Run
 
-MARK = "#"
-LEGEND = f"{MARK} measured with a clock held back, or with new errors: the notes say what happened"
 MAX_PLACES = 2
 """Places that a note names: a link has two ends, and a note has a line."""
 
@@ -42,15 +40,10 @@ def of(run: Run, *entries: Entry) -> Health | None:
     return whole if len(known) == len(found) else replace(whole, counted=[], watched=[])
 
 
-def mark(run: Run, entry: Entry) -> str:
-    """MARK for a figure taken while clocks were held back, or with new errors; else empty."""
+def is_ill(run: Run, entry: Entry) -> bool:
+    """True for a figure taken while clocks were held back, or with new errors."""
     found = of(run, entry)
-    return MARK if found and not found.good else ""
-
-
-def marked(run: Run) -> bool:
-    """Does any figure of the run carry the mark?"""
-    return any(mark(run, entry) for entry in run.entries.values())
+    return found is not None and not found.good
 
 
 def notes(run: Run) -> list[str]:

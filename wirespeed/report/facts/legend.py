@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wirespeed.report.facts import figures, health, markers, mpi_cost
+from wirespeed.report.facts import figures, markers, mpi_cost
 from wirespeed.report.facts.figure_columns import figure_columns
 from wirespeed.report.facts.speedup import Pair, incomparable, pairs
 from wirespeed.report.grouping import grouped
@@ -42,7 +42,7 @@ def legend(run: Run, layout: Layout) -> list[str]:
     if not entries:
         return []
     columns = [column.explained for column in figure_columns(run) if column.explained]
-    sick = [health.LEGEND] if health.marked(run) else []
+    spoiled = markers.explained(run)
     what = "; ".join(_definitions(entries)) or "one way: half of a round trip"
     plain = all(entry.amount == entry.bytes for entry in entries)
     rate = f", GB/s = bytes / {run.time_label}" if layout.compact and plain else ""
@@ -51,7 +51,7 @@ def legend(run: Run, layout: Layout) -> list[str]:
             f"{what}, median of {several}, each with new processes; GB = 1e9 bytes{rate}",
             *_launches_explained(run, layout),
             *columns,
-            *sick,
+            *spoiled,
             *_fastest(run, layout),
             *_speedups(run),
             *_mpi_costs(run),
@@ -65,7 +65,7 @@ def legend(run: Run, layout: Layout) -> list[str]:
             *_fastest(run, layout),
             *_speedups(run),
             *_mpi_costs(run),
-            *sick,
+            *spoiled,
         ]
     counts = sorted(entry.samples for entry in entries)
     samples = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
@@ -73,7 +73,7 @@ def legend(run: Run, layout: Layout) -> list[str]:
         f"{what}, median of {samples} samples per size; GB = 1e9 bytes{rate}",
         *_intervals(run, entries, layout),
         *columns,
-        *sick,
+        *spoiled,
         *_fastest(run, layout),
         *_speedups(run),
         *_mpi_costs(run),
@@ -98,7 +98,7 @@ def brief(run: Run, layout: Layout, fewer: str = "") -> list[str]:
     ratios = [f"{what}: times longer without it, {words}" for what, words in _ratios(run)]
     return [
         *filter(None, ["; ".join([*marks, *_fastest(run, layout), *ratios])]),
-        *([health.LEGEND] if health.marked(run) else []),
+        *markers.explained(run),
         *_unknown(run),
         *(f"{path}: {reason}" for path, reason in incomparable(run)),
         *_mpi_costs(run),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
-from wirespeed.report.facts import health
+from wirespeed.report.facts import cpu_contention, health
 from wirespeed.results.runs import Entry, Run
 
 CONTENDED = "&"
@@ -14,16 +15,54 @@ FAR = 0.1
 """An interval wider than ± this share of its median is marked as such where it is not printed."""
 NO_INTERVAL = "?"
 """Too few samples, or too few launches, for one."""
-SPOILED = (health.MARK, CONTENDED)
-"""Marks of figures that are not the path's own speed."""
 FASTEST = "*"
 AS_FAST = "≈"
 TIMES = "x"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """The mark of figures that are not the path's own speed: its rule, its words, and what to do."""
+
+    sign: str
+    meaning: str
+    applies: Callable[[Run, Entry], bool]
+    remedy: Callable[[list[Entry]], str]
+    """Advice for these figures, in the line on trust."""
+    notes: Callable[[Run], list[str]] | None = None
+    """Sentences below the table. Default: the legend has the meaning."""
+
+    @property
+    def line(self) -> str:
+        """'# measured with ...'."""
+        return f"{self.sign} {self.meaning}"
+
+    def of(self, run: Run) -> list[Entry]:
+        """The run's figures to which it applies."""
+        return [entry for entry in run.entries.values() if self.applies(run, entry)]
+
+
+SPOILING = (
+    Mark(
+        sign="#",
+        meaning="measured with a clock held back, or with new errors: the notes say what happened",
+        applies=health.is_ill,
+        remedy=lambda _: "read what happened to the hosts, and measure again",
+    ),
+    Mark(
+        sign=CONTENDED,
+        meaning="a rank waited for a CPU, so that the figure is the scheduler's as much as the path's",
+        applies=lambda _, entry: entry.contended,
+        remedy=cpu_contention.remedy,
+        notes=cpu_contention.contended,
+    ),
+)
+"""The gravest first: a figure has one mark."""
+SPOILED = tuple(mark.sign for mark in SPOILING)
 MEANINGS = (
     f"{NOT_REACHED} the time was over before the precision asked for was reached",
     f"{NO_INTERVAL} too few samples, or launches, for an interval",
-    f"{CONTENDED} a rank waited for a CPU, so that the figure is the scheduler's as much as the path's",
-    health.LEGEND,
+    *(mark.line for mark in reversed(SPOILING)),
 )
 """Meanings of the marks of sign()."""
 
@@ -50,11 +89,27 @@ def grade(entry: Entry) -> str:
 
 
 def sign(run: Run, entry: Entry, *, graded: bool = False) -> str:
-    """The one mark that a table has room for: that of its hosts' health, else its own.
+    """The one mark that a table has room for: that of what spoiled it, else that of its interval.
 
     `graded`: for tables without intervals.
     """
-    return health.mark(run, entry) or (grade(entry) if graded else mark(entry))
+    spoiling = next((mark.sign for mark in SPOILING if mark.applies(run, entry)), "")
+    return spoiling or (grade(entry) if graded else mark(entry))
+
+
+def explained(run: Run) -> list[str]:
+    """Lines of the legend on what spoiled figures of this run."""
+    return [mark.line for mark in SPOILING if not mark.notes and mark.of(run)]
+
+
+def notes(run: Run) -> list[str]:
+    """The marks' own sentences about this run, each behind its mark."""
+    return [f"{mark.sign} {words}" for mark in SPOILING if mark.notes for words in mark.notes(run)]
+
+
+def without_sign(note: str) -> str:
+    """A sentence of notes(), for a reader who sees no table."""
+    return note[2:] if note.startswith(tuple(f"{sign} " for sign in SPOILED)) else note
 
 
 def doubts(*signs: str) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from wirespeed.report.facts import (
     awareness,
-    cpu_contention,
     failures,
     health,
+    markers,
     mixed_launches,
     nics,
     outcome,
@@ -23,7 +23,6 @@ from wirespeed.report.facts import (
 )
 from wirespeed.report.facts.best import by_domain
 from wirespeed.report.facts.legend import Layout, legend, two_speeds
-from wirespeed.report.facts.markers import AS_FAST
 from wirespeed.report.facts.shares import unlimited
 from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING, Part, Statement
 from wirespeed.report.facts.transport_choices import choices, library_start
@@ -75,7 +74,7 @@ def _answer(run: Run) -> Iterator[Statement]:
 
 def _doubts(run: Run) -> Iterator[Statement]:
     for notes in (
-        cpu_contention.marked,
+        markers.notes,
         mixed_launches.notes,
         start_skew.notes,
         shared_gpus.notes,
@@ -91,7 +90,7 @@ def _paths(run: Run) -> Iterator[Statement]:
         if words := outcome.words(run, path):
             yield Statement(Part.PATHS, NOTE, path, words)
     for domain, spans in by_domain(run):
-        names = [f" {AS_FAST} ".join([span.path, *span.equals]) for span in spans]
+        names = [f" {markers.AS_FAST} ".join([span.path, *span.equals]) for span in spans]
         parts = [f"{name} for {span.words}" for name, span in zip(names, spans, strict=True)]
         yield Statement(Part.FASTEST, NOTE, f"fastest for {domain} data", "; ".join(parts))
     if aware := awareness.answer(run):

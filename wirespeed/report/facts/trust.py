@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from wirespeed.report.facts import (
-    cpu_contention,
     figures,
     health,
     markers,
@@ -98,10 +97,9 @@ def _reasons(run: Run) -> Iterator[str]:
         yield "figures are above the limit of their wires: read the lines in red"
     if not wrong and outcome.payload(run) is None:
         yield "not every figure's data were compared"
-    if crowded := [entry for entry in entries if entry.contended]:
-        yield f"{_of(run, len(crowded))} {markers.CONTENDED}: {cpu_contention.remedy(crowded)}"
-    if sick := sum(bool(health.mark(run, entry)) for entry in entries):
-        yield f"{_of(run, sick)} {health.MARK}: read what happened to the hosts, and measure again"
+    for mark in reversed(markers.SPOILING):
+        if spoiled := mark.of(run):
+            yield f"{_of(run, len(spoiled))} {mark.sign}: {mark.remedy(spoiled)}"
     if health.standing(run):
         yield "a GPU's memory is not well: read its line"
     if skewed := start_skew.skewed(run):

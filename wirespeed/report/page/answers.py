@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from wirespeed.report.facts.awareness import STAGED, awareness, reason, refusal
 from wirespeed.report.facts.figures import other_mpi
 from wirespeed.report.facts.machine import mpi_title
-from wirespeed.report.facts.markers import CONTENDED, sign
+from wirespeed.report.facts.markers import sign, without_sign
 from wirespeed.report.facts.shares import exceeds, percent, share
 from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING, Part
 from wirespeed.report.facts.statements import statements
@@ -229,7 +229,7 @@ def _change(run: Run, found: Sequence[FindingTexts]) -> tuple[Verdict, Tile]:
         tile = Tile(name, _short(worst.title), worst.gain or worst.cost, level)
         return Verdict(level, f"Change first: {worst.title}{gain}"), tile
     if wrong := alarms(run):
-        level, words = wrong[0].level, wrong[0].words.removeprefix(f"{CONTENDED} ")
+        level, words = wrong[0].level, without_sign(wrong[0].words)
         tile = Tile(name, _short(words), "see the notes", level)
         return Verdict(level, f"Look first at this: {words}"), tile
     nothing = "Nothing stands out; “wirespeed doctor --try” measures whether a change would help"
