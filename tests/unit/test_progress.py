@@ -20,10 +20,8 @@ from support.records import as_read, console, entry, failure, figure, head, text
 
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode
-from wirespeed.frontend import run_steps
 from wirespeed.job.messages import Note, Progress
 from wirespeed.job.plan import Plan
-from wirespeed.paths import find_path
 from wirespeed.report import sources
 from wirespeed.report.console import status_line
 from wirespeed.report.terminal import progress
@@ -36,7 +34,7 @@ RESULTS = Path(__file__).parents[2] / "results"
 
 
 def step_start(path: str, done: int, total: int, *launches: int) -> Event:
-    return run_steps.step_start(find_path(path), done, total, *launches)
+    return StepStart(path, time.monotonic_ns(), done, total, *launches)
 
 
 def size(path: str, index: int, of: int = 2, bytes_: int = 0, **more: Any) -> Event:
@@ -174,7 +172,7 @@ class TestProgress:
         ]
         assert self.left(*hung) is None
         again = [
-            (1.0, run_steps.step_end()),
+            (1.0, StepEnd(time.monotonic_ns())),
             (0.0, step_start("gpu", 1, 4)),
             (2.0, size("gpu", 0, 3, needs=needs[1:])),
             (0.2, done("gpu", 3)),
@@ -220,7 +218,9 @@ class TestProgress:
         path = [(0.0, size("host", 0, 1)), (10.0, done("host", 0))]
         begun = [(0.0, step_start("host", 0, 2)), *path]
         assert self.left((0.0, step_start("host", 0, 1)), *path) == pytest.approx(3)
-        again = self.left(*begun, (5.0, run_steps.step_end()), (0.0, step_start("staged", 1, 2)), *path)
+        again = self.left(
+            *begun, (5.0, StepEnd(time.monotonic_ns())), (0.0, step_start("staged", 1, 2)), *path
+        )
         assert again == pytest.approx(5)
 
     def test_runs_that_follow_take_time(self) -> None:

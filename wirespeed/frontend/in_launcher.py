@@ -23,13 +23,11 @@ from wirespeed.frontend.interruption import Interruption, say
 from wirespeed.frontend.rank_messages import MessageReader, received
 from wirespeed.frontend.run_steps import (
     NO_GPUS,
+    RunRecorder,
     StepRecorder,
-    begin,
     chosen_paths,
     completed,
     refuse_multiprocessors,
-    step_end,
-    step_start,
 )
 from wirespeed.host import devices, mpi, private_folder
 from wirespeed.host.core import NativeError, core
@@ -55,7 +53,7 @@ from wirespeed.rank.join.startup import (
 )
 from wirespeed.rank.observe.watchdog import Watchdog
 from wirespeed.rank.world import World
-from wirespeed.results.recorder import Observer, Recorder
+from wirespeed.results.recorder import Observer
 
 _DAEMONS = dict.fromkeys(("prterun", "prted", "orterun", "orted", "mpirun"), "openmpi")
 _DAEMONS["hydra_pmi_proxy"] = "hydra"
@@ -237,7 +235,7 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
         wanted = [size for size in recorder.sizes(path) if size in fewer.sizes] if recorder else []
         sizes = comm.share(wanted)
         if recorder:
-            recorder.start(index, path, len(paths))
+            recorder.start(path, len(paths) - index - 1)
         return sizes
 
     try:
@@ -311,7 +309,7 @@ class _Rank0:
     """What rank 0 hears goes into the result file."""
 
     def __init__(self, plan: Plan, observe: Observer) -> None:
-        self._observe, self._recorder = observe, Recorder(plan, observe)
+        self._recorder = RunRecorder(plan, observe)
         self.sizes, self.close, self._file = self._recorder.missing_sizes, self._recorder.close, plan.out
         self._begun = self._over = False
         self._paths_left = 0
@@ -328,11 +326,11 @@ class _Rank0:
         self._job |= {"mpi": found_mpi, "launcher": launcher, "variables": variables, "ranks": ranks}
         found = {rank["device"]["id"]: rank["device"] for rank in ranks if rank["device"]}
         with self._lock:
-            begin(self._recorder, found.values())
+            self._recorder.begin_here(found.values())
             self._begun = True
 
     def finish(self) -> ExitCode:
-        self._observe(step_end())
+        self._recorder.end_path()
         with self._lock:
             self._over = True
             return self._recorder.end("complete")
@@ -364,13 +362,13 @@ class _Rank0:
                 self._step.fail(Outcome("death", str(why), **place_of(gone)))
             self._recorder.end("interrupted")
 
-    def start(self, number: int, path: TransferPath, total: int) -> None:
+    def start(self, path: TransferPath, to_come: int) -> None:
         """The path before it has come to its end."""
         if self._step:
-            self._observe(step_end())
-        self._step = StepRecorder(number, path, self._recorder, self._observe, self._job)
-        self._paths_left = total - number - 1
-        self._observe(step_start(path, number, total))
+            self._recorder.end_path()
+        self._step = self._recorder.next_step(path, self._job)
+        self._paths_left = to_come
+        self._recorder.start_path(path, to_come)
 
     def take(self, message: Message) -> None:
         with self._lock:

@@ -16,7 +16,7 @@ from wirespeed.frontend.job_step import JobStep
 from wirespeed.frontend.machine import Machine
 from wirespeed.frontend.profiles import Profiles
 from wirespeed.frontend.rank_messages import FoundRecord
-from wirespeed.frontend.run_steps import StepRecorder, begin, step_end, step_start
+from wirespeed.frontend.run_steps import RunRecorder, StepRecorder
 from wirespeed.frontend.starter import PathLaunch, Starter, StepKey
 from wirespeed.host import gpu_aware_mpi, mpi
 from wirespeed.host.devices import GPU_KINDS
@@ -27,7 +27,7 @@ from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath, all_paths
 from wirespeed.patterns import find_pattern
 from wirespeed.results.model import Entry
-from wirespeed.results.recorder import Observer, Recorder
+from wirespeed.results.recorder import Observer
 from wirespeed.statistics.allowance import Allowance
 from wirespeed.units import format_size
 
@@ -43,8 +43,7 @@ class PlannedRun:
         self._mpi = found.mpis[0]
         # A launcher that is not there is said before anything starts.
         launchers.check_installed(launchers.choose(plan.launcher, self._mpi))
-        self._recorder = Recorder(plan, observe)
-        self._steps = self._done = 0
+        self._recorder = RunRecorder(plan, observe)
         self._to_come: list[PathLaunch] = []
         """Launches of paths that have not begun."""
         self._profiles = Profiles(plan.profile, self._recorder.file) if plan.profile else None
@@ -68,7 +67,7 @@ class PlannedRun:
 
         All paths take their turn before any is launched again, so that a drift of the machine hits all alike.
         """
-        begin(self._recorder, self._found.devices)
+        self._recorder.begin_here(self._found.devices)
         for text in filter(None, (self._found.hidden, left_out)):
             self._observe(Note(text))
         status, launches = "interrupted", self._plan.launches
@@ -171,7 +170,7 @@ class PlannedRun:
                     self._again(launches, step, outcome)
                     break
         finally:
-            self._end_turn()
+            self._recorder.end_path()
 
     def _again(self, launches: Sequence[PathLaunch], step: StepRecorder, outcome: Outcome) -> None:
         """Smaller sizes that took turns with the one that broke are measured again, in new processes.
@@ -197,12 +196,7 @@ class PlannedRun:
 
     def _begin(self, launch: PathLaunch) -> None:
         self._to_come.remove(launch)
-        total = self._done + 1 + len(self._to_come)
-        self._observe(step_start(launch.path, self._done, total, launch.number, self._plan.launches))
-
-    def _end_turn(self) -> None:
-        self._observe(step_end())
-        self._done += 1
+        self._recorder.start_path(launch.path, len(self._to_come), launch.number)
 
     def _settled(
         self, step: StepRecorder, outcome: Outcome, library: mpi.Mpi, following: mpi.Mpi | None
@@ -272,7 +266,7 @@ class PlannedRun:
                 self._starter.start_ahead(self._coming(launches), step.path)
             if isinstance(message, Turn) and 0 < message.place < len(launches):
                 self._settled(step, wrong, library, None)
-                self._end_turn()
+                self._recorder.end_path()
                 launch = launches[message.place]
                 self._begin(launch)
                 # Its processes were there already.
@@ -299,10 +293,7 @@ class PlannedRun:
                 self._settled(ending_step.step, outcome, ending_step.library, None)
 
     def _recorded(self, launch: PathLaunch, job_said: Facts, watched: JobStep) -> StepRecorder:
-        self._steps += 1
-        said = StepRecorder(
-            self._steps - 1, launch.path, self._recorder, self._observe, job_said, launch.number
-        )
+        said = self._recorder.next_step(launch.path, job_said, launch.number)
         said.ucx_log = watched.ucx_log
         return said
 

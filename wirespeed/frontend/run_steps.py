@@ -121,23 +121,6 @@ def _alone(chosen: list[TransferPath]) -> TransferPath:
     return next(path for path in all_paths() if path.work_alone and (path.memory == "device") == on_device)
 
 
-def begin(recorder: Recorder, devices: Iterable[Facts]) -> None:
-    """Writes the run's first record."""
-    lib = core().lib
-    clock = {"cost_s": lib.ws_clock_cost(), "resolution_s": lib.ws_clock_resolution()}
-    recorder.begin(sys.argv, devices, clock)
-
-
-def step_start(path: TransferPath, done: int, total: int, launch: int = 1, launches: int = 1) -> StepStart:
-    """Event for observers as a path begins."""
-    return StepStart(path.name, time.monotonic_ns(), done, total, launch, launches)
-
-
-def step_end() -> StepEnd:
-    """Event for observers once a path's job step is over."""
-    return StepEnd(time.monotonic_ns())
-
-
 @dataclass
 class StepRecorder:
     """One job step, as far as it has come: what rank 0 tells of it goes into the result file."""
@@ -226,3 +209,33 @@ class StepRecorder:
         """Records what gave no figure, under this step if the path was measured at all."""
         outcome.launch = self.launch
         self.recorder.fail(self.path, outcome, self.number if self.accepted else None, remedy)
+
+
+class RunRecorder(Recorder):
+    """A run's records and events, path after path, inside and outside a user's launcher alike."""
+
+    def __init__(self, plan: Plan, observe: Observer) -> None:
+        super().__init__(plan, observe)
+        self._launches, self._steps, self._over = plan.launches, 0, 0
+
+    def begin_here(self, devices: Iterable[Facts]) -> None:
+        """Writes the run's first record, of this process's command and clock."""
+        lib = core().lib
+        clock = {"cost_s": lib.ws_clock_cost(), "resolution_s": lib.ws_clock_resolution()}
+        self.begin(sys.argv, devices, clock)
+
+    def start_path(self, path: TransferPath, to_come: int, launch: int = 1) -> None:
+        """Tells the observer that a path begins. `to_come`: as many follow it."""
+        total = self._over + 1 + to_come
+        event = StepStart(path.name, time.monotonic_ns(), self._over, total, launch, self._launches)
+        self._observe(event)
+
+    def end_path(self) -> None:
+        """Tells the observer that the path is over."""
+        self._observe(StepEnd(time.monotonic_ns()))
+        self._over += 1
+
+    def next_step(self, path: TransferPath, job: Facts, launch: int = 1) -> StepRecorder:
+        """Records of the path's next processes. `job`: facts about the ranks and what they loaded."""
+        self._steps += 1
+        return StepRecorder(self._steps - 1, path, self, self._observe, job, launch)
