@@ -63,15 +63,3 @@ def test_the_page_and_markdown_have_it(tmp_path: Path) -> None:
     assert first == "" and others and all(cell.endswith("of them") for cell in others)
     text = markdown(sources)
     assert "| samples | aware |" in text and text.count("of them") == len(others)
-
-
-def test_reports_are_without_those_that_the_terminal_alone_has(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    here = FigureColumn(head="here", cell=lambda entry: "here alone", in_reports=False)
-    monkeypatch.setattr(figure_columns, "COLUMNS", (here,))
-    lines = [made.head(), made.step("aware"), *made.curve("aware", 2e-6, 4e10), made.end()]
-    sources, _ = read_sources([made.write(tmp_path / "a.jsonl", *lines)])
-    (chart,) = charts(measured(sources), "pingpong")
-    assert "columns" not in chart["series"][0] and "here alone" not in markdown(sources)
-    assert "here alone" in table(FEW)

@@ -12,7 +12,6 @@ from rich.text import Text
 from wirespeed.limits import Ceiling
 from wirespeed.report.console.columns import Cell, Column, Row
 from wirespeed.report.facts import best, figures, speedup
-from wirespeed.report.facts.baselines import baselines, share_of_baseline
 from wirespeed.report.facts.figure_columns import FigureColumn, figure_columns
 from wirespeed.report.facts.markers import sign
 from wirespeed.report.facts.mpi_cost import MpiCost, costs, difference
@@ -148,15 +147,10 @@ def _figures(measured: ReportRun) -> Iterator[str]:
         columns = [Column("GB/s (of limit)", format_size, left=True)]
         columns += [Column(path, partial(_rate, run, path, run.ceiling(path))) for path in run.paths]
         yield table(columns, filter(None, sizes))
-    for name in baselines(run):
-        columns = [Column(f"% of {name}", format_size, left=True)]
-        columns += [Column(path, partial(_of_baseline, run, path)) for path in run.paths]
-        yield table(columns, sizes)
     for more in figure_columns(run):
-        if more.in_reports:
-            columns = [Column(more.title, format_size, left=True)]
-            columns += [Column(path, partial(_more, run, path, more)) for path in run.paths]
-            yield table(columns, sizes)
+        columns = [Column(more.title, format_size, left=True)]
+        columns += [Column(path, partial(_more, run, path, more)) for path in run.paths]
+        yield table(columns, sizes)
     if len(run.sizes) > MAX_ROWS:
         yield f"{len(run.sizes) - MAX_ROWS} more sizes are in {plain(measured.file)}."
 
@@ -193,18 +187,10 @@ def _rate(run: Run, path: str, limit: Ceiling | None, size: int) -> str:
     return format_rate(entry.rate) + (f" ({100 * part:.0f} %)" if part is not None else "") + _doubt(entry)
 
 
-def _of_baseline(run: Run, path: str, size: int) -> str:
-    entry = run.entries.get((path, size))
-    reached = share_of_baseline(run, entry) if entry else None
-    if reached is None:
-        return ""
-    doubt = f" ({figures.UNCERTAIN})" if reached.uncertain else ""
-    return f"{reached.mark} {reached.percent}{doubt}".strip()
-
-
 def _more(run: Run, path: str, column: FigureColumn, size: int) -> str | None:
     entry = run.entries.get((path, size))
-    return column.cell(entry) if entry else None
+    cell = entry and column.cell(entry)
+    return f"{sign(run, entry)} {cell}".strip() if entry and cell else None
 
 
 def _ratio(run: Run, pair: Pair, size: int) -> str:

@@ -37,8 +37,6 @@ class FigureColumn:
     """The value in such a row, whose section has the unit. Default: the cell."""
     mark: Callable[[Entry], str] | None = None
     """Sign after the value in such a row."""
-    in_reports: bool = True
-    """The page and Markdown have it, too."""
 
     @property
     def title(self) -> str:
@@ -61,7 +59,6 @@ COLUMNS = (
         drop=2,
         section="preparing a list, us",
         brief=lambda entry: figures.microseconds(entry.prepare_s) if entry.prepare_s else None,
-        in_reports=False,
     ),
 )
 """Columns that are the same for every run."""
@@ -97,8 +94,7 @@ def _of_baselines(run: Run) -> Iterator[FigureColumn]:
             section=f"% of {name}",
             brief=partial(brief, name),
             mark=partial(mark, name),
-            in_reports=False,
-        )
+            )
 
 
 def _derived(run: Run) -> Iterator[FigureColumn]:
@@ -117,8 +113,7 @@ def _derived(run: Run) -> Iterator[FigureColumn]:
             head=f"{name}\n{'' if unit == 's' else unit}",
             cell=partial(cell, name, unit),
             shown=partial(shown, name, unit),
-            in_reports=False,
-        )
+            )
 
 
 def _names(entry: Entry) -> list[tuple[str, str]]:

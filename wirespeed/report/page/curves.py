@@ -65,9 +65,8 @@ def _curve(measured: ReportRun, path: str) -> dict[str, Any]:
     if any(marks := [sign(measured.run, entry) for entry in entries]):
         curve["marks"] = marks
     for more in figure_columns(measured.run):
-        if more.in_reports:
-            cells = [text(more.cell(entry) or "") for entry in entries]
-            curve.setdefault("columns", {})[text(more.title)] = cells
+        cells = [text(more.cell(entry) or "") for entry in entries]
+        curve.setdefault("columns", {})[text(more.title)] = cells
     if false := [entry for (name, _), entry in measured.run.impossible.items() if name == path]:
         curve["impossible"] = [entry.bytes for entry in false if entry.bytes <= MAX_EXACT]
     if limit := measured.run.ceiling(path):
