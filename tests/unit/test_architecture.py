@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from support import selection
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "wirespeed"
@@ -258,3 +259,10 @@ def test_a_docstring_says_what_the_thing_is() -> None:
         if vague.match(text)
     ]
     report("a docstring begins with a noun or a verb", found)
+
+
+def test_tests_that_are_left_to_test_all_exist() -> None:
+    """Protects make test's selection from names that nothing has any more."""
+    files = [*(ROOT / "tests").rglob("test_*.py")]
+    defined = {name for file in files for name in re.findall(r"^ *def (test_\w+)\(", file.read_text(), re.M)}
+    assert defined >= selection.LONG and {file.stem for file in files} >= selection.FURTHER

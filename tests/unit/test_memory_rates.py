@@ -13,7 +13,7 @@ import pytest
 from wirespeed.host.caches import cache_bytes
 from wirespeed.job.plan import Plan
 from wirespeed.patterns import Shape, find_pattern
-from wirespeed.rank.observe import cpu_wait, memory_bandwidth
+from wirespeed.rank.observe import cpu_wait, memory_bandwidth, wire_counting
 from wirespeed.rank.path import open_path
 from wirespeed.rank.ranges import Ranges
 
@@ -74,7 +74,7 @@ def test_ranks_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
             assert stages and stages[-1] > memory_bandwidth.MOVED / 50e6
             return []
 
-    monkeypatch.setattr(open_path, "WireCounting", Counting)
+    monkeypatch.setattr(wire_counting, "WireCounting", Counting)
     watchdog = SimpleNamespace(stage=lambda path, size, seconds: stages.append(seconds))
     alone = SimpleNamespace(rank=0, share=lambda value: value)
     told = {"plan": Plan(), "tell": lambda message: None, "ranges": Ranges(), "comm": alone}

@@ -337,6 +337,8 @@ class _Comparison:
     """The bound if all that is not known is in favour of the figure, and if nothing is."""
     figure: str
     """As it is said."""
+    uncertain: bool
+    """Is its interval wider than ±100 %?"""
     both_wait: bool = False
     """Ranks that wait for a CPU make both sides slower."""
 
@@ -353,17 +355,16 @@ def _judge(requirement: Requirement, run: Run, entry: Entry) -> BoundOutcome:
     slow_is_bad = bound.against_slow
     surely = low > easy if slow_is_bad else high < easy
     beyond = seconds > hard if slow_is_bad else seconds < hard
-    uncertain = high - low > 2 * seconds
     if entry.contended:
         # A rank that waits for a CPU is slower than it would be: what is too fast all the same surely is.
         beyond = beyond or not slow_is_bad or compared.both_wait
         surely = surely and not slow_is_bad and not compared.both_wait
-    what = FAILED if surely else CANNOT_TELL if beyond or uncertain else KEPT
+    what = FAILED if surely else CANNOT_TELL if beyond or compared.uncertain else KEPT
     waited = ", but ranks waited for CPUs" if entry.contended and what == CANNOT_TELL else ""
     ratio = seconds / easy
-    across = beyond and what == CANNOT_TELL and not entry.contended and not uncertain
+    across = beyond and what == CANNOT_TELL and not entry.contended and not compared.uncertain
     within = ", but its interval contains the bound" if across else ""
-    wide = ", but its interval is wider than ±100 %" if uncertain and what == CANNOT_TELL else ""
+    wide = ", but its interval is wider than ±100 %" if compared.uncertain and what == CANNOT_TELL else ""
     text = f"{compared.figure}, {bound.text} wanted{waited}{within}{wide}{suffix}"
     if not slow_is_bad:
         return BoundOutcome(requirement, what, text, 1 / ratio, where=where)
@@ -379,7 +380,7 @@ def _compared(bound: Bound, run: Run, entry: Entry) -> _Comparison | str:
     """The time beside that of the bound; a text says why a share of the limit cannot be told."""
     times, figure = (entry.seconds, entry.low, entry.high), interval(entry, in_time=bound.kind == "time")
     if bound.kind == "time":
-        return _Comparison(times, (bound.value, bound.value), figure)
+        return _Comparison(times, (bound.value, bound.value), figure, entry.uncertain)
     wholes = (1.0, 1.0)
     if bound.kind == "share":
         limit = run.ceiling(entry.path)
@@ -392,7 +393,7 @@ def _compared(bound: Bound, run: Run, entry: Entry) -> _Comparison | str:
         if shares.exceeds(entry, limit):
             return f"{figure}: a share above 100 % is impossible"
     easy, hard = (entry.amount / (bound.value * whole) for whole in (wholes if bound.least else wholes[::-1]))
-    return _Comparison(times, (easy, hard), figure)
+    return _Comparison(times, (easy, hard), figure, entry.uncertain)
 
 
 def _of_baseline(bound: Bound, run: Run, entry: Entry) -> _Comparison | str:
@@ -406,6 +407,7 @@ def _of_baseline(bound: Bound, run: Run, entry: Entry) -> _Comparison | str:
         (1 / reached.share, 1 / high, 1 / low),
         (limit, limit),
         f"{reached.percent} % of {reached.name} ({100 * low:.3g} to {100 * high:.3g}{_launches(entry)})",
+        reached.uncertain,
         both_wait=True,
     )
 

@@ -94,7 +94,7 @@ def _of_baselines(run: Run) -> Iterator[FigureColumn]:
             section=f"% of {name}",
             brief=partial(brief, name),
             mark=partial(mark, name),
-            )
+        )
 
 
 def _derived(run: Run) -> Iterator[FigureColumn]:
@@ -113,7 +113,7 @@ def _derived(run: Run) -> Iterator[FigureColumn]:
             head=f"{name}\n{'' if unit == 's' else unit}",
             cell=partial(cell, name, unit),
             shown=partial(shown, name, unit),
-            )
+        )
 
 
 def _names(entry: Entry) -> list[tuple[str, str]]:
