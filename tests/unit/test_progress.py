@@ -266,6 +266,20 @@ class TestProgress:
             "host  8 B: 12 samples  [path 1 of 1, 0:08 so far]",
         ]
 
+    def test_a_pipe_has_a_coarse_figure_before_the_first_row(self) -> None:
+        """Protects the first answer of a run, where many sizes take turns and are done together."""
+        now, screen = [0.0], console(200)
+        view = progress.Progress(screen, clock=lambda: now[0])
+        view(step_start("host", 0, 1))
+        for size in (8, 64):
+            now[0] += 1.0
+            view(Progress("host", size, 0, 2, 1200, 0.02, seconds=1.5e-6))
+        view(*as_read([entry("host", 8, 1e-6)]))
+        view(Progress("host", 64, 0, 2, 2400, 0.02, seconds=1.5e-6))
+        first, figure = text_of(screen).splitlines()
+        assert first == "host  8 B: 1.50 us so far, 1,200 samples  [path 1 of 1, 0:01 so far]"
+        assert figure.startswith("host") and "1.00 us" in figure
+
     def test_a_pipe_names_the_launch(self) -> None:
         assert self.plain([(0, step_start("host", 4, 9, 2, 3)), (0, figure("host", 8, 1e-6))]) == [
             "launch 2 of 3, step 5 of 9, 0:00 so far"

@@ -36,8 +36,8 @@ Result = TypeVar("Result")
 Turns = Generator[None, int, Result]
 """A measurement that pauses after each batch, and is sent how many sizes take turns then."""
 
-Progress = Callable[[int, float | None], None]
-"""Is told samples and precision."""
+Progress = Callable[[int, float, float | None], None]
+"""Is told samples, the latest batch's median in seconds, and precision."""
 CHECK_SHARE = 0.1
 """Limit of the time for checks, as a share of all time spent on the phase."""
 
@@ -242,7 +242,7 @@ class Sampler:
             if self._comm.rank == 0 and time.monotonic() - last_progress > PROGRESS_SECONDS:
                 last_progress = time.monotonic()
                 precision = self._samples.precision() if self._samples.count else None
-                self._progress(teams.count, precision)
+                self._progress(teams.count, teams.latest, precision)
             if taking_turns > 1:
                 elapsed += time.monotonic() - resumed
                 taking_turns = yield from self._pause()

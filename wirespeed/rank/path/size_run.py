@@ -223,9 +223,9 @@ class SizeRun:
         if leader >= 0:
             self._slowest = sampled, team.summary_of(sampled.samples, leader)
 
-    def _progress(self, samples: int, precision: float | None) -> None:
+    def _progress(self, samples: int, seconds: float, precision: float | None) -> None:
         phase = self._position._replace(phase=self._phase, phases=self._phases)
-        self._context.tell(phase._replace(samples=samples, precision=precision))
+        self._context.tell(phase._replace(samples=samples, seconds=seconds, precision=precision))
 
     def _entry(self, compared: int) -> Facts:
         """A record. `compared`: bytes, by the rank that compared most."""

@@ -27,7 +27,7 @@ from wirespeed.results.lenient import printable
 from wirespeed.results.model import Event, Head
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Failure
 from wirespeed.results.soak import Soak
-from wirespeed.units import counted, format_rate, format_size
+from wirespeed.units import counted, format_rate, format_seconds, format_size
 
 BAR = 20
 """Letters of a whole bar."""
@@ -46,7 +46,7 @@ class Progress:
         self._console = console
         self._width = 6
         self._time = TimeLeft(clock, further)
-        self._under_way = ""
+        self._under_way, self._has_figure = "", False
         self._teller = Teller(self._now, self.note, clock)
 
     def __call__(self, event: Event) -> None:
@@ -56,6 +56,7 @@ class Progress:
                 self._time.budget = event.plan.budget
                 self.plan(event.plan)
             case Entry():
+                self._has_figure = True
                 self._time.size_done(event.bytes)
                 self.entry(event)
             case Failure():
@@ -80,6 +81,11 @@ class Progress:
                 self._time.size(event)
                 self._under_way = _under_way(event)
                 self.progress(event)
+                if event.seconds and not self._has_figure:
+                    # Sizes take turns, so that the first ones are done when all nearly are.
+                    self._has_figure = True
+                    if text := self._now():
+                        self.note(text)
 
     def entry(self, entry: Entry) -> None:
         """'host  64 KiB  8.52 us  7.69 GB/s  ±0.4 %  120 samples  [path 1 of 3, ..., about 0:40 left]'."""
@@ -138,8 +144,9 @@ class Progress:
 
 
 def _under_way(event: SizeProgress) -> str:
-    """'host  64 KiB: 120 samples', or what else is done there."""
-    what = event.doing or (counted(event.samples, "sample") if event.samples else "begins")
+    """'host  64 KiB: 8.52 us so far, 120 samples', or what else is done there."""
+    so_far = f"{format_seconds(event.seconds)} so far, " if event.seconds else ""
+    what = event.doing or (so_far + counted(event.samples, "sample") if event.samples else "begins")
     return f"{event.path}  {format_size(event.bytes)}: {what}"
 
 
@@ -248,6 +255,7 @@ class LiveProgress(Progress):
         if event.phases > 1:
             row.now += f", {event.phase + 1} of {event.phases}"
         if event.samples:
+            row.now += f", {format_seconds(event.seconds)}" if event.seconds else ""
             row.now += f", {event.samples} samples"
         if event.doing:
             row.now = event.doing
