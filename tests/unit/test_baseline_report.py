@@ -194,11 +194,17 @@ class TestBounds:
             assert "blocks host at 32 KiB: 80 % of contiguous (78.4 to 81.6 within this launch)" in out[0]
 
     def test_what_cannot_be_told(self, check_: Check) -> None:
-        """A rank that waits for a CPU slows either side; a figure without a baseline has no share."""
+        """A rank that waits for a CPU slows either side; a figure without a baseline has no share.
+
+        Nor has one beside what is not its pattern's baseline, or beside a time without an interval.
+        """
         waiting = {"waited": 0.8, "rank": 0, "preempted": 9, "shared": None}
+        once = {"median": 1e-5, "low": None, "high": None, "min": 1e-5}
         for more, said in (
             ({"cores": waiting}, "ranks waited for CPUs"),
             ({"baseline": None}, "nothing was measured beside it"),
+            ({"baseline": {"name": "other", "seconds": once}}, "nothing was measured beside it"),
+            ({"baseline": {"name": "contiguous", "seconds": once}}, "without an interval"),
         ):
             records = {**block("host", 4096, 1e-5, 1e-5), **more}
             if records["baseline"] is None:
@@ -211,6 +217,10 @@ class TestBounds:
     def test_other_patterns_have_none(self, check_: Check) -> None:
         code, _, err = check_(site('4K = "at least 90 % of contiguous"'), Path("r.jsonl"))
         assert code == ExitCode.USAGE and "site.toml, line 5: 'at least 90 % of contiguous'" in err
+        for extreme in ("1e400", "1e-320"):
+            bound = f'4K = "at least {extreme} % of contiguous"'
+            code, _, err = check_(site(bound, more=BLOCKS), Path("r.jsonl"))
+            assert code == ExitCode.USAGE and "write '" in err
         code, _, err = check_(site('4K = "at least 9 GB/s of contiguous"', more=BLOCKS), Path("r.jsonl"))
         assert code == ExitCode.USAGE and "% of limit, % of contiguous" in err
         usual = "at least 90 % of contiguous, usually 92 %"

@@ -19,11 +19,11 @@ def launches(sizes: str, *paths: str) -> list[PathLaunch]:
     ("seconds", "sizes", "text"),
     [
         # 14.9 s on two idle CPUs.
-        (10.0, "1:1G", "--budget 10: these sizes take about 13 s, however coarse"),
+        (10.0, "1:1G", "a budget of 10 s: this takes about 13 s, however coarse"),
         (60.0, "1:1G", None),
         (10.0, "1:64M", None),
         (0.0, "1:1G", None),
-        (0.5, "8", "--budget 0.5: these sizes take about 5 s"),
+        (0.5, "8", "a budget of 0.5 s: this takes about 5 s"),
     ],
 )
 def test_what_a_budget_cannot_hold_is_said(seconds: float, sizes: str, text: str | None) -> None:

@@ -30,9 +30,9 @@ def least_seconds(plan: Plan, launches: Sequence[PathLaunch]) -> float:
 
 def too_small(plan: Plan, launches: Sequence[PathLaunch]) -> str | None:
     """Words about a budget that the launches cannot keep; None: they can, or there is none."""
-    if not plan.budget or (least := least_seconds(plan, launches)) <= TOLERANCE * plan.budget:
+    if not plan.budget or plan.soak or (least := least_seconds(plan, launches)) <= TOLERANCE * plan.budget:
         return None
     return (
-        f"--budget {plan.budget:g}: these sizes take about {round(least)} s, however coarse their figures; "
-        "fewer --sizes or --paths take less"
+        f"a budget of {plan.budget:g} s: this takes about {round(least)} s, however coarse the figures; "
+        f"fewer --sizes{', --launches' if plan.launches > 1 else ''} or --paths take less"
     )

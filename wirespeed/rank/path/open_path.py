@@ -43,8 +43,8 @@ MIN_COUNTED = 64 << 10
 AT_ONCE = 24
 """Sizes that take turns, at most: so many batches of 1 ms fill the time between two of the same size."""
 BEGIN_AT_ONCE = 3
-"""Sizes that begin in one round, at most: the first ones do not wait for the set-up of all. All have begun
-before a figure can be precise (FEWEST_FOR_PRECISION)."""
+"""Sizes that begin in one round, at most: the first ones do not wait for the set-up of all. Most
+have begun before a figure can be precise (FEWEST_FOR_PRECISION)."""
 
 
 @dataclass(frozen=True)

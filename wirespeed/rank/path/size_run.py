@@ -67,6 +67,8 @@ class SizeRun:
         self._checking_s = 0.0
         self._computation: Computation | None = None
         self._other_clocks: tuple[dict[str, Any] | None, ...] = ()
+        self._beside: PhaseSamples | None = None
+        """Samples of the baseline."""
         """Clock agreement of what the figure is compared with (ClockAgreement.worst)."""
         self._teams: list[dict[str, Any]] = []
         self._rivals = 0
@@ -210,6 +212,7 @@ class SizeRun:
         if pattern.baseline and self._phase == self._phases - 1:
             times = [{"name": pattern.baseline, "seconds": item["seconds"]} for item in found]
             self._baseline = times[0] if times else None
+            self._beside = sampled
             return
         leader = -1
         if found:
@@ -225,13 +228,18 @@ class SizeRun:
 
     def _progress(self, samples: int, seconds: float, precision: float | None) -> None:
         phase = self._position._replace(phase=self._phase, phases=self._phases)
-        self._context.tell(phase._replace(samples=samples, seconds=seconds, precision=precision))
+        figures = self._phases - bool(self._context.pattern.baseline)
+        is_whole = self._phase == (0 if figures == 1 else self._reported)
+        self._context.tell(
+            phase._replace(samples=samples, seconds=seconds if is_whole else None, precision=precision)
+        )
 
     def _entry(self, compared: int) -> Facts:
         """A record. `compared`: bytes, by the rank that compared most."""
         assert self._slowest
         sampled, summary = self._slowest
         figure = self._context.pattern.figure(self._context.shape, self._size)
+        both = (sampled, self._beside) if self._beside else (sampled,)
         return {
             "kind": "entry",
             "pattern": self._context.pattern.name,
@@ -253,8 +261,9 @@ class SizeRun:
                 **self._payload.told(),
             },
             "details": sampled.details | self._algorithm(),
-            "cores": sampled.cores,
-            "clock": gravest(sampled.clock, *self._other_clocks),
+            # What spoils the baseline spoils the figure's share of it.
+            "cores": max(both, key=lambda phase: phase.cores.get("waited") or 0.0).cores,
+            "clock": gravest(*(phase.clock for phase in both), *self._other_clocks),
             "start": sampled.start,
             "teams": self._teams if self._several_teams() else [],
             "elapsed_s": time.monotonic() - self._began,

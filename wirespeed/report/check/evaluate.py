@@ -401,13 +401,15 @@ def _of_baseline(bound: Bound, run: Run, entry: Entry) -> _Comparison | str:
     reached = share_of_baseline(run, entry)
     if reached is None:
         return "nothing was measured beside it, so no share can be told"
-    low, high = reached.low or reached.share, reached.high or reached.share
+    figure = f"{reached.percent} % of {reached.name}"
+    if reached.low is None or reached.high is None:
+        return f"{figure}: without an interval no share can be told{_launches(entry)}"
     limit = 1 / bound.value
     return _Comparison(
-        (1 / reached.share, 1 / high, 1 / low),
+        (1 / reached.share, 1 / reached.high, 1 / reached.low),
         (limit, limit),
-        f"{reached.percent} % of {reached.name} ({100 * low:.3g} to {100 * high:.3g}{_launches(entry)})",
-        reached.uncertain,
+        f"{figure} ({100 * reached.low:.3g} to {100 * reached.high:.3g}{_launches(entry)})",
+        reached.uncertain or (entry.launches == 1 and entry.uncertain),
         both_wait=True,
     )
 

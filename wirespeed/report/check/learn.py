@@ -79,7 +79,8 @@ def _head(runs: Sequence[Run], names: Sequence[str], spread: float | None) -> li
         *(_TWICE if spread is None else _ONCE),
         "# After each bound: the median, its 95 % interval, the number of launches.",
         "# Loosen, tighten or remove lines.",
-        "# Units: ns, us, ms, s; B/s, kB/s, MB/s, GB/s, TB/s (1e9), MiB/s, GiB/s; '% of limit' of the wires.",
+        "# Units: ns, us, ms, s; B/s, kB/s, MB/s, GB/s, TB/s (1e9), MiB/s, GiB/s; '% of limit' of the wires;",
+        "# '% of contiguous' of one message, of lists of blocks.",
     ]
 
 
@@ -122,7 +123,9 @@ def _learnt(curves: dict[_Curve, list[tuple[Run, Entry]]], spread: float | None)
     highest = highest_next(
         [_side(figure, lambda _, entry: launch(entry)) for figure in figures.values()], of_curve, spread
     )
-    beside = highest_next([_side(figure, _beside_baseline) for figure in figures.values()], of_curve, spread)
+    # The spread of times is not that of shares.
+    shares = [_side(figure, _beside_baseline) if spread is None else {} for figure in figures.values()]
+    beside = highest_next(shares, of_curve)
     with_bounds = {
         key: replace(figure, slowest=bound, usual=highest.usual.get(at), longest=longest)
         for at, ((key, figure), bound, longest) in enumerate(

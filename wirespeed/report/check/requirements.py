@@ -18,6 +18,8 @@ from wirespeed.toml import parse
 from wirespeed.units import parse_sizes
 
 SOAK, MEDIAN, LAUNCHES = "soak", "median", "launches"
+SMALLEST = 1e-30
+"""Bound that anything may have, as its inverse is the largest: no sum with it overflows."""
 BASELINE = "baseline"
 """Kind of a bound on a share of the speed of a pattern's baseline."""
 TOP = (LAUNCHES, MEDIAN)
@@ -262,7 +264,9 @@ def parse_bound(text: str, baseline: str = "") -> Bound:
             if kind == "share":
                 of |= {"limit": kind, baseline: BASELINE}
             if match[3] in units and match[4] in of:
-                return Bound(match[1] == "least", float(match[2]) * units[match[3]], of[match[4]], text)
+                value = float(match[2]) * units[match[3]]
+                if SMALLEST <= value <= 1 / SMALLEST:
+                    return Bound(match[1] == "least", value, of[match[4]], text)
     known = (*RATES, *TIMES, "% of limit", *([f"% of {baseline}"] if baseline else []))
     raise WirespeedError(f"'{text}': write {EXAMPLE}; units are: {', '.join(known)}")
 

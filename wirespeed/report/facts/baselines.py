@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from wirespeed.patterns import all_patterns
 from wirespeed.report.facts.figures import UNCERTAIN
 from wirespeed.report.facts.markers import sign
 from wirespeed.results.runs import Entry, Run
@@ -43,9 +44,9 @@ class ShareOfBaseline:
 
 
 def share_of_baseline(run: Run, entry: Entry) -> ShareOfBaseline | None:
-    """None where nothing was measured beside it, or either has no time."""
+    """None where nothing that its pattern has as baseline was measured beside it, or either has no time."""
     base = entry.baseline
-    if not base or not entry.has_time or not base.seconds:
+    if not base or not entry.has_time or not base.seconds or base.name != _baseline_of(entry.pattern):
         return None
     mark = sign(run, entry)
     if entry.launches > 1:
@@ -62,6 +63,11 @@ def share_of_baseline(run: Run, entry: Entry) -> ShareOfBaseline | None:
         return ShareOfBaseline(base.name, base.seconds / entry.seconds, mark=mark)
     times = (base.seconds, base.low, base.high), (entry.seconds, entry.low, entry.high)
     return ShareOfBaseline(base.name, *ratio_interval(*times), mark)
+
+
+def _baseline_of(pattern: str) -> str | None:
+    known = all_patterns().get(pattern)
+    return known.baseline if known else None
 
 
 def baselines(run: Run) -> list[str]:

@@ -52,8 +52,7 @@ class FigureColumn:
 COLUMNS = (
     FigureColumn(
         head="to\nprepare",
-        cell=lambda entry: format_seconds(entry.prepare_s or 0.0),
-        shown=lambda entries: any(entry.prepare_s for entry in entries),
+        cell=lambda entry: format_seconds(entry.prepare_s) if entry.prepare_s else None,
         explained="to prepare: once for all iterations, a list's datatype, table on the GPU, arrays of a "
         "batch or buffers to pack in",
         drop=2,

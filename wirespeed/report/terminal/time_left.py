@@ -111,7 +111,7 @@ class TimeLeft:
         if step.left is None or not (step.left or step.running or event.place):
             step.left = list(event.needs or [size] * count)
             step.last = step.left[-1]
-        # Sizes begin in order, and all that take turns before the first of them is done.
+        # Sizes begin in order, and most that take turns before the first of them is done.
         behind = count - event.place - 1
         if 0 <= behind < len(step.left):
             if not step.running:
