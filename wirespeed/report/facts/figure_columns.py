@@ -40,8 +40,10 @@ class FigureColumn:
 
     @property
     def title(self) -> str:
-        """The head in one line."""
-        return self.head.replace("-\n", "").replace("\n", " ").strip()
+        """The head in one line: 'of contiguous'; of 'blocks' in 'blocks/s' the unit."""
+        words = self.head.replace("-\n", "").replace("\n", " ").strip()
+        name, _, unit = words.rpartition(" ")
+        return unit if name and unit.startswith(f"{name}/") else words
 
     def is_shown(self, entries: Collection[Entry]) -> bool:
         if self.shown:
