@@ -173,12 +173,10 @@ def test_what_is_fetched_after_the_last_stamp_is_no_contradiction(protocol: str,
         *("pingpong", "--device", "emulated", "--paths", "gpu", "--sizes", "32M", "--no-evidence"),
         *("--loops", "1", "--warmup", "0", "--test", f"protocol={protocol}"),
     ]
-    environment = {"WIRESPEED_EMULATED": "count=2"}
-    sound = wirespeed(*words, out=tmp_path / "sound.jsonl", environment=environment)
-    assert sound.code == 0, sound.out + sound.err
-    words += ["--test", "fault=slow-clock"]
-    for number in range(3):
-        false = wirespeed(*words, out=tmp_path / f"false-{number}.jsonl", environment=environment)
-        if false.code == ExitCode.IMPOSSIBLE:
-            break  # Of ranks that waited for CPUs nothing contradicts the clock.
-    assert false.code == ExitCode.IMPOSSIBLE, false.out + false.err
+    for fault, code in ((), ExitCode.OK), (("--test", "fault=slow-clock"), ExitCode.IMPOSSIBLE):
+        for number in range(3):
+            out = tmp_path / f"{len(fault)}-{number}.jsonl"
+            done = wirespeed(*words, *fault, out=out, environment={"WIRESPEED_EMULATED": "count=2"})
+            if done.code == code:
+                break  # An emulated kernel whose threads wait for CPUs ends late, whatever the clock.
+        assert done.code == code, done.out + done.err
