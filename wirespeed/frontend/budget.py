@@ -13,8 +13,8 @@ from wirespeed.job.plan import Plan
 START_S, PATH_S = 3.0, 2.0
 """Seconds of the command beside its paths; of a path beside its sizes: its start, and counted iterations."""
 PASSES, BYTES_PER_S = 12, 4e9
-"""Passes of a message from rank to rank, for trial, warm-up, samples and checks (5.8 round trips of 1 GiB);
-rate of one that CPUs move (3 to 7 GB/s on two machines)."""
+"""Passes of a message from rank to rank, for trial, warm-up, samples and checks (5.8 round trips of 1 GiB
+in results/default); bytes per second of one that CPUs move: an estimate, below the 7e9 there."""
 TOLERANCE = 1.1
 
 

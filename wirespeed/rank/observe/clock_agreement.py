@@ -17,13 +17,9 @@ class ClockAgreement:
         self._batches = self._long = self._short = 0
         self._worst: Batch | None = None
 
-    def add(self, batch: Batch, waited_s: float = 0.0) -> None:
-        """Leaves out the batch of a rank that had no part in it.
-
-        `waited_s`: without a CPU meanwhile. A host that has none sees the end of a batch late.
-        """
-        missing = batch.host_s - batch.stamped_s
-        if batch.host_s <= 0 or (batch.verdict == SHORT_STAMPS and waited_s > missing / 2):
+    def add(self, batch: Batch) -> None:
+        """Leaves out the batch of a rank that had no part in it."""
+        if batch.host_s <= 0:
             return
         self._batches += 1
         self._long += batch.verdict == LONG_STAMPS

@@ -28,8 +28,6 @@ class CpuWait:
     def __init__(self) -> None:
         self._waited = self._wall = self._threads = 0.0
         self._preempted = 0
-        self.latest_s = 0.0
-        """Seconds waited inside the latest timed(); NaN where the kernel does not count."""
         self._cpus = frozenset(os.sched_getaffinity(0))
         self._began = _Moment.now(self._cpus)
 
@@ -40,8 +38,7 @@ class CpuWait:
         yield
         self._threads += _other_threads() - threads
         self._wall += time.monotonic() - began
-        self.latest_s = _waited() - waited
-        self._waited += self.latest_s
+        self._waited += _waited() - waited
         self._preempted += _preempted() - preempted
 
     @property

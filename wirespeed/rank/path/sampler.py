@@ -274,7 +274,7 @@ class Sampler:
         self._batches += 1
         self._checking_s += self._check_s if check else 0.0
         self._last_checked = check
-        self._clock.add(batch, self._wait.latest_s)
+        self._clock.add(batch)
         seconds = self._team.gathered(batch.seconds)
         self._samples.add([value / self._divisor for value in seconds], each=long_samples)
         if self._computation:

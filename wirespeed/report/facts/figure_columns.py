@@ -89,7 +89,6 @@ def _of_baselines(run: Run) -> Iterator[FigureColumn]:
         yield FigureColumn(
             head=f"of\n{name}",
             cell=partial(cell, name),
-            shown=lambda _: True,
             explained=f"of {name}: the time of the same bytes in one message, measured by turns with the "
             "lists, over theirs; ±: half its 95 % interval",
             section=f"% of {name}",
