@@ -133,6 +133,33 @@ def test_a_death_in_the_first_step_leaves_the_second_alone(mpi: InstalledMpi, tm
     assert [one["pid"] for one in done.of("step")[1]["ranks"]] == [one.pid for one in seen]
 
 
+SEEN = """
+import os, sys
+if any(word.endswith("/rank") for word in sys.orig_argv):
+    ahead = "ahead" if os.environ.get("WIRESPEED_AHEAD") else "first"
+    with open("{folder}/" + ahead, "a") as file:
+        print(sorted(os.sched_getaffinity(0)), file=file)
+"""
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+def test_they_never_start_on_the_cpu_of_a_rank_that_measures(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects figures from an interpreter that starts on the CPU where its launcher would have bound it."""
+    (tmp_path / "sitecustomize.py").write_text(SEEN.format(folder=tmp_path))
+    done = wirespeed(
+        *("pingpong", "--mpi", mpi.mpiexec, "--paths", "host,host-shared", "--sizes", "8,64K", *AHEAD),
+        out=tmp_path / "r.jsonl",
+        # As mpiexec does by itself; the tests' own environment lets it oversubscribe, and it binds nothing then.
+        environment={"PYTHONPATH": str(tmp_path), "PRTE_MCA_rmaps_default_mapping_policy": "core"},
+    )
+    assert done.code == 0
+    everywhere = str(sorted(os.sched_getaffinity(0)))
+    assert set((tmp_path / "ahead").read_text().splitlines()) == {everywhere}
+    first, second = done.of("step")
+    assert [rank["cpus"] for rank in second["ranks"]] == [rank["cpus"] for rank in first["ranks"]]
+    assert os.cpu_count() == 1 or everywhere not in (tmp_path / "first").read_text()
+
+
 REFUSED = """
 import os, sys, time
 if os.environ.get("WIRESPEED_AHEAD") and any(word.endswith("/rank") for word in sys.orig_argv):

@@ -60,6 +60,48 @@ def test_it_starts_on_its_node_and_measures_on_its_own(tmp_path: Path, moved_bef
     assert chose == [ALL[-1]] or len(ALL) == 1
 
 
+THREADS = """
+import json, os, sys, threading
+from pathlib import Path
+from wirespeed.rank.join.free_cpus import FreeForThreads
+
+class World:
+    def everyone(self, place):
+        return [place, ("elsewhere", [0, 1, 2, 3]), *json.loads(sys.argv[2])]
+
+def stay(go_on, chosen):
+    os.sched_setaffinity(0, chosen)
+    go_on.wait()
+
+own, go_on = {int(sys.argv[3])}, threading.Event()
+os.sched_setaffinity(0, own)
+threads = [threading.Thread(target=stay, args=(go_on, own)) for _ in range(2)]
+for thread in threads:
+    thread.start()
+FreeForThreads(World(), own, nodes=Path(sys.argv[1])).move()
+print(json.dumps([sorted(os.sched_getaffinity(n)) for n in (0, *(thread.native_id for thread in threads))]))
+go_on.set()
+"""
+
+
+@pytest.mark.skipif(len(ALL) < 2, reason="one CPU: nothing is free beside a rank's")
+@pytest.mark.parametrize("taken", [False, True])
+def test_threads_of_libraries_leave_the_cpu_of_the_timed_one(tmp_path: Path, taken: bool) -> None:
+    """Protects a rank that is bound to one CPU from its libraries' threads, and other ranks from them."""
+    (tmp_path / "node0").mkdir()
+    (tmp_path / "node0" / "cpulist").write_text(span(ALL))
+    neighbours = [(os.uname().nodename, ALL[1:])] if taken else []
+    done = subprocess.run(
+        [sys.executable, "-c", THREADS, str(tmp_path), json.dumps(neighbours), str(FIRST)],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+    )
+    aside = [FIRST] if taken else ALL[1:]
+    assert json.loads(done.stdout) == [[FIRST], aside, aside]
+
+
 def test_it_stays_within_the_cpus_of_the_job(tmp_path: Path) -> None:
     """Protects CPUs that taskset has taken from the whole job."""
     (tmp_path / "node0").mkdir()

@@ -16,7 +16,7 @@ from wirespeed.paths import find_path
 
 @pytest.mark.parametrize(
     ("beside", "starts"),
-    [("host", 0), ("host-shared", 0), ("staged", 0), ("staged-pipelined", 0), ("gpu", 1), ("ipc-write", 1)],
+    [("host", 0), ("host-shared", 0), ("staged", 0), ("staged-pipelined", 1), ("gpu", 1), ("ipc-write", 1)],
 )
 def test_nothing_starts_while_cpus_move_the_bytes(
     beside: str, starts: int, monkeypatch: pytest.MonkeyPatch

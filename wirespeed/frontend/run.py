@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 
 from wirespeed import launchers
 from wirespeed.errors import ExitCode, WirespeedError
@@ -20,7 +20,7 @@ from wirespeed.frontend.run_steps import RunRecorder, StepRecorder
 from wirespeed.frontend.starter import PathLaunch, Starter, StepKey
 from wirespeed.host import gpu_aware_mpi, mpi
 from wirespeed.host.devices import GPU_KINDS
-from wirespeed.job.messages import Done, Facts, Note, Picture, Turn
+from wirespeed.job.messages import Done, Facts, Hello, Note, Picture, Turn
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.path_selection import unsuited
 from wirespeed.job.plan import Plan
@@ -54,6 +54,8 @@ class PlannedRun:
         self._ending: list[EndingStep] = []
         self._works: dict[str, mpi.Mpi] = {}
         """The MPI under which each path has moved bytes."""
+        self._figures_wait = True
+        """Is there no figure yet? Nothing starts ahead then, since somebody waits for the first."""
         if self._recorder.resumed:
             self._same_as_before()
 
@@ -142,10 +144,13 @@ class PlannedRun:
 
         return [first, *takewhile(alike, others)]
 
-    def _coming(self, now: Sequence[PathLaunch]) -> Iterator[StepKey]:
-        """The job steps after that of the launches of `now`, as far as can be told."""
-        rest = [launch for launch in self._to_come if launch not in now]
-        tried = len(self._candidates(now[0].path)) > 1
+    def _coming(self, now: StepKey) -> Iterator[StepKey]:
+        """The job steps after `now`, as far as can be told."""
+        rest = [launch for launch in self._to_come if launch not in now.launches]
+        candidates = self._candidates(now.launches[0].path)
+        for library in [*dropwhile(lambda mpi: mpi != now.library, candidates)][1:2]:
+            yield replace(now, library=library)
+        tried = len(candidates) > 1
         while rest:
             launches = self._together(rest)
             candidates = self._candidates(launches[0].path)[:2]
@@ -203,8 +208,6 @@ class PlannedRun:
     ) -> bool:
         """Records what became of a path; False: the `following` MPI may do better, if there is one."""
         path = step.path
-        if step.accepted:
-            self._works[path.name] = library
         if outcome.what == "ok":
             return True
         if step.counting:
@@ -257,13 +260,16 @@ class PlannedRun:
         step, wrong = self._recorded(launches[0], self._starter.said(key), watched), Outcome()
         messages = watched.messages()
         for message in messages:
-            if isinstance(message, Done) and self._may_end_beside_the_next(launches):
+            if isinstance(message, Hello):
+                self._starter.met(key, message.ranks)
+            if isinstance(message, Done) and self._may_end_beside_the_next(key):
                 # Its processes come to their end while the next ones measure, which share the GPUs already.
                 self._ending.append(EndingStep(step, library, watched, messages))
                 return step, wrong
             if isinstance(message, FoundRecord) and isinstance(message.record, Entry):
-                # Not before the first figure, for which somebody waits.
-                self._starter.start_ahead(self._coming(launches), step.path)
+                self._figures_wait = False
+            if not self._figures_wait:
+                self._starter.start_ahead(self._coming(key), step.path)
             if isinstance(message, Turn) and 0 < message.place < len(launches):
                 self._settled(step, wrong, library, None)
                 self._recorder.end_path()
@@ -273,6 +279,8 @@ class PlannedRun:
                 step = self._recorded(launch, {**step.job, "startup_s": 0.0}, watched)
                 wrong = Outcome()
             wrong = step.take(message) or wrong
+            if step.accepted:
+                self._works[step.path.name] = library
             if isinstance(message, Picture) and message.row + 1 == message.of:
                 # By every path the field is the same.
                 self._plan = self._starter.plan = replace(self._plan, picture=None)
@@ -281,9 +289,9 @@ class PlannedRun:
             return self._job_step(launches, library)
         return step, watched.outcome if watched.outcome.what != "ok" else wrong
 
-    def _may_end_beside_the_next(self, launches: Sequence[PathLaunch]) -> bool:
+    def _may_end_beside_the_next(self, now: StepKey) -> bool:
         """Do the next processes wait for their turn, and measure what ending processes do not disturb?"""
-        following = next(self._coming(launches), None)
+        following = next(self._coming(now), None)
         return bool(following and self._starter.waits(following) and not following.launches[0].path.cpu_moves)
 
     def _settle_ends(self, hurry: bool) -> None:

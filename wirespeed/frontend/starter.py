@@ -22,7 +22,7 @@ from wirespeed.frontend.profiles import PROFILER_SECONDS, Profiles
 from wirespeed.host import gpu_aware_mpi, mpi, private_folder
 from wirespeed.host.cgroup import cpu_quota
 from wirespeed.host.process import fewer_cpus
-from wirespeed.job.messages import Facts
+from wirespeed.job.messages import Facts, RankPlace
 from wirespeed.job.plan import Plan, encode
 from wirespeed.job.status_page import own_folder
 from wirespeed.job.step_spec import ExpectedJob, StepSpec, startup_limit, stuck_after
@@ -65,6 +65,8 @@ class Starter:
     _latest: float = -math.inf
     """When processes were last started ahead."""
     _waiting: dict[StepKey, JobStep] = field(default_factory=dict)
+    _bound: tuple[str, ...] = ()
+    """The CPUs of each rank, to which the launcher had bound it."""
 
     def variables(self, path: TransferPath, library: mpi.Mpi) -> dict[str, str]:
         """The environment in which ranks measure the path."""
@@ -111,6 +113,16 @@ class Starter:
                 self._latest = time.monotonic()
                 return
 
+    def met(self, step: StepKey, ranks: Sequence[RankPlace]) -> None:
+        """The ranks of a step have met, on CPUs that their launcher gives to those of any other."""
+        if not step.launches[0].path.own_threads and not self._elsewhere:
+            self._bound = tuple(rank["cpus"] for rank in ranks)
+
+    @property
+    def _elsewhere(self) -> bool:
+        """Does something else than this command decide where ranks run?"""
+        return bool(self.plan.hosts or launchers.by_batch_system(self.plan.launcher) or mpi.in_batch_job())
+
     def waits(self, key: StepKey | None) -> bool:
         """Do processes wait for these launches? A GPU may let one process in at a time."""
         return key in self._waiting and not self._waiting[key].ended
@@ -137,8 +149,10 @@ class Starter:
         plan, launches, library = self.plan, key.launches, key.library
         launcher = launchers.choose(plan.launcher, library)
         variables = self.variables(launches[0].path, library)
-        elsewhere = plan.hosts or launchers.by_batch_system(plan.launcher) or mpi.in_batch_job()
-        cpus = () if elsewhere else fewer_cpus()
+        own_threads = launches[0].path.own_threads
+        cpus = () if self._elsewhere else fewer_cpus()
+        # Until it runs our code, a bound rank is on the CPU of one that measures.
+        bound = self._bound if ahead and not own_threads else ()
         spec = StepSpec(
             plan=plan,
             paths=tuple((launch.path.name, launch.sizes) for launch in launches),
@@ -151,7 +165,9 @@ class Starter:
             profiles=str(self.profiles.folder) if self.profiles else "",
             ahead=ahead,
             base=str(private_folder.of_user()),
-            cpus=() if launches[0].path.own_threads else cpus,
+            cpus=() if own_threads else cpus,
+            bound=bound,
+            all_cpus=not self._elsewhere and not own_threads,
         )
         self._started += 1
         entry = Path(__file__).parents[1] / "rank"
@@ -160,8 +176,8 @@ class Starter:
             ranks=plan.ranks,
             hosts=plan.hosts,
             variables=variables,
-            own_threads=launches[0].path.own_threads,
-            places_itself=bool(cpus),
+            own_threads=own_threads,
+            places_itself=bool(cpus or bound),
         )
         return JobStep(
             launcher.command(library, job),

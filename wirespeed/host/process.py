@@ -126,12 +126,16 @@ def allowed_cpus(between: tuple[int, ...]) -> None:
             )
 
 
-def move_threads(before: set[int], after: set[int]) -> None:
-    """Moves this process's threads from these CPUs to those; threads that chose others themselves stay."""
+def move_threads(before: set[int], after: set[int], but: int = 0) -> None:
+    """Moves this process's threads from these CPUs to those; threads that chose others themselves stay.
+
+    `but`: the number of a thread that stays, too.
+    """
     for thread in Path("/proc/self/task").iterdir():
         with suppress(OSError):
-            if os.sched_getaffinity(int(thread.name)) == before:
-                os.sched_setaffinity(int(thread.name), after)
+            number = int(thread.name)
+            if number != but and os.sched_getaffinity(number) == before:
+                os.sched_setaffinity(number, after)
 
 
 def fewer_cpus() -> tuple[int, ...]:

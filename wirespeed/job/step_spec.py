@@ -33,6 +33,10 @@ class StepSpec:
     """The front end's private folder, for the pages of ranks on its host."""
     cpus: tuple[int, ...] = ()
     """The front end's, among which each rank places itself; empty: the launcher binds ranks."""
+    bound: tuple[str, ...] = ()
+    """Started ahead, and not bound: each rank's CPUs, as the launcher had bound an earlier step's."""
+    all_cpus: bool = False
+    """May threads of libraries go to the CPUs beside the ranks' own, which no batch system hands out?"""
     host: str = field(default_factory=lambda: os.uname().nodename)
     """Host on which the front end watches."""
 

@@ -139,7 +139,9 @@ class TransferPath:
     def cpu_moves(self) -> bool:
         """Do CPUs copy what goes from rank to rank? Then any other process is in their way."""
         between = not (self.intra_rank or self.work_alone)
-        return between and (self.staged or not self.on_device)
+        # A GPU copies to the chunks of a pipeline and from them.
+        copied = self.staged and self.traits.serial
+        return between and (copied or not self.on_device)
 
     @property
     def mixed(self) -> bool:

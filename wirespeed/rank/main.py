@@ -13,6 +13,7 @@ from wirespeed import launchers
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host.core import NativeError, core
 from wirespeed.host.die_with_parent import die_with_parent
+from wirespeed.host.process import cpu_list
 from wirespeed.job.message_lines import send
 from wirespeed.job.messages import Done, Hello, RankError, Turn
 from wirespeed.job.plan import decode
@@ -20,8 +21,8 @@ from wirespeed.job.start_barrier import wait_until_open
 from wirespeed.job.status_page import lost, own_folder
 from wirespeed.job.step_spec import StepSpec, startup_limit
 from wirespeed.rank.join.communicator import Communicator
-from wirespeed.rank.join.free_cpus import FreeCpus
-from wirespeed.rank.join.pinning import place
+from wirespeed.rank.join.free_cpus import FreeCpus, FreeForThreads
+from wirespeed.rank.join.pinning import OWN_CPUS, place
 from wirespeed.rank.join.startup import (
     ignore,
     set_environment,
@@ -81,14 +82,18 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
     watchdog = Watchdog(opened, spec.run, rank, reports=1, give_up=False, read_here=here, base=spec.base)
     watchdog.stage("start", 0, startup_limit(spec.plan))
     show_own_slice(spec.plan, rank, launchers.local_rank())
+    if spec.bound:
+        os.environ[OWN_CPUS] = ",".join(map(str, cpu_list(spec.bound[rank])))
     if spec.cpus:
         place(spec.cpus, launchers.local_rank(), spec.plan.ranks, whole_cores=spec.device == "host")
     elsewhere = FreeCpus(within=spec.cpus) if spec.ahead else None
     place_of = rank, launchers.local_rank()
     session = RankSession(opened, spec.plan, spec.device, watchdog, place_of, started)
+    own = elsewhere.own if elsewhere else os.sched_getaffinity(0)
     comm = session.connect(lambda: Communicator(spec.expected))
     tell = send if comm.rank == 0 else ignore
-    ranks = session.introduce(tell, elsewhere.own if elsewhere else None)
+    free = FreeForThreads(comm, own, spec.cpus) if spec.all_cpus else None
+    ranks = session.introduce(tell, own, free)
     tell(Hello(ranks, comm.described() or {}, time.monotonic() - started))
     if elsewhere:
         session.runner.prepare()

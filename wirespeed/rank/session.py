@@ -8,6 +8,7 @@ from wirespeed.host.core import Core
 from wirespeed.job.messages import RankPlace
 from wirespeed.job.plan import Plan
 from wirespeed.rank.context import Tell
+from wirespeed.rank.join.free_cpus import FreeForThreads
 from wirespeed.rank.join.startup import introduced, open_device, open_ranges
 from wirespeed.rank.observe.watchdog import Watchdog
 from wirespeed.rank.path.path_run import PathRunner
@@ -37,12 +38,19 @@ class RankSession:
             self._watchdog.list_uses()
         return self.comm
 
-    def introduce(self, tell: Tell, cpus: set[int] | None = None) -> tuple[RankPlace, ...]:
-        """Who and where each rank is, on rank 0 alone. `cpus`: those to measure on; None: where it is."""
+    def introduce(
+        self, tell: Tell, cpus: set[int] | None = None, free: FreeForThreads | None = None
+    ) -> tuple[RankPlace, ...]:
+        """Who and where each rank is, on rank 0 alone. `cpus`: those to measure on; None: where it is.
+
+        `free`: where threads of libraries go before samples are taken; None: they stay.
+        """
         with self.ranges("introduce"):
             ranks = introduced(self._opened, self.comm, self.device, self._kind, cpus)
         of_rank = (self._opened, self.comm, self.device, self._watchdog, self._plan)
         self.runner = PathRunner(*of_rank, tell, self.ranges)
+        if free:
+            self.runner.put_threads(free)
         return ranks
 
     def measure(self, paths: Sequence[str], turn: Callable[[int], Sequence[int]], budget: float) -> None:

@@ -1,4 +1,4 @@
-"""CPUs for a rank that is started ahead: beside those on which others measure."""
+"""CPUs beside those on which ranks measure: for a rank that is started ahead, and for libraries' threads."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from wirespeed.host.process import cpu_list, move_threads
+from wirespeed.rank.world import World
 
 NODES = Path("/sys/devices/system/node")
 
@@ -31,6 +32,27 @@ class FreeCpus:
     def leave(self) -> None:
         """Puts every thread where it would have been; those that chose their CPUs themselves stay there."""
         move_threads(self._wide, self.own)
+
+
+class FreeForThreads:
+    """The CPUs of this rank's nodes that no rank measures on, for threads of the libraries it uses.
+
+    Launchers bind a rank with all its threads to one CPU: NCCL's, CUDA's and UCX's would take it from the one
+    thread that is timed.
+    """
+
+    def __init__(self, comm: World, own: set[int], within: Collection[int] = (), nodes: Path = NODES) -> None:
+        """Collective. `own`: those that this rank measures on. `within`: as of FreeCpus."""
+        here = os.uname().nodename
+        places = comm.everyone((here, sorted(own)))
+        taken = {cpu for host, cpus in places if host == here for cpu in cpus}
+        wide = _of_nodes(own, nodes)
+        self._own, self._free = own, (wide & {*within} if within else wide) - taken
+
+    def move(self) -> None:
+        """Moves there all threads but the first, which is timed; those that chose their CPUs stay."""
+        if self._free:
+            move_threads(self._own, self._free, but=os.getpid())
 
 
 def _of_nodes(own: set[int], nodes: Path) -> set[int]:

@@ -21,6 +21,7 @@ from wirespeed.patterns import Shape, find_pattern
 from wirespeed.patterns.collectives.operation import LIBRARY
 from wirespeed.programs import as_program
 from wirespeed.rank.context import RankContext, Tell, Unusable
+from wirespeed.rank.join.free_cpus import FreeForThreads
 from wirespeed.rank.join.startup import share_node
 from wirespeed.rank.observe.clock_offsets import ClockOffsets
 from wirespeed.rank.observe.watchdog import Watchdog
@@ -82,6 +83,10 @@ class PathRunner:
         self._observers: Observers | None = None
         self._room: tuple[int | None] | None = None
         """Bytes for each of a rank's buffers, once they are known."""
+
+    def put_threads(self, free: FreeForThreads) -> None:
+        """Puts threads of libraries there, from now on, before samples are taken."""
+        self._context = replace(self._context, put_threads_aside=free.move)
 
     def prepare(self) -> None:
         """Collective. Opens what hosts' counters are read with, which needs no turn of its own."""

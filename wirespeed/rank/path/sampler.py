@@ -131,6 +131,8 @@ class Sampler:
     def measure(self) -> Turns[PhaseSamples]:
         """Raises PayloadMismatch on every rank."""
         first = self._comm.maximum(self._check())
+        # Some start their threads with the first message.
+        self._context.put_threads_aside()
         if self._stopping.loops is not None:
             per_sample, stopped = self._fixed(self._stopping.loops), "fixed"
         else:
