@@ -149,7 +149,7 @@ def test_they_never_start_on_the_cpu_of_a_rank_that_measures(mpi: InstalledMpi, 
     done = wirespeed(
         *("pingpong", "--mpi", mpi.mpiexec, "--paths", "host,host-shared", "--sizes", "8,64K", *AHEAD),
         out=tmp_path / "r.jsonl",
-        # As mpiexec does by itself; the tests' own environment lets it oversubscribe, and it binds nothing then.
+        # As by default; where the tests' own environment lets mpiexec oversubscribe, it binds nothing.
         environment={"PYTHONPATH": str(tmp_path), "PRTE_MCA_rmaps_default_mapping_policy": "core"},
     )
     assert done.code == 0

@@ -21,7 +21,7 @@ from wirespeed.frontend.machine import Machine
 from wirespeed.frontend.profiles import PROFILER_SECONDS, Profiles
 from wirespeed.host import gpu_aware_mpi, mpi, private_folder
 from wirespeed.host.cgroup import cpu_quota
-from wirespeed.host.process import fewer_cpus
+from wirespeed.host.process import cpu_list, fewer_cpus, started_on
 from wirespeed.job.messages import Facts, RankPlace
 from wirespeed.job.plan import Plan, encode
 from wirespeed.job.status_page import own_folder
@@ -179,21 +179,26 @@ class Starter:
             own_threads=own_threads,
             places_itself=bool(cpus or bound),
         )
-        return JobStep(
-            launcher.command(library, job),
-            {**os.environ, **variables, **(_aside() if ahead else {})},
-            own_folder(spec.run, spec.base),
-            plan.ranks,
-            max(startup_limit(plan), stuck_after(plan, _largest(launches))),
-            PROFILER_SECONDS if self.profiles else SLOW_LAUNCHER,
-            ahead,
-        )
+        aside = self.aside() if ahead else os.sched_getaffinity(0)
+        # Tells ranks from their first moment on that others measure on the CPUs which they are bound to.
+        told = {"WIRESPEED_AHEAD": ",".join(map(str, sorted(aside)))} if ahead else {}
+        with started_on(aside):
+            return JobStep(
+                launcher.command(library, job),
+                {**os.environ, **variables, **told},
+                own_folder(spec.run, spec.base),
+                plan.ranks,
+                max(startup_limit(plan), stuck_after(plan, _largest(launches))),
+                PROFILER_SECONDS if self.profiles else SLOW_LAUNCHER,
+                ahead,
+            )
+
+    def aside(self) -> set[int]:
+        """The CPUs on which no rank measures; all where there are none."""
+        measured = {cpu for cpus in self._bound for cpu in cpu_list(cpus)}
+        own = os.sched_getaffinity(0)
+        return own - measured or own
 
 
 def _largest(launches: Sequence[PathLaunch]) -> int:
     return max(max(launch.sizes) for launch in launches)
-
-
-def _aside() -> dict[str, str]:
-    """Tells ranks from their first moment on that others measure on the CPUs which they are bound to."""
-    return {"WIRESPEED_AHEAD": ",".join(map(str, sorted(os.sched_getaffinity(0))))}

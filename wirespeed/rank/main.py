@@ -31,6 +31,8 @@ from wirespeed.rank.join.startup import (
 )
 from wirespeed.rank.observe.watchdog import Watchdog
 
+AHEAD = "WIRESPEED_AHEAD"
+"""Variable with the CPUs for ranks that start ahead of their turn."""
 LONGEST_WAIT = 7 * 86400.0
 """Seconds that a rank which was started ahead waits for its turn; it ends with its launcher."""
 
@@ -86,7 +88,7 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
         os.environ[OWN_CPUS] = ",".join(map(str, cpu_list(spec.bound[rank])))
     if spec.cpus:
         place(spec.cpus, launchers.local_rank(), spec.plan.ranks, whole_cores=spec.device == "host")
-    elsewhere = FreeCpus(within=spec.cpus) if spec.ahead else None
+    elsewhere = FreeCpus(within=cpu_list(os.environ.get(AHEAD))) if spec.ahead else None
     place_of = rank, launchers.local_rank()
     session = RankSession(opened, spec.plan, spec.device, watchdog, place_of, started)
     own = elsewhere.own if elsewhere else os.sched_getaffinity(0)
@@ -118,5 +120,6 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
     tell(Done())
     watchdog.close(keep_list=here)
     # The next job step measures already.
-    FreeCpus(within=spec.cpus)
+    if not (free and free.leave()):
+        FreeCpus(within=spec.cpus)
     comm.leave()

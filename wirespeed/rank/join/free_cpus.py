@@ -54,6 +54,12 @@ class FreeForThreads:
         if self._free:
             move_threads(self._own, self._free, but=os.getpid())
 
+    def leave(self) -> bool:
+        """Moves the first thread, too: others will measure here. False: there are no such CPUs."""
+        if self._free:
+            move_threads(self._own, self._free)
+        return bool(self._free)
+
 
 def _of_nodes(own: set[int], nodes: Path) -> set[int]:
     """All CPUs of the nodes on which these are; these alone where the kernel does not say."""
