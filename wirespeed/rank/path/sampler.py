@@ -28,7 +28,7 @@ LONG_ITERATION_SECONDS = 0.05
 """Longer iterations are not repeated for checks, or to settle a program, as shorter ones are."""
 LEAD_SECONDS = 1e-4
 """Untimed iterations before a batch of short ones, where another size has just run."""
-PROGRESS_SECONDS = 0.5
+PROGRESS_SECONDS, FIRST_PROGRESS_SECONDS = 0.5, 0.1
 MIN_BATCHES, LONG_BATCH_SECONDS = 16, 0.25
 """Batches of iterations that only a program needs, at least, and seconds of each, at most."""
 
@@ -194,7 +194,7 @@ class Sampler:
         self._program.start()  # of the warm-up
         taking_turns = yield from self._pause()
         elapsed, resumed = 0.0, time.monotonic()
-        last_progress = resumed
+        last_progress = resumed - PROGRESS_SECONDS + FIRST_PROGRESS_SECONDS
         teams = _AllTeams()
         budget, recent = CheckBudget(self._check_s), estimate
         enough: str | None = None
