@@ -223,15 +223,19 @@ class TestProgress:
         )
         assert again == pytest.approx(5)
 
-    def test_runs_that_follow_take_time(self) -> None:
-        """Protects --ranks 2,4,8 from "0:00 left" at the end of the first of three runs."""
+    @pytest.mark.parametrize(("further", "left"), [(2, "about 0:29 left"), (None, "")])
+    def test_runs_that_follow_take_time(self, further: int | None, left: str) -> None:
+        """Protects --ranks 2,4,8 from "0:00 left" at the end of the first of three runs.
+
+        And --ranks 1,2 of a program from the time that one path of one rank takes.
+        """
         screen, now = console(200), [0.0]
-        view = progress.Progress(screen, lambda: now[0], further=2)
+        view = progress.Progress(screen, lambda: now[0], further=further)
         view(step_start("host", 0, 1))
         view(size("host", 0, 1))
         now[0] = 10
         view(done("host", 0))
-        assert "about 0:29 left" in text_of(screen)
+        assert left in text_of(screen) and (" left" in text_of(screen)) == bool(left)
 
     def test_a_picture_is_drawn_after_the_last_size(self) -> None:
         """Protects a run from an index that is one behind its sizes."""

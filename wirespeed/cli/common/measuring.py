@@ -61,11 +61,11 @@ def measure_plan(
     plan: Plan,
     begin: Callable[[Head], None] | None = None,
     traced: Traced | None = None,
-    further: int = 0,
+    further: int | None = 0,
 ) -> PlanResult:
     """Measures, showing progress on stderr; `begin` gets the run's own record before anything is shown.
 
-    `further`: plans that follow, and will take about as long.
+    `further`: plans that follow, and will take about as long; None: they take another time.
     Ctrl-C keeps what was measured until then.
     """
     from wirespeed.frontend import background_load, session
@@ -151,8 +151,10 @@ def measure_and_print(plan: Plan, reporting: Reporting, further: Sequence[Plan] 
         elif lacking and _condition(variant) != _condition(plan):
             break
         try:
-            later = sum(other.pattern == variant.pattern for other in further[number:])
-            measured = measure_plan(variant, traced=traced, further=later)
+            later = [other for other in further[number:] if other.pattern == variant.pattern]
+            # A rank alone has one path, and shows nothing of several ranks' time.
+            alike_later = None if variant.ranks == 1 and later else len(later)
+            measured = measure_plan(variant, traced=traced, further=alike_later)
         except WirespeedError as error:
             # Of the values of a list those are measured that can be.
             if (

@@ -41,8 +41,8 @@ class Progress:
     After a silence it says what is under way. Used as a context: what it draws is gone when it ends.
     """
 
-    def __init__(self, console: Console, clock: Clock = time.monotonic, further: int = 0) -> None:
-        """`further`: runs of this command that follow."""
+    def __init__(self, console: Console, clock: Clock = time.monotonic, further: int | None = 0) -> None:
+        """`further`: as of TimeLeft, runs of this command that follow."""
         self._console = console
         self._width = 6
         self._time = TimeLeft(clock, further)
@@ -160,7 +160,7 @@ def _soaked(soak: Soak, width: int, name: int) -> str:
     return f"{soak.path:<{name}}  {format_size(soak.bytes):>{width}}  {soak.elapsed_s:4.0f} s  {found}"
 
 
-def make_progress(paths: tuple[str, ...], stream: IO[str] | None = None, further: int = 0) -> Progress:
+def make_progress(paths: tuple[str, ...], stream: IO[str] | None = None, further: int | None = 0) -> Progress:
     """The view of these paths that suits the stream (stderr if none is given); `further` runs follow."""
     console = make_console(sys.stderr if stream is None else stream)
     if console.is_terminal and not console.is_dumb_terminal:
@@ -199,7 +199,7 @@ class LiveProgress(Progress):
     """A row for each path, a bar, the latest figures, and the time that is left."""
 
     def __init__(
-        self, console: Console, paths: tuple[str, ...], clock: Clock = time.monotonic, further: int = 0
+        self, console: Console, paths: tuple[str, ...], clock: Clock = time.monotonic, further: int | None = 0
     ) -> None:
         super().__init__(console, clock, further)
         self._sizes = 1

@@ -71,8 +71,10 @@ class TimeLeft:
     take as long as it did before, and what is late to take half as long again as it is late.
     """
 
-    def __init__(self, clock: Clock = time.monotonic, further: int = 0) -> None:
-        """`further`: runs that follow, each of which is expected to take as long as this one."""
+    def __init__(self, clock: Clock = time.monotonic, further: int | None = 0) -> None:
+        """`further`: runs that follow, each of which is expected to take as long as this one; None: runs
+        follow of which this one shows nothing.
+        """
         self._clock, self._further = clock, further
         self.budget = 0.0
         """Budget of the run: what lasts because figures are coarse does not last beyond it."""
@@ -158,9 +160,9 @@ class TimeLeft:
 
     @property
     def remaining(self) -> float | None:
-        """Seconds; None before the first figure."""
+        """Seconds; None before the first figure, and where nobody can tell."""
         here = self._left_in_run()
-        if here is None:
+        if here is None or self._further is None:
             return None
         if self.elapsed < self.budget:
             here = min(here, self.budget - self.elapsed)
