@@ -78,27 +78,38 @@ os.sched_setaffinity(0, own)
 threads = [threading.Thread(target=stay, args=(go_on, own)) for _ in range(2)]
 for thread in threads:
     thread.start()
-FreeForThreads(World(), own, nodes=Path(sys.argv[1])).move()
+FreeForThreads(World(), own, json.loads(sys.argv[4]), Path(sys.argv[1])).move()
 print(json.dumps([sorted(os.sched_getaffinity(n)) for n in (0, *(thread.native_id for thread in threads))]))
 go_on.set()
 """
 
 
 @pytest.mark.skipif(len(ALL) < 2, reason="one CPU: nothing is free beside a rank's")
-@pytest.mark.parametrize("taken", [False, True])
-def test_threads_of_libraries_leave_the_cpu_of_the_timed_one(tmp_path: Path, taken: bool) -> None:
+@pytest.mark.parametrize(
+    ("neighbour", "within", "aside"),
+    [
+        ([], [], ALL[1:]),
+        (ALL[1:], [], [FIRST]),
+        ([], [FIRST], [FIRST]),
+        # One CPU is left for the threads of two ranks that have three.
+        pytest.param([FIRST, 1000], [FIRST, ALL[-1]], [FIRST], id="crowded"),
+    ],
+)
+def test_threads_of_libraries_leave_the_cpu_of_the_timed_one(
+    tmp_path: Path, neighbour: list[int], within: list[int], aside: list[int]
+) -> None:
     """Protects a rank that is bound to one CPU from its libraries' threads, and other ranks from them."""
     (tmp_path / "node0").mkdir()
-    (tmp_path / "node0" / "cpulist").write_text(span(ALL))
-    neighbours = [(os.uname().nodename, ALL[1:])] if taken else []
+    (tmp_path / "node0" / "cpulist").write_text(span([*ALL, 1000]))
+    neighbours = [(os.uname().nodename, neighbour)] if neighbour else []
+    words = (str(tmp_path), json.dumps(neighbours), str(FIRST), json.dumps(within))
     done = subprocess.run(
-        [sys.executable, "-c", THREADS, str(tmp_path), json.dumps(neighbours), str(FIRST)],
+        [sys.executable, "-c", THREADS, *words],
         capture_output=True,
         text=True,
         check=True,
         cwd=tmp_path,
     )
-    aside = [FIRST] if taken else ALL[1:]
     assert json.loads(done.stdout) == [[FIRST], aside, aside]
 
 

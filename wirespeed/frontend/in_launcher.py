@@ -44,6 +44,7 @@ from wirespeed.paths import TransferPath
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.rank.join import rendezvous
 from wirespeed.rank.join.communicator import Communicator
+from wirespeed.rank.join.free_cpus import FreeForThreads
 from wirespeed.rank.join.pinning import pin
 from wirespeed.rank.join.socket_world import SocketWorld
 from wirespeed.rank.join.startup import (
@@ -217,11 +218,14 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
         watchdog.close()
         comm.leave()
         raise WirespeedError(refused[0], ExitCode(refused[1]))
-    unpinned = None
+    unpinned, free = None, None
     if not launchers.joins_mpi(place) and not plan.between:
         near = () if kind == "host" else local_cpus(str(opened.identity(session.device).get("pci") or "none"))
+        allowed = os.sched_getaffinity(0)
         unpinned = pin(comm, near, whole_cores=kind == "host")
-    ranks = session.introduce(recorder.take if recorder else ignore)
+        if not unpinned:
+            free = FreeForThreads(comm, os.sched_getaffinity(0), allowed)
+    ranks = session.introduce(recorder.take if recorder else ignore, free=free)
     voice.folders.update(comm.everyone(str(watchdog.file.parent)))
     if recorder:
         recorder.begin(comm, place.launcher, ranks, variables)

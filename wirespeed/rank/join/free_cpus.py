@@ -47,7 +47,9 @@ class FreeForThreads:
         places = comm.everyone((here, sorted(own)))
         taken = {cpu for host, cpus in places if host == here for cpu in cpus}
         wide = _of_nodes(own, nodes)
-        self._own, self._free = own, (wide & {*within} if within else wide) - taken
+        free = (wide & {*within} if within else wide) - taken
+        # On fewer than the ranks have, all their threads would crowd.
+        self._own, self._free = own, free if len(free) >= len(taken & wide) else set[int]()
 
     def move(self) -> None:
         """Moves there all threads but the first, which is timed; those that chose their CPUs stay."""
