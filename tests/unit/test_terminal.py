@@ -29,8 +29,7 @@ from support.records import (
 )
 
 from wirespeed.cli.common.reading import read_runs
-from wirespeed.report.console import ascii_text
-from wirespeed.report.console.console import PIPE_WIDTH, make_console
+from wirespeed.report.console.console import PIPE_WIDTH, ascii_locale, make_console
 from wirespeed.report.console.sparkline import sparkline
 from wirespeed.report.facts import figures, markers
 from wirespeed.report.terminal import run_summary
@@ -362,8 +361,8 @@ class TestAscii:
         ],
     )
     def test_the_locale_decides(self, environment: dict[str, str], only: bool) -> None:
-        assert ascii_text.ascii_locale(io.StringIO(), environment) is only
-        assert ascii_text.ascii_locale(io.TextIOWrapper(io.BytesIO(), "latin-1"), environment)
+        assert ascii_locale(io.StringIO(), environment) is only
+        assert ascii_locale(io.TextIOWrapper(io.BytesIO(), "latin-1"), environment)
 
 
 class TestCurves:

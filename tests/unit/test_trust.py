@@ -23,9 +23,9 @@ from support.records import (
 )
 
 from wirespeed.cli.common.reading import read_runs
-from wirespeed.report.console.wrapped_line import say
-from wirespeed.report.facts.shown_sizes import MOST, shown_sizes
+from wirespeed.report.console.console import say
 from wirespeed.report.facts.trust import headline, trust
+from wirespeed.report.terminal.run_summary import MOST, shown_sizes
 from wirespeed.results.runs import collect, joined
 
 RESULTS = Path(__file__).parents[2] / "results"

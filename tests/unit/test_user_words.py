@@ -20,7 +20,7 @@ from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.paths import all_paths
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.report.check.learn import learn
-from wirespeed.report.export.matplotlib_parts import name_of
+from wirespeed.report.export.matplotlib_figure import name_of
 from wirespeed.report.page import read_sources
 from wirespeed.report.sources import measured
 from wirespeed.report.terminal.paths import group

@@ -81,10 +81,9 @@ def command(
         raise WirespeedError("give either FILE or --measure")
     from wirespeed.cli.common.reading import read_side
     from wirespeed.report import cannot_tell
-    from wirespeed.report.check.as_json import to_json
     from wirespeed.report.check.evaluate import check, rules
     from wirespeed.report.check.requirements import read_requirements
-    from wirespeed.report.check.terminal import print_findings
+    from wirespeed.report.check.terminal import print_findings, to_json
     from wirespeed.report.console.console import make_console
     from wirespeed.results.runs import IMPOSSIBLE
 

@@ -1,7 +1,8 @@
-"""A check on a terminal or in a job's log: one line for each rule that does not hold."""
+"""A check on a terminal or in a job's log, a line for each rule that does not hold; and as JSON."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -110,3 +111,14 @@ def _summary(rule: RuleOutcome) -> str:
         what: sum(finding.what == what for finding in rule.findings) for what in COUNTED if what != rule.what
     }
     return "; ".join([text, *(f"{count} more {COUNTED[what]}" for what, count in others.items() if count)])
+
+
+def to_json(findings: Sequence[BoundOutcome]) -> str:
+    """A list with an object a line; `what` is one of evaluate.WHATS."""
+    lines = []
+    for finding in findings:
+        asked = finding.requirement
+        facts = {name: getattr(asked, name) for name in ("line", "rule", "pattern", "path", "bytes")}
+        outcome = {name: getattr(finding, name) for name in ("what", "once", "text")}
+        lines.append(json.dumps(facts | {"bound": asked.bound.text} | outcome))
+    return "[\n{}\n]".format(",\n".join(lines))

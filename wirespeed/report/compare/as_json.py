@@ -39,37 +39,28 @@ def _key(key: Key) -> dict[str, Any]:
     return {"pattern": key.pattern, "path": key.path, "bytes": key.bytes, "conditions": json.loads(key.what)}
 
 
-def _verdict(figure_verdict: FigureVerdict) -> dict[str, Any]:
-    data = {
-        **_key(figure_verdict.key),
-        "verdict": figure_verdict.what,
-        "old_s": figure_verdict.old_s,
-        "new_s": figure_verdict.new_s,
-    }
-    return (
-        data
-        | _change(figure_verdict.change)
-        | ({"failure": figure_verdict.failure.text} if figure_verdict.failure else {})
-    )
+def _verdict(verdict: FigureVerdict) -> dict[str, Any]:
+    data = {**_key(verdict.key), "verdict": verdict.what, "old_s": verdict.old_s, "new_s": verdict.new_s}
+    failure = {"failure": verdict.failure.text} if verdict.failure else {}
+    return data | _change(verdict.change) | failure
 
 
-def _path(path_verdict: PathVerdict) -> dict[str, Any]:
+def _path(verdict: PathVerdict) -> dict[str, Any]:
     """`smallest_found`: the slowdown that would have been found in 90 % of cases, as a share of the time."""
-    data = {
-        **_key(path_verdict.key),
+    return {
+        **_key(verdict.key),
         "bytes": None,
-        "verdict": path_verdict.what,
-        **_change(path_verdict.change),
-    }
-    return data | {
-        "smallest_found": path_verdict.smallest,
-        "smallest_found_at_one_size": path_verdict.smallest_of_a_size,
+        "verdict": verdict.what,
+        **_change(verdict.change),
+        "smallest_found": verdict.smallest,
+        "smallest_found_at_one_size": verdict.smallest_of_a_size,
     }
 
 
 def _change(change: Change | None) -> dict[str, Any]:
     if change is None:
         return {}
-    ends = zip(("time_ratio_low", "time_ratio_high"), change.interval(), strict=True)
-    launches = zip(("launches_old", "launches_new"), change.launches, strict=True)
-    return {"time_ratio": change.ratio, **dict(ends), "p": change.p, **dict(launches)}
+    low, high = change.interval()
+    old, new = change.launches
+    ends = {"time_ratio_low": low, "time_ratio_high": high, "p": change.p}
+    return {"time_ratio": change.ratio, **ends, "launches_old": old, "launches_new": new}

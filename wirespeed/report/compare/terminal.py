@@ -21,7 +21,7 @@ from wirespeed.report.compare.verdicts import (
     Verdicts,
 )
 from wirespeed.report.console.columns import Column, Table, table
-from wirespeed.report.console.wrapped_line import say
+from wirespeed.report.console.console import say
 from wirespeed.report.facts import figures
 from wirespeed.report.grouping import grouped, size_range
 from wirespeed.statistics.comparison import FALSE_ALARMS, UNSEEN_SPREAD
@@ -80,15 +80,9 @@ def summary(verdicts: Verdicts) -> list[Text]:
     told = []
     wholes = {path.key: path for path in verdicts.paths}
     ordered = sorted(verdicts.figures, key=lambda figure: figure.key)
-    for key, found in grouped(
-        (figure_verdict.key.series, figure_verdict) for figure_verdict in ordered
-    ).items():
-        alike = [
-            (what, these)
-            for what in SAYS
-            if (these := [figure_verdict for figure_verdict in found if figure_verdict.what == what])
-        ]
-        parts = [Text(_counted(these, len(found)), SAYS[what][1]) for what, these in alike]
+    for key, found in grouped((figure.key.series, figure) for figure in ordered).items():
+        alike = [[figure for figure in found if figure.what == what] for what in SAYS]
+        parts = [Text(_counted(these, len(found)), SAYS[these[0].what][1]) for these in alike if these]
         if (whole := wholes.get(key)) and len(found) > 1 and (words := _whole(whole)):
             parts.insert(0, Text(words, SAYS[whole.what][1]))
         told.append(Text(f"{key.title}: ", style="bold") + Text("; ").join(parts))
@@ -105,12 +99,12 @@ def _whole(path: PathVerdict) -> str:
 
 
 def _counted(these: Sequence[FigureVerdict], all_sizes: int) -> str:
-    what, sizes = these[0].what, size_range([figure_verdict.key.bytes for figure_verdict in these])
+    what, sizes = these[0].what, size_range([figure.key.bytes for figure in these])
     if len(these) == all_sizes:
         text = f"{SAYS[what][0]} at {'all ' if all_sizes > 1 else ''}{sizes}"
     else:
         text = f"{SAYS[what][0]} at {len(these)} of {all_sizes} sizes, {sizes}"
-    ratios = [figure_verdict.change.ratio for figure_verdict in these if figure_verdict.change]
+    ratios = [figure.change.ratio for figure in these if figure.change]
     if what == WORSE and ratios:
         text += f", time up to x {factor(max(ratios))}"
     elif what == BETTER and ratios:
@@ -127,39 +121,29 @@ def _table(rows: Sequence[FigureVerdict]) -> Table[FigureVerdict]:
     def time(seconds: float | None) -> str | None:
         return None if seconds is None else format_seconds(seconds)
 
-    def rate(figure_verdict: FigureVerdict, seconds: float | None) -> str | None:
-        return (
-            None
-            if seconds is None
-            else format_rate(figure_verdict.amount / seconds)
-            if figure_verdict.amount
-            else ""
-        )
+    def rate(figure: FigureVerdict, seconds: float | None) -> str | None:
+        if seconds is None:
+            return None
+        return format_rate(figure.amount / seconds) if figure.amount else ""
 
-    def ratio(figure_verdict: FigureVerdict) -> Text | None:
-        return (
-            Text(factor(figure_verdict.change.ratio), SAYS[figure_verdict.what][1])
-            if figure_verdict.change
-            else None
-        )
+    def ratio(figure: FigureVerdict) -> Text | None:
+        return Text(factor(figure.change.ratio), SAYS[figure.what][1]) if figure.change else None
 
-    def interval(figure_verdict: FigureVerdict) -> str | None:
-        return " to ".join(map(factor, figure_verdict.change.interval())) if figure_verdict.change else None
+    def interval(figure: FigureVerdict) -> str | None:
+        return " to ".join(map(factor, figure.change.interval())) if figure.change else None
 
-    return table(
-        [
-            Column("", lambda figure_verdict: figure_verdict.key.title, left=True),
-            Column("size", lambda figure_verdict: format_size(figure_verdict.key.bytes), gap=4),
-            Column("old", lambda figure_verdict: time(figure_verdict.old_s), gap=4),
-            Column("GB/s", lambda figure_verdict: rate(figure_verdict, figure_verdict.old_s), gap=3, drop=2),
-            Column("new", lambda figure_verdict: time(figure_verdict.new_s), gap=4),
-            Column("GB/s", lambda figure_verdict: rate(figure_verdict, figure_verdict.new_s), gap=3, drop=2),
-            Column("time x", ratio, gap=4),
-            Column("95 %", interval, style="dim", gap=4, drop=1),
-            Column("verdict", lambda figure_verdict: Text(*SAYS[figure_verdict.what]), gap=4, left=True),
-        ],
-        rows,
-    )
+    columns: list[Column[FigureVerdict]] = [
+        Column("", lambda figure: figure.key.title, left=True),
+        Column("size", lambda figure: format_size(figure.key.bytes), gap=4),
+        Column("old", lambda figure: time(figure.old_s), gap=4),
+        Column("GB/s", lambda figure: rate(figure, figure.old_s), gap=3, drop=2),
+        Column("new", lambda figure: time(figure.new_s), gap=4),
+        Column("GB/s", lambda figure: rate(figure, figure.new_s), gap=3, drop=2),
+        Column("time x", ratio, gap=4),
+        Column("95 %", interval, style="dim", gap=4, drop=1),
+        Column("verdict", lambda figure: Text(*SAYS[figure.what]), gap=4, left=True),
+    ]
+    return table(columns, rows)
 
 
 def _failures(rows: Iterable[FigureVerdict]) -> list[str]:
@@ -213,13 +197,8 @@ def legend(comparison: Comparison) -> list[str]:
 
 def _smallest(paths: Sequence[PathVerdict], words: str, name: str) -> str:
     """'a slowdown of a whole path by 2.1 % (aware) to 4.4 % (host)'."""
-    ordered = sorted(paths, key=lambda path_verdict: getattr(path_verdict, name))
-    ends = list(
-        dict.fromkeys(
-            (figures.percent(getattr(path_verdict, name)), path_verdict.key.path)
-            for path_verdict in (ordered[0], ordered[-1])
-        )
-    )
-    if ends[0][0] == ends[-1][0]:
-        return f"{words} {ends[0][0]}"
-    return f"{words} " + " to ".join(f"{share} ({path})" for share, path in ends)
+    found = sorted(paths, key=lambda path: getattr(path, name))
+    least, most = (figures.percent(getattr(path, name)) for path in (found[0], found[-1]))
+    if least == most:
+        return f"{words} {least}"
+    return f"{words} {least} ({found[0].key.path}) to {most} ({found[-1].key.path})"

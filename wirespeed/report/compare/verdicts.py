@@ -97,9 +97,8 @@ class Verdicts:
 
     @property
     def harmful(self) -> bool:
-        return any(figure.harmful for figure in self.figures) or any(
-            path.what == WORSE for path in self.paths
-        )
+        worse = any(path.what == WORSE for path in self.paths)
+        return worse or any(figure.harmful for figure in self.figures)
 
 
 def unjudged(found: Verdicts) -> list[Unjudged]:
@@ -172,7 +171,7 @@ def verdicts(
             found[pair] = _verdict(pair, LOST if pair.old.entries else GAINED, None, None)
     return Verdicts(
         sorted(found.values(), key=lambda verdict: verdict.harm),
-        sorted(paths, key=lambda path_verdict: path_verdict.key),
+        sorted(paths, key=lambda path: path.key),
     )
 
 

@@ -16,7 +16,7 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions
 from rich.text import Text
 
-from wirespeed.report.console.ascii_text import ascii_cell
+from wirespeed.report.console.console import ascii_cell
 
 Row = TypeVar("Row")
 Cell = Text | str | None

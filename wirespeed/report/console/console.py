@@ -1,19 +1,20 @@
-"""The console that everything is printed on."""
+"""The console that everything is printed on; lines on it, and signs where a locale has only ASCII."""
 
 from __future__ import annotations
 
 import os
 import re
 import sys
-from typing import IO, cast
+from collections.abc import Mapping, Sequence
+from typing import IO, Any, cast
 
 from rich.console import Console
+from rich.text import Text
 
-from wirespeed.report.console.ascii_text import AsciiStream, ascii_locale
-
-MIN_WIDTH = 20
-
-PIPE_WIDTH = 100
+MIN_WIDTH, PIPE_WIDTH = 20, 100
+SIGNS = {"±": "+-", "≈": "=", "─": "-", "—": "-", "│": "|", "µ": "u", "…": "...", "→": "->"}
+SIGNS |= zip("▁▂▃▄▅▆▇█", "_.:-=+*#", strict=True)
+MORE = " ..."
 
 
 def make_console(stream: IO[str] | None = None) -> Console:
@@ -35,3 +36,85 @@ def make_console(stream: IO[str] | None = None) -> Console:
         soft_wrap=False,
         _environ=others,
     )
+
+
+def ascii_locale(stream: IO[str], environment: Mapping[str, str] = os.environ) -> bool:
+    """True where only ASCII is readable at the stream's other end.
+
+    Python itself writes UTF-8 in the locale C (PEP 540), which such a terminal does not show.
+    """
+    encoding = (getattr(stream, "encoding", None) or "utf-8").lower()
+    if not encoding.startswith("utf") or environment.get("PYTHONIOENCODING"):
+        return not encoding.startswith("utf")
+    named = (environment.get(name) for name in ("LC_ALL", "LC_CTYPE", "LANG"))
+    return next(filter(None, named), "") in ("C", "POSIX")
+
+
+def ascii_text(text: str) -> str:
+    """With signs of ASCII; a letter that has none becomes a question mark."""
+    if text.isascii():
+        return text
+    return "".join(SIGNS.get(letter, letter) for letter in text).encode("ascii", "replace").decode()
+
+
+def ascii_cell(text: Text) -> Text:
+    """The same with its styles."""
+    if text.plain.isascii():
+        return text
+    made = Text(style=text.style)
+    for letter in text.divide(range(1, len(text))):
+        style = letter.spans[-1].style if letter.spans else ""
+        made.append(ascii_text(letter.plain), style)
+    return made
+
+
+class AsciiStream:
+    """A stream that gets ASCII only."""
+
+    encoding = "ascii"
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """All of the text, with signs of ASCII."""
+        return self._stream.write(ascii_text(text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def say(
+    console: Console, text: Text | str, style: str = "", indent: int = 2, most: int | None = None
+) -> None:
+    """Print a line, continued further in where the terminal is too narrow; `style` is for strings.
+
+    `most`: lines of the terminal; what does not fit them ends in dots.
+    """
+    if isinstance(text, str):
+        text = Text(text, style)
+    if console.options.ascii_only:
+        text = ascii_cell(text)
+    indent = min(indent, console.width // 3)
+    first = text.wrap(console, console.width)[0]
+    done = len(first.plain.rstrip())
+    done += len(text.plain[done:]) - len(text.plain[done:].lstrip())
+    lines = [first]
+    if done < len(text.plain):
+        rest = text[done:].wrap(console, console.width - indent)
+        lines += [Text(" " * indent).append_text(line) for line in rest]
+    if most is not None and len(lines) > most:
+        lines = lines[:most]
+        lines[-1].rstrip()
+        lines[-1].truncate(console.width - len(MORE))
+        lines[-1].append(MORE)
+    for line in lines:
+        console.print(line)
+
+
+def say_all(console: Console, lines: Sequence[str], style: str = "") -> None:
+    """A blank line and each of the lines; nothing where there are none."""
+    if lines:
+        console.print()
+    for line in lines:
+        say(console, line, style)

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from wirespeed.doctor.finding import Cost, Improvement, RemedyPoint
 from wirespeed.doctor.shell import split, visible
-from wirespeed.report.console.wrapped_line import say
+from wirespeed.report.console.console import say
 from wirespeed.report.facts.figures import ratio as ratio_text
 from wirespeed.results.findings import COSTS, RecordedFinding
 from wirespeed.units import format_seconds, format_size

@@ -16,7 +16,7 @@ from wirespeed.doctor.facts.pci import named
 from wirespeed.doctor.shell import visible
 from wirespeed.host.process import span
 from wirespeed.report.console.columns import Column, table
-from wirespeed.report.console.wrapped_line import say
+from wirespeed.report.console.console import say
 
 Line = tuple[str, str, Sequence[str]]
 """A device's name, its colour, and what there is to say of it; empty where it is not known."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from rich.console import Console
@@ -11,17 +11,20 @@ from rich.text import Text
 from wirespeed.doctor.facts.model import Facts, MpiFact
 from wirespeed.doctor.measured import Stretch
 from wirespeed.doctor.result import Result
-from wirespeed.doctor.set_variables import set_variables
-from wirespeed.doctor.shell import comment, own_shell, visible
-from wirespeed.report.console.wrapped_line import say
+from wirespeed.doctor.set_variables import SetVariable, set_variables
+from wirespeed.doctor.shell import assigned, comment, own_shell, visible
+from wirespeed.report.console.console import say
 from wirespeed.report.doctor.findings import print_findings
 from wirespeed.report.doctor.machine_drawing import draw
-from wirespeed.report.doctor.variables import print_variables
 from wirespeed.report.facts.machine import cpu_line
+from wirespeed.report.grouping import grouped
 from wirespeed.results.findings import RecordedFinding
 from wirespeed.results.lenient import fitted
 from wirespeed.results.parts import Cpu
 from wirespeed.units import format_size
+
+WIDEST = 40
+"""Characters of NAME=value, beyond which what it does starts where it can."""
 
 
 def print_result(console: Console, result: Result) -> None:
@@ -37,7 +40,7 @@ def print_result(console: Console, result: Result) -> None:
     console.print()
     print_findings(console, result.findings)
     told = {finding.key.removeprefix("variable-") for finding in result.findings}
-    print_variables(console, set_variables(facts.variables, told))
+    _print_variables(console, set_variables(facts.variables, told))
     _fastest(console, facts, result.stretches)
 
 
@@ -79,6 +82,23 @@ def _mpi(mpi: MpiFact) -> str:
     elif mpi.chosen:
         parts.append("the one measured with")
     return "; ".join(parts)
+
+
+def _print_variables(console: Console, variables: Sequence[SetVariable]) -> None:
+    """Variables that are set and are no finding: a line each, those without an entry together."""
+    if not variables:
+        return
+    console.print()
+    console.print(Text("Also set, which is no fault by itself", style="bold"))
+    rows = [(assigned(known.name, known.value), known.does) for known in variables if known.does]
+    unknown = grouped(((other.library, other.ask), other) for other in variables if not other.does)
+    for (library, ask), others in unknown.items():
+        how = f"'{ask}' explains them" if ask else "its documentation explains them"
+        names = ", ".join(assigned(other.name, other.value) for other in others)
+        rows.append((names, f"{library}, not known here: {how}"))
+    width = max((len(words) for words, _ in rows if len(words) <= WIDEST), default=0)
+    for words, does in rows:
+        say(console, Text.assemble(f"  {words:<{width}}  ", (does, "dim")), indent=4)
 
 
 def _fastest(console: Console, facts: Facts, stretches: tuple[Stretch, ...]) -> None:

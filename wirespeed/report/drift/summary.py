@@ -11,7 +11,7 @@ from rich.text import Text
 from wirespeed.report.cannot_tell import CANNOT_TELL, lines
 from wirespeed.report.compare.verdicts import FAILING, LOST, UNSURE, WORSE, PathVerdict
 from wirespeed.report.console.columns import Column, table
-from wirespeed.report.console.wrapped_line import say
+from wirespeed.report.console.console import say
 from wirespeed.report.drift.detection import Drift, drifted, word
 from wirespeed.report.facts import figures, health, soaks
 from wirespeed.report.grouping import grouped, size_range
@@ -42,31 +42,21 @@ def print_summary(console: Console, drift: Drift) -> None:
     unknown = {name for name in ("errors", "throttled") if all(getattr(path, name) is None for path in paths)}
     many = len(drift.runs)
 
-    def new_errors(path_summary: PathSummary) -> Text | None:
-        return (
-            None
-            if path_summary.errors is None
-            else Text(str(path_summary.errors), "red" if path_summary.errors else "")
-        )
+    def change(row: PathSummary) -> Text:
+        return Text(row.drift, "red" if row.harmful else "")
 
-    def throttled(path_summary: PathSummary) -> Text | None:
-        if path_summary.throttled is None:
-            return None
-        return Text(f"{path_summary.throttled} of {many}", "red" if path_summary.throttled else "")
+    def counted(count: int | None, of: str = "") -> Text | None:
+        return None if count is None else Text(f"{count}{of}", "red" if count else "")
 
     columns: list[Column[PathSummary]] = [
-        Column("path", lambda path_summary: path_summary.path, left=True),
-        Column(
-            f"time against\nthe first {drift.first}",
-            lambda path_summary: Text(path_summary.drift, "red" if path_summary.harmful else ""),
-            gap=3,
-            left=True,
-        ),
+        Column("path", lambda row: row.path, left=True),
+        Column(f"time against\nthe first {drift.first}", change, gap=3, left=True),
     ]
     if "errors" not in unknown:
-        columns.append(Column("new\nerrors", new_errors, gap=3))
+        columns.append(Column("new\nerrors", lambda row: counted(row.errors), gap=3))
     if "throttled" not in unknown:
-        columns.append(Column("repetitions\nthrottled", throttled, gap=3))
+        of_all = f" of {many}"
+        columns.append(Column("repetitions\nthrottled", lambda row: counted(row.throttled, of_all), gap=3))
     console.print()
     console.print(Text(f"{many} repetition{'s' if many > 1 else ''} in {duration(drift.lasted)}", "bold"))
     console.print(table(columns, paths))
@@ -84,20 +74,15 @@ def print_summary(console: Console, drift: Drift) -> None:
 def summaries(drift: Drift) -> list[PathSummary]:
     """Every path that gave a figure, in the order measured."""
     records = grouped((health.path, health) for health in drift.health)
-    return [
-        PathSummary(
-            path,
-            *_drift(drift, path),
-            sum(error.count for health in found for error in health.errors)
-            if any(health.counted for health in found)
-            else None,
-            sum(bool(health.throttled) for health in found)
-            if any(health.watched for health in found)
-            else None,
-        )
-        for path in dict.fromkeys(path for path, _ in drift.keys)
-        for found in [records.get(path, [])]
-    ]
+    rows = []
+    for path in dict.fromkeys(path for path, _ in drift.keys):
+        found = records.get(path, [])
+        errors = sum(error.count for health in found for error in health.errors)
+        throttled = sum(bool(health.throttled) for health in found)
+        known = any(health.counted for health in found), any(health.watched for health in found)
+        counts = (count if told else None for count, told in zip((errors, throttled), known, strict=True))
+        rows.append(PathSummary(path, *_drift(drift, path), *counts))
+    return rows
 
 
 def _drift(drift: Drift, path: str) -> tuple[str, bool]:
@@ -117,21 +102,16 @@ def _drift(drift: Drift, path: str) -> tuple[str, bool]:
     unsure = sorted({key.bytes for key in [*untold, *dict(drift.lacking)] if key.path == path})
     if unsure:
         return f"{CANNOT_TELL} at {size_range(unsure)}", False
-    smallest = max(
-        (path_verdict.smallest or 0.0 for path_verdict in found.paths if path_verdict.key.path == path),
-        default=0.0,
-    )
+    smallest = max((whole.smallest or 0.0 for whole in found.paths if whole.key.path == path), default=0.0)
     return f"as before; {figures.percent(smallest)} more would be found" if smallest else "as before", False
 
 
 def errors(drift: Drift) -> Iterator[str]:
     """'new NVLink replay errors: 36 in 3 of 30 repetitions: 30 on GPU 0 link 3, 6 on GPU 1 link 2'."""
     seen = [(number, error) for number, record in _records(drift) for error in record.errors]
-    several = health.several_hosts(new_errors for _, new_errors in seen)
-    for what, found in grouped(
-        (new_errors.what, (number, new_errors)) for number, new_errors in seen
-    ).items():
-        places = grouped((health.place(new_errors, several), new_errors.count) for _, new_errors in found)
+    several = health.several_hosts(error for _, error in seen)
+    for what, found in grouped((error.what, (number, error)) for number, error in seen).items():
+        places = grouped((health.place(error, several), error.count) for _, error in found)
         counts = {place: sum(each) for place, each in places.items()}
         repetitions = _of_all({number for number, _ in found}, drift)
         yield f"new {what}: {sum(counts.values())} in {repetitions}: {health.counted(counts)}"
@@ -140,9 +120,8 @@ def errors(drift: Drift) -> Iterator[str]:
 def wrong(drift: Drift) -> Iterator[str]:
     """'wrong messages of host at 64 KiB: 3 late at most, in 1 of 30 repetitions'."""
     seen = [(number, soak) for number, run in enumerate(drift.runs) for soak in run.soaks.values()]
-    for (path, size), found in grouped(
-        ((soak.path, soak.bytes), (number, soak)) for number, soak in seen
-    ).items():
+    places = grouped(((soak.path, soak.bytes), (number, soak)) for number, soak in seen)
+    for (path, size), found in places.items():
         if bad := [(number, soak) for number, soak in found if soak.wrong.total]:
             worst = max((soak for _, soak in bad), key=lambda soak: soak.wrong.total)
             repetitions = _of_all({number for number, _ in bad}, drift)
@@ -154,12 +133,9 @@ def held(drift: Drift) -> Iterator[str]:
     """'the clocks of GPU 0 were held back by its power cap in 12 of 30 repetitions, for 4.1 s in all'."""
     seen = [(number, throttled) for number, record in _records(drift) for throttled in record.throttled]
     several = health.several_hosts(throttled for _, throttled in seen)
-    alike = grouped(
-        ((health.place(throttled, several), throttled.reason), (number, throttled))
-        for number, throttled in seen
-    )
+    alike = grouped(((health.place(held, several), held.reason), (number, held)) for number, held in seen)
     for (place, reason), found in alike.items():
-        seconds = sum(throttled.seconds or 0.0 for _, throttled in found)
+        seconds = sum(held.seconds or 0.0 for _, held in found)
         lasted = f", for {figures.ratio(seconds)} s in all" if seconds else ""
         repetitions = _of_all({number for number, _ in found}, drift)
         yield f"the clocks of {place} were held back by {reason} in {repetitions}{lasted}"

@@ -13,9 +13,9 @@ from rich.text import Text
 from wirespeed.report.cannot_tell import CANNOT_TELL
 from wirespeed.report.compare.verdicts import BETTER, GAINED, SAME, UNSURE, Verdicts, typical
 from wirespeed.report.console.columns import Column, Table, table
+from wirespeed.report.console.console import say
 from wirespeed.report.console.sparkline import sparkline
 from wirespeed.report.console.status_line import StatusLine
-from wirespeed.report.console.wrapped_line import say
 from wirespeed.report.drift.detection import Drift, drifted, place, word
 from wirespeed.report.facts import labels, soaks
 from wirespeed.units import duration, format_rate, format_seconds, format_size

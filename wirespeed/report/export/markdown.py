@@ -11,13 +11,13 @@ from rich.text import Text
 
 from wirespeed.limits import Ceiling
 from wirespeed.report.console.columns import Cell, Column, Row
-from wirespeed.report.facts import best, figures, speedup
+from wirespeed.report.facts import best, figures
 from wirespeed.report.facts.figure_columns import FigureColumn, figure_columns
 from wirespeed.report.facts.markers import sign
-from wirespeed.report.facts.mpi_cost import MpiCost, costs, difference
+from wirespeed.report.facts.mpi_cost import costs
 from wirespeed.report.facts.shares import share
 from wirespeed.report.facts.slowest_teams import describe
-from wirespeed.report.facts.speedup import Pair
+from wirespeed.report.facts.speedup import pairs
 from wirespeed.report.facts.statement import Part
 from wirespeed.report.page.about import about
 from wirespeed.report.page.answers import answers
@@ -25,9 +25,11 @@ from wirespeed.report.page.curves import limits
 from wirespeed.report.page.findings import findings, nothing_found, refuted
 from wirespeed.report.page.notes import failed, method, notes
 from wirespeed.report.sources import ReportRun, Source, measured
-from wirespeed.report.views import pairs
+from wirespeed.report.views import pairs as pair_views
+from wirespeed.report.views.base import doubt
+from wirespeed.report.views.path_columns import Contrast
 from wirespeed.results.coerce import text
-from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
+from wirespeed.results.runs import IMPOSSIBLE, Run
 from wirespeed.units import format_rate, format_seconds, format_size
 
 MAX_ROWS = 200
@@ -138,10 +140,11 @@ def _figures(measured: ReportRun) -> Iterator[str]:
     run, sizes = measured.run, measured.run.sizes[:MAX_ROWS]
     columns: list[Column[int]] = [Column(run.time_label, format_size, left=True)]
     columns += [Column(path, partial(_time, run, path)) for path in run.paths]
-    columns += [
-        Column(f"{pair.without} / {pair.path}", partial(_ratio, run, pair)) for pair in speedup.pairs(run)
+    contrasts: list[tuple[str, Contrast]] = [
+        *((f"{pair.without} / {pair.path}", pair.worth) for pair in pairs(run)),
+        *((f"MPI adds to {cost.bare}", cost.added) for cost in costs(run)),
     ]
-    columns += [Column(f"MPI adds to {cost.bare}", partial(_added, run, cost)) for cost in costs(run)]
+    columns += [Column(head, partial(_contrast, run, of)) for head, of in contrasts]
     yield table(columns, sizes)
     if any(entry.amount for entry in run.figures.values()):
         columns = [Column("GB/s (of limit)", format_size, left=True)]
@@ -157,10 +160,10 @@ def _figures(measured: ReportRun) -> Iterator[str]:
 
 def _matrices(run: Run) -> Iterator[str]:
     """Each path and size: rows and columns are ranks."""
-    for entry, heading, matrix in pairs.matrix_tables(run):
+    for entry, heading, matrix in pair_views.matrix_tables(run):
         yield f"{plain(heading)}; {plain(describe(entry))}:"
         yield table(matrix.columns, matrix.rows)
-    for heading, fan in pairs.fan_tables(run):
+    for heading, fan in pair_views.fan_tables(run):
         yield f"{plain(heading)}:"
         yield table(fan.columns, fan.rows)
 
@@ -170,11 +173,7 @@ def _time(run: Run, path: str, size: int) -> str:
     if entry is None:
         failure = run.failure(path, size)
         return figures.SHORT.get(failure.what, failure.what) if failure else ""
-    return f"{sign(run, entry)} {figures.time_of(entry, entry.seconds)}{_doubt(entry)}".strip()
-
-
-def _doubt(entry: Entry) -> str:
-    return f" ({figures.UNCERTAIN})" if entry.uncertain else ""
+    return f"{sign(run, entry)} {figures.time_of(entry, entry.seconds)}{doubt(entry)}".strip()
 
 
 def _rate(run: Run, path: str, limit: Ceiling | None, size: int) -> str:
@@ -184,7 +183,7 @@ def _rate(run: Run, path: str, limit: Ceiling | None, size: int) -> str:
     if entry is None or not entry.amount:
         return ""
     part = share(entry, limit)
-    return format_rate(entry.rate) + (f" ({100 * part:.0f} %)" if part is not None else "") + _doubt(entry)
+    return format_rate(entry.rate) + (f" ({100 * part:.0f} %)" if part is not None else "") + doubt(entry)
 
 
 def _more(run: Run, path: str, column: FigureColumn, size: int) -> str | None:
@@ -193,14 +192,8 @@ def _more(run: Run, path: str, column: FigureColumn, size: int) -> str | None:
     return f"{sign(run, entry)} {cell}".strip() if entry and cell else None
 
 
-def _ratio(run: Run, pair: Pair, size: int) -> str:
-    worth = pair.worth(run, size)
-    return worth.mark + figures.ratio(worth.ratio) if worth else ""
-
-
-def _added(run: Run, cost: MpiCost, size: int) -> str:
-    added = cost.added(run, size)
-    return added.mark + difference(added.seconds) if added else ""
+def _contrast(run: Run, of: Contrast, size: int) -> str:
+    return found.mark + found.words if (found := of(run, size)) else ""
 
 
 def _limits(sets: Sequence[ReportRun]) -> Iterator[str]:

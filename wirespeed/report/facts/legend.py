@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from wirespeed.report.facts import figures, markers, mpi_cost
 from wirespeed.report.facts.figure_columns import figure_columns
-from wirespeed.report.facts.speedup import Pair, incomparable, pairs
+from wirespeed.report.facts.speedup import incomparable, pairs
 from wirespeed.report.grouping import grouped
 from wirespeed.results.runs import Entry, Run
 from wirespeed.statistics.samples import FEWEST_BATCHES
@@ -43,43 +43,22 @@ def legend(run: Run, layout: Layout) -> list[str]:
         return []
     columns = [column.explained for column in figure_columns(run) if column.explained]
     spoiled = markers.explained(run)
-    what = "; ".join(_definitions(entries)) or "one way: half of a round trip"
+    what = _defined(entries)
     plain = all(entry.amount == entry.bytes for entry in entries)
-    rate = f", GB/s = bytes / {run.time_label}" if layout.compact and plain else ""
+    gb = f"GB = 1e9 bytes{f', GB/s = bytes / {run.time_label}' if layout.compact and plain else ''}"
+    ratios = [*_fastest(run, layout), *_speedups(run), *_mpi_costs(run)]
     if several := figures.launches(run.launches):
-        return [
-            f"{what}, median of {several}, each with new processes; GB = 1e9 bytes{rate}",
-            *_launches_explained(run, layout),
-            *columns,
-            *spoiled,
-            *_fastest(run, layout),
-            *_speedups(run),
-            *_mpi_costs(run),
-            *_limits(run),
-        ]
+        head = f"{what}, median of {several}, each with new processes; {gb}"
+        return [head, *_launches_explained(run, layout), *columns, *spoiled, *ratios, *_limits(run)]
     if all(entry.stopped == "fixed" for entry in entries):
-        return [
-            f"{what}, mean over a fixed count of iterations; GB = 1e9 bytes{rate}",
-            "no interval: the clock was read before and after all iterations, as --loops asks",
-            *columns,
-            *_fastest(run, layout),
-            *_speedups(run),
-            *_mpi_costs(run),
-            *spoiled,
-        ]
+        head = f"{what}, mean over a fixed count of iterations; {gb}"
+        fixed = "no interval: the clock was read before and after all iterations, as --loops asks"
+        return [head, fixed, *columns, *ratios, *spoiled]
     counts = sorted(entry.samples for entry in entries)
     samples = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
-    return [
-        f"{what}, median of {samples} samples per size; GB = 1e9 bytes{rate}",
-        *_intervals(run, entries, layout),
-        *columns,
-        *spoiled,
-        *_fastest(run, layout),
-        *_speedups(run),
-        *_mpi_costs(run),
-        *_limits(run),
-        *(["min: fastest sample; p99: 99 of 100 samples were faster"] if layout.extremes else []),
-    ]
+    head = f"{what}, median of {samples} samples per size; {gb}"
+    lines = [head, *_intervals(run, entries, layout), *columns, *spoiled, *ratios, *_limits(run)]
+    return [*lines, *(["min: fastest sample; p99: 99 of 100 samples were faster"] if layout.extremes else [])]
 
 
 def brief(run: Run, layout: Layout, fewer: str = "") -> list[str]:
@@ -90,12 +69,14 @@ def brief(run: Run, layout: Layout, fewer: str = "") -> list[str]:
     entries = list(run.entries.values())
     if not entries:
         return []
-    what = "; ".join(_definitions(entries)) or "one way: half of a round trip"
-    fixed = all(entry.stopped == "fixed" for entry in entries)
+    what, fixed = _defined(entries), all(entry.stopped == "fixed" for entry in entries)
     several = figures.launches(run.launches)
     middle = f"median of {several}" if several else "mean of a fixed count" if fixed else "median"
-    marks = _launches_brief(run) if several else [] if fixed else _marks(run, entries, layout)
-    ratios = [f"{what}: times longer without it, {words}" for what, words in _ratios(run)]
+    marks = [*_apart(run), *_fewer(run)] if several else [] if fixed else _marks(run, entries, layout)
+    ratios = [
+        f"{thing}: times longer without it, {words}{f'; {markers.AS_FAST} no difference' if unsure else ''}"
+        for thing, words, unsure, _ in _ratios(run)
+    ]
     return [
         *filter(None, ["; ".join([*marks, *_fastest(run, layout), *ratios])]),
         *markers.explained(run),
@@ -106,19 +87,15 @@ def brief(run: Run, layout: Layout, fewer: str = "") -> list[str]:
     ]
 
 
-def _ratios(run: Run) -> list[tuple[str, str]]:
-    """('GPUDirect', 'aware-nogdr / aware; ≈ no difference')."""
-    found = grouped((pair.what, pair) for pair in pairs(run))
-    return [
-        (what, ", ".join(f"{pair.without} / {pair.path}" for pair in alike) + _same(run, alike))
-        for what, alike in found.items()
-    ]
-
-
-def _same(run: Run, alike: list[Pair]) -> str:
-    known = (worth for pair in alike for size in run.sizes if (worth := pair.worth(run, size)))
-    unsure = any(not worth.certain and worth.share is not None for worth in known)
-    return f"; {markers.AS_FAST} no difference" if unsure else ""
+def _ratios(run: Run) -> list[tuple[str, str, bool, list[float]]]:
+    """('GPUDirect', 'aware-nogdr / aware', is one of them no difference?, half widths of intervals)."""
+    found = []
+    for what, alike in grouped((pair.what, pair) for pair in pairs(run)).items():
+        ratios = ", ".join(f"{pair.without} / {pair.path}" for pair in alike)
+        known = [worth for pair in alike for size in run.sizes if (worth := pair.worth(run, size))]
+        unsure = any(not worth.certain and worth.share is not None for worth in known)
+        found.append((what, ratios, unsure, [worth.share for worth in known if worth.share is not None]))
+    return found
 
 
 def _marks(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
@@ -134,14 +111,14 @@ def _marks(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
     told += two_speeds(entries)
     if markers.NO_INTERVAL in signs:
         told.append(f"{markers.NO_INTERVAL} too few samples for an interval")
-    return ["; ".join(told)] if told else []
+    return told
 
 
 STATED = ("network", "loopback")
 """Verdicts on wires whose drivers often do not report a rate."""
 
 
-def _definitions(entries: list[Entry]) -> list[str]:
+def _defined(entries: list[Entry]) -> str:
     """Each definition once; of those that differ only in a number, that of the smallest size."""
     found: dict[str, str] = {}
     fewer = False
@@ -153,7 +130,7 @@ def _definitions(entries: list[Entry]) -> list[str]:
     texts = list(found.values())
     if fewer and texts:
         texts[-1] += "; fewer messages where memory holds no more"
-    return texts
+    return "; ".join(texts) or "one way: half of a round trip"
 
 
 def _limits(run: Run) -> list[str]:
@@ -220,17 +197,12 @@ def _fastest(run: Run, layout: Layout) -> list[str]:
 def _speedups(run: Run) -> list[str]:
     """What the columns of ratios divide by what, and how sure they are."""
     lines = []
-    found = pairs(run)
-    for what in dict.fromkeys(pair.what for pair in found):
-        alike = [pair for pair in found if pair.what == what]
-        ratios = ", ".join(f"{pair.without} / {pair.path}" for pair in alike)
-        known = [worth for pair in alike for size in run.sizes if (worth := pair.worth(run, size))]
-        shares = [worth.share for worth in known if worth.share is not None]
+    for what, ratios, unsure, shares in _ratios(run):
         text = f"{what}: how many times longer it takes without: {ratios}"
         if shares:
             text += f"; the widest 95 % interval of these ratios is {figures.widest(max(shares))}"
-            if any(not worth.certain and worth.share is not None for worth in known):
-                text += f"; {markers.AS_FAST} where it includes 1: no difference"
+        if unsure:
+            text += f"; {markers.AS_FAST} where it includes 1: no difference"
         lines.append(text)
     return lines
 
@@ -262,12 +234,6 @@ def _launches_explained(run: Run, layout: Layout) -> list[str]:
     return [*lines, *_apart(run), *_fewer(run)]
 
 
-def _launches_brief(run: Run) -> list[str]:
-    """The same in a line, if there is something to say."""
-    told = [*_apart(run), *_fewer(run)]
-    return ["; ".join(told)] if told else []
-
-
 def _apart(run: Run) -> list[str]:
     apart = max(run.entries.values(), key=_range)
     times = f"{_range(apart):.3g} times as long as the fastest"
@@ -280,11 +246,9 @@ def _fewer(run: Run) -> list[str]:
     lines = [
         f"{figures.launches(count) or '1 launch'} only: {_some(places)}" for count, places in fewer.items()
     ]
-    unsure = any(markers.mark(entry) == markers.NO_INTERVAL for entry in entries)
-    return [
-        *lines,
-        *([f"{markers.NO_INTERVAL} fewer than {FEWEST_BATCHES} launches: no interval"] if unsure else []),
-    ]
+    if any(markers.mark(entry) == markers.NO_INTERVAL for entry in entries):
+        lines.append(f"{markers.NO_INTERVAL} fewer than {FEWEST_BATCHES} launches: no interval")
+    return lines
 
 
 def _range(entry: Entry) -> float:

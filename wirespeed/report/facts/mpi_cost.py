@@ -36,6 +36,18 @@ class Added:
         """True where the figures differ by more than that."""
         return self.half is not None and self.half < abs(self.seconds)
 
+    plain = certain
+
+    @property
+    def words(self) -> str:
+        """'-1.20 us'."""
+        return difference(self.seconds)
+
+    @property
+    def spread(self) -> str:
+        """'±32 ns'; nothing without an interval."""
+        return "" if self.half is None else f"±{difference(self.half)}"
+
 
 @dataclass(frozen=True)
 class MpiCost:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wirespeed.report.facts.markers import doubts, sign
-from wirespeed.report.facts.mpi_cost import Added, difference
+from wirespeed.report.facts.mpi_cost import Added
 from wirespeed.results.contradictions import single
 from wirespeed.results.parts import Interval, ProgramTimes
 from wirespeed.results.runs import Entry, Run
@@ -42,11 +42,9 @@ class Parts:
         if self.visible is None:
             return None
         half = self.visible.half
-        if half is None:
-            return f"{self.mark}{difference(self.visible.seconds)}", ""
-        if not self.visible.certain and half > TELLS * self.step:
+        if half is not None and not self.visible.certain and half > TELLS * self.step:
             return CANNOT_TELL, ""
-        return f"{self.mark}{difference(self.visible.seconds)}", f"±{difference(half)}"
+        return f"{self.mark}{self.visible.words}", self.visible.spread
 
 
 def parts(run: Run, entry: Entry) -> Parts:

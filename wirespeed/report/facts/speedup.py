@@ -44,9 +44,24 @@ class Worth:
         return self.low is not None and self.high is not None and not self.low <= 1 <= self.high
 
     @property
+    def plain(self) -> bool:
+        """True where no sign of doubt belongs behind it."""
+        return self.certain or self.fixed
+
+    @property
     def share(self) -> float | None:
         """Half the interval's width as a share of the ratio."""
         return None if self.low is None or self.high is None else (self.high - self.low) / 2 / self.ratio
+
+    @property
+    def words(self) -> str:
+        """'8.98'."""
+        return figures.ratio(self.ratio)
+
+    @property
+    def spread(self) -> str:
+        """'±0.4 %'."""
+        return figures.spread(self.share)
 
 
 @dataclass(frozen=True)
@@ -83,7 +98,7 @@ def most(run: Run) -> Iterator[tuple[str, str]]:
         size, worth = max(worths, key=lambda row: row[1].ratio, default=(0, None))
         if worth and worth.ratio >= NOTABLE:
             what = pair.what if pair.what != UNKNOWN else "it"
-            longer = f"takes up to {worth.mark}{figures.ratio(worth.ratio)} times as long"
+            longer = f"takes up to {worth.mark}{worth.words} times as long"
             yield f"{pair.path} without {what} ({pair.without})", f"{longer} (at {format_size(size)})"
 
 

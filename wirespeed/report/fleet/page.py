@@ -92,13 +92,9 @@ def _map(shown: Shown) -> tuple[list[tuple[str, list[Cell]]], dict[str, list[obj
     """Racks with their nodes, and the ratios of all figures for the page's script."""
     distances = shown.verdict.distances
     figures = sorted({figure for found in distances.values() for figure in found})
-    standing = {
-        node
-        for finding in shown.verdict.findings
-        if finding.kind in ("node", "GPU")
-        for node in finding.nodes
-    }
-    silent = {silent_node.node: f"fell silent in {silent_node.part}" for silent_node in shown.silent}
+    slow = [finding for finding in shown.verdict.findings if finding.kind in ("node", "GPU")]
+    standing = {node for finding in slow for node in finding.nodes}
+    silent = {silence.node: f"fell silent in {silence.part}" for silence in shown.silent}
     racks: dict[str, list[Cell]] = defaultdict(list)
     ratios: list[object] = []
     for node in sorted({*distances, *silent, *shown.unjudged}, key=natural):

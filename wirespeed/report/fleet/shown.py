@@ -16,6 +16,7 @@ from wirespeed.fleet.topology import Topology
 from wirespeed.fleet.window import MINUTES_APART
 from wirespeed.report.cannot_tell import NOT_ENDED
 from wirespeed.report.compare.terminal import factor
+from wirespeed.report.grouping import grouped
 from wirespeed.statistics.outliers import FEWEST_TIMES
 from wirespeed.units import format_seconds
 
@@ -58,7 +59,7 @@ class Shown:
     @property
     def answer(self) -> str:
         """'3 nodes and 1 switch are slow, in a fleet of 5000 nodes'."""
-        count = len({silent_node.node for silent_node in self.silent})
+        count = len(self._silent_nodes)
         silent = f"{counted(count, 'node')} fell silent" if count else ""
         words = self._slow or self._unsure or self._sound
         return f"{silent}; {words[0].lower()}{words[1:]}" if silent else words
@@ -88,16 +89,19 @@ class Shown:
 
     @property
     def _untold(self) -> dict[str, str]:
-        silent = {silent_node.node for silent_node in self.silent}
-        return {name: why for name, why in self.verdict.untold.items() if name not in silent}
+        return {name: why for name, why in self.verdict.untold.items() if name not in self._silent_nodes}
 
     @property
     def _few(self) -> list[str]:
-        return sorted({*self.verdict.few_times} - {silent_node.node for silent_node in self.silent})
+        return sorted({*self.verdict.few_times} - self._silent_nodes)
 
     @property
     def _waited(self) -> list[str]:
-        return sorted({*self.unjudged} - {silent_node.node for silent_node in self.silent})
+        return sorted({*self.unjudged} - self._silent_nodes)
+
+    @property
+    def _silent_nodes(self) -> set[str]:
+        return {silence.node for silence in self.silent}
 
     @property
     def _sound(self) -> str:
@@ -118,9 +122,8 @@ class Shown:
             if best > HOPELESS:
                 words.append(f"no {kind}, however slow")
                 continue
-            several = factor(worst) != factor(best)
             text = f"{factor(best)} x"
-            if several:
+            if factor(worst) != factor(best):
                 never = "never" if worst > HOPELESS else f"{factor(worst)} x"
                 text += f" in its best figure, {never} in its worst"
             words.append(f"a {kind} from {text}")
@@ -133,9 +136,7 @@ class Shown:
         lines = [_suspicion(suspect) for suspect in suspects[:MAX_NAMED]]
         if nodes := sorted({node for suspect in suspects for node in suspect.nodes}, key=natural):
             lines.append(f"measure again: wirespeed fleet run --hosts {compress(nodes)} and some others")
-        reasons: dict[str, list[str]] = {}
-        for name, why in self._untold.items():
-            reasons.setdefault(why, []).append(name)
+        reasons = grouped((why, name) for name, why in self._untold.items())
         lines += [f"{_names(names)}: {why}" for why, names in reasons.items()]
         if self._few:
             apart = f"launches, partners, or {MINUTES_APART} minutes apart"
@@ -157,7 +158,7 @@ class Shown:
     @property
     def excluded(self) -> list[NodeName]:
         """Nodes for a scheduler to leave out."""
-        nodes = {*exclude(self.verdict.findings), *(silent_node.node for silent_node in self.silent)}
+        nodes = {*exclude(self.verdict.findings), *self._silent_nodes}
         return [name for name in map(node_name, sorted(nodes)) if name]
 
     def code(self, strict: bool) -> ExitCode:
@@ -177,10 +178,7 @@ class Shown:
     @property
     def silences(self) -> list[str]:
         """'silent: n3, in round 2 of 8 (...)'."""
-        return [
-            f"silent: {silent_node.node}, since {silent_node.part}: {silent_node.why}"
-            for silent_node in self.silent
-        ]
+        return [f"silent: {silence.node}, since {silence.part}: {silence.why}" for silence in self.silent]
 
 
 def _listed(kinds: Counter[str]) -> str:
@@ -207,21 +205,14 @@ def counted(count: int, kind: str) -> str:
     return f"{count} {kind}{plural if count != 1 else ''}"
 
 
-def with_partners(finding: Outlier, outlier_evidence: OutlierEvidence) -> str:
+def with_partners(finding: Outlier, evidence: OutlierEvidence) -> str:
     """Figures with partners that show that this one is slow, and not another."""
-    if outlier_evidence.slow_times is not None:
-        return f"in {outlier_evidence.slow_times} of {outlier_evidence.measured} times (some days, or cables)"
-    lately = (
-        ""
-        if outlier_evidence.days is None
-        else f", in the latest {outlier_evidence.days:g} day{'s' if outlier_evidence.days != 1 else ''}"
-    )
+    if evidence.slow_times is not None:
+        return f"in {evidence.slow_times} of {evidence.measured} times (some days, or cables)"
     if finding.kind == "node":
-        return (
-            f"alone, {counted(outlier_evidence.measured, 'time')}{lately}"
-            if outlier_evidence.partners is None
-            else f"with {outlier_evidence.partners} partners{lately}"
-        )
+        alone, days = f"alone, {counted(evidence.measured, 'time')}", evidence.days
+        how = alone if evidence.partners is None else f"with {evidence.partners} partners"
+        return how if days is None else f"{how}, in the latest {days:g} day{'s' if days != 1 else ''}"
     if finding.kind == "switch":
         return f"the median of its {counted(len(finding.nodes), 'node')}"
     if finding.kind == "link" and " - " in finding.name:
@@ -229,6 +220,6 @@ def with_partners(finding: Outlier, outlier_evidence: OutlierEvidence) -> str:
     return "alone"
 
 
-def times(outlier_evidence: OutlierEvidence) -> str:
+def times(evidence: OutlierEvidence) -> str:
     """'11.0 us, usually 10.0 us'."""
-    return f"{format_seconds(outlier_evidence.seconds)}, usually {format_seconds(outlier_evidence.usual_s)}"
+    return f"{format_seconds(evidence.seconds)}, usually {format_seconds(evidence.usual_s)}"

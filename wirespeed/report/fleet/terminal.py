@@ -13,7 +13,7 @@ from wirespeed.fleet.judge import Outlier, OutlierEvidence
 from wirespeed.fleet.names import compress
 from wirespeed.report.compare.terminal import factor
 from wirespeed.report.console.columns import Column, Table, table
-from wirespeed.report.console.wrapped_line import say
+from wirespeed.report.console.console import say
 from wirespeed.report.facts.figures import percent
 from wirespeed.report.fleet.shown import Shown, counted, with_partners
 from wirespeed.statistics.outliers import FEWEST_TIMES

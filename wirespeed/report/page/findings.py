@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from wirespeed.report.facts import figures
@@ -31,12 +31,12 @@ class FindingTexts:
 
 def findings(sources: Sequence[Source]) -> list[FindingTexts]:
     """Findings of all files, each once, the most expensive first; without what a trial refuted."""
-    return _found(recorded_finding for recorded_finding in _all(sources) if not recorded_finding.refuted)
+    return _found(sources, refuted=False)
 
 
 def refuted(sources: Sequence[Source]) -> list[FindingTexts]:
     """Remedies that were tried and gained nothing."""
-    return _found(recorded_finding for recorded_finding in _all(sources) if recorded_finding.refuted)
+    return _found(sources, refuted=True)
 
 
 def nothing_found(sources: Sequence[Source]) -> bool:
@@ -44,36 +44,29 @@ def nothing_found(sources: Sequence[Source]) -> bool:
     return not any(source.runs for source in sources) and not findings(sources)
 
 
-def _all(sources: Sequence[Source]) -> list[RecordedFinding]:
-    said = [finding for source in sources for finding in source.findings]
-    return sorted(
-        said,
-        key=lambda recorded_finding: [*COSTS, recorded_finding.measured_cost].index(
-            recorded_finding.measured_cost
-        ),
-    )
-
-
-def _found(said: Iterable[RecordedFinding]) -> list[FindingTexts]:
+def _found(sources: Sequence[Source], *, refuted: bool) -> list[FindingTexts]:
+    said = [finding for source in sources for finding in source.findings if finding.refuted is refuted]
+    costs = [*COSTS]
+    said.sort(key=lambda finding: [*costs, finding.measured_cost].index(finding.measured_cost))
     found: dict[str, FindingTexts] = {}
-    for recorded_finding in said:
-        worth, cost, title = (
-            recorded_finding.worth or Improvement(),
-            text(recorded_finding.measured_cost),
-            text(recorded_finding.title or "finding"),
-        )
-        gain = _gain(worth)
-        new = FindingTexts(
-            title=title,
-            cost=COSTS.get(cost, cost),
-            evidence=_lines(recorded_finding.evidence),
-            remedy=[*_lines(recorded_finding.remedy), *_options(recorded_finding)],
-            worth=f"{text(worth.what)}: {gain}" if gain and worth.what else gain,
-            gain=gain if worth.verdict == "better" else "",
-            severe=cost in (Cost.BREAKS, Cost.HIGH),
-        )
-        found.setdefault(title, new)
+    for finding in said:
+        new = _texts(finding)
+        found.setdefault(new.title, new)
     return [*found.values()]
+
+
+def _texts(finding: RecordedFinding) -> FindingTexts:
+    worth, cost = finding.worth or Improvement(), text(finding.measured_cost)
+    gain = _gain(worth)
+    return FindingTexts(
+        title=text(finding.title or "finding"),
+        cost=COSTS.get(cost, cost),
+        evidence=_lines(finding.evidence),
+        remedy=[*_lines(finding.remedy), *_options(finding)],
+        worth=f"{text(worth.what)}: {gain}" if gain and worth.what else gain,
+        gain=gain if worth.verdict == "better" else "",
+        severe=cost in (Cost.BREAKS, Cost.HIGH),
+    )
 
 
 def _options(said: RecordedFinding) -> Iterator[str]:

@@ -17,8 +17,7 @@ from wirespeed.report.page.about import about
 from wirespeed.report.page.answers import Answers, answers
 from wirespeed.report.page.curves import charts, prices, reached
 from wirespeed.report.page.findings import findings, nothing_found, refuted
-from wirespeed.report.page.notes import failed, method
-from wirespeed.report.page.sections import sections
+from wirespeed.report.page.notes import failed, method, sections
 from wirespeed.report.page.styles import DARK, LIGHT, styles
 from wirespeed.report.sources import ReportRun, Source, measured
 from wirespeed.report.views.pairs import fans, matrices

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from wirespeed.report.console.columns import Column, table
-from wirespeed.report.console.wrapped_line import say
+from wirespeed.report.console.console import say
 from wirespeed.report.facts.labels import host, pattern
 from wirespeed.results.runs import Run
 from wirespeed.systems.limits import Limit, between_two, of_figure, out_of_group, out_of_node, staged, to_host

@@ -13,7 +13,7 @@ from rich.text import Text
 from wirespeed import systems
 from wirespeed.errors import WirespeedError
 from wirespeed.report.console.columns import Column, Table, fold, table
-from wirespeed.report.console.wrapped_line import say
+from wirespeed.report.console.console import say
 from wirespeed.report.facts import figures
 from wirespeed.results.runs import Run
 from wirespeed.systems import CurvePoint

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from wirespeed.paths import all_paths
 from wirespeed.report.console.columns import Column, table
-from wirespeed.report.console.wrapped_line import say
+from wirespeed.report.console.console import say
 from wirespeed.report.facts.figures import UNCERTAIN
 from wirespeed.report.facts.markers import AS_FAST, biased, doubts, sign
 from wirespeed.results.runs import CONDITIONS, Entry, Run

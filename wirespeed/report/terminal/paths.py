@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from wirespeed.paths import TransferPath
-from wirespeed.report.console.wrapped_line import say
+from wirespeed.report.console.console import say
 from wirespeed.report.grouping import grouped
 
 

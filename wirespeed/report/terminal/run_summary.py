@@ -11,14 +11,13 @@ from typing import IO, cast
 from rich.console import Console
 from rich.text import Text
 
-from wirespeed.report.console.ascii_text import AsciiStream
 from wirespeed.report.console.columns import Column, table
+from wirespeed.report.console.console import AsciiStream, say
 from wirespeed.report.console.sparkline import sparkline
-from wirespeed.report.console.wrapped_line import say
 from wirespeed.report.facts import outcome
+from wirespeed.report.facts.best import by_domain
 from wirespeed.report.facts.legend import brief
 from wirespeed.report.facts.machine import memory_lines, placement, title
-from wirespeed.report.facts.shown_sizes import shown_sizes
 from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING, Part, Statement
 from wirespeed.report.facts.statements import statements
 from wirespeed.report.grouping import grouped
@@ -33,6 +32,26 @@ FEWEST = 3
 """Sizes, below which a curve shows nothing."""
 SCREEN = 45
 """Lines of a run, if no detail was asked for."""
+MOST = 16
+"""Up to this many sizes are all shown."""
+
+
+def shown_sizes(run: Run, apart: int = 4, *, changes: bool = True) -> list[int]:
+    """Sizes to show of a sweep of powers of two: powers of `apart`, both ends, and each size where something
+    changes.
+
+    Another path becomes the fastest there, or one fails. `apart`: 4, 16 or 64; of more than 4, short sweeps
+    are thinned, too.
+    """
+    sizes = run.sizes
+    if (len(sizes) <= MOST and apart == 4) or any(size & (size - 1) for size in sizes):
+        return sizes
+    always = {sizes[0], sizes[-1]}
+    if changes:
+        always |= {span.first.bytes for _, spans in by_domain(run) for span in spans}
+        always |= {failure.bytes for failure in run.failures if failure.bytes is not None}
+    step = apart.bit_length() - 1
+    return [size for size in sizes if size in always or size.bit_length() % step == 1]
 
 
 @dataclass(frozen=True)

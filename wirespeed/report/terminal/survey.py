@@ -13,7 +13,7 @@ from rich.text import Text
 
 from wirespeed.job.plan import Plan
 from wirespeed.report.console.columns import Column, table
-from wirespeed.report.console.wrapped_line import say, say_all
+from wirespeed.report.console.console import say, say_all
 from wirespeed.report.facts.figures import size_word
 from wirespeed.report.facts.machine import cpu_line, devices_lines, mpi_lines
 from wirespeed.report.facts.markers import unsettled

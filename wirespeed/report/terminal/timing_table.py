@@ -10,7 +10,7 @@ from functools import partial
 from rich.console import Console
 
 from wirespeed.report.console.columns import Column, table
-from wirespeed.report.console.wrapped_line import say
+from wirespeed.report.console.console import say
 from wirespeed.report.facts.path_ranges import StepRanges
 
 COLUMNS = {

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from wirespeed.report.console.columns import Column, Table, table
-from wirespeed.report.console.wrapped_line import say
+from wirespeed.report.console.console import say
 from wirespeed.report.facts import figures
 from wirespeed.report.facts.slowest_teams import SMALL, WAYS, by_pair, by_rank, describe
 from wirespeed.report.sources import ReportRun

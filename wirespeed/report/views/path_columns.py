@@ -21,8 +21,8 @@ from wirespeed.report.facts.markers import (
     sign,
     winners,
 )
-from wirespeed.report.facts.mpi_cost import MpiCost, costs, difference
-from wirespeed.report.facts.speedup import Pair, pairs
+from wirespeed.report.facts.mpi_cost import Added, costs
+from wirespeed.report.facts.speedup import Worth, pairs
 from wirespeed.report.grouping import grouped
 from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_rate, format_size
@@ -33,6 +33,8 @@ FEW = 6
 """Up to this many sizes are shown by time and, above NO_RATE bytes, by bandwidth."""
 NO_RATE = 1 << 10
 _LONG_NAME = 5
+Contrast = Callable[[Run, int], Worth | Added | None]
+"""Comparison of two paths at a size; None where one of them has no figure."""
 
 
 @dataclass(frozen=True)
@@ -180,55 +182,33 @@ def _fastest(run: Run) -> list[Column[_SizeRow]]:
 def speedup_columns(
     run: Run, size_of: Callable[[Row], int | None], *, grouped: bool
 ) -> Iterator[Column[Row]]:
-    """Columns of ratios: how many times longer each path takes without a feature, and the interval of
-    that.
+    """Columns of what tells two paths apart, and how far its interval goes.
+
+    How many times longer a path takes without a feature; how much time MPI adds to UCX's own.
     """
 
-    def ratio(pair: Pair, row: Row) -> Cell:
-        size = size_of(row)
-        worth = None if size is None else pair.worth(run, size)
-        if worth is None:
-            return "" if size is None else Text("-  ", "dim")
-        plain = worth.certain or worth.fixed
-        end = " " if plain else NO_INTERVAL if worth.share is None else AS_FAST
-        ratio = (f"{figures.ratio(worth.ratio)}{TIMES}{end}", "" if plain else "dim")
-        return Text.assemble((worth.mark if plain else biased(worth.mark), "yellow"), ratio)
+    def told(of: Contrast, row: Row) -> Worth | Added | None:
+        return None if (size := size_of(row)) is None else of(run, size)
 
-    def interval(pair: Pair, row: Row) -> Cell:
-        size = size_of(row)
-        worth = None if size is None else pair.worth(run, size)
-        return figures.spread(worth.share) if worth else ""
+    def figure(of: Contrast, unit: str, row: Row) -> Cell:
+        if (found := told(of, row)) is None:
+            return "" if size_of(row) is None else Text("-  ", "dim")
+        end = " " if found.plain else NO_INTERVAL if found.low is None else AS_FAST
+        mark = found.mark if found.plain else biased(found.mark)
+        return Text.assemble((mark, "yellow"), (found.words + unit + end, "" if found.plain else "dim"))
 
-    for pair in pairs(run):
-        head = _broken(pair.path, "  ") if grouped else f"{pair.what}  \n{pair.path}  "
-        group = pair.what if grouped else ""
-        yield Column(head, partial(ratio, pair), gap=1 if grouped else 4, group=group)
-        yield Column("", partial(interval, pair), style="dim", gap=2, group=group, drop=1)
-    yield from _cost_columns(run, size_of, grouped=grouped)
+    def interval(of: Contrast, row: Row) -> Cell:
+        return found.spread if (found := told(of, row)) else ""
 
-
-def _cost_columns(run: Run, size_of: Callable[[Row], int | None], *, grouped: bool) -> Iterator[Column[Row]]:
-    """How much time MPI adds to UCX's own, and how far that difference's interval goes."""
-
-    def added(cost: MpiCost, row: Row) -> Cell:
-        size = size_of(row)
-        found = None if size is None else cost.added(run, size)
-        if found is None:
-            return "" if size is None else Text("-  ", "dim")
-        end = " " if found.certain else NO_INTERVAL if found.half is None else AS_FAST
-        words = (difference(found.seconds) + end, "" if found.certain else "dim")
-        return Text.assemble((found.mark if found.certain else biased(found.mark), "yellow"), words)
-
-    def interval(cost: MpiCost, row: Row) -> Cell:
-        size = size_of(row)
-        found = None if size is None else cost.added(run, size)
-        return f"±{difference(found.half)}" if found and found.half is not None else ""
-
-    for cost in costs(run):
-        head = _broken(cost.path, "  ") if grouped else f"MPI adds  \n{cost.path}  "
-        group = "MPI adds" if grouped else ""
-        yield Column(head, partial(added, cost), gap=1 if grouped else 4, group=group)
-        yield Column("", partial(interval, cost), style="dim", gap=2, group=group, drop=1)
+    found: list[tuple[str, str, Contrast, str]] = [
+        *((pair.what, pair.path, pair.worth, TIMES) for pair in pairs(run)),
+        *(("MPI adds", cost.path, cost.added, "") for cost in costs(run)),
+    ]
+    for what, path, of, unit in found:
+        head = _broken(path, "  ") if grouped else f"{what}  \n{path}  "
+        group = what if grouped else ""
+        yield Column(head, partial(figure, of, unit), gap=1 if grouped else 4, group=group)
+        yield Column("", partial(interval, of), style="dim", gap=2, group=group, drop=1)
 
 
 def _broken(name: str, end: str) -> str:
