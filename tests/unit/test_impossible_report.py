@@ -15,8 +15,8 @@ from support.records import console, entry, head, make_run, shown, step, text_of
 
 from wirespeed.report.export.formats import FORMATS
 from wirespeed.report.export.markdown import markdown
+from wirespeed.report.facts.contrasts import pairs
 from wirespeed.report.facts.programs import CANNOT_TELL, parts
-from wirespeed.report.facts.speedup import pairs
 from wirespeed.report.page import read_sources, render
 from wirespeed.report.page.answers import answers
 from wirespeed.report.sources import measured

@@ -28,7 +28,7 @@ from support.records import (
 
 from wirespeed.report.console.columns import Column, Table, table
 from wirespeed.report.export.formats import FORMATS
-from wirespeed.report.facts import figures, speedup
+from wirespeed.report.facts import contrasts, figures
 from wirespeed.report.facts.failures import failure_lines
 from wirespeed.report.facts.statement import BAD, NOTE, WARNING
 from wirespeed.report.facts.transport_choices import choices
@@ -255,7 +255,7 @@ class TestPrice:
     def test_a_size_that_one_of_them_lacks(self) -> None:
         """Protects from a ratio with nothing."""
         run = self.pair(entry("aware", 8, 1e-6), entry("aware-nogdr", 16, 1e-6))
-        (pair,) = speedup.pairs(run)
+        (pair,) = contrasts.pairs(run)
         assert pair.worth(run, 8) is None and pair.worth(run, 16) is None
         shown(run, 120)
 
@@ -271,13 +271,13 @@ class TestPrice:
     def test_other_mpis_are_not_compared(self) -> None:
         """Protects from calling the difference of two MPIs the price of GPUDirect."""
         run = self.pair(other="mpich")
-        assert not speedup.pairs(run)
+        assert not contrasts.pairs(run)
         assert "measured with another MPI than aware: their ratio would say nothing" in shown(run, 120)
 
     def test_a_switch_that_was_off_for_both_is_not_compared(self) -> None:
         """Protects users who have UCX_TLS in their environment from a price of 1.00x."""
         run = self.pair(UCX_TLS="^cuda_ipc")
-        assert not speedup.pairs(run)
+        assert not contrasts.pairs(run)
         assert "aware ran with the same variables" in shown(run, 120)
 
     def test_what_the_user_had_set_is_told(self) -> None:
@@ -286,7 +286,7 @@ class TestPrice:
         assert "aware with UCX_TLS=^cuda_ipc (aware itself: UCX_TLS=rc,cuda_copy)" in shown(
             run, 120, explain=True
         )
-        assert speedup.pairs(run)
+        assert contrasts.pairs(run)
 
     def test_a_switched_off_path_alone_names_its_switch(self) -> None:
         """Protects a run of aware-nogdr alone: what was off is still said, without a ratio."""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from support.records import entry, make_run, shown, step
 
-from wirespeed.report.facts.mpi_cost import costs, difference, unknown
+from wirespeed.report.facts.contrasts import costs, difference, unknown_costs
 from wirespeed.results.runs import Run
 
 LIBRARY = "/opt/mpi/libmpi.so.40"
@@ -28,7 +28,7 @@ NETMOD = {"variables": {"MPIR_CVAR_CH4_NETMOD": "ucx"}}
 def test_the_difference_and_its_interval(width: int) -> None:
     """Protects the column: 250 ns less 200 ns, and half-widths of 1 ns each added as squares."""
     run = measured(OVER_UCX, {})
-    ((cost,), none) = costs(run), unknown(run)
+    ((cost,), none) = costs(run), unknown_costs(run)
     assert not none
     added = cost.added(run, 8)
     assert added and added.certain
@@ -74,13 +74,13 @@ def test_an_mpich_that_uses_ucx_alone() -> None:
     """Protects the variables that make MPICH take UCX within a host, too."""
     mpich = {"variables": {**NETMOD["variables"], "MPIR_CVAR_NOLOCAL": "1"}}
     run = measured(mpich, mpich)
-    assert costs(run) and not unknown(run)
+    assert costs(run) and not unknown_costs(run)
 
 
 def test_a_path_alone_has_no_cost() -> None:
     """Protects from a difference with nothing."""
     run = make_run(step("host", **OVER_UCX), entry("host", 8, 1e-6))
-    assert not costs(run) and not unknown(run)
+    assert not costs(run) and not unknown_costs(run)
     run = measured(OVER_UCX, {}, entry("host", 8, 1e-6), entry("ucx-host", 16, 1e-6))
     assert [cost.added(run, 8) for cost in costs(run)] == [None]
 

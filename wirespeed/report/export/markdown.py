@@ -12,12 +12,11 @@ from rich.text import Text
 from wirespeed.limits import Ceiling
 from wirespeed.report.console.columns import Cell, Column, Row
 from wirespeed.report.facts import best, figures
+from wirespeed.report.facts.contrasts import Contrast, contrasts
 from wirespeed.report.facts.figure_columns import FigureColumn, figure_columns
 from wirespeed.report.facts.markers import sign
-from wirespeed.report.facts.mpi_cost import costs
 from wirespeed.report.facts.shares import share
 from wirespeed.report.facts.slowest_teams import describe
-from wirespeed.report.facts.speedup import pairs
 from wirespeed.report.facts.statement import Part
 from wirespeed.report.page.about import about
 from wirespeed.report.page.answers import answers
@@ -27,7 +26,6 @@ from wirespeed.report.page.notes import failed, method, notes
 from wirespeed.report.sources import ReportRun, Source, measured
 from wirespeed.report.views import pairs as pair_views
 from wirespeed.report.views.base import doubt
-from wirespeed.report.views.path_columns import Contrast
 from wirespeed.results.coerce import text
 from wirespeed.results.runs import IMPOSSIBLE, Run
 from wirespeed.units import format_rate, format_seconds, format_size
@@ -140,11 +138,7 @@ def _figures(measured: ReportRun) -> Iterator[str]:
     run, sizes = measured.run, measured.run.sizes[:MAX_ROWS]
     columns: list[Column[int]] = [Column(run.time_label, format_size, left=True)]
     columns += [Column(path, partial(_time, run, path)) for path in run.paths]
-    contrasts: list[tuple[str, Contrast]] = [
-        *((f"{pair.without} / {pair.path}", pair.worth) for pair in pairs(run)),
-        *((f"MPI adds to {cost.bare}", cost.added) for cost in costs(run)),
-    ]
-    columns += [Column(head, partial(_contrast, run, of)) for head, of in contrasts]
+    columns += [Column(each.title, partial(_contrast, run, each)) for each in contrasts(run)]
     yield table(columns, sizes)
     if any(entry.amount for entry in run.figures.values()):
         columns = [Column("GB/s (of limit)", format_size, left=True)]
@@ -192,8 +186,8 @@ def _more(run: Run, path: str, column: FigureColumn, size: int) -> str | None:
     return f"{sign(run, entry)} {cell}".strip() if entry and cell else None
 
 
-def _contrast(run: Run, of: Contrast, size: int) -> str:
-    return found.mark + found.words if (found := of(run, size)) else ""
+def _contrast(run: Run, contrast: Contrast, size: int) -> str:
+    return found.mark + found.words if (found := contrast.of(run, size)) else ""
 
 
 def _limits(sets: Sequence[ReportRun]) -> Iterator[str]:

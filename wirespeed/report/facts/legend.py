@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wirespeed.report.facts import figures, markers, mpi_cost
+from wirespeed.report.facts import figures, markers
+from wirespeed.report.facts.contrasts import costs, incomparable, pairs, unknown_costs
 from wirespeed.report.facts.figure_columns import figure_columns
-from wirespeed.report.facts.speedup import incomparable, pairs
 from wirespeed.report.grouping import grouped
 from wirespeed.results.runs import Entry, Run
 from wirespeed.statistics.samples import FEWEST_BATCHES
@@ -209,8 +209,8 @@ def _speedups(run: Run) -> list[str]:
 
 def _mpi_costs(run: Run) -> list[str]:
     """Which paths' difference is MPI's own time, and of which it is not."""
-    known = mpi_cost.costs(run)
-    lines = [f"{cost.path} - {cost.bare} is not what MPI adds: {why}" for cost, why in mpi_cost.unknown(run)]
+    known = costs(run)
+    lines = [f"{cost.path} - {cost.bare} is not what MPI adds: {why}" for cost, why in unknown_costs(run)]
     if known:
         text = ", ".join(f"{cost.path} - {cost.bare}" for cost in known)
         added = (cost.added(run, size) for cost in known for size in run.sizes)

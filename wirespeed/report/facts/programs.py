@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from wirespeed.report.facts.contrasts import Added
 from wirespeed.report.facts.markers import doubts, sign
-from wirespeed.report.facts.mpi_cost import Added
 from wirespeed.results.contradictions import single
 from wirespeed.results.parts import Interval, ProgramTimes
 from wirespeed.results.runs import Entry, Run

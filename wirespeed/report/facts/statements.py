@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from wirespeed.report.facts import (
     awareness,
+    contrasts,
     failures,
     health,
     markers,
@@ -16,7 +17,6 @@ from wirespeed.report.facts import (
     shared_gpus,
     slowest_teams,
     soaks,
-    speedup,
     start_skew,
     trust,
     wire_verdicts,
@@ -97,7 +97,7 @@ def _paths(run: Run) -> Iterator[Statement]:
         good, words = aware
         level = {True: GOOD, False: WARNING, None: NOTE}[good]
         yield Statement(Part.FASTEST, level, "GPU-aware MPI", words)
-    for subject, words in (*awareness.against_staged(run), *speedup.most(run)):
+    for subject, words in (*awareness.against_staged(run), *contrasts.most(run)):
         yield Statement(Part.WORTH, NOTE, subject, words)
 
 

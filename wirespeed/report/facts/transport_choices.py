@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import groupby
 from typing import Any
 
-from wirespeed.report.facts.speedup import incomparable, switches
+from wirespeed.report.facts.contrasts import incomparable, switches
 from wirespeed.report.grouping import grouped
 from wirespeed.results.coerce import text
 from wirespeed.results.runs import Run

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from wirespeed.report.facts.baselines import share_of_baseline
+from wirespeed.report.facts.contrasts import Pair, pairs
 from wirespeed.report.facts.figure_columns import figure_columns
 from wirespeed.report.facts.markers import sign
-from wirespeed.report.facts.speedup import Pair, pairs
 from wirespeed.report.grouping import grouped
 from wirespeed.report.sources import ReportRun
 from wirespeed.report.systems.published_curves import known_systems, load_system

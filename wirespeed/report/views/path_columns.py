@@ -10,19 +10,17 @@ from rich.text import Text
 
 from wirespeed.report.console.columns import Cell, Column, Row, Table, fold, table
 from wirespeed.report.facts import figures, shares
+from wirespeed.report.facts.contrasts import Added, Contrast, Worth, contrasts
 from wirespeed.report.facts.figure_columns import FigureColumn, figure_columns
 from wirespeed.report.facts.markers import (
     AS_FAST,
     FAR_OFF,
     NO_INTERVAL,
-    TIMES,
     biased,
     share_style,
     sign,
     winners,
 )
-from wirespeed.report.facts.mpi_cost import Added, costs
-from wirespeed.report.facts.speedup import Worth, pairs
 from wirespeed.report.grouping import grouped
 from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_rate, format_size
@@ -33,8 +31,6 @@ FEW = 6
 """Up to this many sizes are shown by time and, above NO_RATE bytes, by bandwidth."""
 NO_RATE = 1 << 10
 _LONG_NAME = 5
-Contrast = Callable[[Run, int], Worth | Added | None]
-"""Comparison of two paths at a size; None where one of them has no figure."""
 
 
 @dataclass(frozen=True)
@@ -187,28 +183,25 @@ def speedup_columns(
     How many times longer a path takes without a feature; how much time MPI adds to UCX's own.
     """
 
-    def told(of: Contrast, row: Row) -> Worth | Added | None:
-        return None if (size := size_of(row)) is None else of(run, size)
+    def told(contrast: Contrast, row: Row) -> Worth | Added | None:
+        return None if (size := size_of(row)) is None else contrast.of(run, size)
 
-    def figure(of: Contrast, unit: str, row: Row) -> Cell:
-        if (found := told(of, row)) is None:
+    def figure(contrast: Contrast, row: Row) -> Cell:
+        if (found := told(contrast, row)) is None:
             return "" if size_of(row) is None else Text("-  ", "dim")
         end = " " if found.plain else NO_INTERVAL if found.low is None else AS_FAST
-        mark = found.mark if found.plain else biased(found.mark)
-        return Text.assemble((mark, "yellow"), (found.words + unit + end, "" if found.plain else "dim"))
+        words = (f"{found.words}{contrast.unit}{end}", "" if found.plain else "dim")
+        return Text.assemble((found.mark if found.plain else biased(found.mark), "yellow"), words)
 
-    def interval(of: Contrast, row: Row) -> Cell:
-        return found.spread if (found := told(of, row)) else ""
+    def interval(contrast: Contrast, row: Row) -> Cell:
+        return found.spread if (found := told(contrast, row)) else ""
 
-    found: list[tuple[str, str, Contrast, str]] = [
-        *((pair.what, pair.path, pair.worth, TIMES) for pair in pairs(run)),
-        *(("MPI adds", cost.path, cost.added, "") for cost in costs(run)),
-    ]
-    for what, path, of, unit in found:
+    for contrast in contrasts(run):
+        what, path = contrast.what, contrast.path
         head = _broken(path, "  ") if grouped else f"{what}  \n{path}  "
         group = what if grouped else ""
-        yield Column(head, partial(figure, of, unit), gap=1 if grouped else 4, group=group)
-        yield Column("", partial(interval, of), style="dim", gap=2, group=group, drop=1)
+        yield Column(head, partial(figure, contrast), gap=1 if grouped else 4, group=group)
+        yield Column("", partial(interval, contrast), style="dim", gap=2, group=group, drop=1)
 
 
 def _broken(name: str, end: str) -> str:

@@ -14,11 +14,10 @@ from rich.text import Text
 
 from wirespeed.report.console.columns import Cell, Column, Table, fold, table
 from wirespeed.report.facts import figures, shares
+from wirespeed.report.facts.contrasts import contrasts
 from wirespeed.report.facts.figure_columns import figure_columns
 from wirespeed.report.facts.legend import Layout
 from wirespeed.report.facts.markers import FASTEST, mark, share_style, sign, winners
-from wirespeed.report.facts.mpi_cost import costs
-from wirespeed.report.facts.speedup import pairs
 from wirespeed.report.views import path_columns
 from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_rate, format_size
@@ -39,7 +38,7 @@ def lay_out(width: int, run: Run, sizes: Sequence[int]) -> TableLayout:
     if len(run.paths) <= MAX_WIDE:
         tables = fold(run.paths, lambda paths, each: build(run, paths, sizes, alone=each == 1), width)
         # Speedups belong next to what they compare.
-        if len(tables) == 1 or not (pairs(run) or costs(run)):
+        if len(tables) == 1 or not contrasts(run):
             heads = {column.head for table in tables for column in table.columns}
             return TableLayout(tables, spread="95 %" in heads, extremes="min" in heads, stars=len(tables) > 1)
     return TableLayout(path_columns.lay_out(width, run, sizes), compact=True)
