@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from support.records import as_read, end, entry, head, make_run, shown, step
 
-from wirespeed.report.facts.mixed_launches import notes
+from wirespeed.report.facts.spoiled import mixed
 from wirespeed.results.runs import collect, joined
 
 
@@ -13,7 +13,7 @@ def test_a_resumed_run_says_which_sizes_belong_together() -> None:
     first = [head(), step("host"), *(entry("host", size, 1e-6) for size in (8, 64))]
     later = [head(), step("host"), *(entry("host", size, 2e-6) for size in (512, 4096)), end()]
     run = joined(collect(as_read([*first, *({**one, "run": "later"} for one in later)])))
-    (line,) = notes(run)
+    (line,) = mixed(run).values()
     assert line.startswith("host: one column, 2 launches (--resume): 8 B to 64 B, then 512 B to 4 KiB; ")
     assert "one column, 2 launches" in " ".join(shown(run).split())
 
@@ -21,7 +21,7 @@ def test_a_resumed_run_says_which_sizes_belong_together() -> None:
 def test_sizes_after_a_fault() -> None:
     """Protects the same where the ranks of one run were started anew."""
     run = make_run(step("host"), entry("host", 8, 1e-6), entry("host", 512, 1e-6, step=1))
-    assert notes(run) == [
+    assert [*mixed(run).values()] == [
         "host: one column, 2 launches (the ranks were started anew after a fault): 8 B, then 512 B; launches "
         "differ, which no interval here includes: compare sizes of one launch"
     ]
@@ -35,4 +35,4 @@ def test_launches_that_were_asked_for_are_no_mixture() -> None:
         for path in ("host", "staged")
         for size in (8, 64)
     ]
-    assert notes(make_run(*each)) == []
+    assert not mixed(make_run(*each))

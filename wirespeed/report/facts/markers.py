@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from wirespeed.report.facts import cpu_contention, health
+from wirespeed.report.facts import health, spoiled
 from wirespeed.results.runs import Entry, Run
 
 CONTENDED = "&"
@@ -53,8 +53,8 @@ SPOILING = (
         sign=CONTENDED,
         meaning="a rank waited for a CPU, so that the figure is the scheduler's as much as the path's",
         applies=lambda _, entry: entry.contended,
-        remedy=cpu_contention.remedy,
-        notes=cpu_contention.contended,
+        remedy=spoiled.remedy,
+        notes=spoiled.contended,
     ),
 )
 """The gravest first: a figure has one mark."""

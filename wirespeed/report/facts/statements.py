@@ -10,14 +10,12 @@ from wirespeed.report.facts import (
     failures,
     health,
     markers,
-    mixed_launches,
     nics,
     outcome,
     programs,
-    shared_gpus,
     slowest_teams,
     soaks,
-    start_skew,
+    spoiled,
     trust,
     wire_verdicts,
 )
@@ -73,15 +71,15 @@ def _answer(run: Run) -> Iterator[Statement]:
 
 
 def _doubts(run: Run) -> Iterator[Statement]:
-    for notes in (
-        markers.notes,
-        mixed_launches.notes,
-        start_skew.notes,
-        shared_gpus.notes,
-        health.notes,
-        health.standing,
+    for lines in (
+        markers.notes(run),
+        spoiled.mixed(run).values(),
+        spoiled.late_starts(run),
+        spoiled.sharing(run),
+        health.notes(run),
+        health.standing(run),
     ):
-        yield from (Statement(Part.DOUBTS, WARNING, "", line) for line in notes(run))
+        yield from (Statement(Part.DOUBTS, WARNING, "", line) for line in lines)
 
 
 def _paths(run: Run) -> Iterator[Statement]:

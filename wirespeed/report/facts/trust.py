@@ -8,10 +8,8 @@ from wirespeed.report.facts import (
     figures,
     health,
     markers,
-    mixed_launches,
     outcome,
-    shared_gpus,
-    start_skew,
+    spoiled,
 )
 from wirespeed.report.facts.failures import lasting
 from wirespeed.report.facts.wire_verdicts import beyond, suspicions
@@ -98,16 +96,16 @@ def _reasons(run: Run) -> Iterator[str]:
     if not wrong and outcome.payload(run) is None:
         yield "not every figure's data were compared"
     for mark in reversed(markers.SPOILING):
-        if spoiled := mark.of(run):
-            yield f"{_of(run, len(spoiled))} {mark.sign}: {mark.remedy(spoiled)}"
+        if marked := mark.of(run):
+            yield f"{_of(run, len(marked))} {mark.sign}: {mark.remedy(marked)}"
     if health.standing(run):
         yield "a GPU's memory is not well: read its line"
-    if skewed := start_skew.skewed(run):
+    if skewed := spoiled.skewed(run):
         late = f"{_of(run, len(skewed))} partly how late ranks start"
         yield f"{late}: compare larger sizes, or measure again when nothing else runs"
-    if mixed := mixed_launches.of_several(run):
+    if mixed := spoiled.mixed(run):
         yield f"{', '.join(mixed)}: one column, several launches: compare sizes of one launch"
-    if shared_gpus.notes(run):
+    if spoiled.sharing(run):
         yield "ranks share GPUs: no figure is that of a whole one; give each rank its own"
     timed = [entry for entry in entries if entry.stopped != "fixed"]
     wide = sum(entry.precision is not None and entry.precision > markers.FAR for entry in timed)

@@ -1,0 +1,156 @@
+"""Figures that are not their path's own: ranks waited, started apart, shared GPUs, were started anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from wirespeed.host.process import span
+from wirespeed.report.facts import figures
+from wirespeed.report.facts.machine import device_title
+from wirespeed.report.grouping import grouped, size_range, size_ranges
+from wirespeed.results.parts import Rank
+from wirespeed.results.runs import Entry, Run
+from wirespeed.results.start import MUCH_SKEW
+from wirespeed.units import format_seconds, format_size
+
+MAX_PLACES = 4
+
+CAUSES = {
+    "others": ("slowed by other processes", "measure again when nothing else runs"),
+    "threads": ("slowed by their own threads", "give each rank more CPUs, or its libraries fewer threads"),
+    "ranks": ("ranks met on a CPU", "give each rank a CPU of its own, where it stays"),
+    "shared": ("ranks take turns on CPUs", "give each rank a CPU of its own"),
+    None: ("ranks waited for CPUs", "measure again when nothing else runs on these CPUs"),
+}
+"""Words for the event and its remedy, by who had a rank's CPU."""
+COST = (
+    "on an H200 that has cost 145 us for 8 B by ipc-write, against 7.3 us between two GPUs "
+    "(from docs/devices.md, not measured in this run)"
+)
+_BY_TURNS = f"they take turns: {COST}"
+_MPS = {
+    "running": "MPS is running, by which their work can run at the same time",
+    "elsewhere": f"MPS is running, but not with their pipe folder (CUDA_MPS_PIPE_DIRECTORY), so {_BY_TURNS}",
+    "unseen": f"MPS has a pipe folder here, but none of its processes can be seen; without it {_BY_TURNS}",
+    "none": f"MPS is not running, so {_BY_TURNS}; the remedy is MPS, by which their work can run at the same "
+    "time: nvidia-cuda-mps-control -d",
+}
+
+
+def contended(run: Run) -> list[str]:
+    """A line for each cause, with the figures that it is in; none where every rank had its CPU."""
+    found = [entry for entry in run.entries.values() if entry.contended]
+    causes = grouped(((_cause(entry), entry.cores.shared if entry.cores else None), entry) for entry in found)
+    return [_contended_line(run, cause, shared, entries) for (cause, shared), entries in causes.items()]
+
+
+def remedy(entries: list[Entry]) -> str:
+    """Remedy for all of them: that of the first one's cause."""
+    return CAUSES[_cause(entries[0])][1]
+
+
+def _cause(entry: Entry) -> str | None:
+    if entry.cores and entry.cores.shared:
+        return "shared"
+    by = entry.cores.by if entry.cores else None
+    return by if by in CAUSES else None
+
+
+def _contended_line(run: Run, cause: str | None, shared: str | None, entries: list[Entry]) -> str:
+    waits = [entry.cores.waited for entry in entries if entry.cores and entry.cores.waited is not None]
+    waited = f"waited for a CPU up to {figures.percent(round(max(waits), 2))} of the time" if waits else ""
+    what, helps = CAUSES[cause]
+    why = ", and one ".join(filter(None, [shared, waited])) if shared else f"a rank {waited}"
+    return f"{what}: {_where(run, entries)}; {why}; {helps}"
+
+
+def _where(run: Run, entries: list[Entry]) -> str:
+    """'host, staged at 8 B to 64 B and 1 MiB, aware at 8 B': these figures and no others."""
+    sizes = grouped((entry.path, entry.bytes) for entry in entries)
+    ranges = {
+        path: size_ranges(own, [entry.bytes for entry in run.of_path(path)]) for path, own in sizes.items()
+    }
+    places = grouped((where, path) for path, where in ranges.items())
+    if len(places) > MAX_PLACES:
+        return f"{len(entries)} figures of {', '.join(sizes)}"
+    return ", ".join(f"{', '.join(paths)} at {where}" for where, paths in places.items())
+
+
+def skewed(run: Run) -> list[Entry]:
+    """Figures that how far apart the ranks began is much of."""
+    return [entry for entry in run.entries.values() if entry.skew > MUCH_SKEW]
+
+
+def late_starts(run: Run) -> list[str]:
+    """A line for each path with such figures, by the one that it is most of."""
+    paths = grouped((entry.path, entry) for entry in skewed(run))
+    return [_late_line(run, entries) for entries in paths.values()]
+
+
+def _late_line(run: Run, entries: list[Entry]) -> str:
+    worst = max(entries, key=lambda entry: entry.skew)
+    assert worst.start and worst.start.skew_s
+    sizes = [entry.bytes for entry in run.of_path(worst.path)]
+    where = size_ranges({entry.bytes for entry in entries}, sizes)
+    several = f" of {worst.iterations_per_sample} iterations" if worst.iterations_per_sample > 1 else ""
+    return (
+        f"ranks start apart: {worst.path} at {where}; at {format_size(worst.bytes)} the last one starts "
+        f"{format_seconds(worst.start.skew_s)} late in each sample{several} (by {worst.start.by}), and "
+        f"the figure is {format_seconds(worst.seconds)}"
+    )
+
+
+def sharing(run: Run) -> list[str]:
+    """A line for each way in which this run's ranks share GPUs; none where every rank has its own."""
+    found: dict[str, None] = {}
+    for step in run.steps:
+        found |= dict.fromkeys([*_shared(step.ranks), *_slices(step.ranks)])
+    return list(found)
+
+
+def _shared(ranks: Sequence[Rank]) -> Iterator[str]:
+    """Ranks with one device, those with the same remedy in one line."""
+    devices = grouped(((rank.host, rank.device.id), rank) for rank in ranks if rank.device and rank.device.id)
+    several = [each for each in devices.values() if len(each) > 1]
+    for mps, groups in grouped((each[0].mps, each) for each in several).items():
+        who = ", ".join(map(_group, groups[:3])) + (
+            f", ... {len(groups)} GPUs in all" if len(groups) > 3 else ""
+        )
+        yield f"{who}: {_MPS[mps]}" if isinstance(mps, str) and mps in _MPS else who
+
+
+def _group(ranks: Sequence[Rank]) -> str:
+    device = ranks[0].device
+    assert device
+    return f"ranks {span(rank.rank for rank in ranks)} share {device_title(device)}"
+
+
+def _slices(ranks: Sequence[Rank]) -> Iterator[str]:
+    """Ranks with devices of their own that are parts of one GPU."""
+    boards = grouped(
+        ((rank.host, rank.device.pci), rank) for rank in ranks if rank.device and rank.device.pci
+    )
+    for (_, pci), found in boards.items():
+        if len({rank.device.id for rank in found if rank.device}) > 1:
+            who = f"ranks {span(rank.rank for rank in found)} use slices of one GPU ({pci}): they"
+            yield (
+                f"{who} share its PCIe slot and its counters, have no peer access to each other, and no "
+                "limit of theirs is known"
+            )
+
+
+def mixed(run: Run) -> dict[str, str]:
+    """A line by path: which sizes were measured together. None where each column is of one launch."""
+    each = [launch for entry in run.entries.values() for launch in entry.each]
+    found: dict[str, str] = {}
+    for (path, _), column in grouped(((entry.path, entry.launch), entry) for entry in each).items():
+        starts = grouped(((entry.run, entry.step), entry.bytes) for entry in column)
+        if len(starts) > 1 and path not in found:
+            resumed = len({run for run, _ in starts}) > 1
+            why = "--resume" if resumed else "the ranks were started anew after a fault"
+            spans = ", then ".join(map(size_range, sorted(starts.values())))
+            found[path] = (
+                f"{path}: one column, {len(starts)} launches ({why}): {spans}; launches differ, "
+                "which no interval here includes: compare sizes of one launch"
+            )
+    return found
