@@ -17,7 +17,7 @@ from wirespeed.report.check.learn import learn
 from wirespeed.report.export.formats import FORMATS
 from wirespeed.report.export.markdown import markdown
 from wirespeed.report.facts.baselines import ShareOfBaseline, baselines, share_of_baseline
-from wirespeed.report.page.curves import charts, reached
+from wirespeed.report.page.data import charts, reached
 from wirespeed.report.sources import Source, measured
 from wirespeed.results.launches import combined
 from wirespeed.results.runs import Run, collect

@@ -12,7 +12,7 @@ from wirespeed.report.export.markdown import markdown
 from wirespeed.report.facts import figure_columns
 from wirespeed.report.facts.figure_columns import FigureColumn
 from wirespeed.report.page import read_sources
-from wirespeed.report.page.curves import charts
+from wirespeed.report.page.data import charts
 from wirespeed.report.sources import measured
 
 COLUMN = FigureColumn(

@@ -25,7 +25,7 @@ from wirespeed.report.compare.verdicts import FAILING
 from wirespeed.report.export.formats import FORMATS
 from wirespeed.report.facts.failures import failure_lines
 from wirespeed.report.facts.legend import legend
-from wirespeed.report.page.curves import charts
+from wirespeed.report.page.data import charts
 from wirespeed.report.sources import Source, measured
 from wirespeed.report.views.size_table import TableLayout
 from wirespeed.results.export import to_arrays

@@ -13,7 +13,7 @@ from wirespeed.report.facts import markers
 from wirespeed.report.facts.markers import Mark
 from wirespeed.report.page import read_sources
 from wirespeed.report.page.answers import answers
-from wirespeed.report.page.curves import charts
+from wirespeed.report.page.data import charts
 from wirespeed.report.sources import measured
 
 

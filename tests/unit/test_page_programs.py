@@ -8,7 +8,7 @@ import pytest
 
 from wirespeed.report.facts.programs import parts
 from wirespeed.report.page import read_sources, render
-from wirespeed.report.page.curves import charts
+from wirespeed.report.page.data import charts
 from wirespeed.report.sources import measured
 from wirespeed.report.views import bars
 from wirespeed.results.reading import read

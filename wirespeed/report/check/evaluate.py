@@ -67,18 +67,13 @@ class RuleOutcome:
 
     @property
     def worst(self) -> BoundOutcome:
-        return max(
-            (finding for finding in self.findings if finding.what == self.what),
-            key=lambda finding: finding.far,
-        )
+        alike = (finding for finding in self.findings if finding.what == self.what)
+        return max(alike, key=lambda finding: finding.far)
 
     def broken(self, *, strict: bool) -> Sequence[BoundOutcome]:
         """Findings that do not hold; `strict`: or that cannot be told."""
-        return [
-            finding
-            for finding in self.findings
-            if finding.what in BAD or (strict and finding.what == CANNOT_TELL)
-        ]
+        bad = (*BAD, CANNOT_TELL) if strict else BAD
+        return [finding for finding in self.findings if finding.what in bad]
 
     @property
     def unjudged(self) -> Sequence[BoundOutcome]:
@@ -87,18 +82,12 @@ class RuleOutcome:
 
 def rules(findings: Sequence[BoundOutcome]) -> list[RuleOutcome]:
     """Findings by the [[require]] that they belong to; its impossible figures are an outcome of their own."""
-    return [
-        RuleOutcome(alike) for alike in grouped((_rule(finding), finding) for finding in findings).values()
-    ]
+    return [*map(RuleOutcome, grouped((_rule(finding), finding) for finding in findings).values())]
 
 
 def _rule(finding: BoundOutcome) -> tuple[int, str, bool]:
-    requirement = finding.requirement
-    return (
-        requirement.rule,
-        requirement.bound.kind if requirement.bytes is None else "",
-        finding.what == IMPOSSIBLE,
-    )
+    asked = finding.requirement
+    return asked.rule, asked.bound.kind if asked.bytes is None else "", finding.what == IMPOSSIBLE
 
 
 def check(requirements: Sequence[Requirement], runs: Sequence[Run]) -> list[BoundOutcome]:
@@ -172,7 +161,7 @@ def _median(shares: Sequence[_Shares | None]) -> _Shares | None:
 
 
 def _judge_median(requirement: Requirement, where: str, shares: _Shares | None) -> BoundOutcome:
-    bound, suffix = requirement.bound, f" ({where})" if where else ""
+    bound, suffix = requirement.bound, _bracketed(where)
     if shares is None:
         why = f"too few figures could be judged, {bound.text} wanted{suffix}"
         return BoundOutcome(requirement, CANNOT_TELL, why, where=where)
@@ -222,7 +211,12 @@ def _judge_last(requirement: Requirement, runs: Sequence[Run]) -> BoundOutcome:
     return _settled(judged[-1], judged[0] if len(judged) > 1 else None)
 
 
-def _costs(failure: Failure, figure: tuple[str, int]) -> bool:
+def _bracketed(where: str) -> str:
+    """' (group=4)'; nothing of the usual conditions."""
+    return f" ({where})" if where else ""
+
+
+def _costs(failure: Failure, figure: tuple[str, int | None]) -> bool:
     return failure.path == figure[0] and failure.bytes in (None, figure[1])
 
 
@@ -256,9 +250,8 @@ def _was_to_measure(requirement: Requirement, run: Run) -> bool:
 
 def _fits(requirement: Requirement, run: Run) -> bool:
     # An option that an older file does not have was as it is by default.
-    chosen = {
-        option.key: option.default for option in find_pattern(requirement.pattern).options
-    } | run.options
+    usual = {option.key: option.default for option in find_pattern(requirement.pattern).options}
+    chosen = usual | run.options
     return (
         pattern(run) == requirement.pattern
         and requirement.ranks in (None, run.head.plan.ranks)
@@ -275,11 +268,7 @@ def _why(requirement: Requirement, runs: Sequence[Run]) -> str:
     for run in reversed(runs):
         for failure in reversed(run.failures):
             elsewhere = failure.whole_path and requirement.path in run.paths
-            if (
-                failure.path == requirement.path
-                and not elsewhere
-                and failure.bytes in (None, requirement.bytes)
-            ):
+            if _costs(failure, (requirement.path, requirement.bytes)) and not elsewhere:
                 return f": {figures.failure_text(failure)}"
     if runs[-1].interrupted:
         return ": the run did not end"
@@ -295,18 +284,13 @@ def _missing(requirement: Requirement, runs: Sequence[Run]) -> BoundOutcome:
 
 def _judge_health(requirement: Requirement, run: Run) -> BoundOutcome:
     holds, text = health.judge(requirement.bound.kind, int(requirement.bound.value), run, requirement.path)
-    where = conditions(run)
-    return BoundOutcome(
-        requirement,
-        CANNOT_TELL if holds is None else KEPT if holds else FAILED,
-        f"{requirement.bound.text}: {text}{f' ({where})' if where else ''}",
-    )
+    what = CANNOT_TELL if holds is None else KEPT if holds else FAILED
+    return BoundOutcome(requirement, what, f"{requirement.bound.text}: {text}{_bracketed(conditions(run))}")
 
 
 def _judge_soak(requirement: Requirement, run: Run) -> BoundOutcome:
     """Every size of the path has had its messages, and none was wrong."""
-    found, where = soaks.of_path(run, requirement.path), conditions(run)
-    suffix = f" ({where})" if where else ""
+    found, suffix = soaks.of_path(run, requirement.path), _bracketed(conditions(run))
     if bad := [soak for soak in found if soak.wrong.total]:
         told = "; ".join(
             f"{soaks.wrong_words(soak)} of {soak.messages:,} messages at {format_size(soak.bytes)}"
@@ -321,9 +305,8 @@ def _judge_soak(requirement: Requirement, run: Run) -> BoundOutcome:
     least = min(found, key=lambda soak: soak.messages)
     text = f"{least.messages:,} messages at {format_size(least.bytes)}, none wrong"
     if least.messages < requirement.bound.value:
-        return BoundOutcome(
-            requirement, FAILED, f"{text}: at least {int(requirement.bound.value):,} wanted{suffix}"
-        )
+        wanted = f"at least {int(requirement.bound.value):,} wanted"
+        return BoundOutcome(requirement, FAILED, f"{text}: {wanted}{suffix}")
     return BoundOutcome(requirement, KEPT, f"{text}, and no fewer at other sizes{suffix}")
 
 
@@ -345,7 +328,7 @@ class _Comparison:
 
 def _judge(requirement: Requirement, run: Run, entry: Entry) -> BoundOutcome:
     bound, where = requirement.bound, conditions(run)
-    suffix = f" ({where})" if where else ""
+    suffix = _bracketed(where)
     if entry.impossible:
         return BoundOutcome(requirement, IMPOSSIBLE, f"no figure: {entry.why_impossible}{suffix}")
     compared = _of_baseline(bound, run, entry) if bound.kind == BASELINE else _compared(bound, run, entry)

@@ -160,22 +160,10 @@ class _Reader:
                 sizes = {}
             elif not isinstance(sizes, dict) or not sizes:
                 raise WirespeedError(f"sizes: write a table of bounds, as in 1G = {EXAMPLE[:21]}")
-        for key in (name for name in health.KEYS if name in entry):
+        for key in (name for name in (*health.KEYS, SOAK) if name in entry):
             with self._at(number, key):
-                most = health.limit(key, entry[key])
-                bound = Bound(False, most, key, f"{key} = {str(entry[key]).lower()}")
+                bound = _of_path(key, entry[key])
             line = self._line(number, key)
-            yield Requirement(line, pattern.name, path, None, bound, ranks, options, rule=number)
-        if SOAK in entry:
-            with self._at(number, SOAK):
-                least = entry[SOAK]
-                if type(least) is not int or least < 1:
-                    raise WirespeedError(
-                        f"soak = {str(least).lower()}: write the messages that must be checked at each size, "
-                        "as in soak = 30_000"
-                    )
-                bound = Bound(True, least, SOAK, f"soak = {least}")
-            line = self._line(number, SOAK)
             yield Requirement(line, pattern.name, path, None, bound, ranks, options, rule=number)
         found: list[Requirement] = []
         for word, text in sizes.items():
@@ -206,6 +194,17 @@ class _Reader:
         known = Requirement(0, "", "", None, bound) if number == MACHINE else of[0]
         line = self._line(number, MEDIAN)
         return replace(known, line=line, bytes=None, bound=bound, usual=None, rule=number)
+
+
+def _of_path(key: str, value: Any) -> Bound:
+    """The bound of a rule that holds for a path as a whole."""
+    text = f"{key} = {str(value).lower()}"
+    if key != SOAK:
+        return Bound(False, health.limit(key, value), key, text)
+    if type(value) is not int or value < 1:
+        how = "write the messages that must be checked at each size, as in soak = 30_000"
+        raise WirespeedError(f"{text}: {how}")
+    return Bound(True, value, SOAK, text)
 
 
 def _path(name: Any) -> str:

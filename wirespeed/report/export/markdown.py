@@ -20,7 +20,7 @@ from wirespeed.report.facts.slowest_teams import describe
 from wirespeed.report.facts.statement import Part
 from wirespeed.report.page.about import about
 from wirespeed.report.page.answers import answers
-from wirespeed.report.page.curves import limits
+from wirespeed.report.page.data import limits
 from wirespeed.report.page.findings import findings, nothing_found, refuted
 from wirespeed.report.page.notes import failed, method, notes
 from wirespeed.report.sources import ReportRun, Source, measured

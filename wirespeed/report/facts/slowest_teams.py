@@ -49,7 +49,7 @@ def describe(entry: Entry, teams: Collection[TeamFigure] = ()) -> str:
     """
     teams = teams or entry.teams
     slowest, *others = sorted(teams, key=lambda team: -team.seconds)[:NAMED]
-    median = _median(teams)
+    median = median_of(teams)
     far = slowest.seconds / median - 1
     if far < NEAR:
         return f"all {len(teams)} within {figures.percent(NEAR)} of the median"
@@ -62,10 +62,11 @@ def describe(entry: Entry, teams: Collection[TeamFigure] = ()) -> str:
 
 def behind(entry: Entry) -> float:
     """Lag of the slowest team behind the median team, as a share of the median."""
-    return max(team.seconds for team in entry.teams) / _median(entry.teams) - 1
+    return max(team.seconds for team in entry.teams) / median_of(entry.teams) - 1
 
 
-def _median(teams: Collection[TeamFigure]) -> float:
+def median_of(teams: Collection[TeamFigure]) -> float:
+    """Seconds of the median team."""
     return middle(sorted(team.seconds for team in teams))
 
 

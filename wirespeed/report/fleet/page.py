@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections import defaultdict
 from dataclasses import dataclass
-from importlib.resources import files
 
-from wirespeed._version import __version__
 from wirespeed.fleet.names import compress, natural
 from wirespeed.report.compare.terminal import factor
 from wirespeed.report.fleet.shown import Shown, counted, times, with_partners
 from wirespeed.report.fleet.terminal import kind_lines, legend
+from wirespeed.report.page.template import page
 
 STEPS = (-0.05, -0.02, 0.02, 0.05, 0.10, 0.25)
 """Boundaries between colours: how much longer than the median node."""
@@ -54,21 +51,12 @@ def colour(ratio: float) -> int:
 
 def render(shown: Shown) -> str:
     """The whole page."""
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("wirespeed.report", "fleet"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.filters |= {"factor": factor}
-    script = files("wirespeed.report.fleet").joinpath("map.js").read_text("utf-8")
     racks, data = _map(shown)
-    page = environment.get_template("page.html.j2").render(
+    return page(
+        "fleet",
+        ["map.js"],
+        {"factor": factor},
         shown=shown,
-        version=__version__,
         findings=shown.verdict.findings[:MAX_OF_PAGE],
         hidden=max(0, len(shown.verdict.findings) - MAX_OF_PAGE),
         racks=racks,
@@ -82,10 +70,7 @@ def render(shown: Shown) -> str:
         counted=counted,
         times=times,
         how=with_partners,
-        script=script,
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
-    return page.encode("utf-8", "replace").decode("utf-8")
 
 
 def _map(shown: Shown) -> tuple[list[tuple[str, list[Cell]]], dict[str, list[object]]]:

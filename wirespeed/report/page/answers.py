@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wirespeed.report.facts.awareness import STAGED, awareness, reason, refusal
 from wirespeed.report.facts.figures import other_mpi
@@ -28,6 +28,8 @@ PARENTHESES = re.compile(r" \([^()]*\)")
 """A counters' verdict ends in shares, which the section on wires has."""
 LONGEST = 44
 """Letters of a finding's title that fit a tile."""
+AWARE_MPI = "GPU-aware MPI"
+"""Name of its tile."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +72,10 @@ def _of(machine: MachineRuns, found: Sequence[FindingTexts], others: Sequence[Ma
     run = machine.main.run
     change, worst = _change(run, found)
     soaked = _soaked(run)
-    told = [soaked] if soaked else [*_mpi(machine, others), Verdict(NOTE, _best(run))]
+    of_mpi, mpi_tile = _mpi(machine, others)
+    told = [soaked] if soaked else [*of_mpi, Verdict(NOTE, _best(run))]
     sentences = [*told, change]
-    tiles = [*_extremes(run), _mpi_tile(machine, others), worst]
+    tiles = [*_extremes(run), mpi_tile, worst]
     return Answers(
         machine,
         [Verdict(sentence.level, text(f"{sentence.text}.", 1000)) for sentence in sentences],
@@ -104,45 +107,49 @@ def _asked(machine: MachineRuns) -> Run | None:
     return next((run for run in runs if not _of_hosts(run) and (awareness(run) or refusal(run))), None)
 
 
-def _elsewhere(others: Sequence[MachineRuns]) -> tuple[MachineRuns, Run] | None:
-    """Another machine of which it is known."""
-    return next(((other, run) for other in others if (run := _asked(other))), None)
-
-
-def _mpi(machine: MachineRuns, others: Sequence[MachineRuns]) -> Iterator[Verdict]:
+def _mpi(machine: MachineRuns, others: Sequence[MachineRuns]) -> tuple[list[Verdict], Tile]:
     """Is MPI GPU-aware, and at what cost? Without GPUs: how fast is MPI?"""
     if _of_hosts(machine.main.run):
-        yield from _mpi_of_hosts(machine.main.run)
-    elif run := _asked(machine):
-        yield _aware(run)
-    elif other := _elsewhere(others):
-        told = _aware(other[1])
-        yield Verdict(told.level, f"On {other[0].name}: {told.text}; not measured on {machine.name}")
-    else:
-        yield Verdict(NOTE, "Whether MPI is GPU-aware was not measured: the path aware is missing")
+        return [*_mpi_of_hosts(machine.main.run)], _host_tile(machine.main.run)
+    if run := _asked(machine):
+        told, tile = _aware(run)
+        return [told], tile
+    for other in others:
+        if run := _asked(other):
+            told, tile = _aware(run)
+            text = f"On {other.name}: {told.text}; not measured on {machine.name}"
+            return [Verdict(told.level, text)], replace(tile, note=f"{tile.note}, on {other.name}")
+    why = "Whether MPI is GPU-aware was not measured: the path aware is missing"
+    return [Verdict(NOTE, why)], Tile(AWARE_MPI, "not measured", "")
 
 
-def _aware(run: Run) -> Verdict:
+def _host_tile(run: Run) -> Tile:
+    mpis = dict.fromkeys(mpi_title(step.mpi) for step in run.steps if step.mpi)
+    ranks = max((len(step.ranks) for step in run.steps), default=0)
+    return Tile("MPI", ", ".join(mpis) or "none", f"{ranks} ranks, no GPU" if ranks else "no GPU")
+
+
+def _aware(run: Run) -> tuple[Verdict, Tile]:
     known, refused = awareness(run), refusal(run)
-    if known:
-        stages = "takes device pointers, but stages" if known.counted else "takes device pointers"
-        word = "is GPU-aware" if known.good is not False else stages
-        how = f"; {PARENTHESES.sub('', known.how)}" if known.how else ""
-        return Verdict(
-            {True: GOOD, False: WARNING, None: NOTE}[known.good],
-            f"{known.mpi} {word}: {_cost(run, known.last.path)}{how}{_before(known.mpi, refused)}",
-        )
-    assert refused
-    return Verdict(WARNING, f"MPI is not GPU-aware: {reason(refused)}{_staging(run)}")
+    if known is None:
+        assert refused
+        told = Verdict(WARNING, f"MPI is not GPU-aware: {reason(refused)}{_staging(run)}")
+        return told, Tile(AWARE_MPI, "no", reason(refused), WARNING)
+    stages = "takes device pointers, but stages" if known.counted else "takes device pointers"
+    word = "is GPU-aware" if known.good is not False else stages
+    how = f"; {PARENTHESES.sub('', known.how)}" if known.how else ""
+    level = {True: GOOD, False: WARNING, None: NOTE}[known.good]
+    text = f"{known.mpi} {word}: {_cost(run, known.last.path)}{how}{_before(known.mpi, refused)}"
+    value = "yes" if known.good is not False else "stages" if known.counted else "not sure"
+    return Verdict(level, text), Tile(AWARE_MPI, value, known.mpi, level)
 
 
 def _cost(run: Run, path: str) -> str:
     """'18.7 us at 8 B, where gpu takes 0.83 us; 393 GB/s at 1 GiB, 87 % of the limit'."""
     entries = [entry for entry in run.of_path(path) if entry.amount]
     first = entries[0]
-    least = min(
-        (entry for entry in _entries(run) if entry.bytes == first.bytes), key=lambda entry: entry.seconds
-    )
+    sure = (entry for entry in _entries(run) if entry.bytes == first.bytes)
+    least = min(sure, key=lambda entry: entry.seconds, default=first)
     other = f", where {least.path} takes {format_seconds(least.seconds)}" if least.path != path else ""
     return f"{_time(first)}{other}; {_figure(run, entries[-1])}"
 
@@ -169,10 +176,8 @@ def _mpi_of_hosts(run: Run) -> Iterator[Verdict]:
     ]
     if entries:
         mpi = run.step(entries[0].path).mpi
-        least, most = (
-            min(entries, key=lambda entry: entry.seconds),
-            max(entries, key=lambda entry: entry.rate),
-        )
+        least = min(entries, key=lambda entry: entry.seconds)
+        most = max(entries, key=lambda entry: entry.rate)
         peak = f"{format_rate(most.rate)} GB/s at {format_size(most.bytes)}"
         speed = f"{mpi_title(mpi) if mpi else 'MPI'} takes {_time(least)} and peaks at {peak}"
         yield Verdict(NOTE, f"{speed}; without GPUs nothing shows whether it is GPU-aware")
@@ -266,31 +271,3 @@ def _extremes(run: Run) -> Iterator[Tile]:
     yield Tile("Lowest latency", latency, f"{least.path}, {format_size(least.bytes)}{data}")
     note = f"{most.path}, {format_size(most.bytes)}{limit}"
     yield Tile("Highest bandwidth", f"{rate}{format_rate(most.rate)} GB/s", note)
-
-
-def _mpi_tile(machine: MachineRuns, others: Sequence[MachineRuns]) -> Tile:
-    run = machine.main.run
-    if _of_hosts(run):
-        mpis = dict.fromkeys(mpi_title(step.mpi) for step in run.steps if step.mpi)
-        ranks = max((len(step.ranks) for step in run.steps), default=0)
-        return Tile("MPI", ", ".join(mpis) or "none", f"{ranks} ranks, no GPU" if ranks else "no GPU")
-    if own := _asked(machine):
-        return _aware_tile(own, "")
-    if other := _elsewhere(others):
-        return _aware_tile(other[1], f", on {other[0].name}")
-    return Tile("GPU-aware MPI", "not measured", "")
-
-
-def _aware_tile(run: Run, where: str) -> Tile:
-    known, refused = awareness(run), refusal(run)
-    name = "GPU-aware MPI"
-    if known:
-        values = {
-            True: ("yes", GOOD),
-            False: ("stages" if known.counted else "not sure", WARNING),
-            None: ("yes", NOTE),
-        }
-        value, level = values[known.good]
-        return Tile(name, value, known.mpi + where, level)
-    assert refused
-    return Tile(name, "no", reason(refused) + where, WARNING)

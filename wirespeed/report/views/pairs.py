@@ -12,12 +12,11 @@ from rich.text import Text
 from wirespeed.report.console.columns import Column, Table, table
 from wirespeed.report.console.console import say
 from wirespeed.report.facts import figures
-from wirespeed.report.facts.slowest_teams import SMALL, WAYS, by_pair, by_rank, describe
+from wirespeed.report.facts.slowest_teams import SMALL, WAYS, by_pair, by_rank, describe, median_of
 from wirespeed.report.sources import ReportRun
 from wirespeed.results.coerce import number, text
 from wirespeed.results.parts import TeamFigure
 from wirespeed.results.runs import Entry, Run
-from wirespeed.statistics.samples import middle
 from wirespeed.units import format_rate, format_size
 
 MAX_RANKS = 32
@@ -63,7 +62,7 @@ def matrix_tables(run: Run) -> Iterator[tuple[Entry, str, Table[int]]]:
         if 0 < len(ranks := _ranks(entry)) <= MAX_RANKS:
             unit = "one-way time in us" if entry.bytes <= SMALL else "GB/s one way"
             columns: list[Column[int]] = [Column("rank", str, style="dim")]
-            cell = partial(_pair, entry, median_of(by_pair(entry.teams)))
+            cell = partial(_pair, entry, median_of(by_pair(entry.teams).values()))
             columns += [Column(str(rank), partial(cell, rank), gap=2) for rank in ranks]
             heading = f"{entry.path}, {format_size(entry.bytes)}: {unit}"
             yield entry, heading, table(columns, ranks, ruled=False)
@@ -81,11 +80,6 @@ def _figure(entry: Entry, team: TeamFigure) -> str:
     small = entry.bytes <= SMALL
     words = figures.microseconds(team.seconds) if small else format_rate(entry.amount / team.seconds)
     return f"{words} {figures.UNCERTAIN}" if team.uncertain else words
-
-
-def median_of(teams: dict[Any, TeamFigure]) -> float:
-    """Seconds of the median team."""
-    return middle(sorted(team.seconds for team in teams.values()))
 
 
 def fan_tables(run: Run) -> Iterator[tuple[str, Table[int]]]:
@@ -125,7 +119,7 @@ def _matrix(measured: ReportRun, entry: Entry, ranks: list[int]) -> dict[str, An
         "moved": entry.amount,
         "small": entry.bytes <= SMALL,
         "ranks": ranks,
-        "usual": number(median_of(pairs)),
+        "usual": number(median_of(pairs.values())),
         "slowest": text(describe(entry)),
         "cells": [[places[a], places[b], number(member.seconds)] for (a, b), member in pairs.items()],
     }
@@ -155,7 +149,7 @@ def _columns(entry: Entry) -> list[dict[str, Any]]:
             "path": text(entry.path),
             "head": head,
             "moved": entry.amount,
-            "usual": number(median_of(teams)),
+            "usual": number(median_of(teams.values())),
             "answer": text(f"{entry.path} {head}: {describe(entry, teams.values())}"),
             "cells": [[rank, number(team.seconds)] for rank, team in sorted(teams.items())],
         }

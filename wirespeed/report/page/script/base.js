@@ -1,3 +1,4 @@
+"use strict";
 // The page's data, and the few helpers with which everything else is drawn. Texts only ever become text nodes.
 
 const page = JSON.parse(document.getElementById("data").textContent);

@@ -1,23 +1,59 @@
-"""Latency and bandwidth against size: the columns that the page's charts are drawn from."""
+"""The data that the page's script draws: curves, ratios, matrices, and the wires that carried the bytes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from wirespeed.limits.wires import WIRE_KINDS
 from wirespeed.report.facts.baselines import share_of_baseline
 from wirespeed.report.facts.contrasts import Pair, pairs
 from wirespeed.report.facts.figure_columns import figure_columns
 from wirespeed.report.facts.markers import sign
+from wirespeed.report.facts.wire_verdicts import of_path
 from wirespeed.report.grouping import grouped
+from wirespeed.report.page.styles import Style
 from wirespeed.report.sources import ReportRun
 from wirespeed.report.systems.published_curves import known_systems, load_system
 from wirespeed.report.views import view_of
-from wirespeed.results.coerce import MAX_EXACT, number, text
-from wirespeed.results.runs import Run
+from wirespeed.report.views.pairs import fans, matrices
+from wirespeed.results.coerce import MAX_EXACT, count, number, text
+from wirespeed.results.parts import CountedWire, Rank, Wire
+from wirespeed.results.runs import Evidence, Run
 
 SHOWN_AT_FIRST = 20
 """More curves would hide each other: then one run's are shown until others are asked for."""
+MAX_RANKS = 64
+"""More are not drawn."""
+IDLE = 0.01
+"""A wire that carried less of the bytes than this is idle."""
+SHOWN_IDLE = set(WIRE_KINDS) - {"network", "loopback"}
+"""That these were idle says something; a machine has many other interfaces."""
+
+
+def page_data(sets: Sequence[ReportRun], looks: Mapping[str, Style], first: str) -> dict[str, Any]:
+    """Data that the page's script draws: medians and intervals, no histograms, no samples.
+
+    `first`: the pattern of the main chart.
+    """
+    return {
+        "paths": {text(name): {"hue": look.hue, "dash": look.dashes} for name, look in looks.items()},
+        "sets": [
+            {"label": measured.label, "letter": measured.letter, "pattern": measured.pattern}
+            for measured in sets
+        ],
+        "charts": charts(sets, first),
+        "prices": prices(sets),
+        "reached": reached(sets),
+        "matrices": matrices(sets),
+        "fans": fans(sets),
+        "wires": drawings(sets),
+        "kinds": {
+            kind: {"name": wire_kind.name, "gpu": not wire_kind.of_host}
+            for kind, wire_kind in WIRE_KINDS.items()
+        },
+    }
 
 
 def charts(sets: Sequence[ReportRun], first: str) -> list[dict[str, Any]]:
@@ -153,3 +189,53 @@ def _price(measured: ReportRun, pair: Pair) -> dict[str, Any]:
         "bytes": [size for size, _ in worths],
         **{name: [number(getattr(worth, name)) for _, worth in worths] for name in ("ratio", "low", "high")},
     }
+
+
+def drawings(sets: Sequence[ReportRun]) -> list[dict[str, Any]]:
+    """For each run with counted wires: its wires once, and for each path and size what they carried."""
+    found = [_drawing(measured) for measured in sets if measured.run.evidence]
+    return [record for record in found if record["wires"]]
+
+
+def _drawing(measured: ReportRun) -> dict[str, Any]:
+    cases = [case for path in measured.run.paths for case in of_path(measured.run, path)]
+    seen = grouped((_key(wire), _share(wire, case.payload_bytes)) for case in cases for wire in case.wires)
+    kept = [key for key, shares in seen.items() if max(shares) >= IDLE or key[0] in SHOWN_IDLE]
+    # Bytes per second one way, where the wire's driver states them.
+    rates = {
+        _key(wire): number(wire.rate) for path in measured.run.paths for wire in measured.run.wires_of(path)
+    }
+    # Where ranks are, as the last job step that has it says.
+    ranks: Sequence[Rank] = next((step.ranks for step in reversed(measured.run.steps) if step.ranks), ())
+    return {
+        "set": measured.number,
+        "wires": [{"kind": key[0], "host": key[1], "name": key[2], "rate": rates.get(key)} for key in kept],
+        "ranks": [_place(rank) for rank in ranks[:MAX_RANKS]],
+        "cases": [_case(case, kept) for case in cases],
+    }
+
+
+def _case(case: Evidence, kept: Sequence[tuple[str, ...]]) -> dict[str, Any]:
+    """`carried`: [place among the wires kept, bytes sent, received, background, share] for each wire."""
+    wires, carried = {_key(wire): wire for wire in case.wires}, []
+    for place, wire in ((place, wires[key]) for place, key in enumerate(kept) if key in wires):
+        counted = map(count, (wire.sent, wire.received, wire.background))
+        carried.append([place, *counted, _share(wire, case.payload_bytes)])
+    return {"path": text(case.path), "bytes": case.bytes, "text": text(case.text), "carried": carried}
+
+
+def _key(wire: Wire | CountedWire) -> tuple[str, str, str]:
+    return text(wire.kind), text(wire.host), text(wire.name)
+
+
+def _share(wire: CountedWire, payload: int) -> float:
+    """The bytes over the wire, as a share of what it would be if all had passed it."""
+    sides = ((wire.sent, wire.expected_sent), (wire.received, wire.expected_received))
+    # The background is that of both directions; at worst all of it is in this one.
+    shares = [max(0, counted - wire.background) / (due or payload or math.inf) for counted, due in sides]
+    return number(max(shares)) or 0.0
+
+
+def _place(rank: Rank) -> dict[str, Any]:
+    index = rank.device.index if rank.device and rank.device.kind != "host" else None
+    return {"rank": count(rank.rank), "host": text(rank.host), "device": index}
