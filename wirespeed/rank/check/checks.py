@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from wirespeed.paths import TransferPath
 from wirespeed.programs import as_program
 from wirespeed.rank.check.collective_check import CollectiveCheck
-from wirespeed.rank.check.field_check import FieldCheck
+from wirespeed.rank.check.field_check import Alive, FieldCheck
 from wirespeed.rank.check.field_memory import FieldMemory
-from wirespeed.rank.check.field_rerun import Alive
 from wirespeed.rank.check.load_check import LoadCheck
 from wirespeed.rank.check.payload_check import Check, PayloadCheck
 from wirespeed.rank.context import RankContext

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wirespeed.patterns import Place, Work
@@ -15,7 +14,7 @@ from wirespeed.patterns.collectives.operation import (
 from wirespeed.patterns.collectives.rank_view import REDUCTIONS, TYPES
 from wirespeed.programs import Scratch
 from wirespeed.rank.check.field_memory import FieldMemory
-from wirespeed.rank.check.payload_check import Check, PayloadMismatch, after_batch
+from wirespeed.rank.check.payload_check import Check, PayloadMismatch, WrongData, after_batch
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.program import Program
 
@@ -26,17 +25,6 @@ _NONE = (1 << 64) - 1
 _FOUND = Scratch(0)
 """Scratch in which a kernel leaves the first wrong element's number, and the count of wrong ones."""
 _GRID = (528, 256)
-
-
-@dataclass(frozen=True)
-class WrongElements:
-    """Elements that are not the exact result."""
-
-    rank: int
-    text: str
-
-    def __str__(self) -> str:
-        return self.text
 
 
 class CollectiveCheck(Check):
@@ -104,12 +92,8 @@ class CollectiveCheck(Check):
             rank = next(number for number, item in enumerate(counts) if item)
             where = self._comm.share(wrong[0] if wrong else "", root=rank)
             elements = "1 element is" if wrong_ones == 1 else f"{wrong_ones} elements are"
-            raise PayloadMismatch(
-                WrongElements(
-                    rank,
-                    f"wrong data: {elements} not the exact result; on rank {rank} {where}, {when}",
-                )
-            )
+            text = f"wrong data: {elements} not the exact result; on rank {rank} {where}, {when}"
+            raise PayloadMismatch(WrongData(rank, text))
 
     def _fill(self, offset: int, count: int, kind: int, content: Content) -> None:
         if count:
@@ -118,26 +102,15 @@ class CollectiveCheck(Check):
             self._memory.launch([Work("ws_elements_fill", given, *_GRID)])
 
     def _compared(
-        self, expected_elements: ExpectedElements, content: Content, kind: int, reduction: int
+        self, expected: ExpectedElements, content: Content, kind: int, reduction: int
     ) -> tuple[int, int]:
         """The number of the first wrong element, and how many are wrong."""
-        if not expected_elements.count:
+        if not expected.count:
             return 0, 0
         self._memory.write(_FOUND, _NONE.to_bytes(8, "little") + bytes(8))
-        given = (
-            Place(expected_elements.offset),
-            expected_elements.count,
-            kind,
-            reduction,
-            expected_elements.first,
-            expected_elements.rank,
-            expected_elements.ranks,
-            expected_elements.own,
-            expected_elements.times,
-            self._turn,
-            content.most,
-            content.odd,
-        )
-        self._memory.launch([Work("ws_elements_check", (*given, _FOUND), *_GRID)])
+        where = (Place(expected.offset), expected.count, kind, reduction)
+        wanted = (expected.first, expected.rank, expected.ranks, expected.own, expected.times)
+        given = (*where, *wanted, self._turn, content.most, content.odd, _FOUND)
+        self._memory.launch([Work("ws_elements_check", given, *_GRID)])
         found = self._memory.read(_FOUND, 16)
         return int.from_bytes(found[:8], "little"), int.from_bytes(found[8:], "little")

@@ -3,35 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from wirespeed.patterns import Place, Work
+from wirespeed.patterns import Place, Step, Work
 from wirespeed.programs import FieldComparison, ProgramPattern, Scratch
 from wirespeed.programs.conserved import total
 from wirespeed.rank.check.field_memory import FieldMemory
-from wirespeed.rank.check.field_rerun import Alive, FieldRerun
-from wirespeed.rank.check.payload_check import Check, PayloadMismatch, after_batch
+from wirespeed.rank.check.payload_check import Check, PayloadMismatch, WrongData, after_batch
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.program import Program
+from wirespeed.rank.world import World
 
 NORM_TOLERANCE = 1e-6
 """Relative: sums depend on their order, points of the field do not."""
 SEEDS = 64
 """Initial fields that take turns."""
 _NONE = (1 << 64) - 1
-
-
-@dataclass(frozen=True)
-class WrongField:
-    """Difference between a program's field and the reference."""
-
-    rank: int
-    text: str
-
-    def __str__(self) -> str:
-        return self.text
+Alive = Callable[[], None]
+"""Is called now and then, as a sign that this rank makes progress."""
 
 
 class FieldCheck(Check):
@@ -81,16 +72,11 @@ class FieldCheck(Check):
         self._memory.copy(Scratch(0), Place(field.offset), field.bytes)
         norms = self._own_norms()
         self._fill()
-        FieldRerun(self._comm, self._memory, pattern.steps(rank, shape, program.size), self._alive).run(
-            iterations
-        )
+        steps = pattern.steps(rank, shape, program.size)
+        FieldRerun(self._comm, self._memory, steps, self._alive).run(iterations)
         saved = [
-            replace(
-                comparison,
-                reference=Scratch(comparison.own.offset - field.offset),
-                reference_pitch=comparison.own_pitch,
-            )
-            for comparison in pattern.comparisons(rank, shape)
+            replace(each, reference=Scratch(each.own.offset - field.offset), reference_pitch=each.own_pitch)
+            for each in pattern.comparisons(rank, shape)
         ]
         when = after_batch(iterations)
         wrong = self._wrong_field(saved, "a rerun over set-up traffic makes", when)
@@ -109,7 +95,7 @@ class FieldCheck(Check):
     def _fill(self) -> None:
         self._memory.launch(self._pattern.start(self._comm.rank, self._context.shape, self._seed))
 
-    def _raise_first(self, wrong: Sequence[WrongField | None]) -> None:
+    def _raise_first(self, wrong: Sequence[WrongData | None]) -> None:
         if found := self._comm.first(next(filter(None, wrong), None)):
             raise PayloadMismatch(found[1])
 
@@ -117,19 +103,21 @@ class FieldCheck(Check):
         norms = self._pattern.norms(self._comm.rank, self._context.shape)
         return [self._memory.number(norm.own) for norm in norms]
 
-    def _other_norm(self, of_batch: Sequence[float], when: str) -> WrongField | None:
+    def _other_norm(self, of_batch: Sequence[float], when: str) -> WrongData | None:
         """Norms of the batch that are not those of the rerun, whose launches may add in another order."""
+        return self._differing(of_batch, self._own_norms(), f"a rerun over set-up traffic, {when}")
+
+    def _differing(self, norms: Sequence[float], others: Iterable[float], by: str) -> WrongData | None:
+        """The first norm that is not the other one; `by`: who has that, and when."""
         rank = self._comm.rank
-        for found, rerun in zip(of_batch, self._own_norms(), strict=True):
-            if not abs(found - rerun) <= NORM_TOLERANCE * rerun:
-                return WrongField(
-                    rank,
-                    f"wrong data: the norm's sum over all ranks is {found:.9g} on rank {rank}, and "
-                    f"{rerun:.9g} by a rerun over set-up traffic, {when}",
-                )
+        for found, other in zip(norms, others, strict=True):
+            # A number that is none compares unequal, too.
+            if not abs(found - other) <= NORM_TOLERANCE * other:
+                text = f"wrong data: the norm's sum over all ranks is {found:.9g} on rank {rank}, and "
+                return WrongData(rank, f"{text}{other:.9g} by {by}")
         return None
 
-    def _wrong_field(self, comparisons: Sequence[FieldComparison], than: str, when: str) -> WrongField | None:
+    def _wrong_field(self, comparisons: Sequence[FieldComparison], than: str, when: str) -> WrongData | None:
         """`than`: what it should be, in words."""
         shape, rank = self._context.shape, self._comm.rank
         for number, comparison in enumerate(comparisons):
@@ -138,7 +126,7 @@ class FieldCheck(Check):
             if first != _NONE:
                 row, byte = divmod(4 * first, comparison.row_bytes)
                 place = self._pattern.place(rank, shape, number, row, byte)
-                return WrongField(rank, f"wrong data: {place}, on rank {rank}, is not what {than}, {when}")
+                return WrongData(rank, f"wrong data: {place}, on rank {rank}, is not what {than}, {when}")
         return None
 
     def _first_difference(self, comparison: FieldComparison) -> int:
@@ -146,34 +134,18 @@ class FieldCheck(Check):
         verdict = self._pattern.verdict(self._comm.rank, self._context.shape)
         self._memory.write(verdict, _NONE.to_bytes(8, "little"))
         pitches = comparison.own_pitch // 4, comparison.reference_pitch // 4
-        arguments = (
-            comparison.own,
-            pitches[0],
-            comparison.reference,
-            pitches[1],
-            comparison.row_bytes // 4,
-            comparison.rows,
-            verdict,
-        )
+        fields = (comparison.own, pitches[0], comparison.reference, pitches[1])
+        arguments = (*fields, comparison.row_bytes // 4, comparison.rows, verdict)
         self._memory.launch([Work("ws_fields_compare", arguments, 1024, 256)])
         return int.from_bytes(self._memory.read(verdict, 8), "little")
 
-    def _wrong_norm(self) -> WrongField | None:
+    def _wrong_norm(self) -> WrongData | None:
         """Collective. Compares sums over all ranks with the sum of what the references have."""
-        rank = self._comm.rank
-        norms = self._pattern.norms(rank, self._context.shape)
+        norms = self._pattern.norms(self._comm.rank, self._context.shape)
         mine = [math.fsum(self._memory.numbers(norm.reference, norm.parts)) for norm in norms]
-        of_ranks = self._comm.everyone(mine)
-        for norm, parts in zip(norms, zip(*of_ranks, strict=True), strict=True):
-            found, expected = self._memory.number(norm.own), math.fsum(parts)
-            # A number that is none compares unequal, too.
-            if not abs(found - expected) <= NORM_TOLERANCE * expected:
-                return WrongField(
-                    rank,
-                    f"wrong data: the norm's sum over all ranks is {found:.9g} on rank {rank}, and "
-                    f"{expected:.9g} by the reference, after checked iteration {self.iterations}",
-                )
-        return None
+        expected = map(math.fsum, zip(*self._comm.everyone(mine), strict=True))
+        when = f"after checked iteration {self.iterations}"
+        return self._differing(self._own_norms(), expected, f"the reference, {when}")
 
     def _plane_sums(self) -> list[float]:
         """The sum of each plane of this rank's block. The reference's field is overwritten."""
@@ -183,7 +155,7 @@ class FieldCheck(Check):
         count = self._conservation.planes * self._conservation.blocks
         return self._conservation.plane_sums(self._memory.numbers(Scratch(0), count))
 
-    def _wrong_sums(self, before: list[float], after: list[float]) -> WrongField | None:
+    def _wrong_sums(self, before: list[float], after: list[float]) -> WrongData | None:
         """Collective. What the iterations must conserve, whatever kernels the reference shares with them."""
         if not self._conservation:
             return None
@@ -195,4 +167,33 @@ class FieldCheck(Check):
         if not violation:
             return None
         text = f"wrong data: {violation}, after checked iteration {self.iterations}"
-        return WrongField(self._comm.rank, text)
+        return WrongData(self._comm.rank, text)
+
+
+class FieldRerun:
+    """The same kernels, with messages that ranks hand each other between launches that are waited for."""
+
+    def __init__(self, comm: World, memory: FieldMemory, steps: Sequence[Step], alive: Alive) -> None:
+        """`steps`: of an iteration, as the pattern has them."""
+        self._comm, self._memory, self._steps, self._alive = comm, memory, steps, alive
+
+    def run(self, iterations: int) -> None:
+        """Collective. Raises ValueError where another rank sends other messages than are expected."""
+        for _ in range(iterations):
+            for step in self._steps:
+                self._exchange(step)
+                self._memory.launch(step.meanwhile)
+                self._memory.launch(step.after)
+            self._alive()
+
+    def _exchange(self, step: Step) -> None:
+        outgoing: dict[int, list[bytes]] = {}
+        for send in step.sends:
+            outgoing.setdefault(send.peer, []).append(self._memory.read(Place(send.offset), send.bytes))
+        # The n-th message from one rank to another is the n-th one that it receives.
+        incoming = {peer: iter(messages) for peer, messages in self._comm.exchange(outgoing).items()}
+        for receive in step.receives:
+            message = next(incoming.get(receive.peer, iter(())), b"")
+            if len(message) != receive.bytes:
+                raise ValueError(f"{receive.bytes} bytes of rank {receive.peer} are {len(message)}")
+            self._memory.write(Place(receive.offset), message)

@@ -27,20 +27,11 @@ class FieldMemory:
     def launch(self, all_work: Iterable[Work]) -> None:
         """Does it, and waits."""
         for work in all_work:
-            given = [
-                self._at(argument) if isinstance(argument, Place) else argument for argument in work.arguments
-            ]
-            self._core.check(
-                self._core.lib.ws_device_launch(
-                    self._device,
-                    self._memory,
-                    work.kernel.encode(),
-                    work.blocks,
-                    work.threads,
-                    packed(self._core, given),
-                    len(given),
-                )
-            )
+            given = [self._at(part) if isinstance(part, Place) else part for part in work.arguments]
+            grid = work.kernel.encode(), work.blocks, work.threads
+            arguments = packed(self._core, given), len(given)
+            launched = self._core.lib.ws_device_launch(self._device, self._memory, *grid, *arguments)
+            self._core.check(launched)
 
     def read(self, place: Place, size: int, further: int = 0) -> bytes:
         """`size` bytes that lie `further` behind the place."""

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from wirespeed.host.core import NativeError
 from wirespeed.patterns.rma import WORD
-from wirespeed.rank.check.payload_check import Check, PayloadMismatch
+from wirespeed.rank.check.payload_check import Check, PayloadMismatch, WrongData
 from wirespeed.rank.program import Program
 from wirespeed.rank.world import World
 
 MOST = 4096
 """Loads of a checked iteration at most: a longer chain is checked as far as they lead."""
-
-
-@dataclass(frozen=True)
-class WrongLink:
-    """Loads that led elsewhere than the chain does."""
-
-    rank: int
-    text: str
-
-    def __str__(self) -> str:
-        return self.text
 
 
 class LoadCheck(Check):
@@ -41,7 +28,7 @@ class LoadCheck(Check):
             # After any other one the target still waits for the origin.
             if not str(error).startswith("wrong data"):
                 raise
-            wrong = WrongLink(self._comm.rank, str(error))
+            wrong = WrongData(self._comm.rank, str(error))
         if found := self._comm.first(wrong):
             raise PayloadMismatch(found[1])
         self.iterations += self._loads

@@ -61,6 +61,17 @@ def seed(sender: int, size: int, place: int = 0) -> int:
     return word ^ (word >> 31)
 
 
+@dataclass(frozen=True)
+class WrongData:
+    """A difference, in the words of its check."""
+
+    rank: int
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
 class Mismatch(Protocol):
     """Difference in one line, and its rank."""
 

@@ -12,8 +12,8 @@ from wirespeed.job.messages import Facts, Progress, Recorded
 from wirespeed.paths import TransferPath
 from wirespeed.programs import ProgramPattern, as_program
 from wirespeed.rank.check.checks import check_of
+from wirespeed.rank.check.field_check import Alive
 from wirespeed.rank.check.field_memory import FieldMemory
-from wirespeed.rank.check.field_rerun import Alive
 from wirespeed.rank.check.field_views import FieldViews
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.observe.clock_agreement import gravest
@@ -67,9 +67,9 @@ class SizeRun:
         self._checking_s = 0.0
         self._computation: Computation | None = None
         self._other_clocks: tuple[dict[str, Any] | None, ...] = ()
+        """Clock agreement of what the figure is compared with (ClockAgreement.worst)."""
         self._beside: PhaseSamples | None = None
         """Samples of the baseline."""
-        """Clock agreement of what the figure is compared with (ClockAgreement.worst)."""
         self._teams: list[dict[str, Any]] = []
         self._rivals = 0
         """The figure is that of the slowest of so many teams."""
