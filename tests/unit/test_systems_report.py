@@ -12,7 +12,7 @@ from support.records import console, entry, head, make_run, step, text_of
 from wirespeed import systems
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode
-from wirespeed.report.systems.all_systems import limits_of, print_reached, print_systems, reached_here
+from wirespeed.report.systems.published_machines import limits_of, print_reached, print_systems, reached_here
 from wirespeed.systems import all_systems, load, names
 
 ROOT = Path(__file__).parents[2]

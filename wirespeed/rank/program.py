@@ -203,19 +203,9 @@ def native_transfers(steps: Sequence[Step]) -> list[tuple[int, ...]]:
             for transfer in transfers:
                 lists += transfer.blocks is not None
                 of_list = lists if transfer.blocks else 0
-                flat += [
-                    (
-                        number,
-                        receives,
-                        part.peer,
-                        part.back,
-                        part.offset,
-                        part.bytes,
-                        part.remote_offset,
-                        of_list,
-                    )
-                    for part in transfer.parts
-                ]
+                for part in transfer.parts:
+                    place = part.peer, part.back, part.offset, part.bytes, part.remote_offset
+                    flat.append((number, receives, *place, of_list))
     return flat
 
 
@@ -238,22 +228,12 @@ def shifted(step: Step, shift: int) -> Step:
             replace(t, offset=t.offset + shift, remote_offset=t.remote_offset + shift) for t in transfers
         )
 
-    def placed(work: tuple[Work, ...]) -> tuple[Work, ...]:
-        return tuple(
-            replace(
-                kernel_work,
-                arguments=tuple(
-                    Place(a.offset + shift) if isinstance(a, Place) else a for a in kernel_work.arguments
-                ),
-            )
-            for kernel_work in work
-        )
+    def placed(all_work: tuple[Work, ...]) -> tuple[Work, ...]:
+        found = []
+        for work in all_work:
+            arguments = (Place(a.offset + shift) if isinstance(a, Place) else a for a in work.arguments)
+            found.append(replace(work, arguments=tuple(arguments)))
+        return tuple(found)
 
-    return Step(
-        moved(step.sends),
-        moved(step.receives),
-        placed(step.after),
-        placed(step.meanwhile),
-        placed(step.gated),
-        step.collective,
-    )
+    after, meanwhile, gated = map(placed, (step.after, step.meanwhile, step.gated))
+    return Step(moved(step.sends), moved(step.receives), after, meanwhile, gated, step.collective)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from wirespeed.errors import ExitCode
-from wirespeed.report.grouping import grouped
+from wirespeed.report.grouping import together
 
 CANNOT_TELL = "cannot tell"
 
@@ -48,11 +48,8 @@ class Unjudged:
 
 def lines(found: Iterable[Unjudged]) -> list[str]:
     """A line for each reason: 'cannot tell: pingpong aware at 8 B: ranks waited for CPUs (&); ...'."""
-    alike = grouped((unjudged.reason, unjudged.what) for unjudged in found)
-    return [
-        f"{CANNOT_TELL}: {', '.join(dict.fromkeys(whats))}: {reason.why}; {reason.remedy}"
-        for reason, whats in alike.items()
-    ]
+    alike = together((unjudged.reason, unjudged.what) for unjudged in found)
+    return [f"{CANNOT_TELL}: {whats}: {reason.why}; {reason.remedy}" for whats, reason in alike]
 
 
 def code(unjudged: bool, *, strict: bool) -> ExitCode:

@@ -21,6 +21,11 @@ def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
     return found
 
 
+def together(pairs: Iterable[tuple[K, str]]) -> list[tuple[str, K]]:
+    """('host, aware', key): the names of each key, each once, in order."""
+    return [(", ".join(dict.fromkeys(names)), key) for key, names in grouped(pairs).items()]
+
+
 def size_ranges(sizes: Collection[int], among: Iterable[int]) -> str:
     """'8 B to 64 B and 1 MiB': only these; sizes that are neighbours in `among` are one range.
 

@@ -75,12 +75,8 @@ def _read(file: str) -> Source:
 
 def measured(sources: Sequence[Source]) -> list[ReportRun]:
     """All runs with at least a figure or a failure, most figures first, labelled by what tells them apart."""
-    pairs = [
-        (source.file, run)
-        for source in sources
-        for run in source.runs
-        if run.entries or run.failures or run.soaks
-    ]
+    pairs = [(source.file, run) for source in sources for run in source.runs]
+    pairs = [pair for pair in pairs if pair[1].entries or pair[1].failures or pair[1].soaks]
     pairs.sort(key=lambda pair: -len(pair[1].entries))
     found = [
         ReportRun(place, *pairs[place], label, pattern)

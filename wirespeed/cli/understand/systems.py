@@ -19,7 +19,7 @@ from wirespeed.cli.common.options import debugging, flag, option, table_or_json
 from wirespeed.errors import ExitCode, WirespeedError
 
 if TYPE_CHECKING:
-    from wirespeed.report.systems.all_systems import Reached
+    from wirespeed.report.systems.published_machines import Reached
     from wirespeed.systems.model import System
 
 
@@ -36,9 +36,10 @@ def command(
     """Reads and prints."""
     from wirespeed.cli.common.reading import read_runs
     from wirespeed.report.console.console import make_console
-    from wirespeed.report.systems.all_systems import (
+    from wirespeed.report.systems.published_machines import (
         print_equations,
         print_reached,
+        print_system,
         print_systems,
         reached_elsewhere,
         reached_here,
@@ -62,8 +63,6 @@ def command(
         return ExitCode.OK
     console = make_console()
     if system is not None:
-        from wirespeed.report.systems.one_system import print_system
-
         print_system(console, *next(iter(systems.items())))
     else:
         print_systems(console, systems, recognised, group)
@@ -80,7 +79,7 @@ def _as_json(
     """Everything, rates in bytes per second."""
     from msgspec import to_builtins
 
-    from wirespeed.report.systems.all_systems import limits_of
+    from wirespeed.report.systems.published_machines import limits_of
 
     listed = {}
     for key, system in systems.items():

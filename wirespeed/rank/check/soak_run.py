@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from wirespeed.job.messages import Facts, Progress, Recorded
@@ -114,13 +114,7 @@ class SoakRun:
             counted = self._counted(soak)
             if counted is None:
                 continue
-            total = _Total(
-                self._before.iterations,
-                self._before.messages,
-                self._before.planted,
-                dict(self._before.wrong),
-                self._before.first,
-            )
+            total = replace(self._before, wrong=dict(self._before.wrong))
             total.add(counted)
             # What is wrong is told at once: whoever ends the soak in the next moment has it.
             found = sum(total.wrong.values())

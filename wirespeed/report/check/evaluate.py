@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from itertools import chain
 
 from wirespeed.limits import Ceiling
 from wirespeed.patterns import find_pattern
@@ -96,22 +97,11 @@ def check(requirements: Sequence[Requirement], runs: Sequence[Run]) -> list[Boun
     Where a bound needs two launches, the last two of that run's host count.
     """
     runs = sorted(runs, key=lambda run: run.head.started)
-    outcomes = {
-        requirement: _check(requirement, runs)
-        for requirement in requirements
-        if requirement.bound.kind != MEDIAN
-    }
-    sizes = [
-        finding
-        for requirement, outcome in outcomes.items()
-        if requirement.usual is not None and requirement.bound.against_slow
-        for finding in outcome
-    ]
-    return [
-        finding
-        for requirement in requirements
-        for finding in (outcomes.get(requirement) or _judge_medians(requirement, sizes))
-    ]
+    outcomes = {asked: _check(asked, runs) for asked in requirements if asked.bound.kind != MEDIAN}
+    timed = (asked for asked in outcomes if asked.usual is not None and asked.bound.against_slow)
+    sizes = [finding for asked in timed for finding in outcomes[asked]]
+    found = (outcomes.get(asked) or _judge_medians(asked, sizes) for asked in requirements)
+    return [*chain.from_iterable(found)]
 
 
 def once_broken(findings: Sequence[BoundOutcome], requirements: Sequence[Requirement]) -> list[Requirement]:
@@ -120,32 +110,21 @@ def once_broken(findings: Sequence[BoundOutcome], requirements: Sequence[Require
     return [asked for asked in requirements if asked.rule in doubted or MACHINE in doubted]
 
 
-def _judge_medians(requirement: Requirement, sizes: Sequence[BoundOutcome]) -> list[BoundOutcome]:
+def _judge_medians(asked: Requirement, sizes: Sequence[BoundOutcome]) -> list[BoundOutcome]:
     """Of each rule and conditions the median over the sizes; of these the median, if all rules are meant."""
-    alike = grouped(
-        ((finding.requirement.rule, finding.where), finding)
-        for finding in sizes
-        if requirement.rule in (MACHINE, finding.requirement.rule)
-    )
-    medians = [
-        (
-            where,
-            _median([finding.shares for finding in found]),
-            _median([finding.before.shares if finding.before else None for finding in found]),
-        )
-        for (_, where), found in alike.items()
-    ]
-    if requirement.rule == MACHINE:
-        medians = [
-            ("", _median([last for _, last, _ in medians]), _median([before for *_, before in medians]))
-        ]
-    return [
-        _settled(
-            _judge_median(requirement, where, median),
-            _judge_median(requirement, where, before) if before else None,
-        )
-        for where, median, before in medians
-    ]
+    of_rule = [finding for finding in sizes if asked.rule in (MACHINE, finding.requirement.rule)]
+    alike = grouped(((finding.requirement.rule, finding.where), finding) for finding in of_rule)
+    found = []
+    for (_, where), findings in alike.items():
+        befores = [finding.before.shares if finding.before else None for finding in findings]
+        found.append((where, _median([finding.shares for finding in findings]), _median(befores)))
+    if asked.rule == MACHINE:
+        found = [("", _median([last for _, last, _ in found]), _median([before for *_, before in found]))]
+    medians = []
+    for where, median, before in found:
+        latest, earlier = _judge_median(asked, where, median), before and _judge_median(asked, where, before)
+        medians.append(_settled(latest, earlier))
+    return medians
 
 
 _Shares = tuple[float, float]
@@ -160,54 +139,50 @@ def _median(shares: Sequence[_Shares | None]) -> _Shares | None:
     return middle(sorted(times)), middle(sorted(lows))
 
 
-def _judge_median(requirement: Requirement, where: str, shares: _Shares | None) -> BoundOutcome:
-    bound, suffix = requirement.bound, _bracketed(where)
+def _judge_median(asked: Requirement, where: str, shares: _Shares | None) -> BoundOutcome:
+    bound, suffix = asked.bound, _bracketed(where)
     if shares is None:
         why = f"too few figures could be judged, {bound.text} wanted{suffix}"
-        return BoundOutcome(requirement, CANNOT_TELL, why, where=where)
+        return BoundOutcome(asked, CANNOT_TELL, why, where=where)
     time, low = shares
     what = FAILED if low > bound.value else CANNOT_TELL if time > bound.value else KEPT
     within = ", but its interval contains the bound" if what == CANNOT_TELL else ""
     text = f"the median is {100 * time:.4g} % of the usual, {bound.text} wanted{within}{suffix}"
-    smallest = _found_at(requirement, low, time / low, bound.value) if what == KEPT else None
+    smallest = _found_at(asked, low, time / low, bound.value) if what == KEPT else None
     gross = low > 1 + GROSS * max(bound.value - 1, 0)
-    return BoundOutcome(requirement, what, text, time / bound.value, smallest, where, gross=gross)
+    return BoundOutcome(asked, what, text, time / bound.value, smallest, where, gross=gross)
 
 
-def _check(requirement: Requirement, runs: Sequence[Run]) -> list[BoundOutcome]:
-    fitting = [run for run in runs if _fits(requirement, run)]
-    if requirement.bound.kind == SOAK:
-        soaked = {conditions(run): run for run in fitting if soaks.of_path(run, requirement.path)}
-        return [_judge_soak(requirement, run) for run in soaked.values()] or [
-            BoundOutcome(requirement, MISSING, f"no soak of {requirement.path}: measure with --soak")
+def _check(asked: Requirement, runs: Sequence[Run]) -> list[BoundOutcome]:
+    fitting = [run for run in runs if _fits(asked, run)]
+    if asked.bound.kind == SOAK:
+        soaked = {conditions(run): run for run in fitting if soaks.of_path(run, asked.path)}
+        return [_judge_soak(asked, run) for run in soaked.values()] or [
+            BoundOutcome(asked, MISSING, f"no soak of {asked.path}: measure with --soak")
         ]
-    alike = grouped((conditions(run), run) for run in fitting if _was_to_measure(requirement, run))
-    return [_judge_last(requirement, found) for found in alike.values()] or [_missing(requirement, fitting)]
+    alike = grouped((conditions(run), run) for run in fitting if _was_to_measure(asked, run))
+    return [_judge_last(asked, found) for found in alike.values()] or [_missing(asked, fitting)]
 
 
-def _judge_last(requirement: Requirement, runs: Sequence[Run]) -> BoundOutcome:
+def _judge_last(asked: Requirement, runs: Sequence[Run]) -> BoundOutcome:
     """The last run under some conditions; the last launches, where the bound needs several."""
-    run, path = runs[-1], requirement.path
-    if requirement.bytes is None:
-        return _judge_health(requirement, run) if path in run.paths else _missing(requirement, [run])
-    figure = path, requirement.bytes
+    run, path = runs[-1], asked.path
+    if asked.bytes is None:
+        return _judge_health(asked, run) if path in run.paths else _missing(asked, [run])
+    figure = path, asked.bytes
     entry = run.figures.get(figure)
     if entry is None:
-        return _missing(requirement, [run])
-    if requirement.launches == 1 or entry.impossible:
-        return _judge(requirement, run, entry)
+        return _missing(asked, [run])
+    if asked.launches == 1 or entry.impossible:
+        return _judge(asked, run, entry)
     latest = max(launch.at for launch in entry.each)
     if failed := [failure for failure in run.failures if _costs(failure, figure) and failure.at > latest]:
         why = figures.failure_text(failed[-1])
-        return BoundOutcome(requirement, MISSING, f"no figure in the last launch: {why}")
-    found = [
-        (run, launch)
-        for run in runs
-        if host(run) == host(runs[-1]) and figure in run.figures
-        for launch in run.figures[figure].each
-    ]
+        return BoundOutcome(asked, MISSING, f"no figure in the last launch: {why}")
+    there = [run for run in runs if host(run) == host(runs[-1]) and figure in run.figures]
+    found = [(run, launch) for run in there for launch in run.figures[figure].each]
     last_two = sorted(found, key=lambda pair: pair[1].at)[-2:]
-    judged = [_judge(requirement, run, launch) for run, launch in last_two]
+    judged = [_judge(asked, run, launch) for run, launch in last_two]
     return _settled(judged[-1], judged[0] if len(judged) > 1 else None)
 
 
@@ -234,80 +209,80 @@ def _settled(latest: BoundOutcome, before: BoundOutcome | None) -> BoundOutcome:
     return replace(latest, what=CANNOT_TELL, text=text, once=True)
 
 
-def _was_to_measure(requirement: Requirement, run: Run) -> bool:
+def _was_to_measure(asked: Requirement, run: Run) -> bool:
     """A run that crashed before it had the figure hides that of an earlier one."""
     plan = run.head.plan
     if plan.soak:
         return False
-    if (requirement.path, requirement.bytes) in run.figures:
+    if (asked.path, asked.bytes) in run.figures:
         return True
-    known = requirement.path in run.paths or any(step.path == requirement.path for step in run.steps)
-    known = known or any(failure.path == requirement.path for failure in run.failures)
-    asked = any(word == "all" or fnmatchcase(requirement.path, word) for word in plan.paths)
-    tried = known or asked or (not plan.paths and run.interrupted)
-    return tried and (requirement.bytes is None or requirement.bytes in plan.sizes)
+    known = asked.path in run.paths or any(step.path == asked.path for step in run.steps)
+    known = known or any(failure.path == asked.path for failure in run.failures)
+    named = any(word == "all" or fnmatchcase(asked.path, word) for word in plan.paths)
+    tried = known or named or (not plan.paths and run.interrupted)
+    return tried and (asked.bytes is None or asked.bytes in plan.sizes)
 
 
-def _fits(requirement: Requirement, run: Run) -> bool:
+def _fits(asked: Requirement, run: Run) -> bool:
     # An option that an older file does not have was as it is by default.
-    usual = {option.key: option.default for option in find_pattern(requirement.pattern).options}
+    usual = {option.key: option.default for option in find_pattern(asked.pattern).options}
     chosen = usual | run.options
     return (
-        pattern(run) == requirement.pattern
-        and requirement.ranks in (None, run.head.plan.ranks)
-        and all(chosen.get(name) == value for name, value in requirement.options.items())
+        pattern(run) == asked.pattern
+        and asked.ranks in (None, run.head.plan.ranks)
+        and all(chosen.get(name) == value for name, value in asked.options.items())
         and not run.slowed
     )
 
 
-def _why(requirement: Requirement, runs: Sequence[Run]) -> str:
+def _why(asked: Requirement, runs: Sequence[Run]) -> str:
     """What is on record about a figure that is not there."""
     if not runs:
-        given = " under these conditions" if requirement.options or requirement.ranks else ""
-        return f": nothing was measured with {requirement.pattern}{given}"
+        given = " under these conditions" if asked.options or asked.ranks else ""
+        return f": nothing was measured with {asked.pattern}{given}"
     for run in reversed(runs):
         for failure in reversed(run.failures):
-            elsewhere = failure.whole_path and requirement.path in run.paths
-            if _costs(failure, (requirement.path, requirement.bytes)) and not elsewhere:
+            elsewhere = failure.whole_path and asked.path in run.paths
+            if _costs(failure, (asked.path, asked.bytes)) and not elsewhere:
                 return f": {figures.failure_text(failure)}"
     if runs[-1].interrupted:
         return ": the run did not end"
-    sizes = sorted({size for run in runs for path, size in run.entries if path == requirement.path})
+    sizes = sorted({size for run in runs for path, size in run.entries if path == asked.path})
     if sizes:
-        return f": {requirement.path} was measured at {', '.join(map(format_size, sizes))}"
-    return f": {requirement.path} was not measured"
+        return f": {asked.path} was measured at {', '.join(map(format_size, sizes))}"
+    return f": {asked.path} was not measured"
 
 
-def _missing(requirement: Requirement, runs: Sequence[Run]) -> BoundOutcome:
-    return BoundOutcome(requirement, MISSING, f"no figure{_why(requirement, runs)}")
+def _missing(asked: Requirement, runs: Sequence[Run]) -> BoundOutcome:
+    return BoundOutcome(asked, MISSING, f"no figure{_why(asked, runs)}")
 
 
-def _judge_health(requirement: Requirement, run: Run) -> BoundOutcome:
-    holds, text = health.judge(requirement.bound.kind, int(requirement.bound.value), run, requirement.path)
+def _judge_health(asked: Requirement, run: Run) -> BoundOutcome:
+    holds, text = health.judge(asked.bound.kind, int(asked.bound.value), run, asked.path)
     what = CANNOT_TELL if holds is None else KEPT if holds else FAILED
-    return BoundOutcome(requirement, what, f"{requirement.bound.text}: {text}{_bracketed(conditions(run))}")
+    return BoundOutcome(asked, what, f"{asked.bound.text}: {text}{_bracketed(conditions(run))}")
 
 
-def _judge_soak(requirement: Requirement, run: Run) -> BoundOutcome:
+def _judge_soak(asked: Requirement, run: Run) -> BoundOutcome:
     """Every size of the path has had its messages, and none was wrong."""
-    found, suffix = soaks.of_path(run, requirement.path), _bracketed(conditions(run))
+    found, suffix = soaks.of_path(run, asked.path), _bracketed(conditions(run))
     if bad := [soak for soak in found if soak.wrong.total]:
         told = "; ".join(
             f"{soaks.wrong_words(soak)} of {soak.messages:,} messages at {format_size(soak.bytes)}"
             for soak in bad
         )
-        return BoundOutcome(requirement, FAILED, f"{told}{suffix}")
-    if missing := soaks.lacking(run, requirement.path):
+        return BoundOutcome(asked, FAILED, f"{told}{suffix}")
+    if missing := soaks.lacking(run, asked.path):
         sizes = ", ".join(map(format_size, missing))
-        failed = [failure for failure in run.failures if failure.path == requirement.path]
+        failed = [failure for failure in run.failures if failure.path == asked.path]
         why = f": {failed[-1].text}" if failed else ""
-        return BoundOutcome(requirement, MISSING, f"no soak at {sizes}{why}{suffix}")
+        return BoundOutcome(asked, MISSING, f"no soak at {sizes}{why}{suffix}")
     least = min(found, key=lambda soak: soak.messages)
     text = f"{least.messages:,} messages at {format_size(least.bytes)}, none wrong"
-    if least.messages < requirement.bound.value:
-        wanted = f"at least {int(requirement.bound.value):,} wanted"
-        return BoundOutcome(requirement, FAILED, f"{text}: {wanted}{suffix}")
-    return BoundOutcome(requirement, KEPT, f"{text}, and no fewer at other sizes{suffix}")
+    if least.messages < asked.bound.value:
+        wanted = f"at least {int(asked.bound.value):,} wanted"
+        return BoundOutcome(asked, FAILED, f"{text}: {wanted}{suffix}")
+    return BoundOutcome(asked, KEPT, f"{text}, and no fewer at other sizes{suffix}")
 
 
 @dataclass(frozen=True)
@@ -326,14 +301,14 @@ class _Comparison:
     """Ranks that wait for a CPU make both sides slower."""
 
 
-def _judge(requirement: Requirement, run: Run, entry: Entry) -> BoundOutcome:
-    bound, where = requirement.bound, conditions(run)
+def _judge(asked: Requirement, run: Run, entry: Entry) -> BoundOutcome:
+    bound, where = asked.bound, conditions(run)
     suffix = _bracketed(where)
     if entry.impossible:
-        return BoundOutcome(requirement, IMPOSSIBLE, f"no figure: {entry.why_impossible}{suffix}")
+        return BoundOutcome(asked, IMPOSSIBLE, f"no figure: {entry.why_impossible}{suffix}")
     compared = _of_baseline(bound, run, entry) if bound.kind == BASELINE else _compared(bound, run, entry)
     if isinstance(compared, str):
-        return BoundOutcome(requirement, CANNOT_TELL, f"{compared}{suffix}")
+        return BoundOutcome(asked, CANNOT_TELL, f"{compared}{suffix}")
     (seconds, low, high), (easy, hard) = compared.times, compared.bounds
     slow_is_bad = bound.against_slow
     surely = low > easy if slow_is_bad else high < easy
@@ -350,13 +325,13 @@ def _judge(requirement: Requirement, run: Run, entry: Entry) -> BoundOutcome:
     wide = ", but its interval is wider than ±100 %" if compared.uncertain and what == CANNOT_TELL else ""
     text = f"{compared.figure}, {bound.text} wanted{waited}{within}{wide}{suffix}"
     if not slow_is_bad:
-        return BoundOutcome(requirement, what, text, 1 / ratio, where=where)
+        return BoundOutcome(asked, what, text, 1 / ratio, where=where)
     half = math.sqrt(high / low)
-    smallest = _found_at(requirement, ratio * low / seconds, half) if what == KEPT else None
-    over = _over_usual(requirement, entry)
+    smallest = _found_at(asked, ratio * low / seconds, half) if what == KEPT else None
+    over = _over_usual(asked, entry)
     room = easy * over[1] / low - 1 if over else 0.0
     gross = over is not None and room > 0 and over[1] > 1 + GROSS * room
-    return BoundOutcome(requirement, what, text, ratio, smallest, where, over, gross)
+    return BoundOutcome(asked, what, text, ratio, smallest, where, over, gross)
 
 
 def _compared(bound: Bound, run: Run, entry: Entry) -> _Comparison | str:
@@ -397,20 +372,20 @@ def _of_baseline(bound: Bound, run: Run, entry: Entry) -> _Comparison | str:
     )
 
 
-def _over_usual(requirement: Requirement, entry: Entry) -> _Shares | None:
-    if requirement.usual is None or entry.contended or entry.uncertain:
+def _over_usual(asked: Requirement, entry: Entry) -> _Shares | None:
+    if asked.usual is None or entry.contended or entry.uncertain:
         return None
-    usual = requirement.usual if requirement.bound.kind == "time" else entry.amount / requirement.usual
+    usual = asked.usual if asked.bound.kind == "time" else entry.amount / asked.usual
     return entry.seconds / usual, entry.low / usual
 
 
-def _found_at(requirement: Requirement, low: float, half: float, bound: float = 1.0) -> float:
+def _found_at(asked: Requirement, low: float, half: float, bound: float = 1.0) -> float:
     """The slowdown with which the whole interval is beyond the bound in nine cases of ten, twice if need be.
 
     Its lower end `low` varies as the median does, whose standard error the interval's `half` width, a factor,
     tells.
     """
-    surely = NORMAL_90 if requirement.launches == 1 else NORMAL_95
+    surely = NORMAL_90 if asked.launches == 1 else NORMAL_95
     return bound / low * math.exp(math.log(half) * surely / NORMAL_975) - 1
 
 

@@ -25,7 +25,7 @@ from wirespeed.results.runs import Entry, Run
 from wirespeed.statistics.comparison import Launch, LaunchId
 from wirespeed.statistics.next_launch import FEWEST_LAUNCHES, PAIR, highest_next
 from wirespeed.toml import written
-from wirespeed.units import format_size
+from wirespeed.units import format_size, size_word
 
 READ_AS_TIME = 16 << 10
 """Up to this many bytes people think of a message's time, beyond of its bandwidth."""
@@ -228,8 +228,8 @@ def _line(size: int, figure: _Figure) -> str:
                 why = "launches differ too much to derive a bound"
         if doubt:
             why = f"{doubt}, which makes no bound"
-        return f'# "{figures.size_word(size)}": {seen}: {why}'
-    start = f'"{figures.size_word(size)}" = "{", ".join(bounds)}"'
+        return f'# "{size_word(size)}": {seen}: {why}'
+    start = f'"{size_word(size)}" = "{", ".join(bounds)}"'
     loose = ""
     if figure.slowest is not None and figure.slowest > LOOSE * worst.seconds:
         loose = f", {figures.ratio(figure.slowest / worst.seconds)} times that time"

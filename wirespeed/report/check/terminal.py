@@ -69,10 +69,8 @@ def _would_be_found(findings: Sequence[BoundOutcome]) -> str:
     if not known:
         return ""
     ordered = sorted(known, key=lambda pair: pair[0])
-    shown = [
-        f"{figures.percent(share)} ({_subject(asked)})"
-        for share, asked in dict.fromkeys((ordered[0], ordered[-1]))
-    ]
+    ends = dict.fromkeys((ordered[0], ordered[-1]))
+    shown = [f"{figures.percent(share)} ({_subject(asked)})" for share, asked in ends]
     return f"found in 9 of 10 cases: slowdowns by {' to '.join(shown)}"
 
 

@@ -65,17 +65,8 @@ def compare(
         sides = "; ".join(f"{name} has {_listed(keys)}" for name, keys in ends if keys or not lacking)
         lacking.append(Unjudged(sides or "all figures", NOTHING_IN_COMMON))
     further, only_old = ([], []) if notes else (differences(old, new), matched.only_old)
-    return Comparison(
-        *names,
-        verdicts(matched, spread, least),
-        further,
-        only_old,
-        matched.only_new,
-        spread,
-        notes,
-        matched.impossible,
-        lacking,
-    )
+    told, alone = verdicts(matched, spread, least), (only_old, matched.only_new)
+    return Comparison(*names, told, further, *alone, spread, notes, matched.impossible, lacking)
 
 
 def compare_published(

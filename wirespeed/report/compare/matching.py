@@ -48,7 +48,7 @@ class Key:
 
 @dataclass
 class LaunchFigures:
-    """LaunchFigures of one key on one side, under one set of HOW: one figure per launch."""
+    """Figures of one key on one side, under one set of HOW: one per launch."""
 
     entries: list[Entry] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
@@ -73,7 +73,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Matched:
-    """LaunchFigures that belong together, and the keys that only one side has."""
+    """Figures that belong together, and the keys that only one side has."""
 
     pairs: list[FigurePair]
     only_old: list[Key]
@@ -93,9 +93,7 @@ def match(old: Sequence[Run], new: Sequence[Run]) -> Matched:
         together = [(mine.pop(how), theirs.pop(how)) for how in list(mine) if how in theirs]
         if len(mine) == len(theirs) == 1:
             together.append((mine.popitem()[1], theirs.popitem()[1]))
-        for launch_figures, other in together:
-            if launch_figures.entries or other.entries:
-                pairs.append(FigurePair(key, launch_figures, other))
+        pairs += [FigurePair(key, *both) for both in together if both[0].entries or both[1].entries]
         only_old += [key for left in mine.values() if left.entries]
         only_new += [key for left in theirs.values() if left.entries]
     only_old, only_new = _without(only_old, new_impossible), _without(only_new, old_impossible)

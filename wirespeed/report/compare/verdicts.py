@@ -170,8 +170,7 @@ def verdicts(
         if pair not in found:
             found[pair] = _verdict(pair, LOST if pair.old.entries else GAINED, None, None)
     return Verdicts(
-        sorted(found.values(), key=lambda verdict: verdict.harm),
-        sorted(paths, key=lambda path: path.key),
+        sorted(found.values(), key=lambda verdict: verdict.harm), sorted(paths, key=lambda path: path.key)
     )
 
 

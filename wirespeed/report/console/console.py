@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import IO, Any, cast
 
 from rich.console import Console
@@ -27,15 +27,12 @@ def make_console(stream: IO[str] | None = None) -> Console:
     others = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
     if ascii_locale(stream):
         stream = cast("IO[str]", AsciiStream(stream))
-    return Console(
-        file=stream,
-        width=width,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        soft_wrap=False,
-        _environ=others,
-    )
+    return plain_console(stream, width, others)
+
+
+def plain_console(stream: IO[str], width: int | None, environment: Mapping[str, str]) -> Console:
+    """A console that prints texts as they are."""
+    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False, _environ=environment)
 
 
 def ascii_locale(stream: IO[str], environment: Mapping[str, str] = os.environ) -> bool:
@@ -110,11 +107,3 @@ def say(
         lines[-1].append(MORE)
     for line in lines:
         console.print(line)
-
-
-def say_all(console: Console, lines: Sequence[str], style: str = "") -> None:
-    """A blank line and each of the lines; nothing where there are none."""
-    if lines:
-        console.print()
-    for line in lines:
-        say(console, line, style)

@@ -20,6 +20,11 @@ SILENCE = 4.0
 """Seconds without a line, after which a pipe is told what is under way; looks are a fifth of it apart."""
 
 
+def rest(expected: float, spent: float) -> float:
+    """Seconds that are left; what is late is expected to take half as long again as it is late."""
+    return max(expected - spent, (spent - expected) / 2)
+
+
 class Teller:
     """Says what is under way whenever nothing has been said for SILENCE. Used as a context."""
 
@@ -85,9 +90,7 @@ class StatusLine:
         if not self._text:
             return ""
         spent = self._clock() - self._since
-        # What is late is expected to take half as long again as it is late.
-        left = None if self._left is None else max(self._left - spent, (spent - self._left) / 2)
-        more = "" if left is None else f", about {duration(left)} left"
+        more = "" if self._left is None else f", about {duration(rest(self._left, spent))} left"
         return f"{self._text}  [{duration(spent)} so far{more}]"
 
     def __rich__(self) -> Text:

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from wirespeed.report.cannot_tell import (
-    CANNOT_TELL,
-    NO_REFERENCE,
-    NOT_MEASURED,
-    TOO_EARLY,
-    Reason,
-    Unjudged,
-)
+from wirespeed.report.cannot_tell import CANNOT_TELL, NO_REFERENCE, NOT_MEASURED, TOO_EARLY, Reason, Unjudged
 from wirespeed.report.compare.matching import Key, match
 from wirespeed.report.compare.verdicts import (
     FAILING,

@@ -133,9 +133,9 @@ def held(drift: Drift) -> Iterator[str]:
     """'the clocks of GPU 0 were held back by its power cap in 12 of 30 repetitions, for 4.1 s in all'."""
     seen = [(number, throttled) for number, record in _records(drift) for throttled in record.throttled]
     several = health.several_hosts(throttled for _, throttled in seen)
-    alike = grouped(((health.place(held, several), held.reason), (number, held)) for number, held in seen)
+    alike = grouped(((health.place(clock, several), clock.reason), (number, clock)) for number, clock in seen)
     for (place, reason), found in alike.items():
-        seconds = sum(held.seconds or 0.0 for _, held in found)
+        seconds = sum(clock.seconds or 0.0 for _, clock in found)
         lasted = f", for {figures.ratio(seconds)} s in all" if seconds else ""
         repetitions = _of_all({number for number, _ in found}, drift)
         yield f"the clocks of {place} were held back by {reason} in {repetitions}{lasted}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -15,7 +14,7 @@ from wirespeed.report.compare.verdicts import BETTER, GAINED, SAME, UNSURE, Verd
 from wirespeed.report.console.columns import Column, Table, table
 from wirespeed.report.console.console import say
 from wirespeed.report.console.sparkline import sparkline
-from wirespeed.report.console.status_line import StatusLine
+from wirespeed.report.console.status_line import Clock, StatusLine
 from wirespeed.report.drift.detection import Drift, drifted, place, word
 from wirespeed.report.facts import labels, soaks
 from wirespeed.units import duration, format_rate, format_seconds, format_size
@@ -24,7 +23,6 @@ SHOWN = 24
 """Repetitions in a curve."""
 MAX_NAMED = 4
 
-Clock = Callable[[], float]
 Key = tuple[str, int]
 """Path and bytes."""
 

@@ -20,11 +20,7 @@ Writer = Callable[..., None]
 
 
 def _table(
-    runs: Sequence[Run],
-    stream: IO[str],
-    against: str | None,
-    explain: bool = False,
-    all_sizes: bool = False,
+    runs: Sequence[Run], stream: IO[str], against: str | None, explain: bool = False, all_sizes: bool = False
 ) -> None:
     from wirespeed.report.console.console import make_console
     from wirespeed.report.systems.published_curves import load_system, print_against

@@ -89,11 +89,8 @@ def _findings(sources: Sequence[Source]) -> Iterator[str]:
     if found:
         yield "## Findings"
     for match in found:
-        told = [
-            ("cost", match.cost),
-            ("measured", match.worth),
-            *(("evidence", line) for line in match.evidence),
-        ]
+        told = [("cost", match.cost), ("measured", match.worth)]
+        told += [("evidence", line) for line in match.evidence]
         lines = [f"- {name}: {plain(said)}" for name, said in told if said]
         yield "\n".join([f"**{plain(match.title)}**", "", *lines])
         if match.remedy:
@@ -101,13 +98,8 @@ def _findings(sources: Sequence[Source]) -> Iterator[str]:
             yield "What to do:"
             yield "\n".join(f"    {line}" for line in match.remedy)
     if useless := refuted(sources):
-        yield "\n".join(
-            [
-                "**Tried, and nothing gained**",
-                "",
-                *(f"- {plain(match.title)}: {plain(match.worth)}" for match in useless),
-            ]
-        )
+        lines = [f"- {plain(match.title)}: {plain(match.worth)}" for match in useless]
+        yield "\n".join(["**Tried, and nothing gained**", "", *lines])
 
 
 def _run(measured: ReportRun, *, alone: bool) -> Iterator[str]:

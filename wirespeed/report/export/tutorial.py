@@ -20,20 +20,13 @@ def line(size: int, seconds: float, amount: int | None = None) -> str:
     )
 
 
-def _head(run: Run, path: str) -> str:
-    return f"# {path}" + (f", median of {launches}" if (launches := figures.launches(run.launches)) else "")
+def _block(run: Run, path: str) -> str:
+    launches = figures.launches(run.launches)
+    head = f"# {path}, median of {launches}" if launches else f"# {path}"
+    return "\n".join([head, *(line(entry.bytes, entry.seconds, entry.amount) for entry in run.of_path(path))])
 
 
 def tutorial(runs: Iterable[Run]) -> str:
     """A block for every path of every run."""
-    blocks = [
-        "\n".join(
-            [
-                _head(run, path),
-                *(line(entry.bytes, entry.seconds, entry.amount) for entry in run.of_path(path)),
-            ]
-        )
-        for run in runs
-        for path in run.paths
-    ]
+    blocks = [_block(run, path) for run in runs for path in run.paths]
     return "\n\n".join(blocks) + "\n" * bool(blocks)

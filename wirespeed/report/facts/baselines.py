@@ -51,11 +51,8 @@ def share_of_baseline(run: Run, entry: Entry) -> ShareOfBaseline | None:
     mark = sign(run, entry)
     if entry.launches > 1:
         # Both are slow in a slow launch: their ratio differs less than either.
-        ratios = [
-            launch.baseline.seconds / launch.seconds
-            for launch in entry.each
-            if launch.baseline and launch.has_time
-        ]
+        timed = (launch for launch in entry.each if launch.has_time)
+        ratios = [launch.baseline.seconds / launch.seconds for launch in timed if launch.baseline]
         share = middle(sorted(ratios))
         low, high = median_interval(ratios, share) or (None, None)
         return ShareOfBaseline(base.name, share, low, high, mark)

@@ -37,9 +37,8 @@ class Span:
     def words(self) -> str:
         """'64 KiB to 1 GiB (no figure of host at 1 MiB to 1 GiB)'."""
         own = [entry.bytes for entry in self.entries]
-        lacking = "; ".join(
-            f"no figure of {path} at {size_ranges(sizes, own)}" for path, sizes in self.lacking
-        )
+        each = (f"no figure of {path} at {size_ranges(sizes, own)}" for path, sizes in self.lacking)
+        lacking = "; ".join(each)
         return f"{self.sizes} ({lacking})" if lacking else self.sizes
 
 

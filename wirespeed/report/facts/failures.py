@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wirespeed.report.facts import figures
 from wirespeed.report.facts.statement import BAD, NOTE, WARNING
-from wirespeed.report.grouping import grouped
+from wirespeed.report.grouping import together
 from wirespeed.results.runs import IMPOSSIBLE, Failure, Run
 from wirespeed.units import format_size
 
@@ -33,21 +33,11 @@ def failure_lines(run: Run, *, replaced: bool = False) -> list[tuple[str, str, s
             named = _leaves_nothing(run, failure) or failure.what == IMPOSSIBLE
             told = figures.failure_text(failure) if named else ""
             kinds.setdefault((failure.path, failure.what, told), []).append(failure)
-    lines = grouped(
-        (
-            (
-                _words(alike),
-                _level(run, alike[0]),
-                _where(run, alike, whole=_leaves_nothing(run, alike[0])),
-            ),
-            path,
-        )
-        for (path, _, _), alike in kinds.items()
-    )
-    return [
-        (f"{', '.join(dict.fromkeys(paths))}{where}", text, level)
-        for (text, level, where), paths in lines.items()
-    ]
+    lines = []
+    for (path, _, _), alike in kinds.items():
+        where = _where(run, alike, whole=_leaves_nothing(run, alike[0]))
+        lines.append(((_words(alike), _level(run, alike[0]), where), path))
+    return [(f"{paths}{where}", text, level) for paths, (text, level, where) in together(lines)]
 
 
 def _words(alike: list[Failure]) -> str:

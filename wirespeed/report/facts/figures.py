@@ -117,9 +117,3 @@ def other_mpi(failure: Failure) -> str:
 def ratio(value: float) -> str:
     """Three significant figures: '8.98', '0.871', '31.1'."""
     return f"{value:.0f}" if value >= 99.95 else f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
-
-
-def size_word(size: int) -> str:
-    """'64K', as --sizes takes it."""
-    number, unit = format_size(size).split()
-    return number + unit[0] if unit != "B" else number

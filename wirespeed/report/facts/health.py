@@ -9,7 +9,7 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from wirespeed.report.facts import figures
-from wirespeed.report.grouping import grouped
+from wirespeed.report.grouping import grouped, together
 from wirespeed.results.health_parts import Throttled
 from wirespeed.results.launches import with_earlier
 from wirespeed.results.model import Entry, Health
@@ -48,10 +48,9 @@ def is_ill(run: Run, entry: Entry) -> bool:
 
 def notes(run: Run) -> list[str]:
     """'aware: new NVLink replay errors: 12 on GPU 0 link 3', a line for each path and kind."""
-    lines = grouped(
-        (text, record.path) for record in run.health.values() for text in (*errors(record), *held(record))
-    )
-    return [f"{', '.join(dict.fromkeys(paths))}: {text}" for text, paths in lines.items()]
+    records = run.health.values()
+    lines = ((text, record.path) for record in records for text in (*errors(record), *held(record)))
+    return [f"{paths}: {text}" for paths, text in together(lines)]
 
 
 def standing(run: Run) -> list[str]:
@@ -63,7 +62,7 @@ def errors(record: Health) -> Iterator[str]:
     """'new NVLink replay errors: 12 on GPU 0 link 3, 4 on GPU 1 link 7'; a line for each kind."""
     several = _several(record)
     for what, found in grouped((error.what, error) for error in record.errors).items():
-        yield f"new {what}: {counted({place(new_errors, several): new_errors.count for new_errors in found})}"
+        yield f"new {what}: {counted({place(error, several): error.count for error in found})}"
 
 
 def corrected(run: Run) -> list[str]:
@@ -73,7 +72,7 @@ def corrected(run: Run) -> list[str]:
 
 def _corrected(record: Health) -> str:
     several = several_hosts(record.corrected)
-    links = grouped((place(new_errors, several), new_errors.count) for new_errors in record.corrected)
+    links = grouped((place(error, several), error.count) for error in record.corrected)
     counts = {name: sum(each) for name, each in links.items()}
     worst, total = max(counts, key=lambda name: counts[name]), sum(counts.values())
     text = f"links corrected {total} errors by themselves"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from wirespeed.report.facts import figures, markers
 from wirespeed.report.facts.contrasts import costs, incomparable, pairs, unknown_costs
 from wirespeed.report.facts.figure_columns import figure_columns
-from wirespeed.report.grouping import grouped
+from wirespeed.report.grouping import grouped, together
 from wirespeed.results.runs import Entry, Run
 from wirespeed.statistics.samples import FEWEST_BATCHES
 from wirespeed.units import format_size
@@ -136,8 +136,8 @@ def _defined(entries: list[Entry]) -> str:
 def _limits(run: Run) -> list[str]:
     """The equation behind each limit shown, and its source."""
     known = [(path, limit) for path in run.paths if (limit := run.ceiling(path))]
-    found = grouped((f"{limit.equation} ({limit.source})", path) for path, limit in known)
-    lines = [f"limit of {', '.join(paths)}: {text}" for text, paths in found.items()]
+    found = together((f"{limit.equation} ({limit.source})", path) for path, limit in known)
+    lines = [f"limit of {paths}: {text}" for paths, text in found]
     return [*lines, *_unknown(run, anyway=bool(lines))]
 
 

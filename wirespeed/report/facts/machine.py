@@ -8,7 +8,7 @@ from datetime import datetime
 
 from wirespeed.host.mpi import NAMES, Mpi
 from wirespeed.report.facts import figures
-from wirespeed.report.grouping import grouped
+from wirespeed.report.grouping import grouped, together
 from wirespeed.results.model import StepRecord
 from wirespeed.results.parts import Cpu, Device, Environment, LoadedMpi, Rank
 from wirespeed.results.pointers import Pointer
@@ -38,9 +38,11 @@ def title(run: Run) -> str:
 
 def placement(run: Run) -> list[str]:
     """Place of each rank; a line for every different placement of the run's steps."""
-    found = grouped((_ranks(step.ranks), step.path) for step in run.steps if step.ranks)
-    lines = [f"{', '.join(dict.fromkeys(paths))}: {line}" for line, paths in found.items()]
-    lines = [*found, *_misplaced(run)] if len(found) == 1 else [*_misplaced(run), *lines]
+    found = together((_ranks(step.ranks), step.path) for step in run.steps if step.ranks)
+    if len(found) == 1:
+        lines = [*(line for _, line in found), *_misplaced(run)]
+    else:
+        lines = [*_misplaced(run), *(f"{paths}: {line}" for paths, line in found)]
     return [*lines, NO_GPU] if is_cpu(run) else lines
 
 
@@ -180,11 +182,11 @@ def _when(started: str) -> str:
 
 def memory_lines(run: Run) -> list[str]:
     """A line for each kind of device memory that somebody other than the driver handed out."""
-    told = grouped((memory_of(step), step.path) for step in run.steps if step.allocator != "driver")
-    lines = [(words, ", ".join(dict.fromkeys(paths))) for words, paths in told.items() if words]
+    told = together((memory_of(step), step.path) for step in run.steps if step.allocator != "driver")
+    lines, by = [line for line in told if line[1]], run.head.plan.allocator
     if len(lines) == 1:
-        return [f"GPU memory by {run.head.plan.allocator}: {lines[0][0]}"]
-    return [f"GPU memory of {paths} by {run.head.plan.allocator}: {words}" for words, paths in lines]
+        return [f"GPU memory by {by}: {words}" for _, words in lines]
+    return [f"GPU memory of {paths} by {by}: {words}" for paths, words in lines]
 
 
 def memory_of(step: StepRecord) -> str:

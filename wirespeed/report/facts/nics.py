@@ -8,7 +8,7 @@ from wirespeed.doctor.nic_choice import farther, farther_lines
 from wirespeed.host.pci_topology import DISTANCES
 from wirespeed.host.process import span
 from wirespeed.report.facts.wire_verdicts import of_path
-from wirespeed.report.grouping import grouped
+from wirespeed.report.grouping import grouped, together
 from wirespeed.results.nics import RankNics, UsedNic
 from wirespeed.results.runs import Evidence, Run
 
@@ -19,20 +19,17 @@ OF_HOST = "counters of its host"
 
 def lines(run: Run) -> list[str]:
     """'NICs: every rank by eth0'; a line for each set of paths that differ; none for ranks of one host."""
-    told = grouped((of_ranks(last.nics), path) for path in run.paths if (last := _last(run, path)))
-    several = len(told) > 1
-    return [f"NICs{' of ' + ', '.join(paths) if several else ''}: {words}" for words, paths in told.items()]
+    told = together((of_ranks(last.nics), path) for path in run.paths if (last := _last(run, path)))
+    return [f"NICs{f' of {paths}' if len(told) > 1 else ''}: {words}" for paths, words in told]
 
 
 def doubts(run: Run) -> Iterator[str]:
     """Contradictions between logs and counters, and NICs farther from a GPU than another one."""
     last = [found for path in run.paths if (found := _last(run, path))]
-    for text, paths in grouped((evidence.nics_differ, evidence.path) for evidence in last).items():
-        if text:
-            yield f"{', '.join(paths)}: {text}"
-    far = grouped((words, path) for path in run.paths for words in farther_lines(farther(run, path)))
-    for words, paths in far.items():
-        yield f"{', '.join(paths)}: {words}"
+    differ = [(evidence.nics_differ, evidence.path) for evidence in last if evidence.nics_differ]
+    far = [(words, path) for path in run.paths for words in farther_lines(farther(run, path))]
+    for paths, words in (*together(differ), *together(far)):
+        yield f"{paths}: {words}"
 
 
 def of_ranks(ranks: Sequence[RankNics]) -> str:

@@ -86,10 +86,8 @@ def payload(run: Run) -> tuple[str, bool] | None:
     if wrong:
         paths = dict.fromkeys(path for path, _ in wrong)
         number = f"{len(wrong)} figure{'s' * (len(wrong) > 1)}"
-        return (
-            f"data check: failed, {number} of {', '.join(paths)} missing, because wrong bytes arrived",
-            False,
-        )
+        text = f"{number} of {', '.join(paths)} missing, because wrong bytes arrived"
+        return f"data check: failed, {text}", False
     if not iterations or not all(entry.checked.iterations for entry in entries):
         return None
     return f"data check: passed ({compared(entry.checked for entry in entries)}, every byte)", True

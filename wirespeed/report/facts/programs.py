@@ -93,12 +93,8 @@ def constant(run: Run) -> str | None:
 
 def gpudirect(run: Run) -> str | None:
     """'a step takes 120 us staged, 37 us by the GPUs themselves: 3.24 times as fast', where known."""
-    found = [
-        (words, entry)
-        for path, words in WAYS
-        for entry in run.of_path(path)
-        if entry.program and entry.memory_domain == "GPU" and not entry.uncertain
-    ]
+    found = [(words, entry) for path, words in WAYS for entry in run.of_path(path) if not entry.uncertain]
+    found = [(words, entry) for words, entry in found if entry.program and entry.memory_domain == "GPU"]
     if len(found) < 2:
         return None
     times = ", ".join(f"{sign(run, entry)}{format_seconds(entry.seconds)} {words}" for words, entry in found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wirespeed.limits import Ceiling
-from wirespeed.report.grouping import grouped
+from wirespeed.report.grouping import together
 from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_size
 
@@ -28,17 +28,13 @@ def percent(part: float | None) -> str:
 
 def unlimited(run: Run) -> list[str]:
     """At which sizes there is no percentage, and why: alike paths in one line."""
-    found = grouped(
-        ((limit.wire, format_size(max(sizes))), path)
-        for path in run.paths
-        if (limit := run.ceiling(path))
-        and (
-            sizes := [
-                entry.bytes for entry in run.of_path(path) if entry.amount and not limit.applies(entry.bytes)
-            ]
-        )
-    )
+    found = []
+    for path in run.paths:
+        limit, entries = run.ceiling(path), run.of_path(path)
+        free = [entry.bytes for entry in entries if limit and entry.amount and not limit.applies(entry.bytes)]
+        if limit and free:
+            found.append(((limit.wire, format_size(max(free))), path))
     return [
-        f"{', '.join(paths)}: no limit applies up to {size}, which fits the {PROCESSORS[wire]}'s caches"
-        for (wire, size), paths in found.items()
+        f"{paths}: no limit applies up to {size}, which fits the {PROCESSORS[wire]}'s caches"
+        for paths, (wire, size) in together(found)
     ]

@@ -55,9 +55,8 @@ def describe(entry: Entry, teams: Collection[TeamFigure] = ()) -> str:
         return f"all {len(teams)} within {figures.percent(NEAR)} of the median"
     more = f"{far + 1:.3g} times" if far >= 1 else f"{100 * far:.0f} % more than"
     text = f"slowest {_figure(entry, slowest)}, {more} the median of {len(teams)}"
-    return "; then ".join(
-        [text, *(_figure(entry, other) for other in others if other.seconds / median - 1 >= FAR)]
-    )
+    slow = (_figure(entry, other) for other in others if other.seconds / median - 1 >= FAR)
+    return "; then ".join([text, *slow])
 
 
 def behind(entry: Entry) -> float:

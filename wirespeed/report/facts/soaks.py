@@ -47,18 +47,15 @@ def first_words(soak: Soak) -> str:
     if first is None:
         return ""
     age = f" by {first.lag} iteration{'s' * (first.lag > 1)}" if first.kind == "stale" and first.lag else ""
-    where = (
-        f"rank {first.rank} from rank {first.sender}, iteration {first.iteration:,}, byte {first.offset:,}"
-    )
+    ranks = f"rank {first.rank} from rank {first.sender}"
+    where = f"{ranks}, iteration {first.iteration:,}, byte {first.offset:,}"
     return f"{where}: {first.kind}{age}, {first.found} instead of {first.expected}"
 
 
 def first_wrong(run: Run) -> list[tuple[str, str]]:
     """('first wrong message of host at 8 B', words) for each soak that found one."""
-    told = [(soak, words) for soak in soaks(run) if (words := first_words(soak))]
-    return [
-        (f"first wrong message of {soak.path} at {format_size(soak.bytes)}", words) for soak, words in told
-    ]
+    told = [(f"{soak.path} at {format_size(soak.bytes)}", first_words(soak)) for soak in soaks(run)]
+    return [(f"first wrong message of {where}", words) for where, words in told if words]
 
 
 def verdict(run: Run) -> tuple[str, bool] | None:
@@ -83,19 +80,16 @@ def notes(run: Run) -> list[str]:
     """Soaks that were cut short, slow, or too short to find a rare fault; a line for all sizes of a path."""
     found = soaks(run)
     slow = [soak for soak in found if soak.rate_share is not None and soak.rate_share < SLOW]
-    few = [
-        soak for soak in found if soak.complete and soak.messages_per_s and soak.messages < SURE * PLANTED_IN
-    ]
+    rated = (soak for soak in found if soak.complete and soak.messages_per_s)
+    few = [soak for soak in rated if soak.messages < SURE * PLANTED_IN]
     lines = []
     for where, alike in _places(slow):
         shares = ", ".join(f"{100 * (soak.rate_share or 0.0):.0f}" for soak in alike)
         lines.append(f"{where}: its checks held messages back, to {shares} % of the timed rate")
     for where, alike in _places(few):
         needed = max(SURE * PLANTED_IN / (soak.messages_per_s or 1.0) for soak in alike) + 0.5
-        lines.append(
-            f"{where}: a fault of 1 in {PLANTED_IN:,} messages is found with 95 % probability by "
-            f"--soak {needed:.0f}s"
-        )
+        rare = f"a fault of 1 in {PLANTED_IN:,} messages"
+        lines.append(f"{where}: {rare} is found with 95 % probability by --soak {needed:.0f}s")
     for soak in found:
         if not soak.complete:
             where = f"{soak.path} at {format_size(soak.bytes)}"
@@ -105,10 +99,9 @@ def notes(run: Run) -> list[str]:
 
 def _places(found: list[Soak]) -> list[tuple[str, list[Soak]]]:
     """('ipc-write at 8 B, 64 KiB', its soaks), path after path."""
-    paths = grouped((soak.path, soak) for soak in found)
     return [
         (f"{path} at {', '.join(format_size(soak.bytes) for soak in alike)}", alike)
-        for path, alike in paths.items()
+        for path, alike in grouped((soak.path, soak) for soak in found).items()
     ]
 
 

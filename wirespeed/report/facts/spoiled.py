@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from wirespeed.host.process import span
 from wirespeed.report.facts import figures
 from wirespeed.report.facts.machine import device_title
-from wirespeed.report.grouping import grouped, size_range, size_ranges
+from wirespeed.report.grouping import grouped, size_range, size_ranges, together
 from wirespeed.results.parts import Rank
 from wirespeed.results.runs import Entry, Run
 from wirespeed.results.start import MUCH_SKEW
@@ -70,10 +70,10 @@ def _where(run: Run, entries: list[Entry]) -> str:
     ranges = {
         path: size_ranges(own, [entry.bytes for entry in run.of_path(path)]) for path, own in sizes.items()
     }
-    places = grouped((where, path) for path, where in ranges.items())
+    places = together((where, path) for path, where in ranges.items())
     if len(places) > MAX_PLACES:
         return f"{len(entries)} figures of {', '.join(sizes)}"
-    return ", ".join(f"{', '.join(paths)} at {where}" for where, paths in places.items())
+    return ", ".join(f"{paths} at {where}" for paths, where in places)
 
 
 def skewed(run: Run) -> list[Entry]:
@@ -113,9 +113,8 @@ def _shared(ranks: Sequence[Rank]) -> Iterator[str]:
     devices = grouped(((rank.host, rank.device.id), rank) for rank in ranks if rank.device and rank.device.id)
     several = [each for each in devices.values() if len(each) > 1]
     for mps, groups in grouped((each[0].mps, each) for each in several).items():
-        who = ", ".join(map(_group, groups[:3])) + (
-            f", ... {len(groups)} GPUs in all" if len(groups) > 3 else ""
-        )
+        more = f", ... {len(groups)} GPUs in all" if len(groups) > 3 else ""
+        who = ", ".join(map(_group, groups[:3])) + more
         yield f"{who}: {_MPS[mps]}" if isinstance(mps, str) and mps in _MPS else who
 
 
@@ -127,16 +126,12 @@ def _group(ranks: Sequence[Rank]) -> str:
 
 def _slices(ranks: Sequence[Rank]) -> Iterator[str]:
     """Ranks with devices of their own that are parts of one GPU."""
-    boards = grouped(
-        ((rank.host, rank.device.pci), rank) for rank in ranks if rank.device and rank.device.pci
-    )
-    for (_, pci), found in boards.items():
+    placed = (((rank.host, rank.device.pci), rank) for rank in ranks if rank.device and rank.device.pci)
+    for (_, pci), found in grouped(placed).items():
         if len({rank.device.id for rank in found if rank.device}) > 1:
             who = f"ranks {span(rank.rank for rank in found)} use slices of one GPU ({pci}): they"
-            yield (
-                f"{who} share its PCIe slot and its counters, have no peer access to each other, and no "
-                "limit of theirs is known"
-            )
+            share = "share its PCIe slot and its counters, have no peer access to each other"
+            yield f"{who} {share}, and no limit of theirs is known"
 
 
 def mixed(run: Run) -> dict[str, str]:

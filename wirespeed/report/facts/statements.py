@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from wirespeed.report.facts import (
     awareness,
@@ -40,10 +40,7 @@ def _all(run: Run, layout: Layout) -> Iterator[Statement]:
         yield from _doubts(run)
         yield from _paths(run)
         yield from _wires(run)
-        for subject, words in (
-            ("GPUDirect", programs.gpudirect(run)),
-            ("physics", programs.constant(run)),
-        ):
+        for subject, words in (("GPUDirect", programs.gpudirect(run)), ("physics", programs.constant(run))):
             if words:
                 yield Statement(Part.PROGRAM, NOTE, subject, words)
         for far, subject, words in slowest_teams.lines(run):
@@ -59,6 +56,10 @@ def _all(run: Run, layout: Layout) -> Iterator[Statement]:
         yield Statement(Part.FAILURES, level, subject, words)
     if run.interrupted:
         yield Statement(Part.END, WARNING, "", "This run was ended before all was measured")
+
+
+def _lines(part: Part, level: str, lines: Iterable[str]) -> Iterator[Statement]:
+    return (Statement(part, level, "", line) for line in lines)
 
 
 def _answer(run: Run) -> Iterator[Statement]:
@@ -79,7 +80,7 @@ def _doubts(run: Run) -> Iterator[Statement]:
         health.notes(run),
         health.standing(run),
     ):
-        yield from (Statement(Part.DOUBTS, WARNING, "", line) for line in lines)
+        yield from _lines(Part.DOUBTS, WARNING, lines)
 
 
 def _paths(run: Run) -> Iterator[Statement]:
@@ -101,24 +102,21 @@ def _paths(run: Run) -> Iterator[Statement]:
 
 def _wires(run: Run) -> Iterator[Statement]:
     """What the wires say and deny, what no limit allows, and what was compared."""
-    yield from (Statement(Part.WIRES, NOTE, "", line) for line in nics.lines(run))
+    yield from _lines(Part.WIRES, NOTE, nics.lines(run))
     for line, largest in wire_verdicts.suspicions(run):
         yield Statement(Part.WIRES, BAD if largest else WARNING, "", line)
-    yield from (Statement(Part.WIRES, WARNING, "", line) for line in nics.doubts(run))
-    for line in (*wire_verdicts.misnamed(run), *wire_verdicts.beyond(run)):
-        yield Statement(Part.WIRES, BAD, "", line)
+    yield from _lines(Part.WIRES, WARNING, nics.doubts(run))
+    yield from _lines(Part.WIRES, BAD, (*wire_verdicts.misnamed(run), *wire_verdicts.beyond(run)))
     if checked := outcome.payload(run):
         words, right = checked
         yield Statement(Part.WIRES, GOOD if right else BAD, "", words)
 
 
 def _method(run: Run, layout: Layout) -> Iterator[Statement]:
-    if took := library_start(run):
-        yield Statement(Part.METHOD, NOTE, "", took)
-    for line in (*unlimited(run), *legend(run, layout), *outcome.readings(run), *health.corrected(run)):
-        yield Statement(Part.METHOD, NOTE, "", line)
-    for line in two_speeds(list(run.entries.values())):
-        yield Statement(Part.METHOD, WARNING, "", line)
+    started = filter(None, [library_start(run)])
+    notes = (*started, *unlimited(run), *legend(run, layout), *outcome.readings(run), *health.corrected(run))
+    yield from _lines(Part.METHOD, NOTE, notes)
+    yield from _lines(Part.METHOD, WARNING, two_speeds(list(run.entries.values())))
     for subject, words in choices(run):
         yield Statement(Part.METHOD, NOTE, subject, words)
     for subject, words in wire_verdicts.counted(run):
@@ -128,7 +126,7 @@ def _method(run: Run, layout: Layout) -> Iterator[Statement]:
 def _soaks(run: Run) -> Iterator[Statement]:
     for subject, words in soaks.first_wrong(run):
         yield Statement(Part.SOAK, BAD, subject, words)
-    yield from (Statement(Part.SOAK, WARNING, "", line) for line in soaks.notes(run))
+    yield from _lines(Part.SOAK, WARNING, soaks.notes(run))
     if told := soaks.verdict(run):
         words, right = told
         yield Statement(Part.SOAK, GOOD if right else BAD, "", words)

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from wirespeed.report.facts.contrasts import incomparable, switches
-from wirespeed.report.grouping import grouped
+from wirespeed.report.grouping import together
 from wirespeed.results.coerce import text
 from wirespeed.results.runs import Run
 from wirespeed.units import format_seconds, format_size
@@ -32,8 +32,8 @@ def choices(run: Run) -> list[tuple[str, str]]:
     told = {
         path: (_switched(run, path, odd), _of_step(run, path), _of_sizes(run, path)) for path in run.paths
     }
-    lines = grouped(("; ".join(filter(None, parts)), path) for path, parts in told.items())
-    return [(", ".join(paths), words) for words, paths in lines.items() if words]
+    lines = together(("; ".join(filter(None, parts)), path) for path, parts in told.items())
+    return [(paths, words) for paths, words in lines if words]
 
 
 def _switched(run: Run, path: str, odd: Mapping[str, str]) -> str:

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from wirespeed.report.facts import (
-    figures,
-    health,
-    markers,
-    outcome,
-    spoiled,
-)
+from wirespeed.report.facts import figures, health, markers, outcome, spoiled
 from wirespeed.report.facts.failures import lasting
 from wirespeed.report.facts.wire_verdicts import beyond, suspicions
 from wirespeed.report.grouping import grouped

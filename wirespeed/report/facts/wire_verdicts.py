@@ -7,7 +7,7 @@ from itertools import groupby
 
 from wirespeed.limits import Ceiling
 from wirespeed.report.facts.shares import exceeds
-from wirespeed.report.grouping import grouped
+from wirespeed.report.grouping import grouped, size_range, together
 from wirespeed.results.parts import Copied
 from wirespeed.results.runs import Entry, Evidence, Run
 from wirespeed.units import format_rate, format_size
@@ -18,9 +18,8 @@ SMALL_COPY = 16 << 10
 
 def counted(run: Run) -> list[tuple[str, str]]:
     """('aware, gpu', 'direct over NVLink ...') by the counters; nothing where nothing was counted."""
-    lines = grouped((_spans(found), path) for path in run.paths if (found := of_path(run, path)))
+    told = together((_spans(found), path) for path in run.paths if (found := of_path(run, path)))
     copies = "; ".join(_copies(run))
-    told = [(", ".join(paths), text) for text, paths in lines.items()]
     return [*told, *([("copies per iteration and rank", copies)] if copies else [])]
 
 
@@ -51,9 +50,7 @@ def _copies(run: Run) -> Iterator[str]:
     """Copies by the driver per iteration, on the rank that did most: at each path's largest size."""
     for evidence in (found[-1] for path in run.paths if (found := of_path(run, path))):
         copies = {kind: [getattr(rank, kind) for rank in evidence.copies] for kind in COPIES}
-        busiest = {
-            kind: max(ranks, key=lambda copied: copied.count) for kind, ranks in copies.items() if ranks
-        }
+        busiest = {kind: max(ranks, key=lambda copy: copy.count) for kind, ranks in copies.items() if ranks}
         if evidence.iterations and any(copied.count for copied in busiest.values()):
             # A few more than none are set-up.
             told = [kind for kind, copied in busiest.items() if 2 * copied.count >= evidence.iterations]
@@ -76,10 +73,7 @@ def suspicions(run: Run) -> list[tuple[str, bool]]:
     doubted = [evidence for evidence in run.evidence.values() if evidence.suspicious and evidence.bytes]
     sizes = grouped(((evidence.path, evidence.suspicious), evidence.bytes) for evidence in doubted)
     return [
-        (
-            f"{text} (at {' to '.join(map(format_size, sorted({min(found), max(found)})))})",
-            max(found) == of_path(run, path)[-1].bytes,
-        )
+        (f"{text} (at {size_range(found)})", max(found) == of_path(run, path)[-1].bytes)
         for (path, text), found in sizes.items()
     ]
 
@@ -133,10 +127,8 @@ def host_copies(run: Run) -> str:
     """'staged 1000, aware none': in an iteration, on the rank with most; empty where nobody counted."""
     if not run.traits.counts_copies:
         return ""
-    last = {path: found[-1] for path in run.paths if (found := of_path(run, path))}
-    counts = {
-        path: _count(evidence) for path, evidence in last.items() if evidence.copies and evidence.iterations
-    }
+    last = [found[-1] for path in run.paths if (found := of_path(run, path))]
+    counts = {seen.path: _count(seen) for seen in last if seen.copies and seen.iterations}
     if len(counts) < 2 or not any(counts.values()):
         return ""
     return ", ".join(f"{path} {count or 'none'}" for path, count in counts.items())

@@ -106,11 +106,8 @@ def _print_drift(console: Console, shown: Shown, *, everything: bool) -> None:
     if found.verdict.findings:
         _print_findings(console, found.verdict.findings, "now", everything=everything)
         for finding in found.verdict.findings[: None if everything else MAX_ROWS]:
-            lines = found.changed.get(finding.name, [])
-            say(
-                console,
-                f"{finding.name}: {'; '.join(lines) or 'driver, MPI and kernel are the same as before'}",
-            )
+            changed = "; ".join(found.changed.get(finding.name, []))
+            say(console, f"{finding.name}: {changed or 'driver, MPI and kernel are the same as before'}")
     elif not found.fleet:
         say(console, "Nothing became slower.")
 

@@ -55,16 +55,13 @@ class Answers:
 def answers(sets: Sequence[ReportRun], sources: Sequence[Source]) -> list[Answers]:
     """Answers for each machine. What the doctor found without a run belongs to the first one."""
     found = machines(sets)
-    files = {
-        measured.file: number
-        for number, machine in reversed([*enumerate(found)])
-        for measured in machine.sets
-    }
-    return [
-        _of(machine, findings([source for source in sources if files.get(source.file, 0) == number]), others)
-        for number, machine in enumerate(found)
-        for others in [found[1:] if number == 0 else []]
-    ]
+    numbered = [*enumerate(found)]
+    files = {measured.file: number for number, machine in numbered[::-1] for measured in machine.sets}
+    told = []
+    for number, machine in numbered:
+        own = [source for source in sources if files.get(source.file, 0) == number]
+        told.append(_of(machine, findings(own), found[1:] if number == 0 else []))
+    return told
 
 
 def _of(machine: MachineRuns, found: Sequence[FindingTexts], others: Sequence[MachineRuns]) -> Answers:

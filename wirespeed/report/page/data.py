@@ -171,12 +171,8 @@ def reached(sets: Sequence[ReportRun]) -> list[dict[str, Any]]:
 
 def prices(sets: Sequence[ReportRun]) -> list[dict[str, Any]]:
     """Worth of something: for each pair of paths that differ by it alone, the ratio at each size."""
-    return [
-        price
-        for measured in sets
-        for pair in pairs(measured.run)
-        if (price := _price(measured, pair))["bytes"]
-    ]
+    found = [_price(measured, pair) for measured in sets for pair in pairs(measured.run)]
+    return [price for price in found if price["bytes"]]
 
 
 def _price(measured: ReportRun, pair: Pair) -> dict[str, Any]:

@@ -47,10 +47,7 @@ def print_ratios(console: Console, runs: Sequence[Run], crowded: Run) -> None:
     columns += [Column(path, partial(ratio, path), gap=3) for path in alone.paths if path in crowded.paths]
     console.print()
     head = f"while {other} is running: how many times longer it takes than alone"
-    say(
-        console,
-        Text.assemble((head, "bold"), (f"; {AS_FAST} no sure difference", "dim")),
-    )
+    say(console, Text.assemble((head, "bold"), (f"; {AS_FAST} no sure difference", "dim")))
     console.print(table(columns, alone.sizes), crop=False)
     if _both_on_gpus(alone, other):
         say(console, TURNS, "dim")

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from wirespeed.paths import TransferPath
 from wirespeed.report.console.console import say
-from wirespeed.report.grouping import grouped
+from wirespeed.report.grouping import grouped, together
 
 
 @dataclass(frozen=True)
@@ -74,10 +74,9 @@ def print_paths(console: Console, rows: Iterable[PathState]) -> None:
         console.print(Text(f"\n{title}" if number else title, style="dim"))
         for row in alike:
             say(console, _line(row, width), indent=width + 17)
-    lacking = grouped((row.lacks, row.path.name) for row in rows if row.lacks is not None)
-    for why, names in lacking.items():
+    for names, why in together((row.lacks, row.path.name) for row in rows if row.lacks is not None):
         console.print()
-        say(console, Text.assemble((f"{', '.join(names)}: ", "bold yellow"), why))
+        say(console, Text.assemble((f"{names}: ", "bold yellow"), why))
     console.print()
     for line in NOT_ON_HARDWARE:
         say(console, line, "dim")

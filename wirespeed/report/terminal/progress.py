@@ -19,9 +19,9 @@ from wirespeed.job.messages import Progress as SizeProgress
 from wirespeed.job.plan import Plan
 from wirespeed.report.console.columns import Column, Table, table
 from wirespeed.report.console.console import make_console
-from wirespeed.report.console.status_line import Teller
+from wirespeed.report.console.status_line import Clock, Teller
 from wirespeed.report.facts import figures, soaks
-from wirespeed.report.terminal.time_left import Clock, TimeLeft
+from wirespeed.report.terminal.time_left import TimeLeft
 from wirespeed.results.events import StepEnd, StepStart
 from wirespeed.results.lenient import printable
 from wirespeed.results.model import Event, Head

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from wirespeed.report.console.columns import Column, table
-from wirespeed.report.console.console import AsciiStream, say
+from wirespeed.report.console.console import AsciiStream, plain_console, say
 from wirespeed.report.console.sparkline import sparkline
 from wirespeed.report.facts import outcome
 from wirespeed.report.facts.best import by_domain
@@ -101,14 +101,7 @@ def _lines(console: Console, run: Run, detail: Detail) -> int:
     """Lines that it takes on a console of this width."""
     # Signs that are printed as several letters of ASCII take the room of those.
     text = AsciiStream(io.StringIO()) if console.options.ascii_only else io.StringIO()
-    trial = Console(
-        file=cast("IO[str]", text),
-        width=console.width,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        _environ={},
-    )
+    trial = plain_console(cast("IO[str]", text), console.width, {})
     _print(trial, run, detail)
     return text.getvalue().count("\n")
 

@@ -13,13 +13,13 @@ from rich.text import Text
 
 from wirespeed.job.plan import Plan
 from wirespeed.report.console.columns import Column, table
-from wirespeed.report.console.console import say, say_all
-from wirespeed.report.facts.figures import size_word
+from wirespeed.report.console.console import say
 from wirespeed.report.facts.machine import cpu_line, devices_lines, mpi_lines
 from wirespeed.report.facts.markers import unsettled
-from wirespeed.report.grouping import grouped
+from wirespeed.report.grouping import together
 from wirespeed.results.model import Head
 from wirespeed.results.runs import Run
+from wirespeed.units import size_word
 
 if TYPE_CHECKING:
     from wirespeed.frontend.machine import Machine
@@ -61,8 +61,11 @@ def print_lacking(console: Console, run: Run, machine: Machine | None) -> None:
         return
     shown = {failure.path for failure in run.failures} | set(run.paths)
     lacking = [(machine.availability(path), path.name) for path in all_paths() if path.default]
-    reasons = grouped((why, name) for why, name in lacking if why and name not in shown)
-    say_all(console, [f"{', '.join(names)}: not available: {why}" for why, names in reasons.items()], "dim")
+    reasons = together((why, name) for why, name in lacking if why and name not in shown)
+    if reasons:
+        console.print()
+    for names, why in reasons:
+        say(console, f"{names}: not available: {why}", "dim")
 
 
 def print_next(console: Console, run: Run, file: str, machine: Machine | None) -> None:
@@ -105,11 +108,7 @@ def next_steps(
             f"srun -N 2 -n 2 wirespeed pingpong{_same(run, 'device', 'mpi')}",
             "the same between two nodes of this allocation",
         ),
-        (
-            gpus > 2,
-            f"wirespeed pingpong --between 0,{gpus - 1}{same}",
-            "another pair: are all links alike?",
-        ),
+        (gpus > 2, f"wirespeed pingpong --between 0,{gpus - 1}{same}", "another pair: are all links alike?"),
         *(
             (
                 True,
@@ -118,11 +117,7 @@ def next_steps(
             )
             for mpi in others[:1]
         ),
-        (
-            not gpus,
-            f"wirespeed pingpong --device emulated{there}",
-            "the GPU paths on emulated GPUs",
-        ),
+        (not gpus, f"wirespeed pingpong --device emulated{there}", "the GPU paths on emulated GPUs"),
         (True, f"wirespeed show {shlex.quote(file)}", "this table again; --format csv for a spreadsheet"),
         (True, f"wirespeed pingpong --paths all{same}", "every path; 'wirespeed paths' describes each one"),
     ]

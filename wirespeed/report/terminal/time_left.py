@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from wirespeed.job.messages import Progress
+from wirespeed.report.console.status_line import Clock, rest
 from wirespeed.results.events import StepStart
 from wirespeed.units import duration
-
-Clock = Callable[[], float]
 
 HEAVY = 64 << 20
 """Bytes of buffers with which a size is expected to take as long again as an empty one, until sizes of so
@@ -186,10 +185,10 @@ class TimeLeft:
         """Seconds of the current step."""
         spent = self._clock() - step.since
         if step.left is None:
-            return _rest(self._share * _mean(self._whole), spent)
+            return rest(self._share * _mean(self._whole), spent)
         before = _cost(self._measured) if self._measured else None
         known = _cost(step.measured, before) if step.measured else before
-        rest, count = 0.0, len(step.running)
+        left, count = 0.0, len(step.running)
         if count:
             expected = known.of(step.running.values()) if known else 0.0
             if step.share:
@@ -198,15 +197,15 @@ class TimeLeft:
                 lasts = _Measured(count, sum(step.running.values()), spent)
                 known = _cost([*step.measured, lasts], before)
             # Those that take turns are done at about the same time.
-            rest = spent * (1 - step.done / count) / 2 if step.done else _rest(expected, spent)
+            left = spent * (1 - step.done / count) / 2 if step.done else rest(expected, spent)
         elif step.left:
-            rest = spent
+            left = spent
         assert known
         tail = _mean(self._tails) if self._tails else TAIL * known.of([step.last])
         if not (count or step.left):
             # How many sizes will be counted nobody knows.
             return max(tail - spent, spent / 3)
-        return rest + known.of(step.left) + tail
+        return left + known.of(step.left) + tail
 
     def __str__(self) -> str:
         """'path 3 of 9, 0:12 so far, about 0:40 left'."""
@@ -232,11 +231,6 @@ def _cost(measured: Sequence[_Measured], before: _Cost | None = None) -> _Cost:
     byte = before.byte if before else size / HEAVY
     more = sum(max(0.0, item.seconds - size * item.count) for item in heavy)
     return _Cost(size, (byte * HEAVY + more) / (HEAVY + sum(item.bytes for item in heavy)))
-
-
-def _rest(expected: float, spent: float) -> float:
-    """What is late is expected to take half as long again as it is late."""
-    return max(expected - spent, (spent - expected) / 2)
 
 
 def _mean(values: Sequence[float]) -> float:

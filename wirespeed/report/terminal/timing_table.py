@@ -64,12 +64,8 @@ def print_timing(console: Console, steps: Sequence[StepRanges]) -> None:
     if not steps:
         return
     several = any(step.launch > 1 for step in steps)
-    rows = [
-        _TimingRow(
-            f"{step.path} #{step.launch}" if several else step.path, seconds_of(step), bool(step.ranks)
-        )
-        for step in steps
-    ]
+    names = [f"{step.path} #{step.launch}" if several else step.path for step in steps]
+    rows = [_TimingRow(name, seconds_of(s), bool(s.ranks)) for name, s in zip(names, steps, strict=True)]
     sums = {name: sum(row.seconds[name] for row in rows) for name in rows[0].seconds}
     if len(rows) > 1:
         rows.append(_TimingRow("all", sums))

@@ -31,9 +31,7 @@ def print_pairs(console: Console, run: Run) -> None:
     """A matrix for each path and size, what its colours mean, and a table of fans for each size."""
     tables = [*matrix_tables(run)]
     for _, heading, matrix in tables:
-        console.print()
-        say(console, heading, "bold")
-        console.print(matrix, crop=False)
+        _print_table(console, heading, matrix)
     coloured = console.color_system is not None and not console.no_color
     if coloured and tables:
         named = [(name.replace("bright_", "light "), share) for share, name in _COLOURS]
@@ -41,9 +39,13 @@ def print_pairs(console: Console, run: Run) -> None:
         console.print()
         say(console, f"how much slower than the median: {shares}, bold red more", "dim")
     for heading, fan in fan_tables(run):
-        console.print()
-        say(console, heading, "bold")
-        console.print(fan, crop=False)
+        _print_table(console, heading, fan)
+
+
+def _print_table(console: Console, heading: str, shown: Table[int]) -> None:
+    console.print()
+    say(console, heading, "bold")
+    console.print(shown, crop=False)
 
 
 def _entries(run: Run) -> list[Entry]:
@@ -82,21 +84,30 @@ def _figure(entry: Entry, team: TeamFigure) -> str:
     return f"{words} {figures.UNCERTAIN}" if team.uncertain else words
 
 
+_Fan = list[tuple[Entry, str, dict[int, TeamFigure]]]
+"""Columns of one rank and all others: the figure, its direction, its teams by rank."""
+
+
+def _fans(run: Run) -> Iterator[tuple[int, _Fan]]:
+    """(size, its columns), for each size that has any."""
+    for size in run.sizes:
+        entries = [entry for entry in _entries(run) if entry.bytes == size]
+        fan = [(entry, head, teams) for entry in entries for head, teams in by_rank(entry).items()]
+        if fan:
+            yield size, fan
+
+
 def fan_tables(run: Run) -> Iterator[tuple[str, Table[int]]]:
     """(heading, a row for each rank and a column for each path and direction) for each size."""
-    for size in run.sizes:
+    for size, fan in _fans(run):
         columns: list[Column[int]] = [Column("rank", str, style="dim")]
-        ranks: set[int] = set()
-        heads: dict[str, None] = {}
-        for entry in (entry for entry in _entries(run) if entry.bytes == size):
-            for head, teams in by_rank(entry).items():
-                columns.append(Column(f"{entry.path}\n{head}", partial(_of_rank, entry, teams), gap=3))
-                ranks |= teams.keys()
-                heads[head] = None
-        if 0 < len(ranks) <= MAX_RANKS:
+        for entry, head, teams in fan:
+            columns.append(Column(f"{entry.path}\n{head}", partial(_of_rank, entry, teams), gap=3))
+        ranks = sorted({rank for _, _, teams in fan for rank in teams})
+        if len(ranks) <= MAX_RANKS:
             unit = "time in us" if size <= SMALL else "GB/s of all messages"
-            what = " and ".join(WAYS[head][1] for head in heads)
-            yield f"{format_size(size)}: {unit}, {what}", table(columns, sorted(ranks))
+            what = " and ".join(dict.fromkeys(WAYS[head][1] for _, head, _ in fan))
+            yield f"{format_size(size)}: {unit}, {what}", table(columns, ranks)
 
 
 def _of_rank(entry: Entry, teams: dict[int, TeamFigure], rank: int) -> str | None:
@@ -127,31 +138,25 @@ def _matrix(measured: ReportRun, entry: Entry, ranks: list[int]) -> dict[str, An
 
 def fans(sets: Sequence[ReportRun]) -> list[dict[str, Any]]:
     """The page's columns of ranks: one for each run and size with one rank and all others."""
-    found = [_fan(measured, size) for measured in sets for size in measured.run.sizes]
-    return [record for record in found if record["columns"]]
-
-
-def _fan(measured: ReportRun, size: int) -> dict[str, Any]:
-    entries = [entry for entry in _entries(measured.run) if entry.bytes == size]
-    columns = [column for entry in entries for column in _columns(entry)]
-    return {
-        "set": measured.number,
-        "bytes": size,
-        "small": size <= SMALL,
-        "ranks": sorted({rank for column in columns for rank, _ in column["cells"]}),
-        "columns": columns,
-    }
-
-
-def _columns(entry: Entry) -> list[dict[str, Any]]:
     return [
         {
-            "path": text(entry.path),
-            "head": head,
-            "moved": entry.amount,
-            "usual": number(median_of(teams.values())),
-            "answer": text(f"{entry.path} {head}: {describe(entry, teams.values())}"),
-            "cells": [[rank, number(team.seconds)] for rank, team in sorted(teams.items())],
+            "set": measured.number,
+            "bytes": size,
+            "small": size <= SMALL,
+            "ranks": sorted({rank for _, _, teams in fan for rank in teams}),
+            "columns": [_column(*column) for column in fan],
         }
-        for head, teams in by_rank(entry).items()
+        for measured in sets
+        for size, fan in _fans(measured.run)
     ]
+
+
+def _column(entry: Entry, head: str, teams: dict[int, TeamFigure]) -> dict[str, Any]:
+    return {
+        "path": text(entry.path),
+        "head": head,
+        "moved": entry.amount,
+        "usual": number(median_of(teams.values())),
+        "answer": text(f"{entry.path} {head}: {describe(entry, teams.values())}"),
+        "cells": [[rank, number(team.seconds)] for rank, team in sorted(teams.items())],
+    }

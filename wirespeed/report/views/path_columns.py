@@ -12,15 +12,7 @@ from wirespeed.report.console.columns import Cell, Column, Row, Table, fold, tab
 from wirespeed.report.facts import figures, shares
 from wirespeed.report.facts.contrasts import Added, Contrast, Worth, contrasts
 from wirespeed.report.facts.figure_columns import FigureColumn, figure_columns
-from wirespeed.report.facts.markers import (
-    AS_FAST,
-    FAR_OFF,
-    NO_INTERVAL,
-    biased,
-    share_style,
-    sign,
-    winners,
-)
+from wirespeed.report.facts.markers import AS_FAST, FAR_OFF, NO_INTERVAL, biased, share_style, sign, winners
 from wirespeed.report.grouping import grouped
 from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_rate, format_size

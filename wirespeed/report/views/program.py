@@ -148,11 +148,7 @@ def _steps(measured: ReportRun, others: Sequence[ReportRun]) -> Bars:
     # The labels of several files name them.
     if len(others) > 1 and not measured.label.startswith(f"{measured.run.head.plan.ranks} rank"):
         title += f": {measured.label}"
-    return Bars(
-        title,
-        _by_step(out),
-        "The dashed line is the time of a copy of the same array.",
-    )
+    return Bars(title, _by_step(out), "The dashed line is the time of a copy of the same array.")
 
 
 def _communication(parts: programs.Parts) -> str:

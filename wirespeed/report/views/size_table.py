@@ -92,12 +92,9 @@ def _path_columns(
         return text if whole or not run.competing else text.append(FASTEST if style(entry) else " ", "green")
 
     def share(entry: Entry) -> Cell:
-        part = shares.share(entry, limit)
-        return (
-            None
-            if part is None
-            else Text(shares.percent(part), share_style(part, exceeded=shares.exceeds(entry, limit)))
-        )
+        if (part := shares.share(entry, limit)) is None:
+            return None
+        return Text(shares.percent(part), share_style(part, exceeded=shares.exceeds(entry, limit)))
 
     yield Column(f" {path}\n {run.time_label}", time, gap=3)
     # Several tables of several paths each are worth their length only with intervals.
@@ -121,6 +118,8 @@ def _path_columns(
 
 
 def _seconds(name: str) -> Callable[[Entry], Cell]:
-    return lambda entry: (
-        None if (time := getattr(entry.times, name)) is None else figures.time_of(entry, time)
-    )
+    def cell(entry: Entry) -> Cell:
+        time = getattr(entry.times, name)
+        return None if time is None else figures.time_of(entry, time)
+
+    return cell

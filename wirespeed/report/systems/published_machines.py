@@ -1,4 +1,4 @@
-"""Published machines as tables: what their wires can carry, and how much of that was reached."""
+"""Published machines: what their wires can carry, how much of that was reached, all that is known of one."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from wirespeed.report.console.columns import Column, table
 from wirespeed.report.console.console import say
 from wirespeed.report.facts.labels import host, pattern
 from wirespeed.results.runs import Run
+from wirespeed.systems import load_curves
 from wirespeed.systems.limits import Limit, between_two, of_figure, out_of_group, out_of_node, staged, to_host
-from wirespeed.systems.model import System
+from wirespeed.systems.model import Switch, System
 from wirespeed.systems.published import PublishedFigure
 from wirespeed.units import format_rate, format_size
 
@@ -119,20 +120,12 @@ def print_systems(
     def name(key: str) -> Text:
         return Text(f"{key} *", "bold") if key == here else Text(key)
 
-    columns: list[Column[str]] = [
-        Column("system", name, left=True),
-        Column(
-            "a node",
-            lambda key: f"{systems[key].node.gpus} x {systems[key].node.gpu.split(',')[0]}",
-            gap=3,
-            left=True,
-            drop=2,
-        ),
-    ]
-    columns += [
-        Column(head, partial(rate, head), gap=3, drop=head in HOST_COLUMNS)
-        for head in next(iter(limits.values()))
-    ]
+    def node(key: str) -> str:
+        return f"{systems[key].node.gpus} x {systems[key].node.gpu.split(',')[0]}"
+
+    columns = [Column("system", name, left=True), Column("a node", node, gap=3, left=True, drop=2)]
+    for head in next(iter(limits.values())):
+        columns.append(Column(head, partial(rate, head), gap=3, drop=head in HOST_COLUMNS))
     console.print(table(columns, list(systems)).fit(console.width), crop=False)
     console.print()
     many = f"{group} GPUs: out of {group} GPUs" if group else "half: out of half of a node's GPUs"
@@ -207,3 +200,44 @@ def print_reached(console: Console, title: str, rows: Sequence[Reached], *, equa
     for row in rows if equations else ():
         if row.limit is not None:
             say(console, f"{row.where}, {row.pattern} {row.path}: limit = {row.equation}", "dim")
+
+
+def print_system(console: Console, key: str, system: System) -> None:
+    """Node, wires, limits, batch system, switches and known defects, a line each."""
+    sources = SourceList()
+
+    def fact(label: str, text: str, source: str) -> None:
+        say(console, Text.assemble((f"{label:<11}", "bold"), text, sources.mark(source)), indent=11)
+
+    console.print(Text(f"{system.name}, {system.site}", style="bold"))
+    node = system.node
+    fact("node", f"{node.gpus} x {node.gpu}; {node.cpus}", node.source)
+    if system.gpu_links:
+        fact("GPU to GPU", system.gpu_links.text, system.gpu_links.source)
+    if system.host_link:
+        fact("CPU to GPU", system.host_link.text, system.host_link.source)
+    if system.network:
+        nics = f"{system.network.nics} x " if system.network.nics > 1 else ""
+        fact("network", f"{nics}{system.network.text}", system.network.source)
+    batch = system.batch
+    name = "no batch system" if batch.system == "none" else batch.system
+    fact("jobs", f"{name}, {batch.launcher}", batch.source)
+    if system.affinity:
+        fact("near", system.affinity.text, system.affinity.source)
+    for switch in system.switches:
+        when = "set" if switch.active else "may set"
+        fact(when, f"{_setting(switch)}: {switch.why}", switch.source)
+    for breakage in system.breakages:
+        remedy = f"; remedy: {breakage.remedy}" if breakage.remedy else ""
+        fact("breaks", f"{breakage.what}{remedy}", breakage.source)
+    if system.curves:
+        fact("curves", f"{', '.join(load_curves(system))}: --against {key}", system.curves.source)
+    print_equations(console, {"limits": system}, sources=sources)
+    console.print()
+    sources.print_list(console)
+
+
+def _setting(switch: Switch) -> str:
+    if switch.module:
+        return f"module load {switch.module}"
+    return switch.option or f"{switch.variable}={switch.value}"
