@@ -9,9 +9,9 @@ from support.records import as_read, entry, shown
 
 from wirespeed.limits import Used, ceiling
 from wirespeed.report.export.markdown import markdown
-from wirespeed.report.facts.machine import machine_names
 from wirespeed.report.facts.slowest_teams import describe
 from wirespeed.report.page import read_sources
+from wirespeed.report.page.machines import machine_names
 from wirespeed.report.views import pairs
 from wirespeed.results.runs import Run, collect
 

@@ -73,27 +73,27 @@ class Ranges:
         self._clear()
         return found
 
-    def begin(self, one: _Range) -> None:
+    def begin(self, opened: _Range) -> None:
         above = self._open[-1].owner if self._open else ""
-        one.owner = above if above in ABSORBING else one.kind
-        self._open.append(one)
+        opened.owner = above if above in ABSORBING else opened.kind
+        self._open.append(opened)
         if self._lib is not None:
-            self._lib.ws_range_push(one.name.encode())
-        one.began = self.clock()
+            self._lib.ws_range_push(opened.name.encode())
+        opened.began = self.clock()
 
-    def end(self, one: _Range) -> None:
+    def end(self, opened: _Range) -> None:
         now = self.clock()
         if self._lib is not None:
             self._lib.ws_range_pop()
         self._open.pop()
         if not self.kept:
             return
-        took = now - one.began
-        self._totals[one.owner] = self._totals.get(one.owner, 0) + took - one.inside
+        took = now - opened.began
+        self._totals[opened.owner] = self._totals.get(opened.owner, 0) + took - opened.inside
         if self._open:
             self._open[-1].inside += took
-        if len(self._rows) < self.room or one.kind in OUTER:
-            self._rows.append((one.kind, one.name, one.began, now, one.facts))
+        if len(self._rows) < self.room or opened.kind in OUTER:
+            self._rows.append((opened.kind, opened.name, opened.began, now, opened.facts))
         else:
             self._dropped += 1
 

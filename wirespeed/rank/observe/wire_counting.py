@@ -81,7 +81,7 @@ class WireCounting:
             rate, low, high = rates[slower]
             memory = {"host": host, "kind": "memory", "name": "memory", "device": None, "rate": rate}
             memory |= {"low": low, "high": high, "slower": slower, "caches": cache_bytes()}
-            mine.append(memory | {"rates": {name: one for name, (one, *_) in rates.items()}})
+            mine.append(memory | {"rates": {name: median for name, (median, *_) in rates.items()}})
         for wire in mine:
             for name, rate in self._context.plan.links:
                 if name in (wire["name"], wire["kind"], str(wire["name"]).split(" port ")[0]):

@@ -159,9 +159,7 @@ class Drift:
 
 
 def drifted(found: Verdicts) -> list[FigureVerdict | PathVerdict]:
-    """Verdicts that say something, the most harmful first; a path as a whole where none of its figures
-    does.
-    """
+    """Verdicts that say something, the most harmful first; a path's own where none of its figures' does."""
     figures = [figure for figure in found.figures if figure.what not in (SAME, UNSURE, GAINED)]
     told = {figure.key.series for figure in figures}
     wholes = [path for path in found.paths if path.what not in (SAME, UNSURE) and path.key not in told]

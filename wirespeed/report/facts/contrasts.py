@@ -23,17 +23,34 @@ SWITCHES = (
 UNKNOWN = "gain"
 NOTABLE = 1.02
 """Ratio from which on it is worth a line."""
-
-
 UNDER = {"host": "ucx-host", "aware": "ucx"}
 """Paths over an MPI, and the same without it where the MPI runs over UCX."""
 
 
+class Contrast(NamedTuple):
+    """A comparison of two paths, as tables have it."""
+
+    what: str
+    """'GPUDirect', 'MPI adds'."""
+    path: str
+    title: str
+    """'aware-nogdr / aware'."""
+    of: Callable[[Run, int], Worth | Added | None]
+    """Its figure at a size; None where one of the paths has none."""
+    unit: str = ""
+
+
+def contrasts(run: Run) -> list[Contrast]:
+    """All of them: ratios first."""
+    return [
+        *(Contrast(p.what, p.path, f"{p.without} / {p.path}", p.worth, TIMES) for p in pairs(run)),
+        *(Contrast("MPI adds", cost.path, f"MPI adds to {cost.bare}", cost.added) for cost in costs(run)),
+    ]
+
+
 @dataclass(frozen=True)
 class Worth:
-    """Ratio of the time without to the time with; the ends of the 95 % interval, where both figures have
-    one.
-    """
+    """Ratio of the time without to the time with; the ends of its 95 % interval, if both figures have one."""
 
     ratio: float
     low: float | None
@@ -231,24 +248,3 @@ def _why_not_mpi(run: Run, path: str, bare: str) -> str | None:
     if variables.get("MPIR_CVAR_CH4_NETMOD") == "ucx" and variables.get("MPIR_CVAR_NOLOCAL") == "1":
         return None
     return f"the MPI ({step_record.mpi.vendor}) does not say that it moved bytes by UCX"
-
-
-class Contrast(NamedTuple):
-    """A comparison of two paths, as tables have it."""
-
-    what: str
-    """'GPUDirect', 'MPI adds'."""
-    path: str
-    title: str
-    """'aware-nogdr / aware'."""
-    of: Callable[[Run, int], Worth | Added | None]
-    """Its figure at a size; None where one of the paths has none."""
-    unit: str = ""
-
-
-def contrasts(run: Run) -> list[Contrast]:
-    """All of them: ratios first."""
-    return [
-        *(Contrast(p.what, p.path, f"{p.without} / {p.path}", p.worth, TIMES) for p in pairs(run)),
-        *(Contrast("MPI adds", cost.path, f"MPI adds to {cost.bare}", cost.added) for cost in costs(run)),
-    ]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 
 from wirespeed.host.mpi import NAMES, Mpi
 from wirespeed.report.facts import figures
 from wirespeed.report.grouping import grouped, together
 from wirespeed.results.model import StepRecord
-from wirespeed.results.parts import Cpu, Device, Environment, LoadedMpi, Rank
+from wirespeed.results.parts import Cpu, Device, LoadedMpi, Rank
 from wirespeed.results.pointers import Pointer
 from wirespeed.results.runs import Run
 
@@ -49,10 +48,8 @@ def placement(run: Run) -> list[str]:
 def is_cpu(run: Run) -> bool:
     """Are the devices that OpenMP's runtime counts the CPU?"""
     ranks = [rank.device for step in run.steps for rank in step.ranks if rank.device]
-    return any(
-        device.kind == "openmp" and device.architecture == "cpu"
-        for device in (*run.head.environment.devices, *ranks)
-    )
+    devices = (*run.head.environment.devices, *ranks)
+    return any(device.kind == "openmp" and device.architecture == "cpu" for device in devices)
 
 
 def _misplaced(run: Run) -> list[str]:
@@ -116,51 +113,12 @@ def cpu_line(cpu: Cpu, memory_bytes: int | None = None) -> str:
 
 def devices_lines(devices: Iterable[Device]) -> list[str]:
     """'2 x NVIDIA H200, numbers 0 and 1': alike devices in one line."""
-    groups = grouped(
-        ((device.kind, device.name or device.kind), _index(device))
-        for device in devices
-        if device.kind != "host"
-    )
+    gpus = (device for device in devices if device.kind != "host")
+    groups = grouped(((gpu.kind, gpu.name or gpu.kind), _index(gpu)) for gpu in gpus)
     return [
         f"{len(found)} x {name}, numbers {_ranges(found)}" if len(found) > 1 else f"{name}, number {found[0]}"
         for (_, name), found in groups.items()
     ]
-
-
-def machine_names(runs: Sequence[Run]) -> list[str]:
-    """The name of each run's machine: its host, with a number where several machines call themselves so."""
-    found: dict[str, list[_Machine]] = {}
-    places = []
-    for environment in (run.head.environment for run in runs):
-        known = found.setdefault(environment.host or "unknown host", [])
-        place = next((at for at, machine in enumerate(known) if machine.takes(environment)), len(known))
-        if place == len(known):
-            known.append(_Machine())
-        known[place].add(environment)
-        places.append((environment.host or "unknown host", place))
-    return [host if len(found[host]) == 1 else f"{host} ({place + 1})" for host, place in places]
-
-
-@dataclass
-class _Machine:
-    """What runs on one machine agree upon; a run may see some of its GPUs, or none."""
-
-    cpus: set[Cpu] = field(default_factory=set)
-    gpus: set[str] = field(default_factory=set)
-
-    def takes(self, environment: Environment) -> bool:
-        cpu, gpus = environment.cpu, _gpus(environment)
-        same_cpu = cpu == Cpu() or self.cpus <= {cpu}
-        return same_cpu and (gpus <= self.gpus or self.gpus <= gpus)
-
-    def add(self, environment: Environment) -> None:
-        self.cpus |= {environment.cpu} - {Cpu()}
-        self.gpus |= _gpus(environment)
-
-
-def _gpus(environment: Environment) -> set[str]:
-    real = (device for device in environment.devices if device.kind not in ("host", "emulated", "openmp"))
-    return {device.id or f"{device.index} {device.name}" for device in real}
 
 
 def mpi_lines(mpis: Sequence[Mpi]) -> list[str]:

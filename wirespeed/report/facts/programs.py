@@ -50,19 +50,20 @@ class Parts:
 def parts(run: Run, entry: Entry) -> Parts:
     """Parts of a program's figure."""
     facts = entry.program if isinstance(entry.program, ProgramTimes) else ProgramTimes()
-    compute, copy, one = facts.compute, facts.copy, single(run, entry)
-    mark = sign(run, entry)
+    compute, copy, alone = facts.compute, facts.copy, single(run, entry)
+    mark, copied = sign(run, entry), None
+    if copy and not entry.uncertain:
+        # The driver copies the halo and what aligns rows, too.
+        copied = copy.median / entry.seconds * entry.bytes / (facts.copied_bytes or entry.bytes)
+    sure = alone is not None and not (entry.uncertain or alone.uncertain)
     return Parts(
         compute=compute.median if compute else None,
         visible=_visible(entry, compute) if compute and run.head.plan.ranks > 1 else None,
-        # The driver copies the halo and what aligns rows, too.
-        of_copy=copy.median / entry.seconds * entry.bytes / (facts.copied_bytes or entry.bytes)
-        if copy and not entry.uncertain
-        else None,
-        efficiency=_efficiency(run, entry, one) if one and not (entry.uncertain or one.uncertain) else None,
+        of_copy=copied,
+        efficiency=_efficiency(run, entry, alone) if alone and sure else None,
         step=entry.seconds,
         mark=doubts(mark),
-        efficiency_mark=doubts(mark, sign(run, one)) if one else "",
+        efficiency_mark=doubts(mark, sign(run, alone)) if alone else "",
     )
 
 
@@ -74,9 +75,9 @@ def _visible(entry: Entry, compute: Interval) -> Added:
     return Added(*difference_interval(step, (compute.median, low, high)))
 
 
-def _efficiency(run: Run, entry: Entry, one: Entry) -> float:
+def _efficiency(run: Run, entry: Entry, alone: Entry) -> float:
     share = run.head.plan.ranks if run.options.get("scaling") == "strong" else 1
-    return one.seconds / (share * entry.seconds)
+    return alone.seconds / (share * entry.seconds)
 
 
 def constant(run: Run) -> str | None:

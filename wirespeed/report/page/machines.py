@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from wirespeed.report.facts.machine import cpu_line, machine_names
+from wirespeed.report.facts.machine import cpu_line
 from wirespeed.report.grouping import grouped
 from wirespeed.report.sources import ReportRun
 from wirespeed.results.coerce import text
+from wirespeed.results.parts import Cpu, Environment
+from wirespeed.results.runs import Run
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,43 @@ def machines(sets: Sequence[ReportRun]) -> list[MachineRuns]:
 def _line(runs: Sequence[ReportRun]) -> str:
     """'2 x NVIDIA H200; Intel(R) Xeon(R) Processor, 32 cores, 252 GiB of memory'; runs have the details."""
     # A run may have seen only some of the GPUs.
-    environment = max((run.run.head.environment for run in runs), key=lambda one: len(one.devices))
+    environment = max((run.run.head.environment for run in runs), key=lambda seen: len(seen.devices))
     gpus = grouped((gpu.name or gpu.kind, gpu) for gpu in environment.devices if gpu.kind != "host")
     cpu = cpu_line(replace(environment.cpu, threads=None, numa_nodes=None), environment.memory_bytes)
     return text("; ".join([*(f"{len(alike)} x {name}" for name, alike in gpus.items()), cpu]))
+
+
+def machine_names(runs: Sequence[Run]) -> list[str]:
+    """The name of each run's machine: its host, with a number where several machines call themselves so."""
+    found: dict[str, list[_Machine]] = {}
+    places = []
+    for environment in (run.head.environment for run in runs):
+        known = found.setdefault(environment.host or "unknown host", [])
+        place = next((at for at, machine in enumerate(known) if machine.takes(environment)), len(known))
+        if place == len(known):
+            known.append(_Machine())
+        known[place].add(environment)
+        places.append((environment.host or "unknown host", place))
+    return [host if len(found[host]) == 1 else f"{host} ({place + 1})" for host, place in places]
+
+
+@dataclass
+class _Machine:
+    """What runs on one machine agree upon; a run may see some of its GPUs, or none."""
+
+    cpus: set[Cpu] = field(default_factory=set)
+    gpus: set[str] = field(default_factory=set)
+
+    def takes(self, environment: Environment) -> bool:
+        cpu, gpus = environment.cpu, _gpus(environment)
+        same_cpu = cpu == Cpu() or self.cpus <= {cpu}
+        return same_cpu and (gpus <= self.gpus or self.gpus <= gpus)
+
+    def add(self, environment: Environment) -> None:
+        self.cpus |= {environment.cpu} - {Cpu()}
+        self.gpus |= _gpus(environment)
+
+
+def _gpus(environment: Environment) -> set[str]:
+    real = (device for device in environment.devices if device.kind not in ("host", "emulated", "openmp"))
+    return {device.id or f"{device.index} {device.name}" for device in real}
