@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from wirespeed.report.facts import figures, markers
 from wirespeed.report.facts.contrasts import costs, incomparable, pairs, unknown_costs
@@ -73,10 +74,8 @@ def brief(run: Run, layout: Layout, fewer: str = "") -> list[str]:
     several = figures.launches(run.launches)
     middle = f"median of {several}" if several else "mean of a fixed count" if fixed else "median"
     marks = [*_apart(run), *_fewer(run)] if several else [] if fixed else _marks(run, entries, layout)
-    ratios = [
-        f"{thing}: times longer without it, {words}{f'; {markers.AS_FAST} no difference' if unsure else ''}"
-        for thing, words, unsure, _ in _ratios(run)
-    ]
+    same = {True: f"; {markers.AS_FAST} no difference", False: ""}
+    ratios = [f"{r.what}: times longer without it, {r.words}{same[r.unsure]}" for r in _ratios(run)]
     return [
         *filter(None, ["; ".join([*marks, *_fastest(run, layout), *ratios])]),
         *markers.explained(run),
@@ -87,15 +86,25 @@ def brief(run: Run, layout: Layout, fewer: str = "") -> list[str]:
     ]
 
 
-def _ratios(run: Run) -> list[tuple[str, str, bool, list[float]]]:
-    """('GPUDirect', 'aware-nogdr / aware', is one of them no difference?, half widths of intervals)."""
-    found = []
+class _Ratios(NamedTuple):
+    """Columns of ratios of one kind."""
+
+    what: str
+    """'GPUDirect'."""
+    words: str
+    """'aware-nogdr / aware'."""
+    unsure: bool
+    """Is one of them no sure difference?"""
+    shares: list[float]
+    """Half widths of their intervals."""
+
+
+def _ratios(run: Run) -> Iterator[_Ratios]:
     for what, alike in grouped((pair.what, pair) for pair in pairs(run)).items():
-        ratios = ", ".join(f"{pair.without} / {pair.path}" for pair in alike)
+        words = ", ".join(f"{pair.without} / {pair.path}" for pair in alike)
         known = [worth for pair in alike for size in run.sizes if (worth := pair.worth(run, size))]
         unsure = any(not worth.certain and worth.share is not None for worth in known)
-        found.append((what, ratios, unsure, [worth.share for worth in known if worth.share is not None]))
-    return found
+        yield _Ratios(what, words, unsure, [worth.share for worth in known if worth.share is not None])
 
 
 def _marks(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
@@ -197,11 +206,11 @@ def _fastest(run: Run, layout: Layout) -> list[str]:
 def _speedups(run: Run) -> list[str]:
     """What the columns of ratios divide by what, and how sure they are."""
     lines = []
-    for what, ratios, unsure, shares in _ratios(run):
-        text = f"{what}: how many times longer it takes without: {ratios}"
-        if shares:
-            text += f"; the widest 95 % interval of these ratios is {figures.widest(max(shares))}"
-        if unsure:
+    for ratios in _ratios(run):
+        text = f"{ratios.what}: how many times longer it takes without: {ratios.words}"
+        if ratios.shares:
+            text += f"; the widest 95 % interval of these ratios is {figures.widest(max(ratios.shares))}"
+        if ratios.unsure:
             text += f"; {markers.AS_FAST} where it includes 1: no difference"
         lines.append(text)
     return lines
