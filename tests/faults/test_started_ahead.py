@@ -76,8 +76,12 @@ def test_they_measure_when_their_turn_comes(mpi: InstalledMpi, tmp_path: Path) -
 
 def _masks(pid: int) -> set[str]:
     """The CPUs of each of a process's threads."""
-    text = (file.read_text() for file in Path(f"/proc/{pid}/task").glob("*/status"))
-    return {re.search(r"Cpus_allowed_list:\s*(\S+)", one)[1] for one in text}  # type: ignore[index]
+    return {_mask(file) for file in Path(f"/proc/{pid}/task").glob("*/status")}
+
+
+def _mask(status: Path) -> str:
+    """The CPUs of a thread."""
+    return re.search(r"Cpus_allowed_list:\s*(\S+)", status.read_text())[1]  # type: ignore[index]
 
 
 def _cpu_seconds(pid: int) -> float:
@@ -153,11 +157,38 @@ def test_they_never_start_on_the_cpu_of_a_rank_that_measures(mpi: InstalledMpi, 
         environment={"PYTHONPATH": str(tmp_path), "PRTE_MCA_rmaps_default_mapping_policy": "core"},
     )
     assert done.code == 0
-    everywhere = str(sorted(os.sched_getaffinity(0)))
-    assert set((tmp_path / "ahead").read_text().splitlines()) == {everywhere}
     first, second = done.of("step")
     assert [rank["cpus"] for rank in second["ranks"]] == [rank["cpus"] for rank in first["ranks"]]
-    assert os.cpu_count() == 1 or everywhere not in (tmp_path / "first").read_text()
+    everywhere = os.sched_getaffinity(0)
+    bound = [{int(rank["cpus"])} for rank in first["ranks"]]
+    free = sorted(everywhere - set().union(*bound) or everywhere)
+    assert set((tmp_path / "ahead").read_text().splitlines()) == {str(free)}
+    seen = (tmp_path / "first").read_text().splitlines()
+    assert {*seen} == {str(sorted(cpus)) for cpus in bound}
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU: nothing is free beside a rank's")
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+def test_its_threads_leave_the_cpu_that_is_timed(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects a rank from the threads of its MPI, device and core: those go where nobody measures."""
+    out, masks = tmp_path / "r.jsonl", list[dict[int, str]]()
+
+    def watch(_: subprocess.Popen[str]) -> None:
+        rank = read_pages(own_folder(f"{whole_lines(out)[0]['run']}-0"))[0].pid
+        tasks = Path(f"/proc/{rank}/task").iterdir()
+        masks.append({int(task.name) - rank: _mask(task / "status") for task in tasks})
+
+    done = disturbed(
+        *("copy", "--ranks", "1", "--device", "emulated", "--paths", "h2d-pinned", "--sizes", "8,64K,4M"),
+        *("--mpi", mpi.mpiexec, "--no-evidence", *LONG),
+        out=out,
+        when=after(1),
+        act=watch,
+        environment={"PRTE_MCA_rmaps_default_mapping_policy": "core"},
+    )
+    (rank,) = done.of("step")[0]["ranks"]
+    others = {mask for thread, mask in masks[0].items() if thread}
+    assert done.code == 0 and masks[0][0] == rank["cpus"] and others and rank["cpus"] not in others
 
 
 REFUSED = """

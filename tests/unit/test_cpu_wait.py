@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import threading
+import time
 
 import pytest
 
-from wirespeed.rank.observe.cpu_wait import Use, whose
+from wirespeed.rank.observe.cpu_wait import CpuWait, Use, whose
 
 
 def use(process: float, threads: float, busy: float, cpus: tuple[int, ...] = (0,), host: str = "n1") -> Use:
@@ -45,3 +47,21 @@ def test_who_had_the_cpu(uses: list[Use], waited: float, by: str | None) -> None
 
 def test_it_is_the_waiting_rank_that_counts() -> None:
     assert whose([use(1.0, 0.0, 1.0), use(0.5, 0.0, 1.0, (1,))], 1, 0.5) == "others"
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_threads_on_other_cpus_are_in_nobodys_way(alone: bool) -> None:
+    """Protects from "slowed by its own threads" where these run elsewhere."""
+
+    def busy() -> None:
+        end = time.thread_time() + 0.1
+        while time.thread_time() < end:
+            pass
+
+    wait, thread = CpuWait(), threading.Thread(target=busy)
+    wait.alone = alone
+    with wait.timed():
+        thread.start()
+        thread.join()
+    used = wait._use()
+    assert (used.threads == 0) == alone and (used.process < 0.1 * used.threads + 0.1) == alone

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-from typing import Any, cast
+from dataclasses import replace
+from typing import Any, NamedTuple, cast
 
 import pytest
 
 from wirespeed.frontend.machine import Machine
 from wirespeed.frontend.starter import PathLaunch, Starter, StepKey
 from wirespeed.host.mpi import Mpi
-from wirespeed.host.process import started_on
 from wirespeed.job.messages import RankPlace
 from wirespeed.job.plan import Plan
 from wirespeed.paths import find_path
@@ -20,7 +18,10 @@ from wirespeed.paths import find_path
 
 @pytest.mark.parametrize(
     ("beside", "starts"),
-    [("host", 0), ("host-shared", 0), ("staged", 0), ("staged-pipelined", 1), ("gpu", 1), ("ipc-write", 1)],
+    [
+        *(("host", 0), ("host-shared", 0), ("staged", 0), ("staged-pipelined", 1), ("gpu", 1)),
+        *(("ipc-write", 1), ("gpu,ipc-write", 1), ("gpu,host", 0)),
+    ],
 )
 def test_nothing_starts_while_cpus_move_the_bytes(
     beside: str, starts: int, monkeypatch: pytest.MonkeyPatch
@@ -32,8 +33,26 @@ def test_nothing_starts_while_cpus_move_the_bytes(
     monkeypatch.setattr(Starter, "_launched", lambda _, key, ahead: started.append(key))
     starter = Starter(Plan(), cast(Machine, None), "r", None, lambda: 0.0)
     coming = StepKey((PathLaunch(find_path("nccl"), 1, (8,)),), cast(Any, Mpi))
-    starter.start_ahead([coming], find_path(beside))
+    starter.start_ahead([coming], [find_path(path) for path in beside.split(",")])
     assert len(started) == starts
+
+
+class Library(NamedTuple):
+    """An MPI, as far as it matters here."""
+
+    vendor: str
+
+
+def starter() -> Starter:
+    return Starter(Plan(), cast(Machine, None), "r", None, lambda: 0.0)
+
+
+def step(path: str, vendor: str = "openmpi") -> StepKey:
+    return StepKey((PathLaunch(find_path(path), 1, (8,)),), cast(Mpi, Library(vendor)))
+
+
+def places(bound: tuple[str, ...]) -> list[RankPlace]:
+    return [cast(RankPlace, {"cpus": cpus}) for cpus in bound]
 
 
 @pytest.mark.parametrize(
@@ -44,16 +63,35 @@ def test_what_starts_ahead_is_not_on_the_cpus_of_those_that_measure(
 ) -> None:
     """Protects figures from a launcher, an interpreter and an MPI that start on a CPU which is timed."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
-    starter = Starter(Plan(), cast(Machine, None), "r", None, lambda: 0.0)
-    ranks = [cast(RankPlace, {"cpus": cpus}) for cpus in bound]
-    starter.met(StepKey((PathLaunch(find_path("nccl"), 1, (8,)),), cast(Any, Mpi)), ranks)
-    assert starter.aside() == set(free)
+    found = starter()
+    found.met(step("nccl"), places(bound))
+    assert found.aside() == set(free)
 
 
-def test_processes_begin_where_they_are_started() -> None:
-    """Protects the same, and the CPUs of this process, which start others later."""
-    before = os.sched_getaffinity(0)
-    with started_on({min(before)}):
-        code = "import os; print(sorted(os.sched_getaffinity(0)))"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == [f"[{min(before)}]"] and os.sched_getaffinity(0) == before
+def test_each_mpi_has_its_own_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects a run from figures of one path on other CPUs than those of the next one."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
+    found = starter()
+    found.met(step("nccl"), places(("0", "1")))
+    assert found.cpus_ahead(step("aware")) == ("0", "1")
+    assert found.cpus_ahead(step("host", "mpich")) == (), "nobody has seen where its ranks are"
+    found.met(step("host", "mpich"), places(("0-7", "0-7")))
+    assert found.cpus_ahead(step("aware")) == ("0", "1")
+    assert found.cpus_ahead(step("shmem")) == ("0-7", "0-7"), "it has threads of its own, and is not bound"
+
+
+def test_nobody_waits_for_an_mpi_that_is_not_wanted() -> None:
+    """Protects memory of GPUs from processes that would try a path which works already."""
+
+    class Waiting(NamedTuple):
+        gone: list[bool]
+
+        def abandon(self) -> None:
+            self.gone.append(True)
+
+    found, other, later = starter(), Waiting([]), Waiting([])
+    works = step("aware")
+    key = replace(works, library=cast(Mpi, Library("mpich")))
+    found._waiting = cast(Any, {key: other, step("nccl"): later})
+    found.works(works)
+    assert other.gone and not later.gone and [*found._waiting] == [step("nccl")]

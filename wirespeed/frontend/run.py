@@ -262,14 +262,12 @@ class PlannedRun:
         for message in messages:
             if isinstance(message, Hello):
                 self._starter.met(key, message.ranks)
-            if isinstance(message, Done) and self._may_end_beside_the_next(key):
+            if isinstance(message, Done) and wrong.what == "ok" and self._may_end_beside_the_next(key):
                 # Its processes come to their end while the next ones measure, which share the GPUs already.
                 self._ending.append(EndingStep(step, library, watched, messages))
                 return step, wrong
             if isinstance(message, FoundRecord) and isinstance(message.record, Entry):
                 self._figures_wait = False
-            if not self._figures_wait:
-                self._starter.start_ahead(self._coming(key), step.path)
             if isinstance(message, Turn) and 0 < message.place < len(launches):
                 self._settled(step, wrong, library, None)
                 self._recorder.end_path()
@@ -279,8 +277,13 @@ class PlannedRun:
                 step = self._recorded(launch, {**step.job, "startup_s": 0.0}, watched)
                 wrong = Outcome()
             wrong = step.take(message) or wrong
-            if step.accepted:
+            if step.accepted and step.path.name not in self._works:
                 self._works[step.path.name] = library
+                self._starter.works(key)
+            if not self._figures_wait:
+                place = [launch.path for launch in launches].index(step.path)
+                beside = [launch.path for launch in launches[place : place + 2]]
+                self._starter.start_ahead(self._coming(key), beside)
             if isinstance(message, Picture) and message.row + 1 == message.of:
                 # By every path the field is the same.
                 self._plan = self._starter.plan = replace(self._plan, picture=None)

@@ -21,7 +21,7 @@ from wirespeed.frontend.machine import Machine
 from wirespeed.frontend.profiles import PROFILER_SECONDS, Profiles
 from wirespeed.host import gpu_aware_mpi, mpi, private_folder
 from wirespeed.host.cgroup import cpu_quota
-from wirespeed.host.process import cpu_list, fewer_cpus, started_on
+from wirespeed.host.process import cpu_list, fewer_cpus, on_cpus, own_cpus
 from wirespeed.job.messages import Facts, RankPlace
 from wirespeed.job.plan import Plan, encode
 from wirespeed.job.status_page import own_folder
@@ -65,8 +65,10 @@ class Starter:
     _latest: float = -math.inf
     """When processes were last started ahead."""
     _waiting: dict[StepKey, JobStep] = field(default_factory=dict)
-    _bound: tuple[str, ...] = ()
-    """The CPUs of each rank, to which the launcher had bound it."""
+    _bound: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """By an MPI's vendor: the CPUs of each rank, to which its launcher binds it."""
+    _measured: set[int] = field(default_factory=set)
+    """The CPUs on which ranks measure now."""
 
     def variables(self, path: TransferPath, library: mpi.Mpi) -> dict[str, str]:
         """The environment in which ranks measure the path."""
@@ -94,11 +96,12 @@ class Starter:
             "allocator": self.plan.allocator,
         }
 
-    def start_ahead(self, coming: Iterable[StepKey], beside: TransferPath) -> None:
+    def start_ahead(self, coming: Iterable[StepKey], beside: Sequence[TransferPath]) -> None:
         """Starts the next job step that has no processes yet, if there are free CPUs for it.
 
-        One at a time: until they run its code, processes are on the CPUs that their launcher binds them to.
-        None while CPUs move the bytes that are measured, `beside` it.
+        One at a time: the CPUs that they keep busy as they start may be fewer than there seem to be.
+        `beside`: the path that is measured now and the one after it; where CPUs move the bytes of either,
+        nothing is started.
         """
         if time.monotonic() - self._latest < APART_S:
             return
@@ -114,9 +117,18 @@ class Starter:
                 return
 
     def met(self, step: StepKey, ranks: Sequence[RankPlace]) -> None:
-        """The ranks of a step have met, on CPUs that their launcher gives to those of any other."""
-        if not step.launches[0].path.own_threads and not self._elsewhere:
-            self._bound = tuple(rank["cpus"] for rank in ranks)
+        """The ranks of a step have met, on CPUs that their MPI's launcher gives to those of any other."""
+        if self._elsewhere:
+            return
+        bound = tuple(rank["cpus"] for rank in ranks)
+        self._measured = {cpu for cpus in bound for cpu in cpu_list(cpus)}
+        if not step.launches[0].path.own_threads:
+            self._bound[step.library.vendor] = bound
+
+    def works(self, step: StepKey) -> None:
+        """A step's path moves bytes: nobody wants the processes that wait to try it with another MPI."""
+        for key in [key for key in self._waiting if key.launches == step.launches and key != step]:
+            self._waiting.pop(key).abandon()
 
     @property
     def _elsewhere(self) -> bool:
@@ -132,7 +144,7 @@ class Starter:
         while self._waiting:
             self._waiting.popitem()[1].abandon()
 
-    def _free_cpus(self, beside: TransferPath) -> int:
+    def _free_cpus(self, beside: Sequence[TransferPath]) -> int:
         """CPUs beside those of the ranks that measure; 0 where nothing is to be started ahead."""
         asked = dict(self.plan.test).get("ahead")
         if asked is not None:
@@ -140,7 +152,7 @@ class Starter:
         elsewhere = self.plan.hosts or launchers.by_batch_system(self.plan.launcher)
         # A profiler, a picture, CPUs by name and a launch of its own belong to the launch itself.
         own = self.profiles or self.plan.picture or self.plan.between or self.plan.launches > 1
-        if elsewhere or own or beside.cpu_moves:
+        if elsewhere or own or any(path.cpu_moves for path in beside):
             return 0
         cpus = float(len(os.sched_getaffinity(0)))
         return int(min(cpus, cpu_quota() or cpus)) - self.plan.ranks
@@ -151,8 +163,9 @@ class Starter:
         variables = self.variables(launches[0].path, library)
         own_threads = launches[0].path.own_threads
         cpus = () if self._elsewhere else fewer_cpus()
-        # Until it runs our code, a bound rank is on the CPU of one that measures.
-        bound = self._bound if ahead and not own_threads else ()
+        bound, aside = self.cpus_ahead(key) if ahead else (), os.sched_getaffinity(0)
+        if bound:
+            aside = self.aside()
         spec = StepSpec(
             plan=plan,
             paths=tuple((launch.path.name, launch.sizes) for launch in launches),
@@ -167,7 +180,7 @@ class Starter:
             base=str(private_folder.of_user()),
             cpus=() if own_threads else cpus,
             bound=bound,
-            all_cpus=not self._elsewhere and not own_threads,
+            threads_leave=not self._elsewhere and not own_threads,
         )
         self._started += 1
         entry = Path(__file__).parents[1] / "rank"
@@ -179,10 +192,9 @@ class Starter:
             own_threads=own_threads,
             places_itself=bool(cpus or bound),
         )
-        aside = self.aside() if ahead else os.sched_getaffinity(0)
-        # Tells ranks from their first moment on that others measure on the CPUs which they are bound to.
+        # Where ranks are from their first moment on: others measure on the CPUs that will be their own.
         told = {"WIRESPEED_AHEAD": ",".join(map(str, sorted(aside)))} if ahead else {}
-        with started_on(aside):
+        with on_cpus(sorted(aside) if bound else ()):
             return JobStep(
                 launcher.command(library, job),
                 {**os.environ, **variables, **told},
@@ -193,11 +205,21 @@ class Starter:
                 ahead,
             )
 
+    def cpus_ahead(self, key: StepKey) -> tuple[str, ...]:
+        """The CPUs that each rank of a step has when its turn comes; empty: its launcher knows them alone.
+
+        Until it runs our code, a rank that is bound would be on the CPU of one that measures.
+        """
+        if self._elsewhere:
+            return ()
+        if key.launches[0].path.own_threads:
+            return (own_cpus(),) * self.plan.ranks
+        return self._bound.get(key.library.vendor, ())
+
     def aside(self) -> set[int]:
         """The CPUs on which no rank measures; all where there are none."""
-        measured = {cpu for cpus in self._bound for cpu in cpu_list(cpus)}
         own = os.sched_getaffinity(0)
-        return own - measured or own
+        return own - self._measured or own
 
 
 def _largest(launches: Sequence[PathLaunch]) -> int:

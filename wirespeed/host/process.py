@@ -138,17 +138,6 @@ def move_threads(before: set[int], after: set[int], but: int = 0) -> None:
                 os.sched_setaffinity(number, after)
 
 
-@contextmanager
-def started_on(cpus: set[int]) -> Iterator[None]:
-    """Processes that this thread starts inside begin on these CPUs."""
-    own = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, cpus)
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, own)
-
-
 def fewer_cpus() -> tuple[int, ...]:
     """This process's CPUs where it may not run on all of the machine's, as under taskset; else none."""
     own = os.sched_getaffinity(0)

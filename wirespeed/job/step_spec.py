@@ -34,9 +34,11 @@ class StepSpec:
     cpus: tuple[int, ...] = ()
     """The front end's, among which each rank places itself; empty: the launcher binds ranks."""
     bound: tuple[str, ...] = ()
-    """Started ahead, and not bound: each rank's CPUs, as the launcher had bound an earlier step's."""
-    all_cpus: bool = False
-    """May threads of libraries go to the CPUs beside the ranks' own, which no batch system hands out?"""
+    """Of a step that starts ahead unbound: each rank's CPUs at its turn, as the launcher has bound those of
+    an earlier step. Empty: ranks have the CPUs on which they were started.
+    """
+    threads_leave: bool = False
+    """May threads of libraries leave the ranks' CPUs? Not where a batch system hands out CPUs."""
     host: str = field(default_factory=lambda: os.uname().nodename)
     """Host on which the front end watches."""
 

@@ -52,8 +52,8 @@ class RankContext:
     late_s: float = 0.0
     """For tests: rank 1 comes so many seconds late to each timed batch."""
     ranges: Ranges = field(default_factory=Ranges)
-    put_threads_aside: Callable[[], None] = lambda: None
-    """Moves threads of libraries to CPUs on which no rank measures, if there are any."""
+    put_threads_aside: Callable[[], bool] = lambda: False
+    """Moves threads of libraries to CPUs on which no rank measures; False: there are none."""
     more_until: float | None = None
     """Until then (`time.monotonic()`) figures may take more than --max-time; None: the run has no budget."""
 

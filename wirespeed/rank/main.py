@@ -91,10 +91,11 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
     elsewhere = FreeCpus(within=cpu_list(os.environ.get(AHEAD))) if spec.ahead else None
     place_of = rank, launchers.local_rank()
     session = RankSession(opened, spec.plan, spec.device, watchdog, place_of, started)
-    own = elsewhere.own if elsewhere else os.sched_getaffinity(0)
     comm = session.connect(lambda: Communicator(spec.expected))
+    # Some MPIs bind a rank as it joins.
+    own = elsewhere.own if elsewhere else os.sched_getaffinity(0)
     tell = send if comm.rank == 0 else ignore
-    free = FreeForThreads(comm, own, spec.cpus) if spec.all_cpus else None
+    free = FreeForThreads(comm, own, spec.cpus) if spec.threads_leave else None
     ranks = session.introduce(tell, own, free)
     tell(Hello(ranks, comm.described() or {}, time.monotonic() - started))
     if elsewhere:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from wirespeed.results.model import Head
 
 SIZES = "8,64,512,4K,32K,256K,2M,16M,256M"
-"""Nine sizes show the shape of every curve; 1 GiB is at most 5 % faster than 256 MiB."""
+"""Nine sizes show the shape of every curve; 1 GiB is seldom more than 5 % faster than 256 MiB."""
 MEMORY_PER_BYTE = 12
 """Two ranks, each with two buffers and two more for staging; half as much again stays free."""
 

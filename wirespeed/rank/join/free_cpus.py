@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
+from wirespeed.host.cgroup import cpu_quota
 from wirespeed.host.process import cpu_list, move_threads
 from wirespeed.rank.world import World
 
@@ -26,7 +28,7 @@ class FreeCpus:
         self.own = {int(cpu) for cpu in own.split(",")} if own else os.sched_getaffinity(0)
         with suppress(OSError):
             wide = _of_nodes(self.own, nodes)
-            os.sched_setaffinity(0, wide & {*within} if within else wide)
+            os.sched_setaffinity(0, wide & {*within} or wide)
         self._wide = os.sched_getaffinity(0)
 
     def leave(self) -> None:
@@ -42,25 +44,31 @@ class FreeForThreads:
     """
 
     def __init__(self, comm: World, own: set[int], within: Collection[int] = (), nodes: Path = NODES) -> None:
-        """Collective. `own`: those that this rank measures on. `within`: as of FreeCpus."""
+        """Collective. `own`: those that this rank measures on. `within`: all that the job may use."""
         here = os.uname().nodename
         places = comm.everyone((here, sorted(own)))
         taken = {cpu for host, cpus in places if host == here for cpu in cpus}
         wide = _of_nodes(own, nodes)
         free = (wide & {*within} if within else wide) - taken
-        # On fewer than the ranks have, all their threads would crowd.
-        self._own, self._free = own, free if len(free) >= len(taken & wide) else set[int]()
+        # On fewer than the ranks have, all their threads would crowd; a quota is used up sooner by more CPUs.
+        neighbours = [host for host, _ in places if host == here]
+        few = len(free) < len(taken & wide) or (cpu_quota() or math.inf) < 2 * len(neighbours)
+        self._own, self._free = own, set[int]() if few else free
 
-    def move(self) -> None:
-        """Moves there all threads but the first, which is timed; those that chose their CPUs stay."""
+    def move(self) -> bool:
+        """Moves there all threads but the first, which is timed; those that chose their CPUs stay.
+
+        False: there are no such CPUs.
+        """
         if self._free:
             move_threads(self._own, self._free, but=os.getpid())
+        return bool(self._free)
 
     def leave(self) -> bool:
-        """Moves the first thread, too: others will measure here. False: there are no such CPUs."""
+        """Moves the first thread, too: others will measure here. False: it is still there."""
         if self._free:
             move_threads(self._own, self._free)
-        return bool(self._free)
+        return os.sched_getaffinity(0) != self._own
 
 
 def _of_nodes(own: set[int], nodes: Path) -> set[int]:

@@ -25,6 +25,9 @@ _USED = (0, 1, 2, 5, 6)
 class CpuWait:
     """Time in which this thread was ready to run and had no CPU, as a share of the time inside timed()."""
 
+    alone = False
+    """Are this process's other threads on other CPUs?"""
+
     def __init__(self) -> None:
         self._waited = self._wall = self._threads = 0.0
         self._preempted = 0
@@ -63,8 +66,8 @@ class CpuWait:
         return Use(
             os.uname().nodename,
             sorted(self._cpus),
-            (now.process - self._began.process) / seconds,
-            self._threads / max(self._wall, 1e-9),
+            (now.thread - self._began.thread if self.alone else now.process - self._began.process) / seconds,
+            0.0 if self.alone else self._threads / max(self._wall, 1e-9),
             (now.busy - self._began.busy) / seconds,
         )
 
@@ -76,7 +79,7 @@ class Use(NamedTuple):
     cpus: list[int]
     """CPUs on which it may run."""
     process: float
-    """Its own use, all threads together."""
+    """Its own use of them, all threads together."""
     threads: float
     """Part of it by threads beside the one that is timed, while it is timed."""
     busy: float
@@ -108,12 +111,14 @@ class _Moment:
     clock: float
     process: float
     """CPU seconds of this process."""
+    thread: float
+    """CPU seconds of this thread."""
     busy: float
     """CPU seconds of all processes on some CPUs."""
 
     @classmethod
     def now(cls, cpus: frozenset[int]) -> _Moment:
-        return cls(time.monotonic(), time.process_time(), _busy(cpus))
+        return cls(time.monotonic(), time.process_time(), time.thread_time(), _busy(cpus))
 
 
 def _busy(cpus: frozenset[int]) -> float:

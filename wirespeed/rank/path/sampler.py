@@ -131,8 +131,7 @@ class Sampler:
     def measure(self) -> Turns[PhaseSamples]:
         """Raises PayloadMismatch on every rank."""
         first = self._comm.maximum(self._check())
-        # Some start their threads with the first message.
-        self._context.put_threads_aside()
+        self._wait.alone = self._context.put_threads_aside()
         if self._stopping.loops is not None:
             per_sample, stopped = self._fixed(self._stopping.loops), "fixed"
         else:
@@ -186,6 +185,8 @@ class Sampler:
         """Batch after batch, until rank 0 decides to stop: iterations per sample, and the reason."""
         with self._ranges("warm-up"):
             estimate = self._warm_up(first)
+        # Some libraries start threads with their first messages.
+        self._context.put_threads_aside()
         until = self._context.more_until
         more_s = None if until is None else lambda: until - time.monotonic()
         rule = StoppingRule(self._stopping, *self._program.clock(), self._divisor, more_s)
