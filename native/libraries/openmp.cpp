@@ -15,7 +15,7 @@ namespace wirespeed {
 namespace {
 
 /// What LLVM's compiler puts into a program; one without code for devices is empty.
-struct Program {
+struct OffloadImages {
     std::int32_t images = 0;
     void *first_image = nullptr, *first_entry = nullptr, *last_entry = nullptr;
 };
@@ -31,7 +31,7 @@ void start_omptarget(const Library& library) {
     const OmpTarget calls(library);
     if (!calls.register_program) return;
     // It stays registered until the process ends.
-    static Program nothing;
+    static OffloadImages nothing;
     if (calls.init)
         calls.init();
     else if (calls.requires_)

@@ -88,7 +88,7 @@ void on_crash(int number) {
         if (crash_reports.give_up) std::this_thread::sleep_for(500ms);
     }
     std::signal(number, SIG_DFL);
-    raise(number);
+    std::raise(number);
 }
 
 std::vector<std::string> last_lines(const std::string& file, std::size_t most) {

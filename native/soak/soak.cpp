@@ -12,11 +12,11 @@
 namespace wirespeed {
 namespace {
 
-constexpr const char* kinds[] = {"damaged", "late", "stale", "lost"};
-static_assert(std::size(kinds) == ws_soak_kinds);
+constexpr const char* error_kinds[] = {"damaged", "late", "stale", "lost"};
+static_assert(std::size(error_kinds) == ws_soak_kinds);
 
 /// Bytes that a block of a check is worth its launch for.
-constexpr std::size_t block_bytes = 16 << 10;
+constexpr std::size_t bytes_per_block = 16 << 10;
 /// More of them would take the memory's speed from the transfers beside them.
 constexpr unsigned most_blocks = 64, threads = 512;
 
@@ -34,10 +34,10 @@ std::uint64_t base_of(int sender, std::size_t offset) {
 std::uint64_t address(const void* at) { return reinterpret_cast<std::uint64_t>(at); }
 
 std::uint64_t kind_number(const std::string& kind) {
-    const auto found = std::find(std::begin(kinds), std::end(kinds), kind);
-    if (found == std::end(kinds))
+    const auto found = std::find(std::begin(error_kinds), std::end(error_kinds), kind);
+    if (found == std::end(error_kinds))
         throw Error("a soak's fault is damaged, late, stale or lost, not '" + kind + "'");
-    return static_cast<std::uint64_t>(found - std::begin(kinds));
+    return static_cast<std::uint64_t>(found - std::begin(error_kinds));
 }
 
 /// Can a message come before what lies in its place has been looked at twice? Not where this rank
@@ -176,8 +176,8 @@ std::vector<Work> Soak::work_of(const Turn& turn, bool always) const {
     if (!fault_.kind.empty() && turn.checks)
         work.push_back(make_work("ws_soak_plant", 1, threads,
                                  std::array<std::uint64_t, 4>{0, state, turn.first, turn.checks}));
-    const auto blocks =
-        static_cast<unsigned>(std::clamp<std::size_t>(turn.bytes / block_bytes, 1, most_blocks));
+    const auto blocks = static_cast<unsigned>(
+        std::clamp<std::size_t>(turn.bytes / bytes_per_block, 1, most_blocks));
     const auto lanes =
         static_cast<unsigned>(std::clamp<std::size_t>(turn.bytes / 8 / 32 * 32, 32, threads));
     work.push_back(

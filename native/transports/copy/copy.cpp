@@ -21,17 +21,17 @@ struct Copy {
     std::shared_ptr<BlockList> list = nullptr;
 };
 
-enum class Mover { call, engine, kernel };
+enum class Copier { call, engine, kernel };
 
 /// The driver's own copy call, which is how programs copy pageable memory, or copies in a stream,
 /// one for each direction, by a copy engine or by a kernel, and a wait for them.
 class Copies final : public Action {
   public:
-    Copies(Context& context, std::vector<Copy> copies, Mover mover)
-        : device_(context.device), page_(context.page), mover_(mover), copies_(std::move(copies)),
+    Copies(Context& context, std::vector<Copy> copies, Copier copier)
+        : device_(context.device), page_(context.page), copier_(copier), copies_(std::move(copies)),
           copying_(context.page.name("copy")) {
         for (const Copy& copy : copies_)
-            if (auto& stream = streams_[copy.back]; mover != Mover::call && !stream)
+            if (auto& stream = streams_[copy.back]; copier != Copier::call && !stream)
                 stream = device_.stream();
         most_blocks_ = device_.resident_blocks();
         // Both directions run at once, whatever was started first.
@@ -48,10 +48,10 @@ class Copies final : public Action {
 
   private:
     void start(const Copy& copy) {
-        if (mover_ == Mover::call) return device_.copy(copy.to, copy.from, copy.bytes);
+        if (copier_ == Copier::call) return device_.copy(copy.to, copy.from, copy.bytes);
         Stream& stream = *streams_[copy.back];
         if (copy.list) return copy.list->start(stream);
-        if (mover_ == Mover::engine) return stream.copy(copy.to, copy.from, copy.bytes);
+        if (copier_ == Copier::engine) return stream.copy(copy.to, copy.from, copy.bytes);
         std::uint64_t values[] = {reinterpret_cast<std::uint64_t>(copy.to),
                                   reinterpret_cast<std::uint64_t>(copy.from), copy.bytes};
         void* arguments[] = {&values[0], &values[1], &values[2]};
@@ -61,7 +61,7 @@ class Copies final : public Action {
 
     Device& device_;
     Page& page_;
-    Mover mover_;
+    Copier copier_;
     std::array<std::unique_ptr<Stream>, 2> streams_;  ///< by Copy::back
     std::vector<Copy> copies_;
     unsigned most_blocks_ = 1;
@@ -92,9 +92,9 @@ class CopyTransport final : public Transport {
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
         const int me = context_.control.rank();
         const bool pageable = buffers.kind == Memory::pageable || buffers.into == Memory::pageable;
-        const Mover mover = by_ == "kernel" ? Mover::kernel
-                            : pageable      ? Mover::call
-                                            : Mover::engine;
+        const Copier copier = by_ == "kernel" ? Copier::kernel
+                              : pageable      ? Copier::call
+                                              : Copier::engine;
         const unsigned most = std::max(context_.device.resident_blocks(), 1u);
         unsigned used = 0;
         Preparation preparation;
@@ -112,12 +112,12 @@ class CopyTransport final : public Transport {
                     if (out.peer != me || into->peer != me)
                         throw Error("copies stay inside a rank; this pattern sends to others");
                     pieces.push_back({into++->offset, out.offset, out.bytes});
-                    if (!first.list || mover == Mover::call)
+                    if (!first.list || copier == Copier::call)
                         copies.push_back(
                             {to + pieces.back().at, from + out.offset, out.bytes, first.back});
                 }
-                if (!first.list || mover == Mover::call) continue;
-                const bool by_kernel = mover == Mover::kernel;
+                if (!first.list || copier == Copier::call) continue;
+                const bool by_kernel = copier == Copier::kernel;
                 auto blocks = std::make_shared<BlockList>(
                     context_.device, by_kernel ? ListBy::kernel : lists_, to, from, pieces,
                     by_kernel ? multiprocessors(context_, most) : 1);
@@ -130,7 +130,7 @@ class CopyTransport final : public Transport {
         if (used)
             said += (said.empty() ? "" : ", ") + ("\"multiprocessors\": " + std::to_string(used));
         return preparation.noted(std::make_unique<DescribedProgram>(
-            context_, std::make_unique<Copies>(context_, std::move(copies), mover), said));
+            context_, std::make_unique<Copies>(context_, std::move(copies), copier), said));
     }
 
   private:

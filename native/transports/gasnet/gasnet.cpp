@@ -11,9 +11,9 @@ namespace {
 
 using gasnet::Session;
 
-class HostCalls {
+class GasnetCalls {
   public:
-    HostCalls(const Session& session, Page& page)
+    GasnetCalls(const Session& session, Page& page)
         : session_(session), calls_(session.calls()), page_(page), put_(page.name("gex_RMA_PutNB")),
           set_(page.name("gex_RMA_PutNBVal")), arrive_(page.name("gex_Event_Wait")),
           wait_(page.name("gasnet_AMPoll until the signal")),
@@ -52,14 +52,14 @@ class HostCalls {
     CallId put_, set_, arrive_, wait_, quiet_;
 };
 
-class Heap {
+class GasnetHeap {
   public:
-    explicit Heap(Context& context) : session_(Session::of(context)) {}
+    explicit GasnetHeap(Context& context) : session_(Session::of(context)) {}
     void close() {}
     void* allocate(std::size_t bytes) { return session_.allocate(bytes); }
     void release(void* address) { session_.release(static_cast<std::byte*>(address)); }
 
-    using Calls = HostCalls;
+    using Calls = GasnetCalls;
     Calls puts(Context& context) const { return {session_, context.page}; }
     std::string describe() const {
         return std::string("\"library\": \"GASNet-EX ") + session_.calls().release() +
@@ -75,7 +75,7 @@ class Heap {
     Session& session_;
 };
 
-const AddTransport add_gasnet{"gasnet", open_as<SymmetricTransport<Heap>>};
+const AddTransport add_gasnet{"gasnet", open_as<SymmetricTransport<GasnetHeap>>};
 
 }  // namespace
 }  // namespace wirespeed

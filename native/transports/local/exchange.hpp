@@ -2,47 +2,34 @@
 // and all go on or none.
 #pragma once
 
+#include <cstddef>
 #include <cstring>
-#include <string>
 #include <type_traits>
 #include <vector>
 
-#include "core/error.hpp"
 #include "transports/transport.hpp"
 
 namespace wirespeed {
+
+/// The bytes that `write(from, bytes)` writes on each rank, by rank; see exchange().
+std::vector<std::byte> exchange_bytes(Control& control, std::size_t bytes_each,
+                                      void (*write)(void* from, std::byte* bytes), void* from);
 
 /// What `mine` gives on each rank, by rank. Where it throws on some, all throw the first one's
 /// words.
 template <class Make> auto exchange(Control& control, Make mine) {
     using Value = decltype(mine());
     static_assert(std::is_trivially_copyable_v<Value>);
-    struct Word {
-        bool failed = false, unavailable = false;
-        char why[238] = {};
-        Value value{};
+    const auto write = [](void* make, std::byte* bytes) {
+        const Value value = (*static_cast<Make*>(make))();
+        std::memcpy(bytes, &value, sizeof value);
     };
-    Word word;
-    const auto fail = [&](const std::exception& error, bool unavailable) {
-        word.failed = true;
-        word.unavailable = unavailable;
-        std::strncpy(word.why, error.what(), sizeof word.why - 1);
-    };
-    try {
-        word.value = mine();
-    } catch (const Unavailable& error) {
-        fail(error, true);
-    } catch (const std::exception& error) {
-        fail(error, false);
-    }
-    std::vector<Word> all(static_cast<std::size_t>(control.size()));
-    control.allgather(&word, all.data(), sizeof word);
-    std::vector<Value> values;
-    for (std::size_t rank = 0; rank < all.size(); ++rank) {
-        const std::string why = "rank " + std::to_string(rank) + ": " + all[rank].why;
-        if (all[rank].unavailable) throw Unavailable(why);
-        if (all[rank].failed) throw Error(why);
-        values.push_back(all[rank].value);
+    const auto all = exchange_bytes(control, sizeof(Value), write, &mine);
+    std::vector<Value> values(static_cast<std::size_t>(control.size()));
+    for (std::size_t rank = 0; rank < values.size(); ++rank) {
+        Value value;
+        std::memcpy(&value, all.data() + rank * sizeof value, sizeof value);
+        values[rank] = value;
     }
     return values;
 }

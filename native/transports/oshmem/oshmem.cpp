@@ -47,8 +47,8 @@ Library open_library() {
 }
 
 /// The process's only one: OpenSHMEM cannot be ended without ending MPI, nor started twice.
-struct Session {
-    Session() : library(open_library()), calls(library) {
+struct OshmemSession {
+    OshmemSession() : library(open_library()), calls(library) {
         if (!calls.aborted)
             throw Unavailable("this Open MPI's OpenSHMEM would end MPI together with itself");
     }
@@ -57,7 +57,7 @@ struct Session {
     bool joined = false;
 };
 
-void join(Session& session, Context& context) {
+void join(OshmemSession& session, Context& context) {
     const auto here = same_host(context.control);
     const auto ranks_here = std::count(here.begin(), here.end(), true);
     if (!session.joined) {
@@ -81,19 +81,19 @@ void join(Session& session, Context& context) {
     });
 }
 
-Session& session_of(Context& context) {
-    static std::unique_ptr<Session> only;
+OshmemSession& session_of(Context& context) {
+    static std::unique_ptr<OshmemSession> only;
     exchange(context.control, [&] {
-        if (!only) only = std::make_unique<Session>();
+        if (!only) only = std::make_unique<OshmemSession>();
         return true;
     });
     join(*only, context);
     return *only;
 }
 
-class HostCalls {
+class OshmemCalls {
   public:
-    HostCalls(const Oshmem& calls, Page& page)
+    OshmemCalls(const Oshmem& calls, Page& page)
         : calls_(calls), page_(page), put_(page.name("shmem_putmem")),
           fence_(page.name("shmem_fence")), set_(page.name("shmem_uint64_p")),
           wait_(page.name("shmem_uint64_wait_until")), quiet_(page.name("shmem_quiet")) {}
@@ -125,14 +125,14 @@ class HostCalls {
     CallId put_, fence_, set_, wait_, quiet_;
 };
 
-class Heap {
+class OshmemHeap {
   public:
-    explicit Heap(Context& context) : calls_(session_of(context).calls) {}
+    explicit OshmemHeap(Context& context) : calls_(session_of(context).calls) {}
     void close() {}
     void* allocate(std::size_t bytes) { return calls_.allocate(bytes); }
     void release(void* address) { calls_.release(address); }
 
-    using Calls = HostCalls;
+    using Calls = OshmemCalls;
     Calls puts(Context& context) const { return {calls_, context.page}; }
     std::string describe() const { return "\"library\": \"Open MPI's OpenSHMEM\""; }
 
@@ -146,7 +146,7 @@ class Heap {
     const Oshmem& calls_;
 };
 
-const AddTransport add_oshmem{"oshmem", open_as<SymmetricTransport<Heap>>};
+const AddTransport add_oshmem{"oshmem", open_as<SymmetricTransport<OshmemHeap>>};
 
 }  // namespace
 }  // namespace wirespeed

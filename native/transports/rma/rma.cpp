@@ -17,7 +17,7 @@ namespace wirespeed {
 namespace {
 
 /// The most bytes for one call: counts are ints.
-constexpr std::size_t largest_piece = std::size_t{1} << 30;
+constexpr std::size_t largest_operation = std::size_t{1} << 30;
 
 template <class Abi> class RmaTransport final : public Transport {
   public:
@@ -28,8 +28,8 @@ template <class Abi> class RmaTransport final : public Transport {
             throw Error("call is put or get for one-sided MPI, not '" + call + "'");
         get_ = call == "get";
         operation_ = operation_of(context);
-        piece_ = std::min<std::size_t>(context.number("largest-count", largest_piece, 1, SIZE_MAX),
-                                       largest_piece);
+        piece_ = std::min<std::size_t>(
+            context.number("largest-count", largest_operation, 1, SIZE_MAX), largest_operation);
     }
 
     Buffers allocate(Memory kind, std::size_t bytes) override {
@@ -97,7 +97,7 @@ template <class Abi> class RmaTransport final : public Transport {
         auto list =
             std::make_unique<OneSided<Calls>>(Calls(world_, calls_, window), *operation_, context_);
         list->add(steps, theirs, buffers, [](std::byte* here, const Transfer& seen) -> rma::Part {
-            if (seen.bytes > largest_piece)
+            if (seen.bytes > largest_operation)
                 throw Error("one-sided operations of at most 1 GiB, not " +
                             std::to_string(seen.bytes) + " bytes");
             return {here, static_cast<mpi::Aint>(seen.offset), seen.bytes, seen.peer, 0};

@@ -9,7 +9,7 @@
 namespace wirespeed {
 namespace {
 
-struct Copy {
+struct StagedCopy {
     std::byte* to;
     const std::byte* from;
     std::size_t bytes;
@@ -27,7 +27,8 @@ struct HostMemory {
 class StagedStep final : public Action {
   public:
     StagedStep(Device& device, Page& page, std::shared_ptr<const HostMemory> memory,
-               std::vector<Copy> out, std::unique_ptr<Action> move, std::vector<Copy> in)
+               std::vector<StagedCopy> out, std::unique_ptr<Action> move,
+               std::vector<StagedCopy> in)
         : device_(device), page_(page), memory_(std::move(memory)), out_(std::move(out)),
           in_(std::move(in)), move_(std::move(move)), to_host_(page.name("copy device to host")),
           to_device_(page.name("copy host to device")) {}
@@ -43,7 +44,7 @@ class StagedStep final : public Action {
     Device& device_;
     Page& page_;
     std::shared_ptr<const HostMemory> memory_;
-    std::vector<Copy> out_, in_;
+    std::vector<StagedCopy> out_, in_;
     std::unique_ptr<Action> move_;
     CallId to_host_, to_device_;
 };
@@ -69,7 +70,7 @@ class StagedTransport final : public StepTransport {
         host.receive = memory_->receive.address();
         host.kind = through_;
         host.bytes = memory_->send.bytes();
-        std::vector<Copy> out, in;
+        std::vector<StagedCopy> out, in;
         for (const auto& t : step.sends)
             if (t.bytes) out.push_back({host.send + t.offset, buffers.send + t.offset, t.bytes});
         for (const auto& t : step.receives)

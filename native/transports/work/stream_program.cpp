@@ -13,13 +13,13 @@ namespace {
 
 constexpr std::size_t most_events = 64;
 /// Iterations between two events, at most: a longer graph gains nothing.
-constexpr int largest_piece = 128;
+constexpr int iterations_between_events = 128;
 /// Seconds between two events, about: so the page shows progress, and the event's own cost is
 /// nothing.
 constexpr double piece_seconds = 5e-3;
 /// Iterations that last longer do not feel how they were put into the stream.
-constexpr double long_iteration = 2e-3;
-constexpr double trial_seconds = 1e-3;
+constexpr double slow_iteration = 2e-3;
+constexpr double enqueue_trial_seconds = 1e-3;
 
 }  // namespace
 
@@ -39,11 +39,12 @@ void StreamProgram::choose(Control& control, const std::string& enqueue) {
     double seconds = try_out(1);
     control.broadcast(&seconds, sizeof seconds, 0);
     const auto piece = static_cast<int>(std::clamp(piece_seconds / std::max(seconds, 1e-9), 1.0,
-                                                   static_cast<double>(largest_piece)));
+                                                   static_cast<double>(iterations_between_events)));
     batch_.set_piece(piece);
-    if (enqueue == "direct" || (enqueue == "measured" && seconds > long_iteration)) return;
-    const int iterations = std::clamp(static_cast<int>(trial_seconds / std::max(seconds, 1e-9)),
-                                      std::min(4, piece), piece);
+    if (enqueue == "direct" || (enqueue == "measured" && seconds > slow_iteration)) return;
+    const int iterations =
+        std::clamp(static_cast<int>(enqueue_trial_seconds / std::max(seconds, 1e-9)),
+                   std::min(4, piece), piece);
     if (enqueue == "graph-only") {
         exchange(control, [&] {
             batch_.prepare(Schedule{iterations});
