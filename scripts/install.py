@@ -96,17 +96,44 @@ class Installer:
             site = sysconfig.get_path("purelib", vars={"base": str(VENV), "platbase": str(VENV)})
             Path(site, "reused.pth").write_text(sysconfig.get_path("purelib") + "\n")
 
-    def pip(self, *arguments: str) -> None:
-        """Installs. Raises InstallError when pip does not succeed."""
-        if self._offline:
-            hint = f"if {self._offline} lacks something, fill it again: make pack DIR=..."
-        else:
-            hint = "if it is the network, use a folder that make pack has filled: make run OFFLINE=DIR"
+    def pip(self, *arguments: str, **variables: str) -> None:
+        """Installs, with more variables of the environment. Raises InstallError when pip does not succeed."""
         # Python compiles modules when they are first used; all of them take pip as long as all else.
         never = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
         compiled = [] if never else ["--no-compile"]
         command = [str(PYTHON), "-m", "pip", "install", "--quiet", *compiled, *arguments]
-        self._call(command, f"pip failed, as said above; {hint}")
+        self._call(command, self._pip_failed(), variables)
+
+    def _pip_failed(self) -> str:
+        if self._offline:
+            hint = f"if {self._offline} lacks something, fill it again: make pack DIR=..."
+        else:
+            hint = "if it is the network, use a folder that make pack has filled: make run OFFLINE=DIR"
+        return f"pip failed, as said above; {hint}"
+
+    def package(self, target: str) -> None:
+        """Builds wirespeed and installs it with all that it needs. Raises InstallError."""
+        # The tools of .venv instead of fresh ones each time: only then does CMake build what has changed.
+        self.pip("--no-build-isolation", target)
+
+    def first_package(self, target: str) -> None:
+        """The same, but the core is compiled while pip brings what it needs. Raises InstallError."""
+        folder = VENV / ".wheel"
+        shutil.rmtree(folder, ignore_errors=True)
+        command = [str(PYTHON), "-m", "pip", "wheel", "--quiet", "--no-build-isolation", "--no-deps"]
+        compiling = subprocess.Popen(
+            [*command, "--wheel-dir", str(folder), "."], cwd=ROOT, env=self._environment()
+        )
+        try:
+            # A variable, since the pip of Ubuntu 22.04 knows no --config-settings.
+            self.pip("--no-build-isolation", target, SKBUILD_WHEEL_CMAKE="false")
+        finally:
+            # Also where pip has failed: another make must not find a compiler in build/.
+            code = compiling.wait()
+        if code:
+            raise InstallError(self._pip_failed())
+        self.pip("--no-deps", "--force-reinstall", *map(str, folder.glob("*.whl")))
+        shutil.rmtree(folder)
 
     def pip_prefix(self, name: str) -> None:
         prefix = VENV / "mpi" / name
@@ -116,10 +143,11 @@ class Installer:
         if not (prefix / "bin" / "mpiexec").exists():
             raise InstallError(f"{MPI_WHEELS[name][-1]} has left no {prefix}/bin/mpiexec")
 
-    def _call(self, command: list[str], what_failed: str) -> None:
+    def _call(self, command: list[str], what_failed: str, variables: dict[str, str] | None = None) -> None:
         BUSY.touch()
+        environment = self._environment() | (variables or {})
         # A negative code is a signal's: then, as after Ctrl-C, nobody has tidied up, and BUSY stays.
-        code = subprocess.run(command, cwd=ROOT, env=self._environment(), check=False).returncode
+        code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
         if code >= 0:
             BUSY.unlink()
         if code:
@@ -128,8 +156,7 @@ class Installer:
     def _environment(self) -> dict[str, str]:
         """The user's own, without what would send packages elsewhere or bring in others."""
         temporary = VENV / ".tmp"
-        shutil.rmtree(temporary, ignore_errors=True)
-        temporary.mkdir()
+        temporary.mkdir(exist_ok=True)
         unwanted = ("PYTHONPATH", "PYTHONHOME", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_NO_DEPS")
         environment = {name: value for name, value in os.environ.items() if name not in unwanted}
         environment |= {"TMPDIR": str(temporary), "PIP_USER": "0", "PIP_NO_INPUT": "1"}
@@ -219,12 +246,12 @@ def steps(goal: str, cuda: str, installer: Installer) -> list[Step]:
     tools_step = Step("tools", "installing build tools", tools, lambda: installer.pip(*BUILD_TOOLS))
     with_extras = extras(goal, cuda)
     target = f".[{','.join(with_extras)}]" if with_extras else "."
+    act = installer.package if (STAMPS / "package").exists() else installer.first_package
     package = Step(
         "package",
         f"building wirespeed and installing it{_named(with_extras)}",
         " ".join([fingerprint(), *with_extras]),
-        # The tools of .venv instead of fresh ones each time: only then does CMake build what has changed.
-        lambda: installer.pip("--no-build-isolation", target),
+        lambda: act(target),
     )
     return [venv, tools_step, package, *(_mpi_step(name, installer) for name in mpi_wheels(goal, cuda))]
 
@@ -259,6 +286,7 @@ def install(goal: str, offline: Path | None, cuda: str, reuse: bool = False) -> 
     with alone():
         for killed in ROOT.glob(".preflight-*"):
             shutil.rmtree(killed, ignore_errors=True)
+        shutil.rmtree(VENV / ".tmp", ignore_errors=True)
         todo = steps(goal, cuda, installer)
         installer.compiler, problem = preflight.check(with_venv=not (reuse or todo[0].done()))
         if problem:
