@@ -227,6 +227,24 @@ def test_pip_leaves_compiling_to_python(venv: Path, never: str, monkeypatch: pyt
     """
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", never)
     told: list[list[str]] = []
-    monkeypatch.setattr(install.Installer, "_call", lambda self, command, failed: told.append(command))
+    monkeypatch.setattr(install.Installer, "_call", lambda self, command, *_: told.append(command))
     install.Installer(None).pip("x")
     assert ("--no-compile" in told[0]) != bool(never)
+
+
+def test_the_first_package_comes_with_its_core(venv: Path) -> None:
+    """Protects a first install from the package without a core that brings its requirements."""
+    calls = venv / "calls"
+    install.PYTHON.write_text(f"""#!/bin/sh
+echo "$SKBUILD_WHEEL_CMAKE|$*" >> {calls}
+[ "$3" != wheel ] || {{ mkdir -p {venv}/.wheel && touch {venv}/.wheel/core.whl; exit $(cat {venv}/code); }}
+""")
+    install.PYTHON.chmod(0o755)
+    (venv / "code").write_text("0")
+    install.Installer(None).first_package(".[plot]")
+    *first, last = calls.read_text().splitlines()
+    assert any(line.startswith("false|") and line.endswith(".[plot]") for line in first)
+    assert last.startswith("|") and "--force-reinstall" in last and last.endswith("/core.whl")
+    (venv / "code").write_text("1")
+    with pytest.raises(install.InstallError):
+        install.Installer(None).first_package(".")
