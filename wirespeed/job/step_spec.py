@@ -34,7 +34,7 @@ class StepSpec:
     cpus: tuple[int, ...] = ()
     """The front end's, among which each rank places itself; empty: the launcher binds ranks."""
     bound: tuple[str, ...] = ()
-    """Of a step that starts ahead unbound: each rank's CPUs at its turn, as the launcher has bound those of
+    """Each rank's CPUs at its turn, if it starts ahead and is not bound: as the launcher has bound those of
     an earlier step. Empty: ranks have the CPUs on which they were started.
     """
     threads_leave: bool = False
