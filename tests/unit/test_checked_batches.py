@@ -97,6 +97,7 @@ def sampled(
         comm=simulated,
         plan=SimpleNamespace(stopping=stopping),
         more_until=0.0,
+        put_threads_aside=lambda: False,
         pattern=pattern,
         shape=shape,
         ranges=lambda *_, **__: pytest.MonkeyPatch.context(),
