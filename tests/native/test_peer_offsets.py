@@ -11,7 +11,8 @@ import pytest
 @pytest.fixture(scope="module")
 def program(cxx: str, native: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     built = tmp_path_factory.mktemp("peer_offsets") / "peer_offsets"
-    sources = [Path(__file__).parent / "peer_offsets.cpp", native / "transports/local/peer_offsets.cpp"]
+    own = [native / "transports/local" / name for name in ("peer_offsets.cpp", "exchange.cpp")]
+    sources = [Path(__file__).parent / "peer_offsets.cpp", *own]
     flags = ["-std=c++20", "-fsanitize=address,undefined", "-fno-sanitize-recover", "-I", str(native)]
     subprocess.run([cxx, *flags, *map(str, sources), "-lpthread", "-o", str(built)], check=True)
     return built

@@ -11,7 +11,7 @@ import pytest
 @pytest.fixture(scope="module")
 def program(cxx: str, native: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     built = tmp_path_factory.mktemp("start_board") / "start_board"
-    own = [native / "transports/local" / name for name in ("start_board.cpp", "segment.cpp")]
+    own = [native / "transports/local" / name for name in ("start_board.cpp", "segment.cpp", "exchange.cpp")]
     flags = [
         "-std=c++20",
         "-g",
