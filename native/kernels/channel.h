@@ -25,13 +25,15 @@ WS_INLINE u32 ws_number_of(const WsOp& op, u32 iteration) {
 }
 
 /// Of `count` transfers: their flags, or ready flags. All at once, because one word after the other
-/// costs its own way from memory each.
-WS_INLINE bool ws_wait_all(const WsOp* ops, u32 count, u32 iteration, bool ready, const u32* stop) {
-    const u32 blocks = (u32)ws_blocks();
+/// costs its own way from memory each. `own`: those of the peer's block of this number alone.
+WS_INLINE bool ws_wait_all(const WsOp* ops, u32 count, u32 iteration, bool ready, const u32* stop,
+                           bool own = false) {
+    const u32 blocks = own ? 1 : (u32)ws_blocks(), first = own ? (u32)ws_block() : 0;
     for (u32 i = ws_lane(); i < count * blocks; i += ws_lanes()) {
         const WsOp& op = ops[i / blocks];
         const u32* const words = ws_at<u32>(ready ? op.ready_flags : op.flags);
-        if (!ws_wait_word(words + i % blocks, ws_number_of(op, iteration), stop)) return false;
+        if (!ws_wait_word(words + first + i % blocks, ws_number_of(op, iteration), stop))
+            return false;
     }
     return true;
 }
@@ -155,7 +157,6 @@ WS_INLINE void ws_push_list(const WsChannel& channel) {
 
 /// So many short messages are copied together.
 #define WS_SENDS_AT_ONCE 8
-#define WS_SHORT_SEND (1u << 20)
 
 /// Pushes messages of equal length. Each thread copies what ws_copy gives it of each, and waits
 /// once for what it loads of several.

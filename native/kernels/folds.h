@@ -8,13 +8,16 @@
 //    same thread's (ws_copy), and what is less than 16 bytes is the first block's.
 //  - Where two places of a program overlap and are not the same, owners differ: the
 //    step needs a barrier of the grid.
-//  - What a peer writes: each block itself waits for the flags of all of the peer's blocks. The
+//  - What a peer writes: each block itself waits for the flags of all of the peer's blocks, or,
+//    where places are the same or apart (WsFolds::own_shares), of the one that has its share. The
 //    peer waits until all blocks here have begun the step (`ready_flags`), which is when they have
 //    read what the steps before left there; earlier only where no fold of the step before has to do
 //    with the place (is_free_early). LL's slots are free once credit is given, behind the barrier
 //    that follows the folds.
 //  - Pull: nothing that a step sends is written in it, and a rank leaves the step when all have
 //    fetched that. Places overlap only where they are the same.
+//  - A fold that its step leaves to the next one's send (WsFoldStep::sent) is over before a flag of
+//    that step is raised, and nothing that the step receives comes to its places.
 //  - Messages that land in two places by turns (`double_buffer_stride`) need no ready_flags. A
 //    program that has them is one step, an exchange with the same peers, and its folds alone read
 //    what lands. The place of message m was read last by the fold of m - 2. The peer's blocks sent
@@ -34,6 +37,7 @@ struct WsFoldTables {
     const WsSource* sources;
     WsGridBarrier barrier;
     u64 double_buffer_stride;
+    bool own_shares;
 };
 
 /// By every thread; a barrier must follow before they are read.
@@ -45,7 +49,8 @@ WS_INLINE WsFoldTables ws_fold_tables(const WsFolds* given) {
                            ws_at<WsFold>(given->folds),
                            ws_at<WsSource>(given->sources),
                            {ws_at<u32>(given->met), 0},
-                           given->double_buffer_stride};
+                           given->double_buffer_stride,
+                           given->own_shares != 0};
     if (given->step_count > WS_NEAR_FOLDS || given->fold_count > WS_NEAR_FOLDS ||
         given->source_count > WS_NEAR_FOLDS)
         return tables;
@@ -53,7 +58,12 @@ WS_INLINE WsFoldTables ws_fold_tables(const WsFolds* given) {
     for (u32 i = ws_lane(); i < given->fold_count; i += ws_lanes()) folds[i] = tables.folds[i];
     for (u32 i = ws_lane(); i < given->source_count; i += ws_lanes())
         sources[i] = tables.sources[i];
-    return {steps, folds, sources, tables.barrier, tables.double_buffer_stride};
+    return {steps,
+            folds,
+            sources,
+            tables.barrier,
+            tables.double_buffer_stride,
+            tables.own_shares};
 }
 
 /// Where the message of this number lies at the receiver, by stores.
@@ -223,10 +233,10 @@ WS_INLINE bool ws_ll_fold(const WsCommon& common, const WsFold& fold, const WsSo
 // ---- stores ----
 
 /// This thread's share, in the places where ws_copy() has it; of what does not lie on 16 bytes one
-/// block does all.
+/// block does all. `theirs`: a second place of the result; 0: there is none.
 template <bool pulls>
 WS_INLINE void ws_fold_share(const WsFoldTables& tables, const WsFold& fold, const WsOp* ops,
-                             u32 iteration) {
+                             u32 iteration, u64 theirs = 0) {
     constexpr u32 at_once = 4;
     const auto place_of = [&](u32 s) {
         const WsSource& source = tables.sources[fold.first + s];
@@ -236,7 +246,7 @@ WS_INLINE void ws_fold_share(const WsFoldTables& tables, const WsFold& fold, con
         if (pulls) return op.theirs;
         return ws_landing(tables, op, ws_number_of(op, iteration));
     };
-    u64 places = fold.to;
+    u64 places = fold.to | theirs;
     for (u32 s = 0; s < fold.sources; ++s) places |= place_of(s);
     const u64 whole = (places & 15) == 0 ? fold.bytes / 16 : 0, threads = ws_threads();
     for (u64 first = ws_thread(); first < whole; first += at_once * threads) {
@@ -257,10 +267,14 @@ WS_INLINE void ws_fold_share(const WsFoldTables& tables, const WsFold& fold, con
                 sum[k] = {ws_folded(fold, sum[k].low, next[k].low),
                           ws_folded(fold, sum[k].high, next[k].high)};
         }
-        Ws16* const to = ws_at<Ws16>(fold.to);
-        WS_UNROLL
-        for (u32 k = 0; k < at_once; ++k)
-            if (first + k * threads < whole) ws_store16(to + first + k * threads, sum[k]);
+        const auto store = [&](u64 place) {
+            Ws16* const to = ws_at<Ws16>(place) + first;
+            WS_UNROLL
+            for (u32 k = 0; k < at_once; ++k)
+                if (first + k * threads < whole) ws_store16(to + k * threads, sum[k]);
+        };
+        if (theirs) store(theirs);
+        store(fold.to);
     }
     WS_ROLLED
     for (u64 at = whole * 16 + 8 * ws_thread(); at < fold.bytes; at += 8 * threads) {
@@ -270,6 +284,7 @@ WS_INLINE void ws_fold_share(const WsFoldTables& tables, const WsFold& fold, con
         for (u32 s = 1; s < fold.sources; ++s)
             sum = ws_folded(fold, sum, ws_load_eight<false, false>(place_of(s) + at, left));
         ws_store_eight<false>(fold.to + at, left, sum);
+        if (theirs) ws_store_eight<false>(theirs + at, left, sum);
     }
 }
 

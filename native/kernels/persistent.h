@@ -114,6 +114,7 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
     const u32 count = program.step_count;
     const bool posts_ready = protocol != ws_ll && !ws_pulls(protocol) && common.guarded;
     const bool defers_work = !folding && ws_defers_work<protocol>(program);
+    const bool own_shares = folding && protocol == ws_stores && tables->own_shares;
     for (u32 s = 0; s < count; ++s) {
         const u32 sends = steps[s].sends, all = sends + steps[s].receives;
         const auto channel = [&](u32 i) {
@@ -134,9 +135,12 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
             ws_post_ready(common, ops, sends, all, iteration);
         }
         if (posts_ready && sends) {
-            good = ws_wait_all(ops, sends, iteration, true, common.stop) && good;
+            good = ws_wait_all(ops, sends, iteration, true, common.stop, own_shares) && good;
             ws_sync();
         }
+        const auto is_made = [&](u32 i) {
+            return folding && protocol == ws_stores && ops[i].work == ws_made_work;
+        };
         const bool sends_alike =
             steps[s].sends_alike && (protocol == ws_ll || (protocol == ws_stores && !defers_work &&
                                                            ops[0].bytes <= WS_SHORT_SEND));
@@ -148,9 +152,13 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
             ws_push_all(sends, channel);
         }
         for (u32 i = 0; i < sends && good && !sends_alike; ++i)
-            good = ws_send<protocol, words, own, payload>(common, channel(i), tma,
-                                                          protocol == ws_ll ? known + i : known,
-                                                          defers_work && !begins);
+            if (is_made(i))
+                ws_fold_share<false>(*tables, tables->folds[ops[i].operand], ops, iteration,
+                                     ops[i].theirs);
+            else
+                good = ws_send<protocol, words, own, payload>(
+                    common, channel(i), tma, protocol == ws_ll ? known + i : known,
+                    defers_work && !begins);
         if (sends && protocol != ws_ll) {
             ws_sync();
             if (ws_lane() == 0) {
@@ -178,7 +186,9 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
                 all - sends, [&](u32 i) { return channel(sends + i); }, common.stop);
         const bool in_place = protocol != ws_ll && !ws_pulls(protocol);
         if (in_place || (folding && ws_pulls(protocol)))
-            good = ws_wait_all(ops + sends, all - sends, iteration, false, common.stop) && good;
+            good = ws_wait_all(ops + sends, all - sends, iteration, false, common.stop,
+                               own_shares) &&
+                   good;
         for (u32 i = sends; i < all && good && !receives_alike && !in_place; ++i)
             if (!folding || ops[i].work != ws_fold_work)
                 good = ws_receive<protocol, words, payload>(common, channel(i), tma);
@@ -187,7 +197,9 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
             if (!good) *stopped = 1;
             ws_sync();
             if (*stopped) return false;
-            good = do_folds(fold_step.after);
+            const u32 sent = protocol == ws_stores ? fold_step.sent : 0;
+            good = do_folds(fold_step.after - sent);
+            folds += sent;
             if (fold_step.needs_grid_barrier)
                 good = ws_meet<protocol>(*tables, common.stop) && good;
             return true;
@@ -227,6 +239,11 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
         }
         ops += all;
         if (protocol == ws_ll) known += all;
+    }
+    if (own_shares) {
+        if (!ws_meet<protocol>(*tables, common.stop)) *stopped = 1;
+        ws_sync();
+        if (*stopped) return false;
     }
     if (last) Soak::turn_after(steps[count - 1]);
     if (last && defers_work)

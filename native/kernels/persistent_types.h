@@ -18,7 +18,8 @@ struct WsOp {
     u32 each;         ///< such transfers in an iteration
     u32 place;        ///< of this one among them, from 1
     u32 packets;
-    /// Of work on the message. In programs that fold: where messages land by turns (WsFolds).
+    /// Of work on the message. In programs that fold in one step: where messages land by turns
+    /// (WsFolds).
     u64 operand;
     /// WsMessageWork: of a receive, when it has arrived; of a send, the same work put off until
     /// what arrived is sent on.
@@ -78,6 +79,9 @@ struct WsGate {
     u32 reserved;
 };
 
+/// Messages up to so many bytes are sent together.
+#define WS_SHORT_SEND (1u << 20)
+
 /// So many transfers and steps are kept near the multiprocessor.
 #define WS_NEAR 48
 
@@ -86,7 +90,8 @@ enum WsProtocol { ws_ll, ws_stores, ws_tma, ws_pull, ws_tma_pull };
 
 /// ws_fold_work: an LL message that a fold takes out of its slot, in place of the receive.
 /// ws_list_work: of a send, blocks that lie scattered; the operand is the address of a WsPieceList.
-enum WsMessageWork { ws_no_work, ws_add_work, ws_fold_work, ws_list_work };
+/// ws_made_work: of a send by stores, what the fold whose number is the operand makes on the way.
+enum WsMessageWork { ws_no_work, ws_add_work, ws_fold_work, ws_list_work, ws_made_work };
 
 /// What each double of a message is changed by.
 struct WsChange {
@@ -119,7 +124,7 @@ struct WsFoldStep {
     u32 after;
     u32 needs_grid_barrier;  ///< blocks must wait for each other before each fold and after the
                              ///< last one
-    u32 reserved;
+    u32 sent;  ///< stores: so many of the last ones are made while the next step sends them
 };
 
 /// The second argument of kernels that fold.
@@ -130,7 +135,9 @@ struct WsFolds {
     u64 double_buffer_stride;
     u64 met;  ///< address of a word for each block: to how many barriers of the grid it has come
     u32 step_count, fold_count, source_count;
-    u32 reserved;
+    /// Stores: a block waits for the peers' blocks of its own number alone, which have the same
+    /// shares of all messages; all blocks meet after each iteration.
+    u32 own_shares;
 };
 
 /// What kernels/exchange.h has room for; it needs a lane for each peer.

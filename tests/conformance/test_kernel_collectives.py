@@ -143,6 +143,17 @@ def test_sums_of_what_lies_at_its_senders(mpi: InstalledMpi, ranks: int, offset:
 
 
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+@pytest.mark.parametrize("ranks", [3, thorough(4)])
+def test_sums_that_are_made_while_they_are_sent(mpi: InstalledMpi, ranks: int, tmp_path: Path) -> None:
+    """Protects rings by stores: nothing that a block still adds is overwritten, in place or not.
+
+    Of long messages a block waits for its own share alone.
+    """
+    sizes = f"1002,{ranks * ((1 << 20) + 400)}"
+    judged(mpi, ranks, "gpu:ring", (*STORES, "offset=0"), tmp_path, sizes, variants=2)
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_ranks_without_a_part_try_what_the_others_try(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects from a hang: of two elements on three ranks one has none, and its messages all are equal."""
     device = {"WIRESPEED_EMULATED": "count=3,blocks=2,threads=256", "COLLECTIVES": "1"}

@@ -131,6 +131,12 @@ bool needs_grid_barrier(std::span<const FoldedStep> steps, const FoldedStep& ste
     });
 }
 
+bool are_apart_or_the_same(std::span<const Range> all) {
+    return std::ranges::none_of(all, [&](const Range& each) {
+        return std::ranges::any_of(all, [&](const Range& other) { return each.crosses(other); });
+    });
+}
+
 /// No step writes what it sends, and places overlap only where they are the same: each of their
 /// bytes has one thread then.
 bool may_pull(std::span<const FoldedStep> steps) {
@@ -148,9 +154,25 @@ bool may_pull(std::span<const FoldedStep> steps) {
             all.insert(all.end(), fold.sources.begin(), fold.sources.end());
         }
     }
-    return std::ranges::none_of(all, [&](const Range& one) {
-        return std::ranges::any_of(all, [&](const Range& other) { return one.crosses(other); });
-    });
+    return are_apart_or_the_same(all);
+}
+
+/// Are all messages long, and has a thread the same 16 bytes of a place in all steps, on both sides?
+bool have_own_shares(std::span<const FoldedStep> steps, const FoldPlan& plan,
+                     const OpList& op_list) {
+    std::vector<Range> all;
+    for (const FoldedStep& step : steps) {
+        all.insert(all.end(), step.sends.begin(), step.sends.end());
+        all.insert(all.end(), step.receives.begin(), step.receives.end());
+    }
+    for (const WsFold& each : plan.folds) all.push_back({each.to, each.bytes});
+    for (const WsFold& each : plan.folds)
+        for (u32 i = 0; i < each.sources; ++i)
+            all.push_back({plan.sources[each.first + i].place, each.bytes});
+    return plan.in_shares && steps.size() > 1 && are_apart_or_the_same(all) &&
+           std::ranges::all_of(op_list.ops, [](const OpList::Op& each) {
+               return each.op.bytes > WS_SHORT_SEND;
+           });
 }
 
 FoldPlan plan_of(std::span<const FoldedStep> all) {
@@ -195,6 +217,29 @@ bool writes(const FoldedStep& step, const Range& place) {
 bool touches(const FoldedStep& step, const Range& place) {
     return writes(step, place) ||
            sources_that(step, [&](const Range& each) { return each.overlaps(place); }) > 0;
+}
+
+/// A step that sends what the last fold of the one before has made, and that alone, makes it on its
+/// way: one pass over memory less, while the link waits for nothing.
+void make_on_the_way(std::span<const FoldedStep> all, FoldPlan& plan, OpList& op_list) {
+    std::size_t op = 0, folds = 0;
+    for (std::size_t s = 0; s + 1 < all.size(); ++s) {
+        const FoldedStep &step = all[s], &next = all[s + 1];
+        op += step.sends.size() + step.receives.size();
+        folds += step.folds.size();
+        if (step.folds.size() == step.meanwhile || plan.steps[s].needs_grid_barrier ||
+            next.sends.size() != 1 || next.sends[0] != step.folds.back().to)
+            continue;
+        const Fold& fold = step.folds.back();
+        const auto comes = [&](const Range& place) {
+            return std::ranges::any_of(next.receives,
+                                       [&](const Range& each) { return each.overlaps(place); });
+        };
+        if (comes(fold.to) || std::ranges::any_of(fold.sources, comes)) continue;
+        plan.steps[s].sent = 1;
+        op_list.ops[op].op.work = ws_made_work;
+        op_list.ops[op].op.operand = folds - 1;
+    }
 }
 
 /// With so many peers these steps and folds are what kernels/exchange.h does; 0: they are not.
@@ -282,6 +327,8 @@ FoldPlan fold_plan(std::span<const Step> steps, const Buffers& buffers, u64 most
     plan.in_shares = bits % 16 == 0;
     plan.in_words = bits % sizeof(u32) == 0;
     plan.exchange_peers = exchange_peers(op_list, plan);
+    make_on_the_way(all, plan, op_list);
+    plan.own_shares = have_own_shares(all, plan, op_list);
     return plan;
 }
 

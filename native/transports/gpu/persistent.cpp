@@ -130,6 +130,7 @@ void PersistentProgram::prepare(const Schedule& schedule) {
         folds.step_count = static_cast<u32>(plan->steps.size());
         folds.fold_count = static_cast<u32>(plan->folds.size());
         folds.source_count = static_cast<u32>(plan->sources.size());
+        folds.own_shares = plan->own_shares;
         folds_ = reinterpret_cast<void*>(put(&folds, sizeof folds));
     }
     const u64 counters = reinterpret_cast<u64>(program_.address() + offsetof(WsProgram, counters));

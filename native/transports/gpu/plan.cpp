@@ -106,7 +106,7 @@ Choices InPlacePlan::choices(const OpList& op_list) const {
 
 void FoldPlan::agree(Control& control, OpList& op_list) {
     bool by_turns = double_buffer_stride != 0;
-    on_every_rank(control, can_pull, in_shares, by_turns);
+    on_every_rank(control, can_pull, in_shares, by_turns, own_shares);
     if (by_turns)
         op_list.guarded = false;
     else
@@ -138,6 +138,7 @@ void FoldPlan::tell(WsProgram& program, const Tuning& tuning) const {
 
 std::vector<u64> FoldPlan::numbers() const {
     std::vector<u64> numbers{exchange_peers};
+    for (const WsFoldStep& each : steps) numbers.push_back(each.sent);
     for (const WsFold& each : folds)
         numbers.insert(numbers.end(), {each.bytes, each.sources, each.type, each.operation});
     return numbers;

@@ -86,6 +86,7 @@ struct FoldPlan : Plan {
     bool can_pull;   ///< messages may stay at their senders until they are folded or copied
     bool in_shares;  ///< blocks can fold without waiting for each other
     bool in_words;   ///< all that is folded lies on whole words
+    bool own_shares;  ///< by stores, blocks wait for the peers' blocks of their number (WsFolds)
     /// Peers of a rank where every rank's program is one of kernels/exchange.h; 0: it is not.
     std::uint32_t exchange_peers = 0;
     /// Of the two places where messages land by turns; 0: one.
