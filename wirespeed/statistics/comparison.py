@@ -15,7 +15,8 @@ from itertools import pairwise
 from wirespeed.statistics.samples import middle
 
 UNSEEN_SPREAD = 0.05
-"""Standard deviation between launches of the same thing where no side has two of them."""
+"""Standard deviation between launches of the same thing where no side has two of them
+(results/README.md#default-runs)."""
 UNSEEN_FREEDOM = 3.0
 """Degrees of freedom that this assumption counts as."""
 MIN_SPREAD = 0.001
@@ -31,6 +32,7 @@ KNOWN = 1e6
 """Degrees of freedom of a spread that the user knows."""
 
 LaunchId = Hashable
+NORMAL_975 = 1.959963984540054
 
 
 @dataclass(frozen=True)
@@ -49,9 +51,21 @@ class Launch:
         return (math.log(self.high / self.low) / 2 / NORMAL_975) ** 2
 
 
+def over_launches(launch: Launch) -> tuple[float, float] | None:
+    """The 95 % interval, in seconds, of the median of many launches, of which this is the only one known.
+
+    None without an interval of its own.
+    """
+    if not launch.low or not launch.high:
+        return None
+    unseen = NORMAL_975 * UNSEEN_SPREAD
+    below = math.hypot(math.log(launch.median / launch.low), unseen)
+    above = math.hypot(math.log(launch.high / launch.median), unseen)
+    return launch.median * _exp(-below), launch.median * _exp(above)
+
+
 Side = Mapping[LaunchId, Launch]
 """The launches of one figure on one side."""
-NORMAL_975 = 1.959963984540054
 
 
 @dataclass(frozen=True)

@@ -184,7 +184,7 @@ class OpenPath:
 
     def _groups(self, sizes: Sequence[int], needs: Sequence[int]) -> Iterator[list[int]]:
         """Indices of sizes that take turns, once there are buffers for all of them."""
-        for group in taking_turns(self._context, needs):
+        for group in taking_turns(self._context, needs, long_too=not self._path.cpu_moves):
             largest = max(group, key=needs.__getitem__)
             try:
                 self._hold(sizes, needs, largest)
@@ -315,19 +315,21 @@ class OpenPath:
         self._context.failed(error.what, str(error), size, error.rank, fatal)
 
 
-def taking_turns(context: RankContext, needs: Sequence[int]) -> Iterator[list[int]]:
+def taking_turns(context: RankContext, needs: Sequence[int], *, long_too: bool) -> Iterator[list[int]]:
     """Indices of the sizes, those together that take turns; `needs`: bytes of each size's buffers.
 
-    They share buffers. A fixed number of iterations is measured at once.
+    They share buffers. A fixed number of iterations is measured at once. `long_too`: the longest messages
+    take milliseconds, too, and would wait for their moments alone.
     """
+    steps = SMALL[:1] if long_too else SMALL
     one_by_one = context.plan.stopping.loops is not None or not context.pattern.takes_turns(context.shape)
 
     def room(index: int) -> int:
-        return next((step for step in SMALL if needs[index] <= step), 0)
+        return next((step for step in steps if needs[index] <= step), 0)
 
     for step, found in groupby(range(len(needs)), room):
         indices = list(found)
-        at_once = AT_ONCE if step and not one_by_one else 1
+        at_once = AT_ONCE if (step or long_too) and not one_by_one else 1
         # As even as can be: nobody is left to be measured alone, and for longer.
         groups = -(-len(indices) // at_once)
         for group in range(groups):

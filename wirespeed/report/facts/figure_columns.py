@@ -10,10 +10,13 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from wirespeed.paths import all_paths
 from wirespeed.report.facts import figures
 from wirespeed.report.facts.baselines import ShareOfBaseline, baselines, share_of_baseline
 from wirespeed.report.facts.markers import NO_INTERVAL
+from wirespeed.results.launches import launch
 from wirespeed.results.runs import Entry, Run
+from wirespeed.statistics.comparison import UNSEEN_SPREAD, over_launches
 from wirespeed.units import format_seconds
 
 
@@ -51,7 +54,25 @@ class FigureColumn:
         return any(self.cell(entry) is not None for entry in entries)
 
 
+def _over_launches(entry: Entry) -> str | None:
+    """Of a single launch, where CPUs move the bytes."""
+    name = entry.path.partition(":")[0]
+    # A file may name paths that are not known here.
+    moved = any(path.cpu_moves for path in all_paths() if path.name == name)
+    if entry.launches > 1 or entry.uncertain or not moved:
+        return None
+    ends = over_launches(launch(entry))
+    return figures.time_range(*ends) if ends else None
+
+
 COLUMNS = (
+    FigureColumn(
+        head="many\nlaunches",
+        cell=_over_launches,
+        explained="many launches: 95 % interval of their median; where CPUs move the bytes, they differ by "
+        f"{100 * UNSEEN_SPREAD:g} % (standard deviation), as --launches 5 shows, and one alone does not",
+        drop=3,
+    ),
     FigureColumn(
         head="to\nprepare",
         cell=lambda entry: format_seconds(entry.prepare_s) if entry.prepare_s else None,
