@@ -16,7 +16,7 @@ from wirespeed.statistics.samples import middle
 
 UNSEEN_SPREAD = 0.05
 """Standard deviation between launches of the same thing where no side has two of them
-(results/README.md#default-runs)."""
+(results/README.md#ten-default-runs)."""
 UNSEEN_FREEDOM = 3.0
 """Degrees of freedom that this assumption counts as."""
 MIN_SPREAD = 0.001
