@@ -10,6 +10,7 @@ import pytest
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.rank.context import Unusable
 from wirespeed.rank.path.buffers import Buffers
+from wirespeed.rank.path.open_path import AT_ONCE, taking_turns
 from wirespeed.units import parse_size
 
 LIMIT = 3 << 20
@@ -51,3 +52,22 @@ def test_what_is_said_to_fit_beside_packing_does(ranks: int) -> None:
     assert said is not None
     total = said.rpartition("--total ")[2].removesuffix(" fits")
     assert fits(buffers(parse_size(total), packs=True, ranks=ranks)) is None
+
+
+def groups(*sizes: str, long_too: bool, loops: int | None = None) -> list[int]:
+    """How many sizes take turns together."""
+    pattern = SimpleNamespace(takes_turns=lambda shape: True)
+    plan = SimpleNamespace(stopping=SimpleNamespace(loops=loops))
+    context: Any = SimpleNamespace(plan=plan, pattern=pattern, shape=None)
+    found = [*taking_turns(context, [parse_size(size) for size in sizes], long_too=long_too)]
+    assert [index for group in found for index in group] == [*range(len(sizes))]
+    return [len(group) for group in found]
+
+
+def test_sizes_take_turns_with_what_shares_their_buffers() -> None:
+    """Protects short messages from waiting for long ones, and the time that those would wait alone."""
+    sizes = ("8", "1M", "2M", "64M", "128M", "1G")
+    assert groups(*sizes, long_too=False) == [2, 2, 1, 1], "CPUs take long for the longest"
+    assert groups(*sizes, long_too=True) == [2, 4]
+    assert groups(*sizes, long_too=True, loops=50) == [1] * 6
+    assert groups(*["8"] * (AT_ONCE + 1), long_too=False) == [12, 13], "none is left alone"

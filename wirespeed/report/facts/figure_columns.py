@@ -59,7 +59,7 @@ def _over_launches(entry: Entry) -> str | None:
     name = entry.path.partition(":")[0]
     # A file may name paths that are not known here.
     moved = any(path.cpu_moves for path in all_paths() if path.name == name)
-    if entry.launches > 1 or entry.uncertain or not moved:
+    if entry.launches > 1 or entry.uncertain or entry.contended or not moved:
         return None
     ends = over_launches(launch(entry))
     return figures.time_range(*ends) if ends else None
