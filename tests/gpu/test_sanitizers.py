@@ -45,6 +45,13 @@ def test_the_kernels_that_combine(tool: str, protocol: str, sanitizer: str, rank
 
 
 @pytest.mark.parametrize("tool", TOOLS)
+def test_the_kernels_that_combine_what_they_send(tool: str, sanitizer: str, ranks: Ranks) -> None:
+    """Protects rings of long messages, of which a block waits for its own share."""
+    words = ("cuda", "4194312", "gpu:ring", "protocol=stores", "blocks=8", "threads=128")
+    nothing_found(tool, sanitizer, ranks, *words, COLLECTIVES="1")
+
+
+@pytest.mark.parametrize("tool", TOOLS)
 @pytest.mark.parametrize("blocks", [1, 8])
 def test_the_kernels_that_exchange_with_several(tool: str, blocks: int, sanitizer: str, ranks: Ranks) -> None:
     """Protects collective operations with three peers, by one block and by several."""
