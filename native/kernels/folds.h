@@ -45,12 +45,9 @@ WS_INLINE WsFoldTables ws_fold_tables(const WsFolds* given) {
     WS_SHARED WsFoldStep steps[WS_NEAR_FOLDS];
     WS_SHARED WsFold folds[WS_NEAR_FOLDS];
     WS_SHARED WsSource sources[WS_NEAR_FOLDS];
-    WsFoldTables tables = {ws_at<WsFoldStep>(given->steps),
-                           ws_at<WsFold>(given->folds),
-                           ws_at<WsSource>(given->sources),
-                           {ws_at<u32>(given->met), 0},
-                           given->double_buffer_stride,
-                           given->own_shares != 0};
+    WsFoldTables tables = {ws_at<WsFoldStep>(given->steps), ws_at<WsFold>(given->folds),
+                           ws_at<WsSource>(given->sources), {ws_at<u32>(given->met), 0},
+                           given->double_buffer_stride,     given->own_shares != 0};
     if (given->step_count > WS_NEAR_FOLDS || given->fold_count > WS_NEAR_FOLDS ||
         given->source_count > WS_NEAR_FOLDS)
         return tables;
@@ -58,12 +55,7 @@ WS_INLINE WsFoldTables ws_fold_tables(const WsFolds* given) {
     for (u32 i = ws_lane(); i < given->fold_count; i += ws_lanes()) folds[i] = tables.folds[i];
     for (u32 i = ws_lane(); i < given->source_count; i += ws_lanes())
         sources[i] = tables.sources[i];
-    return {steps,
-            folds,
-            sources,
-            tables.barrier,
-            tables.double_buffer_stride,
-            tables.own_shares};
+    return {steps, folds, sources, tables.barrier, tables.double_buffer_stride, tables.own_shares};
 }
 
 /// Where the message of this number lies at the receiver, by stores.

@@ -156,9 +156,9 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
                 ws_fold_share<false>(*tables, tables->folds[ops[i].operand], ops, iteration,
                                      ops[i].theirs);
             else
-                good = ws_send<protocol, words, own, payload>(
-                    common, channel(i), tma, protocol == ws_ll ? known + i : known,
-                    defers_work && !begins);
+                good = ws_send<protocol, words, own, payload>(common, channel(i), tma,
+                                                              protocol == ws_ll ? known + i : known,
+                                                              defers_work && !begins);
         if (sends && protocol != ws_ll) {
             ws_sync();
             if (ws_lane() == 0) {
@@ -186,9 +186,9 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
                 all - sends, [&](u32 i) { return channel(sends + i); }, common.stop);
         const bool in_place = protocol != ws_ll && !ws_pulls(protocol);
         if (in_place || (folding && ws_pulls(protocol)))
-            good = ws_wait_all(ops + sends, all - sends, iteration, false, common.stop,
-                               own_shares) &&
-                   good;
+            good =
+                ws_wait_all(ops + sends, all - sends, iteration, false, common.stop, own_shares) &&
+                good;
         for (u32 i = sends; i < all && good && !receives_alike && !in_place; ++i)
             if (!folding || ops[i].work != ws_fold_work)
                 good = ws_receive<protocol, words, payload>(common, channel(i), tma);

@@ -157,7 +157,8 @@ bool may_pull(std::span<const FoldedStep> steps) {
     return are_apart_or_the_same(all);
 }
 
-/// Are all messages long, and has a thread the same 16 bytes of a place in all steps, on both sides?
+/// Are all messages long, and has a thread the same 16 bytes of a place in all steps, on both
+/// sides?
 bool have_own_shares(std::span<const FoldedStep> steps, const FoldPlan& plan,
                      const OpList& op_list) {
     std::vector<Range> all;
@@ -170,9 +171,8 @@ bool have_own_shares(std::span<const FoldedStep> steps, const FoldPlan& plan,
         for (u32 i = 0; i < each.sources; ++i)
             all.push_back({plan.sources[each.first + i].place, each.bytes});
     return plan.in_shares && steps.size() > 1 && are_apart_or_the_same(all) &&
-           std::ranges::all_of(op_list.ops, [](const OpList::Op& each) {
-               return each.op.bytes > WS_SHORT_SEND;
-           });
+           std::ranges::all_of(
+               op_list.ops, [](const OpList::Op& each) { return each.op.bytes > WS_SHORT_SEND; });
 }
 
 FoldPlan plan_of(std::span<const FoldedStep> all) {

@@ -83,9 +83,9 @@ struct FoldPlan : Plan {
     std::vector<WsFoldStep> steps;
     std::vector<WsFold> folds;
     std::vector<WsSource> sources;
-    bool can_pull;   ///< messages may stay at their senders until they are folded or copied
-    bool in_shares;  ///< blocks can fold without waiting for each other
-    bool in_words;   ///< all that is folded lies on whole words
+    bool can_pull;    ///< messages may stay at their senders until they are folded or copied
+    bool in_shares;   ///< blocks can fold without waiting for each other
+    bool in_words;    ///< all that is folded lies on whole words
     bool own_shares;  ///< by stores, blocks wait for the peers' blocks of their number (WsFolds)
     /// Peers of a rank where every rank's program is one of kernels/exchange.h; 0: it is not.
     std::uint32_t exchange_peers = 0;
