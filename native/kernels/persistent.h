@@ -8,7 +8,8 @@
 //  TMA        the same, copied by the bulk copy engine (TMA) of each multiprocessor
 //  pull       the flags say that the sender is there, and the receiver's blocks fetch the message
 //  TMA-pull   the same by the bulk copy engines
-// A rank's next step begins when all that it receives in this one lies in its buffer.
+// A rank's next step begins when all that it receives in this one lies in its buffer; of long
+// messages that are combined, a block's (WsFolds::own_shares).
 //
 // Why it is right, in the terms of PTX's memory model. A flag is raised by one thread after its
 // block's barrier and a fence of the whole system (ws_fence), or by a release store; its reader
@@ -138,9 +139,6 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
             good = ws_wait_all(ops, sends, iteration, true, common.stop, own_shares) && good;
             ws_sync();
         }
-        const auto is_made = [&](u32 i) {
-            return folding && protocol == ws_stores && ops[i].work == ws_made_work;
-        };
         const bool sends_alike =
             steps[s].sends_alike && (protocol == ws_ll || (protocol == ws_stores && !defers_work &&
                                                            ops[0].bytes <= WS_SHORT_SEND));
@@ -151,14 +149,18 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
         } else if (sends_alike && good) {
             ws_push_all(sends, channel);
         }
-        for (u32 i = 0; i < sends && good && !sends_alike; ++i)
-            if (is_made(i))
-                ws_fold_share<false>(*tables, tables->folds[ops[i].operand], ops, iteration,
-                                     ops[i].theirs);
-            else
-                good = ws_send<protocol, words, own, payload>(common, channel(i), tma,
-                                                              protocol == ws_ll ? known + i : known,
-                                                              defers_work && !begins);
+        for (u32 i = 0; i < sends && good && !sends_alike; ++i) {
+            if constexpr (folding && protocol == ws_stores) {
+                if (ops[i].work == ws_made_work) {
+                    ws_fold_share<false>(*tables, tables->folds[ops[i].operand], ops, iteration,
+                                         ops[i].theirs);
+                    continue;
+                }
+            }
+            good = ws_send<protocol, words, own, payload>(common, channel(i), tma,
+                                                          protocol == ws_ll ? known + i : known,
+                                                          defers_work && !begins);
+        }
         if (sends && protocol != ws_ll) {
             ws_sync();
             if (ws_lane() == 0) {

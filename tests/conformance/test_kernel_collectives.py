@@ -143,14 +143,24 @@ def test_sums_of_what_lies_at_its_senders(mpi: InstalledMpi, ranks: int, offset:
 
 
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
-@pytest.mark.parametrize("ranks", [3, thorough(4)])
-def test_sums_that_are_made_while_they_are_sent(mpi: InstalledMpi, ranks: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("ranks", "paths", "size"),
+    [
+        (3, "gpu:ring", 3 * ((1 << 20) + 1024)),
+        thorough(2, "gpu:ring,gpu:direct", 2 * ((1 << 20) + 400) + 12),
+        thorough(3, "gpu:ring,gpu:doubling", 3 * ((1 << 20) + 400) + 12),
+        thorough(4, "gpu:ring,gpu:direct", 4 * ((1 << 20) + 1024)),
+    ],
+)
+def test_sums_that_are_made_while_they_are_sent(
+    mpi: InstalledMpi, ranks: int, paths: str, size: int, tmp_path: Path
+) -> None:
     """Protects rings by stores: nothing that a block still adds is overwritten, in place or not.
 
-    Of long messages a block waits for its own share alone.
+    Of long messages a block waits for its own share alone; parts equally long and not, odd ends, two ranks,
+    which need no word that a place is free.
     """
-    sizes = f"1002,{ranks * ((1 << 20) + 400)}"
-    judged(mpi, ranks, "gpu:ring", (*STORES, "offset=0"), tmp_path, sizes, variants=2)
+    judged(mpi, ranks, paths, (*STORES, "offset=0"), tmp_path, f"1002,{size}", variants=2)
 
 
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)

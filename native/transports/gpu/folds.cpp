@@ -299,7 +299,8 @@ std::uint32_t exchange_peers(const OpList& op_list, const FoldPlan& plan) {
 bool can_fold(std::span<const Step> steps) {
     return std::ranges::all_of(steps, [](const Step& step) {
         return std::ranges::all_of(step.after, is_fold) &&
-               std::ranges::all_of(step.meanwhile, is_fold);
+               std::ranges::all_of(step.meanwhile, is_fold) &&
+               std::ranges::none_of(step.sends, &Transfer::list);
     });
 }
 

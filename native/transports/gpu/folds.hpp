@@ -8,7 +8,7 @@
 
 namespace wirespeed {
 
-/// Is all work of these steps of that kind?
+/// Is all work of these steps of that kind, and no message a list of blocks?
 bool can_fold(std::span<const Step> steps);
 
 /// The folds of `steps`, whose transfers are in the op list; it learns which messages folds take.

@@ -120,7 +120,8 @@ Choices FoldPlan::choices(const OpList&) const {
             .tma = false,
             .most_blocks = in_shares ? Tuning::most_blocks : 1,
             .exchange_peers = exchange_peers,
-            .least_pulled = 2048};
+            .least_pulled = 2048,
+            .all_tried = own_shares};
 }
 
 Launch FoldPlan::launch(const Tuning& tuning, const OpList&) const {

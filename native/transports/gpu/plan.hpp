@@ -33,6 +33,7 @@ struct Choices {
     /// Peers of a rank where blocks share LL messages (kernels/exchange.h); 0: LL has one block.
     std::uint32_t exchange_peers = 0;
     std::size_t least_pulled = 16384;  ///< bytes of a block: pulling fewer is not worth a trial
+    bool all_tried = false;            ///< also what was slow for other programs' long messages
 
     bool allow(const Tuning& tuning) const;
 };

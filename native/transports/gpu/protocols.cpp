@@ -29,7 +29,7 @@ void Protocols::choose(PersistentProgram& program, std::vector<Tuning> tunings, 
                        std::vector<u64> numbers) {
     if (const int before = chosen_before(numbers); before >= 0)
         return program.use(chosen_[static_cast<std::size_t>(before)].second);
-    const Tuning tuning = fastest(program, worth_trying(std::move(tunings), bytes));
+    const Tuning tuning = fastest(program, tunings);
     fast_bytes_ = bytes;
     chosen_.emplace_back(std::move(numbers), tuning);
     program.use(tuning);
@@ -97,7 +97,8 @@ std::vector<Tuning> Protocols::candidates(std::size_t bytes, std::size_t packets
     if (tunings.empty() || (op_list.lists && std::ranges::find(tunings, largest) == tunings.end()))
         add(largest);
     if (tunings.empty()) throw Error("gpu: no protocol moves what this program moves");
-    return asked_for(std::move(tunings), choices);
+    tunings = asked_for(std::move(tunings), choices);
+    return choices.all_tried ? tunings : worth_trying(std::move(tunings), bytes);
 }
 
 /// For tests and studies: options fix the protocol.
