@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import sys
@@ -14,7 +13,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from support import leftovers, mpis
+from support import leftovers, mpis, session_lock
+from support.builds import builds_folder
 from support.selection import mark_further
 
 ROOT = Path(__file__).parents[1]
@@ -104,14 +104,12 @@ def pytest_xdist_auto_num_workers() -> int:
 
 def pytest_unconfigure() -> None:
     if "PYTEST_XDIST_WORKER" not in os.environ:
-        Path(os.environ[_LOCK]).unlink(missing_ok=True)
+        session_lock.remove(Path(os.environ[_LOCK]))
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    how = fcntl.LOCK_EX if item.get_closest_marker("alone") else fcntl.LOCK_SH
-    with Path(os.environ[_LOCK]).open("w") as lock:
-        fcntl.flock(lock, how)
+    with session_lock.hold(Path(os.environ[_LOCK]), alone=item.get_closest_marker("alone") is not None):
         return (yield)
 
 
@@ -181,6 +179,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if name in others and not chosen and not item.get_closest_marker("every_mpi"):
             item.add_marker(pytest.mark.thorough)
     mark_further(items)
+    # First, before others run that they would wait for.
+    items.sort(key=lambda item: item.get_closest_marker("alone") is None)
     if (third := config.getoption("--third")) is not None:
         not_now = {
             item
@@ -201,7 +201,13 @@ def mpi(request: pytest.FixtureRequest) -> mpis.InstalledMpi:
 
 
 @pytest.fixture(scope="session")
-def builds(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of what tests compile, the same for all workers of this session."""
+def builds() -> Path:
+    """The folder of what tests compile, the same for all workers, and for later sessions."""
+    return builds_folder(ROOT)
+
+
+@pytest.fixture(scope="session")
+def session_builds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same of this session alone, for what the installed package builds."""
     own = tmp_path_factory.getbasetemp()
     return (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "builds"

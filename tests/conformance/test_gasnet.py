@@ -46,19 +46,19 @@ def _built(folder: Path, prefix: Path | None) -> None:
 
 
 @pytest.fixture
-def stand_in(builds: Path) -> Conduit:
+def stand_in(session_builds: Path) -> Conduit:
     """The stand-in, whose ranks meet as those of GASNet's conduit udp do."""
-    folder = once(builds / "gasnet-stand-in", partial(_built, prefix=None))
+    folder = once(session_builds / "gasnet-stand-in", partial(_built, prefix=None))
     return Conduit("udp", installed("mpich"), {"XDG_DATA_HOME": str(folder)})
 
 
 @pytest.fixture(params=["stand-in", "smp", "udp"])
-def conduit(request: pytest.FixtureRequest, builds: Path, stand_in: Conduit) -> Conduit:
+def conduit(request: pytest.FixtureRequest, session_builds: Path, stand_in: Conduit) -> Conduit:
     if request.param == "stand-in":
         return stand_in
     if not (prefix := os.environ.get("GASNET_PREFIX")):
         pytest.skip("no GASNet (GASNET_PREFIX=FOLDER names an installation, compiled with -fPIC)")
-    folder = once(builds / "gasnet", partial(_built, prefix=Path(prefix)))
+    folder = once(session_builds / "gasnet", partial(_built, prefix=Path(prefix)))
     library = folder / "wirespeed" / "gasnet" / f"libwirespeed-gasnet-{request.param}.so"
     if not library.exists():
         pytest.skip(f"the GASNet in {prefix} has no conduit {request.param} that can be built")

@@ -130,7 +130,7 @@ def test_every_pattern_over_stand_ins_of_libraries(
 
     The stand-in of NCCL spins: four of its ranks take their time.
     """
-    libraries = fake_nccl(builds) | {"PYTHONPATH": str(fake_nvshmem(tmp_path / "packages"))}
+    libraries = fake_nccl(builds) | {"PYTHONPATH": str(fake_nvshmem(builds))}
     told = played(mpi, ranks, "emulated", paths, tmp_path, sizes="65537", libraries=libraries)
     judged(told, paths)
     seen = {(m["pattern"], m["path"]) for m in told if m["kind"] == "begin" and m["pattern"] not in ONE_SIDED}

@@ -66,7 +66,7 @@ def test_one_rank_and_two(mpi: InstalledMpi, tmp_path: Path) -> None:
         *(thorough("lbm", fault) for fault in ("batch-damaged", "batch-stale", "batch-short")),
     ],
 )
-@pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
 def test_a_fault_of_timed_batches_is_found(
     mpi: InstalledMpi, program: str, fault: str, builds: Path, tmp_path: Path
 ) -> None:

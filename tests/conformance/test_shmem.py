@@ -24,10 +24,9 @@ COMMAND = ("pingpong", "--paths", "shmem", "--device", "emulated")
 
 
 @pytest.fixture(scope="module")
-def shmem(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def shmem(builds: Path) -> dict[str, str]:
     """The environment in which the stand-in is found, with a GPU for each of three ranks."""
-    folder = fake_nvshmem(tmp_path_factory.mktemp("shmem") / "packages")
-    return {"PYTHONPATH": str(folder), "WIRESPEED_EMULATED": "count=3"}
+    return {"PYTHONPATH": str(fake_nvshmem(builds)), "WIRESPEED_EMULATED": "count=3"}
 
 
 def test_every_byte_arrives(mpi: InstalledMpi, shmem: dict[str, str], tmp_path: Path) -> None:

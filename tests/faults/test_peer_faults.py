@@ -48,7 +48,7 @@ def is_well(done: Done, path: str) -> Record:
 
 
 @pytest.mark.parametrize("path", ["ipc-write", "gpu"])
-@pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
 def test_a_stopped_rank(mpi: InstalledMpi, path: str, tmp_path: Path) -> None:
     """Protects from waiting for ever for a word in memory: which rank is stopped, where its peer waits."""
     failure = is_well(struck(mpi, path, tmp_path / "r.jsonl", 1, signal.SIGSTOP), path)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from support import stand_ins
-from support.builds import compiler
+from support.builds import compiler, program
 from support.kernels import Workshop
 
 from wirespeed.host.core import Core
@@ -38,20 +38,18 @@ def cxx() -> str:
 
 
 @pytest.fixture
-def kernels(cxx: str, builds: Path, tmp_path: Path) -> Workshop:
+def kernels(builds: Path) -> Workshop:
     """Builds programs that run kernels on the CPU."""
-    return Workshop(builds, tmp_path)
+    return Workshop(builds)
 
 
 @pytest.fixture(scope="session")
-def cpu_kernels(cxx: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
+def cpu_kernels(builds: Path) -> dict[str, int]:
     """Name and number of arguments of every kernel, as the CPU has them."""
-    folder = tmp_path_factory.mktemp("names")
-    sources = [HERE / "kernel_names.cpp", NATIVE / "kernels/kernels.cpp", NATIVE / "kernels/tma_model.cpp"]
-    sources.append(stand_ins.program_kernels(folder))
-    command = [cxx, "-std=c++20", "-I", str(NATIVE), "-o", str(folder / "names"), *map(str, sources)]
-    subprocess.run([*command, "-lpthread"], check=True)
-    said = subprocess.run([folder / "names"], capture_output=True, text=True, check=True).stdout
+    folder = stand_ins.kernels(builds)
+    objects = [folder / f"{name}.o" for name in ("kernels", "program_kernels", "tma_model")]
+    names = program(builds, "kernel_names", "-I", NATIVE, HERE / "kernel_names.cpp", *objects, "-lpthread")
+    said = subprocess.run([names], capture_output=True, text=True, check=True).stdout
     return {name: int(count) for name, count in map(str.split, said.splitlines())}
 
 

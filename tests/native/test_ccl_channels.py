@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.builds import program as builds_program
 
 Read = Callable[[str], dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def read(cxx: str, native: Path, tmp_path_factory: pytest.TempPathFactory) -> Read:
+def read(native: Path, builds: Path) -> Read:
     """Turns a log into the members that a record shows."""
-    program = tmp_path_factory.mktemp("channels") / "channels"
-    sources = [Path(__file__).parent / "ccl_channels.cpp", native / "transports/ccl/channels.cpp"]
-    flags = ["-std=c++20", "-fsanitize=address,undefined", "-fno-sanitize-recover", "-I", str(native)]
-    subprocess.run([cxx, *flags, "-o", str(program), *map(str, sources)], check=True)
+    sources = (Path(__file__).parent / "ccl_channels.cpp", native / "transports/ccl/channels.cpp")
+    flags = ("-fsanitize=address,undefined", "-fno-sanitize-recover", "-I", native)
+    program = builds_program(builds, "channels", *flags, *sources)
 
     def run(log: str) -> dict[str, Any]:
         done = subprocess.run([str(program)], input=log, capture_output=True, text=True)

@@ -6,16 +6,15 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from support.builds import program as builds_program
 
 
 @pytest.fixture(scope="module")
-def program(cxx: str, native: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    built = tmp_path_factory.mktemp("peer_offsets") / "peer_offsets"
+def program(native: Path, builds: Path) -> Path:
     own = [native / "transports/local" / name for name in ("peer_offsets.cpp", "exchange.cpp")]
-    sources = [Path(__file__).parent / "peer_offsets.cpp", *own]
-    flags = ["-std=c++20", "-fsanitize=address,undefined", "-fno-sanitize-recover", "-I", str(native)]
-    subprocess.run([cxx, *flags, *map(str, sources), "-lpthread", "-o", str(built)], check=True)
-    return built
+    sources = (Path(__file__).parent / "peer_offsets.cpp", *own)
+    flags = ("-fsanitize=address,undefined", "-fno-sanitize-recover", "-I", native)
+    return builds_program(builds, "peer_offsets", *flags, *sources, "-lpthread")
 
 
 def gathers(program: Path, ranks: int, case: str) -> int:

@@ -60,8 +60,8 @@ CASES = (COLUMNS, FIXED, DEEP, FIXED_DEEP, WAVE, WAVE_COLUMNS, HEAVY, HEAVY_ROWS
 
 
 @pytest.fixture(scope="module")
-def solvers(builds: Path, tmp_path_factory: pytest.TempPathFactory) -> Solvers:
-    return Solvers(Workshop(builds, tmp_path_factory.mktemp("solvers")))
+def solvers(builds: Path) -> Solvers:
+    return Solvers(Workshop(builds))
 
 
 def is_numpys(job: Ranks) -> bool:

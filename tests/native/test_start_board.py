@@ -6,24 +6,15 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from support.builds import program as builds_program
 
 
 @pytest.fixture(scope="module")
-def program(cxx: str, native: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    built = tmp_path_factory.mktemp("start_board") / "start_board"
+def program(native: Path, builds: Path) -> Path:
     own = [native / "transports/local" / name for name in ("start_board.cpp", "segment.cpp", "exchange.cpp")]
-    flags = [
-        "-std=c++20",
-        "-g",
-        "-fsanitize=address,undefined",
-        "-fno-sanitize=vptr",
-        "-fno-sanitize-recover",
-    ]
-    sources = [Path(__file__).parent / "start_board.cpp", *own]
-    subprocess.run(
-        [cxx, *flags, "-I", str(native), *map(str, sources), "-lpthread", "-o", str(built)], check=True
-    )
-    return built
+    flags = ("-g", "-fsanitize=address,undefined", "-fno-sanitize=vptr", "-fno-sanitize-recover")
+    sources = (Path(__file__).parent / "start_board.cpp", *own)
+    return builds_program(builds, "start_board", *flags, "-I", native, *sources, "-lpthread")
 
 
 @pytest.mark.parametrize("ranks", [2, 5])

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.builds import program as builds_program
 from support.stand_ins import kernels
 
 from wirespeed.host.core import core
@@ -31,17 +32,15 @@ SOURCES = {
 
 
 @pytest.fixture(scope="module")
-def program(cxx: str, native: Path, builds: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    folder = tmp_path_factory.mktemp("streams")
-    built, text = folder / "stream", folder / "kernels.txt"
+def program(native: Path, builds: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    text = tmp_path_factory.mktemp("streams") / "kernels.txt"
     text.write_text(core().text(core().lib.ws_kernel_source(b"ws_payload_fill")))
-    sources = [str(native / room / name) for room, names in SOURCES.items() for name in names]
-    sanitize = ["-fsanitize=address,undefined", "-fno-sanitize-recover"]
-    own = str(Path(__file__).parent / "stream.cpp")
+    sources = [native / room / name for room, names in SOURCES.items() for name in names]
+    sanitize = ("-fsanitize=address,undefined", "-fno-sanitize-recover", "-I", native)
+    own = Path(__file__).parent / "stream.cpp"
     # What runs kernels on the CPU is sanitized in tests of its own.
-    sources += map(str, sorted(kernels(builds).glob("*.o")))
-    command = [cxx, "-std=c++20", *sanitize, "-I", str(native), own, *sources, "-ldl", "-lpthread"]
-    subprocess.run([*command, "-o", str(built)], check=True)
+    sources += sorted(kernels(builds).glob("*.o"))
+    built = builds_program(builds, "stream", *sanitize, own, *sources, "-ldl", "-lpthread")
     return [str(built), str(text)]
 
 

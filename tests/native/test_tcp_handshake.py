@@ -17,6 +17,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from support.builds import program as builds_program
 
 SECRET = bytes([7] * 32)
 CASES = int((os.environ.get("FUZZ") or "300").split(":")[0])
@@ -24,13 +25,11 @@ WAIT = 60.0
 
 
 @pytest.fixture(scope="module")
-def program(cxx: str, native: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    built = tmp_path_factory.mktemp("tcp_handshake") / "tcp_handshake"
+def program(native: Path, builds: Path) -> Path:
     own = [native / "transports/tcp/handshake.cpp", native / "core/sha256.cpp"]
-    flags = ["-std=c++20", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover", "-I", str(native)]
-    sources = [Path(__file__).parent / "tcp_handshake.cpp", *own]
-    subprocess.run([cxx, *flags, *map(str, sources), "-lpthread", "-o", str(built)], check=True)
-    return built
+    flags = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover", "-I", native)
+    sources = (Path(__file__).parent / "tcp_handshake.cpp", *own)
+    return builds_program(builds, "tcp_handshake", *flags, *sources, "-lpthread")
 
 
 def test_the_hash_is_sha_256(program: Path) -> None:

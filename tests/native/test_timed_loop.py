@@ -5,14 +5,14 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from support.builds import program
+
 HERE = Path(__file__).parent
 
 
-def test_the_timed_loop(cxx: str, native: Path, tmp_path: Path) -> None:
+def test_the_timed_loop(native: Path, builds: Path) -> None:
     """Protects every figure: stamps are made up, and what the loop makes of them is compared."""
-    built = tmp_path / "timed_loop"
-    sources = [HERE / "timed_loop.cpp", native / "measure/timed_loop.cpp", native / "measure/clock.cpp"]
-    command = [cxx, "-std=c++20", "-I", str(native), *map(str, sources), "-o", str(built)]
-    subprocess.run(command, check=True)
+    sources = (HERE / "timed_loop.cpp", native / "measure/timed_loop.cpp", native / "measure/clock.cpp")
+    built = program(builds, "timed_loop", "-I", native, *sources)
     done = subprocess.run([built], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")

@@ -2,7 +2,7 @@
 
 mpiexec -n 4 python all_patterns.py DEVICE SIZES PATH,... [LIE]. Rank 0 prints what was told, as JSON. With
 COLLECTIVES=N in the environment: every collective operation in N variants, and no other pattern; with
-SOAK=SECONDS: soaks of the patterns between ranks that have one.
+SOAK=SECONDS: soaks of the patterns between ranks that have one. ONLY=NAME,...: of these only those named.
 """
 
 from __future__ import annotations
@@ -68,11 +68,16 @@ COLLECTIVE_VARIANTS: tuple[dict[str, Any], ...] = (
 def chosen() -> list[Pattern]:
     """The patterns to run."""
     wanted = "COLLECTIVES" in os.environ
+    patterns = all_patterns()
+    if only := os.environ.get("ONLY"):
+        patterns = {name: patterns[name] for name in only.split(",")}
     if "SOAK" in os.environ:
         return [
-            one for one in all_patterns().values() if not one.of_all_ranks and not one.lacks_soak(Shape(2))
+            pattern
+            for pattern in patterns.values()
+            if not pattern.of_all_ranks and not pattern.lacks_soak(Shape(2))
         ]
-    return [one for one in all_patterns().values() if isinstance(one, CollectivePattern) == wanted]
+    return [pattern for pattern in patterns.values() if isinstance(pattern, CollectivePattern) == wanted]
 
 
 def variants(pattern: Pattern, ranks: int) -> list[dict[str, Any]]:

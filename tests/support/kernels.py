@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -42,18 +43,22 @@ class Fault:
 
 @dataclass(frozen=True)
 class Workshop:
-    """Builds programs of tests/native in `folder`; what launches kernels is compiled once a session."""
+    """Builds programs of tests/native in a folder of `builds`."""
 
     builds: Path
-    folder: Path
 
     def build(self, program: str, *flags: str, fault: Fault | None = None) -> Path:
-        native = fault.plant(self.folder / "native") if fault else NATIVE
-        built = self.folder / program
-        objects = [str(self._launcher(flags) / f"{source.stem}.o") for source in LAUNCHER]
-        own = str(PROGRAMS / f"{program}.cpp")
-        self._compile(native, flags, own, *objects, "-lpthread", "-o", str(built))
-        return built
+        """The program, with a fault in what it includes."""
+        planted = (hashlib.sha256(repr(fault).encode()).hexdigest()[:16],) if fault else ()
+
+        def make(folder: Path) -> None:
+            folder.mkdir()
+            native = fault.plant(folder / "native") if fault else NATIVE
+            objects = [str(self._launcher(flags) / f"{source.stem}.o") for source in LAUNCHER]
+            own = str(PROGRAMS / f"{program}.cpp")
+            self._compile(native, flags, own, *objects, "-lpthread", "-o", str(folder / program))
+
+        return once(self.builds / "-".join((program, *flags, *planted)), make) / program
 
     def run(
         self, program: str, *words: str, flags: tuple[str, ...] = (), fault: Fault | None = None

@@ -42,21 +42,14 @@ class PlantedRanks(Ranks):
 
 
 class Solvers:
-    """Builds the library once for each fault."""
+    """Opens the library with a fault or without."""
 
     def __init__(self, workshop: Workshop) -> None:
         self._workshop = workshop
-        self._built: dict[Fault | None, Path] = {}
 
     def library(self, fault: Fault | None = None) -> Path:
-        if fault not in self._built:
-            folder = self._workshop.folder / str(len(self._built))
-            folder.mkdir()
-            workshop = Workshop(self._workshop.builds, folder)
-            # Hidden, for symbols that are unique in a process would be the first library's.
-            flags = ("-fPIC", "-shared", "-fvisibility=hidden")
-            self._built[fault] = workshop.build("solvers", *flags, fault=fault)
-        return self._built[fault]
+        # Hidden, for symbols that are unique in a process would be the first library's.
+        return self._workshop.build("solvers", "-fPIC", "-shared", "-fvisibility=hidden", fault=fault)
 
     @contextmanager
     def ranks(

@@ -63,6 +63,11 @@ def thorough(*values: Any) -> Any:
     return pytest.param(*values, marks=pytest.mark.thorough)
 
 
+def by_turns(*values: Any) -> Any:
+    """Parameters of one more case that `make test` leaves out, and CI runs by turns."""
+    return pytest.param(*values, marks=(pytest.mark.further, pytest.mark.thorough))
+
+
 def mark_further(items: Sequence[pytest.Item]) -> None:
     """Marks what FURTHER names, and all cases of a test but the first, unless every MPI counts."""
     begun = set[str]()

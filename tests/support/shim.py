@@ -71,15 +71,18 @@ def aware_prefix(
     return folder
 
 
-def fake_nvshmem(folder: Path) -> Path:
+def fake_nvshmem(builds: Path) -> Path:
     """A folder for PYTHONPATH in which wirespeed finds the libnvshmem_host.so.3 of fake_nvshmem.cpp."""
     here = Path(__file__).parent
-    library = folder / "nvidia/nvshmem/lib/libnvshmem_host.so.3"
-    library.parent.mkdir(parents=True)
-    command = [compiler(), "-std=c++20", "-O1", "-shared", "-fPIC", "-I", str(here.parents[1] / "native")]
-    command += ["-o", str(library), str(here / "fake_nvshmem.cpp")]
-    subprocess.run(command, check=True, capture_output=True, text=True)
-    return folder
+
+    def build(folder: Path) -> None:
+        library = folder / "nvidia/nvshmem/lib/libnvshmem_host.so.3"
+        library.parent.mkdir(parents=True)
+        command = [compiler(), "-std=c++20", "-O1", "-shared", "-fPIC", "-I", str(here.parents[1] / "native")]
+        command += ["-o", str(library), str(here / "fake_nvshmem.cpp")]
+        subprocess.run(command, check=True, capture_output=True, text=True)
+
+    return once(builds / "fake-nvshmem", build)
 
 
 def fake_gasnet(prefix: Path, *flags: str) -> Path:

@@ -13,6 +13,7 @@ from pathlib import Path
 import duckdb
 import pytest
 from support.fleet_files import START, write_fleet, write_run
+from support.selection import by_turns
 
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode, WirespeedError
@@ -39,6 +40,8 @@ NO_NODES = (
     "\u0663",
 )
 """Names that a shell or a scheduler would take for something else."""
+TOLD_TWICE = (NO_NODES[0], "$(touch owned)", "")
+"""Of slow nodes, too: one of many words, one that would be executed, and none at all."""
 
 
 def write_silent(folder: Path, *silent: object) -> None:
@@ -50,13 +53,25 @@ def silent(node: object) -> dict[str, object]:
     return {"node": node, "part": "round 1 of 8", "why": "it does not answer", "at": moment}
 
 
-@pytest.mark.parametrize("name", NO_NODES)
-@pytest.mark.parametrize("slow", [False, True], ids=["silent", "slow"])
+@pytest.mark.parametrize(
+    ("name", "slow"),
+    [
+        *((name, False) for name in NO_NODES),
+        *((name, True) if name in TOLD_TWICE else by_turns(name, True) for name in NO_NODES),
+    ],
+)
 def test_what_is_no_node_s_name_is_never_told_a_scheduler(
     name: str, slow: bool, tmp_path: Path, capsys: Captured
 ) -> None:
     """Protects `sbatch $(wirespeed fleet show DIR --format slurm)` from the words in DIR's files."""
-    write_fleet(tmp_path, factor=lambda _, one, other: 1.3 if slow and "n05" in (one, other) else 1.0)
+    nodes, days, rounds = (16, 3, 6) if slow else (4, 1, 1)
+    write_fleet(
+        tmp_path,
+        nodes=nodes,
+        days=days,
+        rounds=rounds,
+        factor=lambda _, one, other: 1.3 if slow and "n05" in (one, other) else 1.0,
+    )
     if slow:
         for file in tmp_path.glob("*.jsonl"):
             file.write_text(file.read_text().replace('"host": "n05"', f'"host": {json.dumps(name)}'))
@@ -99,8 +114,15 @@ DAMAGED = (
 )
 
 
-@pytest.mark.parametrize("content", DAMAGED, ids=range(len(DAMAGED)))
-@pytest.mark.parametrize("file", ["fleet-run.json", "packed.json"])
+DAMAGED_FILES = [
+    # What is meant for the other file comes by turns.
+    by_turns(file, content) if other in content else pytest.param(file, content)
+    for file, other in (("fleet-run.json", '"files"'), ("packed.json", '"figures"'))
+    for content in DAMAGED
+]
+
+
+@pytest.mark.parametrize(("file", "content"), DAMAGED_FILES, ids=range(len(DAMAGED_FILES)))
 def test_a_damaged_file_is_read_as_far_as_it_goes(
     file: str, content: str, tmp_path: Path, capsys: Captured
 ) -> None:

@@ -59,16 +59,16 @@ def pairs_found(logs: Floats, of: list[int], launches: int) -> Floats:
 
 
 def broken(launches: int, common: float, of_path: float, own: float, paths: int, sizes: int) -> float:
-    """The share of healthy pairs of launches that break any bound: 60 machines, 20 launches of each."""
+    """The share of healthy pairs of launches that break any bound: 25 machines, 20 launches of each."""
     dice, found = np.random.default_rng(7), 0.0
     of = [path for path in range(paths) for _ in range(sizes)]
-    for _ in range(60):
+    for _ in range(25):
         logs = common * dice.standard_normal(launches + 20)
         logs = logs + of_path * dice.standard_normal((paths, launches + 20)).repeat(sizes, axis=0)
         logs = logs + own * dice.standard_normal((paths * sizes, launches + 20))
         bounds = slowest_next([side(row[:launches].tolist()) for row in logs], of)
         found += twice(logs[:, launches:], bounds)
-    return found / 60
+    return found / 25
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_few_launches_leave_room_for_delays(kind: str, most: float) -> None:
 def test_late_figures_break_few_bounds() -> None:
     """Protects nodes of whose 270 figures one in twenty is late by 5 %, which raises some variances."""
     dice, shares = np.random.default_rng(7), []
-    for _ in range(15):
+    for _ in range(8):
         logs = 0.01 * dice.standard_normal((270, 25))
         logs += np.where(dice.random(logs.shape) < 0.05, np.log1p(dice.exponential(0.05, logs.shape)), 0.0)
         shares.append(pairs_found(logs, [row // 30 for row in range(270)], 5))
