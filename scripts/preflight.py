@@ -9,9 +9,10 @@ import shlex
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from pathlib import Path
-from typing import List, Tuple
+from typing import List, Optional, Tuple
 
 OLDEST_PYTHON = (3, 10)
 ROOT = Path(__file__).resolve().parent.parent
@@ -54,11 +55,25 @@ def python_problem() -> str:
     return f"Python 3.10 or newer is needed, and {sys.executable} is {sys.version.split()[0]}: {remedy}"
 
 
+def pip_wheel() -> Optional[Path]:
+    """The wheel of pip that ensurepip installs; None where ensurepip is missing or keeps it elsewhere."""
+    try:
+        import ensurepip
+    except ImportError:
+        return None
+    folders = [Path(ensurepip.__file__).parent / "_bundled", sysconfig.get_config_var("WHEEL_PKG_DIR")]
+    wheels = [wheel for folder in folders if folder for wheel in sorted(Path(folder).glob("pip-*.whl"))]
+    return wheels[0] if wheels else None
+
+
 def venv_problem(folder: Path) -> List[Missing]:
-    """Makes a virtual environment in `folder` and asks its pip for a sign of life."""
+    """Makes a virtual environment in `folder`, with a pip that gives a sign of life unless it is unpacked."""
     trial = folder / "venv"
+    venv = [sys.executable, "-m", "venv"]
     pip = [str(trial / "bin" / "python"), "-m", "pip", "--version"]
-    if succeeds([sys.executable, "-m", "venv", str(trial)]) and succeeds(pip):
+    if succeeds([*venv, "--without-pip", str(trial)]) and pip_wheel():
+        return []
+    if succeeds([*venv, "--clear", str(trial)]) and succeeds(pip):
         return []
     default = Path("/usr/bin/python3").resolve() == Path(sys.executable).resolve()
     package = "python3-venv" if default else f"python3.{sys.version_info[1]}-venv"

@@ -160,6 +160,53 @@ def test_what_pip_is_told(venv: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     assert Path(environment["TMPDIR"]).parent == venv
 
 
+def test_a_new_environment_has_pip(venv: Path) -> None:
+    """It is unpacked, not installed by ensurepip."""
+    install.Installer(None).make_venv()
+    said = subprocess.run(
+        [install.PYTHON, "-m", "pip", "--version"], capture_output=True, text=True, check=True
+    )
+    assert str(venv) in said.stdout
+
+
+def test_an_environment_whose_making_was_killed_is_made_anew(
+    venv: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It must not pass for one that somebody has made here."""
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(install.Installer, "_call", killed)
+    with pytest.raises(KeyboardInterrupt):
+        install.Installer(None).make_venv()
+    assert not install._made_by_hand()
+
+
+@pytest.mark.parametrize(
+    ("program", "fits"),
+    [
+        ("echo cmake version 3.18.4", True),
+        ("echo cmake version 4.0.1", True),
+        ("echo cmake version 3.9.6", False),
+        ("exit 1", False),
+        (None, False),
+    ],
+)
+def test_the_machine_s_own_tools_are_used_if_they_are_new_enough(
+    program: str | None, fits: bool, venv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither an old one nor one in .venv, which goes with it."""
+    for folder, its_fits in ((tmp_path, fits), (venv / "bin", False)):
+        monkeypatch.setenv("PATH", str(folder))
+        if program:
+            (folder / "cmake").write_text(f"#!/bin/sh\n{program}\n")
+            (folder / "cmake").chmod(0o755)
+        assert install.machine_has("cmake") == its_fits
+        tools = install.steps("run", "none", install.Installer(None))[1]
+        assert ("cmake" in tools.wants.split()) != its_fits
+
+
 @pytest.mark.parametrize(
     ("text", "major"),
     [
