@@ -21,7 +21,7 @@ from wirespeed.report.page import read_sources, render
 from wirespeed.report.page.answers import answers
 from wirespeed.report.sources import measured
 from wirespeed.report.terminal.contention import print_ratios
-from wirespeed.report.terminal.progress import Progress
+from wirespeed.report.terminal.progress import ProgressLines
 from wirespeed.report.views import bars, view_of
 from wirespeed.results.runs import Run
 
@@ -211,7 +211,7 @@ def test_a_speedup_has_the_marks_of_its_figures() -> None:
 def test_progress() -> None:
     """Protects who watches a run from a number that its file calls impossible."""
     stream = io.StringIO()
-    progress = Progress(console(100))
+    progress = ProgressLines(console(100))
     progress._console.file = stream
     (one,) = make_run(entry("host", 8, 1e-9, **FALSE)).impossible.values()
     progress(one)

@@ -92,7 +92,7 @@ class TestProgress:
     def plain(self, events: Sequence[tuple[float, Event]]) -> list[str]:
         """What a pipe shows in brackets, after (seconds that pass, event)."""
         now, screen = [0.0], console(200)
-        view = progress.Progress(screen, clock=lambda: now[0])
+        view = progress.ProgressLines(screen, clock=lambda: now[0])
         for seconds, event in events:
             now[0] += seconds
             view(event)
@@ -124,7 +124,7 @@ class TestProgress:
     def test_large_sizes_are_expected_to_take_longer(self) -> None:
         """Protects from "about 0:03 left" before the half of a run: its largest messages come last."""
         now, screen = [0.0], console(200)
-        view = progress.Progress(screen, clock=lambda: now[0])
+        view = progress.ProgressLines(screen, clock=lambda: now[0])
         begins = size("host", 0, 3, needs=[8, 16, 1 << 30])
         for event in (step_start("host", 0, 1), begins, figure("host", 8, 1e-6)):
             view(event)
@@ -230,7 +230,7 @@ class TestProgress:
         And --ranks 1,2 of a program from the time that one path of one rank takes.
         """
         screen, now = console(200), [0.0]
-        view = progress.Progress(screen, lambda: now[0], further=further)
+        view = progress.ProgressLines(screen, lambda: now[0], further=further)
         view(step_start("host", 0, 1))
         view(size("host", 0, 1))
         now[0] = 10
@@ -252,7 +252,7 @@ class TestProgress:
         """Protects from a pipe that is silent for a minute, and from words where lines come anyway."""
         assert status_line.SILENCE * 6 / 5 <= 5.0, "looks are a fifth apart"
         now, screen = [0.0], console(200)
-        view = progress.Progress(screen, clock=lambda: now[0])
+        view = progress.ProgressLines(screen, clock=lambda: now[0])
         view.speak()
         view(step_start("host", 0, 1))
         now[0] = 3.9
@@ -273,7 +273,7 @@ class TestProgress:
     def test_a_pipe_has_a_coarse_figure_before_the_first_row(self) -> None:
         """Protects the first answer of a run, where many sizes take turns and are done together."""
         now, screen = [0.0], console(200)
-        view = progress.Progress(screen, clock=lambda: now[0])
+        view = progress.ProgressLines(screen, clock=lambda: now[0])
         view(step_start("host", 0, 1))
         for size in (8, 64):
             now[0] += 1.0

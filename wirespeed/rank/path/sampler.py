@@ -36,7 +36,7 @@ Result = TypeVar("Result")
 Turns = Generator[None, int, Result]
 """A measurement that pauses after each batch, and is sent how many sizes take turns then."""
 
-Progress = Callable[[int, float, float | None], None]
+TellProgress = Callable[[int, float, float | None], None]
 """Is told samples, the latest batch's median in seconds, and precision."""
 CHECK_SHARE = 0.1
 """Limit of the time for checks, as a share of all time spent on the phase."""
@@ -108,7 +108,7 @@ class Sampler:
         program: Program,
         check: Check,
         team: TeamSamples,
-        progress: Progress,
+        progress: TellProgress,
         computation: Computation | None = None,
     ) -> None:
         """`computation`: measured by turns with the program."""

@@ -14,8 +14,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from wirespeed.job.messages import Note
-from wirespeed.job.messages import Progress as SizeProgress
+from wirespeed.job.messages import Note, Progress
 from wirespeed.job.plan import Plan
 from wirespeed.report.console.columns import Column, Table, table
 from wirespeed.report.console.console import make_console
@@ -35,7 +34,7 @@ REFRESHES = 4
 """A second. Ranks may need every core; drawing takes a few milliseconds each time."""
 
 
-class Progress:
+class ProgressLines:
     """Takes every event of a run and prints a line for each finished entry, failure and note.
 
     After a silence it says what is under way. Used as a context: what it draws is gone when it ends.
@@ -77,7 +76,7 @@ class Progress:
                 self.step(event.path, event.launch)
             case StepEnd():
                 self._time.step_ended()
-            case SizeProgress():
+            case Progress():
                 self._time.size(event)
                 self._under_way = _under_way(event)
                 self.progress(event)
@@ -128,13 +127,13 @@ class Progress:
     def step(self, path: str, launch: int) -> None:
         """A path begins, or goes on in new processes."""
 
-    def progress(self, event: SizeProgress) -> None:
+    def progress(self, event: Progress) -> None:
         """A path goes on."""
 
     def close(self) -> None:
         """Takes away what was only for the time of the run."""
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressLines:
         self._teller.__enter__()
         return self
 
@@ -143,7 +142,7 @@ class Progress:
         self.close()
 
 
-def _under_way(event: SizeProgress) -> str:
+def _under_way(event: Progress) -> str:
     """'host  64 KiB: 8.52 us so far, 120 samples', or what else is done there."""
     so_far = f"{format_seconds(event.seconds)} so far, " if event.seconds else ""
     what = event.doing or (so_far + counted(event.samples, "sample") if event.samples else "begins")
@@ -160,12 +159,14 @@ def _soaked(soak: Soak, width: int, name: int) -> str:
     return f"{soak.path:<{name}}  {format_size(soak.bytes):>{width}}  {soak.elapsed_s:4.0f} s  {found}"
 
 
-def make_progress(paths: tuple[str, ...], stream: IO[str] | None = None, further: int | None = 0) -> Progress:
+def make_progress(
+    paths: tuple[str, ...], stream: IO[str] | None = None, further: int | None = 0
+) -> ProgressLines:
     """The view of these paths that suits the stream (stderr if none is given); `further` runs follow."""
     console = make_console(sys.stderr if stream is None else stream)
     if console.is_terminal and not console.is_dumb_terminal:
         return LiveProgress(console, paths, further=further)
-    return Progress(console, further=further)
+    return ProgressLines(console, further=further)
 
 
 @dataclass
@@ -195,7 +196,7 @@ class _PathProgress:
         return Text.assemble(("━" * full, "cyan"), ("─" * (BAR - full), "dim"))
 
 
-class LiveProgress(Progress):
+class LiveProgress(ProgressLines):
     """A row for each path, a bar, the latest figures, and the time that is left."""
 
     def __init__(
@@ -245,7 +246,7 @@ class LiveProgress(Progress):
             row.launch, row.sizes, row.over, row.of = launch, set(), False, self._sizes
         row.active, row.before, row.latest = True, len(row.sizes), Text("starting", style="dim")
 
-    def progress(self, event: SizeProgress) -> None:
+    def progress(self, event: Progress) -> None:
         """Shows the size that is being measured, its samples, and how precise they are."""
         row = self._row(event.path)
         row.active = True
