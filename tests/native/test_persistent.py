@@ -18,7 +18,7 @@ def test_a_sender_reads_credit_only_when_it_must(kernels: Workshop) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("sanitizer", [ADDRESS, THREAD], ids=["address", "thread"])
+@pytest.mark.parametrize("sanitizer", [(), ADDRESS, THREAD], ids=["plain", "address", "thread"])
 def test_ranks_start_together_whatever_their_order_of_peers(
     sanitizer: tuple[str, ...], kernels: Workshop
 ) -> None:

@@ -15,6 +15,7 @@ SOLVERS = NATIVE.parent / "wirespeed"
 PROGRAMS = NATIVE.parent / "tests" / "native"
 ADDRESS = ("-fsanitize=address,undefined", "-fno-sanitize-recover")
 THREAD = ("-fsanitize=thread", "-Wno-tsan")
+LIBRARY = ("-fPIC", "-shared", "-fvisibility=hidden")
 
 
 @dataclass(frozen=True)
@@ -68,14 +69,15 @@ class Workshop:
         return subprocess.run([built, *words], capture_output=True, text=True, timeout=200, check=False)
 
     def _launcher(self, flags: tuple[str, ...]) -> Path:
-        """The folder of its objects; without flags that of the stand-ins' drivers."""
+        """The folder of its objects; that of the stand-ins' drivers where they do as well."""
 
         def build(folder: Path) -> None:
             folder.mkdir()
             for source in LAUNCHER:
                 self._compile(NATIVE, flags, "-c", str(source), "-o", str(folder / f"{source.stem}.o"))
 
-        return once(self.builds / "-".join(("launcher", *flags)), build) if flags else kernels(self.builds)
+        own = any(flag not in LIBRARY for flag in flags)
+        return once(self.builds / "-".join(("launcher", *flags)), build) if own else kernels(self.builds)
 
     @staticmethod
     def _compile(native: Path, flags: tuple[str, ...], *words: str) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from support.kernels import Fault, Workshop
+from support.kernels import LIBRARY, Fault, Workshop
 from support.simulated import Ranks
 
 from wirespeed.host.core import core
@@ -49,7 +49,7 @@ class Solvers:
 
     def library(self, fault: Fault | None = None) -> Path:
         # Hidden, for symbols that are unique in a process would be the first library's.
-        return self._workshop.build("solvers", "-fPIC", "-shared", "-fvisibility=hidden", fault=fault)
+        return self._workshop.build("solvers", *LIBRARY, fault=fault)
 
     @contextmanager
     def ranks(

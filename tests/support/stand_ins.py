@@ -15,22 +15,36 @@ FAKES = SUPPORT.parent / "native"
 # What runs kernels on the CPU, and the kernels.
 LAUNCHER = tuple(NATIVE / "kernels" / f"{name}.cpp" for name in ("cpu", "lanes", "fiber", "tma_model"))
 KERNELS = (*LAUNCHER, NATIVE / "kernels/kernels.cpp")
+PROGRAMS = NATIVE.parent / "wirespeed/programs"
+KERNEL_OBJECTS = {"kernels.cpp.o", "program_kernels.cpp.o"}
 
 
 def program_kernels(folder: Path) -> Path:
     """A source that compiles the kernels of all programs."""
     source = folder / "program_kernels.cpp"
-    headers = sorted((NATIVE.parent / "wirespeed/programs").glob("*.h"))
+    headers = sorted(PROGRAMS.glob("*.h"))
     source.write_text("".join(f'#include "{header}"\n' for header in headers))
     return source
 
 
+def _of_the_package() -> list[Path]:
+    """The objects of all kernels from which the package was built; none where a source is newer."""
+    sources = [*(NATIVE / "kernels").iterdir(), *(NATIVE / "core").iterdir(), *PROGRAMS.glob("*.h")]
+    newest = max(source.stat().st_mtime for source in sources)
+    found = [*NATIVE.parent.glob("build/py3-none-linux_*/CMakeFiles/kernels.dir/**/*kernels.cpp.o")]
+    names = {file.name for file in found if file.stat().st_mtime > newest}
+    return found if len(found) == 2 and names == KERNEL_OBJECTS else []
+
+
 def kernels(builds: Path) -> Path:
-    """The folder of the objects of KERNELS and of all programs' kernels, compiled once a session."""
+    """The folder of the objects of KERNELS and of all programs' kernels, compiled once."""
 
     def build(folder: Path) -> None:
         folder.mkdir()
-        sources = map(str, (*KERNELS, program_kernels(folder)))
+        made = _of_the_package()
+        for object_file in made:
+            shutil.copy(object_file, folder)
+        sources = map(str, LAUNCHER if made else (*KERNELS, program_kernels(folder)))
         command = [compiler(), "-std=c++20", "-O1", "-fPIC", "-I", str(NATIVE), "-c", *sources]
         subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from support.fake_run import DEFAULT_OUT, FakeRun, Observer, entry, one_line
 
 import wirespeed.cli.share
-from wirespeed.cli.main import PIPE_CLOSED, main
+from wirespeed.cli.main import FIRST_SPEAKS, PIPE_CLOSED, main
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job.plan import Plan
 from wirespeed.paths import all_paths
@@ -321,7 +321,10 @@ class TestInsideALauncher:
         self, rank: str, fake: FakeRun, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv(rank, "1")
+        waited: list[float] = []
+        monkeypatch.setattr("wirespeed.cli.main.time.sleep", waited.append)
         assert main(["pingpong", "--sizes", "8X"]) == ExitCode.USAGE
+        assert waited == [FIRST_SPEAKS]
         assert capsys.readouterr().err == ""
         monkeypatch.setenv(rank, "0")
         assert main(["pingpong", "--sizes", "8X"]) == ExitCode.USAGE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tracemalloc
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -28,10 +28,9 @@ def custom_file(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(file)
 
 
-def options_of(name: str, draw: Any, ranks: int, file: str) -> dict[str, Any]:
-    """Options that the pattern may be given in a world of so many ranks."""
-    divisors = [n for n in range(1, ranks // 2 + 1) if ranks % n == 0]
-    lists = draw(
+def lists(draw: Any) -> Any:
+    """Options of lists of blocks."""
+    return draw(
         st.one_of(
             st.fixed_dictionaries(
                 {
@@ -43,18 +42,23 @@ def options_of(name: str, draw: Any, ranks: int, file: str) -> dict[str, Any]:
             st.just({"kv": "qwen2.5-7b:tp=4", "layers": True, "count": 3}),
         )
     )
-    found: dict[str, dict[str, Any]] = {
-        "groups": {"group": draw(st.sampled_from(divisors))},
-        "stream": {
+
+
+def options_of(name: str, draw: Any, ranks: int, file: str) -> dict[str, Any]:
+    """Options that the pattern may be given in a world of so many ranks."""
+    divisors = [n for n in range(1, ranks // 2 + 1) if ranks % n == 0]
+    found: dict[str, Callable[[], dict[str, Any]]] = {
+        "groups": lambda: {"group": draw(st.sampled_from(divisors))},
+        "stream": lambda: {
             "window": draw(st.integers(1, 80)),
             "both_ways": draw(st.booleans()),
             "pairs": ranks // 2,
         },
-        "halo": {
+        "halo": lambda: {
             "columns": draw(st.sampled_from([None, 1, ranks, *divisors])),
             "periodic": draw(st.booleans()),
         },
-        "pairs": draw(
+        "pairs": lambda: draw(
             st.one_of(
                 st.fixed_dictionaries({"fan": st.sampled_from(["out", "in", "both"])}),
                 st.fixed_dictionaries(
@@ -66,17 +70,20 @@ def options_of(name: str, draw: Any, ranks: int, file: str) -> dict[str, Any]:
                 ),
             )
         ),
-        "pairing": {"at_once": draw(st.sampled_from([None, 1, 3]))},
-        "ring": {"steps": draw(st.sampled_from([None, 2, 6, 10]))},
-        "blocks": lists,
-        "offload": lists,
-        "custom": {"file": file},
-        "rma": {"operation": draw(st.sampled_from(["put", "get", "fetch-add", "load"]))},
-        "copy": {"both_ways": draw(st.booleans())},
-        "jacobi": jacobi(draw, ranks, divisors),
-        "lbm": {**plane(draw, ranks, divisors), "case": draw(st.sampled_from(["heat", "rayleigh-taylor"]))},
+        "pairing": lambda: {"at_once": draw(st.sampled_from([None, 1, 3]))},
+        "ring": lambda: {"steps": draw(st.sampled_from([None, 2, 6, 10]))},
+        "blocks": lambda: lists(draw),
+        "offload": lambda: lists(draw),
+        "custom": lambda: {"file": file},
+        "rma": lambda: {"operation": draw(st.sampled_from(["put", "get", "fetch-add", "load"]))},
+        "copy": lambda: {"both_ways": draw(st.booleans())},
+        "jacobi": lambda: jacobi(draw, ranks, divisors),
+        "lbm": lambda: {
+            **plane(draw, ranks, divisors),
+            "case": draw(st.sampled_from(["heat", "rayleigh-taylor"])),
+        },
     }
-    return found.get(name, {})
+    return found[name]() if name in found else {}
 
 
 def jacobi(draw: Any, ranks: int, divisors: list[int]) -> dict[str, Any]:

@@ -59,6 +59,7 @@ def test_the_published_schema_is_the_model_s() -> None:
     assert SCHEMA["$defs"]["Head"]["properties"]["schema"]["const"] == model.SCHEMA == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", measured())
 def test_kept_files_are_valid_and_nothing_of_them_is_lost(file: Path) -> None:
     """Protects measured files: each line fits the schema, and written again it says the same.

@@ -22,6 +22,7 @@ from support.records import (
     step,
     text_of,
 )
+from support.selection import by_turns
 
 from wirespeed.cli.common.reading import read_runs
 from wirespeed.report.console.console import say
@@ -158,9 +159,13 @@ NINE = (
     "ipc-write",
     "gpu",
 )
-DEFAULT = sorted(file.name for file in (RESULTS / "default").glob("*.jsonl"))
+DEFAULT = [
+    by_turns(file.name) if file.stem[-2:].isdigit() and not file.stem.endswith("01") else file.name
+    for file in sorted((RESULTS / "default").glob("*.jsonl"))
+]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", DEFAULT)
 def test_nine_paths_fit_a_screen(file: str) -> None:
     """Protects the first screen of a default run; every size, path and word is there for who asks."""

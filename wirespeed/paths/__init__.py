@@ -183,8 +183,12 @@ def find_path(name: str) -> TransferPath:
     raise WirespeedError(f"there is no path called '{name}'; there are: {names}")
 
 
+@cache
+def _places() -> dict[str, int]:
+    return {path.name: place for place, path in enumerate(all_paths())}
+
+
 def table_order(name: str) -> tuple[int, str]:
     """Sorts names of paths as tables have them; unknown ones come last."""
     base, _, algorithm = name.partition(":")
-    known = [path.name for path in all_paths()]
-    return (known.index(base) if base in known else len(known), algorithm)
+    return _places().get(base, len(_places())), algorithm

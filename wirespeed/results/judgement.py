@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+from itertools import groupby
+
+from wirespeed.paths import table_order
 from wirespeed.results.contradictions import REMEDY
 from wirespeed.results.model import Entry, Failure
 
@@ -32,3 +36,26 @@ class Judged:
             for launch in entry.each
             if launch.impossible
         ]
+
+    @cached_property
+    def paths(self) -> list[str]:
+        """Paths with at least one figure, true or not, in table order."""
+        return sorted(dict.fromkeys(path for path, _ in self.figures), key=table_order)
+
+    @cached_property
+    def by_path(self) -> dict[str, list[Entry]]:
+        """The figures that can be true of each path, smallest size first."""
+        ordered = sorted(self.entries.values(), key=lambda entry: (entry.path, entry.bytes))
+        return {path: [*found] for path, found in groupby(ordered, key=lambda entry: entry.path)}
+
+    @cached_property
+    def ranked(self) -> dict[tuple[int, str], list[Entry]]:
+        """By size and memory domain, the figures whose intervals say something, best first."""
+        certain = [
+            (entry.bytes, entry.memory_domain, entry)
+            for entry in self.entries.values()
+            if not entry.uncertain
+        ]
+        certain.sort(key=lambda known: (*known[:2], known[2].seconds))
+        grouped = groupby(certain, key=lambda known: known[:2])
+        return {cell: [entry for *_, entry in found] for cell, found in grouped}

@@ -11,7 +11,6 @@ from msgspec import structs, to_builtins
 
 from wirespeed.errors import WirespeedError
 from wirespeed.limits import FAN, Ceiling, Used, ceiling, field_ceiling
-from wirespeed.paths import table_order
 from wirespeed.patterns import Pattern, find_pattern
 from wirespeed.results.contradictions import contradictions
 from wirespeed.results.judgement import IMPOSSIBLE, Judged
@@ -297,8 +296,7 @@ class Run:
     @property
     def paths(self) -> list[str]:
         """Paths with at least one figure, true or not, in table order."""
-        seen = dict.fromkeys(path for path, _ in self.figures)
-        return sorted(seen, key=table_order)
+        return self._judgement.paths
 
     @property
     def sizes(self) -> list[int]:
@@ -309,7 +307,7 @@ class Run:
 
     def of_path(self, path: str) -> list[Entry]:
         """A path's entries, smallest size first; none where no figure can be true."""
-        return sorted((e for e in self.entries.values() if e.path == path), key=lambda e: e.bytes)
+        return self._judgement.by_path.get(path, [])
 
     def failure(self, path: str, size: int) -> Failure | None:
         """Failure at this cell of the table, if there is one."""
@@ -339,8 +337,7 @@ class Run:
         """
         if size == 0 and domain == "GPU":
             return []
-        alike = (e for e in self.entries.values() if (e.bytes, e.memory_domain) == (size, domain))
-        ranked = sorted((entry for entry in alike if not entry.uncertain), key=lambda entry: entry.seconds)
+        ranked = self._judgement.ranked.get((size, domain), [])
         most = AS_FAST * ranked[0].seconds if ranked else 0.0
         return [entry for entry in ranked if entry.low <= ranked[0].high and entry.seconds <= most]
 

@@ -42,7 +42,7 @@ def of(run: Run, *entries: Entry) -> Health | None:
 
 def is_ill(run: Run, entry: Entry) -> bool:
     """True for a figure taken while clocks were held back, or with new errors."""
-    found = of(run, entry)
+    found = of(run, entry) if entry.launches > 1 else run.health.get((entry.run, entry.path))
     return found is not None and not found.good
 
 

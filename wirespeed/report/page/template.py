@@ -5,25 +5,35 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wirespeed._version import __version__
 
-
-def page(
-    folder: str, scripts: Sequence[str], filters: Mapping[str, Callable[..., Any]], **content: Any
-) -> str:
-    """`folder`: that of report/ which has page.html.j2 and the scripts, which become one in this order."""
+if TYPE_CHECKING:
     import jinja2
 
-    environment = jinja2.Environment(
+
+@cache
+def _environment(folder: str) -> jinja2.Environment:
+    """Templates of a folder, each compiled once."""
+    import jinja2
+
+    return jinja2.Environment(
         loader=jinja2.PackageLoader("wirespeed.report", folder),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
+
+
+def page(
+    folder: str, scripts: Sequence[str], filters: Mapping[str, Callable[..., Any]], **content: Any
+) -> str:
+    """`folder`: that of report/ which has page.html.j2 and the scripts, which become one in this order."""
+    environment = _environment(folder)
     environment.filters |= filters
     place = files(f"wirespeed.report.{folder}")
     script = "\n".join(place.joinpath(name).read_text("utf-8") for name in scripts)
