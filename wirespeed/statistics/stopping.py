@@ -13,12 +13,15 @@ from wirespeed.statistics.histogram import SHORTEST_S
 from wirespeed.statistics.samples import FEWEST_BATCHES
 
 BATCH_S = 0.005
-"""Seconds of a batch; of sizes that take turns, each has a part of them."""
+"""Seconds of a batch, at most, in the first 5 s; where many sizes take turns, each has less."""
 MOMENT_S = 0.025
 """Seconds from the start of one batch to the start of the next of the same size, at least: a figure that is
 precise was so at several separate moments."""
-SHARERS = 5
-"""A batch of sizes that take turns is at least BATCH_S over so many long."""
+SHORTEST_BATCH_S = 0.001
+"""Seconds of a batch where many sizes take turns, at least."""
+FILLED = 0.6
+"""Share of the time between two moments that the samples of all sizes fill which take turns: what is around
+their batches takes the rest."""
 BATCH_SHARE = 1e-3
 """After 5 s, a batch lasts this share of the time spent: there are never too many."""
 MAX_SAMPLES_A_BATCH = 100_000
@@ -200,9 +203,8 @@ class StoppingRule:
             self.iterations_per_sample = max(1, wanted)
         sample_s = iteration_s * self.iterations_per_sample
         limit = self._most_s
-        batch_s = max(
-            min(BATCH_S / min(taking_turns, SHARERS), limit / FEWEST_FOR_PRECISION), BATCH_SHARE * elapsed_s
-        )
+        part_s = max(FILLED * MOMENT_S / taking_turns, SHORTEST_BATCH_S)
+        batch_s = max(min(part_s, BATCH_S, limit / FEWEST_FOR_PRECISION), BATCH_SHARE * elapsed_s)
         left_s = max(self._limit() - elapsed_s, 0.0)
         self.long_samples = sample_s >= max(BATCH_S, batch_s)
         if self.long_samples:

@@ -42,9 +42,6 @@ MIN_COUNTED = 64 << 10
 """Bytes of a collective operation: of smaller ones, what starts their kernels hides what they move."""
 AT_ONCE = 24
 """Sizes that take turns, at most: so many batches of 1 ms fill the time between two of the same size."""
-BEGIN_AT_ONCE = 3
-"""Sizes that begin in one round, at most: the first ones do not wait for the set-up of all. Most
-have begun before a figure can be precise (FEWEST_FOR_PRECISION)."""
 
 
 @dataclass(frozen=True)
@@ -168,15 +165,16 @@ class OpenPath:
             coming = list(group)
             try:
                 while coming or running:
-                    at_once = len(running) + len(coming)
+                    at_once = len(running) + bool(coming)
                     for index in list(running):
                         if not self._turn(running[index], sizes[index], needs[index], at_once):
                             del running[index]
-                    for index in coming[:BEGIN_AT_ONCE]:
+                    # A round begins one size: the first figure does not wait for the set-up of all.
+                    for index in coming[:1]:
                         figure = self._figure(sizes, needs, index, draws)
                         if self._turn(figure, sizes[index], needs[index]):
                             running[index] = figure
-                    del coming[:BEGIN_AT_ONCE]
+                    del coming[:1]
             finally:
                 # What they have open goes before the transport, which a failure on this rank abandons.
                 for size_run in running.values():
@@ -321,7 +319,7 @@ def taking_turns(context: RankContext, needs: Sequence[int], *, long_too: bool) 
     They share buffers. A fixed number of iterations is measured at once. `long_too`: the longest messages
     take milliseconds, too, and would wait for their moments alone.
     """
-    steps = SMALL[:1] if long_too else SMALL
+    steps = () if long_too else SMALL
     one_by_one = context.plan.stopping.loops is not None or not context.pattern.takes_turns(context.shape)
 
     def room(index: int) -> int:
