@@ -12,6 +12,8 @@ from support.selection import thorough
 from support.strikes import LONG, PATIENCE, after, strike
 
 PATHS = ("ipc-write", "ipc-read", "ipc-kernel", "gpu")
+ALONE = ("--loops", "150")
+"""Size by size, without turns: the largest takes a second."""
 BARRIERS = ("MPI_Barrier", "barrier before a batch")
 # What rank 0 may sit in when it notices that rank 1 does not go on.
 CALLS = {
@@ -23,13 +25,15 @@ CALLS = {
 def struck(mpi: InstalledMpi, path: str, out: Path, rank: int, number: int) -> Done:
     """A run whose rank gets the signal during the largest size of the path; staged follows."""
 
-    return beaten(mpi, ("pingpong", "--paths", f"{path},staged", "--sizes", "8,8M"), out, rank, number)
+    return beaten(
+        mpi, ("pingpong", "--paths", f"{path},staged", "--sizes", "8,8M", *ALONE), out, rank, number
+    )
 
 
 def beaten(mpi: InstalledMpi, words: tuple[str, ...], out: Path, rank: int, number: int) -> Done:
     """A run on emulated GPUs whose rank gets the signal after the first figure."""
     return disturbed(
-        *(*words, "--mpi", str(mpi.mpiexec), "--device", "emulated", *LONG, *PATIENCE),
+        *(*words, "--mpi", str(mpi.mpiexec), "--device", "emulated", *PATIENCE),
         out=out,
         when=after(1),
         act=strike(out, rank, number),
@@ -75,9 +79,9 @@ def test_a_killed_rank(mpi: InstalledMpi, path: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_a_struck_rank_while_kernels_wait(mpi: InstalledMpi, number: int, tmp_path: Path) -> None:
     """Protects the other rank's process, whose kernel still waits for a word, from staying behind."""
-    # Small sizes take turns and end together; the signal comes while the large one is measured.
+    # The signal comes while the large one is measured.
     sizes = {"8": 8, "256": 256, "16K": 1 << 14, "8M": 8 << 20}
-    fixed = ("--sizes", ",".join(sizes), "--test", "copy=waiting-kernel")
+    fixed = ("--sizes", ",".join(sizes), "--test", "copy=waiting-kernel", *ALONE)
     words = ("pingpong", "--paths", "ipc-write,staged", *fixed)
     done = beaten(mpi, words, tmp_path / "r.jsonl", 1, number)
     done.no_stack_trace()
@@ -95,7 +99,7 @@ def test_a_struck_rank_while_kernels_wait(mpi: InstalledMpi, number: int, tmp_pa
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_a_struck_target_of_loads(mpi: InstalledMpi, number: int, tmp_path: Path) -> None:
     """Protects the name of the rank whose memory is read, which takes no part in the loads."""
-    words = ("rma", "--operation", "load", "--sizes", "64K,8M")
+    words = ("rma", "--operation", "load", "--sizes", "64K,8M", *LONG)
     done = beaten(mpi, words, tmp_path / "r.jsonl", 1, number)
     done.no_stack_trace()
     assert done.code == 1
