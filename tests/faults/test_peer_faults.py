@@ -9,11 +9,9 @@ import pytest
 from support.command import Done, Record, disturbed
 from support.mpis import InstalledMpi
 from support.selection import thorough
-from support.strikes import LONG, PATIENCE, after, strike
+from support.strikes import ALONE, LONG, PATIENCE, after, strike
 
 PATHS = ("ipc-write", "ipc-read", "ipc-kernel", "gpu")
-ALONE = ("--loops", "150")
-"""Size by size, without turns: the largest takes a second."""
 BARRIERS = ("MPI_Barrier", "barrier before a batch")
 # What rank 0 may sit in when it notices that rank 1 does not go on.
 CALLS = {

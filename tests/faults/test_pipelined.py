@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.command import Done, Record, disturbed
 from support.mpis import InstalledMpi
-from support.strikes import LONG, PATIENCE, after, strike
+from support.strikes import PATIENCE, after, strike
 
 
 def struck(mpi: InstalledMpi, way: str, out: Path, rank: int, number: int) -> Done:
@@ -17,7 +17,8 @@ def struck(mpi: InstalledMpi, way: str, out: Path, rank: int, number: int) -> Do
     return disturbed(
         *("pingpong", "--mpi", str(mpi.mpiexec), "--device", "emulated"),
         *("--paths", "staged-pipelined,staged", "--test", way),
-        *("--sizes", "8,32M", *LONG, *PATIENCE),
+        # Size by size, without turns: the largest takes more than a second.
+        *("--sizes", "8,32M", "--loops", "15", *PATIENCE),
         out=out,
         when=after(1),
         # In the middle of a round of 70 ms or more: between two, ranks wait for each other in MPI.

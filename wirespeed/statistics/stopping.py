@@ -31,6 +31,9 @@ CLOCK_COSTS_A_SAMPLE = 500
 RESOLUTIONS_A_SAMPLE = 50
 FEWEST_FOR_PRECISION = 24
 """No stop for precision before so many batches: fewer agree by chance too often."""
+FEWEST_TO_END = 27
+"""Nor an end at --max-time: 24 batches make eight blocks, whose interval reaches from the fastest to the
+slowest of them, and 27 make nine."""
 FEWEST_TO_GIVE_UP = 56
 """The interval of fewer batches is often far wider than the root of the time says."""
 SEEN_ENOUGH = 54
@@ -136,7 +139,7 @@ class StoppingRule:
         return self._stopping.max_time if spent else self._most_s
 
     def _checks_reachable(self, samples: Sampled, elapsed_s: float) -> bool:
-        over = elapsed_s >= self._stopping.max_time and samples.batches >= FEWEST_FOR_PRECISION
+        over = elapsed_s >= self._stopping.max_time and samples.batches >= FEWEST_TO_END
         return over and not self._reachable_checked
 
     def _unreachable(self, precision: float, elapsed_s: float) -> bool:
