@@ -346,10 +346,10 @@ def test_the_first_look_comes_after_24_batches_the_next_after_36() -> None:
         (3, 0.01, 0.149, None),
         (2, 0.01, 0.151, None),
         # Three times as long makes an interval 1.7 times as narrow.
-        (24, 0.0172, 0.051, "max-time"),
-        (24, 0.0171, 0.051, None),
-        (24, 0.0172, 0.049, None),
-        (23, 0.0172, 0.051, None),
+        (27, 0.0172, 0.051, "max-time"),
+        (27, 0.0171, 0.051, None),
+        (27, 0.0172, 0.049, None),
+        (26, 0.0172, 0.051, None),
     ],
 )
 def test_when_to_stop(batches: int, precision: float | None, elapsed: float, why: str | None) -> None:
