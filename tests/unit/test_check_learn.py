@@ -79,7 +79,11 @@ class TestLearn:
         ) == len(figures)
         for run in runs:
             for finding in check(requirements, [run]):
-                assert finding.what in ("kept", "missing"), finding
+                asked = finding.requirement
+                sizes = {size for path, size in figures if path == asked.path}
+                # Of a launch that lacks sizes, the path as a whole may not be judged.
+                unsure = asked.bytes is None and len(run.of_path(asked.path)) < len(sizes)
+                assert finding.what in ("kept", "missing", *["cannot tell"] * unsure), finding
         lines = file.read_text().splitlines()
         for one in requirements:
             assert one.bound.text in lines[one.line - 1], "the line that a failure names is that of its bound"
