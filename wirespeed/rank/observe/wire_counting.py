@@ -64,8 +64,8 @@ class WireCounting:
         self._comm, self._core = context.comm, context.core
         self._idled = False
 
-    def wires(self) -> list[dict[str, Any]]:
-        """Wires by the drivers of all hosts, on rank 0."""
+    def wires(self, carried: float = 0.0) -> list[dict[str, Any]]:
+        """Wires by the drivers of all hosts, on rank 0; `carried`: as of memory_rates()."""
         host = os.uname().nodename
         mine: list[dict[str, Any]] = [
             {"host": host, "kind": wire.kind, "name": wire.name, "device": wire.device}
@@ -76,7 +76,8 @@ class WireCounting:
             }
             for wire in self._counters.wires
         ]
-        if self._counters.reads and self._path.memory in ("pageable", "pinned") and (rates := memory_rates()):
+        by_cpu = self._counters.reads and self._path.memory in ("pageable", "pinned")
+        if by_cpu and (rates := memory_rates(carried)):
             slower = min(rates, key=rates.__getitem__)
             rate, low, high = rates[slower]
             memory = {"host": host, "kind": "memory", "name": "memory", "device": None, "rate": rate}

@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from wirespeed.evidence.nics import nccl_log
+from wirespeed.host.caches import cache_bytes
 from wirespeed.host.core import Core
 from wirespeed.job.messages import Accepted, Facts, Measured, Progress, Recorded
 from wirespeed.job.step_spec import stuck_after
@@ -238,11 +239,23 @@ class OpenPath:
         # Rank 0 of each host measures its memory, which takes long where others use it too.
         self._patient(sizes[0], MOVED)
         with self._context.ranges("wires", "rates of wires"):
-            wires = counting.wires()
+            wires = counting.wires(self._context.comm.share(self._carried()))
         self._context.tell(Recorded({"kind": "wires", "path": self._path.name, "wires": wires}))
         if self._context.pattern.of_all_ranks:
             sizes = [size for size in sizes if size >= MIN_COUNTED] or sizes[-1:]
         self._count_some(sizes, counting)
+
+    def _carried(self) -> float:
+        """Bytes per second between two ranks of the fastest size beyond the caches; 0: there is none.
+
+        Rank 0 knows it. More ranks than two may carry more than a core on either side.
+        """
+        caches, found = cache_bytes() or 0, 0.0
+        for size, measured in self._measured.items():
+            if size > caches and measured.seconds and self._context.shape.ranks == 2:
+                figure = self._context.pattern.figure(self._context.shape, size)
+                found = max(found, figure.divisor * figure.bytes / measured.seconds)
+        return found
 
     def _count_some(self, sizes: Sequence[int], counting: WireCounting) -> None:
         needs, comm = self._needs(sizes), self._context.comm
