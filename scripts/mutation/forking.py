@@ -137,6 +137,7 @@ def _settle(folder: Path) -> None:
             os.dup2(file.fileno(), number)
     os.environ |= {"TMPDIR": str(folder), "PYTEST_DEBUG_TEMPROOT": str(folder)}
     tempfile.tempdir = str(folder)
+    os.environ["TEST_BUILDS"] = str(common_folder() / "builds")
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     most = pages * resource.getpagesize() + MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))

@@ -28,12 +28,14 @@ def struck(mpi: InstalledMpi, path: str, out: Path, rank: int, number: int) -> D
     )
 
 
-def beaten(mpi: InstalledMpi, words: tuple[str, ...], out: Path, rank: int, number: int) -> Done:
-    """A run on emulated GPUs whose rank gets the signal after the first figure."""
+def beaten(
+    mpi: InstalledMpi, words: tuple[str, ...], out: Path, rank: int, number: int, figures: int = 1
+) -> Done:
+    """A run on emulated GPUs whose rank gets the signal after so many figures."""
     return disturbed(
         *(*words, "--mpi", str(mpi.mpiexec), "--device", "emulated", *PATIENCE),
         out=out,
-        when=after(1),
+        when=after(figures),
         act=strike(out, rank, number),
     )
 
@@ -81,7 +83,7 @@ def test_a_struck_rank_while_kernels_wait(mpi: InstalledMpi, number: int, tmp_pa
     sizes = {"8": 8, "256": 256, "16K": 1 << 14, "8M": 8 << 20}
     fixed = ("--sizes", ",".join(sizes), "--test", "copy=waiting-kernel", *ALONE)
     words = ("pingpong", "--paths", "ipc-write,staged", *fixed)
-    done = beaten(mpi, words, tmp_path / "r.jsonl", 1, number)
+    done = beaten(mpi, words, tmp_path / "r.jsonl", 1, number, figures=3)
     done.no_stack_trace()
     assert done.code == 1
     by = [e["details"]["copied by"] for e in done.entries if e["path"] == "ipc-write"]
@@ -91,6 +93,34 @@ def test_a_struck_rank_while_kernels_wait(mpi: InstalledMpi, number: int, tmp_pa
     (failure,) = done.failures
     what = "death" if number == signal.SIGKILL else "hang"
     assert (failure["path"], failure["what"], failure["rank"]) == ("ipc-write", what, 1), failure["text"]
+    assert failure["bytes"] == 8 << 20
+
+
+@pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
+def test_sizes_that_took_turns_come_back(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects smaller sizes from the death of a rank while all take turns: new processes measure them."""
+    out, sizes = tmp_path / "r.jsonl", [8, 64 << 10, 1 << 20, 8 << 20]
+    words = (
+        "pingpong",
+        "--paths",
+        "ipc-write,staged",
+        "--sizes",
+        ",".join(map(str, sizes)),
+        *LONG,
+        *PATIENCE,
+    )
+    done = disturbed(
+        *(*words, "--mpi", str(mpi.mpiexec), "--device", "emulated"),
+        out=out,
+        when=lambda records: any(record["kind"] == "step" for record in records),
+        act=strike(out, 1, signal.SIGKILL, delay=1.0),
+    )
+    done.no_stack_trace()
+    (failure,) = done.failures
+    assert (failure["path"], failure["what"], failure["rank"]) == ("ipc-write", "death", 1), failure["text"]
+    measured = sorted(entry["bytes"] for entry in done.entries if entry["path"] == "ipc-write")
+    assert measured == [size for size in sizes if size < failure["bytes"]]
+    assert [entry["bytes"] for entry in done.entries if entry["path"] == "staged"] == sizes
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, thorough(signal.SIGSTOP)])

@@ -32,7 +32,7 @@ from wirespeed.frontend.rank_messages import MessageReader
 from wirespeed.frontend.run_steps import StepRecorder
 from wirespeed.host import mpi
 from wirespeed.job.message_lines import MARK, members
-from wirespeed.job.messages import Done, Picture, RankError, RankReport, Turn
+from wirespeed.job.messages import Done, PathStart, Picture, RankError, RankReport
 from wirespeed.job.plan import Plan
 from wirespeed.paths import find_path
 from wirespeed.patterns import all_patterns
@@ -251,7 +251,7 @@ def _take(lines: list[str], screen: io.StringIO, out: Path) -> None:
     step = StepRecorder(0, find_path("host"), recorder, observe, job)
     for line in lines:
         _, message = reader.read(line)
-        if message is None or isinstance(message, (RankReport, RankError, Done, Turn)):
+        if message is None or isinstance(message, (RankReport, RankError, Done, PathStart)):
             continue
         if outcome := step.take(message):
             step.fail(outcome)

@@ -12,6 +12,7 @@ from wirespeed.job.messages import (
     Message,
     Note,
     PathFailure,
+    PathStart,
     Picture,
     Progress,
     RankError,
@@ -19,7 +20,6 @@ from wirespeed.job.messages import (
     RankRanges,
     RankReport,
     Recorded,
-    Turn,
 )
 
 _PLACE = {"path": "host", "bytes": 8}
@@ -86,7 +86,7 @@ MESSAGES: tuple[Message, ...] = (
         {"vendor": "openmpi", "version": "5.0.11", "string": "Open MPI", "library": "/a/libmpi.so"},
         0.5,
     ),
-    Turn(0),
+    PathStart(0),
     Accepted({"calls": "MPI_Send"}, [], ([], [{"name": "mlx5_0:1"}])),
     Progress("host", 8, 0, 3, samples=12, precision=0.02, needs=(8, 64, 512)),
     Recorded(RECORDS[0]),

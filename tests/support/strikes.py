@@ -50,7 +50,7 @@ def strike(
 def _wait_for(records: list[Record], rank: int, rounds: int, patience: float = 10) -> None:
     """Returns when the rank's status page says so."""
     step = next(record for record in reversed(records) if record["kind"] == "step")
-    measured = next(record["bytes"] for record in reversed(records) if record["kind"] == "entry")
+    measured = next((record["bytes"] for record in reversed(records) if record["kind"] == "entry"), None)
     page = own_folder(f"{step['run']}-{step['step']}") / f"{rank}.page"
     first: int | None = None
     deadline = time.monotonic() + patience

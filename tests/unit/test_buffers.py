@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.rank.context import Unusable
 from wirespeed.rank.path.buffers import Buffers
-from wirespeed.rank.path.open_path import AT_ONCE, taking_turns
+from wirespeed.rank.path.open_path import AT_ONCE, OpenPath, taking_turns
 from wirespeed.units import parse_size
 
 LIMIT = 3 << 20
@@ -72,3 +73,28 @@ def test_sizes_take_turns_with_what_shares_their_buffers() -> None:
     assert groups(*sizes, long_too=True, loops=50) == [1] * 6
     assert groups(*["8"] * (AT_ONCE + 1), long_too=False) == [12, 13], "none is left alone"
     assert groups(*["8"] * AT_ONCE, "1G", long_too=True) == [12, 13]
+
+
+def test_a_size_without_buffers_is_measured_alone_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects small sizes from waiting for their moments alone where the largest get no memory."""
+    context: Any = SimpleNamespace(
+        plan=SimpleNamespace(stopping=SimpleNamespace(loops=None)),
+        pattern=SimpleNamespace(takes_turns=lambda shape: True),
+        shape=None,
+    )
+    path: Any = SimpleNamespace(cpu_moves=False)
+    opened = OpenPath(context, cast("Any", None), path, cast("Any", None), cast("Any", None), None)
+    needs = [8, 1 << 20, 1 << 30, 1 << 34, 1 << 34]
+
+    def hold(room: int, sizes: list[int], needs: list[int], index: int) -> None:
+        if needs[index] > room:
+            raise Unusable("no memory")
+
+    for room, expected in (
+        (1 << 34, [[0, 1, 2, 3, 4]]),
+        (1 << 30, [[0, 1, 2], [3], [4]]),
+        (8, [[0], [1], [2], [3], [4]]),
+        (0, [[0], [1], [2], [3], [4]]),
+    ):
+        monkeypatch.setattr(opened, "_hold", partial(hold, room))
+        assert [*opened._groups(needs, needs)] == expected

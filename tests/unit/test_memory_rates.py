@@ -35,7 +35,7 @@ def test_the_buffer_is_larger_than_the_caches(monkeypatch: pytest.MonkeyPatch) -
     """Protects the limit from being that of a cache: no part is touched again while it can still be there."""
     caches, seen = 40 << 20, []
     monkeypatch.setattr(memory_bandwidth, "SWEEP", 4 << 20)
-    monkeypatch.setattr(memory_bandwidth, "LEAST", 8 << 20)
+    monkeypatch.setattr(memory_bandwidth, "MIN_BUFFER", 8 << 20)
     monkeypatch.setattr(memory_bandwidth, "cache_bytes", lambda: caches)
     monkeypatch.setattr("ctypes.memset", lambda place, *_: seen.append(place))
     assert memory_bandwidth.memory_rates() is not None

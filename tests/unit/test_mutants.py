@@ -214,3 +214,10 @@ def test_every_room_of_the_own_table_has_files_and_tests() -> None:
 def test_a_room_without_tests_is_said(tmp_path: Path) -> None:
     code, said = outcome(tmp_path, STRONG, '[rooms.tiny]\nfiles = ["tiny/limit.py"]\n')
     assert (code, said) == (2, "the table's room tiny has no tests\n")
+
+
+def test_a_room_whose_tests_compile() -> None:
+    """Protects the tool from tests that write where it lets nobody write: their builds lie elsewhere then."""
+    command = [sys.executable, "scripts/mutants.py", "health", "--sample", "1", "-j", "1"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0 and " mutants in " in done.stdout, done.stdout + done.stderr

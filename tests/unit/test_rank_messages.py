@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from support.rank_messages import MESSAGES, RECORDS, STUCK, rank_place
 
 from wirespeed.frontend.job_step import JobStep
-from wirespeed.frontend.rank_messages import MOST_SIZES, MessageReader, received
+from wirespeed.frontend.rank_messages import MAX_SIZES, MessageReader, received
 from wirespeed.job.message_lines import MARK, MAX_PENDING, members, send
 from wirespeed.job.messages import (
     NAMES,
@@ -26,12 +26,12 @@ from wirespeed.job.messages import (
     Measured,
     Message,
     Note,
+    PathStart,
     Progress,
     RankError,
     RankRanges,
     RankReport,
     Recorded,
-    Turn,
 )
 
 
@@ -84,7 +84,7 @@ def messages(kind: type[Message]) -> st.SearchStrategy[Message]:
     if kind is RankReport:
         parts |= {"kind": st.sampled_from(["stuck", "crash"]), "peer": st.integers(-1, 99)}
     if "of" in parts:
-        parts["of"] = st.integers(1, MOST_SIZES)
+        parts["of"] = st.integers(1, MAX_SIZES)
     if kind is Recorded:
         parts["record"] = st.sampled_from(RECORDS)
     return st.builds(kind, **parts)
@@ -240,8 +240,8 @@ def test_a_message_with_a_lost_part_is_no_message(tmp_path: Path) -> None:
 
 def test_a_message_without_members_is_one() -> None:
     """Protects the end of a path: an empty tuple is false, and no message is None."""
-    assert [type(read(members(message))) for message in (Measured(), Done(), Turn(0))] == [
+    assert [type(read(members(message))) for message in (Measured(), Done(), PathStart(0))] == [
         Measured,
         Done,
-        Turn,
+        PathStart,
     ]

@@ -291,8 +291,8 @@ def test_a_sample_is_as_long_as_the_precision_needs() -> None:
 
 def test_a_batch_is_5_ms_long() -> None:
     assert first_batch(Stopping(), 25e-9, 1e-9, 30e-6) == (1, 166)
-    # A 24th of the longest time where that is less, a thousandth of what has passed where that is more.
-    assert first_batch(Stopping(max_time=0.024 / 3), 25e-9, 1e-9, 30e-6) == (1, 33)
+    # A 27th of the longest time where that is less, a thousandth of what has passed where that is more.
+    assert first_batch(Stopping(max_time=0.024 / 3), 25e-9, 1e-9, 30e-6) == (1, 29)
     assert first_batch(Stopping(max_time=100), 25e-9, 1e-9, 30e-6, elapsed_s=10) == (1, 333)
     assert first_batch(Stopping(max_time=100), 25e-9, 1e-9, 30e-6, elapsed_s=4) == (1, 166)
     # Not past the end; and one sample at least, three in all of long ones.

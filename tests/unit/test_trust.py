@@ -27,7 +27,7 @@ from support.selection import by_turns
 from wirespeed.cli.common.reading import read_runs
 from wirespeed.report.console.console import say
 from wirespeed.report.facts.trust import headline, trust
-from wirespeed.report.terminal.run_summary import MOST, shown_sizes
+from wirespeed.report.terminal.run_summary import MAX_ROWS, shown_sizes
 from wirespeed.results.runs import collect, joined
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -136,7 +136,7 @@ def test_a_long_sweep_shows_powers_of_four_and_what_changes() -> None:
     """Protects a screen of 45 lines, and in it every size at which another answer holds."""
     run = full_run(["host", "staged"])
     few = shown_sizes(run)
-    assert len(run.sizes) == len(SIZES) == 31 and len(few) == MOST
+    assert len(run.sizes) == len(SIZES) == 31 and len(few) == MAX_ROWS
     assert few[:3] == [1, 4, 16] and few[-1] == 1 << 30
     run = make_run(
         *(entry("aware", size, 1e-6) for size in SIZES),

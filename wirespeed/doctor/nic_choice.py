@@ -15,7 +15,7 @@ from wirespeed.results.parts import Wire
 from wirespeed.results.runs import Run
 
 ORDER = [*DISTANCES]
-MOST = 4
+MAX_LINES = 4
 """Lines about them."""
 
 
@@ -86,7 +86,10 @@ def farther_lines(found: Iterable[Farther]) -> list[str]:
         f"ranks {span(ranks)} use {words}" if len(ranks) > 1 else f"rank {ranks[0]} uses {words}"
         for words, ranks in alike.items()
     ]
-    return [*lines[:MOST], *([f"... {len(lines)} such groups of ranks in all"] if len(lines) > MOST else [])]
+    return [
+        *lines[:MAX_LINES],
+        *([f"... {len(lines)} such groups of ranks in all"] if len(lines) > MAX_LINES else []),
+    ]
 
 
 def _nics(run: Run, path: str) -> list[RankNics]:

@@ -27,7 +27,7 @@ from wirespeed.statistics.outliers import FEWEST_TIMES, Slow, simes
 
 FALSE_ALARMS = 0.01
 """At most this share of what is named is named by chance."""
-LEAST = 0.02
+MIN_SLOWDOWN = 0.02
 """Excess times up to this share count as none."""
 ORDER = (SWITCH, NODE, GPU, LINK)
 """Each kind is judged by itself, the widest first."""
@@ -117,7 +117,7 @@ class FleetVerdict:
 def judge(
     window: Window,
     topology: Topology = NO_TOPOLOGY,
-    least: float = LEAST,
+    least: float = MIN_SLOWDOWN,
     false_alarms: float = FALSE_ALARMS,
 ) -> FleetVerdict:
     """Judges some days at a false discovery rate."""
@@ -125,7 +125,7 @@ def judge(
 
 
 def decide(
-    found: Sequence[Estimates], topology: Topology, false_alarms: float, least: float = LEAST
+    found: Sequence[Estimates], topology: Topology, false_alarms: float, least: float = MIN_SLOWDOWN
 ) -> FleetVerdict:
     """The tests of all figures together, for switches, nodes, GPUs and links one after the other.
 

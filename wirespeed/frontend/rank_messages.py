@@ -22,7 +22,7 @@ class FoundRecord(NamedTuple):
 Received = Told | FoundRecord
 _LEAST = {"of": 1, "phases": 1, "grid": 1, "cell": 1, "peer": -1, "now": -LARGEST, "shift": -LARGEST}
 """Least values of members with numbers; of all others 0."""
-MOST_SIZES = 1 << 20
+MAX_SIZES = 1 << 20
 """Most sizes of a path, or rows of a picture."""
 
 
@@ -55,7 +55,7 @@ def _decoded(members: Facts) -> Received:
         least = _LEAST.get(name, 0)
         if any(isinstance(number, (int, float)) and number < least for number in numbers):
             raise DoesNotFit(name)
-        if name == "of" and value > MOST_SIZES:
+        if name == "of" and value > MAX_SIZES:
             raise DoesNotFit(name)
     return received(message)
 

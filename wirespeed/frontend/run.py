@@ -20,7 +20,7 @@ from wirespeed.frontend.run_steps import RunRecorder, StepRecorder
 from wirespeed.frontend.starter import PathLaunch, Starter, StepKey
 from wirespeed.host import gpu_aware_mpi, mpi
 from wirespeed.host.devices import GPU_KINDS
-from wirespeed.job.messages import Done, Facts, Hello, Note, Picture, Turn
+from wirespeed.job.messages import Done, Facts, Hello, Note, PathStart, Picture
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.path_selection import unsuited
 from wirespeed.job.plan import Plan
@@ -268,7 +268,7 @@ class PlannedRun:
                 return step, wrong
             if isinstance(message, FoundRecord) and isinstance(message.record, Entry):
                 self._figures_wait = False
-            if isinstance(message, Turn) and 0 < message.place < len(launches):
+            if isinstance(message, PathStart) and 0 < message.place < len(launches):
                 self._settled(step, wrong, library, None)
                 self._recorder.end_path()
                 launch = launches[message.place]

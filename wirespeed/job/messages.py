@@ -44,7 +44,7 @@ class Hello(NamedTuple):
     startup_s: float
 
 
-class Turn(NamedTuple):
+class PathStart(NamedTuple):
     """A path begins."""
 
     place: int
@@ -193,7 +193,7 @@ class RankError(NamedTuple):
 
 Told = (
     Hello
-    | Turn
+    | PathStart
     | Accepted
     | Progress
     | Note
@@ -208,7 +208,7 @@ Told = (
 Message = Told | Recorded
 KINDS: dict[str, type[Message]] = {
     "hello": Hello,
-    "turn": Turn,
+    "turn": PathStart,
     "accepted": Accepted,
     "progress": Progress,
     "note": Note,

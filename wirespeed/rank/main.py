@@ -15,7 +15,7 @@ from wirespeed.host.core import NativeError, core
 from wirespeed.host.die_with_parent import die_with_parent
 from wirespeed.host.process import cpu_list
 from wirespeed.job.message_lines import send
-from wirespeed.job.messages import Done, Hello, RankError, Turn
+from wirespeed.job.messages import Done, Hello, PathStart, RankError
 from wirespeed.job.plan import decode
 from wirespeed.job.start_barrier import wait_until_open
 from wirespeed.job.status_page import lost, own_folder
@@ -111,7 +111,7 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
         # What became of a rank before the first barrier was the last path's, and after the second it is this
         # one's.
         comm.barrier()
-        tell(Turn(index))
+        tell(PathStart(index))
         watchdog.turn(path, 0, startup_limit(spec.plan))
         comm.barrier()
         return sizes

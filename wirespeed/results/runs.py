@@ -296,7 +296,7 @@ class Run:
     @property
     def paths(self) -> list[str]:
         """Paths with at least one figure, true or not, in table order."""
-        return self._judgement.paths
+        return [*self._judgement.paths]
 
     @property
     def sizes(self) -> list[int]:
@@ -307,7 +307,7 @@ class Run:
 
     def of_path(self, path: str) -> list[Entry]:
         """A path's entries, smallest size first; none where no figure can be true."""
-        return self._judgement.by_path.get(path, [])
+        return [*self._judgement.by_path.get(path, ())]
 
     def failure(self, path: str, size: int) -> Failure | None:
         """Failure at this cell of the table, if there is one."""

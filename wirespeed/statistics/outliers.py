@@ -34,7 +34,7 @@ POWER = 0.9
 _NORMAL_90 = 1.2815515655446004
 _FAR = 5.0
 """Values further off than so many standard deviations say nothing of those alike."""
-_HOPELESS = 0.05
+_UNREACHABLE = 0.05
 _PARETO = 3.0
 """Beyond the slowest time seen, the tail falls with this power, as Student's t with 3 degrees does."""
 _SPLITS = np.concatenate([np.arange(0, 8, 0.25), np.geomspace(8, 4000, 40)])
@@ -257,8 +257,8 @@ def slow_ones(
     tops = np.maximum.reduceat(values[order], starts) if len(starts) else middles
     limit = math.log1p(least)
     # Noise alone explains most single times that are late: their p value is at least this.
-    hopeless = (ends - starts == 1) & (tail.survival(tops) > _HOPELESS)
-    for place in np.flatnonzero(((middles > limit) | (tops > limit)) & ~hopeless).tolist():
+    unreachable = (ends - starts == 1) & (tail.survival(tops) > _UNREACHABLE)
+    for place in np.flatnonzero(((middles > limit) | (tops > limit)) & ~unreachable).tolist():
         rows = order[starts[place] : ends[place]]
         own = np.sort(noise[rows])
         with_whom = np.arange(len(rows)) if partners is None else partners[rows]

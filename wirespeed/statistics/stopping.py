@@ -32,8 +32,8 @@ RESOLUTIONS_A_SAMPLE = 50
 FEWEST_FOR_PRECISION = 24
 """No stop for precision before so many batches: fewer agree by chance too often."""
 FEWEST_TO_END = 27
-"""Nor an end at --max-time: 24 batches make eight blocks, whose interval reaches from the fastest to the
-slowest of them, and 27 make nine."""
+"""Nor an end at --max-time, as long as the budget lasts: 24 batches make eight blocks, whose interval reaches
+from the fastest to the slowest of them, and 27 make nine."""
 FEWEST_TO_GIVE_UP = 56
 """The interval of fewer batches is often far wider than the root of the time says."""
 SEEN_ENOUGH = 54
@@ -207,7 +207,7 @@ class StoppingRule:
         sample_s = iteration_s * self.iterations_per_sample
         limit = self._most_s
         part_s = max(FILLED * MOMENT_S / taking_turns, SHORTEST_BATCH_S)
-        batch_s = max(min(part_s, BATCH_S, limit / FEWEST_FOR_PRECISION), BATCH_SHARE * elapsed_s)
+        batch_s = max(min(part_s, BATCH_S, limit / FEWEST_TO_END), BATCH_SHARE * elapsed_s)
         left_s = max(self._limit() - elapsed_s, 0.0)
         self.long_samples = sample_s >= max(BATCH_S, batch_s)
         if self.long_samples:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from wirespeed.results.runs import Run
 
 
-MOST_LAUNCHES = 3
+MAX_LAUNCHES = 3
 """Launches of --measure: the second tells nearly always whether the first was a chance."""
 
 
@@ -121,7 +121,7 @@ def _measure(base: Plan, requirements: Sequence[Requirement], file: str) -> tupl
     wanted = [*plans(base, requirements)]
     refuse_too_many(wanted, f"write oversubscribe = true beside ranks in {file}")
     measured, code = _measured(wanted), ExitCode.OK
-    for launch in range(2, MOST_LAUNCHES + 1):
+    for launch in range(2, MAX_LAUNCHES + 1):
         doubted = once_broken(check(requirements, resumed(measured.runs)), requirements) if measured else []
         if measured is None or not doubted or measured.code == ExitCode.INTERRUPTED:
             break

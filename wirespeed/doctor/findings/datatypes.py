@@ -10,7 +10,7 @@ from wirespeed.results.runs import Entry
 from wirespeed.units import format_seconds, format_size
 
 TYPES, PACKED = "aware-datatype", "aware-packed"
-LEAST = 5.0
+MIN_RATIO = 5.0
 """So many times the time of packing, beyond the intervals."""
 
 
@@ -23,7 +23,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         slow = [
             (entry, packed[entry.bytes])
             for entry in run.of_path(TYPES)
-            if entry.bytes in packed and entry.low > LEAST * packed[entry.bytes].high
+            if entry.bytes in packed and entry.low > MIN_RATIO * packed[entry.bytes].high
         ]
         crashes = (failure for failure in run.failures if failure.path == TYPES and "crashed" in failure.text)
         crashed = next(crashes, None) if run.of_path("aware") else None

@@ -17,7 +17,7 @@ _SOURCE = (
 )
 _LISTS = ("UCX_NET_DEVICES", "NCCL_IB_HCA", "NCCL_SOCKET_IFNAME")
 """Variables that name NICs. In NCCL's, '=' in front means whole names."""
-MOST = 4
+MAX_LINES = 4
 """Lines of a finding's evidence."""
 
 
@@ -50,7 +50,7 @@ def _far(run: Run, unset: tuple[str, ...]) -> Iterator[Finding]:
         f"{len({rank_nic.rank for rank_nic in far})} of {len(run.step(path).ranks)} ranks use a NIC that is "
         "farther from their GPU than another one",
         Cost.HIGH if first.distance == "SYS" else Cost.SOME,
-        tuple(f"{', '.join(paths)}: {words}" for words, paths in [*alike.items()][:MOST]),
+        tuple(f"{', '.join(paths)}: {words}" for words, paths in [*alike.items()][:MAX_LINES]),
         (
             *unset,
             f"{_ucx([first.nearer])} PROGRAM  # rank {first.rank}; each rank gets the NIC nearest to its GPU",
@@ -72,7 +72,7 @@ def _shared(run: Run, unset: tuple[str, ...]) -> Iterator[Finding]:
         Cost.HIGH,
         tuple(
             f"{path}: ranks {span(only.ranks)} on {host} by {only.nic}, none by {', '.join(only.others)}"
-            for host, (only, path) in [*found.items()][:MOST]
+            for host, (only, path) in [*found.items()][:MAX_LINES]
         ),
         (
             *unset,

@@ -12,7 +12,7 @@ from wirespeed.results.parts import LoadedMpi
 from wirespeed.results.runs import Run
 from wirespeed.units import format_rate, format_size
 
-LEAST = 4 << 20
+MIN_BYTES = 4 << 20
 """Bytes of a message that shows the link's rate, not the cost of a call."""
 
 
@@ -46,7 +46,7 @@ def _counted(run: Run) -> tuple[str, ...] | None:
 
 def _rated(run: Run) -> tuple[str, ...] | None:
     """What its best rate shows, where there are links besides PCIe: () and None as for the counters."""
-    entries = [entry for entry in run.of_path("aware") if entry.bytes >= LEAST]
+    entries = [entry for entry in run.of_path("aware") if entry.bytes >= MIN_BYTES]
     ranks = run.step("aware").ranks
     names = {rank.device.name if rank.device else "" for rank in ranks}
     devices = {rank.device.id if rank.device else "" for rank in ranks}

@@ -10,7 +10,7 @@ from wirespeed.limits.wires import PORTS
 
 Message = Mapping[str, Any]
 COUNTERS, OF_HOST, LOG = "counters", "counters of its host", "log"
-MOST = 0.5
+MIN_SHARE = 0.5
 """Share of a host's payload that the ports of one kind must have carried for their counters to tell."""
 
 
@@ -75,7 +75,7 @@ def counted_shares(host: str, wires: Sequence[Message], counted: Sequence[Messag
             for counter in ours
         }
         total = sum(carried.values())
-        if due and total >= MOST * due and unsure <= TOO_UNCERTAIN * due:
+        if due and total >= MIN_SHARE * due and unsure <= TOO_UNCERTAIN * due:
             most_first = sorted(carried, key=lambda name: -carried[name])
             return {name: carried[name] / total for name in most_first if carried[name] > NOTHING * total}
     return {}

@@ -8,7 +8,7 @@ from wirespeed.rank.check.payload_check import Check, PayloadMismatch, WrongData
 from wirespeed.rank.program import Program
 from wirespeed.rank.world import World
 
-MOST = 4096
+MAX_LINKS = 4096
 """Loads of a checked iteration at most: a longer chain is checked as far as they lead."""
 
 
@@ -16,7 +16,7 @@ class LoadCheck(Check):
     """Follows the chain once round, so that a wrong link of it leads elsewhere."""
 
     def __init__(self, comm: World, links: int) -> None:
-        self._comm, self._loads = comm, min(links, MOST)
+        self._comm, self._loads = comm, min(links, MAX_LINKS)
 
     def checked_iteration(self, program: Program) -> float:
         """Collective. Seconds of one load. Raises PayloadMismatch on every rank."""

@@ -184,12 +184,18 @@ class OpenPath:
     def _groups(self, sizes: Sequence[int], needs: Sequence[int]) -> Iterator[list[int]]:
         """Indices of sizes that take turns, once there are buffers for all of them."""
         for group in taking_turns(self._context, needs, long_too=not self._path.cpu_moves):
-            largest = max(group, key=needs.__getitem__)
-            try:
-                self._hold(sizes, needs, largest)
-                yield group
-            except Unusable:
-                yield from ([index] for index in group)
+            alone: list[int] = []
+            while group:
+                largest = max(group, key=needs.__getitem__)
+                try:
+                    self._hold(sizes, needs, largest)
+                    yield group
+                    break
+                except Unusable:
+                    # Their failure is told where each is measured; smaller ones need not wait alone for it.
+                    alone = [index for index in group if needs[index] == needs[largest]] + alone
+                    group = [index for index in group if needs[index] < needs[largest]]
+            yield from ([index] for index in alone)
 
     def _turn(self, figure: Turns[None], size: int, need: int, at_once: int | None = None) -> bool:
         """A batch of a size, at first (`at_once` is None) what comes before; False: the size is done."""
@@ -251,8 +257,10 @@ class OpenPath:
         Rank 0 knows it. More ranks than two may carry more than a core on either side.
         """
         caches, found = cache_bytes() or 0, 0.0
+        if self._context.shape.ranks != 2 or self._context.pattern.program:
+            return 0.0
         for size, measured in self._measured.items():
-            if size > caches and measured.seconds and self._context.shape.ranks == 2:
+            if size > caches and measured.seconds:
                 figure = self._context.pattern.figure(self._context.shape, size)
                 found = max(found, figure.divisor * figure.bytes / measured.seconds)
         return found

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from wirespeed.host.interface import DeviceHandle, TransportHandle
 
 BESIDE_S = 2.0
-"""Seconds of a path beside its figures: its start, counted iterations, its end; 1.5 to 3.7 on two H200s."""
+"""Seconds of a path beside its figures: its start, counted iterations, its end; 1.5 to 3.7 on two H200s. What
+a path takes beyond them, those that follow have less."""
 OWN_TEST_KEYS = ("ahead", "apart", "clock", "fault", "late", "offset", "instead", "soak-every")
 """Words of `--test`; all others are options of the transport, for tests and sweeps."""
 

@@ -32,7 +32,7 @@ FEWEST = 3
 """Sizes, below which a curve shows nothing."""
 SCREEN = 45
 """Lines of a run, if no detail was asked for."""
-MOST = 16
+MAX_ROWS = 16
 """Up to this many sizes are all shown."""
 
 
@@ -44,7 +44,7 @@ def shown_sizes(run: Run, apart: int = 4, *, changes: bool = True) -> list[int]:
     are thinned, too.
     """
     sizes = run.sizes
-    if (len(sizes) <= MOST and apart == 4) or any(size & (size - 1) for size in sizes):
+    if (len(sizes) <= MAX_ROWS and apart == 4) or any(size & (size - 1) for size in sizes):
         return sizes
     always = {sizes[0], sizes[-1]}
     if changes:
