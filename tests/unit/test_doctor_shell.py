@@ -49,6 +49,8 @@ VALUES = st.sampled_from(HARMFUL) | st.text(LETTERS, max_size=12)
 MIXED = st.builds(
     "".join, st.lists(st.sampled_from(["0", "tcp", "lo", "\n", "#", "'", '"', "touch pwned", "$("]))
 )
+
+pytestmark = pytest.mark.slow
 COMMANDS = (
     "touch",
     "sudo",

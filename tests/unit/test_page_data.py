@@ -252,6 +252,7 @@ class TestHostileFiles:
         max_leaves=6,
     )
 
+    @pytest.mark.slow
     @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(number=st.integers(0, 40), depth=st.integers(0, 5), value=json_values, seed=st.randoms())
     def test_any_value_anywhere(self, tmp_path: Path, number: int, depth: int, value: Any, seed: Any) -> None:
