@@ -41,7 +41,8 @@ LONG = _words(
     test_after_a_hang_the_next_size_is_tried test_an_exchange_of_several_blocks
     test_an_mpi_that_is_named_inside_the_launcher_of_another test_beside_another_pattern_too
     test_counts_beyond_mpi_s_are_cut test_deep_halos_and_a_field_in_the_cache_are_sound
-    test_each_host_measures_its_own_gpus test_every_byte_arrives_both_ways
+    test_both_ways_into_the_stream test_each_host_measures_its_own_gpus test_every_block_arrives
+    test_every_byte_arrives_both_ways
     test_every_length_at_every_alignment test_every_operation_on_devices
     test_every_pattern_over_stand_ins_of_libraries test_every_sample_of_many
     test_faults_of_one_of_seven_are_found test_gpus_have_every_kernel_that_the_cpu_has test_hiprtc

@@ -43,7 +43,7 @@ def kernels(builds: Path) -> Path:
         folder.mkdir()
         made = _of_the_package()
         for object_file in made:
-            shutil.copy(object_file, folder)
+            shutil.copy(object_file, folder / object_file.name.replace(".cpp.o", ".o"))
         sources = map(str, LAUNCHER if made else (*KERNELS, program_kernels(folder)))
         command = [compiler(), "-std=c++20", "-O1", "-fPIC", "-I", str(NATIVE), "-c", *sources]
         subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
