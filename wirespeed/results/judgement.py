@@ -51,11 +51,8 @@ class Judged:
     @cached_property
     def ranked(self) -> dict[tuple[int, str], list[Entry]]:
         """By size and memory domain, the figures whose intervals say something, best first."""
-        certain = [
-            (entry.bytes, entry.memory_domain, entry)
-            for entry in self.entries.values()
-            if not entry.uncertain
-        ]
-        certain.sort(key=lambda known: (*known[:2], known[2].seconds))
-        grouped = groupby(certain, key=lambda known: known[:2])
-        return {cell: [entry for *_, entry in found] for cell, found in grouped}
+        cells: dict[tuple[int, str], list[Entry]] = {}
+        for entry in sorted(self.entries.values(), key=lambda entry: entry.seconds):
+            if not entry.uncertain:
+                cells.setdefault((entry.bytes, entry.memory_domain), []).append(entry)
+        return cells

@@ -15,8 +15,8 @@ from wirespeed.statistics.samples import FEWEST_BATCHES
 BATCH_S = 0.005
 """Seconds of a batch, at most, in the first 5 s; where many sizes take turns, each has less."""
 MOMENT_S = 0.025
-"""Seconds from the start of one batch to the start of the next of the same size, at least: a figure that is
-precise was so at several separate moments."""
+"""Seconds from the start of one batch shorter than BATCH_S to the start of the next of the same size, at
+least: a figure that is precise was so at several separate moments."""
 SHORTEST_BATCH_S = 0.001
 """Seconds of a batch where many sizes take turns, at least."""
 FILLED = 0.6
