@@ -37,7 +37,8 @@ test:  ## Test everything against the installed package (ARGS="-k page", ARGS="-
 	@$(PREPARE) test && exec .venv/bin/pytest $(WORKERS) $(ARGS)
 
 test-all:  ## The same, and the rest: more MPIs, devices, shapes, and planted faults
-	@$(PREPARE) test && exec .venv/bin/pytest $(WORKERS) -m "thorough or not thorough" $(ARGS)
+	@$(PREPARE) test && exec .venv/bin/pytest $(WORKERS) --hypothesis-profile all \
+		-m "thorough or not thorough" $(ARGS)
 
 test-gpu:  ## Test every path and kernel on this machine's GPUs (ARGS="-k sanitizer" for a part)
 	@$(PREPARE) test-gpu && exec .venv/bin/python -I -m pytest tests/gpu $(ARGS)

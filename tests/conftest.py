@@ -12,9 +12,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from support import leftovers, mpis, session_lock
 from support.builds import builds_folder
+from support.examples import PROFILES
 from support.selection import mark_further
 
 ROOT = Path(__file__).parents[1]
@@ -81,12 +82,10 @@ def _in_source_tree() -> bool:
     return spec is not None and spec.origin is not None and ROOT / "wirespeed" in Path(spec.origin).parents
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     # What asserts are rewritten to is kept, whatever the environment says: it takes most of the collection.
     sys.dont_write_bytecode = False
-    # A shared machine may stand still for longer than hypothesis waits.
-    settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-    settings.load_profile("patient")
+    settings.load_profile(config.getoption("--hypothesis-profile") or next(iter(PROFILES)))
     _clean_environment()
     _heed_signals()
     leftovers.mark_session()

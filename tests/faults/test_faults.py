@@ -12,7 +12,7 @@ import pytest
 from support.command import disturbed, wirespeed
 from support.mpis import InstalledMpi
 from support.selection import thorough
-from support.strikes import LONG, PATIENCE, SLOW, after, strike
+from support.strikes import ALONE, PATIENCE, SLOW, after, strike
 
 from wirespeed.units import format_size
 
@@ -37,7 +37,7 @@ def test_a_killed_rank(mpi: InstalledMpi, rank: int, entries: int, tmp_path: Pat
         "emulated",
         "--paths",
         ",".join(paths),
-        *("--sizes", "8,4M", *LONG),
+        *("--sizes", "8,4M", *ALONE),
         out=out,
         when=after(entries),
         act=strike(out, rank, signal.SIGKILL),
@@ -88,7 +88,7 @@ def test_a_stopped_rank(mpi: InstalledMpi, tmp_path: Path) -> None:
 def test_after_a_hang_the_next_size_is_tried(tmp_path: Path) -> None:
     """Protects the larger sizes of a path that hangs at one: they are measured in new processes."""
     out = tmp_path / "r.jsonl"
-    sizes, act = ("--sizes", "64,4M,16M,32M", *LONG), strike(out, 1, signal.SIGSTOP, 0.0, rounds=2)
+    sizes, act = ("--sizes", "64,4M,16M,32M", "--loops", "100"), strike(out, 1, signal.SIGSTOP, 0.0, rounds=2)
     done = disturbed("pingpong", "--paths", "host", *PATIENCE, *sizes, out=out, when=after(1), act=act)
     done.no_stack_trace()
     assert done.code == 1

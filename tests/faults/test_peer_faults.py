@@ -12,6 +12,7 @@ from support.selection import thorough
 from support.strikes import ALONE, LONG, PATIENCE, after, strike
 
 PATHS = ("ipc-write", "ipc-read", "ipc-kernel", "gpu")
+FOLLOWING = dict.fromkeys(PATHS, "ipc-read") | {"ipc-read": "ipc-write"}
 BARRIERS = ("MPI_Barrier", "barrier before a batch")
 # What rank 0 may sit in when it notices that rank 1 does not go on.
 CALLS = {
@@ -21,10 +22,10 @@ CALLS = {
 
 
 def struck(mpi: InstalledMpi, path: str, out: Path, rank: int, number: int) -> Done:
-    """A run whose rank gets the signal during the largest size of the path; staged follows."""
-
+    """A run whose rank gets the signal during the largest size of the path; another path follows."""
+    paths = f"{path},{FOLLOWING[path]}"
     return beaten(
-        mpi, ("pingpong", "--paths", f"{path},staged", "--sizes", "8,8M", *ALONE), out, rank, number
+        mpi, ("pingpong", "--paths", paths, "--sizes", "8,8M", "--loops", "1500"), out, rank, number
     )
 
 
@@ -45,7 +46,7 @@ def is_well(done: Done, path: str) -> Record:
     done.no_stack_trace()
     assert done.code == 1
     assert [e["bytes"] for e in done.entries if e["path"] == path] == [8]
-    assert [e["bytes"] for e in done.entries if e["path"] == "staged"] == [8, 8 << 20]
+    assert [e["bytes"] for e in done.entries if e["path"] == FOLLOWING[path]] == [8, 8 << 20]
     (failure,) = done.failures
     assert failure["path"] == path
     return failure

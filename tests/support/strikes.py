@@ -14,9 +14,9 @@ from wirespeed.job.status_page import own_folder, read_page
 
 LONG = ("--precision", "0.0001%", "--max-time", "0.4")
 """Each figure takes 0.4 s, on any machine: long enough to be struck, short enough for those that follow."""
-ALONE = ("--loops", "150")
-"""Size by size, without turns: 8 MiB and more take a second."""
-SLOW = ("--sizes", "8,64K,4M", *LONG)
+ALONE = ("--loops", "500")
+"""Size by size, without turns: 4 MiB and more take a second."""
+SLOW = ("--sizes", "8,64K,4M", *ALONE)
 PATIENCE = ("--timeout", "2")
 """So long a rank may show no progress: many times what a busy machine keeps one waiting."""
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 
 from wirespeed.errors import WirespeedError
 from wirespeed.job.plan import Plan
@@ -38,7 +39,7 @@ def apart_and_inside(places: Any, size: int, pool: int) -> bool:
 
 
 @given(size=st.integers(1, 9000), count=st.integers(0, 200), layout=LAYOUTS, seed=st.integers(0, 1 << 30))
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_blocks_are_apart_and_inside_their_pool(size: int, count: int, layout: str, seed: int) -> None:
     """Protects the lists: none overlaps, all lie inside, and blocks and gaps together are the whole pool."""
     blocks = laid_out(size, count, layout, seed)
@@ -326,7 +327,7 @@ def test_no_file_has_more_blocks_than_a_list_may(tmp_path: Path) -> None:
     layout=LAYOUTS,
     counted=st.booleans(),
 )
-@settings(max_examples=80, deadline=None)
+@examples(80)
 def test_what_is_said_to_fit_does(size: int, memory: int, layout: str, counted: bool) -> None:
     """Protects the advice of a list that is larger than memory."""
     said = PATTERN.that_fits(shape(layout=layout, count=1 if counted else None), size, memory)

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.checks import SURVEY, Check, Record, site, write
+from support.examples import examples
 from support.fake_run import one_line
 from support.records import as_read, end, entry, failure, head, step
 
@@ -40,7 +41,7 @@ class TestBounds:
         assert (bound.least, bound.kind) == (least, kind)
         assert bound.value == pytest.approx(value)
 
-    @settings(max_examples=50)
+    @examples(50)
     @given(st.text(max_size=30))
     def test_no_text_is_a_stack_trace(self, text: str) -> None:
         with suppress(WirespeedError):
@@ -309,7 +310,7 @@ class TestBadFiles:
         assert (code, out) == (ExitCode.USAGE, [])
         assert says in one_line(err)
 
-    @settings(max_examples=50)
+    @examples(50)
     @given(st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(

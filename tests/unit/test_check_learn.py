@@ -6,9 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from support.checks import Check, site, write
+from support.examples import examples
 from support.fake_run import FakeRun, one_line
 from support.measured import measured
 from support.records import entry, head, make_run, step
@@ -49,7 +50,7 @@ HOSTILE = st.one_of(
 
 
 class TestLearn:
-    @settings(max_examples=20)
+    @examples(20)
     @given(FIGURES, st.sampled_from([None, 0.01]))
     def test_what_it_learnt_from_passes(
         self,
@@ -88,7 +89,7 @@ class TestLearn:
         for one in requirements:
             assert one.bound.text in lines[one.line - 1], "the line that a failure names is that of its bound"
 
-    @settings(max_examples=60)
+    @examples(60)
     @given(host=HOSTILE, path=HOSTILE, file=HOSTILE, option=HOSTILE)
     def test_names_stay_names(
         self, tmp_path_factory: pytest.TempPathFactory, host: str, path: str, file: str, option: str

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 from support.fake_run import DEFAULT_OUT, FakeRun, Observer, entry, one_line
 
 import wirespeed.cli.share
@@ -165,7 +166,7 @@ class TestBadInput:
         assert main(words) == ExitCode.USAGE
         one_line(capsys.readouterr().err)
 
-    @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @examples(300)
     @given(
         name=st.sampled_from(
             (
@@ -193,7 +194,7 @@ class TestBadInput:
             assert printed.out == ""
             assert one_line(printed.err).startswith("wirespeed: ")
 
-    @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @examples(100)
     @given(words=st.lists(st.text(max_size=12), max_size=5))
     def test_no_words_give_a_stack_trace(
         self, words: list[str], fake: FakeRun, capsys: pytest.CaptureFixture[str]

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 
 from wirespeed.patterns import Place, Shape, Step, Work, all_patterns, find_pattern
 from wirespeed.patterns.collectives import PATTERNS
@@ -86,7 +87,7 @@ def played(jobs: list[RankView], plans: list[list[Step]], combine: Combine = cou
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: str(pattern.name))
 @given(data=st.data())
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_every_rank_has_the_exact_result(
     pattern: CollectivePattern, algorithm: str, data: st.DataObject
 ) -> None:
@@ -166,7 +167,7 @@ def test_results_are_equal_bit_for_bit(algorithm: str, in_place: str, ranks: int
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: str(pattern.name))
 @given(ranks=st.integers(2, 9), size=st.integers(0, 400), in_place=st.sampled_from(["no", "yes"]))
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_nothing_is_overwritten_while_it_is_in_use(
     pattern: CollectivePattern, algorithm: str, ranks: int, size: int, in_place: str
 ) -> None:

@@ -250,6 +250,7 @@ def test_one_late_launch_against_five_is_no_false_alarm(paths: int, sizes: int) 
     assert found <= 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("launches", "paths"), [((3, 3), 1), ((5, 5), 9)])
 def test_planted_changes_are_found(launches: tuple[int, int], paths: int) -> None:
     assert alarms(launches, 0.01, 0.003, slower=1.05, paths=paths, sizes=3) >= 0.9

@@ -7,9 +7,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support import fake_machine
+from support.examples import examples
 from support.fake_facts import DEVICES, MPI, SYSTEM
 from support.fake_machine import FakeNvml
 from support.records import as_read, entry
@@ -113,7 +114,7 @@ ODD = st.recursive(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(40)
 @given(environment=ODD, ranks=ODD, mpi=ODD, device=ODD)
 def test_files_may_hold_anything(
     environment: object, ranks: object, mpi: object, device: object, sources: Sources

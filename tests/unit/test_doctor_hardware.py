@@ -57,6 +57,7 @@ class TestGpus:
         facts = facts_of(root, FakeNvml(FakeGpu(GPUS[0], mig=1), FakeGpu(GPUS[1])))
         assert "GPU 0" in one(facts, "mig").title
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("slices", ["0", "1", "2"])
     def test_slices_by_the_library_itself(
         self, root: Path, builds: Path, slices: str, monkeypatch: pytest.MonkeyPatch

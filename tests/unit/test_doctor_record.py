@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 from support.records import as_read, console, text_of
 
 from wirespeed.doctor.facts import model
@@ -30,7 +31,7 @@ FINDING = st.dictionaries(st.sampled_from(RecordedFinding.__struct_fields__), OD
 FASTEST = st.dictionaries(st.sampled_from(Stretch.__struct_fields__), ODD, max_size=8)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(facts=FACTS, findings=st.lists(FINDING, max_size=3), fastest=st.lists(FASTEST, max_size=2))
 def test_any_record_is_shown(facts: object, findings: object, fastest: object) -> None:
     """Protects `wirespeed show` from a stack trace, and the terminal from what such a file wants it to do."""

@@ -8,10 +8,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.console import Console
 from support import fake_machine
+from support.examples import examples
 from support.fake_facts import facts_of
 from support.fake_machine import FakeNvml
 
@@ -97,7 +98,7 @@ def executed(script: str, stubs: Path, folder: Path) -> subprocess.CompletedProc
     return bash()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60)
 @given(variables=st.dictionaries(st.sampled_from(NAMES), VALUES | MIXED, max_size=6))
 @example(variables=dict.fromkeys(NAMES, HARMFUL[0]))
 @example(variables={"UCX_TLS": HARMFUL[0]})
@@ -115,7 +116,7 @@ def test_no_value_of_the_environment_is_executed(
     assert not wrong, script
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.lists(VALUES | MIXED, max_size=3), st.booleans())
 @example(["export A=1\ntouch pwned"], True)
 @example(["export A=1;touch pwned"], True)

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 from prometheus_client.parser import text_string_to_metric_families
+from support.examples import examples
 from support.measured import measured
 from support.records import as_read, end, entry, failure, head, make_run
 
@@ -66,7 +67,7 @@ def samples(text: str) -> dict[str, dict[tuple[str, str], Any]]:
 
 
 class TestPrometheus:
-    @settings(max_examples=30)
+    @examples(30)
     @given(FIGURES, TEXT)
     def test_its_own_parser_reads_the_same_numbers(
         self, figures: dict[tuple[str, int], float], host: str
@@ -151,7 +152,7 @@ def osu_blocks(text: str) -> dict[tuple[str, str], dict[int, float]]:
 
 
 class TestOsu:
-    @settings(max_examples=30)
+    @examples(30)
     @given(FIGURES)
     def test_read_back(self, figures: dict[tuple[str, int], float]) -> None:
         run = make_run(*(entry(path, size, seconds) for (path, size), seconds in figures.items()))
@@ -182,7 +183,7 @@ class TestOsu:
 
 
 class TestReframe:
-    @settings(max_examples=30)
+    @examples(30)
     @given(FIGURES)
     def test_extracted_by_a_regular_expression(self, figures: dict[tuple[str, int], float]) -> None:
         """What ReFrame's sn.extractsingle does with the pattern in examples/reframe_check.py."""

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support import report_files as made
+from support.examples import examples
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.report.export.markdown import markdown
@@ -253,7 +254,7 @@ class TestHostileFiles:
     )
 
     @pytest.mark.slow
-    @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @examples(40)
     @given(number=st.integers(0, 40), depth=st.integers(0, 5), value=json_values, seed=st.randoms())
     def test_any_value_anywhere(self, tmp_path: Path, number: int, depth: int, value: Any, seed: Any) -> None:
         """Somebody else's file with any JSON in any place gives a page, or one line that says why not."""

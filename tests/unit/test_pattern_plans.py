@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from wirespeed.patterns import Place as Offset
@@ -204,7 +204,6 @@ def test_a_grid_is_as_square_as_can_be(ranks: int, columns: int | None, grid: st
 
 
 @given(st.integers(1, 5), st.integers(1, 5), st.booleans())
-@settings(deadline=None)
 def test_the_figure_of_a_halo_is_that_of_a_rank_with_the_most_neighbours(
     columns: int, rows: int, periodic: bool
 ) -> None:

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 
 from wirespeed.errors import WirespeedError
 from wirespeed.patterns import Pattern, Place, Shape, Step, Transfer, all_patterns, find_pattern
@@ -146,7 +147,7 @@ def all_flows(pattern: Pattern, shape: Shape, size: int, part: int) -> int:
 
 @pytest.mark.parametrize("name", all_patterns())
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_every_send_has_its_receive(name: str, custom_file: str, data: st.DataObject) -> None:
     """Protects every pattern, over random worlds, options, sizes, and memory too small for a window."""
     pattern = find_pattern(name)
@@ -211,7 +212,7 @@ def heard_of_nobody(pattern: Pattern, shape: Shape, size: int, part: int = 0) ->
     "name", [name for name in all_patterns() if name not in ("broadcast", "reduce", "rma")]
 )
 @given(data=st.data())
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_no_rank_can_run_ahead_of_its_receivers(name: str, custom_file: str, data: st.DataObject) -> None:
     """Protects every pattern's time: a sender that hears of nobody is timed by the gap between messages."""
     pattern = find_pattern(name)
@@ -227,7 +228,7 @@ PAIRS = st.tuples(st.integers(0, 5), st.integers(0, 5)).filter(lambda pair: pair
 
 
 @given(pairs=st.lists(PAIRS, min_size=1, max_size=12))
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_one_way_transfers_of_a_file_are_answered_and_no_others(
     pairs: list[tuple[int, int]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -251,7 +252,7 @@ def test_one_way_transfers_of_a_file_are_answered_and_no_others(
 
 
 @given(ranks=st.integers(2, 40))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_rounds_of_pairs_are_disjoint_and_complete(ranks: int) -> None:
     """Protects the matrix: everybody meets everybody, once, and nobody is in two pairs of a round."""
     pairs = find_pattern("pairs")
@@ -279,7 +280,7 @@ def test_rounds_of_pairs_are_disjoint_and_complete(ranks: int) -> None:
 
 
 @given(count=st.integers(1, 300), seed=st.integers(0, 1000))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_random_rounds_are_never_the_same_twice(count: int, seed: int) -> None:
     assert sorted(shuffled(place, count, seed) for place in range(count)) == list(range(count))
 
@@ -290,7 +291,7 @@ def test_random_rounds_are_never_the_same_twice(count: int, seed: int) -> None:
     size=st.sampled_from([8, 4096]),
     iterations=st.integers(1, 5),
 )
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_the_closed_form_of_the_ring(ranks: int, steps: int | None, size: int, iterations: int) -> None:
     """Protects the check itself: played through, number by number, rounds end as the formula says."""
     ring, shape = find_pattern("ring"), Shape(ranks, {"steps": steps})

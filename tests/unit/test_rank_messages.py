@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 from support.rank_messages import MESSAGES, RECORDS, STUCK, rank_place
 
 from wirespeed.frontend.job_step import JobStep
@@ -95,7 +96,7 @@ def test_every_message_arrives_whole(kind: type[Message], tmp_path_factory: pyte
     """Protects what recorders and diagnosis read of a message: nothing of it is left out or changed."""
     folder = tmp_path_factory.mktemp("sent")
 
-    @settings(deadline=None, max_examples=30)
+    @examples(30)
     @given(messages(kind))
     def check(message: Message) -> None:
         reader = MessageReader()

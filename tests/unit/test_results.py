@@ -51,6 +51,7 @@ def lines(data: list[dict[str, Any]]) -> list[bytes]:
 # ---- records and their schema ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_published_schema_is_the_model_s() -> None:
     """Protects other programs: what they are told of the file is what is written and read."""
     Draft202012Validator.check_schema(SCHEMA)

@@ -11,9 +11,10 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from support.examples import examples
 
 from wirespeed.statistics import samples as module
 from wirespeed.statistics import stopping
@@ -215,7 +216,7 @@ def test_a_fixed_count_is_one_sample_of_all_loops() -> None:
     assert samples.summary()["seconds"]["low"] is None
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(
     iteration_s=st.floats(1e-8, 20),
     cost=st.floats(1e-9, 1e-6),

@@ -5,15 +5,16 @@ from __future__ import annotations
 import subprocess
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 
 from wirespeed.cli.share.script import minutes
 from wirespeed.systems.scripts import BatchJob, write
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=30))
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_file_names_are_quoted(name: str) -> None:
     """Whatever a result file is called, the shell sees one word: no text of a user's is run as a command."""
     job = BatchJob("pingpong", ("--sizes", "8"), ("host",), name, 1, 2, 2, minutes=30, choose_ranks=False)

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 from support.measured import measured
 from support.records import (
     SIZES,
@@ -122,8 +123,7 @@ class TestTable:
         [
             ("host",),
             ("host", "staged"),
-            ("host", "staged", "aware"),
-            ("host", "host-pinned", "staged", "aware"),
+            pytest.param(("host", "host-pinned", "staged", "aware"), marks=pytest.mark.slow),
         ],
         ids=len,
     )
@@ -392,7 +392,7 @@ def test_every_mark_is_documented() -> None:
     assert [meaning for meaning in markers.MEANINGS if f"\n| `{meaning[0]}` |" not in text] == []
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(number=st.integers(0, 40), depth=st.integers(0, 4), value=JSON_VALUES, choices=st.randoms())
 def test_any_value_in_any_place_is_shown_or_left_out(
     number: int, depth: int, value: Any, choices: Any
