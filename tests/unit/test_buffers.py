@@ -68,7 +68,8 @@ def groups(*sizes: str, long_too: bool, loops: int | None = None) -> list[int]:
 def test_sizes_take_turns_with_what_shares_their_buffers() -> None:
     """Protects short messages from waiting for long ones, and the time that those would wait alone."""
     sizes = ("8", "1M", "2M", "64M", "128M", "1G")
-    assert groups(*sizes, long_too=False) == [2, 2, 1, 1], "CPUs take long for the longest"
+    assert groups(*sizes, long_too=False) == [4, 1, 1], "CPUs take long for the longest"
+    assert groups(*["8"] * AT_ONCE, *sizes[2:], long_too=False) == [AT_ONCE, 2, 1, 1]
     assert groups(*sizes, long_too=True) == [6]
     assert groups(*sizes, long_too=True, loops=50) == [1] * 6
     assert groups(*["8"] * (AT_ONCE + 1), long_too=False) == [12, 13], "none is left alone"

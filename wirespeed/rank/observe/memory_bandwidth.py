@@ -13,7 +13,7 @@ from wirespeed.host.caches import cache_bytes
 from wirespeed.host.memory import free_memory
 from wirespeed.statistics.samples import middle
 
-SWEEP, MIN_BUFFER = 64 << 20, 128 << 20
+SWEEP, MIN_BUFFER = 32 << 20, 128 << 20
 REPEATS, SWEEPS = 6, 2
 """The fastest and the slowest of six are the ends of a 96.9 % interval of their median (1 - 2 / 2^6)."""
 MOMENTS, APART_S = 3, 0.2

@@ -30,6 +30,7 @@ from wirespeed.rank.path.sampler import Turns
 from wirespeed.rank.path.size_run import SizeResult, SizeRun
 from wirespeed.rank.world import World
 from wirespeed.statistics.allowance import Allowance
+from wirespeed.statistics.stopping import FILLED, MOMENT_S
 from wirespeed.units import format_size
 
 if TYPE_CHECKING:
@@ -170,12 +171,15 @@ class OpenPath:
                     for index in list(running):
                         if not self._turn(running[index], sizes[index], needs[index], at_once):
                             del running[index]
-                    # A round begins one size: the first figure does not wait for the set-up of all.
-                    for index in coming[:1]:
+                    # The first figure does not wait for the set-up of all: a round begins what fits into it.
+                    begin_until = time.monotonic() + FILLED * MOMENT_S
+                    while coming:
+                        index = coming.pop(0)
                         figure = self._figure(sizes, needs, index, draws)
                         if self._turn(figure, sizes[index], needs[index]):
                             running[index] = figure
-                    del coming[:1]
+                        if coming and self._context.comm.share(time.monotonic() > begin_until):
+                            break
             finally:
                 # What they have open goes before the transport, which a failure on this rank abandons.
                 for size_run in running.values():
@@ -340,7 +344,8 @@ def taking_turns(context: RankContext, needs: Sequence[int], *, long_too: bool) 
     They share buffers. A fixed number of iterations is measured at once. `long_too`: the longest messages
     take milliseconds, too, and would wait for their moments alone.
     """
-    steps = () if long_too else SMALL
+    few = sum(need <= SMALL[-1] for need in needs) <= AT_ONCE
+    steps = () if long_too else SMALL[-1:] if few else SMALL
     one_by_one = context.plan.stopping.loops is not None or not context.pattern.takes_turns(context.shape)
 
     def room(index: int) -> int:
