@@ -230,6 +230,7 @@ def alarms(
 
 @pytest.mark.parametrize("common", [0.01, 0.03, 0.05])
 @pytest.mark.parametrize("launches", [(1, 1), (2, 2), (3, 3), (5, 5), (3, 1), (10, 2)])
+@pytest.mark.slow
 def test_what_is_common_to_a_launch_is_no_false_alarm(launches: tuple[int, int], common: float) -> None:
     """Protects from crying wolf: every launch is off as a whole, at all its sizes."""
     # Two sigma of 200 comparisons above what is promised.
