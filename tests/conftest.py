@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 import tempfile
-import zlib
 from collections.abc import Generator
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,7 +15,7 @@ from hypothesis import settings
 from support import leftovers, mpis, session_lock
 from support.builds import builds_folder
 from support.examples import PROFILES
-from support.selection import mark_further
+from support.selection import its_turn, mark_further
 
 ROOT = Path(__file__).parents[1]
 
@@ -153,18 +152,17 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--third",
+        "--turn",
         type=int,
-        choices=range(3),
         metavar="N",
-        help="of the thorough tests only those whose turn N is, of 0 to 2",
+        help="of the thorough tests those whose turn it is: a third of the further ones, a twelfth of others",
     )
 
 
 # First: what is marked here is then chosen or left out by its mark.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marks as thorough what `make test` leaves out; with --third two thirds of that are left out, too."""
+    """Marks as thorough what `make test` leaves out; with --turn only a part of that is left."""
     for item in items:
         own = [mark.args[0] for mark in item.iter_markers("parametrize")]
         chosen = any("mpi" in (names.split(",") if isinstance(names, str) else names) for names in own)
@@ -180,12 +178,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     mark_further(items)
     # First, before others run that they would wait for.
     items.sort(key=lambda item: item.get_closest_marker("alone") is None)
-    if (third := config.getoption("--third")) is not None:
-        not_now = {
-            item
-            for item in items
-            if item.get_closest_marker("thorough") and zlib.crc32(item.nodeid.encode()) % 3 != third
-        }
+    if (turn := config.getoption("--turn")) is not None:
+        not_now = {item for item in items if item.get_closest_marker("thorough") and not its_turn(item, turn)}
         config.hook.pytest_deselected(items=list(not_now))
         items[:] = [item for item in items if item not in not_now]
 

@@ -71,7 +71,7 @@ def test_a_rank_killed_inside_a_foreign_launcher(mpi: InstalledMpi, tmp_path: Pa
 def test_a_signal_to_a_foreign_launcher(number: int, mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the last record, and the way to go on, from Ctrl-C and from the batch system."""
     # Open MPI 4 lets its ranks go on for a second after the signal.
-    out, long = tmp_path / "r.jsonl", ("--sizes", "8,4M", "--precision", "0.0001%", "--max-time", "2")
+    out, long = tmp_path / "r.jsonl", ("--sizes", "8,128M", "--precision", "0.0001%", "--max-time", "2")
     done = disturbed(
         *("pingpong", "--paths", "host", *long),
         out=out,

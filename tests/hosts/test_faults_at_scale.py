@@ -23,7 +23,7 @@ LINES = {
 }
 CODES = {"the result file's disk is slow": 0, "the result file's disk is full": 4}
 WORDS = (
-    "groups --group 2 --paths host --sizes 8,1K --precision 0.0001% --max-time 3 --timeout 10 --no-evidence"
+    "groups --group 2 --paths host --sizes 8,24M --precision 0.0001% --max-time 3 --timeout 10 --no-evidence"
 )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from support.command import Record, disturbed, wirespeed
 from support.mpis import InstalledMpi
-from support.strikes import LONG, after, strike
+from support.strikes import ALONE, after, strike
 
 from wirespeed.errors import ExitCode
 from wirespeed.frontend import session
@@ -61,7 +61,7 @@ def test_a_path_that_cannot_be_measured_is_tried_once(device: str, path: str, tm
 def test_a_killed_launch_costs_that_launch_only(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the other launches and paths, the name of the lost one, and what --resume brings back."""
     out = tmp_path / "r.jsonl"
-    what = ("--paths", "host,rma-host", "--sizes", "8,4M", *LONG, "--no-evidence", "--launches", "3")
+    what = ("--paths", "host,rma-host", "--sizes", "8,4M", *ALONE, "--no-evidence", "--launches", "3")
     command = ("pingpong", "--mpi", mpi.mpiexec, *what)
     # Two figures of each path in launch 1, and the first of launch 2.
     done = disturbed(*command, out=out, when=after(5), act=strike(out, 1, signal.SIGKILL))
