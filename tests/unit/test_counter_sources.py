@@ -184,7 +184,7 @@ class Steady(CounterSource):
     def __init__(self, answers: bool = True) -> None:
         self._answers = answers
 
-    def read(self) -> list[Reading]:
+    def read(self, parts: bool = True) -> list[Reading]:
         if not self._answers:
             raise CannotRead("the driver is being updated")
         return [Reading(1, 2)]

@@ -89,6 +89,7 @@ def test_nvlink_counts_kib_of_data(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (one.sent, one.received) == (nvlink.DATA_SENT * 1024, nvlink.DATA_RECEIVED * 1024)
     parts = ((0, 1024), (20 * 1024, 21 * 1024))
     assert one.parts == parts, "the links that are up, (sent, received) of each"
+    assert [(each.sent, each.parts) for each in found.read(parts=False)] == [(one.sent, ())] * 2
     assert [wire.kind for wire in found.wires] == ["nvlink", "nvlink"]
 
 

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wirespeed.evidence.verdict import Counted, Declaration, WireShare, identify_wire, more_would_help, shares
+from wirespeed.evidence.verdict import (
+    SPARE,
+    Counted,
+    Declaration,
+    WireShare,
+    identify_wire,
+    more_would_help,
+    shares,
+)
 from wirespeed.rank.observe.expected_traffic import ExpectedTraffic, Location
 
 PAYLOAD = 1 << 30
@@ -232,7 +240,10 @@ def test_only_what_the_verdict_rests_on_is_counted_again() -> None:
     sure = identify_wire(AWARE, gpu_wires("nvlink", 1) + uncertain, [], PAYLOAD)
     assert sure.rests_on == "nvlink"
     assert not more_would_help(replace(sure, uncertainties={"nvlink": 0.001, "pcie": 0.9}), 10)
-    assert more_would_help(replace(sure, uncertainties={"nvlink": 0.05, "pcie": 0.0}), 10)
+    assert more_would_help(replace(sure, uncertainties={"nvlink": 0.05, "pcie": 0.0}), 10) == pytest.approx(
+        2.5 * SPARE
+    )
+    assert more_would_help(replace(sure, uncertainties={"nvlink": 0.5, "pcie": 0.0}), 10) == 10
     unknown = identify_wire(AWARE, [], [], PAYLOAD)
     assert more_would_help(replace(unknown, uncertainties={"nvlink": 2.0}), 10) and not more_would_help(
         replace(unknown, uncertainties={"nvlink": 30.0}), 10

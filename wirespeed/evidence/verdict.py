@@ -18,6 +18,8 @@ NOTHING = 0.02
 TOO_UNCERTAIN = 0.25
 """Share of the payload that may be wrong; counters above it are not used."""
 WANTED_UNCERTAINTY = 0.02
+SPARE = 1.5
+"""So many times what would do by a first count, whose background may have been small by chance."""
 
 NO_COUNTERS = "no counters can be read here"
 
@@ -161,12 +163,13 @@ def identify_wire(
     )
 
 
-def more_would_help(verdict: WireVerdict, times: float) -> bool:
-    """True where a run `times` as long would make the counters that decided less uncertain."""
+def more_would_help(verdict: WireVerdict, most: float) -> float:
+    """Times as long, up to `most`, as a run takes that makes what decided certain; 0: none helps."""
     if verdict.rests_on is not None:
-        return verdict.uncertainties.get(verdict.rests_on, 0.0) > WANTED_UNCERTAINTY
+        doubt = verdict.uncertainties.get(verdict.rests_on, 0.0)
+        return min(SPARE * doubt / WANTED_UNCERTAINTY, most) if doubt > WANTED_UNCERTAINTY else 0.0
     doubts = verdict.uncertainties.values() if verdict.verdict in ("unknown", "mixed") else ()
-    return any(WANTED_UNCERTAINTY < doubt <= times * TOO_UNCERTAIN for doubt in doubts)
+    return most if any(WANTED_UNCERTAINTY < doubt <= most * TOO_UNCERTAIN for doubt in doubts) else 0.0
 
 
 @dataclass(frozen=True)

@@ -63,8 +63,11 @@ class CounterSource(ABC):
     wires: tuple[CounterOwner, ...]
 
     @abstractmethod
-    def read(self) -> list[Reading]:
-        """One reading for each wire. Raises CannotRead or NvmlError."""
+    def read(self, parts: bool = True) -> list[Reading]:
+        """One reading for each wire. Raises CannotRead or NvmlError.
+
+        `parts`: each link of a bundle, too, which takes a driver a while.
+        """
 
     def close(self) -> None:  # noqa: B027  most have nothing to release
         """Releases what it has opened."""
@@ -77,7 +80,7 @@ class SysfsCounters(CounterSource):
         self._files = [(folder / sent, folder / received) for folder in files]
         self.wires, self._unit = tuple(files.values()), unit
 
-    def read(self) -> list[Reading]:
+    def read(self, parts: bool = True) -> list[Reading]:
         unit = self._unit
         return [
             Reading(counter_in(sent) * unit, counter_in(received) * unit) for sent, received in self._files
@@ -98,8 +101,8 @@ class NvmlCounters(CounterSource):
         self._nvml, self._gpus, self._fields, self._scope = nvml, gpus, fields, scope
         self.wires = tuple(wire for _, wire, _ in gpus)
 
-    def read(self) -> list[Reading]:
-        return [self._read(*gpu) for gpu in self._gpus]
+    def read(self, parts: bool = True) -> list[Reading]:
+        return [self._read(gpu, wire, links if parts else ()) for gpu, wire, links in self._gpus]
 
     def _read(self, gpu: GpuHandle, wire: CounterOwner, links: Sequence[int]) -> Reading:
         scopes, unit = (self._scope, *links), wire.granularity
@@ -107,9 +110,8 @@ class NvmlCounters(CounterSource):
         pairs = zip(values[::2], values[1::2], strict=True)
         known = [(s * unit, r * unit) for s, r in pairs if s is not None and r is not None]
         if None in values[:2]:
-            raise CannotRead(
-                f"the driver does not count the bytes of this GPU's {'links' if links else 'slot'}"
-            )
+            what = "slot" if wire.kind == "pcie" else "links"
+            raise CannotRead(f"the driver does not count the bytes of this GPU's {what}")
         return Reading(*known[0], tuple(known[1:]) if len(known) == len(scopes) else ())
 
     def close(self) -> None:

@@ -64,7 +64,7 @@ class TableCounters(CounterSource):
             CounterOwner(kind, name, granularity=_PACKET[kind]) for name, kind in kinds.items()
         )
 
-    def read(self) -> list[Reading]:
+    def read(self, parts: bool = True) -> list[Reading]:
         rows = self._rows()
         try:
             found = [rows[wire.name] for wire in self.wires]

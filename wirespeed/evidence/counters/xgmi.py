@@ -30,15 +30,15 @@ class Xgmi(CounterSource):
         xgmi = self._library.AmdSmiLinkType.AMDSMI_LINK_TYPE_XGMI
         return [link for link in links if link.get("link_type") == xgmi]
 
-    def read(self) -> list[Reading]:
+    def read(self, parts: bool = True) -> list[Reading]:
         found = []
         for gpu, _ in self._gpus:
             try:
-                links = self._links(gpu)
-                parts = tuple((int(link["write"]) * UNIT, int(link["read"]) * UNIT) for link in links)
+                each = self._links(gpu)
+                links = tuple((int(link["write"]) * UNIT, int(link["read"]) * UNIT) for link in each)
             except (KeyError, ValueError, TypeError):
                 raise CannotRead("the driver does not count the bytes of this GPU's links") from None
-            found.append(Reading(sum(part[0] for part in parts), sum(part[1] for part in parts), parts))
+            found.append(Reading(sum(part[0] for part in links), sum(part[1] for part in links), links))
         return found
 
     def close(self) -> None:

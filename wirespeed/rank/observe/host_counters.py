@@ -89,12 +89,15 @@ class HostCounters:
         """Bytes per second of each wire that are not ours."""
         return [known / self._idled for known in self._idle_bytes]
 
-    def read(self) -> list[Reading | None]:
-        """A reading for each wire; None where its counter source does not answer any more."""
+    def read(self, parts: bool = True) -> list[Reading | None]:
+        """A reading for each wire; None where its counter source does not answer any more.
+
+        `parts`: as of CounterSource.read().
+        """
         found: list[Reading | None] = []
         for source in self._sources:
             try:
-                found += source.read()
+                found += source.read(parts)
             except Exception as error:  # whatever is wrong with it, other ranks wait for this one
                 if (why := reason(error)) not in self.unread:
                     self.unread.append(why)

@@ -14,6 +14,9 @@ from wirespeed.host.memory import free_memory
 from wirespeed.statistics.samples import middle
 
 SWEEP, MIN_BUFFER = 32 << 20, 128 << 20
+CACHES = 1.25
+"""Times the caches' bytes: what a sweep touched is out of them when its turn comes again. To allocate memory
+takes longer than to read it."""
 REPEATS, SWEEPS = 6, 2
 """The fastest and the slowest of six are the ends of a 96.9 % interval of their median (1 - 2 / 2^6)."""
 MOMENTS, APART_S = 3, 0.2
@@ -29,7 +32,7 @@ def memory_rates(carried: float = 0.0) -> dict[str, tuple[float, float, float]] 
     `carried`: what messages beyond the caches have just come to. A rate below it is no limit but that of a
     slow moment: it is measured again a little later, and the faster of the two counts.
     """
-    sweeps = max(MIN_BUFFER, 2 * (cache_bytes() or 0)) // SWEEP + 1
+    sweeps = max(MIN_BUFFER, int(CACHES * (cache_bytes() or 0))) // SWEEP + 1
     size = sweeps * SWEEP
     free = free_memory()
     if free is not None and free < 2 * size:

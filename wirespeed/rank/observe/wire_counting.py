@@ -22,9 +22,12 @@ from wirespeed.rank.observe.host_counters import HostCounters, risen
 from wirespeed.rank.observe.memory_bandwidth import memory_rates
 from wirespeed.rank.program import Program
 
-ATTEMPTS = (0.02, 0.2)
-"""Seconds of iterations; the second where the first leaves too much uncertainty for a verdict."""
+COUNTED_S, LONGEST_S = 0.02, 0.2
+"""Seconds of iterations: at first, and at most where these leave too much uncertainty for a verdict."""
 MAX_ITERATIONS = 200_000
+LEAST_FOR_PARTS = 1 << 20
+"""Bytes of a message from which it is known what part of it each link of a bundle took: shorter ones take few
+of them."""
 
 
 def counted_bytes(wire: CounterOwner, start: Reading, end: Reading, background: float) -> Counted:
@@ -94,7 +97,8 @@ class WireCounting:
         sends = self._comm.gather(sent_by(program.traffic))
         expected = ExpectedTraffic.of(self._counters.locations, sends) if sends is not None else None
         found: Recorded | None = None
-        for lasts in ATTEMPTS:
+        lasts = COUNTED_S
+        for _ in range(2):
             iterations = max(1, min(int(lasts / max(seconds, 1e-9)), MAX_ITERATIONS))
             if expected and (most := expected.most()):
                 # Fewer, where a counter would wrap; what one iteration alone fills is not counted.
@@ -103,17 +107,19 @@ class WireCounting:
             counts = self._count(program, iterations)
             # One iteration alone, by which the first attempt was planned, may be far slower than one of many.
             seconds = counts.seconds / iterations
-            again = False
+            times = 0.0
             if expected is not None:
-                found, again = self._judged(program.size, expected, counts)
-            if not self._comm.share(again):
+                found, times = self._judged(program.size, expected, counts)
+            lasts *= self._comm.share(times)
+            if not lasts:
                 break
         return found
 
     def _count(self, program: Program, iterations: int) -> _Counts:
         self._comm.barrier()
         counters = self._counters
-        start = counters.read() if self._idled else counters.idle()
+        parts = program.size >= LEAST_FOR_PARTS
+        start = counters.read(parts) if self._idled else counters.idle()
         self._idled = True
         idled = time.monotonic()
         watched = self._watch_copies(True)
@@ -124,7 +130,7 @@ class WireCounting:
             self._comm.barrier()
             took = time.monotonic() - started
         copies = self._copies() if watched else None
-        end, lasted = counters.read(), time.monotonic() - idled
+        end, lasted = counters.read(parts), time.monotonic() - idled
         mine = [
             counted_bytes(wire, first, last, lasted * idle)
             for wire, first, last, idle in zip(counters.wires, start, end, counters.idle_rates(), strict=True)
@@ -149,8 +155,8 @@ class WireCounting:
         self._watch_copies(False)
         return found
 
-    def _judged(self, size: int, expected: ExpectedTraffic, counts: _Counts) -> tuple[Recorded, bool]:
-        """The record, and whether a longer run would leave less uncertainty."""
+    def _judged(self, size: int, expected: ExpectedTraffic, counts: _Counts) -> tuple[Recorded, float]:
+        """The record, and how many times as long a run would leave little uncertainty; 0: none."""
         path = self._path
         wires = [self._with_expected(wire, counts.iterations, expected) for wire in counts.wires]
         usable = [wire for wire in wires if wire.in_range]
@@ -181,7 +187,7 @@ class WireCounting:
             "copies": counts.copies,
             "unread_sources": self._counters.unread,
         }
-        return Recorded(record, expected.between_hosts), more_would_help(verdict, ATTEMPTS[1] / ATTEMPTS[0])
+        return Recorded(record, expected.between_hosts), more_would_help(verdict, LONGEST_S / COUNTED_S)
 
     def _with_expected(self, counted: Counted, iterations: int, expected: ExpectedTraffic) -> Counted:
         edge = counted.host if counted.kind in NETWORKS else Location(counted.host, counted.device)

@@ -178,7 +178,8 @@ class OpenPath:
                         figure = self._figure(sizes, needs, index, draws)
                         if self._turn(figure, sizes[index], needs[index]):
                             running[index] = figure
-                        if coming and self._context.comm.share(time.monotonic() > begin_until):
+                        full: bool = self._context.comm.share(time.monotonic() > begin_until)
+                        if full:
                             break
             finally:
                 # What they have open goes before the transport, which a failure on this rank abandons.
