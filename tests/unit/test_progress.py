@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import IO, Any
 
 import pytest
+from msgspec import structs
 from support.fake_fleet import FakeFleet
 from support.fake_run import FakeRun
 from support.records import as_read, console, entry, failure, figure, head, text_of
@@ -149,7 +150,7 @@ class TestProgress:
                 case StepEnd():
                     time_left.step_ended()
                 case Entry():
-                    time_left.size_done(event.bytes)
+                    time_left.size_done(event.bytes, coarse=(event.precision or 0.0) > 0.05)
                 case Failure():
                     time_left.step_failed() if event.bytes is None else time_left.size_done(event.bytes, True)
         return time_left.remaining
@@ -188,6 +189,18 @@ class TestProgress:
         assert self.left(*events, budget=60.0) == pytest.approx(20.0)
         late = self.left(*events, budget=30.0)
         assert late is not None and late > 20.0
+
+    def test_coarse_figures_take_what_the_paths_before_left(self) -> None:
+        """Protects from "0:09 left" at 20 s of 54: others could not be measured, and left their time."""
+        paths: list[tuple[float, Event]] = []
+        for place in range(3):
+            paths += [(0.0, step_start("host", place, 6)), (0.0, size("host", 0, 1))]
+            paths += [(2.0, done("host", 0)), (0.0, StepEnd(time.monotonic_ns()))]
+        fine = self.left(*paths, budget=60.0)
+        coarse = [(s, structs.replace(e, precision=0.3) if isinstance(e, Entry) else e) for s, e in paths]
+        more = self.left(*coarse, budget=60.0)
+        assert fine is not None and more is not None and fine < 6 and 25 < more < 54
+        assert self.left(*coarse) == self.left(*paths), "without a budget nothing is measured on"
 
     def test_a_size_that_lasts_makes_the_rest_last(self) -> None:
         """Protects from an estimate that stands still: 1 GiB takes 40 s, so 2 GiB do not take one."""

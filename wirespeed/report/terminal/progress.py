@@ -26,6 +26,7 @@ from wirespeed.results.lenient import printable
 from wirespeed.results.model import Event, Head
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Failure
 from wirespeed.results.soak import Soak
+from wirespeed.statistics.allowance import COARSE
 from wirespeed.units import counted, format_rate, format_seconds, format_size
 
 BAR = 20
@@ -56,7 +57,7 @@ class ProgressLines:
                 self.plan(event.plan)
             case Entry():
                 self._has_figure = True
-                self._time.size_done(event.bytes)
+                self._time.size_done(event.bytes, coarse=(event.precision or 0.0) > COARSE)
                 self.entry(event)
             case Failure():
                 if event.whole_path:

@@ -89,6 +89,8 @@ class TimeLeft:
         """Seconds of the steps before this one that gave figures."""
         self._failed = 0
         """Number of steps before this one that gave none."""
+        self._figures = self._coarse = 0
+        """Number of sizes with a figure, and of those among them that are coarse."""
 
     def begin(self) -> None:
         """The first event is here; further calls do nothing."""
@@ -121,8 +123,12 @@ class TimeLeft:
             step.left = step.left[len(step.left) - behind :]
         step.share = event.phase / max(1, event.phases)
 
-    def size_done(self, size: int, failed: bool = False) -> None:
-        """A size of so many bytes has its figure, or has failed: a hang says nothing of others."""
+    def size_done(self, size: int, failed: bool = False, coarse: bool = False) -> None:
+        """A size of so many bytes has its figure, or has failed: a hang says nothing of others.
+
+        `coarse`: the figure would have been measured on, had there been time.
+        """
+        self._figures, self._coarse = self._figures + (not failed), self._coarse + coarse
         if (step := self._step) is None or step.left is None:
             return
         if not step.running and step.left:
@@ -170,11 +176,18 @@ class TimeLeft:
     def _left_in_run(self) -> float | None:
         to_come = max(0, self._steps - self._begun)
         if (step := self._step) is None:
-            return to_come * self._share * _mean(self._whole) if self._whole else None
+            return self._of_steps(to_come, _mean(self._whole), 0.0) if self._whole else None
         if not (self._measured or step.measured or step.done):
             return None
         here = self._left_here(step)
-        return here + to_come * self._share * _mean([*self._whole, self._clock() - step.began + here])
+        return here + self._of_steps(to_come, _mean([*self._whole, self._clock() - step.began + here]), here)
+
+    def _of_steps(self, count: int, each: float, here: float) -> float:
+        """Seconds of steps to come, `here` from now. Coarse figures take some of what the budget has."""
+        coming = count * self._share
+        most = self.budget - self.elapsed - here
+        coarse = self._coarse / self._figures if self._figures else 0.0
+        return coming * each + coarse / 2 * max(0.0, most - coming * each) if coming else 0.0
 
     @property
     def _share(self) -> float:
