@@ -15,6 +15,8 @@ HEAVY = 64 << 20
 """Bytes of buffers with which a size is expected to take as long again as an empty one, until sizes of so
 many bytes have shown how long they take. Small ones take the time to be precise."""
 LIGHT = HEAVY // 4
+UNKEPT = 1 / 3
+"""Share of what figures are expected to take that they take however coarse they are, budget or not."""
 TAIL = 0.3
 """Counting bytes and ending the ranks, as a share of the last size, before a job step has shown it."""
 
@@ -170,7 +172,7 @@ class TimeLeft:
         if here is None or self._further is None:
             return None
         if self.elapsed < self.budget:
-            here = min(here, self.budget - self.elapsed)
+            here = min(here, max(self.budget - self.elapsed, UNKEPT * here))
         return here + self._further * (self.elapsed + here)
 
     def _left_in_run(self) -> float | None:
@@ -192,7 +194,7 @@ class TimeLeft:
     @property
     def _share(self) -> float:
         """Of the steps to come, those that are expected to give figures: a path may fail at once."""
-        return (len(self._whole) + 6) / (len(self._whole) + self._failed + 10)
+        return (len(self._whole) + 9) / (len(self._whole) + self._failed + 10)
 
     def _left_here(self, step: _Step) -> float:
         """Seconds of the current step."""
