@@ -127,11 +127,12 @@ std::vector<Tuning> Protocols::worth_trying(std::vector<Tuning> tunings, std::si
     std::vector<Tuning> again;
     for (const Tuning& one : tunings)
         if (std::ranges::find(fast_, one) != fast_.end()) again.push_back(one);
-    return again.size() > 1 ? again : tunings;
+    return again.size() > (slow_ ? 0 : 1) ? again : tunings;
 }
 
 Tuning Protocols::fastest(PersistentProgram& program, const std::vector<Tuning>& tunings) {
-    if (tunings.size() == 1 && !context_.option("protocol", "").empty()) return tunings.front();
+    if (tunings.size() == 1 && (slow_ || !context_.option("protocol", "").empty()))
+        return tunings.front();
     Tuning best = tunings.front();
     double least = try_one(program, best, std::numeric_limits<double>::infinity());
     std::vector<Tried> tried{{least, best}};
@@ -144,6 +145,8 @@ Tuning Protocols::fastest(PersistentProgram& program, const std::vector<Tuning>&
     };
     for (std::size_t i = 1; i < tunings.size(); ++i) try_too(tunings[i]);
     if (least > fills_link && least < brief_is_enough) return settled(program, std::move(tried));
+    slow_ = least >= brief_is_enough;
+    if (slow_) keep_fastest(tried, 1);
     // One block's route to memory and to the link depends on where on the chip it runs.
     constexpr std::uint32_t places = 8;
     const Tuning first = best;
@@ -159,11 +162,7 @@ Tuning Protocols::fastest(PersistentProgram& program, const std::vector<Tuning>&
 /// Of the fastest few, the one that stays fast.
 Tuning Protocols::settled(PersistentProgram& program, std::vector<Tried> tried) {
     constexpr std::size_t finalists = 4, fast_ones = 8;
-    std::stable_sort(tried.begin(), tried.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
-    tried.resize(std::min(tried.size(), fast_ones));
-    fast_.clear();
-    for (const auto& [seconds, tuning] : tried) fast_.push_back(tuning);
+    keep_fastest(tried, fast_ones);
     tried.resize(std::min(tried.size(), finalists));
     Tuning best = tried.front().second;
     double least = std::numeric_limits<double>::infinity();
@@ -175,6 +174,15 @@ Tuning Protocols::settled(PersistentProgram& program, std::vector<Tried> tried) 
         least = seconds;
     }
     return best;
+}
+
+/// So many of those tried, the fastest first, also for longer messages.
+void Protocols::keep_fastest(std::vector<Tried>& tried, std::size_t count) {
+    std::stable_sort(tried.begin(), tried.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    tried.resize(std::min(tried.size(), count));
+    fast_.clear();
+    for (const auto& [seconds, tuning] : tried) fast_.push_back(tuning);
 }
 
 double Protocols::try_one(PersistentProgram& program, const Tuning& tuning, double least) {

@@ -41,6 +41,7 @@ class Protocols {
     std::vector<Tuning> worth_trying(std::vector<Tuning> tunings, std::size_t bytes) const;
     Tuning fastest(PersistentProgram& program, const std::vector<Tuning>& tunings);
     Tuning settled(PersistentProgram& program, std::vector<Tried> tried);
+    void keep_fastest(std::vector<Tried>& tried, std::size_t count);
     double try_one(PersistentProgram& program, const Tuning& tuning, double least);
 
     Context& context_;
@@ -49,6 +50,7 @@ class Protocols {
     std::vector<Chosen> chosen_;  ///< for the programs so far
     std::vector<Tuning> fast_;    ///< the fastest few for the latest message that was long
     std::size_t fast_bytes_ = 0;  ///< of the latest message
+    bool slow_ = false;           ///< Did an iteration of it last long?
 };
 
 }  // namespace wirespeed
