@@ -83,20 +83,15 @@ def by_turns(*values: Any) -> Any:
 
 def its_turn(item: pytest.Item, turn: int) -> bool:
     """Does CI run this thorough test at a commit of that number?"""
-    parts = 3 if item.get_closest_marker("further") else 12
+    parts = 3 if item.get_closest_marker("further") else 60
     return zlib.crc32(item.nodeid.encode()) % parts == turn % parts
 
 
 def mark_further(items: Sequence[pytest.Item]) -> None:
-    """Marks what FURTHER names, and all cases of a test but the first, unless every MPI counts.
-
-    Of tests that start no ranks, what `make test` leaves out is quick as well.
-    """
+    """Marks what FURTHER names, and all cases of a test but the first, unless every MPI counts."""
     begun = set[str]()
     for item in items:
         name = item.nodeid.partition("[")[0]
-        if item.path.parent.name == "unit" and item.get_closest_marker("thorough"):
-            item.add_marker(pytest.mark.further)
         long = name.rpartition("::")[2] in LONG
         if not long and (item.path.parent.name not in FIRST_CASES or item.get_closest_marker("every_mpi")):
             continue
