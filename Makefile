@@ -30,7 +30,7 @@ help:  ## Say what there is
 run:  ## Install what is missing and measure this machine (ARGS="--sizes 8:1M" OFFLINE=DIR)
 	@$(PREPARE) run && exec .venv/bin/wirespeed survey $(ARGS)
 
-unit:  ## Test the pure parts, which starts no ranks: a minute
+unit:  ## Test the pure parts, which starts no ranks: less than a minute
 	@$(PREPARE) test && exec .venv/bin/pytest $(WORKERS) -n $$(nproc) tests/unit -m "not thorough and not slow" $(ARGS)
 
 test:  ## Test everything against the installed package (ARGS="-k page", ARGS="-n 0": one after the other)

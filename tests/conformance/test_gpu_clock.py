@@ -20,6 +20,8 @@ def measured(builds: Path, out: Path, kilohertz: str) -> Done:
         pytest.skip(mpi)
     done = wirespeed(
         *("pingpong", "--device", "hip", "--paths", "gpu", "--sizes", "8,64", "--loops", "5"),
+        # The first rank compiles its kernels, for long where other tests compile theirs.
+        *("--timeout", "60"),
         *("--mpi", mpi.mpiexec, "--test", "protocol=LL"),
         out=out,
         environment={**fake_driver(builds, "hip"), "FAKE_HIP_CLOCK": kilohertz},

@@ -123,6 +123,7 @@ class TestTable:
         [
             ("host",),
             ("host", "staged"),
+            pytest.param(("host", "staged", "aware"), marks=pytest.mark.slow),
             pytest.param(("host", "host-pinned", "staged", "aware"), marks=pytest.mark.slow),
         ],
         ids=len,
