@@ -150,7 +150,8 @@ class TestProgress:
                 case StepEnd():
                     time_left.step_ended()
                 case Entry():
-                    time_left.size_done(event.bytes, coarse=(event.precision or 0.0) > 0.05)
+                    coarse = (event.precision or 0.0) > 0.05
+                    time_left.size_done(event.bytes, coarse=coarse, seconds=event.seconds)
                 case Failure():
                     time_left.step_failed() if event.bytes is None else time_left.size_done(event.bytes, True)
         return time_left.remaining
@@ -201,6 +202,27 @@ class TestProgress:
         more = self.left(*coarse, budget=60.0)
         assert fine is not None and more is not None and fine < 6 and 25 < more < 54
         assert self.left(*coarse) == self.left(*paths), "without a budget nothing is measured on"
+
+    def test_a_budget_does_not_make_long_messages_quick(self) -> None:
+        """Protects from "0:02 left" at 60 s of 90: 64 MiB took 40 ms, so 1 GiB cannot take less than 6 s."""
+        needs = [64 << 20, 256 << 20, 1 << 30]
+        events = [
+            (0.0, step_start("host", 0, 1)),
+            (0.0, size("host", 0, 3, needs=needs)),
+            (0.6, figure("host", 8, 0.04)),
+        ]
+        left = self.left(*events, budget=1.0)
+        assert left is not None and left >= 8.0
+        path = [*events, (9.0, StepEnd(time.monotonic_ns()))]
+        more = self.left(*path, (0.0, step_start("gpu", 1, 9)), budget=10.0)
+        assert more is not None and more > 40.0, "the paths to come have long messages, too"
+
+    def test_one_byte_says_nothing_of_long_messages(self) -> None:
+        """Protects from "6:50:26 left" at 2 s of 52: 4 B took 0.56 us, and 1 GiB is as many times as much."""
+        needs = [4, 1 << 30]
+        events = [(0.0, step_start("host", 0, 9)), (0.0, size("host", 0, 2, needs=needs))]
+        left = self.left(*events, (2.0, figure("host", 8, 5.6e-7)), budget=60.0)
+        assert left is not None and left < 600.0
 
     def test_a_size_that_lasts_makes_the_rest_last(self) -> None:
         """Protects from an estimate that stands still: 1 GiB takes 40 s, so 2 GiB do not take one."""

@@ -57,7 +57,8 @@ class ProgressLines:
                 self.plan(event.plan)
             case Entry():
                 self._has_figure = True
-                self._time.size_done(event.bytes, coarse=(event.precision or 0.0) > COARSE)
+                coarse = (event.precision or 0.0) > COARSE
+                self._time.size_done(event.bytes, coarse=coarse, seconds=event.seconds)
                 self.entry(event)
             case Failure():
                 if event.whole_path:

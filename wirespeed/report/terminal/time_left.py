@@ -15,8 +15,12 @@ HEAVY = 64 << 20
 """Bytes of buffers with which a size is expected to take as long again as an empty one, until sizes of so
 many bytes have shown how long they take. Small ones take the time to be precise."""
 LIGHT = HEAVY // 4
+LONG = 1 << 20
+"""Bytes of buffers from which on a message takes as long as its bandwidth says."""
 UNKEPT = 1 / 3
 """Share of what figures are expected to take that they take however coarse they are, budget or not."""
+FEWEST = 10
+"""Times that a message is sent at least, counting warming up, checks and the fewest samples."""
 TAIL = 0.3
 """Counting bytes and ending the ranks, as a share of the last size, before a job step has shown it."""
 
@@ -63,6 +67,16 @@ class _Step:
     measured: list[_Measured] = field(default_factory=list)
     last: int = 0
     """Bytes of the buffers of the last size."""
+    needs: list[int] = field(default_factory=list)
+    """The same of all sizes."""
+    byte: float = 0.0
+    """Seconds of the longest message so far, for a byte of its buffers."""
+    longest: int = 0
+    """Bytes of the buffers of that message."""
+
+    def fewest(self, needs: Collection[int]) -> float:
+        """Seconds that sizes with buffers of so many bytes take, however coarse their figures are."""
+        return FEWEST * self.byte * sum(needs)
 
 
 class TimeLeft:
@@ -89,6 +103,8 @@ class TimeLeft:
         """Seconds from the last size to the end, of the steps before this one."""
         self._whole: list[float] = []
         """Seconds of the steps before this one that gave figures."""
+        self._fewest: list[float] = []
+        """Seconds that each of them would have taken, had its figures been as coarse as can be."""
         self._failed = 0
         """Number of steps before this one that gave none."""
         self._figures = self._coarse = 0
@@ -115,7 +131,7 @@ class TimeLeft:
         # Where another MPI takes over, the path begins anew.
         if step.left is None or not (step.left or step.running or event.place):
             step.left = list(event.needs or [size] * count)
-            step.last = step.left[-1]
+            step.last, step.needs = step.left[-1], list(step.left)
         # Sizes begin in order, and most that take turns before the first of them is done.
         behind = count - event.place - 1
         if 0 <= behind < len(step.left):
@@ -125,16 +141,20 @@ class TimeLeft:
             step.left = step.left[len(step.left) - behind :]
         step.share = event.phase / max(1, event.phases)
 
-    def size_done(self, size: int, failed: bool = False, coarse: bool = False) -> None:
+    def size_done(
+        self, size: int, failed: bool = False, coarse: bool = False, seconds: float = 0.0
+    ) -> None:
         """A size of so many bytes has its figure, or has failed: a hang says nothing of others.
 
-        `coarse`: the figure would have been measured on, had there been time.
+        `coarse`: the figure would have been measured on, had there been time; `seconds`: of a message.
         """
         self._figures, self._coarse = self._figures + (not failed), self._coarse + coarse
         if (step := self._step) is None or step.left is None:
             return
         if not step.running and step.left:
             step.running[size] = step.left.pop(0)
+        if seconds and (need := step.running.get(size, 0)) > max(step.longest, LONG):
+            step.byte, step.longest = seconds / need, need
         step.done, step.failed = step.done + 1, step.failed or failed
         if step.done >= len(step.running):
             now = self._clock()
@@ -155,6 +175,7 @@ class TimeLeft:
             if self._step.measured:
                 self._whole.append(now - self._step.began)
                 self._tails.append(now - self._step.since)
+                self._fewest.append(self._step.fewest(self._step.needs))
             else:
                 self._failed += 1
             self._measured += self._step.measured
@@ -172,7 +193,7 @@ class TimeLeft:
         if here is None or self._further is None:
             return None
         if self.elapsed < self.budget:
-            here = min(here, max(self.budget - self.elapsed, UNKEPT * here))
+            here = min(here, max(self.budget - self.elapsed, UNKEPT * here, self._fewest_left()))
         return here + self._further * (self.elapsed + here)
 
     def _left_in_run(self) -> float | None:
@@ -183,6 +204,14 @@ class TimeLeft:
             return None
         here = self._left_here(step)
         return here + self._of_steps(to_come, _mean([*self._whole, self._clock() - step.began + here]), here)
+
+    def _fewest_left(self) -> float:
+        """Seconds that what is left takes, however coarse its figures are."""
+        step, here, each = self._step, 0.0, list(self._fewest)
+        if step and step.left is not None:
+            here = step.fewest(step.left)
+            each.append(step.fewest(step.needs))
+        return here + (self._steps - self._begun) * self._share * _mean(each) if each else 0.0
 
     def _of_steps(self, count: int, each: float, here: float) -> float:
         """Seconds of steps to come, `here` from now. Coarse figures take some of what the budget has."""
@@ -205,11 +234,12 @@ class TimeLeft:
         known = _cost(step.measured, before) if step.measured else before
         left, count = 0.0, len(step.running)
         if count:
-            expected = known.of(step.running.values()) if known else 0.0
+            needs = step.running.values()
+            expected = max(known.of(needs) if known else 0.0, step.fewest(needs))
             if step.share:
                 expected = spent / step.share
             if step.done or spent > expected:
-                lasts = _Measured(count, sum(step.running.values()), spent)
+                lasts = _Measured(count, sum(needs), spent)
                 known = _cost([*step.measured, lasts], before)
             # Those that take turns are done at about the same time.
             left = spent * (1 - step.done / count) / 2 if step.done else rest(expected, spent)
@@ -220,7 +250,7 @@ class TimeLeft:
         if not (count or step.left):
             # How many sizes will be counted nobody knows.
             return max(tail - spent, spent / 3)
-        return left + known.of(step.left) + tail
+        return left + max(known.of(step.left), step.fewest(step.left)) + tail
 
     def __str__(self) -> str:
         """'path 3 of 9, 0:12 so far, about 0:40 left'."""
