@@ -81,6 +81,13 @@ def test_a_figure_of_a_busy_machine_is_not_the_best() -> None:
     assert "105 GB/s" not in headline(make_run(fast, entry("host", 1 << 21, 1e-3)))
 
 
+def test_the_best_latency_is_a_short_messages() -> None:
+    """Protects from "one way 3.28 ms at 8 MiB", where all figures of short messages are in doubt."""
+    busy, long = entry("host", 8, 1e-6, **WAITED), entry("host", 8 << 20, 3e-3)
+    assert headline(make_run(busy, long)) == "one way &1.00 us at 8 B by host, 2.80 GB/s at 8 MiB by host"
+    assert headline(make_run(long)).startswith("one way 3.00 ms at 8 MiB")
+
+
 def test_sound_figures_are_trusted() -> None:
     assert trust(make_run(entry("host", 8, 1e-6, **CHECKED))) == (
         True,

@@ -13,6 +13,8 @@ from wirespeed.units import format_rate, format_seconds, format_size
 
 BROKEN = ("crash", "death", "hang", "error")
 """Failures that are shown in red where a path broke; wrong bytes have a reason of their own."""
+SHORT = 4 << 10
+"""Bytes of a message whose time is a latency, and no longer its bandwidth."""
 
 
 def headline(run: Run) -> str:
@@ -43,7 +45,12 @@ def headline(run: Run) -> str:
 
 
 def quickest(run: Run, entries: Sequence[Entry]) -> Entry:
-    """The least time among sound figures, held against each other at the ends of their intervals."""
+    """The least time of a short message among sound figures, held against each other at the ends of
+    their intervals. Where no short one is sound, a doubtful one is told with its mark.
+    """
+    if run.traits.by_size:
+        least = min(entry.bytes for entry in entries)
+        entries = [entry for entry in entries if entry.bytes <= max(SHORT, least)]
     return min(_sound(run, entries), key=_at_most)
 
 
