@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "transports/mpi/world.hpp"
-#include "transports/pipelined/lanes.hpp"
+#include "transports/pipelined/chunk_rings.hpp"
 #include "transports/pipelined/mover.hpp"
 
 namespace wirespeed::pipelined {
@@ -17,19 +17,19 @@ constexpr int message_tag = 18;
 /// one of MPI, and holds its slot through both.
 template <class Abi> class MessageMover : public Mover {
   public:
-    MessageMover(mpi::World<Abi>& world, Device& device, CallId call, Lane& lane,
+    MessageMover(mpi::World<Abi>& world, Device& device, CallId call, ChunkRing& ring,
                  std::vector<Chunk> chunks)
-        : Mover(call, lane.peer), calls_(world.calls), communicator_(world.communicator),
-          device_(device), lane_(lane), chunks_(std::move(chunks)), requests_(lane.count),
-          streams_(std::min(chunks_.size(), lane.streams.size())) {}
+        : Mover(call, ring.peer), calls_(world.calls), communicator_(world.communicator),
+          device_(device), ring_(ring), chunks_(std::move(chunks)), requests_(ring.count),
+          streams_(std::min(chunks_.size(), ring.streams.size())) {}
     void start() override { first_ = second_ = third_ = 0; }
 
   protected:
     std::string arguments(std::size_t chunk) const {
-        return std::to_string(chunks_[chunk].bytes) + " bytes, peer " + std::to_string(lane_.peer);
+        return std::to_string(chunks_[chunk].bytes) + " bytes, peer " + std::to_string(ring_.peer);
     }
-    typename Abi::Request& request(std::size_t chunk) { return requests_[chunk % lane_.count]; }
-    Stream& stream(std::size_t chunk) { return *lane_.streams[chunk % streams_]; }
+    typename Abi::Request& request(std::size_t chunk) { return requests_[chunk % ring_.count]; }
+    Stream& stream(std::size_t chunk) { return *ring_.streams[chunk % streams_]; }
 
     /// A copy of the only chunk is not worth a stream: nothing could be done meanwhile.
     void copy(std::size_t chunk, void* to, const void* from) {
@@ -54,7 +54,7 @@ template <class Abi> class MessageMover : public Mover {
     const mpi::Calls<Abi>& calls_;
     typename Abi::Comm communicator_;
     Device& device_;
-    Lane& lane_;
+    ChunkRing& ring_;
     std::vector<Chunk> chunks_;
     std::vector<typename Abi::Request> requests_;
     std::size_t streams_;
@@ -69,19 +69,19 @@ template <class Abi> class MessageSender final : public MessageMover<Abi> {
         while (this->third_ < this->second_ && this->tested(this->third_)) ++this->third_;
         while (this->second_ < this->first_ && this->copied(this->second_)) send(this->second_++);
         while (this->first_ < this->chunks_.size() &&
-               this->first_ < this->third_ + this->lane_.count &&
+               this->first_ < this->third_ + this->ring_.count &&
                this->first_ < this->second_ + this->streams_) {
             const auto chunk = this->first_++;
-            this->copy(chunk, this->lane_.slot(chunk), this->chunks_[chunk].address);
+            this->copy(chunk, this->ring_.slot(chunk), this->chunks_[chunk].address);
         }
         return this->third_ == this->chunks_.size();
     }
 
   private:
     void send(std::size_t chunk) {
-        const int code = this->calls_.isend(this->lane_.slot(chunk),
+        const int code = this->calls_.isend(this->ring_.slot(chunk),
                                             static_cast<int>(this->chunks_[chunk].bytes),
-                                            this->calls_.byte, this->lane_.peer, message_tag,
+                                            this->calls_.byte, this->ring_.peer, message_tag,
                                             this->communicator_, &this->request(chunk));
         if (code != mpi::success) [[unlikely]]
             this->calls_.check(code, "MPI_Isend", this->arguments(chunk));
@@ -96,19 +96,19 @@ template <class Abi> class MessageReceiver final : public MessageMover<Abi> {
         while (this->second_ < this->first_ && this->second_ < this->third_ + this->streams_ &&
                this->tested(this->second_)) {
             const auto chunk = this->second_++;
-            this->copy(chunk, this->chunks_[chunk].address, this->lane_.slot(chunk));
+            this->copy(chunk, this->chunks_[chunk].address, this->ring_.slot(chunk));
         }
         while (this->first_ < this->chunks_.size() &&
-               this->first_ < this->third_ + this->lane_.count)
+               this->first_ < this->third_ + this->ring_.count)
             receive(this->first_++);
         return this->third_ == this->chunks_.size();
     }
 
   private:
     void receive(std::size_t chunk) {
-        const int code = this->calls_.irecv(this->lane_.slot(chunk),
+        const int code = this->calls_.irecv(this->ring_.slot(chunk),
                                             static_cast<int>(this->chunks_[chunk].bytes),
-                                            this->calls_.byte, this->lane_.peer, message_tag,
+                                            this->calls_.byte, this->ring_.peer, message_tag,
                                             this->communicator_, &this->request(chunk));
         if (code != mpi::success) [[unlikely]]
             this->calls_.check(code, "MPI_Irecv", this->arguments(chunk));

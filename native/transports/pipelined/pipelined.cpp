@@ -61,16 +61,16 @@ class PipelinedStep final : public Action {
 /// Iterations run by the CPU, and what was chosen for them.
 class PipelinedProgram final : public Program {
   public:
-    PipelinedProgram(std::shared_ptr<Lanes> lanes, std::unique_ptr<HostProgram> iterations,
+    PipelinedProgram(std::shared_ptr<ChunkRings> rings, std::unique_ptr<HostProgram> iterations,
                      std::size_t chunk, By by)
-        : lanes_(std::move(lanes)), iterations_(std::move(iterations)), chunk_(chunk), by_(by) {}
+        : rings_(std::move(rings)), iterations_(std::move(iterations)), chunk_(chunk), by_(by) {}
     void meet() override { iterations_->meet(); }
     void begin(const Schedule& schedule) override { iterations_->begin(schedule); }
     Stamps settle() override { return iterations_->settle(); }
     bool has_barrier() const override { return iterations_->has_barrier(); }
     std::string describe() const override {
         return "\"chunk\": " + std::to_string(chunk_) +
-               ", \"slots\": " + std::to_string(lanes_->slots()) +
+               ", \"slots\": " + std::to_string(rings_->slots()) +
                ", \"by\": " + json_text(word_for(by_)) +
                (tried_.empty() ? "" : ", \"tried_us\": {" + tried_ + "}");
     }
@@ -82,7 +82,7 @@ class PipelinedProgram final : public Program {
     void tried(std::string outcomes) { tried_ = std::move(outcomes); }
 
   private:
-    std::shared_ptr<Lanes> lanes_;  ///< outlives the iterations that use it
+    std::shared_ptr<ChunkRings> rings_;  ///< outlives the iterations that use it
     std::unique_ptr<HostProgram> iterations_;
     std::size_t chunk_;
     By by_;
@@ -90,14 +90,14 @@ class PipelinedProgram final : public Program {
 };
 
 /// Of a program, over all ranks: what is chosen must not differ between them.
-struct World {
+struct CommonTraits {
     std::size_t largest = 0;  ///< message
     By by = By::host;         ///< the least of what the rules give the steps
-    bool one_lane = true;     ///< no step has two
+    bool one_ring = true;     ///< no step has two
 };
 
 /// What may be chosen for a program besides the rules.
-struct Choice {
+struct Candidate {
     int shift = 0;         ///< how often the rule's chunk is doubled, or halved
     std::optional<By> by;  ///< instead of the rule's
 };
@@ -108,39 +108,39 @@ class PipelinedTransport final : public Transport {
 
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
         prepare(steps);
-        const World world = look_at_all(steps);
-        auto program = made(steps, buffers, world, {});
-        tune(steps, buffers, world, program);
+        const CommonTraits traits = look_at_all(steps);
+        auto program = made(steps, buffers, traits, {});
+        tune(steps, buffers, traits, program);
         return program;
     }
 
     std::string describe() const override {
-        if (!lanes_) return {};
-        std::string through = lanes_->any_shared() ? "shared memory ring" : "";
-        if (lanes_->any_messages()) through += through.empty() ? "MPI" : " and MPI";
+        if (!rings_) return {};
+        std::string through = rings_->any_shared() ? "shared memory ring" : "";
+        if (rings_->any_messages()) through += through.empty() ? "MPI" : " and MPI";
         std::string text = "\"through\": " + json_text(through) +
-                           ", \"pinned_bytes\": " + std::to_string(lanes_->pinned_bytes());
-        if (!lanes_->why_by_host().empty())
-            text += ", \"why_by_host\": " + json_text(lanes_->why_by_host());
+                           ", \"pinned_bytes\": " + std::to_string(rings_->pinned_bytes());
+        if (!rings_->why_by_host().empty())
+            text += ", \"why_by_host\": " + json_text(rings_->why_by_host());
         return text;
     }
 
   private:
-    /// Lanes for all pairs in use; every rank comes to the same end.
+    /// Rings for all pairs in use; every rank comes to the same end.
     void prepare(std::span<const Step> steps) {
         Control& control = context_.control;
         if (here_.empty()) {
             here_ = same_host(control);
             if (!options_.shared) here_.assign(here_.size(), false);
         }
-        Pairs needed(control, steps);
-        if (lanes_ && lanes_->pairs().covers(needed)) return;
-        if (lanes_) needed.add(lanes_->pairs());
-        lanes_.reset();
-        lanes_ = std::make_shared<Lanes>(context_, options_, std::move(needed), here_);
+        PairSet needed(control, steps);
+        if (rings_ && rings_->pairs().covers(needed)) return;
+        if (rings_) needed.add(rings_->pairs());
+        rings_.reset();
+        rings_ = std::make_shared<ChunkRings>(context_, options_, std::move(needed), here_);
     }
 
-    std::size_t slot() const { return lanes_->slot_bytes(); }
+    std::size_t slot() const { return rings_->slot_bytes(); }
 
     /// The rule's chunk, doubled or halved as often as `shift` says.
     std::size_t chunk_of(std::size_t message, int shift) const {
@@ -151,9 +151,9 @@ class PipelinedTransport final : public Transport {
     }
 
     std::unique_ptr<PipelinedProgram> made(std::span<const Step> steps, const Buffers& buffers,
-                                           const World& world, const Choice& choice) {
+                                           const CommonTraits& traits, const Candidate& choice) {
         std::vector<std::unique_ptr<Action>> iteration;
-        By slowest = world.largest > 0 ? By::streams : By::host;
+        By slowest = traits.largest > 0 ? By::streams : By::host;
         for (const auto& step : steps) {
             if (step.sends.empty() && step.receives.empty()) continue;
             const By by = choice.by.value_or(by_for(step));
@@ -162,8 +162,8 @@ class PipelinedTransport final : public Transport {
         }
         auto iterations =
             std::make_unique<HostProgram>(context_.page, std::move(iteration), align(context_));
-        return std::make_unique<PipelinedProgram>(lanes_, std::move(iterations),
-                                                  chunk_of(world.largest, choice.shift), slowest);
+        return std::make_unique<PipelinedProgram>(rings_, std::move(iterations),
+                                                  chunk_of(traits.largest, choice.shift), slowest);
     }
 
     std::unique_ptr<Action> made_step(const Step& step, const Buffers& buffers, By by, int shift) {
@@ -183,47 +183,47 @@ class PipelinedTransport final : public Transport {
         std::vector<std::unique_ptr<Mover>> movers;
         // MPI wants to know early where a message shall go; a ring's data waits in the ring.
         for (auto& [peer, chunks] : receives)
-            if (!lanes_->from(peer).shared)
-                movers.push_back(message_mover(Direction::receive, lanes_->from(peer), chunks));
+            if (!rings_->from(peer).shared)
+                movers.push_back(message_mover(RingSide::receive, rings_->from(peer), chunks));
         for (auto& [peer, chunks] : sends) {
-            Lane& lane = lanes_->to(peer);
-            movers.push_back(lane.shared ? std::make_unique<RingMover>(context_, lane,
-                                                                       Direction::send, chunks, by)
-                                         : message_mover(Direction::send, lane, chunks));
+            ChunkRing& ring = rings_->to(peer);
+            movers.push_back(ring.shared ? std::make_unique<RingMover>(context_, ring,
+                                                                       RingSide::send, chunks, by)
+                                         : message_mover(RingSide::send, ring, chunks));
         }
         for (auto& [peer, chunks] : receives)
-            if (Lane& lane = lanes_->from(peer); lane.shared)
+            if (ChunkRing& ring = rings_->from(peer); ring.shared)
                 movers.push_back(
-                    std::make_unique<RingMover>(context_, lane, Direction::receive, chunks, by));
+                    std::make_unique<RingMover>(context_, ring, RingSide::receive, chunks, by));
         return std::make_unique<PipelinedStep>(context_.page, std::move(movers));
     }
 
-    std::unique_ptr<Mover> message_mover(Direction direction, Lane& lane,
+    std::unique_ptr<Mover> message_mover(RingSide direction, ChunkRing& ring,
                                          const std::vector<Chunk>& chunks) {
         return std::visit(
             [&](auto& world) -> std::unique_ptr<Mover> {
                 using Abi = typename std::decay_t<decltype(world)>::abi;
                 Page& page = context_.page;
-                if (direction == Direction::send)
+                if (direction == RingSide::send)
                     return std::make_unique<MessageSender<Abi>>(
-                        world, context_.device, page.name("send chunks (MPI_Isend)"), lane, chunks);
+                        world, context_.device, page.name("send chunks (MPI_Isend)"), ring, chunks);
                 return std::make_unique<MessageReceiver<Abi>>(
-                    world, context_.device, page.name("receive chunks (MPI_Irecv)"), lane, chunks);
+                    world, context_.device, page.name("receive chunks (MPI_Irecv)"), ring, chunks);
             },
             mpi::world());
     }
 
     /// The CPU hands over best: streams that wait for words leave gaps between copies.
     By by_for(const Step&) const {
-        if (!lanes_->why_by_host().empty()) return By::host;
+        if (!rings_->why_by_host().empty()) return By::host;
         return options_.by;
     }
 
-    static std::size_t lanes_of(const Step& step) {
-        std::set<std::pair<bool, int>> lanes;
-        for (const auto& transfer : step.sends) lanes.insert({true, transfer.peer});
-        for (const auto& transfer : step.receives) lanes.insert({false, transfer.peer});
-        return lanes.size();
+    static std::size_t rings_of(const Step& step) {
+        std::set<std::pair<bool, int>> rings;
+        for (const auto& transfer : step.sends) rings.insert({true, transfer.peer});
+        for (const auto& transfer : step.receives) rings.insert({false, transfer.peer});
+        return rings.size();
     }
 
     bool by_messages(const Step& step) const {
@@ -234,47 +234,47 @@ class PipelinedTransport final : public Transport {
                std::any_of(step.receives.begin(), step.receives.end(), far);
     }
 
-    World look_at_all(std::span<const Step> steps) const {
-        World mine;
+    CommonTraits look_at_all(std::span<const Step> steps) const {
+        CommonTraits mine;
         for (const auto& step : steps) {
             for (const auto* transfers : {&step.sends, &step.receives})
                 for (const auto& transfer : *transfers)
                     mine.largest = std::max(mine.largest, transfer.bytes);
             if (!by_messages(step)) mine.by = std::min(mine.by, by_for(step));
-            mine.one_lane = mine.one_lane && lanes_of(step) <= 1;
+            mine.one_ring = mine.one_ring && rings_of(step) <= 1;
         }
-        World world;
+        CommonTraits traits;
         for (const auto& each : exchange(context_.control, [&] { return mine; })) {
-            world.largest = std::max(world.largest, each.largest);
-            world.by = std::min(world.by, each.by);
-            world.one_lane = world.one_lane && each.one_lane;
+            traits.largest = std::max(traits.largest, each.largest);
+            traits.by = std::min(traits.by, each.by);
+            traits.one_ring = traits.one_ring && each.one_ring;
         }
-        return world;
+        return traits;
     }
 
     /// What to try besides the rules' choice: the same on all ranks. A stream that waits for a peer
     /// may hold up other streams of this device, where the driver has them share a hardware queue:
-    /// with one lane in each step, there is nothing to hold up that the peer could need.
-    std::vector<Choice> others(const World& world, bool one_lane) const {
-        const std::size_t chunk = chunk_of(world.largest, 0);
-        std::vector<Choice> choices;
-        if (world.largest > chunk)
+    /// with one ring in each step, there is nothing to hold up that the peer could need.
+    std::vector<Candidate> others(const CommonTraits& traits, bool one_ring) const {
+        const std::size_t chunk = chunk_of(traits.largest, 0);
+        std::vector<Candidate> choices;
+        if (traits.largest > chunk)
             for (const int shift : {-1, 1})
-                if (chunk_of(world.largest, shift) != chunk) choices.push_back({shift, {}});
-        if (!options_.automatic || world.largest == 0) return choices;
+                if (chunk_of(traits.largest, shift) != chunk) choices.push_back({shift, {}});
+        if (!options_.automatic || traits.largest == 0) return choices;
         // A single chunk may be handed over sooner by the streams.
-        if (world.largest <= chunk && world.by == By::host && lanes_->why_by_host().empty() &&
-            one_lane)
+        if (traits.largest <= chunk && traits.by == By::host && rings_->why_by_host().empty() &&
+            one_ring)
             choices.push_back({0, By::streams});
         return choices;
     }
 
     /// Measures, and takes the best; every rank comes to the same choice. Long iterations gain
     /// little.
-    void tune(std::span<const Step> steps, const Buffers& buffers, const World& world,
+    void tune(std::span<const Step> steps, const Buffers& buffers, const CommonTraits& traits,
               std::unique_ptr<PipelinedProgram>& program) {
         constexpr double too_long = 0.01, enough = 0.001;
-        const auto candidates = others(world, world.one_lane);
+        const auto candidates = others(traits, traits.one_ring);
         if (candidates.empty()) return;
         const double once = slowest_rank(*program, 1);
         if (once > too_long) return;
@@ -282,7 +282,7 @@ class PipelinedTransport final : public Transport {
         double best = slowest_rank(*program, samples);
         std::string tried = program->outcome(best);
         for (const auto& candidate : candidates) {
-            auto other = made(steps, buffers, world, candidate);
+            auto other = made(steps, buffers, traits, candidate);
             const double seconds = slowest_rank(*other, samples);
             tried += ", " + other->outcome(seconds);
             if (seconds >= best) continue;
@@ -306,7 +306,7 @@ class PipelinedTransport final : public Transport {
 
     Options options_;
     std::vector<bool> here_;
-    std::shared_ptr<Lanes> lanes_;
+    std::shared_ptr<ChunkRings> rings_;
 };
 
 const AddTransport add_pipelined{"pipelined", open_as<PipelinedTransport>};

@@ -16,23 +16,23 @@ bool empty(const std::vector<Chunk>& chunks) {
 
 }  // namespace
 
-RingMover::RingMover(Context& context, Lane& lane, Direction direction, std::vector<Chunk> chunks,
-                     By by)
-    : Mover(context.page.name(direction == Direction::send ? "send through a pinned ring"
-                                                           : "receive through a pinned ring"),
-            lane.peer),
-      device_(context.device), lane_(lane), direction_(direction), chunks_(std::move(chunks)),
+RingMover::RingMover(Context& context, ChunkRing& ring, RingSide direction,
+                     std::vector<Chunk> chunks, By by)
+    : Mover(context.page.name(direction == RingSide::send ? "send through a pinned ring"
+                                                          : "receive through a pinned ring"),
+            ring.peer),
+      device_(context.device), ring_(ring), direction_(direction), chunks_(std::move(chunks)),
       by_(empty(chunks_) ? By::host : by) {
-    const bool sends = direction == Direction::send;
-    gates_ = sends ? lane.freed : lane.filled;
-    gates_on_device_ = sends ? lane.freed_on_device : lane.filled_on_device;
-    signals_ = sends ? lane.filled : lane.freed;
-    signals_on_device_ = sends ? lane.filled_on_device : lane.freed_on_device;
+    const bool sends = direction == RingSide::send;
+    gates_ = sends ? ring.freed : ring.filled;
+    gates_on_device_ = sends ? ring.freed_on_device : ring.filled_on_device;
+    signals_ = sends ? ring.filled : ring.freed;
+    signals_on_device_ = sends ? ring.filled_on_device : ring.freed_on_device;
     at_once_ = by_ == By::host && chunks_.size() == 1;
-    streams_ = std::min(chunks_.size(), lane.streams.size());
+    streams_ = std::min(chunks_.size(), ring.streams.size());
     // Enough for the CPU to be late, and so little that no driver's queue is ever full: then it
     // would block.
-    window_ = by_ == By::host ? lane.count : 2 * std::size_t{lane.count};
+    window_ = by_ == By::host ? ring.count : 2 * std::size_t{ring.count};
 }
 
 bool RingMover::progress() {
@@ -58,14 +58,14 @@ bool RingMover::enqueue(std::size_t chunk) {
 void RingMover::copy(std::size_t chunk) {
     const auto [address, bytes] = chunks_[chunk];
     if (bytes == 0) return;
-    std::byte* const slot = lane_.slot(number(chunk));
-    std::byte* const to = direction_ == Direction::send ? slot : address;
-    std::byte* const from = direction_ == Direction::send ? address : slot;
+    std::byte* const slot = ring_.slot(number(chunk));
+    std::byte* const to = direction_ == RingSide::send ? slot : address;
+    std::byte* const from = direction_ == RingSide::send ? address : slot;
     if (at_once_)
         device_.copy(to, from, bytes);
     else
         stream(chunk).copy(to, from, bytes);
-    if (by_ == By::host && !at_once_) lane_.ends[place(chunk)]->record();
+    if (by_ == By::host && !at_once_) ring_.ends[place(chunk)]->record();
 }
 
 /// Counts the chunks that are copied; where the CPU hands over, tells the peer.
@@ -73,7 +73,7 @@ void RingMover::pass() {
     while (passed_ < next_) {
         std::uint32_t& signal = signals_[place(passed_)].value;
         if (by_ == By::host) {
-            if (!at_once_ && chunks_[passed_].bytes > 0 && !lane_.ends[place(passed_)]->reached())
+            if (!at_once_ && chunks_[passed_].bytes > 0 && !ring_.ends[place(passed_)]->reached())
                 return;
             raise(signal, turn(passed_));
         } else if (!told_by_stream(passed_) || !reached(signal, turn(passed_))) {
@@ -89,11 +89,11 @@ bool RingMover::ended() {
         if (passed_ < chunks_.size()) return false;
     } else {
         for (std::size_t i = 0; i < streams_; ++i)
-            if (!lane_.streams[i]->done()) return false;
+            if (!ring_.streams[i]->done()) return false;
         for (std::size_t chunk = 0; chunk < chunks_.size(); ++chunk)
             if (!told_by_stream(chunk)) raise(signals_[place(chunk)].value, turn(chunk));
     }
-    lane_.moved += chunks_.size();
+    ring_.moved += chunks_.size();
     return true;
 }
 

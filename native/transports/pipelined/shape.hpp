@@ -35,7 +35,7 @@ struct Options {
     explicit Options(const Context& context);
     std::size_t chunk = 0;
     unsigned slots = 4;
-    /// Of each lane of a ring. Copies of several streams get into each other's way more than they
+    /// Of each side of a ring. Copies of several streams get into each other's way more than they
     /// hide of each other's ends.
     unsigned streams = 1;
     bool automatic = true;

@@ -13,13 +13,13 @@
 namespace wirespeed::pipelined {
 
 /// Who sends to whom, over the whole world.
-class Pairs {
+class PairSet {
   public:
     /// Every rank calls it with its own steps.
-    Pairs(Control& control, std::span<const Step> steps);
+    PairSet(Control& control, std::span<const Step> steps);
     bool has(int from, int to) const { return there_[index(from, to)] != 0; }
-    bool covers(const Pairs& others) const;
-    void add(const Pairs& others);
+    bool covers(const PairSet& others) const;
+    void add(const PairSet& others);
     int ranks() const { return ranks_; }
 
   private:
@@ -32,14 +32,14 @@ class Pairs {
 };
 
 /// A counter that one side raises and the other waits for, on a cache line of its own.
-struct alignas(64) Word {
+struct alignas(64) RingCounter {
     std::uint32_t value;
 };
 
 /// This rank's side of one direction of one pair. In a shared ring, chunk number q uses slot
 /// q mod slots, for the (q / slots + 1)-th time: that is what `filled` of the slot says when the
 /// sender has filled it, and `freed` when the receiver has emptied it.
-struct Lane {
+struct ChunkRing {
     int peer = -1;
     bool shared = false;
     std::vector<std::unique_ptr<Stream>> streams;
@@ -48,21 +48,21 @@ struct Lane {
     std::size_t stride = 0;
     unsigned count = 0;
     std::uint64_t moved = 0;  ///< chunks so far; only where shared
-    Word *filled = nullptr, *freed = nullptr;
-    Word *filled_on_device = nullptr, *freed_on_device = nullptr;
+    RingCounter *filled = nullptr, *freed = nullptr;
+    RingCounter *filled_on_device = nullptr, *freed_on_device = nullptr;
     Allocation own;  ///< the slots, where not shared
 
     std::byte* slot(std::uint64_t number) const { return slots + number % count * stride; }
 };
 
-/// All lanes of this rank. Made by all ranks together, which fail together.
-class Lanes {
+/// All rings of this rank. Made by all ranks together, which fail together.
+class ChunkRings {
   public:
-    Lanes(Context& context, const Options& options, Pairs pairs, std::vector<bool> here);
+    ChunkRings(Context& context, const Options& options, PairSet pairs, std::vector<bool> here);
 
-    const Pairs& pairs() const { return pairs_; }
-    Lane& to(int peer) { return to_.at(peer); }
-    Lane& from(int peer) { return from_.at(peer); }
+    const PairSet& pairs() const { return pairs_; }
+    ChunkRing& to(int peer) { return to_.at(peer); }
+    ChunkRing& from(int peer) { return from_.at(peer); }
     std::size_t slot_bytes() const { return slot_bytes_; }
     unsigned slots() const { return options_.slots; }
     /// Of this rank.
@@ -73,27 +73,27 @@ class Lanes {
     const std::string& why_by_host() const { return why_by_host_; }
 
   private:
-    struct Counts {
+    struct RingCounts {
         int incoming_shared = 0, messages = 0;
     };
-    Counts counts() const;
+    RingCounts counts() const;
     bool shares(int peer) const { return here_[static_cast<std::size_t>(peer)]; }
-    std::size_t word_bytes() const { return rounded_up(2 * options_.slots * sizeof(Word)); }
+    std::size_t word_bytes() const { return rounded_up(2 * options_.slots * sizeof(RingCounter)); }
     std::size_t ring_bytes() const;
     void share(Control& control, std::size_t rings);
-    Lane open_lane(int from, int to, int peer);
+    ChunkRing open_ring(int from, int to, int peer);
     void try_stream(Stream& stream, std::byte* segment);
 
     Context& context_;
     Options options_;
-    Pairs pairs_;
+    PairSet pairs_;
     std::vector<bool> here_;
     int me_;
     std::size_t slot_bytes_ = 0, pinned_bytes_ = 0;
     bool any_shared_ = false, any_messages_ = false;
     std::string why_by_host_;
-    std::vector<Segment> segments_;  ///< before the lanes, whose streams use them
-    std::map<int, Lane> to_, from_;
+    std::vector<Segment> segments_;  ///< before the rings, whose streams use them
+    std::map<int, ChunkRing> to_, from_;
 };
 
 }  // namespace wirespeed::pipelined

@@ -1,4 +1,4 @@
-#include "transports/pipelined/lanes.hpp"
+#include "transports/pipelined/chunk_rings.hpp"
 
 #include <array>
 
@@ -9,7 +9,7 @@
 namespace wirespeed::pipelined {
 namespace {
 
-/// Of MPI's lanes, where each stream has one chunk and the CPU may come late.
+/// Of MPI's rings, where each stream has one chunk and the CPU may come late.
 constexpr std::size_t streams_of_messages = 4;
 
 }  // namespace
@@ -37,7 +37,7 @@ Options::Options(const Context& context) {
                     " bytes are more than the " + std::to_string(most_pinned) + " to be pinned");
 }
 
-Pairs::Pairs(Control& control, std::span<const Step> steps) : ranks_(control.size()) {
+PairSet::PairSet(Control& control, std::span<const Step> steps) : ranks_(control.size()) {
     const auto ranks = static_cast<std::size_t>(ranks_);
     std::vector<char> mine(ranks, 0);
     for (const auto& step : steps)
@@ -47,17 +47,18 @@ Pairs::Pairs(Control& control, std::span<const Step> steps) : ranks_(control.siz
     control.allgather(mine.data(), there_.data(), ranks);
 }
 
-bool Pairs::covers(const Pairs& others) const {
+bool PairSet::covers(const PairSet& others) const {
     for (std::size_t i = 0; i < there_.size(); ++i)
         if (others.there_[i] && !there_[i]) return false;
     return true;
 }
 
-void Pairs::add(const Pairs& others) {
+void PairSet::add(const PairSet& others) {
     for (std::size_t i = 0; i < there_.size(); ++i) there_[i] |= others.there_[i];
 }
 
-Lanes::Lanes(Context& context, const Options& options, Pairs pairs, std::vector<bool> here)
+ChunkRings::ChunkRings(Context& context, const Options& options, PairSet pairs,
+                       std::vector<bool> here)
     : context_(context), options_(options), pairs_(std::move(pairs)), here_(std::move(here)),
       me_(context.control.rank()) {
     int shared = 0, most = 1;
@@ -74,8 +75,8 @@ Lanes::Lanes(Context& context, const Options& options, Pairs pairs, std::vector<
     // The worst of all ranks: what the record says shall hold for each of them.
     for (const auto& why : exchange(context.control, [&] {
              for (int peer = 0; peer < pairs_.ranks(); ++peer) {
-                 if (pairs_.has(me_, peer)) to_[peer] = open_lane(me_, peer, peer);
-                 if (pairs_.has(peer, me_)) from_[peer] = open_lane(peer, me_, peer);
+                 if (pairs_.has(me_, peer)) to_[peer] = open_ring(me_, peer, peer);
+                 if (pairs_.has(peer, me_)) from_[peer] = open_ring(peer, me_, peer);
              }
              std::array<char, 160> text{};
              why_by_host_.copy(text.data(), text.size() - 1);
@@ -84,8 +85,8 @@ Lanes::Lanes(Context& context, const Options& options, Pairs pairs, std::vector<
         if (why[0] && why_by_host_.empty()) why_by_host_ = why.data();
 }
 
-Lanes::Counts Lanes::counts() const {
-    Counts counts;
+ChunkRings::RingCounts ChunkRings::counts() const {
+    RingCounts counts;
     for (int peer = 0; peer < pairs_.ranks(); ++peer) {
         const int in = pairs_.has(peer, me_), out = pairs_.has(me_, peer);
         if (shares(peer))
@@ -97,12 +98,12 @@ Lanes::Counts Lanes::counts() const {
 }
 
 /// The words of all slots, then the slots.
-std::size_t Lanes::ring_bytes() const {
+std::size_t ChunkRings::ring_bytes() const {
     return word_bytes() + options_.slots * rounded_up(slot_bytes_);
 }
 
 /// Containers often have little shared memory: smaller slots are better than none.
-void Lanes::share(Control& control, std::size_t rings) {
+void ChunkRings::share(Control& control, std::size_t rings) {
     while (true) {
         try {
             segments_ = share_segments(control, page + rings * ring_bytes());
@@ -114,43 +115,43 @@ void Lanes::share(Control& control, std::size_t rings) {
     }
 }
 
-Lane Lanes::open_lane(int from, int to, int peer) {
-    Lane lane;
-    lane.peer = peer;
-    lane.shared = shares(peer);
-    lane.count = options_.slots;
-    lane.stride = rounded_up(slot_bytes_);
-    for (std::size_t i = 0; i < (lane.shared ? options_.streams : streams_of_messages); ++i)
-        lane.streams.push_back(context_.device.stream());
-    if (!lane.shared) {
-        lane.own = Allocation(context_.device, Memory::pinned, lane.count * lane.stride);
-        lane.slots = lane.own.address();
-        pinned_bytes_ += lane.own.bytes();
-        return lane;
+ChunkRing ChunkRings::open_ring(int from, int to, int peer) {
+    ChunkRing ring;
+    ring.peer = peer;
+    ring.shared = shares(peer);
+    ring.count = options_.slots;
+    ring.stride = rounded_up(slot_bytes_);
+    for (std::size_t i = 0; i < (ring.shared ? options_.streams : streams_of_messages); ++i)
+        ring.streams.push_back(context_.device.stream());
+    if (!ring.shared) {
+        ring.own = Allocation(context_.device, Memory::pinned, ring.count * ring.stride);
+        ring.slots = ring.own.address();
+        pinned_bytes_ += ring.own.bytes();
+        return ring;
     }
-    for (unsigned i = 0; i < lane.count; ++i)
-        lane.ends.push_back(lane.streams[i % lane.streams.size()]->event(false));
+    for (unsigned i = 0; i < ring.count; ++i)
+        ring.ends.push_back(ring.streams[i % ring.streams.size()]->event(false));
     // A ring lies with its receiver, behind the rings from lower ranks of the host.
     std::size_t offset = page;
     for (int other = 0; other < from; ++other)
         if (shares(other) && pairs_.has(other, to)) offset += ring_bytes();
     Segment& segment = segments_[static_cast<std::size_t>(to)];
     std::byte* const on_device = segment.pin(context_.device);
-    lane.filled = reinterpret_cast<Word*>(segment.address() + offset);
-    lane.freed = lane.filled + lane.count;
-    lane.filled_on_device = reinterpret_cast<Word*>(on_device + offset);
-    lane.freed_on_device = lane.filled_on_device + lane.count;
-    lane.slots = on_device + offset + word_bytes();
+    ring.filled = reinterpret_cast<RingCounter*>(segment.address() + offset);
+    ring.freed = ring.filled + ring.count;
+    ring.filled_on_device = reinterpret_cast<RingCounter*>(on_device + offset);
+    ring.freed_on_device = ring.filled_on_device + ring.count;
+    ring.slots = on_device + offset + word_bytes();
     if (to == me_) pinned_bytes_ += ring_bytes();
     if ((options_.automatic || options_.by != By::host) && why_by_host_.empty())
-        try_stream(*lane.streams[0], on_device);
-    return lane;
+        try_stream(*ring.streams[0], on_device);
+    return ring;
 }
 
 /// Drivers and devices may lack what streams need to hand chunks over; then the CPU does it. All
 /// who try write the same to the same word.
-void Lanes::try_stream(Stream& stream, std::byte* segment) {
-    auto* const word = &reinterpret_cast<Word*>(segment)->value;
+void ChunkRings::try_stream(Stream& stream, std::byte* segment) {
+    auto* const word = &reinterpret_cast<RingCounter*>(segment)->value;
     try {
         stream.write_value(word, 1);
         stream.wait_value(word, 1);
