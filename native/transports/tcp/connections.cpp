@@ -68,7 +68,7 @@ void Connections::add(const std::set<int>& peers) {
     }
     std::unique_ptr<Listener> listener;
     const auto places = exchange(control_, [&] {
-        Place own;
+        ListeningPort own;
         if (to_come.empty()) return own;
         listener = std::make_unique<Listener>(listening_address(), secret_, control_.rank());
         std::copy(addresses_.begin(), addresses_.end(), own.addresses.begin());
@@ -84,7 +84,7 @@ void Connections::add(const std::set<int>& peers) {
 }
 
 /// An address may be another host's as well (of a bridge, say): only who knows the secret answers.
-Socket Connections::connect(int peer, const Place& place) const {
+Socket Connections::connect(int peer, const ListeningPort& place) const {
     const auto end = std::find(place.addresses.begin(), place.addresses.end(), 0U);
     return call({place.addresses.begin(), end}, place.port, secret_, control_.rank(), peer);
 }

@@ -30,12 +30,12 @@ class Connections {
 
   private:
     static constexpr std::size_t most_addresses = 8;
-    struct Place {
+    struct ListeningPort {
         std::array<std::uint32_t, most_addresses> addresses{};  ///< in network order; 0: no more
         std::uint16_t port = 0;
     };
     std::uint32_t listening_address() const;
-    Socket connect(int peer, const Place& place) const;
+    Socket connect(int peer, const ListeningPort& place) const;
 
     Control& control_;
     bool one_host_;

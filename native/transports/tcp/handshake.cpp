@@ -28,13 +28,13 @@ constexpr std::size_t max_newcomers = 128;
 constexpr int max_waiting = 4096;
 constexpr std::array<char, 8> magic{'w', 's', 't', 'c', 'p', '0', '0', '1'};
 
-Digest mac(const Secret& secret, char side, const Hello& hello, const Secret& listeners_nonce) {
+Digest mac(const Secret& secret, char side, const Greeting& hello, const Secret& listeners_nonce) {
     std::vector<std::uint8_t> text{static_cast<std::uint8_t>(side)};
     const auto add = [&](const void* data, std::size_t bytes) {
         const auto* const at = static_cast<const std::uint8_t*>(data);
         text.insert(text.end(), at, at + bytes);
     };
-    add(&hello, offsetof(Hello, mac));
+    add(&hello, offsetof(Greeting, mac));
     add(listeners_nonce.data(), listeners_nonce.size());
     return hmac_sha256(secret, text);
 }
@@ -93,7 +93,7 @@ bool introduce(const Socket& opened, const Secret& secret, int rank, int to,
                Clock::time_point until, const std::string& where) {
     Secret nonce{};
     if (!whole(opened.descriptor(), nonce.data(), nonce.size(), false, until, where)) return false;
-    Hello hello{magic, rank, to, random_secret(), {}};
+    Greeting hello{magic, rank, to, random_secret(), {}};
     hello.mac = mac(secret, 'c', hello, nonce);
     if (!whole(opened.descriptor(), &hello, sizeof hello, true, until, where)) return false;
     Digest answer{};
@@ -109,7 +109,7 @@ bool introduce(const Socket& opened, const Secret& secret, int rank, int to,
 /// (RFC 8305).
 class Attempts {
   public:
-    struct Attempt {
+    struct ConnectionAttempt {
         std::uint32_t address = 0;
         Socket socket;
         int error = 0;  ///< of connect(); 0: connected
@@ -119,12 +119,12 @@ class Attempts {
         : addresses_(std::move(addresses)), port_(port) {}
 
     /// The next that is connected or has failed; none: all have been, or no other is until then.
-    std::optional<Attempt> next(Clock::time_point until) {
+    std::optional<ConnectionAttempt> next(Clock::time_point until) {
         for (;;) {
             if (begun_ < addresses_.size() && (attempts_.empty() || Clock::now() >= next_)) begin();
             if (attempts_.empty()) return std::nullopt;
             std::vector<pollfd> waits;
-            for (const Attempt& attempt : attempts_)
+            for (const ConnectionAttempt& attempt : attempts_)
                 waits.push_back({attempt.socket.descriptor(), POLLOUT, 0});
             wait_for(waits, begun_ < addresses_.size() ? std::min(next_, until) : until);
             for (std::size_t i = 0; i < waits.size(); ++i)
@@ -135,7 +135,7 @@ class Attempts {
 
   private:
     void begin() {
-        Attempt attempt{addresses_[begun_++], Socket(socket(AF_INET, kind, 0))};
+        ConnectionAttempt attempt{addresses_[begun_++], Socket(socket(AF_INET, kind, 0))};
         const std::string where = address_text(attempt.address);
         if (!attempt.socket) throw Error("socket", where, std::strerror(errno));
         const sockaddr_in there = place(attempt.address, port_);
@@ -147,8 +147,8 @@ class Attempts {
         next_ = Clock::now() + apart;
     }
 
-    Attempt taken(std::size_t i) {
-        Attempt attempt = std::move(attempts_[i]);
+    ConnectionAttempt taken(std::size_t i) {
+        ConnectionAttempt attempt = std::move(attempts_[i]);
         attempts_.erase(attempts_.begin() + static_cast<std::ptrdiff_t>(i));
         socklen_t size = sizeof attempt.error;
         if (!attempt.error)
@@ -162,7 +162,7 @@ class Attempts {
     std::uint16_t port_;
     std::size_t begun_ = 0;
     Clock::time_point next_;
-    std::vector<Attempt> attempts_;
+    std::vector<ConnectionAttempt> attempts_;
 };
 
 }  // namespace
@@ -216,10 +216,10 @@ std::map<int, Socket> Listener::accept(std::set<int> missing) {
         welcome();
         const bool full = crowded();
         std::erase_if(newcomers_, [&](Newcomer& newcomer) {
-            const Verdict verdict = hear(newcomer, missing);
-            if (verdict == Verdict::waits && end_of(newcomer, full) > now) return false;
+            const NewcomerState state = hear(newcomer, missing);
+            if (state == NewcomerState::waits && end_of(newcomer, full) > now) return false;
             full_ = false;
-            if (verdict != Verdict::rank) {
+            if (state != NewcomerState::rank) {
                 ++strangers;
                 return true;
             }
@@ -269,22 +269,23 @@ void Listener::welcome() {
     }
 }
 
-Listener::Verdict Listener::hear(Newcomer& newcomer, const std::set<int>& missing) const {
+Listener::NewcomerState Listener::hear(Newcomer& newcomer, const std::set<int>& missing) const {
     auto* const at = reinterpret_cast<char*>(&newcomer.hello) + newcomer.heard;
     const ssize_t moved =
-        recv(newcomer.socket.descriptor(), at, sizeof(Hello) - newcomer.heard, MSG_DONTWAIT);
-    if (moved < 0 && passes(errno)) return Verdict::waits;
-    if (moved <= 0) return Verdict::stranger;
+        recv(newcomer.socket.descriptor(), at, sizeof(Greeting) - newcomer.heard, MSG_DONTWAIT);
+    if (moved < 0 && passes(errno)) return NewcomerState::waits;
+    if (moved <= 0) return NewcomerState::stranger;
     newcomer.heard += static_cast<std::size_t>(moved);
-    if (newcomer.heard < sizeof(Hello)) return Verdict::waits;
-    const Hello& hello = newcomer.hello;
+    if (newcomer.heard < sizeof(Greeting)) return NewcomerState::waits;
+    const Greeting& hello = newcomer.hello;
     if (hello.magic != magic || !same_digest(hello.mac, mac(secret_, 'c', hello, newcomer.nonce)) ||
         hello.to != rank_ || !missing.contains(hello.rank))
-        return Verdict::stranger;
+        return NewcomerState::stranger;
     Digest answer = mac(secret_, 'l', hello, newcomer.nonce);
     const ssize_t sent = send(newcomer.socket.descriptor(), answer.data(), answer.size(),
                               MSG_NOSIGNAL | MSG_DONTWAIT);
-    return sent == static_cast<ssize_t>(answer.size()) ? Verdict::rank : Verdict::stranger;
+    return sent == static_cast<ssize_t>(answer.size()) ? NewcomerState::rank
+                                                       : NewcomerState::stranger;
 }
 
 Socket call(const std::vector<std::uint32_t>& addresses, std::uint16_t port, const Secret& secret,

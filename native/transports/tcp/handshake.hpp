@@ -39,7 +39,7 @@ Secret random_secret();
 std::string address_text(std::uint32_t address);
 
 /// The words by which a rank introduces itself.
-struct Hello {
+struct Greeting {
     std::array<char, 8> magic;
     std::int32_t rank, to;
     Secret nonce;
@@ -60,14 +60,14 @@ class Listener {
         Socket socket;
         Clock::time_point until;
         Secret nonce;
-        Hello hello{};
+        Greeting hello{};
         std::size_t heard = 0;
     };
-    enum class Verdict { waits, rank, stranger };
+    enum class NewcomerState { waits, rank, stranger };
     bool crowded() const;
     Clock::time_point end_of(const Newcomer& newcomer, bool full) const;
     void welcome();
-    Verdict hear(Newcomer& newcomer, const std::set<int>& missing) const;
+    NewcomerState hear(Newcomer& newcomer, const std::set<int>& missing) const;
     void wait(Clock::time_point until);
 
     Secret secret_;
