@@ -58,7 +58,7 @@ constexpr int success = 0;
 constexpr int max_error_string = 1024;  ///< at least as long as every library's
 using Aint = std::ptrdiff_t;
 
-struct OpenMpi {
+struct OpenMpiAbi {
     static constexpr const char* name = "openmpi";
     using Comm = void*;
     using Datatype = void*;
@@ -87,7 +87,7 @@ struct OpenMpi {
     static Status* statuses_ignore() { return nullptr; }
 };
 
-struct Mpich {
+struct MpichAbi {
     static constexpr const char* name = "mpich";
     using Comm = int;
     using Datatype = int;

@@ -81,7 +81,7 @@ def test_ucx(cxx: str, native: Path, ucx_include: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(("name", "abi"), [("openmpi", "OpenMpi"), ("mpich", "Mpich")])
+@pytest.mark.parametrize(("name", "abi"), [("openmpi", "OpenMpiAbi"), ("mpich", "MpichAbi")])
 def test_mpi(cxx: str, native: Path, name: str, abi: str) -> None:
     found = mpis.find(name)
     if isinstance(found, str):

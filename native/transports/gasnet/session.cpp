@@ -26,7 +26,7 @@ const char* mpi_of(const std::string& library) {
     const std::string content{std::istreambuf_iterator<char>(file), {}};
     if (content.find("MPI_Initialized") == std::string::npos) return nullptr;
     const bool open_mpi = content.find("ompi_mpi_comm_world") != std::string::npos;
-    return open_mpi ? mpi::OpenMpi::name : mpi::Mpich::name;
+    return open_mpi ? mpi::OpenMpiAbi::name : mpi::MpichAbi::name;
 }
 
 /// Why a conduit cannot join these ranks; empty: it can.
@@ -42,7 +42,7 @@ std::string why_not(const std::string& name, bool one_host) {
     const char* const mpi = mpi_of(library);
     if (!mpi || (mpi::is_open() && std::string(mpi::world_abi()) == mpi)) return {};
     return what + " joins ranks through an MPI like the one that GASNet was built with (" +
-           (std::string(mpi) == mpi::OpenMpi::name ? "Open MPI" : "MPICH") +
+           (std::string(mpi) == mpi::OpenMpiAbi::name ? "Open MPI" : "MPICH") +
            (mpi::is_open() ? "), and these run under another" : "), and none joins these");
 }
 

@@ -12,10 +12,10 @@ constexpr const char* names[] = {"MPI_Allreduce", "MPI_Allgather", "MPI_Reduce_s
                                  "MPI_Alltoall",  "MPI_Bcast",     "MPI_Reduce",
                                  "MPI_Barrier"};
 
-template <class Abi> class Call final : public Action {
+template <class Abi> class MpiCollective final : public Action {
   public:
-    Call(World<Abi>& world, Page& page, const Collective& collective, const Buffers& buffers,
-         std::size_t largest)
+    MpiCollective(World<Abi>& world, Page& page, const Collective& collective,
+                  const Buffers& buffers, std::size_t largest)
         : calls_(world.library), checks_(world.calls), communicator_(world.communicator),
           page_(page), one_(collective), from_(buffers.send + collective.from),
           to_(buffers.send + collective.to), largest_(largest), type_(type_of(collective)),
@@ -114,7 +114,7 @@ std::unique_ptr<Action> make_collective(Page& page, const Collective& collective
     return std::visit(
         [&](auto& opened) -> std::unique_ptr<Action> {
             using Abi = typename std::decay_t<decltype(opened)>::abi;
-            return std::make_unique<Call<Abi>>(opened, page, collective, buffers, largest);
+            return std::make_unique<MpiCollective<Abi>>(opened, page, collective, buffers, largest);
         },
         world());
 }

@@ -31,7 +31,7 @@ template <class Abi> struct Part {
 };
 
 /// A step's place among a list's parts: receives first, then sends.
-struct Span {
+struct StepRange {
     std::size_t begin, receives_end, end;
 };
 
@@ -53,7 +53,7 @@ template <class Abi> class OpList final : public Action {
             else
                 for (const auto& transfer : transfers) add_part(transfer, base, largest, piece);
         };
-        Span span{parts_.size(), 0, 0};
+        StepRange span{parts_.size(), 0, 0};
         add_all(step.receives, buffers.receive);
         span.receives_end = parts_.size();
         add_all(step.sends, buffers.send);
@@ -73,7 +73,7 @@ template <class Abi> class OpList final : public Action {
             posted_ = false;
             return wait_for(spans_.front());
         }
-        for (const Span& span : spans_) {
+        for (const StepRange& span : spans_) {
             if (span.end - span.begin != 1)
                 all_at_once(span);
             else if (span.receives_end == span.end)
@@ -123,12 +123,12 @@ template <class Abi> class OpList final : public Action {
             calls_.check(code, "MPI_Recv", part.arguments());
     }
 
-    void all_at_once(const Span& span) {
+    void all_at_once(const StepRange& span) {
         post(span);
         wait_for(span);
     }
 
-    void post(const Span& span) {
+    void post(const StepRange& span) {
         auto* request = requests_.data();
         page_.enter(post_);
         for (std::size_t i = span.begin; i < span.receives_end; ++i) {
@@ -145,7 +145,7 @@ template <class Abi> class OpList final : public Action {
         }
     }
 
-    void wait_for(const Span& span) {
+    void wait_for(const StepRange& span) {
         page_.enter(wait_);
         const auto count = static_cast<int>(span.end - span.begin);
         const int code = calls_.waitall(count, requests_.data(), Abi::statuses_ignore());
@@ -157,7 +157,7 @@ template <class Abi> class OpList final : public Action {
     typename Abi::Comm communicator_;
     Page& page_;
     Preparation& preparation_;
-    std::vector<Span> spans_;
+    std::vector<StepRange> spans_;
     std::vector<Part<Abi>> parts_;
     std::vector<typename Abi::Request> requests_;
     std::vector<std::unique_ptr<mpi::Message<Abi>>> messages_;

@@ -29,16 +29,16 @@ void Calls<Abi>::check(int code, const char* call, const std::string& arguments)
     throw Error(call, arguments, line);
 }
 
-template struct Calls<OpenMpi>;
-template struct Calls<Mpich>;
+template struct Calls<OpenMpiAbi>;
+template struct Calls<MpichAbi>;
 
 void open_world(const std::string& path, std::uint64_t communicator) {
     Library library("MPI", {path});
     if (is_openmpi(library))
-        slot() = std::make_unique<AnyWorld>(std::in_place_type<World<OpenMpi>>, std::move(library),
-                                            communicator);
+        slot() = std::make_unique<AnyWorld>(std::in_place_type<World<OpenMpiAbi>>,
+                                            std::move(library), communicator);
     else
-        slot() = std::make_unique<AnyWorld>(std::in_place_type<World<Mpich>>, std::move(library),
+        slot() = std::make_unique<AnyWorld>(std::in_place_type<World<MpichAbi>>, std::move(library),
                                             communicator);
 }
 

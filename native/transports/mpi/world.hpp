@@ -18,7 +18,7 @@ template <class Abi> struct World {
     typename Abi::Comm communicator;
 };
 
-using AnyWorld = std::variant<World<OpenMpi>, World<Mpich>>;
+using AnyWorld = std::variant<World<OpenMpiAbi>, World<MpichAbi>>;
 
 /// Takes the library at `path` and the communicator's raw handle. Throws Error.
 void open_world(const std::string& path, std::uint64_t communicator);

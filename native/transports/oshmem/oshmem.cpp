@@ -38,7 +38,7 @@ class KeepSignals {
 Library open_library() {
     const std::string mpi =
         std::visit([](auto& world) { return world.library.path(); }, mpi::world());
-    if (std::strcmp(mpi::world_abi(), mpi::OpenMpi::name) != 0)
+    if (std::strcmp(mpi::world_abi(), mpi::OpenMpiAbi::name) != 0)
         throw Unavailable("OpenSHMEM comes with Open MPI, and the ranks run under another MPI");
     const auto path = std::filesystem::path(mpi).parent_path() / "liboshmem.so.40";
     if (!std::filesystem::exists(path))

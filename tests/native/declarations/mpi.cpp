@@ -1,5 +1,5 @@
 // Compiled, not linked, once with each MPI's mpi.h: fails to compile where libraries/mpi.hpp
-// differs from it. ABI is OpenMpi or Mpich.
+// differs from it. ABI is OpenMpiAbi or MpichAbi.
 #include <mpi.h>
 
 #include <string_view>
@@ -52,13 +52,13 @@ static_assert(says(TEXT(MPI_ERRORS_RETURN), "(ompi_mpi_errors_return)"));
 static_assert(says(TEXT(MPI_STATUS_IGNORE), "(0)") || says(TEXT(MPI_STATUS_IGNORE), " 0)"));
 static_assert(says(TEXT(MPI_STATUSES_IGNORE), "(0)") || says(TEXT(MPI_STATUSES_IGNORE), " 0)"));
 #else
-static_assert(mpi::Mpich::byte_handle == MPI_BYTE);
-static_assert(mpi::Mpich::fp32_handle == MPI_FLOAT && mpi::Mpich::fp64_handle == MPI_DOUBLE);
-static_assert(mpi::Mpich::int32_handle == MPI_INT && mpi::Mpich::sum_handle == MPI_SUM);
-static_assert(mpi::Mpich::int64_handle == MPI_INT64_T);
-static_assert(mpi::Mpich::max_handle == MPI_MAX && mpi::Mpich::min_handle == MPI_MIN);
+static_assert(mpi::MpichAbi::byte_handle == MPI_BYTE);
+static_assert(mpi::MpichAbi::fp32_handle == MPI_FLOAT && mpi::MpichAbi::fp64_handle == MPI_DOUBLE);
+static_assert(mpi::MpichAbi::int32_handle == MPI_INT && mpi::MpichAbi::sum_handle == MPI_SUM);
+static_assert(mpi::MpichAbi::int64_handle == MPI_INT64_T);
+static_assert(mpi::MpichAbi::max_handle == MPI_MAX && mpi::MpichAbi::min_handle == MPI_MIN);
 static_assert(says(TEXT(MPI_IN_PLACE), "-1"));
-static_assert(mpi::Mpich::info_null_handle == MPI_INFO_NULL);
-static_assert(mpi::Mpich::errors_return_handle == MPI_ERRORS_RETURN);
+static_assert(mpi::MpichAbi::info_null_handle == MPI_INFO_NULL);
+static_assert(mpi::MpichAbi::errors_return_handle == MPI_ERRORS_RETURN);
 static_assert(says(TEXT(MPI_STATUS_IGNORE), "1") && says(TEXT(MPI_STATUSES_IGNORE), "1"));
 #endif
