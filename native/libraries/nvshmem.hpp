@@ -57,7 +57,7 @@ namespace wirespeed {
 struct Nvshmem {
     using Stream = void*;
     using Team = std::int32_t;
-    using Reduction = int(Team, void* to, const void* from, std::size_t count, Stream);
+    using Reduce = int(Team, void* to, const void* from, std::size_t count, Stream);
 
     static constexpr Team world = 0;
     static constexpr unsigned init_with_unique_id = 8;
@@ -93,13 +93,13 @@ struct Nvshmem {
     WS_NVSHMEM_TEAM_CALLS(WS_TABLE_MEMBER)
 
     /// By number of the type, for each number of the operation; null where the library has none.
-    std::array<Reduction*, 15> reduce{}, reduce_scatter{};
+    std::array<Reduce*, 15> reduce{}, reduce_scatter{};
 
     explicit Nvshmem(const Library& library) {
         WS_NVSHMEM_CALLS(WS_TABLE_BIND)
         WS_NVSHMEM_TEAM_CALLS(WS_TABLE_BIND)
 #define WS_FIND(reduction, operation, type) \
-    reinterpret_cast<Reduction*>(           \
+    reinterpret_cast<Reduce*>(              \
         library.find("nvshmemx_" #type "_" #reduction "_" #operation "_on_stream")),
         reduce = {WS_NVSHMEM_REDUCTIONS(WS_FIND, reduce)};
         reduce_scatter = {WS_NVSHMEM_REDUCTIONS(WS_FIND, reducescatter)};

@@ -39,9 +39,9 @@
     CALL(flush, ucp_ep_flush_nbx, Request(Endpoint, const RequestParams*)) \
     CALL(test, ucp_request_check_status, Status(Request)) \
     CALL(free, ucp_request_free, void(Request)) \
-    CALL(map, ucp_mem_map, Status(Context, const MapParams*, MappedMemory*)) \
-    CALL(unmap, ucp_mem_unmap, Status(Context, MappedMemory)) \
-    CALL(key_pack, ucp_rkey_pack, Status(Context, MappedMemory, void** key, std::size_t* bytes)) \
+    CALL(map, ucp_mem_map, Status(Context, const MapParams*, MemoryHandle*)) \
+    CALL(unmap, ucp_mem_unmap, Status(Context, MemoryHandle)) \
+    CALL(key_pack, ucp_rkey_pack, Status(Context, MemoryHandle, void** key, std::size_t* bytes)) \
     CALL(key_release, ucp_rkey_buffer_release, void(void* key)) \
     CALL(key_unpack, ucp_ep_rkey_unpack, Status(Endpoint, const void* key, RemoteKey*)) \
     CALL(key_destroy, ucp_rkey_destroy, void(RemoteKey))
@@ -53,7 +53,7 @@ struct Ucx {
     using Context = void*;
     using Worker = void*;
     using Endpoint = void*;
-    using MappedMemory = void*;
+    using MemoryHandle = void*;
     using RemoteKey = void*;
     using Tag = std::uint64_t;
     using Status = std::int8_t;
@@ -113,14 +113,14 @@ struct Ucx {
         MemoryType memory_type;
         std::uint64_t later[2] = {};
     };
-    struct Part {
+    struct IoVec {
         void* address;
         std::size_t bytes;
     };
     struct RequestParams {
         static constexpr std::uint32_t has_datatype = 1 << 3, has_reply = 1 << 5;
         static constexpr std::uint32_t has_memory_type = 1 << 6;
-        static constexpr std::uint64_t scattered = 2;   ///< an array of Part, which counts them
+        static constexpr std::uint64_t scattered = 2;   ///< an array of IoVec, which counts them
         static constexpr std::uint64_t words = 8 << 3;  ///< of 8 bytes, one after the other
         /// A send that is waited for until its buffer is free, as MPI_Send's is.
         static constexpr std::uint32_t completes_early = 1 << 17;

@@ -50,13 +50,13 @@ class AgreedStart final : public StartLine {
           call_(page_.name("barrier before a batch")) {}
     void run() override { meet(); }
     double start_sample() override {
-        const Start start = meet();
+        const StartTimes start = meet();
         board_->note("agreed time", start);
         return as_now(start.agreed);
     }
 
   private:
-    Start meet() {
+    StartTimes meet() {
         if (barrier_) barrier_->run();
         page_.enter(call_);
         return board_->meet();

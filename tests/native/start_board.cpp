@@ -47,7 +47,7 @@ void meet(int size, std::uint32_t first) {
     Room room(size);
     const auto ranks = static_cast<std::size_t>(size);
     std::vector<std::vector<std::int64_t>> came(meetings, std::vector<std::int64_t>(ranks));
-    std::vector<std::vector<Start>> starts(meetings, std::vector<Start>(ranks));
+    std::vector<std::vector<StartTimes>> starts(meetings, std::vector<StartTimes>(ranks));
     as_ranks(room, [&](int rank, Control& control) {
         StartBoard board(control, first);
         require(board.has_all_ranks() && board.why().empty(), "no page for all ranks");
@@ -59,7 +59,7 @@ void meet(int size, std::uint32_t first) {
         }
     });
     for (int i = 0; i < meetings; ++i)
-        for (const Start& start : starts[static_cast<std::size_t>(i)]) {
+        for (const StartTimes& start : starts[static_cast<std::size_t>(i)]) {
             for (const std::int64_t moment : came[static_cast<std::size_t>(i)])
                 require(start.agreed > moment, "agreed before the last has come");
             require(start.agreed == starts[static_cast<std::size_t>(i)][0].agreed,

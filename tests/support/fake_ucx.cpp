@@ -135,12 +135,12 @@ Ucx::Request ucp_atomic_op_nbx(Ucx::Endpoint, Ucx::Atomic, const void*, std::siz
 }
 Ucx::Status ucp_request_check_status(Ucx::Request) { return Ucx::success; }
 void ucp_request_free(Ucx::Request) {}
-Ucx::Status ucp_mem_map(Ucx::Context, const Ucx::MapParams*, Ucx::MappedMemory* memory) {
+Ucx::Status ucp_mem_map(Ucx::Context, const Ucx::MapParams*, Ucx::MemoryHandle* memory) {
     *memory = &something;
     return Ucx::success;
 }
-Ucx::Status ucp_mem_unmap(Ucx::Context, Ucx::MappedMemory) { return Ucx::success; }
-Ucx::Status ucp_rkey_pack(Ucx::Context, Ucx::MappedMemory, void** key, std::size_t* bytes) {
+Ucx::Status ucp_mem_unmap(Ucx::Context, Ucx::MemoryHandle) { return Ucx::success; }
+Ucx::Status ucp_rkey_pack(Ucx::Context, Ucx::MemoryHandle, void** key, std::size_t* bytes) {
     *key = &something;
     *bytes = 1;
     return Ucx::success;

@@ -10,21 +10,21 @@
 
 #include "measure/program.hpp"
 #include "transports/local/described.hpp"
-#include "transports/local/operation.hpp"
+#include "transports/local/one_sided_operation.hpp"
 
 namespace wirespeed {
 
 /// A library's operations, one after the other. `Calls` has the library's calls:
 ///     struct Part { std::byte* here; int peer; ... };           // of a transfer: this rank's end
-///     const char* name(Operation) const;                        // of the call
+///     const char* name(OneSidedOperation) const;                // of the call
 ///     static constexpr const char* flush_name;
-///     void start(const Part&, Operation, Additions&);           // throws Error
+///     void start(const Part&, OneSidedOperation, Additions&);   // throws Error
 ///     void flush(const Part&, CallId);                          // complete at both ends
 template <class Calls> class OneSided final : public Action {
   public:
     using Part = typename Calls::Part;
 
-    OneSided(Calls calls, Operation operation, const Context& context)
+    OneSided(Calls calls, OneSidedOperation operation, const Context& context)
         : calls_(std::move(calls)), operation_(operation), page_(context.page), additions_(context),
           call_(page_.name(calls_.name(operation))), flush_(page_.name(Calls::flush_name)) {}
 
@@ -33,7 +33,7 @@ template <class Calls> class OneSided final : public Action {
     template <class MakePart>
     void add(std::span<const Step> steps, std::span<const Step> theirs, const Buffers& buffers,
              MakePart part) {
-        const bool get = operation_ == Operation::get;
+        const bool get = operation_ == OneSidedOperation::get;
         std::byte* const base = get ? buffers.receive : buffers.send;
         for (std::size_t i = 0; i < steps.size(); ++i) {
             const auto& mine = get ? steps[i].receives : steps[i].sends;
@@ -49,7 +49,7 @@ template <class Calls> class OneSided final : public Action {
             calls_.start(part, operation_, additions_);
             page_.enter(flush_, part.peer);
             calls_.flush(part, flush_);
-            if (operation_ == Operation::fetch_add) additions_.done();
+            if (operation_ == OneSidedOperation::fetch_add) additions_.done();
         }
     }
 
@@ -70,7 +70,7 @@ template <class Calls> class OneSided final : public Action {
 
   private:
     Calls calls_;
-    Operation operation_;
+    OneSidedOperation operation_;
     Page& page_;
     Additions additions_;
     CallId call_, flush_;

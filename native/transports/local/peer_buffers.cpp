@@ -109,13 +109,13 @@ void PeerBuffers::close(Opened& opened) noexcept {
 }
 
 std::optional<SharedDevice> shared_device(Context& context) {
-    struct Name {
+    struct DeviceIdentity {
         std::array<char, 64> id{};
         std::array<char, 65> host{};
-        bool operator==(const Name&) const = default;
+        bool operator==(const DeviceIdentity&) const = default;
     };
     const auto names = exchange(context.control, [&] {
-        Name name;
+        DeviceIdentity name;
         context.device.identity().id.copy(name.id.data(), name.id.size() - 1);
         gethostname(name.host.data(), name.host.size() - 1);
         return name;

@@ -12,25 +12,25 @@
 namespace wirespeed {
 namespace {
 
-struct Entry {
+struct AnnouncedTransfer {
     std::int32_t peer;
     std::int32_t receives;  ///< 1: a receive, 0: a send
     std::uint64_t offset, bytes, remote_offset;
 };
 
-struct End {
+struct TransferEnd {
     std::uint64_t offset, bytes;
 };
 
 /// (peer, does the peer receive?) -> the peer's ends of what it shares with this rank, in order.
-using Ends = std::map<std::pair<int, bool>, std::vector<End>>;
+using TransferEnds = std::map<std::pair<int, bool>, std::vector<TransferEnd>>;
 
 /// So many transfers of each rank travel at once: all ranks' memory for them grows with the number
 /// of ranks, not with its square.
 constexpr std::size_t entries_at_once = 64;
 
-std::vector<Entry> listed(std::span<const Step> steps, int size) {
-    std::vector<Entry> list;
+std::vector<AnnouncedTransfer> listed(std::span<const Step> steps, int size) {
+    std::vector<AnnouncedTransfer> list;
     const auto add = [&](const Transfer& transfer, bool receives) {
         if (transfer.peer < 0 || transfer.peer >= size)
             throw Error("there is no rank " + std::to_string(transfer.peer) + " to send to or " +
@@ -51,10 +51,10 @@ std::uint64_t mixed(std::uint64_t sum, std::uint64_t value) {
 }
 
 /// Over all ranks together nothing is left of it where each end says of the other what is so.
-std::uint64_t balance(const std::vector<Entry>& list, int me) {
+std::uint64_t balance(const std::vector<AnnouncedTransfer>& list, int me) {
     std::map<std::pair<int, bool>, std::uint64_t> taken;
     std::uint64_t sum = 0;
-    for (const Entry& entry : list) {
+    for (const AnnouncedTransfer& entry : list) {
         const bool receives = entry.receives != 0;
         const std::uint64_t nth = taken[{entry.peer, receives}]++;
         const auto from = static_cast<std::uint64_t>(receives ? entry.peer : me);
@@ -81,25 +81,25 @@ std::vector<Step> as_told(std::span<const Step> steps) {
 }
 
 /// All ranks' lists pass by in pieces; each rank keeps what concerns it.
-Ends ends_at_peers(Control& control, std::span<const Step> steps) {
+TransferEnds ends_at_peers(Control& control, std::span<const Step> steps) {
     const int me = control.rank(), size = control.size();
-    std::vector<Entry> mine;
+    std::vector<AnnouncedTransfer> mine;
     const auto counts = exchange(control, [&] {
         mine = listed(steps, size);
         return mine.size();
     });
     const std::size_t longest = *std::max_element(counts.begin(), counts.end());
     const std::size_t piece = std::min(longest, entries_at_once);
-    Ends ends;
+    TransferEnds ends;
     mine.resize(longest + piece);  // the last piece is a whole one too
-    std::vector<Entry> all(piece * static_cast<std::size_t>(size));
+    std::vector<AnnouncedTransfer> all(piece * static_cast<std::size_t>(size));
     for (std::size_t begin = 0; begin < longest; begin += piece) {
-        control.allgather(&mine[begin], all.data(), piece * sizeof(Entry));
+        control.allgather(&mine[begin], all.data(), piece * sizeof(AnnouncedTransfer));
         for (int rank = 0; rank < size; ++rank) {
             const auto at = static_cast<std::size_t>(rank);
             const std::size_t end = std::min(counts[at], begin + piece);
             for (std::size_t i = begin; i < end; ++i) {
-                const Entry& entry = all[at * piece + i - begin];
+                const AnnouncedTransfer& entry = all[at * piece + i - begin];
                 if (entry.peer == me)
                     ends[{rank, entry.receives != 0}].push_back({entry.offset, entry.bytes});
             }
@@ -116,7 +116,7 @@ std::string mismatch(int from, int to, std::size_t nth, const std::string& how) 
 /// Walks through this rank's transfers and takes the other ends one by one.
 class Match {
   public:
-    Match(Ends ends, int me) : ends_(std::move(ends)), me_(me) {}
+    Match(TransferEnds ends, int me) : ends_(std::move(ends)), me_(me) {}
 
     Transfer other_end(const Transfer& mine, bool receives) {
         const int from = receives ? mine.peer : me_, to = receives ? me_ : mine.peer;
@@ -138,7 +138,7 @@ class Match {
     }
 
   private:
-    Ends ends_;
+    TransferEnds ends_;
     int me_;
     std::map<std::pair<int, bool>, std::size_t> taken_;
 };

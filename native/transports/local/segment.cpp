@@ -153,12 +153,12 @@ std::vector<Segment> share_segments(Control& control, std::size_t bytes_each) {
 }
 
 HostRanks ranks_of_host(Control& control) {
-    struct Name {
+    struct HostIdentity {
         std::array<char, 128> place;
         std::array<char, 80> clock;
-        bool operator==(const Name&) const = default;
+        bool operator==(const HostIdentity&) const = default;
     };
-    const auto names = exchange(control, [] { return Name{place(), clock_offsets()}; });
+    const auto names = exchange(control, [] { return HostIdentity{place(), clock_offsets()}; });
     const auto me = static_cast<std::size_t>(control.rank());
     const auto before = names.begin() + control.rank();
     return {static_cast<int>(std::count(names.begin(), names.end(), names[me])),

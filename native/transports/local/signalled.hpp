@@ -75,27 +75,27 @@ template <class Calls> class SignalledIterations final : public Action {
 
     /// `theirs` is `step` as its peers see it; buffers are symmetric.
     void add(const Step& step, const Step& theirs, const Buffers& buffers) {
-        Turn turn;
+        StepOps ops;
         for (std::size_t i = 0; i < step.sends.size(); ++i) {
             const Transfer& mine = step.sends[i];
-            turn.puts.push_back({buffers.receive + theirs.sends[i].offset,
-                                 buffers.send + mine.offset, mine.bytes, mine.peer});
+            ops.puts.push_back({buffers.receive + theirs.sends[i].offset,
+                                buffers.send + mine.offset, mine.bytes, mine.peer});
             note_peer(mine.peer);
         }
         for (const Transfer& transfer : step.receives) {
-            MessagesOfPeer::count(turn.from, transfer.peer);
+            MessagesOfPeer::count(ops.from, transfer.peer);
             note_peer(transfer.peer);
         }
-        turns_.push_back(std::move(turn));
+        steps_.push_back(std::move(ops));
     }
 
     void run() override {
-        for (const Turn& turn : turns_) {
+        for (const StepOps& ops : steps_) {
             if (ready_notice_)
-                for (const auto& [peer, messages] : turn.from)
+                for (const auto& [peer, messages] : ops.from)
                     calls_.signal(signals_.mine(Signals::ready),
                                   signals_.next(Signals::ready, peer, messages), peer);
-            for (const Put& put : turn.puts) {
+            for (const Put& put : ops.puts) {
                 // In their order: enough where both ends of a transfer are in the same step.
                 if (ready_notice_) wait(Signals::ready, put.peer, 1);
                 const std::uint64_t value = signals_.next(Signals::arrived, put.peer);
@@ -105,7 +105,7 @@ template <class Calls> class SignalledIterations final : public Action {
                 else
                     calls_.signal(word, value, put.peer);
             }
-            for (const auto& [peer, messages] : turn.from) wait(Signals::arrived, peer, messages);
+            for (const auto& [peer, messages] : ops.from) wait(Signals::arrived, peer, messages);
         }
         calls_.finish(std::max(only_peer_, -1));
     }
@@ -117,8 +117,8 @@ template <class Calls> class SignalledIterations final : public Action {
         std::size_t bytes;
         int peer;
     };
-    /// One step.
-    struct Turn {
+    /// Operations of one step.
+    struct StepOps {
         std::vector<Put> puts;
         std::vector<MessagesOfPeer> from;
     };
@@ -134,7 +134,7 @@ template <class Calls> class SignalledIterations final : public Action {
     Calls calls_;
     Signals& signals_;
     bool ready_notice_;
-    std::vector<Turn> turns_;
+    std::vector<StepOps> steps_;
     int only_peer_ = none;
 };
 

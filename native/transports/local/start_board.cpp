@@ -30,20 +30,22 @@ bool is_crowded(std::uint32_t ranks) {
 
 /// Zero at first. `phase` is 2 m while meeting number m waits for ranks, 2 m + 1 when one of them
 /// has lost patience, and 2 m + 2 when `start` is that of meeting m.
-struct StartBoard::Layout {
+struct StartBoard::SharedMoments {
     struct Left {
         std::atomic<std::uint32_t> sample;
         std::atomic<std::int64_t> moment;
     };
-    struct alignas(cache_line) Rank {
+    struct alignas(cache_line) RankSlot {
         std::array<Left, 2> left;  ///< of the last two samples
     };
     alignas(cache_line) std::atomic<std::uint32_t> arrived;
     alignas(cache_line) std::atomic<std::uint32_t> phase;
     std::atomic<std::int64_t> start;
 
-    Rank& rank(std::uint32_t number) { return reinterpret_cast<Rank*>(this + 1)[number]; }
-    static std::size_t bytes(std::size_t ranks) { return sizeof(Layout) + ranks * sizeof(Rank); }
+    RankSlot& rank(std::uint32_t number) { return reinterpret_cast<RankSlot*>(this + 1)[number]; }
+    static std::size_t bytes(std::size_t ranks) {
+        return sizeof(SharedMoments) + ranks * sizeof(RankSlot);
+    }
 };
 
 StartBoard::StartBoard(Control& control, std::uint32_t first) : control_(control) {
@@ -52,7 +54,7 @@ StartBoard::StartBoard(Control& control, std::uint32_t first) : control_(control
         share(control, first);
     } catch (const Error& error) {
         segment_ = {};
-        layout_ = nullptr;
+        moments_ = nullptr;
         has_all_ranks_ = false;
         why_ = error.what();
     }
@@ -62,12 +64,12 @@ void StartBoard::share(Control& control, std::uint32_t first) {
     const HostRanks here = ranks_of_host(control);
     ranks_ = static_cast<std::uint32_t>(here.count);
     me_ = static_cast<std::uint32_t>(here.before);
-    segment_ = share_segment(control, here, Layout::bytes(ranks_), [&](Segment& made) {
-        auto* const layout = reinterpret_cast<Layout*>(made.address());
-        layout->arrived = first * ranks_;
-        layout->phase = 2 * first;
+    segment_ = share_segment(control, here, SharedMoments::bytes(ranks_), [&](Segment& made) {
+        auto* const moments = reinterpret_cast<SharedMoments*>(made.address());
+        moments->arrived = first * ranks_;
+        moments->phase = 2 * first;
     });
-    layout_ = reinterpret_cast<Layout*>(segment_.address());
+    moments_ = reinterpret_cast<SharedMoments*>(segment_.address());
     has_all_ranks_ = here.count == control.size();
     meeting_ = first;
     arrivals_ = first * ranks_;
@@ -75,22 +77,22 @@ void StartBoard::share(Control& control, std::uint32_t first) {
     margin_ = least_margin + margin_of_a_rank * ranks_;
 }
 
-Start StartBoard::meet() {
+StartTimes StartBoard::meet() {
     arrive();
     const std::uint32_t released = 2 * meeting_ + 2;
     for (bool patient = false;; patient = true) {
         arrivals_ += ranks_;
-        if (layout_->arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == arrivals_) {
-            layout_->start.store(monotonic_ns() + margin_, std::memory_order_relaxed);
+        if (moments_->arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == arrivals_) {
+            moments_->start.store(monotonic_ns() + margin_, std::memory_order_relaxed);
             std::uint32_t waiting = patient ? released - 1 : released - 2;
-            layout_->phase.compare_exchange_strong(waiting, released, std::memory_order_release);
+            moments_->phase.compare_exchange_strong(waiting, released, std::memory_order_release);
         }
         if (wait(released, patient)) break;
         // All ranks come here, the last one too: then none is far behind any more.
         control_.barrier();
     }
     ++meeting_;
-    Start start{layout_->start.load(std::memory_order_relaxed), 0};
+    StartTimes start{moments_->start.load(std::memory_order_relaxed), 0};
     do {
         start.left = monotonic_ns();
     } while (start.left < start.agreed);
@@ -101,7 +103,7 @@ Start StartBoard::meet() {
 bool StartBoard::wait(std::uint32_t released, bool patient) {
     std::int64_t until = 0;
     for (int spins = crowded_ ? spins_before_yield : 0;; ++spins) {
-        std::uint32_t phase = layout_->phase.load(std::memory_order_acquire);
+        std::uint32_t phase = moments_->phase.load(std::memory_order_acquire);
         // The next meeting may have begun already, and lost patience.
         if (static_cast<std::int32_t>(phase - released) >= 0) return true;
         if (phase == released - 1 && !patient) return false;
@@ -111,7 +113,7 @@ bool StartBoard::wait(std::uint32_t released, bool patient) {
         const std::int64_t time = monotonic_ns();
         if (!until) until = time + patience;
         if (!patient && time > until)
-            layout_->phase.compare_exchange_strong(phase, released - 1, std::memory_order_relaxed);
+            moments_->phase.compare_exchange_strong(phase, released - 1, std::memory_order_relaxed);
     }
 }
 
@@ -124,35 +126,35 @@ void StartBoard::arrive() {
     const char* const by = std::exchange(by_, nullptr);
     if (by && skew_) {
         skew_->by = by;
-        if (layout_ && ranks_ > 1) tell();
+        if (moments_ && ranks_ > 1) tell();
     }
-    if (layout_) add_complete_notes();
+    if (moments_) add_complete_samples();
 }
 
 void StartBoard::tell() {
     ++sample_;
-    auto& left = layout_->rank(me_).left[sample_ % 2];
+    auto& left = moments_->rank(me_).left[sample_ % 2];
     left.moment.store(start_.left, std::memory_order_relaxed);
     left.sample.store(sample_, std::memory_order_release);
-    if (me_ == 0) notes_.push_back({sample_, start_.agreed, skew_});
-    if (notes_.size() > 2) notes_.pop_front();
+    if (me_ == 0) pending_samples_.push_back({sample_, start_.agreed, skew_});
+    if (pending_samples_.size() > 2) pending_samples_.pop_front();
 }
 
 /// Between a sample and the second meeting after it, all ranks have told when they began it, and
-/// none has begun the one whose note takes its place.
-void StartBoard::add_complete_notes() {
-    while (!notes_.empty()) {
-        const Note& note = notes_.front();
+/// none has begun the one whose moment takes its place.
+void StartBoard::add_complete_samples() {
+    while (!pending_samples_.empty()) {
+        const PendingSample& sample = pending_samples_.front();
         std::int64_t first = INT64_MAX, last = 0;
         for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
-            const auto& left = layout_->rank(rank).left[note.number % 2];
-            if (left.sample.load(std::memory_order_acquire) != note.number) return;
+            const auto& left = moments_->rank(rank).left[sample.number % 2];
+            if (left.sample.load(std::memory_order_acquire) != sample.number) return;
             const std::int64_t moment = left.moment.load(std::memory_order_relaxed);
             first = std::min(first, moment);
             last = std::max(last, moment);
         }
-        note.skew->add(last - (note.agreed ? note.agreed : first));
-        notes_.pop_front();
+        sample.skew->add(last - (sample.agreed ? sample.agreed : first));
+        pending_samples_.pop_front();
     }
 }
 

@@ -13,7 +13,7 @@
 namespace wirespeed {
 
 /// When this rank started, in nanoseconds on the monotonic clock.
-struct Start {
+struct StartTimes {
     std::int64_t agreed, left;
 };
 
@@ -32,14 +32,14 @@ class StartBoard {
 
     /// Waits for all ranks of the board, which must be all of the world, and then until the moment
     /// that the last of them named.
-    Start meet();
+    StartTimes meet();
 
     /// Samples that begin from now on are noted in `skew`; null: in none. The last ones are
     /// complete when the ranks have met once more, and then called arrive().
     void record(std::shared_ptr<StartSkew> skew);
     /// This rank's sample begins `by` these means, a word that stays. Without an agreed moment, 0,
     /// that of the host's first rank counts. The sample runs: nothing else is done now.
-    void note(const char* by, const Start& start) {
+    void note(const char* by, const StartTimes& start) {
         by_ = by;
         start_ = start;
     }
@@ -47,8 +47,8 @@ class StartBoard {
     void arrive();
 
   private:
-    struct Layout;
-    struct Note {
+    struct SharedMoments;
+    struct PendingSample {
         std::uint32_t number;
         std::int64_t agreed;
         std::shared_ptr<StartSkew> skew;
@@ -56,11 +56,11 @@ class StartBoard {
     void share(Control& control, std::uint32_t first);
     bool wait(std::uint32_t released, bool patient);
     void tell();
-    void add_complete_notes();
+    void add_complete_samples();
 
     Control& control_;
     Segment segment_;
-    Layout* layout_ = nullptr;  ///< in the segment; null: none
+    SharedMoments* moments_ = nullptr;  ///< in the segment; null: none
     std::string why_;
     bool has_all_ranks_ = false;
     std::uint32_t ranks_ = 0, me_ = 0;  ///< of this host
@@ -70,9 +70,10 @@ class StartBoard {
 
     std::shared_ptr<StartSkew> skew_;
     const char* by_ = nullptr;  ///< null: the others have been told of the last sample
-    Start start_{};
+    StartTimes start_{};
     std::uint32_t sample_ = 0;  ///< the number of the last sample that the others were told of
-    std::deque<Note> notes_;    ///< on the host's first rank, of samples that some may still tell
+    std::deque<PendingSample>
+        pending_samples_;  ///< on the host's first rank, of samples that some may still tell
 };
 
 }  // namespace wirespeed

@@ -21,12 +21,12 @@ template <class Abi> class OneSidedCalls {
                   typename Abi::Win window)
         : mpi_(world.calls), calls_(calls), window_(window) {}
 
-    const char* name(Operation operation) const {
-        return operation == Operation::put   ? "MPI_Put"
-               : operation == Operation::get ? "MPI_Get"
-                                             : "MPI_Fetch_and_op";
+    const char* name(OneSidedOperation operation) const {
+        return operation == OneSidedOperation::put   ? "MPI_Put"
+               : operation == OneSidedOperation::get ? "MPI_Get"
+                                                     : "MPI_Fetch_and_op";
     }
-    void start(const Part& part, Operation operation, Additions& additions) {
+    void start(const Part& part, OneSidedOperation operation, Additions& additions) {
         mpi_.check(issue(part, operation, additions), name(operation),
                    std::to_string(part.bytes) + " bytes");
     }
@@ -35,16 +35,16 @@ template <class Abi> class OneSidedCalls {
     }
 
   private:
-    int issue(const Part& part, Operation operation, Additions& additions) {
+    int issue(const Part& part, OneSidedOperation operation, Additions& additions) {
         const int bytes = static_cast<int>(part.bytes);
         switch (operation) {
-            case Operation::put:
+            case OneSidedOperation::put:
                 return calls_.put(part.here, bytes, mpi_.byte, part.peer, part.remote_offset, bytes,
                                   mpi_.byte, window_);
-            case Operation::get:
+            case OneSidedOperation::get:
                 return calls_.get(part.here, bytes, mpi_.byte, part.peer, part.remote_offset, bytes,
                                   mpi_.byte, window_);
-            case Operation::fetch_add:
+            case OneSidedOperation::fetch_add:
                 return calls_.fetch_and_op(&additions.addend, &additions.fetched, calls_.int64,
                                            part.peer, part.remote_offset, calls_.sum, window_);
         }

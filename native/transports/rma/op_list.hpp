@@ -44,7 +44,7 @@ template <class Abi> class OpList final : public Action {
 
     /// `theirs` is `step` as its peers see it.
     void add(const Step& step, const Step& theirs, const Buffers& buffers) {
-        Turn turn;
+        StepOps ops;
         const auto add_all = [&](const std::vector<Transfer>& mine,
                                  const std::vector<Transfer>& seen, bool sends) {
             const bool active = sends != choice_.get;
@@ -53,38 +53,38 @@ template <class Abi> class OpList final : public Action {
                 const int number = numbers_[{mine[i].peer, sends}]++ % numbers_at_once;
                 const Part part{base + mine[i].offset, static_cast<mpi::Aint>(seen[i].offset),
                                 mine[i].bytes, mine[i].peer, number};
-                (active ? turn.active : turn.passive).push_back(part);
-                turn.exposed |= !active && part.bytes > 0;
+                (active ? ops.active : ops.passive).push_back(part);
+                ops.exposed |= !active && part.bytes > 0;
             }
         };
         add_all(step.sends, theirs.sends, true);
         add_all(step.receives, theirs.receives, false);
-        const std::size_t active = turn.active.size();
+        const std::size_t active = ops.active.size();
         requests_.resize(std::max(requests_.size(), active));
         arrived_.resize(std::max(arrived_.size(), active));
-        if (active + turn.passive.size() > 0) turns_.push_back(std::move(turn));
+        if (active + ops.passive.size() > 0) steps_.push_back(std::move(ops));
     }
 
     void run() override {
-        for (const Turn& turn : turns_) {
+        for (const StepOps& ops : steps_) {
             if (choice_.ready_notice) {
-                if (choice_.get && turn.exposed) synchronise();
-                for (const Part& part : turn.passive) tell(ready, part);
+                if (choice_.get && ops.exposed) synchronise();
+                for (const Part& part : ops.passive) tell(ready, part);
             }
             if (!choice_.ready_notice)
-                move(turn.active);
-            else if (turn.active.size() == 1)
-                wait(ready, turn.active[0]), move(turn.active);
-            else if (!turn.active.empty())
-                move_as_they_come(turn.active);
-            for (const Part& part : turn.passive) wait(done, part);
-            if (!choice_.get && turn.exposed) synchronise();
+                move(ops.active);
+            else if (ops.active.size() == 1)
+                wait(ready, ops.active[0]), move(ops.active);
+            else if (!ops.active.empty())
+                move_as_they_come(ops.active);
+            for (const Part& part : ops.passive) wait(done, part);
+            if (!choice_.get && ops.exposed) synchronise();
         }
     }
 
   private:
-    /// One step.
-    struct Turn {
+    /// Operations of one step.
+    struct StepOps {
         std::vector<Part> active, passive;
         bool exposed = false;  ///< others read or write this rank's window
     };
@@ -182,7 +182,7 @@ template <class Abi> class OpList final : public Action {
     Choice choice_;
     Page& page_;
     CallId move_, flush_, sync_, tell_, wait_, wait_some_;
-    std::vector<Turn> turns_;
+    std::vector<StepOps> steps_;
     std::map<std::pair<int, bool>, int> numbers_;  ///< of transfers with (peer, sent?) so far
     std::vector<int> flushed_, arrived_;
     std::vector<Part> ready_now_;

@@ -91,7 +91,7 @@ template <class Abi> class RmaTransport final : public Transport {
   private:
     std::unique_ptr<Program> one_sided(std::span<const Step> steps, std::span<const Step> theirs,
                                        const Buffers& buffers) {
-        const bool put = operation_ == Operation::put;
+        const bool put = operation_ == OneSidedOperation::put;
         const auto window = windows_.at(put ? buffers.receive : buffers.send).handle();
         using Calls = rma::OneSidedCalls<Abi>;
         auto list =
@@ -122,7 +122,7 @@ template <class Abi> class RmaTransport final : public Transport {
     mpi::World<Abi>& world_;
     mpi::WindowCalls<Abi> calls_;
     std::map<std::byte*, rma::Window<Abi>> windows_;  ///< by the buffer that each opens
-    std::optional<Operation> operation_;              ///< that no message accompanies
+    std::optional<OneSidedOperation> operation_;      ///< that no message accompanies
     bool get_ = false;
     std::size_t piece_ = 0;
 };

@@ -12,10 +12,10 @@
 namespace wirespeed::shmem {
 
 /// As the option "operation" says. Throws Unavailable for one that NVSHMEM's kernels have alone.
-inline std::optional<Operation> one_sided_operation(const Context& context) {
+inline std::optional<OneSidedOperation> one_sided_operation(const Context& context) {
     const auto operation = operation_of(context);
     // nvshmem_int64_atomic_fetch_add is there, and prints "not implemented" (3.8.0).
-    if (operation == Operation::fetch_add)
+    if (operation == OneSidedOperation::fetch_add)
         throw Unavailable(
             "fetch-and-add is not offered by NVSHMEM's host library, only in kernels");
     return operation;
@@ -33,12 +33,12 @@ class OneSidedCalls {
 
     explicit OneSidedCalls(StreamCalls calls) : calls_(std::move(calls)) {}
 
-    const char* name(Operation operation) const {
-        return operation == Operation::get ? "nvshmemx_getmem_on_stream"
-                                           : "nvshmemx_putmem_on_stream";
+    const char* name(OneSidedOperation operation) const {
+        return operation == OneSidedOperation::get ? "nvshmemx_getmem_on_stream"
+                                                   : "nvshmemx_putmem_on_stream";
     }
-    void start(const Part& part, Operation operation, Additions&) {
-        const bool get = operation == Operation::get;
+    void start(const Part& part, OneSidedOperation operation, Additions&) {
+        const bool get = operation == OneSidedOperation::get;
         calls_.move(get, get ? part.here : part.there, get ? part.there : part.here, part.bytes,
                     part.peer);
     }

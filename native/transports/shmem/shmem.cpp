@@ -33,7 +33,7 @@ class ShmemTransport final : public SymmetricTransport<shmem::Session> {
     }
 
   private:
-    ShmemTransport(Context& context, std::optional<Operation> operation)
+    ShmemTransport(Context& context, std::optional<OneSidedOperation> operation)
         : SymmetricTransport(context), operation_(operation) {}
 
     std::string details(std::span<const Step> steps, const Buffers& buffers) const override {
@@ -50,7 +50,8 @@ class ShmemTransport final : public SymmetricTransport<shmem::Session> {
         const auto theirs = peer_offsets(context_.control, steps);
         auto moves =
             std::make_unique<OneSided<Calls>>(Calls(heap_.puts(context_)), *operation_, context_);
-        std::byte* const there = operation_ == Operation::get ? buffers.send : buffers.receive;
+        std::byte* const there =
+            operation_ == OneSidedOperation::get ? buffers.send : buffers.receive;
         moves->add(steps, theirs, buffers, [&](std::byte* here, const Transfer& seen) {
             return Calls::Part{here, there + seen.offset, seen.bytes, seen.peer};
         });
@@ -58,7 +59,7 @@ class ShmemTransport final : public SymmetricTransport<shmem::Session> {
                                                         align(context_));
     }
 
-    std::optional<Operation> operation_;
+    std::optional<OneSidedOperation> operation_;
 };
 
 const AddTransport add_shmem{"shmem", open_as<ShmemTransport>};

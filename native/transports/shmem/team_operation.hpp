@@ -30,7 +30,7 @@ class TeamOperation final : public Action {
     }
 
   private:
-    using Call = std::function<int(const Nvshmem&, Nvshmem::Stream)>;
+    using TeamCall = std::function<int(const Nvshmem&, Nvshmem::Stream)>;
 
     void choose(const Nvshmem& library, const Collective& one, std::byte* to, std::byte* from) {
         const std::size_t bytes = one.count * one.element_bytes(), count = one.count;
@@ -82,13 +82,13 @@ class TeamOperation final : public Action {
         });
     }
 
-    void be(std::string name, Call call) {
+    void be(std::string name, TeamCall call) {
         name_ = std::move(name);
         call_ = std::move(call);
     }
 
     StreamCalls calls_;
-    Call call_;
+    TeamCall call_;
     std::string name_, arguments_;
 };
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "transports/local/one_sided.hpp"
-#include "transports/ucx/region.hpp"
+#include "transports/ucx/registered_region.hpp"
 
 namespace wirespeed::ucx {
 
@@ -22,12 +22,12 @@ class OneSidedCalls {
         moved_.memory_type = type;
     }
 
-    const char* name(Operation operation) const {
-        return operation == Operation::put   ? "ucp_put_nbx"
-               : operation == Operation::get ? "ucp_get_nbx"
-                                             : "ucp_atomic_op_nbx";
+    const char* name(OneSidedOperation operation) const {
+        return operation == OneSidedOperation::put   ? "ucp_put_nbx"
+               : operation == OneSidedOperation::get ? "ucp_get_nbx"
+                                                     : "ucp_atomic_op_nbx";
     }
-    void start(const Part& part, Operation operation, Additions& additions) {
+    void start(const Part& part, OneSidedOperation operation, Additions& additions) {
         ucx_.add(issue(part, operation, additions), name(operation), part.bytes, part.peer);
     }
     void flush(const Part& part, CallId call) {
@@ -36,12 +36,12 @@ class OneSidedCalls {
     }
 
   private:
-    Ucx::Request issue(const Part& part, Operation operation, Additions& additions) {
+    Ucx::Request issue(const Part& part, OneSidedOperation operation, Additions& additions) {
         const auto endpoint = ucx_.to(part.peer);
-        if (operation == Operation::put)
+        if (operation == OneSidedOperation::put)
             return ucx_.calls().put(endpoint, part.here, part.bytes, part.remote_address, part.key,
                                     &moved_);
-        if (operation == Operation::get)
+        if (operation == OneSidedOperation::get)
             return ucx_.calls().get(endpoint, part.here, part.bytes, part.remote_address, part.key,
                                     &moved_);
         const Ucx::RequestParams fetching{

@@ -10,14 +10,15 @@
 
 #include "measure/program.hpp"
 #include "transports/local/signalled.hpp"
-#include "transports/ucx/region.hpp"
+#include "transports/ucx/registered_region.hpp"
 
 namespace wirespeed::ucx {
 
 class PutList final : public Action {
   public:
     /// `words`: the region of the signals.
-    PutList(Endpoints& endpoints, Page& page, Signals& signals, Region& words, bool ready_notice)
+    PutList(Endpoints& endpoints, Page& page, Signals& signals, RegisteredRegion& words,
+            bool ready_notice)
         : ucx_(endpoints), page_(page), signals_(signals), words_(words),
           ready_notice_(ready_notice), put_(page.name("ucp_put_nbx")),
           signal_(page.name("ucp_put_nbx of a word")), fence_(page.name("ucp_worker_fence")),
@@ -26,46 +27,46 @@ class PutList final : public Action {
 
     /// `theirs` is `step` as its peers see it; they are connected to. `into`: the region of the
     /// receive buffers.
-    void add(const Step& step, const Step& theirs, const Buffers& buffers, Region& into) {
-        Turn turn;
+    void add(const Step& step, const Step& theirs, const Buffers& buffers, RegisteredRegion& into) {
+        StepOps ops;
         for (std::size_t i = 0; i < step.sends.size(); ++i) {
             const Transfer& mine = step.sends[i];
-            turn.puts.push_back({buffers.send + mine.offset, mine.bytes,
-                                 into.place(mine.peer, theirs.sends[i].offset), into.key(mine.peer),
-                                 mine.peer});
-            if (mine.bytes) turn.flushes.insert(mine.peer);
-            MessagesOfPeer::count(turn.to, mine.peer);
+            ops.puts.push_back({buffers.send + mine.offset, mine.bytes,
+                                into.place(mine.peer, theirs.sends[i].offset), into.key(mine.peer),
+                                mine.peer});
+            if (mine.bytes) ops.flushes.insert(mine.peer);
+            MessagesOfPeer::count(ops.to, mine.peer);
         }
         for (const Transfer& transfer : step.receives)
-            MessagesOfPeer::count(turn.from, transfer.peer);
-        values_.resize(values_.size() + turn.to.size() + turn.from.size());
-        for (const auto* peers : {&turn.to, &turn.from})
+            MessagesOfPeer::count(ops.from, transfer.peer);
+        values_.resize(values_.size() + ops.to.size() + ops.from.size());
+        for (const auto* peers : {&ops.to, &ops.from})
             for (const auto& [peer, messages] : *peers)
                 if (const auto count = static_cast<std::size_t>(peer) + 1; count > flying_.size())
                     flying_.resize(count, {true, true});
         params_.memory_type = ucx_.memory_type(buffers.kind);
-        turns_.push_back(std::move(turn));
+        steps_.push_back(std::move(ops));
     }
 
     void run() override {
         value_ = values_.begin();
-        for (const Turn& turn : turns_) {
+        for (const StepOps& ops : steps_) {
             if (ready_notice_)
-                for (const auto& [peer, messages] : turn.from)
+                for (const auto& [peer, messages] : ops.from)
                     signal(Signals::ready, peer, messages);
-            for (const Put& put : turn.puts) {
+            for (const Put& put : ops.puts) {
                 // In their order: enough where both ends of a transfer are in the same step.
                 if (ready_notice_) wait(Signals::ready, put.peer, 1);
                 if (put.bytes) start(put);
             }
-            for (const int peer : turn.flushes) {
+            for (const int peer : ops.flushes) {
                 page_.enter(flush_, peer);
                 ucx_.add(ucx_.calls().flush(ucx_.to(peer), &plain), "ucp_ep_flush_nbx", 0, peer);
                 flying_[static_cast<std::size_t>(peer)] = {};
             }
-            if (!turn.flushes.empty()) ucx_.finish(flush_);
-            for (const auto& [peer, messages] : turn.to) signal(Signals::arrived, peer, messages);
-            for (const auto& [peer, messages] : turn.from) wait(Signals::arrived, peer, messages);
+            if (!ops.flushes.empty()) ucx_.finish(flush_);
+            for (const auto& [peer, messages] : ops.to) signal(Signals::arrived, peer, messages);
+            for (const auto& [peer, messages] : ops.from) wait(Signals::arrived, peer, messages);
         }
         ucx_.finish(finish_);
     }
@@ -78,8 +79,8 @@ class PutList final : public Action {
         Ucx::RemoteKey key;
         int peer;
     };
-    /// One step.
-    struct Turn {
+    /// Operations of one step.
+    struct StepOps {
         std::vector<Put> puts;
         std::set<int> flushes;  ///< peers that bytes go to
         std::vector<MessagesOfPeer> to, from;
@@ -122,11 +123,11 @@ class PutList final : public Action {
     Endpoints& ucx_;
     Page& page_;
     Signals& signals_;
-    Region& words_;
+    RegisteredRegion& words_;
     bool ready_notice_;
     CallId put_, signal_, fence_, flush_, wait_, finish_;
     Ucx::RequestParams params_{.mask = Ucx::RequestParams::has_memory_type};
-    std::vector<Turn> turns_;
+    std::vector<StepOps> steps_;
     std::vector<std::uint64_t> values_;  ///< of words under way; none is used twice in an iteration
     std::vector<std::uint64_t>::iterator value_;
     /// By peer and kind: may the last signal, perhaps another program's, still be under way?

@@ -22,7 +22,7 @@ class TagList final : public Action {
 
     /// Its peers are connected to. `whole_lists`: each list is one message.
     void add(const Step& step, const Buffers& buffers, bool whole_lists = false) {
-        Turn turn;
+        StepOps ops;
         using Params = Ucx::RequestParams;
         const auto lists = [&](std::span<const Transfer> transfers) {
             std::vector<std::span<const Transfer>> found;
@@ -39,23 +39,23 @@ class TagList final : public Action {
         const Params into{.mask = Params::has_memory_type,
                           .memory_type = ucx_.memory_type(buffers.worked_on())};
         for (const auto list : receives)
-            turn.receives.push_back(part(list, buffers.receive, tag(list[0].peer), nullptr, into));
+            ops.receives.push_back(part(list, buffers.receive, tag(list[0].peer), nullptr, into));
         for (const auto list : sends)
-            turn.sends.push_back(part(list, buffers.send, tag(rank_), ucx_.to(list[0].peer), from));
-        turns_.push_back(std::move(turn));
+            ops.sends.push_back(part(list, buffers.send, tag(rank_), ucx_.to(list[0].peer), from));
+        steps_.push_back(std::move(ops));
     }
     const Preparation& prepared() const { return prepared_; }
 
     void run() override {
         const Ucx& calls = ucx_.calls();
-        for (const Turn& turn : turns_) {
-            for (const Part& part : turn.receives) {
+        for (const StepOps& ops : steps_) {
+            for (const Part& part : ops.receives) {
                 page_.enter(receive_, part.peer);
                 ucx_.add(calls.receive(ucx_.handle(), part.address, part.count, part.tag,
                                        ~Ucx::Tag{}, &part.params),
                          "ucp_tag_recv_nbx", part.bytes, part.peer);
             }
-            for (const Part& part : turn.sends) {
+            for (const Part& part : ops.sends) {
                 page_.enter(send_, part.peer);
                 ucx_.add(calls.send(part.to, part.address, part.count, part.tag, &part.params),
                          "ucp_tag_send_nbx", part.bytes, part.peer);
@@ -74,8 +74,8 @@ class TagList final : public Action {
         Ucx::Endpoint to;
         Ucx::RequestParams params;
     };
-    /// One step.
-    struct Turn {
+    /// Operations of one step.
+    struct StepOps {
         std::vector<Part> receives, sends;
     };
 
@@ -107,8 +107,8 @@ class TagList final : public Action {
     int rank_;
     Purpose purpose_;
     CallId send_, receive_, wait_;
-    std::vector<Turn> turns_;
-    std::vector<std::vector<Ucx::Part>> lists_;
+    std::vector<StepOps> steps_;
+    std::vector<std::vector<Ucx::IoVec>> lists_;
     Preparation prepared_;
 };
 

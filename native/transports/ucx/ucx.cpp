@@ -7,13 +7,13 @@
 #include "transports/align.hpp"
 #include "transports/local/described.hpp"
 #include "transports/local/exchange.hpp"
-#include "transports/local/operation.hpp"
+#include "transports/local/one_sided_operation.hpp"
 #include "transports/local/overwrite_hazard.hpp"
 #include "transports/local/peer_offsets.hpp"
 #include "transports/ucx/endpoints.hpp"
 #include "transports/ucx/one_sided.hpp"
 #include "transports/ucx/put_list.hpp"
-#include "transports/ucx/region.hpp"
+#include "transports/ucx/registered_region.hpp"
 #include "transports/ucx/tag_list.hpp"
 
 namespace wirespeed {
@@ -219,8 +219,9 @@ class PutTransport final : public UcxTransport<HostTransport> {
   private:
     std::unique_ptr<Program> one_sided(std::span<const Step> steps, std::span<const Step> theirs,
                                        const Buffers& buffers) {
-        const bool get = operation_ == Operation::get, put = operation_ == Operation::put;
-        Region& region = regions_.at(put ? buffers.receive : buffers.send);
+        const bool get = operation_ == OneSidedOperation::get,
+                   put = operation_ == OneSidedOperation::put;
+        RegisteredRegion& region = regions_.at(put ? buffers.receive : buffers.send);
         const auto type = ucx_.memory_type(get ? buffers.into : buffers.kind);
         auto list = std::make_unique<OneSided<OneSidedCalls>>(OneSidedCalls(ucx_, type),
                                                               *operation_, context_);
@@ -245,15 +246,16 @@ class PutTransport final : public UcxTransport<HostTransport> {
     /// Either buffer: a pattern may work in one of them alone.
     void open(std::byte* base, std::size_t bytes, Memory kind) {
         context_.page.enter(context_.page.name("ucp_mem_map"));
-        regions_.emplace(base, Region(ucx_, context_.control, base, bytes, ucx_.memory_type(kind)));
+        regions_.emplace(
+            base, RegisteredRegion(ucx_, context_.control, base, bytes, ucx_.memory_type(kind)));
         context_.page.leave();
     }
 
-    std::optional<Operation> operation_;
+    std::optional<OneSidedOperation> operation_;
     std::vector<std::uint64_t> memory_;
     Signals signals_;
-    Region words_;
-    std::map<std::byte*, Region> regions_;  ///< by the buffer that each opens
+    RegisteredRegion words_;
+    std::map<std::byte*, RegisteredRegion> regions_;  ///< by the buffer that each opens
 };
 
 const AddTransport add_ucx{"ucx", [](Context& context) -> std::unique_ptr<Transport> {

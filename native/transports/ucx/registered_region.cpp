@@ -1,4 +1,4 @@
-#include "transports/ucx/region.hpp"
+#include "transports/ucx/registered_region.hpp"
 
 #include <cstring>
 #include <utility>
@@ -7,8 +7,8 @@
 
 namespace wirespeed::ucx {
 
-Region::Region(Endpoints& endpoints, Control& control, void* address, std::size_t bytes,
-               Ucx::MemoryType type)
+RegisteredRegion::RegisteredRegion(Endpoints& endpoints, Control& control, void* address,
+                                   std::size_t bytes, Ucx::MemoryType type)
     : ucx_(endpoints) {
     const Ucx& calls = endpoints.calls();
     std::string mine(reinterpret_cast<const char*>(&address), sizeof address);
@@ -37,19 +37,19 @@ Region::Region(Endpoints& endpoints, Control& control, void* address, std::size_
     }
 }
 
-void Region::close() noexcept {
+void RegisteredRegion::close() noexcept {
     for (const auto& [peer, key] : keys_) ucx_.calls().key_destroy(key);
     keys_.clear();
     if (mapped_) ucx_.calls().unmap(ucx_.context(), std::exchange(mapped_, nullptr));
 }
 
-std::uint64_t Region::place(int peer, std::size_t offset) const {
+std::uint64_t RegisteredRegion::place(int peer, std::size_t offset) const {
     std::uint64_t begin = 0;
     std::memcpy(&begin, packed_.at(static_cast<std::size_t>(peer)).data(), sizeof begin);
     return begin + offset;
 }
 
-Ucx::RemoteKey Region::key(int peer) {
+Ucx::RemoteKey RegisteredRegion::key(int peer) {
     if (const auto found = keys_.find(peer); found != keys_.end()) return found->second;
     const char* const packed = packed_.at(static_cast<std::size_t>(peer)).data();
     Ucx::RemoteKey made = nullptr;

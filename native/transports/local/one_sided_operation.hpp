@@ -10,15 +10,15 @@
 
 namespace wirespeed {
 
-enum class Operation { put, get, fetch_add };
+enum class OneSidedOperation { put, get, fetch_add };
 
 /// As the option "operation" says; none: messages are accompanied. Throws Error for another word.
-inline std::optional<Operation> operation_of(const Context& context) {
+inline std::optional<OneSidedOperation> operation_of(const Context& context) {
     const std::string word = context.option("operation", "");
     if (word.empty()) return {};
-    if (word == "put") return Operation::put;
-    if (word == "get") return Operation::get;
-    if (word == "fetch-add") return Operation::fetch_add;
+    if (word == "put") return OneSidedOperation::put;
+    if (word == "get") return OneSidedOperation::get;
+    if (word == "fetch-add") return OneSidedOperation::fetch_add;
     throw Error("operation is put, get or fetch-add, not '" + word + "'");
 }
 

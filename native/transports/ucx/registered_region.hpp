@@ -9,11 +9,11 @@
 
 namespace wirespeed::ucx {
 
-class Region {
+class RegisteredRegion {
   public:
     /// Every rank calls it, with as many bytes. Throws Error on every rank where one cannot map it.
-    Region(Endpoints& endpoints, Control& control, void* address, std::size_t bytes,
-           Ucx::MemoryType type);
+    RegisteredRegion(Endpoints& endpoints, Control& control, void* address, std::size_t bytes,
+                     Ucx::MemoryType type);
     /// This rank maps it no longer; until then UCX knows the memory.
     void close() noexcept;
 
@@ -23,7 +23,7 @@ class Region {
 
   private:
     Endpoints& ucx_;
-    Ucx::MappedMemory mapped_ = nullptr;
+    Ucx::MemoryHandle mapped_ = nullptr;
     std::vector<std::string> packed_;  ///< by rank: the region's address, then its key
     std::map<int, Ucx::RemoteKey> keys_;
 };
