@@ -19,14 +19,14 @@ constexpr std::array<std::uint32_t, 64> constants{
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-using State = std::array<std::uint32_t, 8>;
+using HashState = std::array<std::uint32_t, 8>;
 
 std::uint32_t big_endian(const std::uint8_t* at) {
     return std::uint32_t{at[0]} << 24 | std::uint32_t{at[1]} << 16 | std::uint32_t{at[2]} << 8 |
            at[3];
 }
 
-void add_block(State& state, const std::uint8_t* block) {
+void add_block(HashState& state, const std::uint8_t* block) {
     std::array<std::uint32_t, 64> w{};
     for (std::size_t i = 0; i < 16; ++i) w[i] = big_endian(block + 4 * i);
     for (std::size_t i = 16; i < 64; ++i) {
@@ -43,7 +43,7 @@ void add_block(State& state, const std::uint8_t* block) {
         const std::uint32_t t2 = s0 + ((a & b) ^ (a & c) ^ (b & c));
         h = g, g = f, f = e, e = d + t1, d = c, c = b, b = a, a = t1 + t2;
     }
-    const State added{a, b, c, d, e, f, g, h};
+    const HashState added{a, b, c, d, e, f, g, h};
     for (std::size_t i = 0; i < state.size(); ++i) state[i] += added[i];
 }
 
@@ -56,8 +56,8 @@ Digest sha256(std::span<const std::uint8_t> text) {
     const std::uint64_t bits = 8 * std::uint64_t{text.size()};
     for (int shift = 56; shift >= 0; shift -= 8)
         padded.push_back(static_cast<std::uint8_t>(bits >> shift));
-    State state{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+    HashState state{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                    0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
     for (std::size_t at = 0; at < padded.size(); at += block_bytes)
         add_block(state, padded.data() + at);
     Digest digest{};

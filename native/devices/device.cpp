@@ -171,7 +171,7 @@ std::size_t Device::check(Memory kind, const void* address, std::size_t bytes, s
 
 /// What a checking kernel leaves in a word that begins as `none`; `call` gives it its arguments.
 std::size_t Device::first_wrong(Memory kind, const char* kernel, std::size_t bytes,
-                                std::uint64_t none, const FirstWrong& call) {
+                                std::uint64_t none, const CheckLaunch& call) {
     const auto run = [&](void** arguments) { run_or_launch(kind, kernel, bytes, arguments); };
     std::uint64_t first = none;
     if (on_host(kind)) {

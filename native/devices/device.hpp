@@ -232,9 +232,9 @@ class Device {
     std::size_t check_sums(Memory kind, const void* address, std::size_t bytes, double start);
 
   private:
-    using FirstWrong = std::function<void(void*, const std::function<void(void**)>&)>;
+    using CheckLaunch = std::function<void(void*, const std::function<void(void**)>&)>;
     std::size_t first_wrong(Memory kind, const char* kernel, std::size_t bytes, std::uint64_t none,
-                            const FirstWrong& call);
+                            const CheckLaunch& call);
     void run_or_launch(Memory kind, const char* kernel, std::size_t bytes, void** arguments);
 };
 

@@ -18,7 +18,7 @@ struct Work {
     std::string kernel;
     unsigned blocks = 1, threads = 1;
     std::vector<std::uint64_t> arguments;  ///< of 8 bytes each
-    cpu::Entry on_cpu = nullptr;           ///< the kernel as a CPU calls it
+    cpu::KernelEntry on_cpu = nullptr;     ///< the kernel as a CPU calls it
     /// Bytes of host memory that it passes over, where several CPUs may share it; else 0.
     std::size_t shared_bytes = 0;
 };

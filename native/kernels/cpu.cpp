@@ -17,7 +17,7 @@ namespace wirespeed::cpu {
 namespace {
 
 struct Kernel {
-    Entry entry;
+    KernelEntry entry;
     std::size_t arguments;
 };
 using Kernels = std::map<std::string, Kernel, std::less<>>;
@@ -89,15 +89,15 @@ class Running {
 
 }  // namespace
 
-void add(std::string name, Entry entry, std::size_t arguments) {
+void add(std::string name, KernelEntry entry, std::size_t arguments) {
     kernels()[std::move(name)] = {entry, arguments};
 }
 
 std::size_t argument_count(std::string_view kernel) { return find(kernel).second.arguments; }
 
-Entry entry(std::string_view kernel) { return find(kernel).second.entry; }
+KernelEntry entry(std::string_view kernel) { return find(kernel).second.entry; }
 
-void run_alone(Entry entry, void** arguments) {
+void run_alone(KernelEntry entry, void** arguments) {
     grid = {};
     entry(arguments, same_address);
 }

@@ -42,7 +42,7 @@ void give_up();
 class TmaModel;
 TmaModel& tma();
 
-using Entry = void (*)(void** arguments, Translate translate);
+using KernelEntry = void (*)(void** arguments, Translate translate);
 
 namespace detail {
 template <class T> T argument(void* at, Translate translate) {
@@ -71,7 +71,7 @@ template <class... T, void (*kernel)(T...)> struct Call<kernel> {
 };
 
 /// Each kernel file names its kernels once: `const Add<ws_payload_fill> add{"ws_payload_fill"};`
-void add(std::string name, Entry entry, std::size_t arguments);
+void add(std::string name, KernelEntry entry, std::size_t arguments);
 template <auto kernel> struct Add {
     explicit Add(const char* name) { add(name, &Call<kernel>::run, Call<kernel>::arguments); }
 };
@@ -79,9 +79,9 @@ template <auto kernel> struct Add {
 /// How many arguments a kernel takes, each of 8 bytes; throws Error for an unknown name.
 std::size_t argument_count(std::string_view kernel);
 /// What calls it; throws Error for an unknown name.
-Entry entry(std::string_view kernel);
+KernelEntry entry(std::string_view kernel);
 /// Runs a kernel without bulk copies as one block of one lane, which waits for nobody, at once.
-void run_alone(Entry entry, void** arguments);
+void run_alone(KernelEntry entry, void** arguments);
 
 struct Launch {
     unsigned blocks = 1, lanes = 1;

@@ -62,7 +62,7 @@ void Fiber::leave() { change(inside_, outside_); }
 
 // ucontext makes the first jump onto a new stack. The others are longjmp()s, which need no call of
 // the operating system.
-void Fiber::change(Side& from, Side& to) {
+void Fiber::change(StackSide& from, StackSide& to) {
     if (_setjmp(from.place) == 0) {
         depart(from, to);
         _longjmp(to.place, 1);
@@ -100,7 +100,7 @@ void Fiber::begin() {
 #if defined(__SANITIZE_THREAD__)
 [[gnu::no_sanitize("thread")]]  // which the other side has written
 #endif
-void Fiber::depart([[maybe_unused]] Side& from, [[maybe_unused]] const Side& to) {
+void Fiber::depart([[maybe_unused]] StackSide& from, [[maybe_unused]] const StackSide& to) {
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_start_switch_fiber(&from.sanitizer, to.stack, to.bytes);
 #elif defined(__SANITIZE_THREAD__)
@@ -108,7 +108,7 @@ void Fiber::depart([[maybe_unused]] Side& from, [[maybe_unused]] const Side& to)
 #endif
 }
 
-void Fiber::arrive([[maybe_unused]] Side& here, [[maybe_unused]] Side& before) {
+void Fiber::arrive([[maybe_unused]] StackSide& here, [[maybe_unused]] StackSide& before) {
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_finish_switch_fiber(here.sanitizer, &before.stack, &before.bytes);
 #endif

@@ -33,22 +33,22 @@ class Fiber {
 
   private:
     /// One of the two sides of a change of stacks.
-    struct Side {
+    struct StackSide {
         jmp_buf place;
         const void* stack = nullptr;
         std::size_t bytes = 0;
         void* sanitizer = nullptr;  ///< what a sanitizer keeps of it
     };
-    static void change(Side& from, Side& to);
-    static void depart(Side& from, const Side& to);
-    static void arrive(Side& here, Side& before);
+    static void change(StackSide& from, StackSide& to);
+    static void depart(StackSide& from, const StackSide& to);
+    static void arrive(StackSide& here, StackSide& before);
     static void begin();
     void start();
 
     void* room_;
     bool started_ = false;
     std::function<void()> body_;
-    Side inside_, outside_;
+    StackSide inside_, outside_;
 };
 
 }  // namespace wirespeed::cpu

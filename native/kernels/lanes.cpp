@@ -103,7 +103,7 @@ bool Lanes::open_barriers() {
 }
 
 /// Have all come? Then they go on.
-bool Lanes::open(const Group& group) {
+bool Lanes::open(const BarrierGroup& group) {
     const auto first = lanes_.begin() + static_cast<std::ptrdiff_t>(group.first);
     const auto last = lanes_.begin() + static_cast<std::ptrdiff_t>(group.last);
     const auto waits = [&](const Lane& lane) { return lane.state == group.waits; };

@@ -48,7 +48,7 @@ class Lanes {
         char places[2][2] = {};
     };
     /// Those that wait for each other in `waits`.
-    struct Group {
+    struct BarrierGroup {
         std::size_t first, last;
         State waits;
     };
@@ -56,7 +56,7 @@ class Lanes {
     void wait(State state, Site site);
     void take_turns();
     bool open_barriers();
-    bool open(const Group& group);
+    bool open(const BarrierGroup& group);
     std::string text(const Lane& lane) const;
 
     std::vector<Lane> lanes_;

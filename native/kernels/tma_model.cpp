@@ -44,7 +44,7 @@ void TmaModel::load(void* to, const void* from, std::size_t bytes, Barrier barri
     happen();
 }
 
-void TmaModel::land(const Load& load) {
+void TmaModel::land(const BulkLoad& load) {
     std::memcpy(load.to, load.from, load.bytes);
     Phases& phase = phases(load.barrier);
     phase.expects = false;
@@ -58,7 +58,7 @@ void TmaModel::wait(Barrier barrier, unsigned parity) {
     const Phases& phase = phases(barrier);
     if (phase.ended % 2 != parity) return;
     const auto load = std::find_if(loads_.begin(), loads_.end(),
-                                   [&](const Load& each) { return each.barrier == barrier; });
+                                   [&](const BulkLoad& each) { return each.barrier == barrier; });
     if (load == loads_.end()) throw Error("a wait for a bulk copy that nobody asked for");
     land(*load);
     loads_.erase(load);
@@ -70,13 +70,13 @@ void TmaModel::store(void* to, const void* from, std::size_t bytes) {
     happen();
 }
 
-void TmaModel::Store::read_now() {
+void TmaModel::BulkStore::read_now() {
     const auto* first = static_cast<const unsigned char*>(from);
     if (!read) content.assign(first, first + bytes);
     read = true;
 }
 
-void TmaModel::Store::write_now() {
+void TmaModel::BulkStore::write_now() {
     read_now();
     if (!written) std::memcpy(to, content.data(), bytes);
     written = true;
@@ -91,8 +91,8 @@ void TmaModel::wait_read(std::size_t most) {
 }
 
 void TmaModel::wait_written() {
-    const auto mine = [](const Store& store) { return store.lane == grid.lane; };
-    for (Store& store : stores_)
+    const auto mine = [](const BulkStore& store) { return store.lane == grid.lane; };
+    for (BulkStore& store : stores_)
         if (mine(store)) store.write_now();
     std::erase_if(stores_, mine);
 }
@@ -104,12 +104,12 @@ void TmaModel::finish() const {
 
 /// Some of what may be done by now.
 void TmaModel::happen() {
-    std::erase_if(loads_, [this](const Load& load) {
+    std::erase_if(loads_, [this](const BulkLoad& load) {
         const bool lands = random_.one_in(4);
         if (lands) land(load);
         return lands;
     });
-    for (Store& store : stores_) {
+    for (BulkStore& store : stores_) {
         if (random_.one_in(4)) store.read_now();
         if (random_.one_in(8)) store.write_now();
     }

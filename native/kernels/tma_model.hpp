@@ -43,13 +43,13 @@ class TmaModel {
         unsigned ended = 0;
         bool expects = false;
     };
-    struct Load {
+    struct BulkLoad {
         void* to;
         const void* from;
         std::size_t bytes;
         Barrier barrier;
     };
-    struct Store {
+    struct BulkStore {
         void* to;
         const void* from;
         std::size_t bytes;
@@ -62,12 +62,12 @@ class TmaModel {
     };
 
     Phases& phases(Barrier barrier);
-    void land(const Load& load);
+    void land(const BulkLoad& load);
     void happen();
 
     std::map<Barrier, Phases> barriers_;
-    std::vector<Load> loads_;
-    std::vector<Store> stores_;
+    std::vector<BulkLoad> loads_;
+    std::vector<BulkStore> stores_;
     bool fenced_ = false;
     Random random_;
 };

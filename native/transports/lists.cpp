@@ -17,9 +17,9 @@ constexpr unsigned copy_blocks = 264;
 constexpr std::size_t alignment = 256;
 
 /// What becomes of one side of a step: a message for each list, and where its blocks lie.
-struct Packed {
+struct PackedMessages {
     /// `gathers`: from the pool into the message; else back.
-    Packed(std::span<const Transfer> transfers, bool gathers) {
+    PackedMessages(std::span<const Transfer> transfers, bool gathers) {
         for (const auto list : lists_of(transfers)) {
             std::size_t bytes = 0;
             for (const Transfer& block : list) {
@@ -143,8 +143,8 @@ void BlockList::start_and_signal(Stream& stream, std::uint64_t word, std::uint64
     stream.launch("ws_pieces_copy_and_signal", table_.blocks(), PieceTable::threads, arguments);
 }
 
-PackedStep::Copies::Copies(Device& device, Memory kind, std::vector<Piece> pieces,
-                           Preparation& preparation)
+PackedStep::PoolCopy::PoolCopy(Device& device, Memory kind, std::vector<Piece> pieces,
+                               Preparation& preparation)
     : pieces_(std::move(pieces)) {
     if (on_host(kind) || pieces_.empty()) return;
     if (!device.has_kernels())
@@ -153,7 +153,7 @@ PackedStep::Copies::Copies(Device& device, Memory kind, std::vector<Piece> piece
     preparation.add([&] { table_ = PieceTable(device, pieces_, copy_blocks); }, 0);
 }
 
-void PackedStep::Copies::run(Device& device, std::byte* to, const std::byte* from) {
+void PackedStep::PoolCopy::run(Device& device, std::byte* to, const std::byte* from) {
     if (table_.empty()) {
         for (const Piece& piece : pieces_)
             std::memcpy(to + piece.at, from + piece.content, piece.bytes);
@@ -178,8 +178,10 @@ std::unique_ptr<Program> Preparation::noted(std::unique_ptr<Program> program) co
 PackedStep::PackedStep(Device& device, Page& page, const Step& step, const Buffers& buffers,
                        Preparation& preparation, const Compile& compile)
     : device_(device), page_(page), pools_(buffers), packing_(page.name("packing of a list")) {
-    Packed sends(step.sends, true), receives(step.receives, false);
-    const auto room = [](const Packed& packed) { return std::max<std::size_t>(packed.end, 1); };
+    PackedMessages sends(step.sends, true), receives(step.receives, false);
+    const auto room = [](const PackedMessages& packed) {
+        return std::max<std::size_t>(packed.end, 1);
+    };
     const std::size_t lists = sends.messages.size() + receives.messages.size();
     preparation.add(
         [&] {
@@ -187,8 +189,8 @@ PackedStep::PackedStep(Device& device, Page& page, const Step& step, const Buffe
             receive_ = Allocation::buffer(device, buffers.into, room(receives));
         },
         static_cast<unsigned>(lists));
-    gather_ = Copies(device, buffers.kind, std::move(sends.pieces), preparation);
-    scatter_ = Copies(device, buffers.into, std::move(receives.pieces), preparation);
+    gather_ = PoolCopy(device, buffers.kind, std::move(sends.pieces), preparation);
+    scatter_ = PoolCopy(device, buffers.into, std::move(receives.pieces), preparation);
     Buffers messages = buffers;
     messages.send = send_.address();
     messages.receive = receive_.address();

@@ -113,10 +113,10 @@ class PackedStep final : public Action {
 
   private:
     /// Copies between a pool and a packed message: a kernel where the CPU cannot reach.
-    class Copies {
+    class PoolCopy {
       public:
-        Copies() = default;
-        Copies(Device& device, Memory kind, std::vector<Piece> pieces, Preparation& preparation);
+        PoolCopy() = default;
+        PoolCopy(Device& device, Memory kind, std::vector<Piece> pieces, Preparation& preparation);
         void run(Device& device, std::byte* to, const std::byte* from);
 
       private:
@@ -128,7 +128,7 @@ class PackedStep final : public Action {
     Page& page_;
     Buffers pools_;
     Allocation send_, receive_;
-    Copies gather_, scatter_;
+    PoolCopy gather_, scatter_;
     std::unique_ptr<Action> messages_;
     CallId packing_;
 };

@@ -117,7 +117,7 @@ std::vector<bool> on_any_rank(Control& control, std::span<const Step> steps,
 
 std::unique_ptr<Program> Transport::compile_with_work(std::span<const Step> steps,
                                                       const Buffers& buffers) {
-    std::vector<Link> links;
+    std::vector<ChainLink> links;
     std::vector<std::pair<std::vector<Step>, std::shared_ptr<Program>>> compiled;
     std::vector<Step> run;
     const auto end_run = [&](const Step& step) {

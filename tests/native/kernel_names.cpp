@@ -6,7 +6,7 @@
 #include "kernels/tma_model.hpp"
 
 /// Stands in for that of kernels/cpu.cpp, which each kernel calls when a process starts.
-void wirespeed::cpu::add(std::string name, Entry, std::size_t arguments) {
+void wirespeed::cpu::add(std::string name, KernelEntry, std::size_t arguments) {
     std::printf("%s %zu\n", name.c_str(), arguments);
 }
 

@@ -11,7 +11,7 @@ namespace wirespeed {
 namespace {
 
 /// The host's blocks that belong to the device addresses handed out.
-using Blocks = std::map<void*, std::vector<std::byte>>;
+using HostBlocks = std::map<void*, std::vector<std::byte>>;
 
 void require(bool good, const char* call, std::size_t bytes) {
     if (!good) throw Error(call, std::to_string(bytes) + " bytes", "failed");
@@ -51,7 +51,7 @@ class OpenMpAllocator final : public Allocator {
     const OpenMp& calls_;
     int device_;
     bool maps_;
-    Blocks blocks_;
+    HostBlocks blocks_;
 };
 
 class OpenAccAllocator final : public Allocator {
@@ -86,7 +86,7 @@ class OpenAccAllocator final : public Allocator {
     const OpenAcc& calls_;
     int device_;
     bool maps_;
-    Blocks blocks_;
+    HostBlocks blocks_;
 };
 
 }  // namespace

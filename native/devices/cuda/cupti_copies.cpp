@@ -12,15 +12,15 @@ constexpr std::size_t buffer_bytes = 1 << 20, buffer_alignment = 8;
 
 CopyCounter counter;
 
-struct Opened {
-    Opened()
+struct LoadedCupti {
+    LoadedCupti()
         : library("cupti", {"libcupti.so.13", "libcupti.so.12", "libcupti.so"}), calls(library) {}
     Library library;
     Cupti::Calls calls;
 };
 
 const Cupti::Calls& cupti() {
-    static const Opened opened;
+    static const LoadedCupti opened;
     return opened.calls;
 }
 

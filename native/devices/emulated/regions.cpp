@@ -23,7 +23,7 @@ std::map<std::byte*, Region>& regions() {
     return all;
 }
 
-struct Shared {
+struct SharedDescriptor {
     pid_t pid;
     int descriptor, owner;
     std::size_t bytes, offset;
@@ -98,8 +98,9 @@ ShareHandle share_region(void* address) {
     Region region;
     if (!find_region(address, region) || !region.shareable)
         throw Error("only device memory of the driver's can be shared");
-    Shared shared{getpid(), region.descriptor, region.owner, region.bytes,
-                  static_cast<std::size_t>(static_cast<std::byte*>(address) - region.device)};
+    SharedDescriptor shared{
+        getpid(), region.descriptor, region.owner, region.bytes,
+        static_cast<std::size_t>(static_cast<std::byte*>(address) - region.device)};
     ShareHandle handle;
     static_assert(sizeof shared <= sizeof handle.bytes);
     std::memcpy(handle.bytes.data(), &shared, sizeof shared);
@@ -107,7 +108,7 @@ ShareHandle share_region(void* address) {
 }
 
 void* open_region(const ShareHandle& handle) {
-    Shared shared;
+    SharedDescriptor shared;
     std::memcpy(&shared, handle.bytes.data(), sizeof shared);
     const std::string path =
         "/proc/" + std::to_string(shared.pid) + "/fd/" + std::to_string(shared.descriptor);

@@ -14,24 +14,24 @@ class Allocations {
   public:
     void add(void* address, std::size_t bytes, Memory kind) {
         const std::scoped_lock lock(mutex_);
-        ranges_[number(address)] = {number(address) + bytes, kind};
+        ends_[number(address)] = {number(address) + bytes, kind};
     }
     void remove(void* address) {
         const std::scoped_lock lock(mutex_);
-        ranges_.erase(number(address));
+        ends_.erase(number(address));
     }
     /// Nothing for memory of others.
     std::optional<Memory> kind_of(const void* address) const {
         const std::scoped_lock lock(mutex_);
-        auto above = ranges_.upper_bound(number(address));
-        if (above == ranges_.begin()) return {};
-        const Range& range = (--above)->second;
+        auto above = ends_.upper_bound(number(address));
+        if (above == ends_.begin()) return {};
+        const AllocationEnd& range = (--above)->second;
         if (number(address) >= range.end) return {};
         return range.kind;
     }
 
   private:
-    struct Range {
+    struct AllocationEnd {
         std::uintptr_t end;
         Memory kind;
     };
@@ -40,7 +40,7 @@ class Allocations {
     }
 
     mutable std::mutex mutex_;
-    std::map<std::uintptr_t, Range> ranges_;
+    std::map<std::uintptr_t, AllocationEnd> ends_;
 };
 
 }  // namespace wirespeed::gpu

@@ -7,7 +7,7 @@
 #include "core/error.hpp"
 #include "devices/gpu/allocations.hpp"
 #include "devices/gpu/driver.hpp"
-#include "devices/gpu/shared.hpp"
+#include "devices/gpu/shared_allocation.hpp"
 #include "devices/host/pages.hpp"
 #include "kernels/compile.hpp"
 
@@ -305,7 +305,7 @@ template <class Call> auto GpuDevice::between_processes(Call call) const {
 
 ShareHandle GpuDevice::share(void* address) {
     enter();
-    Shared shared;
+    SharedAllocation shared;
     auto* const base = static_cast<char*>(driver_->base(address));
     shared.handle = between_processes([&] { return driver_->share(base); });
     identity_.kind.copy(shared.kind, sizeof shared.kind);
@@ -317,7 +317,7 @@ ShareHandle GpuDevice::share(void* address) {
 }
 
 void* GpuDevice::open(const ShareHandle& handle) {
-    const Shared shared = unpack(handle, identity_.kind);
+    const SharedAllocation shared = unpack(handle, identity_.kind);
     enter();
     void *address = nullptr, *base = nullptr;
     if (shared.process == this_process()) {

@@ -19,7 +19,7 @@ class ThreadEvent final : public Event {
 
     void record() override {
         // A place of its own each time: the stream may still have the last one before it.
-        place_ = std::make_shared<Place>();
+        place_ = std::make_shared<EventState>();
         stream_.enqueue([place = place_] {
             place->time = now();
             place->reached.store(true);
@@ -38,12 +38,12 @@ class ThreadEvent final : public Event {
     double resolution() const override { return clock_resolution(); }
 
   private:
-    struct Place {
+    struct EventState {
         double time = 0;
         std::atomic<bool> reached{false};
     };
     ThreadStream& stream_;
-    std::shared_ptr<Place> place_ = std::make_shared<Place>();
+    std::shared_ptr<EventState> place_ = std::make_shared<EventState>();
 };
 
 }  // namespace

@@ -9,16 +9,16 @@
 namespace wirespeed::ccl {
 namespace {
 
-struct Line {
+struct ChannelLine {
     int from, to;
     std::string via;
     bool collective;
 };
 
 /// Reads a line from its beginning; after a step that failed, all others fail.
-class Words {
+class LineReader {
   public:
-    explicit Words(std::string_view text) : rest_(text) {}
+    explicit LineReader(std::string_view text) : rest_(text) {}
 
     bool skip(std::string_view word) {
         return step(rest_.substr(0, word.size()) == word, word.size());
@@ -63,9 +63,9 @@ std::string via_of(std::string_view text) {
 /// "Channel 00/1 : 0[0] -> 1[1] via P2P/CUMEM/read", with other words before and behind, and for
 /// networks "[send]" before "via". The number behind the slash is 0 for collectives; not every kind
 /// of connection has one. A network's name may have blanks: "NET/AWS Libfabric/0/GDRDMA".
-std::optional<Line> line_in(std::string_view text) {
-    Words words(text);
-    if (!words.skip_past("Channel ") && !(words = Words(text)).skip_past("Ring "))
+std::optional<ChannelLine> line_in(std::string_view text) {
+    LineReader words(text);
+    if (!words.skip_past("Channel ") && !(words = LineReader(text)).skip_past("Ring "))
         return std::nullopt;
     if (!words.number()) return std::nullopt;
     std::optional<int> kind;
@@ -82,11 +82,11 @@ std::optional<Line> line_in(std::string_view text) {
     if (via == std::string_view::npos) return std::nullopt;
     std::string name = via_of(words.rest().substr(via + 5));
     if (name.empty()) return std::nullopt;
-    return Line{*from, *to, std::move(name), kind == 0};
+    return ChannelLine{*from, *to, std::move(name), kind == 0};
 }
 
-std::vector<Line> lines_in(std::string_view log) {
-    std::vector<Line> lines;
+std::vector<ChannelLine> lines_in(std::string_view log) {
+    std::vector<ChannelLine> lines;
     while (!log.empty()) {
         const auto end = std::min(log.find('\n'), log.size());
         if (auto line = line_in(log.substr(0, end))) lines.push_back(std::move(*line));
@@ -98,9 +98,9 @@ std::vector<Line> lines_in(std::string_view log) {
 }  // namespace
 
 std::vector<Channels> channels_in(std::string_view log) {
-    const std::vector<Line> lines = lines_in(log);
-    const bool told_apart =
-        std::any_of(lines.begin(), lines.end(), [](const Line& line) { return !line.collective; });
+    const std::vector<ChannelLine> lines = lines_in(log);
+    const bool told_apart = std::any_of(lines.begin(), lines.end(),
+                                        [](const ChannelLine& line) { return !line.collective; });
     std::vector<Channels> channels;
     for (const auto& line : lines) {
         if (told_apart && line.collective) continue;

@@ -13,7 +13,7 @@ namespace wirespeed {
 namespace {
 
 /// Of a message, or of a list of blocks.
-struct Copy {
+struct LocalCopy {
     std::byte* to;
     const std::byte* from;
     std::size_t bytes;
@@ -25,12 +25,12 @@ enum class Copier { call, engine, kernel };
 
 /// The driver's own copy call, which is how programs copy pageable memory, or copies in a stream,
 /// one for each direction, by a copy engine or by a kernel, and a wait for them.
-class Copies final : public Action {
+class CopyStep final : public Action {
   public:
-    Copies(Context& context, std::vector<Copy> copies, Copier copier)
+    CopyStep(Context& context, std::vector<LocalCopy> copies, Copier copier)
         : device_(context.device), page_(context.page), copier_(copier), copies_(std::move(copies)),
           copying_(context.page.name("copy")) {
-        for (const Copy& copy : copies_)
+        for (const LocalCopy& copy : copies_)
             if (auto& stream = streams_[copy.back]; copier != Copier::call && !stream)
                 stream = device_.stream();
         most_blocks_ = device_.resident_blocks();
@@ -41,13 +41,13 @@ class Copies final : public Action {
 
     void run() override {
         page_.enter(copying_);
-        for (const Copy& copy : copies_) start(copy);
+        for (const LocalCopy& copy : copies_) start(copy);
         for (auto& stream : streams_)
             if (stream) stream->wait();
     }
 
   private:
-    void start(const Copy& copy) {
+    void start(const LocalCopy& copy) {
         if (copier_ == Copier::call) return device_.copy(copy.to, copy.from, copy.bytes);
         Stream& stream = *streams_[copy.back];
         if (copy.list) return copy.list->start(stream);
@@ -62,8 +62,8 @@ class Copies final : public Action {
     Device& device_;
     Page& page_;
     Copier copier_;
-    std::array<std::unique_ptr<Stream>, 2> streams_;  ///< by Copy::back
-    std::vector<Copy> copies_;
+    std::array<std::unique_ptr<Stream>, 2> streams_;  ///< by LocalCopy::back
+    std::vector<LocalCopy> copies_;
     unsigned most_blocks_ = 1;
     CallId copying_;
 };
@@ -98,7 +98,7 @@ class CopyTransport final : public Transport {
         const unsigned most = std::max(context_.device.resident_blocks(), 1u);
         unsigned used = 0;
         Preparation preparation;
-        std::vector<Copy> copies;
+        std::vector<LocalCopy> copies;
         for (const Step& step : steps) {
             if (step.sends.size() != step.receives.size())
                 throw Error("copies: a rank receives as many messages from itself as it sends");
@@ -130,7 +130,7 @@ class CopyTransport final : public Transport {
         if (used)
             said += (said.empty() ? "" : ", ") + ("\"multiprocessors\": " + std::to_string(used));
         return preparation.noted(std::make_unique<DescribedProgram>(
-            context_, std::make_unique<Copies>(context_, std::move(copies), copier), said));
+            context_, std::make_unique<CopyStep>(context_, std::move(copies), copier), said));
     }
 
   private:

@@ -39,7 +39,7 @@ void hold_against_host(Device& device, double rate, const std::string& path) {
                 " s: the clock's rate is not the one that the driver states");
 }
 
-GpuClock clock_of(Device& device, const Facts& facts, const std::string& path) {
+GpuClock clock_of(Device& device, const PlatformFacts& facts, const std::string& path) {
     const double rate = device.clock_rate();
     if (rate <= 0)
         throw Unavailable(path +
@@ -51,17 +51,17 @@ GpuClock clock_of(Device& device, const Facts& facts, const std::string& path) {
 
 }  // namespace
 
-Facts platform_facts(Device& device) {
-    const Allocation facts(device, Memory::device, sizeof(Facts));
+PlatformFacts platform_facts(Device& device) {
+    const Allocation facts(device, Memory::device, sizeof(PlatformFacts));
     void* address = facts.address();
     void* arguments[] = {&address};
     device.launch("ws_platform_facts", 1, 1, arguments);
-    Facts answer{};
+    PlatformFacts answer{};
     device.copy(&answer, facts.address(), sizeof answer);
     return answer;
 }
 
-GpuClock agreed_clock(Context& context, const Facts& facts, const std::string& path) {
+GpuClock agreed_clock(Context& context, const PlatformFacts& facts, const std::string& path) {
     const auto all =
         exchange(context.control, [&] { return clock_of(context.device, facts, path); });
     GpuClock mine = all[static_cast<std::size_t>(context.control.rank())];

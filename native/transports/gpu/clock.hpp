@@ -9,10 +9,10 @@
 namespace wirespeed {
 
 /// What the kernels say of the platform that they run on.
-struct Facts {
+struct PlatformFacts {
     u64 has_tma, clock_step, packet_bytes, most_threads;
 };
-Facts platform_facts(Device& device);
+PlatformFacts platform_facts(Device& device);
 
 struct GpuClock {
     double tick;  ///< seconds that one count stands for
@@ -22,6 +22,6 @@ struct GpuClock {
 /// This rank's tick, and the coarsest step of all. Every rank calls it. Throws Unavailable where
 /// nobody says how fast the clock counts, Error where it counts otherwise; `path` is how the user
 /// calls what needs the clock.
-GpuClock agreed_clock(Context& context, const Facts& facts, const std::string& path);
+GpuClock agreed_clock(Context& context, const PlatformFacts& facts, const std::string& path);
 
 }  // namespace wirespeed

@@ -119,11 +119,11 @@ class GpuTransport final : public Transport {
         return preparation.noted(std::move(program));
     }
 
-    static Facts start(Context& context) {
+    static PlatformFacts start(Context& context) {
         refuse_shared_devices(context, "gpu");
         const auto all = exchange(context.control, [&] { return platform_facts(context.device); });
-        Facts facts = all[static_cast<std::size_t>(context.control.rank())];
-        for (const Facts& each : all) {
+        PlatformFacts facts = all[static_cast<std::size_t>(context.control.rank())];
+        for (const PlatformFacts& each : all) {
             facts.has_tma = facts.has_tma && each.has_tma;
             if (each.packet_bytes != facts.packet_bytes)
                 throw Unavailable("gpu: the ranks' GPUs have LL packets of different sizes");
@@ -331,7 +331,7 @@ class GpuTransport final : public Transport {
     }
 
     PeerBuffers buffers_;
-    Facts facts_;
+    PlatformFacts facts_;
     GpuClock clock_;
     Protocols protocols_;
     Mailbox mailbox_;

@@ -24,7 +24,7 @@ std::string name_of(WsProtocol protocol) {
 }
 
 /// The kernels for any steps; `words`: the variant of LL for whole words.
-Launch launch_any(const Tuning& tuning, const OpList& op_list, const char* words) {
+KernelChoice launch_any(const Tuning& tuning, const OpList& op_list, const char* words) {
     const bool by_words = tuning.protocol == ws_ll && op_list.on_whole_words();
     return {"ws_any_" + name_of(tuning.protocol) + (by_words ? words : ""), tuning.threads};
 }
@@ -84,7 +84,7 @@ Choices MessagePlan::choices(const OpList& op_list) const {
     return {.pull = in_turn || !op_list.guarded, .tma = !op_list.guarded};
 }
 
-Launch MessagePlan::launch(const Tuning& tuning, const OpList& op_list) const {
+KernelChoice MessagePlan::launch(const Tuning& tuning, const OpList& op_list) const {
     if (!is_pair(op_list)) return launch_any(tuning, op_list, "_own");
     const u32 most = std::max(op_list.ops[0].op.packets, op_list.ops[1].op.packets);
     if (tuning.protocol == ws_ll && most == 1) return {"ws_pair_ll_lane", 1};
@@ -124,7 +124,7 @@ Choices FoldPlan::choices(const OpList&) const {
             .all_tried = own_shares};
 }
 
-Launch FoldPlan::launch(const Tuning& tuning, const OpList&) const {
+KernelChoice FoldPlan::launch(const Tuning& tuning, const OpList&) const {
     if (tuning.protocol == ws_ll && exchange_peers) {
         if (tuning.blocks > 1) return {"ws_exchange_grid", tuning.threads};
         return {tuning.threads == 32 ? "ws_exchange_warp" : "ws_exchange_block", tuning.threads};
@@ -145,7 +145,7 @@ std::vector<u64> FoldPlan::numbers() const {
     return numbers;
 }
 
-Launch SoakPlan::launch(const Tuning& tuning, const OpList& op_list) const {
+KernelChoice SoakPlan::launch(const Tuning& tuning, const OpList& op_list) const {
     const u32 packets = op_list.ops[0].op.packets;
     if (!is_soak_pair(op_list) || packets > tuning.threads)
         return {op_list.on_whole_words() ? "ws_soak_ll_words" : "ws_soak_ll", tuning.threads};
@@ -153,7 +153,7 @@ Launch SoakPlan::launch(const Tuning& tuning, const OpList& op_list) const {
     return {tuning.threads == 32 ? "ws_soak_pair_warp" : "ws_soak_pair_block", tuning.threads};
 }
 
-Launch GatedPlan::launch(const Tuning& tuning, const OpList& op_list) const {
+KernelChoice GatedPlan::launch(const Tuning& tuning, const OpList& op_list) const {
     return launch_any(tuning, op_list, "_words");
 }
 

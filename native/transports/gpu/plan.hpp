@@ -38,7 +38,7 @@ struct Choices {
     bool allow(const Tuning& tuning) const;
 };
 
-struct Launch {
+struct KernelChoice {
     std::string kernel;
     unsigned threads;
 };
@@ -47,8 +47,8 @@ struct OpList;
 
 /// What plans of all kinds answer; of one program all ranks' plans are of one kind. Each also has
 ///     Choices choices(const OpList&) const;
-///     Launch launch(const Tuning&, const OpList&) const;
-struct Plan {
+///     KernelChoice launch(const Tuning&, const OpList&) const;
+struct KernelPlan {
     /// Every rank calls it: what the plan says holds on all ranks then.
     void agree(Control&, OpList&) {}
     void tell(WsProgram&, const Tuning&) const {}
@@ -58,14 +58,14 @@ struct Plan {
 };
 
 /// Messages and nothing else.
-struct MessagePlan : Plan {
+struct MessagePlan : KernelPlan {
     /// Each step is one message to the same peer and one from the same: no block overtakes another
     /// by a step, since the sender waits for all of them.
     bool in_turn;
 
     void agree(Control& control, OpList&);
     Choices choices(const OpList& op_list) const;
-    Launch launch(const Tuning& tuning, const OpList& op_list) const;
+    KernelChoice launch(const Tuning& tuning, const OpList& op_list) const;
 };
 
 /// The kernel changes messages where they arrive.
@@ -80,7 +80,7 @@ struct InPlacePlan : MessagePlan {
 };
 
 /// The kernel combines messages with what lies here, or copies them (folds.hpp).
-struct FoldPlan : Plan {
+struct FoldPlan : KernelPlan {
     std::vector<WsFoldStep> steps;
     std::vector<WsFold> folds;
     std::vector<WsSource> sources;
@@ -95,24 +95,24 @@ struct FoldPlan : Plan {
 
     void agree(Control& control, OpList& op_list);
     Choices choices(const OpList&) const;
-    Launch launch(const Tuning& tuning, const OpList&) const;
+    KernelChoice launch(const Tuning& tuning, const OpList&) const;
     void tell(WsProgram& program, const Tuning& tuning) const;
     std::vector<u64> numbers() const;
     static constexpr const char* work = InPlacePlan::work;
 };
 
 /// The kernel checks messages between two steps.
-struct SoakPlan : Plan {
+struct SoakPlan : KernelPlan {
     u64 soak = 0;  ///< address of its WsSoak
 
     Choices choices(const OpList&) const { return {.stores = false, .pull = false, .tma = false}; }
-    Launch launch(const Tuning& tuning, const OpList& op_list) const;
+    KernelChoice launch(const Tuning& tuning, const OpList& op_list) const;
     void tell(WsProgram& program, const Tuning&) const { program.soak = soak; }
     static constexpr const char* work = "by the same kernel, between two steps";
 };
 
 /// Kernels beside it do the work, ordered by flags (gated_work.hpp).
-struct GatedPlan : Plan {
+struct GatedPlan : KernelPlan {
     std::vector<Work> works;  ///< of an iteration
     bool work_lags = false;   ///< by a step
 
@@ -120,7 +120,7 @@ struct GatedPlan : Plan {
     Choices choices(const OpList&) const {
         return {.pull = false, .tma = false, .most_blocks = work_lags ? 64u : 16u};
     }
-    Launch launch(const Tuning& tuning, const OpList& op_list) const;
+    KernelChoice launch(const Tuning& tuning, const OpList& op_list) const;
     void tell(WsProgram& program, const Tuning&) const { program.work_lags = work_lags; }
     std::vector<u64> numbers() const { return {works.size()}; }
     static constexpr const char* work = "beside it, ordered by flags";
@@ -147,7 +147,7 @@ struct OpList {
     /// one rank's kernel must do, or cannot do, all must know.
     void agree(Control& control, bool says_it_is_free);
     Choices choices() const;
-    Launch launch(const Tuning& tuning) const {
+    KernelChoice launch(const Tuning& tuning) const {
         return std::visit([&](const auto& plan) { return plan.launch(tuning, *this); }, plan);
     }
     bool on_whole_words() const;

@@ -15,7 +15,7 @@ class Protocols {
     static constexpr std::uint32_t most_blocks = Tuning::most_blocks;
 
     /// `blocks`: how many may wait for each other on every rank's GPU.
-    Protocols(Context& context, const Facts& facts, std::uint32_t blocks)
+    Protocols(Context& context, const PlatformFacts& facts, std::uint32_t blocks)
         : context_(context), facts_(facts), blocks_(blocks) {}
 
     std::uint32_t blocks() const { return blocks_; }
@@ -45,7 +45,7 @@ class Protocols {
     double try_one(PersistentProgram& program, const Tuning& tuning, double least);
 
     Context& context_;
-    const Facts& facts_;
+    const PlatformFacts& facts_;
     std::uint32_t blocks_;
     std::vector<Chosen> chosen_;  ///< for the programs so far
     std::vector<Tuning> fast_;    ///< the fastest few for the latest message that was long

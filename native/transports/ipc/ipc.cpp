@@ -115,8 +115,8 @@ class IpcTransport final : public HostTransport {
 
     /// A message, or a list as one. `theirs`: the places at the peer; `most_blocks`: of a list's
     /// kernel.
-    Message message(std::span<const Transfer> mine, const Transfer* theirs, std::byte* to,
-                    std::byte* from, bool sends, unsigned most_blocks) {
+    PeerCopy message(std::span<const Transfer> mine, const Transfer* theirs, std::byte* to,
+                     std::byte* from, bool sends, unsigned most_blocks) {
         const Transfer& first = mine.front();
         Stream& stream = link_.stream(first.peer);
         if (!first.list) {
@@ -206,7 +206,7 @@ class IpcTransport final : public HostTransport {
     std::unique_ptr<Action> make(Writer writer, const std::shared_ptr<WaitingKernel>& kernel,
                                  const Step& step, const Step& theirs, const Buffers& buffers,
                                  bool guarded) {
-        std::vector<Message> messages;
+        std::vector<PeerCopy> messages;
         std::vector<int> others;
         const auto add_all = [&](const std::vector<Transfer>& mine,
                                  const std::vector<Transfer>& there, bool sends) {

@@ -64,7 +64,7 @@ struct Link {
 };
 
 /// A copy between this rank's memory and a peer's: of a message, or of a list of blocks.
-struct Message {
+struct PeerCopy {
     int peer;
     std::byte *to, *from;
     std::size_t bytes;
@@ -128,7 +128,7 @@ inline const char* name_of(Writer writer) {
 class WriteStep final : public Action {
   public:
     WriteStep(Link& link, Writer writer, std::shared_ptr<WaitingKernel> kernel,
-              std::vector<Message> sends, std::vector<int> receives, bool guarded)
+              std::vector<PeerCopy> sends, std::vector<int> receives, bool guarded)
         : link_(link), writer_(writer), kernel_(std::move(kernel)), sends_(std::move(sends)),
           receives_(std::move(receives)), guarded_(guarded), words_(sends_.size()),
           numbers_(sends_.size()) {
@@ -146,7 +146,7 @@ class WriteStep final : public Action {
             for (const int peer : receives_)
                 link_.signal(peer, Flags::taken, ++Link::of(link_.invited, peer));
         for (std::size_t i = 0; i < sends_.size(); ++i) {
-            const Message& piece = sends_[i];
+            const PeerCopy& piece = sends_[i];
             if (guarded_)
                 link_.wait(piece.peer, Flags::taken, ++Link::of(link_.allowed, piece.peer));
             numbers_[i] = ++Link::of(link_.sent, piece.peer);
@@ -161,7 +161,7 @@ class WriteStep final : public Action {
     }
 
   private:
-    void start(const Message& piece, std::uint32_t* word, std::uint32_t number) {
+    void start(const PeerCopy& piece, std::uint32_t* word, std::uint32_t number) {
         if (kernel_) {
             link_.context.page.enter(link_.copying, piece.peer);
             kernel_->ring(piece.peer, number);
@@ -172,7 +172,7 @@ class WriteStep final : public Action {
             if (word) piece.stream->write_value(word, number);
         }
     }
-    void finish(const Message& piece, std::uint32_t number) {
+    void finish(const PeerCopy& piece, std::uint32_t number) {
         if (!kernel_) return piece.finish(link_);
         link_.context.page.enter(link_.copying, piece.peer);
         kernel_->wait(piece.peer, number);
@@ -187,7 +187,7 @@ class WriteStep final : public Action {
     Link& link_;
     Writer writer_;
     std::shared_ptr<WaitingKernel> kernel_;  ///< of that writer alone
-    std::vector<Message> sends_;
+    std::vector<PeerCopy> sends_;
     std::vector<int> receives_;
     bool guarded_;
     std::vector<std::uint32_t*> words_;
@@ -198,17 +198,17 @@ class WriteStep final : public Action {
 /// is signalled that all has been read.
 class ReadStep final : public Action {
   public:
-    ReadStep(Link& link, std::vector<int> sends, std::vector<Message> receives)
+    ReadStep(Link& link, std::vector<int> sends, std::vector<PeerCopy> receives)
         : link_(link), sends_(std::move(sends)), receives_(std::move(receives)) {}
 
     void run() override {
         for (const int peer : sends_)
             link_.signal(peer, Flags::arrived, ++Link::of(link_.sent, peer));
-        for (const Message& piece : receives_) {
+        for (const PeerCopy& piece : receives_) {
             link_.wait(piece.peer, Flags::arrived, ++Link::of(link_.received, piece.peer));
             piece.start(link_);
         }
-        for (const Message& piece : receives_) {
+        for (const PeerCopy& piece : receives_) {
             piece.finish(link_);
             link_.signal(piece.peer, Flags::taken, ++Link::of(link_.invited, piece.peer));
         }
@@ -219,7 +219,7 @@ class ReadStep final : public Action {
   private:
     Link& link_;
     std::vector<int> sends_;
-    std::vector<Message> receives_;
+    std::vector<PeerCopy> receives_;
 };
 
 }  // namespace wirespeed::ipc

@@ -91,7 +91,7 @@ class LoadTransport final : public Transport {
     }
 
   private:
-    static Facts agreed_facts(Context& context) {
+    static PlatformFacts agreed_facts(Context& context) {
         const auto all = exchange(context.control, [&] { return platform_facts(context.device); });
         return all[static_cast<std::size_t>(context.control.rank())];
     }

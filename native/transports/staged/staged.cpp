@@ -17,8 +17,8 @@ struct StagedCopy {
 
 /// What the messages go through, as large as a pair of buffers. Programs keep it: a later one with
 /// larger buffers has another.
-struct HostMemory {
-    HostMemory(Device& device, Memory kind, std::size_t bytes)
+struct StagingBuffers {
+    StagingBuffers(Device& device, Memory kind, std::size_t bytes)
         : send(device, kind, std::max<std::size_t>(bytes, 1)),
           receive(device, kind, std::max<std::size_t>(bytes, 1)) {}
     Allocation send, receive;
@@ -26,7 +26,7 @@ struct HostMemory {
 
 class StagedStep final : public Action {
   public:
-    StagedStep(Device& device, Page& page, std::shared_ptr<const HostMemory> memory,
+    StagedStep(Device& device, Page& page, std::shared_ptr<const StagingBuffers> memory,
                std::vector<StagedCopy> out, std::unique_ptr<Action> move,
                std::vector<StagedCopy> in)
         : device_(device), page_(page), memory_(std::move(memory)), out_(std::move(out)),
@@ -43,7 +43,7 @@ class StagedStep final : public Action {
   private:
     Device& device_;
     Page& page_;
-    std::shared_ptr<const HostMemory> memory_;
+    std::shared_ptr<const StagingBuffers> memory_;
     std::vector<StagedCopy> out_, in_;
     std::unique_ptr<Action> move_;
     CallId to_host_, to_device_;
@@ -64,7 +64,7 @@ class StagedTransport final : public StepTransport {
 
     std::unique_ptr<Action> compile_step(const Step& step, const Buffers& buffers) override {
         if (!memory_ || memory_->send.bytes() < buffers.bytes)
-            memory_ = std::make_shared<HostMemory>(context_.device, through_, buffers.bytes);
+            memory_ = std::make_shared<StagingBuffers>(context_.device, through_, buffers.bytes);
         Buffers host;
         host.send = memory_->send.address();
         host.receive = memory_->receive.address();
@@ -87,7 +87,7 @@ class StagedTransport final : public StepTransport {
     Memory through_;
     std::unique_ptr<Transport> inner_;
     StepTransport* carrier_;
-    std::shared_ptr<HostMemory> memory_;
+    std::shared_ptr<StagingBuffers> memory_;
 };
 
 const AddTransport add_staged{"staged", open_as<StagedTransport>};

@@ -5,7 +5,7 @@ namespace {
 
 class LinkAction final : public Action {
   public:
-    LinkAction(Page& page, std::shared_ptr<Worker> worker, Link link)
+    LinkAction(Page& page, std::shared_ptr<Worker> worker, ChainLink link)
         : page_(page), worker_(std::move(worker)), link_(std::move(link)),
           working_(page.name(work_call)) {}
     void run() override {
@@ -29,17 +29,17 @@ class LinkAction final : public Action {
 
     Page& page_;
     std::shared_ptr<Worker> worker_;
-    Link link_;
+    ChainLink link_;
     CallId working_;
 };
 
 }  // namespace
 
 std::unique_ptr<Program> make_chain(Page& page, std::shared_ptr<Worker> worker,
-                                    const std::vector<Link>& links,
+                                    const std::vector<ChainLink>& links,
                                     std::unique_ptr<StartLine> start) {
     std::vector<std::unique_ptr<Action>> iteration;
-    for (const Link& link : links)
+    for (const ChainLink& link : links)
         iteration.push_back(std::make_unique<LinkAction>(page, worker, link));
     return std::make_unique<HostProgram>(page, std::move(iteration), std::move(start),
                                          links.front().program->describe());

@@ -8,7 +8,7 @@
 
 namespace wirespeed {
 
-struct Link {
+struct ChainLink {
     std::shared_ptr<Program> program;
     Step step;  ///< the last one that it moves, with its work
 };
@@ -16,7 +16,7 @@ struct Link {
 /// An iteration is one iteration of each link, in order; the CPU goes from one to the next, and
 /// stamps.
 std::unique_ptr<Program> make_chain(Page& page, std::shared_ptr<Worker> worker,
-                                    const std::vector<Link>& links,
+                                    const std::vector<ChainLink>& links,
                                     std::unique_ptr<StartLine> start);
 
 }  // namespace wirespeed

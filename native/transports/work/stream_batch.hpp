@@ -50,7 +50,7 @@ class StreamBatch {
 
   private:
     /// An event behind some iterations. Stretch 0 is the untimed iterations, stretch i is sample i.
-    struct Mark {
+    struct RecordedEvent {
         std::unique_ptr<Event> event;
         int iterations;
         bool ends_stretch;
@@ -71,9 +71,9 @@ class StreamBatch {
     std::map<int, std::unique_ptr<Graph>> graphs_;  ///< by iterations
 
     Schedule schedule_;
-    int next_ = 1;            ///< the stretch that is being put in; behind the last one: none
-    int put_ = 0;             ///< iterations of it that are in
-    std::deque<Mark> marks_;  ///< not known to be reached, the oldest first
+    int next_ = 1;  ///< the stretch that is being put in; behind the last one: none
+    int put_ = 0;   ///< iterations of it that are in
+    std::deque<RecordedEvent> marks_;  ///< not known to be reached, the oldest first
     std::vector<std::unique_ptr<Event>> spare_;
     std::unique_ptr<Event> first_, last_;  ///< the batch's begin, and the last stretch's end
     Stamps stamps_;

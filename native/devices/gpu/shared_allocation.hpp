@@ -8,7 +8,7 @@
 
 namespace wirespeed::gpu {
 
-struct Shared {
+struct SharedAllocation {
     char kind[8] = {};  ///< "cuda", "hip": a handle means nothing to another vendor
     VendorHandle handle = {};
     char pci[16] = {};          ///< where the memory is
@@ -17,9 +17,9 @@ struct Shared {
     std::uint64_t process = 0;  ///< that process
 };
 
-ShareHandle pack(const Shared& shared);
+ShareHandle pack(const SharedAllocation& shared);
 /// Throws Error unless `handle` was packed by a device of this kind.
-Shared unpack(const ShareHandle& handle, const std::string& kind);
+SharedAllocation unpack(const ShareHandle& handle, const std::string& kind);
 
 /// Differs between processes, also between those that have the same number on two hosts or in two
 /// containers.

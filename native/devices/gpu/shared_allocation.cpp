@@ -1,4 +1,4 @@
-#include "devices/gpu/shared.hpp"
+#include "devices/gpu/shared_allocation.hpp"
 
 #include <unistd.h>
 
@@ -9,16 +9,16 @@
 
 namespace wirespeed::gpu {
 
-static_assert(sizeof(Shared) <= sizeof(ShareHandle));
+static_assert(sizeof(SharedAllocation) <= sizeof(ShareHandle));
 
-ShareHandle pack(const Shared& shared) {
+ShareHandle pack(const SharedAllocation& shared) {
     ShareHandle handle;
     std::memcpy(handle.bytes.data(), &shared, sizeof shared);
     return handle;
 }
 
-Shared unpack(const ShareHandle& handle, const std::string& kind) {
-    Shared shared;
+SharedAllocation unpack(const ShareHandle& handle, const std::string& kind) {
+    SharedAllocation shared;
     std::memcpy(&shared, handle.bytes.data(), sizeof shared);
     if (std::strncmp(shared.kind, kind.c_str(), sizeof shared.kind) != 0)
         throw Error("the handle to open is not one of a " + kind + " device");
