@@ -27,7 +27,7 @@ from wirespeed.host.core import Core, core
 from wirespeed.job.plan import Plan
 from wirespeed.job.step_spec import ExpectedJob, startup_limit
 from wirespeed.patterns import Shape, find_pattern
-from wirespeed.rank.join.communicator import Communicator
+from wirespeed.rank.join.mpi_world import MpiWorld
 from wirespeed.rank.join.startup import open_device, set_environment
 from wirespeed.rank.observe.watchdog import Watchdog
 from wirespeed.statistics.stopping import CLOCK_COSTS_A_SAMPLE
@@ -62,7 +62,7 @@ def rank(library: str, bare_path: str, sizes: str, pairs: int, vendor: str) -> N
     plan = Plan(timeout=120.0)
     watched.stage("start", 0, startup_limit(plan))
     device = open_device(opened, "host", Plan(), 0, 0)
-    world = Communicator(ExpectedJob(vendor, None, 2, library))
+    world = MpiWorld(ExpectedJob(vendor, None, 2, library))
     world.open_mpi(opened)
     bare: Any = ctypes.CDLL(bare_path).bare_pingpong
     bare.restype = ctypes.c_double

@@ -30,7 +30,7 @@ from wirespeed.job.step_spec import ExpectedJob, StepSpec, startup_limit
 ENTRY = Path(rank.__file__).parent
 IMPORT = """
 import time; start = time.perf_counter()
-import wirespeed.rank.main, wirespeed.rank.path.path_run, wirespeed.rank.join.communicator
+import wirespeed.rank.main, wirespeed.rank.path.path_run, wirespeed.rank.join.mpi_world
 from wirespeed.host.core import core; core()
 took = time.perf_counter() - start
 pages = open('/proc/self/statm').read().split()[1]

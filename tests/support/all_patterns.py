@@ -23,7 +23,7 @@ from wirespeed.job.step_spec import ExpectedJob
 from wirespeed.paths import find_path
 from wirespeed.patterns import Pattern, Shape, all_patterns
 from wirespeed.patterns.collectives.operation import CollectivePattern
-from wirespeed.rank.join.communicator import Communicator
+from wirespeed.rank.join.mpi_world import MpiWorld
 from wirespeed.rank.join.startup import open_device
 from wirespeed.rank.observe.watchdog import Watchdog
 from wirespeed.rank.path.path_run import PathRunner
@@ -99,7 +99,7 @@ def main() -> None:
     opened = core()
     watched = Watchdog(opened, f"test-{os.getppid()}", launchers.global_rank(), reports=-1, give_up=True)
     device = open_device(opened, kind, Plan(), launchers.global_rank(), launchers.local_rank())
-    world = Communicator(ExpectedJob(library=os.environ["MPI4PY_LIBMPI"]))
+    world = MpiWorld(ExpectedJob(library=os.environ["MPI4PY_LIBMPI"]))
     world.open_mpi(opened)
     told: list[dict[str, Any]] = []
     for pattern in chosen():

@@ -16,7 +16,7 @@ from typing import Any
 
 from wirespeed.host.core import core
 from wirespeed.job.step_spec import ExpectedJob
-from wirespeed.rank.join.communicator import Communicator
+from wirespeed.rank.join.mpi_world import MpiWorld
 
 ROOM = 1 << 16
 Transfer = tuple[int, bool, int, int, int]
@@ -127,7 +127,7 @@ class Rank:
     """One rank with its device and one transport."""
 
     def __init__(self, transport: str, options: str, memory: str, kind: str) -> None:
-        self.world = Communicator(ExpectedJob())
+        self.world = MpiWorld(ExpectedJob())
         self.core = core()
         self.memory = memory.encode()
         check, lib = self.core.check, self.core.lib

@@ -13,7 +13,7 @@ from wirespeed.host.core import core
 from wirespeed.host.die_with_parent import die_with_parent
 from wirespeed.job.step_spec import ExpectedJob
 from wirespeed.launchers import global_rank
-from wirespeed.rank.join.communicator import Communicator
+from wirespeed.rank.join.mpi_world import MpiWorld
 
 # (step, sender, receiver, offset in both buffers, bytes)
 Message = tuple[int, int, int, int, int]
@@ -53,7 +53,7 @@ class Rank:
     """One rank with its transport and buffers."""
 
     def __init__(self, transport: str, options: str, library: str, ranks: int) -> None:
-        self.core, self.world = core(), Communicator(ExpectedJob(size=ranks, library=library))
+        self.core, self.world = core(), MpiWorld(ExpectedJob(size=ranks, library=library))
         lib = self.core.lib
         check = self.core.check
         self.device = self.core.open_device("emulated", self.world.rank % 2)

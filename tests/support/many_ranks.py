@@ -15,7 +15,7 @@ from wirespeed.job.plan import Plan
 from wirespeed.job.step_spec import ExpectedJob
 from wirespeed.patterns import Step, Transfer
 from wirespeed.rank.check.payload_check import PayloadCheck
-from wirespeed.rank.join.communicator import Communicator
+from wirespeed.rank.join.mpi_world import MpiWorld
 from wirespeed.rank.join.startup import open_device
 from wirespeed.rank.observe.watchdog import Watchdog
 
@@ -53,7 +53,7 @@ def main() -> None:
     watched = Watchdog(opened, f"test-{os.getppid()}", launchers.global_rank(), reports=-1, give_up=True)
     watched.stage("test", 0, 60.0)
     device = open_device(opened, kind, Plan(), launchers.global_rank(), launchers.local_rank())
-    world = Communicator(ExpectedJob(library=os.environ["MPI4PY_LIBMPI"]))
+    world = MpiWorld(ExpectedJob(library=os.environ["MPI4PY_LIBMPI"]))
     world.open_mpi(opened)
     transport = opened.check(
         lib.ws_transport_open(

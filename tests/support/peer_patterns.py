@@ -22,7 +22,7 @@ from wirespeed.host.die_with_parent import die_with_parent
 from wirespeed.job.status_page import read_page
 from wirespeed.job.step_spec import ExpectedJob
 from wirespeed.launchers import global_rank
-from wirespeed.rank.join.communicator import Communicator
+from wirespeed.rank.join.mpi_world import MpiWorld
 
 LENGTHS = (0, 1, 12, 4097, 70_001, 13, 4, 333_333)
 ROOM = 24 << 20
@@ -129,7 +129,7 @@ PATTERNS: tuple[Callable[[int], Pattern], ...] = (
 class Rank:
     """One rank with one transport and its buffers."""
 
-    def __init__(self, world: Communicator, transport: str, options: str, timeout: float = 0) -> None:
+    def __init__(self, world: MpiWorld, transport: str, options: str, timeout: float = 0) -> None:
         self.core, self.world = core(), world
         self.lib, self.check = self.core.lib, self.core.check
         self.device = self.core.open_device(os.environ.get("DEVICE_KIND", "emulated"), world.rank)
@@ -208,7 +208,7 @@ class Rank:
         assert first[0] == size, f"{what}: byte {first[0]} of {size} is wrong"
 
 
-def every_pattern(world: Communicator, transport: str, options: str) -> dict[str, Any]:
+def every_pattern(world: MpiWorld, transport: str, options: str) -> dict[str, Any]:
     """Runs all, and the first one again at the end; what was chosen for each."""
     rank = Rank(world, transport, options)
     chosen: dict[str, Any] = {}
@@ -231,7 +231,7 @@ def every_pattern(world: Communicator, transport: str, options: str) -> dict[str
     return chosen
 
 
-def nobody_comes(world: Communicator, transport: str) -> str:
+def nobody_comes(world: MpiWorld, transport: str) -> str:
     """What rank 0 says of a peer that never starts its rounds."""
     rank = Rank(world, transport, "protocol=stores;blocks=2", timeout=0.05)
     program = rank.program(both_ways(world.size))
@@ -247,7 +247,7 @@ def nobody_comes(world: Communicator, transport: str) -> str:
     return said
 
 
-def progress(world: Communicator, transport: str) -> int:
+def progress(world: MpiWorld, transport: str) -> int:
     """How often rank 0's page was told, in one sample of more than 4 GiB, that the rank goes on."""
     rank = Rank(world, transport, "protocol=stores;blocks=2")
     there, back = Message(0, 0, 1, 0, 0, LARGE), Message(1, 1, 0, 0, 0, LARGE)
@@ -264,7 +264,7 @@ def progress(world: Communicator, transport: str) -> int:
 def main() -> None:
     library, ranks, transport, *options = sys.argv[1:]
     die_with_parent()
-    world = Communicator(ExpectedJob(size=int(ranks), library=library))
+    world = MpiWorld(ExpectedJob(size=int(ranks), library=library))
     world.open_mpi(core())
     found: object
     if options == ["nobody"]:

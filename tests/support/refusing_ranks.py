@@ -15,10 +15,10 @@ from typing import Any
 from wirespeed.host.core import NativeError
 from wirespeed.job.step_spec import ExpectedJob
 from wirespeed.rank.context import RankContext, Unusable
-from wirespeed.rank.join.communicator import Communicator
+from wirespeed.rank.join.mpi_world import MpiWorld
 
 
-def known(world: Communicator, fails: tuple[str, bool] | None) -> list[Any]:
+def known(world: MpiWorld, fails: tuple[str, bool] | None) -> list[Any]:
     """[what is told of the path, its kind, was it undone here]; empty where nothing failed."""
     undone: list[int] = []
 
@@ -36,7 +36,7 @@ def known(world: Communicator, fails: tuple[str, bool] | None) -> list[Any]:
 
 
 def main() -> None:
-    world = Communicator(ExpectedJob(library=os.environ["MPI4PY_LIBMPI"]))
+    world = MpiWorld(ExpectedJob(library=os.environ["MPI4PY_LIBMPI"]))
     said = json.dumps([known(world, case[world.rank]) for case in json.loads(sys.argv[1])])
     for rank, line in enumerate(world.gather(said) or ()):
         print(f"{rank} {line}", flush=True)

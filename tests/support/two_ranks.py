@@ -14,7 +14,7 @@ from typing import Any
 from wirespeed.host.core import NativeError, core
 from wirespeed.host.die_with_parent import die_with_parent
 from wirespeed.job.step_spec import ExpectedJob
-from wirespeed.rank.join.communicator import Communicator
+from wirespeed.rank.join.mpi_world import MpiWorld
 
 
 class Rank:
@@ -23,7 +23,7 @@ class Rank:
     def __init__(self, library: str) -> None:
         self.core = core()
         self.lib, self.ffi, self.check = self.core.lib, self.core.ffi, self.core.check
-        self.world = Communicator(ExpectedJob(size=2, library=library))
+        self.world = MpiWorld(ExpectedJob(size=2, library=library))
         self.world.open_mpi(self.core)
         self.device = self.core.open_device("emulated", self.world.rank)
         self.page = self.check(self.lib.ws_page_open(b"", self.world.rank))

@@ -11,7 +11,7 @@ import pytest
 
 from wirespeed.errors import WirespeedError
 from wirespeed.host.core import NativeError, core
-from wirespeed.rank.join.communicator import Communicator
+from wirespeed.rank.join.mpi_world import MpiWorld
 
 Open = Callable[[BaseException], Any]
 
@@ -27,7 +27,7 @@ def open_transport(tmp_path: Path) -> Iterator[Open]:
         def fail(*_: Any) -> None:
             raise raised
 
-        world = Communicator.__new__(Communicator)
+        world = MpiWorld.__new__(MpiWorld)
         world.rank, world.size = 0, 1
         ranks: Any = SimpleNamespace(size=1, Allgather=fail, Bcast=fail, Barrier=fail)
         world.comm = ranks

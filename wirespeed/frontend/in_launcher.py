@@ -43,8 +43,8 @@ from wirespeed.launchers import LaunchedRank
 from wirespeed.paths import TransferPath
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.rank.join import rendezvous
-from wirespeed.rank.join.communicator import Communicator
 from wirespeed.rank.join.free_cpus import FreeForThreads
+from wirespeed.rank.join.mpi_world import MpiWorld
 from wirespeed.rank.join.pinning import pin
 from wirespeed.rank.join.socket_world import SocketWorld
 from wirespeed.rank.join.startup import (
@@ -199,7 +199,7 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
 
     def world() -> World:
         if launchers.joins_mpi(place):
-            return Communicator(expected)
+            return MpiWorld(expected)
         shape = Shape(place.size, dict(plan.options))
         return SocketWorld(place, say=say, teams=reduced_teams(find_pattern(plan.pattern), shape, place.rank))
 

@@ -20,8 +20,8 @@ from wirespeed.job.plan import decode
 from wirespeed.job.start_barrier import wait_until_open
 from wirespeed.job.status_page import lost, own_folder
 from wirespeed.job.step_spec import StepSpec, startup_limit
-from wirespeed.rank.join.communicator import Communicator
 from wirespeed.rank.join.free_cpus import FreeCpus, FreeForThreads
+from wirespeed.rank.join.mpi_world import MpiWorld
 from wirespeed.rank.join.pinning import OWN_CPUS, place
 from wirespeed.rank.join.startup import (
     ignore,
@@ -91,7 +91,7 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
     elsewhere = FreeCpus(within=cpu_list(os.environ.get(AHEAD))) if spec.ahead else None
     place_of = rank, launchers.local_rank()
     session = RankSession(opened, spec.plan, spec.device, watchdog, place_of, started)
-    comm = session.connect(lambda: Communicator(spec.expected))
+    comm = session.connect(lambda: MpiWorld(spec.expected))
     # Some MPIs bind a rank as it joins.
     own = elsewhere.own if elsewhere else os.sched_getaffinity(0)
     tell = send if comm.rank == 0 else ignore

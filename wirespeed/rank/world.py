@@ -1,6 +1,6 @@
 """Communication of ranks besides the bytes that are measured: set-up, agreement, the end.
 
-MPI gives it (communicator.py), or sockets do where no MPI started the ranks (socket_world.py).
+MPI gives it (mpi_world.py), or sockets do where no MPI started the ranks (socket_world.py).
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ def _wrong(text: str) -> WirespeedError:
     return WirespeedError(text, ExitCode.WRONG_WORLD)
 
 
-class Communicator(World):
+class MpiWorld(World):
     """MPI_COMM_WORLD, and the same as the core sees it."""
 
     def __init__(self, expected: ExpectedJob) -> None:
