@@ -15,7 +15,7 @@ from noise import KINDS, Noise
 
 from wirespeed.fleet.judge import FleetVerdict, judge
 from wirespeed.fleet.topology import NO_TOPOLOGY, Topology, topology_of
-from wirespeed.fleet.window import Window
+from wirespeed.fleet.window import HistoryWindow
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,7 +45,7 @@ class Fleet:
 class Made:
     """A fleet's times, and what is slow in it: (kind, name)."""
 
-    window: Window
+    window: HistoryWindow
     topology: Topology
     faults: set[tuple[str, str]] = field(default_factory=set)
 
@@ -83,7 +83,7 @@ def make(fleet: Fleet, noise: Noise, seed: int) -> Made:
         faults |= {("switch", f"leaf{place}") for place in bad_leaves}
     count = len(logs)
     empty = np.full(count, "", dtype=object)
-    window = Window(
+    window = HistoryWindow(
         np.full(count, FIGURE, dtype=object),
         names[first],
         names[second],

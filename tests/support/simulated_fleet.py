@@ -8,7 +8,7 @@ import numpy as np
 
 from wirespeed.fleet.judge import FleetVerdict, judge
 from wirespeed.fleet.topology import Topology, topology_of
-from wirespeed.fleet.window import Window
+from wirespeed.fleet.window import HistoryWindow
 
 NOISE = 0.01
 """Standard deviation between measurements of one pair or node: wirespeed.statistics.comparison.SPREAD."""
@@ -22,7 +22,7 @@ TIMES_ALONE = 3
 class Planted:
     """A fleet's times, and what is slow in it: (kind, name)."""
 
-    window: Window
+    window: HistoryWindow
     topology: Topology
     faults: set[tuple[str, str]] = field(default_factory=set)
 
@@ -79,7 +79,7 @@ def simulate(
     labels = [f"alone {place}" for place in range(TIMES_ALONE) for _ in range(nodes)]
     labels += [f"round {place}" for place in launches]
     count = len(alone) + len(pairs)
-    window = Window(
+    window = HistoryWindow(
         np.array(["copy h2h 16 MiB"] * len(alone) + ["pingpong host 8 B"] * len(pairs), dtype=object),
         np.concatenate([np.tile(names, TIMES_ALONE), names[first]]),
         np.concatenate([np.full(len(alone), "", dtype=object), names[second]]),

@@ -12,7 +12,7 @@ import numpy as np
 from wirespeed.fleet.estimates import LINK, NODE, Estimates, estimates
 from wirespeed.fleet.judge import FleetVerdict, Outlier, decide
 from wirespeed.fleet.topology import NO_TOPOLOGY, Topology
-from wirespeed.fleet.window import FACTS, Facts, Window
+from wirespeed.fleet.window import FACTS, HistoryWindow, NodeFacts
 
 MAX_NAMED = 3
 """Values of one fact that are named."""
@@ -49,7 +49,12 @@ class FleetDrift:
 
 
 def drift(
-    since: str, before: Window, now: Window, topology: Topology, least: float, false_alarms: float
+    since: str,
+    before: HistoryWindow,
+    now: HistoryWindow,
+    topology: Topology,
+    least: float,
+    false_alarms: float,
 ) -> FleetDrift:
     """Compares two windows: subjects against the change of those alike, and the change of all.
 
@@ -80,7 +85,7 @@ def drift(
     return FleetDrift(since, decide(changes, topology, false_alarms, least), fleet)
 
 
-def _without(rows: Window, old: Estimates) -> Window:
+def _without(rows: HistoryWindow, old: Estimates) -> HistoryWindow:
     """The times of the same subjects over what was usual for them before."""
     known = {
         name: float(effect)
@@ -98,7 +103,7 @@ def _without(rows: Window, old: Estimates) -> Window:
     return replace(found, logs=found.logs - old.centre - usual[kept])
 
 
-def add_causes(found: FleetDrift, before: Facts, now: Facts) -> None:
+def add_causes(found: FleetDrift, before: NodeFacts, now: NodeFacts) -> None:
     """Adds changes of driver, MPI and kernel on the nodes of each finding, and on most nodes."""
     for finding in found.verdict.findings:
         found.changed[finding.name] = list(dict.fromkeys(_changes_of(finding, before, now)))
@@ -111,12 +116,12 @@ def add_causes(found: FleetDrift, before: Facts, now: Facts) -> None:
     ]
 
 
-def _changes_of(outlier: Outlier, before: Facts, now: Facts) -> Iterator[str]:
+def _changes_of(outlier: Outlier, before: NodeFacts, now: NodeFacts) -> Iterator[str]:
     for node in outlier.nodes:
         yield from _changes(node, before, now)
 
 
-def _changes(node: str, before: Facts, now: Facts) -> Iterator[str]:
+def _changes(node: str, before: NodeFacts, now: NodeFacts) -> Iterator[str]:
     for name in FACTS:
         old, new = (facts.get(node, {}).get(name, set()) for facts in (before, now))
         if old and new and old != new:

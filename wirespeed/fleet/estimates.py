@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wirespeed.fleet.topology import Topology
-from wirespeed.fleet.window import Window
+from wirespeed.fleet.window import HistoryWindow
 from wirespeed.statistics.mixed import Mixed, Term, fit, typical
 from wirespeed.statistics.outliers import (
     FEWEST_ALIKE,
@@ -112,7 +112,7 @@ def _smallest_switch(spread: Spread, level: float) -> float:
     return spread.deviation * (student_point(2 * level, spread.freedom) + 1.2815515655446004)
 
 
-def estimates(window: Window, topology: Topology, least: float) -> Iterator[Estimates]:
+def estimates(window: HistoryWindow, topology: Topology, least: float) -> Iterator[Estimates]:
     """Estimates for every figure of some days. `least`: the ratio minus 1 that counts as nothing."""
     for figure, rows in window.by_figure():
         alone = rows.others == ""
@@ -135,7 +135,7 @@ def _numbered(names: Sequence[str]) -> tuple[list[str], Places]:
     return unique, np.array([places[name] for name in names], dtype=np.int64)
 
 
-def _common_terms(rows: Window) -> dict[str, Term]:
+def _common_terms(rows: HistoryWindow) -> dict[str, Term]:
     """Effects of launches and of days, where enough was measured to tell them from noise."""
     found: dict[str, Term] = {}
     for name, labels in (
@@ -152,7 +152,7 @@ def _common_terms(rows: Window) -> dict[str, Term]:
     return found
 
 
-def _alone(figure: str, kind: str, rows: Window, least: float) -> Estimates:
+def _alone(figure: str, kind: str, rows: HistoryWindow, least: float) -> Estimates:
     """Nodes, GPUs and links within nodes, each measured by itself."""
     labels = rows.ones.tolist()
     if kind != NODE:
@@ -304,7 +304,7 @@ def _too_few(kind: str, number: int, several_kinds: bool, hardware: str) -> str:
     return f"only {number} {kind}{'s' if number > 1 else ''} to compare, {least}"
 
 
-def _of_pairs(figure: str, rows: Window, topology: Topology, least: float) -> Iterator[Estimates]:
+def _of_pairs(figure: str, rows: HistoryWindow, topology: Topology, least: float) -> Iterator[Estimates]:
     """Switches, nodes and links from the times of pairs."""
     names, ends = _numbered([*rows.ones, *rows.others])
     first, second = ends[: len(rows)], ends[len(rows) :]
@@ -359,7 +359,7 @@ def _own_kinds(kinds: Sequence[str], combined: Places, model: Mixed) -> Floats:
     return np.array([math.nan if place is None else effects[place] for place in found])
 
 
-def _links(figure: str, rows: Window, model: Mixed, nodes: Estimates, least: float) -> Estimates:
+def _links(figure: str, rows: HistoryWindow, model: Mixed, nodes: Estimates, least: float) -> Estimates:
     names, places = _numbered(
         [f"{item} - {other}" for item, other in zip(rows.ones, rows.others, strict=True)]
     )

@@ -16,7 +16,7 @@ from wirespeed.fleet.names import node_name, not_a_node
 from wirespeed.fleet.observations import Observation, moment, observations
 from wirespeed.fleet.packed import Packed
 from wirespeed.fleet.state import SilentNode, silent_below
-from wirespeed.fleet.window import Facts, Window, facts_of, window_of
+from wirespeed.fleet.window import HistoryWindow, NodeFacts, facts_of, window_of
 from wirespeed.job.plan import Plan
 from wirespeed.results.lenient import printable
 from wirespeed.results.parts import Whole
@@ -104,12 +104,12 @@ class History:
             )
         return max(moments)
 
-    def window(self, begin: datetime, end: datetime) -> Window:
+    def window(self, begin: datetime, end: datetime) -> HistoryWindow:
         """Independent times from `begin` until before `end`."""
         loose = [observation for observation in self.loose if begin <= observation.at < end]
         return self.packed.window(begin, end, loose) if self.packed else window_of(loose)
 
-    def facts(self, begin: datetime, end: datetime) -> Facts:
+    def facts(self, begin: datetime, end: datetime) -> NodeFacts:
         """Driver, MPI and kernel of each node in these days."""
         loose = [observation for observation in self.loose if begin <= observation.at < end]
         rows = [

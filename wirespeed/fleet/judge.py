@@ -21,7 +21,7 @@ from wirespeed.fleet.estimates import (
     estimates,
 )
 from wirespeed.fleet.topology import NO_TOPOLOGY, Topology
-from wirespeed.fleet.window import Window
+from wirespeed.fleet.window import HistoryWindow
 from wirespeed.statistics.comparison import convincing, student_point
 from wirespeed.statistics.outliers import FEWEST_TIMES, Slow, simes
 
@@ -115,7 +115,7 @@ class FleetVerdict:
 
 
 def judge(
-    window: Window,
+    window: HistoryWindow,
     topology: Topology = NO_TOPOLOGY,
     least: float = MIN_SLOWDOWN,
     false_alarms: float = FALSE_ALARMS,

@@ -23,7 +23,7 @@ from msgspec.structs import astuple, fields
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.fleet.names import node_name, not_a_node
 from wirespeed.fleet.observations import Observation
-from wirespeed.fleet.window import SLOT_S, Window
+from wirespeed.fleet.window import SLOT_S, HistoryWindow
 from wirespeed.host.temporary import make_folder
 from wirespeed.results.lenient import printable
 from wirespeed.results.parts import LARGEST
@@ -82,7 +82,7 @@ class Packed:
                 return found[0][0]
         return None
 
-    def window(self, begin: datetime, end: datetime, loose: Iterable[Observation]) -> Window:
+    def window(self, begin: datetime, end: datetime, loose: Iterable[Observation]) -> HistoryWindow:
         """Independent times from `begin` until before `end`, and those of `loose` with them."""
         source, values = self._source(begin, end, loose)
         launch = "CASE WHEN launch > 1 THEN run || ' ' || launch ELSE run END"
@@ -94,7 +94,7 @@ class Packed:
             "ORDER BY figure, one, other, part, launch_name, slot",
             values,
         ).fetchnumpy()
-        window = Window(
+        window = HistoryWindow(
             _printable(found["figure"]),
             found["one"],
             found["other"],

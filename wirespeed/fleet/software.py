@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 from wirespeed.fleet.judge import Outlier, exclude
 from wirespeed.fleet.names import compress, natural
-from wirespeed.fleet.window import FACTS, Facts
+from wirespeed.fleet.window import FACTS, NodeFacts
 
 
-def unlike_most(findings: Iterable[Outlier], facts: Facts) -> list[str]:
+def unlike_most(findings: Iterable[Outlier], facts: NodeFacts) -> list[str]:
     """'driver 570.1 on n[3,9], which stand out; 580.2 on 95 of 100 nodes'; where most nodes have the same."""
     slow, lines = exclude(findings), []
     for name in FACTS:

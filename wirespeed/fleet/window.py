@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FACTS = ("driver", "MPI", "kernel")
 """Possible changes when a node became slower, the likeliest cause first."""
-Facts = dict[str, dict[str, set[str]]]
+NodeFacts = dict[str, dict[str, set[str]]]
 """Values of each of FACTS that were seen, by node."""
 MINUTES_APART = 10
 """Times of one launch and one pair that are so far apart are independent."""
@@ -30,7 +30,7 @@ EPOCH = datetime(1970, 1, 1)
 
 
 @dataclass(frozen=True)
-class Window:
+class HistoryWindow:
     """Rows as columns, ordered by figure: each is one independent time."""
 
     figures: Names
@@ -50,7 +50,7 @@ class Window:
     def __len__(self) -> int:
         return len(self.figures)
 
-    def by_figure(self) -> Iterator[tuple[str, Window]]:
+    def by_figure(self) -> Iterator[tuple[str, HistoryWindow]]:
         """Each figure, with its rows."""
         if not len(self):
             return
@@ -58,10 +58,10 @@ class Window:
         for start, end in zip(starts, [*starts[1:], len(self)], strict=True):
             yield str(self.figures[start]), self[slice(start, end)]
 
-    def __getitem__(self, which: Any) -> Window:
+    def __getitem__(self, which: Any) -> HistoryWindow:
         names = (self.figures, self.ones, self.others, self.parts, self.launches)
         figures, ones, others, parts, launches = (column[which] for column in names)
-        return Window(
+        return HistoryWindow(
             figures, ones, others, parts, launches, self.moments[which], self.logs[which], self.kinds
         )
 
@@ -71,7 +71,7 @@ class Window:
         return sorted({*self.ones, *self.others} - {""})
 
 
-def window_of(found: Iterable[Observation]) -> Window:
+def window_of(found: Iterable[Observation]) -> HistoryWindow:
     """Independent times: medians of what one launch measured of the same pair within MINUTES_APART."""
     times: dict[tuple[str, str, str, str, str, int], list[float]] = defaultdict(list)
     days: dict[tuple[str, str, str, str, str, int], float] = {}
@@ -84,7 +84,7 @@ def window_of(found: Iterable[Observation]) -> Window:
         kinds.update((node, kind) for node, kind in seen.hardware_of if kind)
     keys = sorted(times)
     figures, ones, others, parts, launches = (_names([str(key[place]) for key in keys]) for place in range(5))
-    return Window(
+    return HistoryWindow(
         *(figures, ones, others, parts, launches),
         np.array([days[key] for key in keys], dtype=np.float64),
         np.array([middle(sorted(times[key])) for key in keys], dtype=np.float64),
@@ -98,9 +98,9 @@ def _names(words: Sequence[str]) -> Names:
     return column
 
 
-def facts_of(found: Iterable[tuple[str, str, str, str, str]]) -> Facts:
+def facts_of(found: Iterable[tuple[str, str, str, str, str]]) -> NodeFacts:
     """From rows of node, partner ('': none), and the FACTS of a measurement; '' is not known."""
-    facts: Facts = defaultdict(lambda: defaultdict(set))
+    facts: NodeFacts = defaultdict(lambda: defaultdict(set))
     for word, other, *values in found:
         for node in filter(None, (word, other)):
             for name, value in zip(FACTS, values, strict=True):
