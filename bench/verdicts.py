@@ -30,7 +30,7 @@ from wirespeed.report.drift.detection import FIRST, Drift
 from wirespeed.results.reading import record_of
 from wirespeed.results.runs import Entry, Run, collect
 from wirespeed.statistics import comparison
-from wirespeed.statistics.comparison import Launch, Side
+from wirespeed.statistics.comparison import LaunchMedian, Side
 from wirespeed.statistics.next_launch import highest_next
 
 if TYPE_CHECKING:
@@ -232,7 +232,10 @@ def _learnt(dice: Generator, noise: Noise, paths: int, sizes: int, launches: int
     times = logs(dice, noise, paths, sizes, launches + NEXT)
     seen = 1e-3 * np.exp(times[:, :, :-NEXT].reshape(-1, launches))
     sides: list[Side] = [
-        {number: Launch(time, time * (1 - WITHIN), time * (1 + WITHIN)) for number, time in enumerate(row)}
+        {
+            number: LaunchMedian(time, time * (1 - WITHIN), time * (1 + WITHIN))
+            for number, time in enumerate(row)
+        }
         for row in seen.tolist()
     ]
     highest = highest_next(sides, [PATHS[row // sizes] for row in range(len(sides))])

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from wirespeed.statistics.comparison import (
     FALSE_ALARMS,
     UNSEEN_SPREAD,
-    Launch,
     LaunchId,
+    LaunchMedian,
     PathChange,
     change,
     convincing,
@@ -27,8 +27,8 @@ from wirespeed.statistics.comparison import (
 )
 
 
-def launch(seconds: float, share: float = 0.003) -> Launch:
-    return Launch(seconds, seconds * (1 - share), seconds * (1 + share))
+def launch(seconds: float, share: float = 0.003) -> LaunchMedian:
+    return LaunchMedian(seconds, seconds * (1 - share), seconds * (1 + share))
 
 
 LAUNCH = st.builds(launch, st.floats(1e-7, 10.0), st.floats(0.0, 0.5))
@@ -51,7 +51,7 @@ def test_tails_grow_thinner(freedom: float, one: float, other: float) -> None:
 
 
 @given(SIDE, SIDE)
-def test_sides_swapped_give_the_same_verdict(old: list[Launch], new: list[Launch]) -> None:
+def test_sides_swapped_give_the_same_verdict(old: list[LaunchMedian], new: list[LaunchMedian]) -> None:
     """Protects from a test that likes one side: the ratio turns round, how sure it is stays."""
     there, back = change(old, new), change(new, old)
     assert there and back
@@ -63,9 +63,11 @@ def test_sides_swapped_give_the_same_verdict(old: list[Launch], new: list[Launch
 
 
 @given(SIDE, SIDE, st.floats(1.0, 10.0))
-def test_the_slower_the_surer(old: list[Launch], new: list[Launch], factor: float) -> None:
+def test_the_slower_the_surer(old: list[LaunchMedian], new: list[LaunchMedian], factor: float) -> None:
     """Protects order: what is slower by more is at least as surely slower."""
-    slower = [Launch(one.median * factor, (one.low or 0) * factor, (one.high or 0) * factor) for one in new]
+    slower = [
+        LaunchMedian(one.median * factor, (one.low or 0) * factor, (one.high or 0) * factor) for one in new
+    ]
     before, after = change(old, new), change(old, slower)
     assert before and after
     assert after.ratio == pytest.approx(before.ratio * factor)
@@ -74,9 +76,9 @@ def test_the_slower_the_surer(old: list[Launch], new: list[Launch], factor: floa
 
 
 @given(SIDE, SIDE, st.floats(1e-6, 1e6))
-def test_units_do_not_matter(old: list[Launch], new: list[Launch], factor: float) -> None:
-    def scaled(side: list[Launch]) -> list[Launch]:
-        return [Launch(x.median * factor, (x.low or 0) * factor, (x.high or 0) * factor) for x in side]
+def test_units_do_not_matter(old: list[LaunchMedian], new: list[LaunchMedian], factor: float) -> None:
+    def scaled(side: list[LaunchMedian]) -> list[LaunchMedian]:
+        return [LaunchMedian(x.median * factor, (x.low or 0) * factor, (x.high or 0) * factor) for x in side]
 
     one, other = change(old, new), change(scaled(old), scaled(new))
     assert one and other and one.p == pytest.approx(other.p, rel=1e-4, abs=1e-9)
@@ -91,19 +93,19 @@ def test_one_launch_a_side_is_judged_by_the_spread_assumed() -> None:
 
 
 def test_without_intervals_one_launch_says_nothing() -> None:
-    bare = Launch(1.0, None, None)
+    bare = LaunchMedian(1.0, None, None)
     assert change([bare], [bare]) is None
     assert change([bare], [launch(2.0)]) is None
     assert change([], [launch(2.0)]) is None
     # Several launches speak for themselves.
-    several = change([bare] * 3, [Launch(2.0, None, None)] * 3)
+    several = change([bare] * 3, [LaunchMedian(2.0, None, None)] * 3)
     assert several and several.p < 0.01
 
 
 def test_launches_that_agree_to_the_digit_are_not_exact() -> None:
     """Protects from a coarse clock, whose launches all read the same."""
-    bare = Launch(1.0, None, None)
-    found = change([bare] * 2, [Launch(1.001, None, None)] * 2)
+    bare = LaunchMedian(1.0, None, None)
+    found = change([bare] * 2, [LaunchMedian(1.001, None, None)] * 2)
     assert found and found.p > 0.05
 
 
@@ -113,7 +115,7 @@ def test_what_launches_show_outweighs_what_was_assumed() -> None:
     assert wild and calm and wild.p > 0.05 and calm.p < 0.001
 
 
-def curve(logs: list[list[float]]) -> list[dict[Any, Launch]]:
+def curve(logs: list[list[float]]) -> list[dict[Any, LaunchMedian]]:
     """For each size the launches with these logarithms."""
     return [{number: launch(math.exp(log), 0.0005) for number, log in enumerate(row)} for row in logs]
 
@@ -154,8 +156,8 @@ def test_more_launches_say_what_launches_differ_by() -> None:
     """Protects from sides that agree by chance; one change for good is no noise."""
     calm, new = [launch(1.0 + 0.0001 * number) for number in range(5)], [launch(1.05)] * 3
 
-    def p(history: list[Launch]) -> float:
-        old, later, seen = (dict[LaunchId, Launch](enumerate(side)) for side in (calm, new, history))
+    def p(history: list[LaunchMedian]) -> float:
+        old, later, seen = (dict[LaunchId, LaunchMedian](enumerate(side)) for side in (calm, new, history))
         return path_change([(old, later)] * 3, history=[seen] * 3).p
 
     alone, same, unsure = p([]), p([*calm, *new]), p([launch(1.0), launch(1.05)] * 9)

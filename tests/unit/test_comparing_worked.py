@@ -9,7 +9,7 @@ import pytest
 
 from wirespeed.statistics.comparison import (
     Change,
-    Launch,
+    LaunchMedian,
     change,
     convincing,
     student_point,
@@ -21,15 +21,15 @@ T_975 = {3: 3.182446305, 4: 2.776445105, 6: 2.446911851}
 """Student's t, two-sided 95 %: NIST/SEMATECH e-Handbook, section 1.3.6.7.2, to more digits."""
 
 
-def bare(*logs: float) -> list[Launch]:
+def bare(*logs: float) -> list[LaunchMedian]:
     """Launches without intervals, by the logarithms of their medians."""
-    return [Launch(math.exp(log), None, None) for log in logs]
+    return [LaunchMedian(math.exp(log), None, None) for log in logs]
 
 
-def known(log: float, deviation: float) -> Launch:
+def known(log: float, deviation: float) -> LaunchMedian:
     """A launch whose interval is that of a normal distribution with this standard deviation."""
     half = NORMAL_975 * deviation
-    return Launch(math.exp(log), math.exp(log - half), math.exp(log + half))
+    return LaunchMedian(math.exp(log), math.exp(log - half), math.exp(log + half))
 
 
 # ---- Student's t ----------------------------------------------------------------------------------------
@@ -69,7 +69,7 @@ def test_many_degrees_of_freedom_are_the_normal_distribution() -> None:
 def test_a_launch_knows_its_own_variance() -> None:
     assert known(0.0, 0.02).variance == pytest.approx(0.0004)
     for low, high in ((None, 1.0), (1.0, None), (0.0, 1.0)):
-        assert Launch(1.0, low, high).variance is None
+        assert LaunchMedian(1.0, low, high).variance is None
 
 
 def test_one_launch_a_side() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from wirespeed.statistics.comparison import KNOWN, Launch, Side
+from wirespeed.statistics.comparison import KNOWN, LaunchMedian, Side
 from wirespeed.statistics.next_launch import (
     FALSE_ALARMS,
     FEWEST_LAUNCHES,
@@ -28,9 +28,9 @@ HUNDREDTH = 0.01
 pytestmark = pytest.mark.slow
 
 
-def side(logs: list[float]) -> dict[object, Launch]:
+def side(logs: list[float]) -> dict[object, LaunchMedian]:
     times = [math.exp(log) for log in logs]
-    return {number: Launch(time, time * 0.9999, time * 1.0001) for number, time in enumerate(times)}
+    return {number: LaunchMedian(time, time * 0.9999, time * 1.0001) for number, time in enumerate(times)}
 
 
 def slowest_next(
@@ -179,7 +179,7 @@ def test_no_bound_is_below_what_was_seen() -> None:
 
 def test_a_known_spread() -> None:
     """Normal, one side, 1 %: 2.326348 standard deviations; of one more launch beside one, times sqrt 2."""
-    (bound,) = slowest_next([{0: Launch(1.0, 1.0, 1.0)}], "a", spread=0.01)
+    (bound,) = slowest_next([{0: LaunchMedian(1.0, 1.0, 1.0)}], "a", spread=0.01)
     assert bound == pytest.approx(math.exp(2.326348 * 0.01 * math.sqrt(2)), rel=1e-5)
 
 

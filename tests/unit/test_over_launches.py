@@ -13,7 +13,7 @@ import wirespeed
 from wirespeed.paths import find_path
 from wirespeed.results.launches import launch
 from wirespeed.results.model import Entry
-from wirespeed.statistics.comparison import UNSEEN_SPREAD, Launch, over_launches
+from wirespeed.statistics.comparison import UNSEEN_SPREAD, LaunchMedian, over_launches
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
 
@@ -50,11 +50,11 @@ def test_it_holds_the_median_of_ten_launches(launches: str) -> None:
 
 def test_it_is_the_own_interval_and_the_launches() -> None:
     """Protects both parts: of a figure without noise the spread of launches is left; the wider one rules."""
-    low, high = over_launches(Launch(1.0, 1.0, 1.0)) or (0.0, 0.0)
+    low, high = over_launches(LaunchMedian(1.0, 1.0, 1.0)) or (0.0, 0.0)
     assert math.isclose(math.log(high), 1.96 * UNSEEN_SPREAD, rel_tol=1e-3) and math.isclose(low * high, 1.0)
-    low, high = over_launches(Launch(1.0, 0.5, 2.0)) or (0.0, 0.0)
+    low, high = over_launches(LaunchMedian(1.0, 0.5, 2.0)) or (0.0, 0.0)
     assert 0.49 < low < 0.5 and 2.0 < high < 2.02
-    assert over_launches(Launch(1.0, None, None)) is None
+    assert over_launches(LaunchMedian(1.0, None, None)) is None
 
 
 def test_the_table_has_it_where_cpus_move_the_bytes() -> None:

@@ -22,7 +22,7 @@ from wirespeed.results.parts import (
     rate,
 )
 from wirespeed.results.start import Start
-from wirespeed.statistics.comparison import Launch
+from wirespeed.statistics.comparison import LaunchMedian
 from wirespeed.statistics.samples import CONFIDENCE, median_interval, middle
 
 Number = TypeVar("Number", int, float)
@@ -108,10 +108,10 @@ def _known_sum(amounts: Iterable[Number | None]) -> Number | None:
     return sum(known) if known else None
 
 
-def launch(entry: Entry) -> Launch:
+def launch(entry: Entry) -> LaunchMedian:
     """The figure of one launch, as statistics need it."""
     ends = (None, None) if entry.precision is None else (entry.low, entry.high)
-    return Launch(entry.seconds, *ends)
+    return LaunchMedian(entry.seconds, *ends)
 
 
 def with_earlier(before: Health | None, health: Health) -> Health:

@@ -36,7 +36,7 @@ NORMAL_975 = 1.959963984540054
 
 
 @dataclass(frozen=True)
-class Launch:
+class LaunchMedian:
     """One launch's median and the ends of that median's 95 % interval, in seconds."""
 
     median: float
@@ -51,7 +51,7 @@ class Launch:
         return (math.log(self.high / self.low) / 2 / NORMAL_975) ** 2
 
 
-def over_launches(launch: Launch) -> tuple[float, float] | None:
+def over_launches(launch: LaunchMedian) -> tuple[float, float] | None:
     """The 95 % interval, in seconds, of the median of many launches, of which this is the only one known.
 
     None without an interval of its own.
@@ -64,7 +64,7 @@ def over_launches(launch: Launch) -> tuple[float, float] | None:
     return launch.median * _exp(-below), launch.median * _exp(above)
 
 
-Side = Mapping[LaunchId, Launch]
+Side = Mapping[LaunchId, LaunchMedian]
 """The launches of one figure on one side."""
 
 
@@ -181,7 +181,7 @@ def _centre(old: Side, new: Side) -> float:
 
 
 def change(
-    old: Sequence[Launch], new: Sequence[Launch], spread: float | None = None, least: float = 0.0
+    old: Sequence[LaunchMedian], new: Sequence[LaunchMedian], spread: float | None = None, least: float = 0.0
 ) -> Change | None:
     """The change of one figure; None where nothing tells how sure it is.
 
@@ -245,7 +245,7 @@ def _welch(
     return Change(difference, math.sqrt(error), degrees, counts)
 
 
-def _logs(side: Iterable[Launch]) -> list[float]:
+def _logs(side: Iterable[LaunchMedian]) -> list[float]:
     return [math.log(launch.median) for launch in side]
 
 
@@ -258,7 +258,7 @@ def _variance(values: Sequence[float]) -> float:
     return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
 
 
-def _within(side: Sequence[Launch]) -> float | None:
+def _within(side: Sequence[LaunchMedian]) -> float | None:
     """The mean variance within a launch, of those that have one."""
     known = [variance for launch in side if (variance := launch.variance) is not None]
     return _mean(known) if known else None

@@ -22,7 +22,7 @@ from wirespeed.report.grouping import grouped
 from wirespeed.results.coerce import text
 from wirespeed.results.launches import launch
 from wirespeed.results.runs import Entry, Run
-from wirespeed.statistics.comparison import Launch, LaunchId
+from wirespeed.statistics.comparison import LaunchId, LaunchMedian
 from wirespeed.statistics.next_launch import FEWEST_LAUNCHES, PAIR, highest_next
 from wirespeed.toml import written
 from wirespeed.units import format_size, size_word
@@ -136,24 +136,26 @@ def _learnt(curves: dict[_Curve, list[tuple[Run, Entry]]], spread: float | None)
     return _Learnt(with_bounds, paths, highest.machine)
 
 
-def _side(figure: _Figure, launch_of: Callable[[Run, Entry], Launch | None]) -> dict[LaunchId, Launch]:
+def _side(
+    figure: _Figure, launch_of: Callable[[Run, Entry], LaunchMedian | None]
+) -> dict[LaunchId, LaunchMedian]:
     """By run and launch; one launch without an interval says nothing."""
     if _makes_no_bound(figure.worst[1]):
         return {}
-    side: dict[LaunchId, Launch] = {}
+    side: dict[LaunchId, LaunchMedian] = {}
     for number, (run, entry) in _numbered(figure.sure):
         if found := launch_of(run, entry):
             side[number, entry.run, entry.launch] = found
     return {} if len(side) == 1 and next(iter(side.values())).variance is None else side
 
 
-def _beside_baseline(run: Run, entry: Entry) -> Launch | None:
+def _beside_baseline(run: Run, entry: Entry) -> LaunchMedian | None:
     """Its time in units of the baseline's."""
     reached = share_of_baseline(run, entry)
     if reached is None or reached.uncertain:
         return None
     ends = (1 / reached.high, 1 / reached.low) if reached.low and reached.high else (None, None)
-    return Launch(1 / reached.share, *ends)
+    return LaunchMedian(1 / reached.share, *ends)
 
 
 def _numbered(found: Sequence[tuple[Run, Entry]]) -> Iterator[tuple[int, tuple[Run, Entry]]]:

@@ -22,7 +22,7 @@ from wirespeed.report.grouping import grouped, size_range
 from wirespeed.results.launches import launch
 from wirespeed.results.runs import Entry, Failure, Run
 from wirespeed.statistics import comparison
-from wirespeed.statistics.comparison import Change, Launch, LaunchId, Side
+from wirespeed.statistics.comparison import Change, LaunchId, LaunchMedian, Side
 
 LOST, FAILING, WORSE, BETTER = "lost", "failing", "worse", "better"
 GAINED, SAME, UNSURE = "gained", "same", "unsure"
@@ -244,7 +244,7 @@ def _sure(entries: Sequence[Entry]) -> list[Entry]:
 
 def _side(found: Sequence[Entry]) -> Side:
     """By run and launch: figures of one launch share what slowed it."""
-    side: dict[LaunchId, Launch] = {}
+    side: dict[LaunchId, LaunchMedian] = {}
     copies = Counter[tuple[str, int]]()
     for entry in _sure(found):
         name = entry.run, entry.launch

@@ -23,7 +23,7 @@ from wirespeed.report.compare.verdicts import (
 )
 from wirespeed.results.model import Health
 from wirespeed.results.runs import Entry, Run
-from wirespeed.statistics.comparison import Launch, LaunchId, Side
+from wirespeed.statistics.comparison import LaunchId, LaunchMedian, Side
 from wirespeed.units import format_size
 
 FIRST = 5
@@ -98,7 +98,7 @@ class Drift:
             return Verdicts([], [])
         windows = [many for many in LATEST if len(later) >= many] or [1]
         level = FALSE_ALARMS * min(1.0, SEVERAL / len(later)) ** 2 / len(windows)
-        history: dict[Key, dict[LaunchId, Launch]] = {}
+        history: dict[Key, dict[LaunchId, LaunchMedian]] = {}
         for run in self.runs[-HISTORY:]:
             for key, side in self._launches_of(run).items():
                 history.setdefault(key, {}).update({(id(run), name): seen for name, seen in side.items()})
