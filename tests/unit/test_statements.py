@@ -12,7 +12,7 @@ from rich.console import Console
 from support.measured import measured
 
 from wirespeed.report.export.markdown import markdown
-from wirespeed.report.facts.statement import Part, Statement
+from wirespeed.report.facts.statement import ReportSection, Statement
 from wirespeed.report.facts.statements import statements
 from wirespeed.report.page import read_sources, render
 from wirespeed.report.terminal import run_summary
@@ -47,7 +47,9 @@ def in_markdown(text: str) -> str:
 def said(run: Run) -> list[Statement]:
     """Without what explains the columns of a table, which are not the same everywhere."""
     return [
-        one for one in statements(run) if not (one.part is Part.METHOD and FROM_THE_TABLE.match(one.text))
+        one
+        for one in statements(run)
+        if not (one.part is ReportSection.METHOD and FROM_THE_TABLE.match(one.text))
     ]
 
 
@@ -56,7 +58,7 @@ def contained(found: list[Statement], text: str) -> set[Statement]:
     return {
         one
         for one in found
-        if plain(one.text.split(";")[0] if one.part is Part.PATHS else one.text) in text
+        if plain(one.text.split(";")[0] if one.part is ReportSection.PATHS else one.text) in text
         and one.subject in text
     }
 

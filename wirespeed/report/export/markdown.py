@@ -17,7 +17,7 @@ from wirespeed.report.facts.figure_columns import FigureColumn, figure_columns
 from wirespeed.report.facts.markers import sign
 from wirespeed.report.facts.shares import share
 from wirespeed.report.facts.slowest_teams import describe
-from wirespeed.report.facts.statement import Part
+from wirespeed.report.facts.statement import ReportSection
 from wirespeed.report.page.about import about
 from wirespeed.report.page.answers import answers
 from wirespeed.report.page.data import limits
@@ -121,7 +121,7 @@ def _run(measured: ReportRun, *, alone: bool) -> Iterator[str]:
         yield "\n".join(["What gave no figure:", "", *lines])
     described = about(measured)
     yield table(_texts("", ""), described.facts)
-    if lines := [*described.method, *method(measured.run, Part.COUNTERS)]:
+    if lines := [*described.method, *method(measured.run, ReportSection.COUNTERS)]:
         yield "\n".join(f"- {plain(line)}" for line in lines)
 
 

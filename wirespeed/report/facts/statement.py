@@ -8,7 +8,7 @@ from typing import NamedTuple
 GOOD, NOTE, WARNING, BAD = "good", "note", "warning", "bad"
 
 
-class Part(Enum):
+class ReportSection(Enum):
     """Place of a statement in a report, in the order in which a terminal has them."""
 
     ANSWER = "answer"
@@ -36,7 +36,7 @@ class Part(Enum):
 class Statement(NamedTuple):
     """Words about a run, without the full stop."""
 
-    part: Part
+    part: ReportSection
     level: str
     """Good, note, warning or bad."""
     subject: str
@@ -51,4 +51,4 @@ class Statement(NamedTuple):
     @property
     def of_method(self) -> bool:
         """Does it say how figures came about, and nothing that a reader has to know?"""
-        return self.part in (Part.METHOD, Part.COUNTERS) and self.level == NOTE
+        return self.part in (ReportSection.METHOD, ReportSection.COUNTERS) and self.level == NOTE

@@ -22,7 +22,7 @@ from wirespeed.report.facts import (
 from wirespeed.report.facts.best import by_domain
 from wirespeed.report.facts.legend import Layout, legend, two_speeds
 from wirespeed.report.facts.shares import unlimited
-from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING, Part, Statement
+from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING, ReportSection, Statement
 from wirespeed.report.facts.transport_choices import choices, library_start
 from wirespeed.results.runs import Run
 
@@ -42,33 +42,33 @@ def _all(run: Run, layout: Layout) -> Iterator[Statement]:
         yield from _wires(run)
         for subject, words in (("GPUDirect", programs.gpudirect(run)), ("physics", programs.constant(run))):
             if words:
-                yield Statement(Part.PROGRAM, NOTE, subject, words)
+                yield Statement(ReportSection.PROGRAM, NOTE, subject, words)
         for far, subject, words in slowest_teams.lines(run):
-            yield Statement(Part.TEAMS, WARNING if far else NOTE, subject, words)
+            yield Statement(ReportSection.TEAMS, WARNING if far else NOTE, subject, words)
         if counted := wire_verdicts.host_copies(run):
             subject = "copies between GPU and host in an iteration, of the rank with most"
-            yield Statement(Part.COPIES, NOTE, subject, counted)
+            yield Statement(ReportSection.COPIES, NOTE, subject, counted)
         yield from _method(run, layout)
     for subject, words, _ in failures.failure_lines(run, replaced=True):
-        yield Statement(Part.REPLACED, NOTE, subject, words)
+        yield Statement(ReportSection.REPLACED, NOTE, subject, words)
     yield from _soaks(run)
     for subject, words, level in failures.failure_lines(run):
-        yield Statement(Part.FAILURES, level, subject, words)
+        yield Statement(ReportSection.FAILURES, level, subject, words)
     if run.interrupted:
-        yield Statement(Part.END, WARNING, "", "This run was ended before all was measured")
+        yield Statement(ReportSection.END, WARNING, "", "This run was ended before all was measured")
 
 
-def _lines(part: Part, level: str, lines: Iterable[str]) -> Iterator[Statement]:
+def _lines(part: ReportSection, level: str, lines: Iterable[str]) -> Iterator[Statement]:
     return (Statement(part, level, "", line) for line in lines)
 
 
 def _answer(run: Run) -> Iterator[Statement]:
     """The best figures, and whether all of them can be relied on."""
     if best := trust.headline(run):
-        yield Statement(Part.ANSWER, NOTE, "best", best)
+        yield Statement(ReportSection.ANSWER, NOTE, "best", best)
     if run.entries:
         good, words = trust.trust(run)
-        yield Statement(Part.ANSWER, GOOD if good else WARNING, "trust", words)
+        yield Statement(ReportSection.ANSWER, GOOD if good else WARNING, "trust", words)
 
 
 def _doubts(run: Run) -> Iterator[Statement]:
@@ -80,55 +80,55 @@ def _doubts(run: Run) -> Iterator[Statement]:
         health.notes(run),
         health.standing(run),
     ):
-        yield from _lines(Part.DOUBTS, WARNING, lines)
+        yield from _lines(ReportSection.DOUBTS, WARNING, lines)
 
 
 def _paths(run: Run) -> Iterator[Statement]:
     """What came of each path, which one to use, and what switches and GPU-aware MPI are worth."""
     for path in run.paths:
         if words := outcome.words(run, path):
-            yield Statement(Part.PATHS, NOTE, path, words)
+            yield Statement(ReportSection.PATHS, NOTE, path, words)
     for domain, spans in by_domain(run):
         names = [f" {markers.AS_FAST} ".join([span.path, *span.equals]) for span in spans]
         parts = [f"{name} for {span.words}" for name, span in zip(names, spans, strict=True)]
-        yield Statement(Part.FASTEST, NOTE, f"fastest for {domain} data", "; ".join(parts))
+        yield Statement(ReportSection.FASTEST, NOTE, f"fastest for {domain} data", "; ".join(parts))
     if aware := awareness.answer(run):
         good, words = aware
         level = {True: GOOD, False: WARNING, None: NOTE}[good]
-        yield Statement(Part.FASTEST, level, "GPU-aware MPI", words)
+        yield Statement(ReportSection.FASTEST, level, "GPU-aware MPI", words)
     for subject, words in (*awareness.against_staged(run), *contrasts.most(run)):
-        yield Statement(Part.WORTH, NOTE, subject, words)
+        yield Statement(ReportSection.WORTH, NOTE, subject, words)
 
 
 def _wires(run: Run) -> Iterator[Statement]:
     """What the wires say and deny, what no limit allows, and what was compared."""
-    yield from _lines(Part.WIRES, NOTE, nics.lines(run))
+    yield from _lines(ReportSection.WIRES, NOTE, nics.lines(run))
     for line, largest in wire_verdicts.suspicions(run):
-        yield Statement(Part.WIRES, BAD if largest else WARNING, "", line)
-    yield from _lines(Part.WIRES, WARNING, nics.doubts(run))
-    yield from _lines(Part.WIRES, BAD, (*wire_verdicts.misnamed(run), *wire_verdicts.beyond(run)))
+        yield Statement(ReportSection.WIRES, BAD if largest else WARNING, "", line)
+    yield from _lines(ReportSection.WIRES, WARNING, nics.doubts(run))
+    yield from _lines(ReportSection.WIRES, BAD, (*wire_verdicts.misnamed(run), *wire_verdicts.beyond(run)))
     if checked := outcome.payload(run):
         words, right = checked
-        yield Statement(Part.WIRES, GOOD if right else BAD, "", words)
+        yield Statement(ReportSection.WIRES, GOOD if right else BAD, "", words)
 
 
 def _method(run: Run, layout: Layout) -> Iterator[Statement]:
     started = filter(None, [library_start(run)])
     notes = (*started, *unlimited(run), *legend(run, layout), *outcome.readings(run), *health.corrected(run))
-    yield from _lines(Part.METHOD, NOTE, notes)
-    yield from _lines(Part.METHOD, WARNING, two_speeds(list(run.entries.values())))
+    yield from _lines(ReportSection.METHOD, NOTE, notes)
+    yield from _lines(ReportSection.METHOD, WARNING, two_speeds(list(run.entries.values())))
     for subject, words in choices(run):
-        yield Statement(Part.METHOD, NOTE, subject, words)
+        yield Statement(ReportSection.METHOD, NOTE, subject, words)
     for subject, words in wire_verdicts.counted(run):
-        yield Statement(Part.COUNTERS, NOTE, subject, words)
+        yield Statement(ReportSection.COUNTERS, NOTE, subject, words)
 
 
 def _soaks(run: Run) -> Iterator[Statement]:
     for subject, words in soaks.first_wrong(run):
-        yield Statement(Part.SOAK, BAD, subject, words)
-    yield from _lines(Part.SOAK, WARNING, soaks.notes(run))
+        yield Statement(ReportSection.SOAK, BAD, subject, words)
+    yield from _lines(ReportSection.SOAK, WARNING, soaks.notes(run))
     if told := soaks.verdict(run):
         words, right = told
-        yield Statement(Part.SOAK, GOOD if right else BAD, "", words)
+        yield Statement(ReportSection.SOAK, GOOD if right else BAD, "", words)
     if larger := soaks.larger(run):
-        yield Statement(Part.SOAK, NOTE, "", larger)
+        yield Statement(ReportSection.SOAK, NOTE, "", larger)

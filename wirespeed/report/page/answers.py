@@ -11,12 +11,12 @@ from wirespeed.report.facts.figures import other_mpi
 from wirespeed.report.facts.machine import mpi_title
 from wirespeed.report.facts.markers import sign, without_sign
 from wirespeed.report.facts.shares import exceeds, percent, share
-from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING, Part
+from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING, ReportSection
 from wirespeed.report.facts.statements import statements
 from wirespeed.report.facts.trust import greatest_rate, headline, quickest
 from wirespeed.report.page.findings import FindingTexts, findings
 from wirespeed.report.page.machines import MachineRuns, machines
-from wirespeed.report.page.notes import Verdict, alarms
+from wirespeed.report.page.notes import Sentence, alarms
 from wirespeed.report.sources import ReportRun, Source
 from wirespeed.report.views import view_of
 from wirespeed.results.coerce import text
@@ -48,7 +48,7 @@ class Answers:
     """Answers that a reader wants of a machine first."""
 
     machine: MachineRuns
-    sentences: list[Verdict]
+    sentences: list[Sentence]
     tiles: list[Tile]
 
 
@@ -70,12 +70,12 @@ def _of(machine: MachineRuns, found: Sequence[FindingTexts], others: Sequence[Ma
     change, worst = _change(run, found)
     soaked = _soaked(run)
     of_mpi, mpi_tile = _mpi(machine, others)
-    told = [soaked] if soaked else [*of_mpi, Verdict(NOTE, _best(run))]
+    told = [soaked] if soaked else [*of_mpi, Sentence(NOTE, _best(run))]
     sentences = [*told, change]
     tiles = [*_extremes(run), mpi_tile, worst]
     return Answers(
         machine,
-        [Verdict(sentence.level, text(f"{sentence.text}.", 1000)) for sentence in sentences],
+        [Sentence(sentence.level, text(f"{sentence.text}.", 1000)) for sentence in sentences],
         [Tile(tile.name, text(tile.value), text(tile.note), tile.level) for tile in tiles],
     )
 
@@ -104,7 +104,7 @@ def _asked(machine: MachineRuns) -> Run | None:
     return next((run for run in runs if not _of_hosts(run) and (awareness(run) or refusal(run))), None)
 
 
-def _mpi(machine: MachineRuns, others: Sequence[MachineRuns]) -> tuple[list[Verdict], Tile]:
+def _mpi(machine: MachineRuns, others: Sequence[MachineRuns]) -> tuple[list[Sentence], Tile]:
     """Is MPI GPU-aware, and at what cost? Without GPUs: how fast is MPI?"""
     if _of_hosts(machine.main.run):
         return [*_mpi_of_hosts(machine.main.run)], _host_tile(machine.main.run)
@@ -115,9 +115,9 @@ def _mpi(machine: MachineRuns, others: Sequence[MachineRuns]) -> tuple[list[Verd
         if run := _asked(other):
             told, tile = _aware(run)
             text = f"On {other.name}: {told.text}; not measured on {machine.name}"
-            return [Verdict(told.level, text)], replace(tile, note=f"{tile.note}, on {other.name}")
+            return [Sentence(told.level, text)], replace(tile, note=f"{tile.note}, on {other.name}")
     why = "Whether MPI is GPU-aware was not measured: the path aware is missing"
-    return [Verdict(NOTE, why)], Tile(AWARE_MPI, "not measured", "")
+    return [Sentence(NOTE, why)], Tile(AWARE_MPI, "not measured", "")
 
 
 def _host_tile(run: Run) -> Tile:
@@ -126,11 +126,11 @@ def _host_tile(run: Run) -> Tile:
     return Tile("MPI", ", ".join(mpis) or "none", f"{ranks} ranks, no GPU" if ranks else "no GPU")
 
 
-def _aware(run: Run) -> tuple[Verdict, Tile]:
+def _aware(run: Run) -> tuple[Sentence, Tile]:
     known, refused = awareness(run), refusal(run)
     if known is None:
         assert refused
-        told = Verdict(WARNING, f"MPI is not GPU-aware: {reason(refused)}{_staging(run)}")
+        told = Sentence(WARNING, f"MPI is not GPU-aware: {reason(refused)}{_staging(run)}")
         return told, Tile(AWARE_MPI, "no", reason(refused), WARNING)
     stages = "takes device pointers, but stages" if known.counted else "takes device pointers"
     word = "is GPU-aware" if known.good is not False else stages
@@ -138,7 +138,7 @@ def _aware(run: Run) -> tuple[Verdict, Tile]:
     level = {True: GOOD, False: WARNING, None: NOTE}[known.good]
     text = f"{known.mpi} {word}: {_cost(run, known.last.path)}{how}{_before(known.mpi, refused)}"
     value = "yes" if known.good is not False else "stages" if known.counted else "not sure"
-    return Verdict(level, text), Tile(AWARE_MPI, value, known.mpi, level)
+    return Sentence(level, text), Tile(AWARE_MPI, value, known.mpi, level)
 
 
 def _cost(run: Run, path: str) -> str:
@@ -166,7 +166,7 @@ def _staging(run: Run) -> str:
     return f"; staged copies cost {_time(entries[0])}, {_figure(run, entries[-1])}" if entries else ""
 
 
-def _mpi_of_hosts(run: Run) -> Iterator[Verdict]:
+def _mpi_of_hosts(run: Run) -> Iterator[Sentence]:
     """The fastest path of MPI, at its smallest size and at its peak."""
     entries = [
         entry for entry in _entries(run) if find_transport(run.step(entry.path).transport).moved_by == "mpi"
@@ -177,20 +177,20 @@ def _mpi_of_hosts(run: Run) -> Iterator[Verdict]:
         most = max(entries, key=lambda entry: entry.rate)
         peak = f"{format_rate(most.rate)} GB/s at {format_size(most.bytes)}"
         speed = f"{mpi_title(mpi) if mpi else 'MPI'} takes {_time(least)} and peaks at {peak}"
-        yield Verdict(NOTE, f"{speed}; without GPUs nothing shows whether it is GPU-aware")
+        yield Sentence(NOTE, f"{speed}; without GPUs nothing shows whether it is GPU-aware")
 
 
 def _best(run: Run) -> str:
     """The best figures; what is said first of a run that has none to choose from."""
     if best := headline(run):
         return f"Best: {best}"
-    said = (s.words for s in statements(run) if s.part in (Part.PATHS, Part.SOAK))
+    said = (s.words for s in statements(run) if s.part in (ReportSection.PATHS, ReportSection.SOAK))
     sized = any(entry.bytes for entry in run.entries.values())
     nothing = "No figure is certain enough to be called the best" if sized else "No message was measured"
     return next(said, nothing)
 
 
-def _soaked(run: Run) -> Verdict | None:
+def _soaked(run: Run) -> Sentence | None:
     """What a soak of messages found; None of a run that has times, or no soak."""
     if run.entries or not run.soaks:
         return None
@@ -200,7 +200,7 @@ def _soaked(run: Run) -> Verdict | None:
     said = (
         f"{wrong:,} of {messages:,} messages are wrong" if wrong else f"{messages:,} messages, none is wrong"
     )
-    return Verdict(BAD if wrong else GOOD, f"A soak checked messages of {paths}: {said}")
+    return Sentence(BAD if wrong else GOOD, f"A soak checked messages of {paths}: {said}")
 
 
 def _time(entry: Entry) -> str:
@@ -221,7 +221,7 @@ def _part(run: Run, entry: Entry) -> str:
     return "" if part is None or exceeds(entry, limit) else percent(part)
 
 
-def _change(run: Run, found: Sequence[FindingTexts]) -> tuple[Verdict, Tile]:
+def _change(run: Run, found: Sequence[FindingTexts]) -> tuple[Sentence, Tile]:
     """What to change first, and the worst finding: the doctor's, else what this run says of itself."""
     name = "Worst finding"
     if found:
@@ -229,13 +229,13 @@ def _change(run: Run, found: Sequence[FindingTexts]) -> tuple[Verdict, Tile]:
         level = BAD if worst.severe else WARNING
         gain = f"; tried, the remedy made it {worst.gain}" if worst.gain else ""
         tile = Tile(name, _short(worst.title), worst.gain or worst.cost, level)
-        return Verdict(level, f"Change first: {worst.title}{gain}"), tile
+        return Sentence(level, f"Change first: {worst.title}{gain}"), tile
     if wrong := alarms(run):
         level, words = wrong[0].level, without_sign(wrong[0].words)
         tile = Tile(name, _short(words), "see the notes", level)
-        return Verdict(level, f"Look first at this: {words}"), tile
+        return Sentence(level, f"Look first at this: {words}"), tile
     nothing = "Nothing stands out; “wirespeed doctor --try” measures whether a change would help"
-    return Verdict(GOOD, nothing), Tile(name, "none", "in these figures", GOOD)
+    return Sentence(GOOD, nothing), Tile(name, "none", "in these figures", GOOD)
 
 
 def _short(title: str) -> str:

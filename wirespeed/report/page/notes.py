@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from wirespeed.report.facts.best import Span, by_domain
-from wirespeed.report.facts.statement import BAD, NOTE, WARNING, Part, Statement
+from wirespeed.report.facts.statement import BAD, NOTE, WARNING, ReportSection, Statement
 from wirespeed.report.facts.statements import statements
 from wirespeed.report.grouping import grouped
 from wirespeed.report.page.machines import machines
@@ -22,7 +22,7 @@ from wirespeed.results.coerce import text
 from wirespeed.results.runs import Run
 
 
-class Verdict(NamedTuple):
+class Sentence(NamedTuple):
     """A sentence, and its level: good, note, warning or bad."""
 
     level: str
@@ -34,7 +34,7 @@ class Notes(NamedTuple):
 
     pattern: str
     title: str
-    sentences: list[Verdict]
+    sentences: list[Sentence]
 
 
 def notes(sets: Sequence[ReportRun]) -> list[Notes]:
@@ -46,7 +46,7 @@ def notes(sets: Sequence[ReportRun]) -> list[Notes]:
     found = []
     for measured in order:
         first = (s for s in said[measured.number] if places[s][0] is measured)
-        sentences = [Verdict(s.level, text(f"{s.words}{_also(places[s], names)}.", 1000)) for s in first]
+        sentences = [Sentence(s.level, text(f"{s.words}{_also(places[s], names)}.", 1000)) for s in first]
         title = text(f"{measured.pattern} on {names[measured.number]}")
         label = "" if measured.label in title else f": {measured.label}"
         found.append(Notes(measured.pattern, title + label, sentences))
@@ -55,23 +55,23 @@ def notes(sets: Sequence[ReportRun]) -> list[Notes]:
 
 def _is_note(statement: Statement) -> bool:
     """The method stands with each run, paths that a machine merely lacks among what gave no figure."""
-    quiet = statement.part is Part.FAILURES and statement.level == NOTE
+    quiet = statement.part is ReportSection.FAILURES and statement.level == NOTE
     return not (quiet or statement.of_method)
 
 
-def method(run: Run, part: Part = Part.METHOD) -> list[str]:
-    """Lines on how its figures came about; of Part.COUNTERS, on their wires."""
+def method(run: Run, part: ReportSection = ReportSection.METHOD) -> list[str]:
+    """Lines on how its figures came about; of ReportSection.COUNTERS, on their wires."""
     return [text(s.words, 600) for s in statements(run) if s.of_method and s.part is part]
 
 
 def failed(run: Run) -> list[Statement]:
     """Paths and sizes without a figure."""
-    return [statement for statement in statements(run) if statement.part is Part.FAILURES]
+    return [statement for statement in statements(run) if statement.part is ReportSection.FAILURES]
 
 
 def alarms(run: Run) -> list[Statement]:
     """Faults and doubts, the worst first, without the line that sums them up."""
-    found = [s for s in statements(run) if s.level in (BAD, WARNING) and s.part is not Part.ANSWER]
+    found = [s for s in statements(run) if s.level in (BAD, WARNING) and s.part is not ReportSection.ANSWER]
     return sorted(found, key=lambda statement: statement.level != BAD)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wirespeed.report.facts.markers import MEANINGS
-from wirespeed.report.facts.statement import Part
+from wirespeed.report.facts.statement import ReportSection
 from wirespeed.report.page.about import about
 from wirespeed.report.page.answers import Answers, answers
 from wirespeed.report.page.data import page_data
@@ -45,7 +45,9 @@ def render(sources: Sequence[Source], lost: Sequence[str] = ()) -> str:
         looks=looks,
         sets=sets,
         sections=sections(sets, [chart["pattern"] for chart in data["charts"]]),
-        counted=[(measured, lines) for measured in sets if (lines := method(measured.run, Part.COUNTERS))],
+        counted=[
+            (measured, lines) for measured in sets if (lines := method(measured.run, ReportSection.COUNTERS))
+        ],
         findings=findings(sources),
         refuted=refuted(sources),
         nothing=nothing_found(sources),

@@ -18,7 +18,7 @@ from wirespeed.report.facts import outcome
 from wirespeed.report.facts.best import by_domain
 from wirespeed.report.facts.legend import brief
 from wirespeed.report.facts.machine import memory_lines, placement, title
-from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING, Part, Statement
+from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING, ReportSection, Statement
 from wirespeed.report.facts.statements import statements
 from wirespeed.report.grouping import grouped
 from wirespeed.report.terminal import soak_table
@@ -113,13 +113,17 @@ def _print(console: Console, run: Run, detail: Detail) -> None:
     console.print()
     layout = _print_tables(console, run, detail) if run.figures else TableLayout([])
     said = grouped((statement.part, statement) for statement in statements(run, layout))
-    for part in Part:
+    for part in ReportSection:
         lines = said.get(part, [])
-        if part is Part.PATHS:
+        if part is ReportSection.PATHS:
             _print_paths(console, run, lines, detail)
-        elif part is Part.METHOD and not detail.explain:
+        elif part is ReportSection.METHOD and not detail.explain:
             _print_brief(console, run, layout, detail)
-        elif detail.explain or part not in (Part.WORTH, Part.COUNTERS, Part.REPLACED):
+        elif detail.explain or part not in (
+            ReportSection.WORTH,
+            ReportSection.COUNTERS,
+            ReportSection.REPLACED,
+        ):
             _print_part(console, run, part, lines, detail)
 
 
@@ -131,28 +135,36 @@ def _print_tables(console: Console, run: Run, detail: Detail) -> TableLayout:
     return layout
 
 
-def _print_part(console: Console, run: Run, part: Part, lines: Sequence[Statement], detail: Detail) -> None:
+def _print_part(
+    console: Console, run: Run, part: ReportSection, lines: Sequence[Statement], detail: Detail
+) -> None:
     """A part's statements, with what is drawn before or after them."""
-    if part is Part.PROGRAM:
+    if part is ReportSection.PROGRAM:
         print_pairs(console, run)
-    if part is Part.SOAK and run.soaks:
+    if part is ReportSection.SOAK and run.soaks:
         console.print(soak_table.build(run).fit(console.width), crop=False)
     if part in _APART and lines:
         console.print()
-    if part is Part.COUNTERS and lines:
+    if part is ReportSection.COUNTERS and lines:
         say(console, "which wires the bytes travelled over, by their counters:", "dim")
-    most = None if part in (Part.ANSWER, Part.TEAMS) else detail.notes
+    most = None if part in (ReportSection.ANSWER, ReportSection.TEAMS) else detail.notes
     for statement in lines:
         say(console, _line(statement), most=most)
     view = view_of(run) if run.figures else View()
-    captions = {Part.PROGRAM: view.caption, Part.METHOD: view.legend}
+    captions = {ReportSection.PROGRAM: view.caption, ReportSection.METHOD: view.legend}
     if run.soaks:
-        captions[Part.SOAK] = soak_table.LEGEND
+        captions[ReportSection.SOAK] = soak_table.LEGEND
     if words := captions.get(part):
         say(console, words, "dim")
 
 
-_APART = (Part.TEAMS, Part.METHOD, Part.COUNTERS, Part.SOAK, Part.FAILURES)
+_APART = (
+    ReportSection.TEAMS,
+    ReportSection.METHOD,
+    ReportSection.COUNTERS,
+    ReportSection.SOAK,
+    ReportSection.FAILURES,
+)
 """Parts with a blank line before them."""
 _STYLES = {GOOD: "dim", NOTE: "", WARNING: "yellow", BAD: "bold red"}
 
@@ -161,14 +173,14 @@ def _line(statement: Statement) -> Text:
     """The subject in bold, what is quiet dim, the rest as its level wants it."""
     part, level, subject, text = statement
     style = _STYLES[level]
-    if part is Part.END:
+    if part is ReportSection.END:
         return Text(f"{text}.", style)
-    if part is Part.FAILURES:
+    if part is ReportSection.FAILURES:
         quiet = "dim" if level == NOTE else ""
         return Text.assemble((f"{subject}: ", quiet or f"bold {style}"), (text, quiet))
-    if part in (Part.TEAMS, Part.METHOD, Part.REPLACED):
+    if part in (ReportSection.TEAMS, ReportSection.METHOD, ReportSection.REPLACED):
         return Text(statement.words, style or "dim")
-    if part is Part.COUNTERS:
+    if part is ReportSection.COUNTERS:
         return Text(f"  {statement.words}")
     if not subject or level == BAD:
         return Text(statement.words, style)
