@@ -11,7 +11,7 @@ from msgspec import structs
 from support.fake_machine import GPUS, FakeNvml
 
 from wirespeed.doctor.collect import Sources, collect
-from wirespeed.doctor.facts.model import Facts, Limits
+from wirespeed.doctor.facts.model import Limits, MachineFacts
 from wirespeed.doctor.facts.tree import Tree
 from wirespeed.doctor.finding import Finding
 from wirespeed.doctor.findings import find_all
@@ -32,7 +32,7 @@ def facts_of(
     limit: Limits | None = None,
     cma: str = "works",
     variables: Mapping[str, str] | None = None,
-) -> Facts:
+) -> MachineFacts:
     """A healthy machine's facts, but for what is given; its /dev/shm is large, whatever this disk is."""
     sources = Sources(
         Tree(root),
@@ -48,11 +48,11 @@ def facts_of(
     return structs.replace(facts, memory=memory)
 
 
-def keys(facts: Facts) -> list[str]:
+def keys(facts: MachineFacts) -> list[str]:
     return [finding.key for finding in find_all(facts)]
 
 
-def one(facts: Facts, key: str) -> Finding:
+def one(facts: MachineFacts, key: str) -> Finding:
     found = [finding for finding in find_all(facts) if finding.key == key]
     assert len(found) == 1, [finding.key for finding in find_all(facts)]
     assert found[0].title

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.records import as_read, entry, failure, head, shown, step
 
-from wirespeed.doctor.facts.model import Facts
+from wirespeed.doctor.facts.model import MachineFacts
 from wirespeed.doctor.finding import Finding
 from wirespeed.doctor.findings import find_all
 from wirespeed.doctor.hang import pattern_words
@@ -153,7 +153,7 @@ class TestRing:
 
 
 def findings(*runs: Run) -> list[Finding]:
-    facts = Facts(runs=runs, file="f.jsonl")
+    facts = MachineFacts(runs=runs, file="f.jsonl")
     return [one for one in find_all(facts) if one.key in ("context-after-memory", "mpi-stages")]
 
 

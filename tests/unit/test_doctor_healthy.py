@@ -11,7 +11,7 @@ from support.fake_facts import facts_of, keys
 from support.fake_machine import GPUS, FakeGpu, FakeNvml, pci_device
 
 from wirespeed.doctor.collect import Sources, collect
-from wirespeed.doctor.facts.model import Facts, Limits
+from wirespeed.doctor.facts.model import Limits, MachineFacts
 from wirespeed.doctor.facts.tree import Tree
 from wirespeed.doctor.finding import Finding
 from wirespeed.doctor.findings import find_all
@@ -87,7 +87,7 @@ def test_every_module_of_findings_is_found() -> None:
     from wirespeed.doctor.findings import all_rules
 
     files = {file.stem for file in Path(package.__path__[0]).glob("[a-z]*.py")}
-    rules: list[Callable[[Facts], Iterator[Finding]]] = list(all_rules())
+    rules: list[Callable[[MachineFacts], Iterator[Finding]]] = list(all_rules())
     assert {rule.__module__.rpartition(".")[2] for rule in rules} == files
 
 

@@ -9,7 +9,7 @@ from msgspec import structs, to_builtins
 from support.records import as_read, entry, figure
 
 from wirespeed.doctor import measured, trials
-from wirespeed.doctor.facts.model import Facts, MpiFact
+from wirespeed.doctor.facts.model import MachineFacts, MpiFact
 from wirespeed.doctor.finding import Cost, Finding, Improvement, RemedyPoint, ordered
 from wirespeed.doctor.findings import find_all, thresholds
 from wirespeed.doctor.job import Attempt
@@ -160,7 +160,7 @@ class TestAwareness:
         """Protects an MPI from blame for a launcher that started nobody."""
         fact = trials.with_outcome(self.FACT, Attempt(refusal="there is no such MPI"), "here")
         assert (fact.tried, fact.tried_text) == ("", "there is no such MPI")
-        assert not [one for one in find_all(Facts(kind="cuda", mpis=(fact,))) if "mpi" in one.key]
+        assert not [one for one in find_all(MachineFacts(kind="cuda", mpis=(fact,))) if "mpi" in one.key]
 
 
 class TestBestPath:
@@ -201,8 +201,10 @@ class TestBestPath:
 
 
 class TestThresholds:
-    def facts(self, *found: Run, **more: object) -> Facts:
-        facts = Facts(kind="cuda", mpis=(MpiFact("m", "openmpi", chosen=True),), runs=found, file="f.jsonl")
+    def facts(self, *found: Run, **more: object) -> MachineFacts:
+        facts = MachineFacts(
+            kind="cuda", mpis=(MpiFact("m", "openmpi", chosen=True),), runs=found, file="f.jsonl"
+        )
         return structs.replace(facts, **more)
 
     def test_small_messages_of_gpus_are_slow_over_ucx(self) -> None:
@@ -267,7 +269,7 @@ class TestSameMachine:
 
 
 def test_without_measurements_nothing_is_said_of_them() -> None:
-    facts = Facts(kind="cuda", mpis=(MpiFact("m", "openmpi", chosen=True),))
+    facts = MachineFacts(kind="cuda", mpis=(MpiFact("m", "openmpi", chosen=True),))
     assert not [one for one in find_all(facts) if one.key.startswith("tuning")]
 
 
@@ -282,7 +284,7 @@ class TestStaging:
     @pytest.mark.parametrize("path", ["aware-nogdr", "staged", "staged-pipelined"])
     def test_an_mpi_that_stages_without_saying_so(self, path: str) -> None:
         """Protects users from an MPI that is aware, and slow: 450 GB/s of NVLink are there."""
-        facts = Facts(kind="cuda", runs=(self.relabelled(path),), file="f.jsonl")
+        facts = MachineFacts(kind="cuda", runs=(self.relabelled(path),), file="f.jsonl")
         (finding,) = [one for one in find_all(facts) if one.key == "mpi-stages"]
         assert finding.cost is Cost.HIGH
         assert "450 GB/s" in finding.evidence[1]
@@ -294,18 +296,18 @@ class TestStaging:
         run = self.relabelled(path) if verdict != "unknown" else runs()[0]
         proof = {"kind": "evidence", "path": "aware", "bytes": 1 << 24, "verdict": verdict, "text": "counted"}
         run.add(*as_read([{**proof, "run": run.name}]))
-        facts = Facts(kind="cuda", runs=(run,), file="f.jsonl")
+        facts = MachineFacts(kind="cuda", runs=(run,), file="f.jsonl")
         stages = [one for one in find_all(facts) if one.key == "mpi-stages"]
         assert len(stages) == found
         if stages:
             assert stages[0].evidence == ("f.jsonl: counters of the wires at 16 MiB: counted",)
 
     def test_one_that_does_not(self) -> None:
-        facts = Facts(kind="cuda", runs=runs(), file=H200)
+        facts = MachineFacts(kind="cuda", runs=runs(), file=H200)
         assert not [one for one in find_all(facts) if one.key == "mpi-stages"]
 
     def test_the_latest_figures_count(self) -> None:
-        facts = Facts(kind="cuda", runs=(self.relabelled("staged"),), trial=runs()[0], file="f.jsonl")
+        facts = MachineFacts(kind="cuda", runs=(self.relabelled("staged"),), trial=runs()[0], file="f.jsonl")
         assert not [one for one in find_all(facts) if one.key == "mpi-stages"]
 
 
@@ -313,12 +315,12 @@ class TestDatatypes:
     """Lists of blocks on device memory: an MPI may take a derived datatype block by block, or crash."""
 
     def found(self, run: Run) -> list[Finding]:
-        facts = Facts(kind="cuda", runs=(run,), file="f.jsonl")
+        facts = MachineFacts(kind="cuda", runs=(run,), file="f.jsonl")
         return [one for one in find_all(facts) if one.key == "mpi-datatypes"]
 
     def test_no_threshold_explains_a_list(self) -> None:
         """Protects from a variable for messages that are slow because there are thousands of them."""
-        facts = Facts(kind="cuda", runs=runs("blocks/h200-x2-libraries.jsonl"), file="f.jsonl")
+        facts = MachineFacts(kind="cuda", runs=runs("blocks/h200-x2-libraries.jsonl"), file="f.jsonl")
         assert not [one for one in find_all(facts) if one.key.startswith("tuning-")]
 
     def test_open_mpi_5_crashed_between_two_h200s(self) -> None:

@@ -14,7 +14,7 @@ from support.fake_machine import GPUS, NICS, pci_device
 
 from wirespeed.doctor import job
 from wirespeed.doctor.collect import own_limits
-from wirespeed.doctor.facts.model import Facts, Limits, MpiFact, RankPlacement
+from wirespeed.doctor.facts.model import Limits, MachineFacts, MpiFact, RankPlacement
 from wirespeed.doctor.finding import Conditions, Cost
 
 
@@ -73,7 +73,7 @@ class TestAffinity:
 
 
 class TestSharedMemory:
-    def changed(self, root: Path, **memory: Any) -> Facts:
+    def changed(self, root: Path, **memory: Any) -> MachineFacts:
         facts = facts_of(root)
         return structs.replace(facts, memory=structs.replace(facts.memory, **memory))
 
@@ -114,7 +114,7 @@ class TestSharedMemory:
 
 
 class TestMpi:
-    def tried(self, root: Path, **said: Any) -> Facts:
+    def tried(self, root: Path, **said: Any) -> MachineFacts:
         facts = facts_of(root)
         return structs.replace(facts, mpis=(structs.replace(facts.mpis[0], **said),))
 

@@ -26,7 +26,7 @@ ODD = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=6),
     max_leaves=20,
 )
-FACTS = st.dictionaries(st.sampled_from(model.Facts.__struct_fields__), ODD, max_size=12)
+FACTS = st.dictionaries(st.sampled_from(model.MachineFacts.__struct_fields__), ODD, max_size=12)
 FINDING = st.dictionaries(st.sampled_from(RecordedFinding.__struct_fields__), ODD, max_size=8)
 FASTEST = st.dictionaries(st.sampled_from(Stretch.__struct_fields__), ODD, max_size=8)
 

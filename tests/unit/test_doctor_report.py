@@ -18,7 +18,7 @@ from support.fake_run import one_line
 
 from wirespeed.cli.main import main
 from wirespeed.doctor import examine
-from wirespeed.doctor.facts.model import Facts, GpuPair, MpiFact
+from wirespeed.doctor.facts.model import GpuPair, MachineFacts, MpiFact
 from wirespeed.doctor.finding import Conditions, Cost, Finding, Improvement, RemedyPoint, Trial
 from wirespeed.doctor.findings import all_rules, find_all
 from wirespeed.doctor.measured import Stretch
@@ -47,7 +47,7 @@ FINDINGS = (
 
 
 @pytest.fixture
-def facts(tmp_path: Path) -> Facts:
+def facts(tmp_path: Path) -> MachineFacts:
     root = fake_machine.tree(tmp_path)
     return facts_of(root, FakeNvml(FakeGpu(GPUS[0]), FakeGpu(GPUS[1], links=[1] * 12 + [0] * 6)))
 
@@ -60,7 +60,7 @@ def printed(result: Result, width: int, encoding: str = "utf-8") -> list[str]:
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 160])
-def test_no_line_is_wider_than_the_terminal(facts: Facts, width: int) -> None:
+def test_no_line_is_wider_than_the_terminal(facts: MachineFacts, width: int) -> None:
     lines = printed(Result(facts, (*FINDINGS, *find_all(facts))), width)
     assert max(map(len, lines)) <= width
     text = "\n".join(lines)
@@ -68,19 +68,19 @@ def test_no_line_is_wider_than_the_terminal(facts: Facts, width: int) -> None:
         assert word in text
 
 
-def test_boxes_stand_beside_each_other_where_they_fit(facts: Facts) -> None:
+def test_boxes_stand_beside_each_other_where_they_fit(facts: MachineFacts) -> None:
     def rows(width: int) -> int:
         return sum("NUMA node " in line for line in printed(Result(facts, ()), width))
 
     assert (rows(60), rows(140)) == (2, 1)
 
 
-def test_a_terminal_that_knows_ascii_alone(facts: Facts) -> None:
+def test_a_terminal_that_knows_ascii_alone(facts: MachineFacts) -> None:
     """Strict: a letter that it does not know would be an error."""
     assert printed(Result(facts, FINDINGS), 80, "ascii")
 
 
-def test_links_that_differ_are_a_matrix(facts: Facts) -> None:
+def test_links_that_differ_are_a_matrix(facts: MachineFacts) -> None:
     pairs = (
         GpuPair(0, 1, 18, "SYS", "ok"),
         GpuPair(0, 2, 0, "PHB", "not supported"),
@@ -92,7 +92,7 @@ def test_links_that_differ_are_a_matrix(facts: Facts) -> None:
     assert row.split() == ["GPU", "0", "NV18", "PHB!"]
 
 
-def test_without_a_gpu_it_says_that_mpi_was_not_tried(facts: Facts) -> None:
+def test_without_a_gpu_it_says_that_mpi_was_not_tried(facts: MachineFacts) -> None:
     """Protects from silence on the question that most come with."""
     mpi = (MpiFact("Open MPI 5.0.11", "openmpi"),)
     said = "GPU-aware MPI"
@@ -102,11 +102,11 @@ def test_without_a_gpu_it_says_that_mpi_was_not_tried(facts: Facts) -> None:
     assert line.split(maxsplit=2)[2] == "not tried, because there is no GPU"
 
 
-def test_no_findings(facts: Facts) -> None:
+def test_no_findings(facts: MachineFacts) -> None:
     assert "No findings." in printed(Result(facts, ()), 80)
 
 
-def test_a_finding_whole(facts: Facts) -> None:
+def test_a_finding_whole(facts: MachineFacts) -> None:
     text = "\n".join(printed(Result(facts, FINDINGS), 100))
     assert "1. [breaks] Something fails" in text
     assert "3.00x faster at 64 KiB (measured now)" in text
@@ -116,7 +116,7 @@ def test_a_finding_whole(facts: Facts) -> None:
     assert "not measured; --try measures it" in text
 
 
-def test_which_path_is_best(facts: Facts) -> None:
+def test_which_path_is_best(facts: MachineFacts) -> None:
     best = (
         Stretch("GPU", False, 8, 65536, ("gpu",), "aware", 1.5, 19.2),
         Stretch("GPU", False, 1 << 20, 1 << 30, ("ipc-read", "ipc-write"), "aware", 1.01, 1.04),
@@ -174,7 +174,9 @@ class TestFix:
 
 class TestCommand:
     @pytest.fixture
-    def asked(self, facts: Facts, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[examine.Request]:
+    def asked(
+        self, facts: MachineFacts, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> list[examine.Request]:
         """The command without a machine: notes what it was asked, finds FINDINGS."""
         requests: list[examine.Request] = []
 
@@ -187,7 +189,7 @@ class TestCommand:
         return requests
 
     def test_what_a_trial_refuted_is_no_finding(
-        self, facts: Facts, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+        self, facts: MachineFacts, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         """Protects users from a remedy that their own machine has shown to be none."""
         for point in (RemedyPoint(8, 1e-6, 1e-6, 1.0, 0.9, 1.1), RemedyPoint(8, 1e-6, 2e-6, 0.5, 0.4, 0.6)):
@@ -232,7 +234,7 @@ class TestCommand:
     def test_its_file_is_read_by_show_and_report(
         self,
         found: tuple[Finding, ...],
-        facts: Facts,
+        facts: MachineFacts,
         monkeypatch: pytest.MonkeyPatch,
         capsys: pytest.CaptureFixture[str],
         tmp_path: Path,

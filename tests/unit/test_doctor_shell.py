@@ -16,7 +16,7 @@ from support.examples import examples
 from support.fake_facts import facts_of
 from support.fake_machine import FakeNvml
 
-from wirespeed.doctor.facts.model import Facts
+from wirespeed.doctor.facts.model import MachineFacts
 from wirespeed.doctor.finding import Cost, Finding
 from wirespeed.doctor.findings import find_all
 from wirespeed.doctor.result import Result
@@ -209,7 +209,7 @@ def test_the_terminal_gets_no_control_character(root: Path) -> None:
     assert all(line.isprintable() for line in said.split("\n"))
 
 
-def _renamed(facts: Facts, bad: str) -> Facts:
+def _renamed(facts: MachineFacts, bad: str) -> MachineFacts:
     from msgspec import structs
 
     nets = tuple(structs.replace(one, name=f"eth{bad}") for one in facts.nets)

@@ -10,7 +10,7 @@ from support import fake_machine
 from support.fake_facts import facts_of, keys, one
 from support.records import console, entry, make_run, shown, step, text_of
 
-from wirespeed.doctor.facts.model import Facts
+from wirespeed.doctor.facts.model import MachineFacts
 from wirespeed.doctor.nic_choice import Farther, farther, farther_lines, one_for_all
 from wirespeed.report.doctor.machine_drawing import draw
 from wirespeed.report.facts import nics
@@ -145,8 +145,8 @@ def test_a_contradiction_is_said() -> None:
     assert f"host: {text}" in said(run(of_rank(0, NEAR), of_rank(1, NEAR), nics_differ=text))
 
 
-def facts(*runs: Run, **more: Any) -> Facts:
-    return Facts(runs=runs, **more)
+def facts(*runs: Run, **more: Any) -> MachineFacts:
+    return MachineFacts(runs=runs, **more)
 
 
 def test_a_nearer_nic() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import structs
 
 from wirespeed.doctor.facts import amd, gpudirect, load, memory, network, numa, nvml, software
-from wirespeed.doctor.facts.model import Facts, Gpu, Limits, MpiFact
+from wirespeed.doctor.facts.model import Gpu, Limits, MachineFacts, MpiFact
 from wirespeed.doctor.facts.tree import Tree
 from wirespeed.frontend.machine import Machine
 from wirespeed.host.libraries import known_libraries
@@ -39,14 +39,14 @@ class Sources:
     system: os.uname_result = field(default_factory=os.uname)
 
 
-def collect(machine: Machine, sources: Sources) -> Facts:
+def collect(machine: Machine, sources: Sources) -> MachineFacts:
     """Facts that are known without starting a rank."""
     tree, system = sources.tree, sources.system
     gpus = nvml.read(sources.nvml, tree)
     adapters = network.nics(tree)
     found = _numbered((*gpus.gpus, *amd.gpus(tree)), machine.devices)
     no_adapters = "" if adapters else "no RDMA network adapter (/sys/class/infiniband)"
-    return Facts(
+    return MachineFacts(
         host=system.nodename,
         kernel=f"{system.sysname} {system.release}",
         kind=machine.kind,

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from wirespeed.doctor import hang, job, measured, trials
 from wirespeed.doctor.collect import Sources, collect
-from wirespeed.doctor.facts.model import Facts, MpiFact
+from wirespeed.doctor.facts.model import MachineFacts, MpiFact
 from wirespeed.doctor.finding import TRIAL_SIZES, Finding, Improvement, ordered
 from wirespeed.doctor.findings import find_all
 from wirespeed.doctor.result import Result
@@ -66,7 +66,7 @@ def _as_tried(finding: Finding, tried: Mapping[str, Improvement], *, foreign: bo
     return structs.replace(finding, worth=finding.worth or (tried.get(finding.key) if applies else None))
 
 
-def _with_measurements(facts: Facts, found: Machine, request: Request) -> Facts:
+def _with_measurements(facts: MachineFacts, found: Machine, request: Request) -> MachineFacts:
     """The facts with runs of this machine: of the file given, else of the newest one in the folder."""
 
     def own(runs: Iterable[Run]) -> tuple[Run, ...]:
@@ -81,7 +81,7 @@ def _with_measurements(facts: Facts, found: Machine, request: Request) -> Facts:
     return facts
 
 
-def _tried(facts: Facts, library: mpi.Mpi, request: Request, say: Say) -> Facts:
+def _tried(facts: MachineFacts, library: mpi.Mpi, request: Request, say: Say) -> MachineFacts:
     """With the chosen MPI's own answers, a trial of device pointers, and the CPUs that ranks run on."""
     first, *others = facts.mpis
     say(f"asking {first.title} what it can do")
@@ -98,7 +98,7 @@ def _tried(facts: Facts, library: mpi.Mpi, request: Request, say: Say) -> Facts:
     return structs.replace(facts, mpis=(first, *others), places=placements, trial=attempt.run)
 
 
-def _remembered(facts: Facts) -> Facts:
+def _remembered(facts: MachineFacts) -> MachineFacts:
     """With what result files of this machine tell of MPIs not tried now, and of the ranks' CPUs."""
     if facts.foreign:
         return facts
@@ -107,7 +107,7 @@ def _remembered(facts: Facts) -> Facts:
     return structs.replace(facts, mpis=mpis, places=facts.places or before)
 
 
-def _learned_before(fact: MpiFact, facts: Facts) -> MpiFact:
+def _learned_before(fact: MpiFact, facts: MachineFacts) -> MpiFact:
     for run in reversed(facts.runs):
         own = run.step("aware").mpi
         if run.of_path("aware") and own and (own.vendor, own.version) == (fact.vendor, fact.version):
@@ -132,7 +132,7 @@ def _with_trial(finding: Finding, request: Request, say: Say) -> Finding:
         return finding
 
 
-def _hangs(facts: Facts, request: Request, say: Say) -> list[Finding]:
+def _hangs(facts: MachineFacts, request: Request, say: Say) -> list[Finding]:
     """Remedies for each hang of the file, tried where that was requested."""
     found = [
         (hung, hang.finding(hung, bool(facts.nics), _vendor(hung, facts, request)))
@@ -146,7 +146,7 @@ def _hangs(facts: Facts, request: Request, say: Say) -> list[Finding]:
     ]
 
 
-def _vendor(one: hang.Hang, facts: Facts, request: Request) -> str:
+def _vendor(one: hang.Hang, facts: MachineFacts, request: Request) -> str:
     """The MPI that hung; where no rank has named it, the one that would be chosen again."""
     if one.vendor or not (request.mpi or one.plan.mpi):
         return one.vendor or (facts.chosen.vendor if facts.chosen else "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct, structs, to_builtins
 
-from wirespeed.doctor.facts.model import Facts
+from wirespeed.doctor.facts.model import MachineFacts
 from wirespeed.doctor.measured import Stretch
 from wirespeed.results.findings import RecordedFinding
 from wirespeed.results.lenient import fitted
@@ -15,7 +15,7 @@ from wirespeed.results.recorder import now
 class Result(Struct, frozen=True):
     """Findings of one examination."""
 
-    facts: Facts
+    facts: MachineFacts
     findings: tuple[RecordedFinding, ...]
     stretches: tuple[Stretch, ...] = ()
     """Best path by size, where there are measurements."""
@@ -50,4 +50,4 @@ class Result(Struct, frozen=True):
     def of(cls, record: Doctor) -> Result:
         """Result that a record of a result file holds, as far as it fits."""
         stretches = fitted(list[Stretch], record.fastest)
-        return cls(fitted(Facts, record.facts), tuple(record.findings), tuple(stretches), record.at)
+        return cls(fitted(MachineFacts, record.facts), tuple(record.findings), tuple(stretches), record.at)

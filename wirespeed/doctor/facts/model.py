@@ -201,7 +201,7 @@ class RankPlacement(Struct, frozen=True):
     """PCI address of its GPU."""
 
 
-class Facts(Struct, frozen=True):
+class MachineFacts(Struct, frozen=True):
     """All facts of one machine."""
 
     host: str = ""

@@ -35,7 +35,7 @@ _FABRIC = {1: "not started", 2: "in progress", 3: "completed"}
 """NVML_GPU_FABRIC_STATE_*."""
 
 
-class Driver(Struct, frozen=True):
+class NvmlFacts(Struct, frozen=True):
     """NVML's facts about the machine."""
 
     gpus: tuple[Gpu, ...] = ()
@@ -54,21 +54,21 @@ def load() -> Any | None:
         return None
 
 
-def read(api: Any | None, tree: Tree) -> Driver:
+def read(api: Any | None, tree: Tree) -> NvmlFacts:
     """Facts that `api` (pynvml, or a test's) has about GPUs; `tree` adds what sysfs knows of their slots."""
     if api is None:
-        return Driver(lacks="pynvml is not installed (pip install nvidia-ml-py)")
+        return NvmlFacts(lacks="pynvml is not installed (pip install nvidia-ml-py)")
     try:
         nvml = Nvml(api)
     except NvmlError as error:
-        return Driver(lacks=str(error))
+        return NvmlFacts(lacks=str(error))
     try:
         count = nvml.ask("nvmlDeviceGetCount", 0)
         handles = [nvml.call("nvmlDeviceGetHandleByIndex", index) for index in range(count)]
         gpus = [(_gpu(nvml, tree, index, handle), handle) for index, handle in enumerate(handles)]
         pairs = tuple(_pair(nvml, *first, *second) for first, second in itertools.combinations(gpus, 2))
         cuda = nvml.ask("nvmlSystemGetCudaDriverVersion", 0)
-        return Driver(
+        return NvmlFacts(
             tuple(gpu for gpu, _ in gpus),
             pairs,
             nvml.ask("nvmlSystemGetDriverVersion", ""),

@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from wirespeed.doctor.facts.nvml import Driver
+from wirespeed.doctor.facts.nvml import NvmlFacts
 
 _PACKAGES = {"libucx-cu": "libucx", "nvidia-nccl-cu": "NCCL", "nvidia-nvshmem-cu": "NVSHMEM"}
 
 
-def software(packages: Mapping[str, str], libraries: Mapping[str, Path], driver: Driver) -> dict[str, str]:
+def software(packages: Mapping[str, str], libraries: Mapping[str, Path], driver: NvmlFacts) -> dict[str, str]:
     """Name -> version. `packages`: of Python; `libraries`: files that the core would open."""
     named = {"NVIDIA driver": driver.version, "CUDA of the driver": driver.cuda}
     found = {name: version for name, version in named.items() if version}

@@ -7,10 +7,10 @@ import pkgutil
 from collections.abc import Callable, Iterator
 from functools import cache
 
-from wirespeed.doctor.facts.model import Facts
+from wirespeed.doctor.facts.model import MachineFacts
 from wirespeed.doctor.finding import Finding, ordered
 
-Rule = Callable[[Facts], Iterator[Finding]]
+Rule = Callable[[MachineFacts], Iterator[Finding]]
 
 
 @cache
@@ -20,6 +20,6 @@ def all_rules() -> tuple[Rule, ...]:
     return tuple(importlib.import_module(f"{__name__}.{name}").find for name in names)
 
 
-def find_all(facts: Facts) -> list[Finding]:
+def find_all(facts: MachineFacts) -> list[Finding]:
     """All findings, most expensive first."""
     return ordered([finding for rule in all_rules() for finding in rule(facts)])

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wirespeed.doctor.facts.model import Facts
+from wirespeed.doctor.facts.model import MachineFacts
 from wirespeed.doctor.finding import TRIAL_SIZES, Conditions, Cost, Finding, Trial
 from wirespeed.host.process import span
 
 
-def find(facts: Facts) -> Iterator[Finding]:
+def find(facts: MachineFacts) -> Iterator[Finding]:
     """For this process, and for ranks by their CPUs in a job step."""
     if len(facts.nodes) > 1:
         yield from _this_process(facts)
         yield from _ranks(facts)
 
 
-def _this_process(facts: Facts) -> Iterator[Finding]:
+def _this_process(facts: MachineFacts) -> Iterator[Finding]:
     """None of the CPUs that this process and its children may use is near a GPU or an adapter."""
     mine = set(facts.limits.cpus)
     devices = [(gpu.title, gpu.node, gpu.near) for gpu in facts.real_gpus]
@@ -39,7 +39,7 @@ def _this_process(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _ranks(facts: Facts) -> Iterator[Finding]:
+def _ranks(facts: MachineFacts) -> Iterator[Finding]:
     by_pci = {gpu.pci: gpu for gpu in facts.real_gpus if gpu.pci}
     placed = [(place, by_pci[place.pci]) for place in facts.places if place.pci in by_pci]
     far = [
@@ -70,6 +70,6 @@ def _ranks(facts: Facts) -> Iterator[Finding]:
     )
 
 
-def _trial(facts: Facts, cpus: tuple[int, ...]) -> Trial:
+def _trial(facts: MachineFacts, cpus: tuple[int, ...]) -> Trial:
     """Copies by the host cost most: path `staged` where there are GPUs."""
     return Trial("staged" if facts.kind != "host" else "host", TRIAL_SIZES, Conditions(cpus=cpus))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wirespeed.doctor.facts.model import Facts
+from wirespeed.doctor.facts.model import MachineFacts
 from wirespeed.doctor.finding import Cost, Finding
 from wirespeed.results.runs import Entry
 from wirespeed.units import format_seconds, format_size
@@ -14,7 +14,7 @@ MIN_RATIO = 5.0
 """So many times the time of packing, beyond the intervals."""
 
 
-def find(facts: Facts) -> Iterator[Finding]:
+def find(facts: MachineFacts) -> Iterator[Finding]:
     """The latest run that has lists of blocks packed on device memory counts."""
     for run in reversed(facts.runs):
         packed = {entry.bytes: entry for entry in run.of_path(PACKED)}
@@ -42,7 +42,7 @@ def _seen(slow: list[tuple[Entry, Entry]]) -> str:
     )
 
 
-def _finding(facts: Facts, what: str, seen: str, cost: str = Cost.HIGH) -> Finding:
+def _finding(facts: MachineFacts, what: str, seen: str, cost: str = Cost.HIGH) -> Finding:
     return Finding(
         "mpi-datatypes",
         f"this MPI {what}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wirespeed.doctor.facts.model import Facts, MpiFact
+from wirespeed.doctor.facts.model import MachineFacts, MpiFact
 from wirespeed.doctor.finding import TRIAL_SIZES, Conditions, Cost, Finding, Trial
 from wirespeed.doctor.shell import exports, quoted
 from wirespeed.doctor.tables import switches_of
@@ -19,7 +19,7 @@ DID = {
 }
 
 
-def find(facts: Facts) -> Iterator[Finding]:
+def find(facts: MachineFacts) -> Iterator[Finding]:
     """For the MPI that is measured with; others are remedies."""
     mpi = facts.chosen
     if mpi is None or mpi.tried in ("", "works") or facts.kind == "host":
@@ -43,7 +43,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     )
 
 
-def _options(facts: Facts) -> tuple[RemedyOption, ...]:
+def _options(facts: MachineFacts) -> tuple[RemedyOption, ...]:
     """The other MPIs of this machine: those that were seen to work first."""
     others = [mpi for mpi in facts.mpis if not mpi.chosen and mpi.tried in ("", "works")]
     return tuple(
@@ -56,7 +56,7 @@ def _options(facts: Facts) -> tuple[RemedyOption, ...]:
     )
 
 
-def _remedy(facts: Facts, mpi: MpiFact) -> tuple[str, ...]:
+def _remedy(facts: MachineFacts, mpi: MpiFact) -> tuple[str, ...]:
     lines = []
     if (known := switches_of(mpi.vendor)) and mpi.source != "wheel" and mpi.says is not False:
         missing = {name: value for name, value in known["on"].items() if facts.variables.get(name) != value}

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wirespeed.doctor.facts.model import Facts, Gpu, GpuPair
+from wirespeed.doctor.facts.model import Gpu, GpuPair, MachineFacts
 from wirespeed.doctor.finding import Cost, Finding
 from wirespeed.limits.rates import device_links
 
 _PEER_SOURCE = "nvml.h: nvmlGpuP2PStatus_t; PCIe ACS: NCCL, Troubleshooting, 'PCI Access Control Services'"
 
 
-def find(facts: Facts) -> Iterator[Finding]:
+def find(facts: MachineFacts) -> Iterator[Finding]:
     """For all GPUs, and for those with NVLinks: a single GPU has none to link to."""
     yield from _peer_access(facts)
     # A driver that says nothing of any link is no sign of a fault.
@@ -76,7 +76,7 @@ def _fabric(gpus: list[Gpu]) -> Iterator[Finding]:
         )
 
 
-def _peer_access(facts: Facts) -> Iterator[Finding]:
+def _peer_access(facts: MachineFacts) -> Iterator[Finding]:
     """Pairs for which the driver refuses peer access, together where it gives the same reason.
 
     Of a GPU in slices the finding 'mig' says it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wirespeed.doctor.facts.model import Facts
+from wirespeed.doctor.facts.model import MachineFacts
 from wirespeed.doctor.finding import Cost, Finding
 from wirespeed.doctor.shell import assigned
 
@@ -12,7 +12,7 @@ _UCX = "ucx_info -c -f: 'Specifies which network device(s) to use'"
 _NCCL = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-ib-hca"
 
 
-def find(facts: Facts) -> Iterator[Finding]:
+def find(facts: MachineFacts) -> Iterator[Finding]:
     """RDMA ports: values that name none of them or one of several; without ports, slow interfaces."""
     ports = facts.active_ports
     for name, meant, source in (("UCX_NET_DEVICES", _ucx_ports, _UCX), ("NCCL_IB_HCA", _nccl_ports, _NCCL)):
@@ -40,7 +40,7 @@ def _of_several(left: int, ports: int) -> str:
     return f"names one of {ports} RDMA ports" if left == 1 < ports else ""
 
 
-def _interfaces(facts: Facts, value: str) -> str:
+def _interfaces(facts: MachineFacts, value: str) -> str:
     """What UCX lacks with these interfaces; virtual ones are unknown here, and nothing is said of them."""
     rates = {net.name: net.rate or 0.0 for net in facts.nets if net.state == "up"}
     names = {name.strip() for name in value.lstrip("^").split(",")}

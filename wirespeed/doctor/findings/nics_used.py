@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wirespeed.doctor.facts.model import Facts
+from wirespeed.doctor.facts.model import MachineFacts
 from wirespeed.doctor.finding import Cost, Finding
 from wirespeed.doctor.nic_choice import farther, farther_lines, one_for_all
 from wirespeed.doctor.shell import quoted
@@ -21,7 +21,7 @@ MAX_LINES = 4
 """Lines of a finding's evidence."""
 
 
-def find(facts: Facts) -> Iterator[Finding]:
+def find(facts: MachineFacts) -> Iterator[Finding]:
     """Findings of the latest run on several hosts. The PCIe ports of a virtual machine are made up."""
     run = next(
         (run for run in reversed(facts.runs) if any(evidence.nics for evidence in run.evidence.values())),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wirespeed.doctor.facts.model import Facts
+from wirespeed.doctor.facts.model import MachineFacts
 from wirespeed.doctor.finding import Cost, Finding
 from wirespeed.host.gpu_aware_mpi import OWN_CONTEXT_REMEDY
 from wirespeed.host.mpi import NAMES
@@ -12,7 +12,7 @@ from wirespeed.results.runs import Run
 from wirespeed.units import format_size
 
 
-def find(facts: Facts) -> Iterator[Finding]:
+def find(facts: MachineFacts) -> Iterator[Finding]:
     """Findings of the latest run that has tried it."""
     for run in reversed(facts.runs):
         if run.head.plan.context == "own":

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from msgspec import structs
 
-from wirespeed.doctor.facts.model import Facts, PciLink
+from wirespeed.doctor.facts.model import MachineFacts, PciLink
 from wirespeed.doctor.facts.pci import named
 from wirespeed.doctor.finding import Cost, Finding
 from wirespeed.doctor.shell import quoted
 
 
-def find(facts: Facts) -> Iterator[Finding]:
+def find(facts: MachineFacts) -> Iterator[Finding]:
     """GPUs lower their speed while they idle: only their width and slot count."""
     devices = [(gpu.title, gpu.pci, gpu.link, True) for gpu in facts.real_gpus]
     devices += [(nic.name, nic.pci, nic.link, False) for nic in facts.nics]

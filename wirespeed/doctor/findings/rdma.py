@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wirespeed.doctor.facts.model import Facts, Nic, Port
+from wirespeed.doctor.facts.model import MachineFacts, Nic, Port
 from wirespeed.doctor.finding import Cost, Finding
 from wirespeed.doctor.shell import quoted
 
@@ -12,7 +12,7 @@ FULL_WIDTH = 4
 """Lanes of an InfiniBand port; RoCE ports of 25 and 50 Gb/s have fewer by design."""
 
 
-def find(facts: Facts) -> Iterator[Finding]:
+def find(facts: MachineFacts) -> Iterator[Finding]:
     """Ports, locked memory, and the way to GPU memory."""
     ports = [(nic, port) for nic in facts.nics for port in nic.ports]
     active = [(nic, port) for nic, port in ports if port.state == "ACTIVE"]
@@ -81,7 +81,7 @@ def _slow(active: list[tuple[Nic, Port]]) -> Iterator[Finding]:
             )
 
 
-def _memlock(facts: Facts) -> Iterator[Finding]:
+def _memlock(facts: MachineFacts) -> Iterator[Finding]:
     """RDMA pins what it sends."""
     limit = facts.limits.memlock
     if limit is None:
@@ -100,7 +100,7 @@ def _memlock(facts: Facts) -> Iterator[Finding]:
     )
 
 
-def _gpudirect(facts: Facts) -> Iterator[Finding]:
+def _gpudirect(facts: MachineFacts) -> Iterator[Finding]:
     """Where there are NVIDIA GPUs, and no way from the adapters to their memory."""
     if not any(gpu.kind == "cuda" for gpu in facts.real_gpus):
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wirespeed.doctor.facts.model import Facts, HostMemory
+from wirespeed.doctor.facts.model import HostMemory, MachineFacts
 from wirespeed.doctor.finding import Cost, Finding
 
 SMALL_SHM = 1 << 30
@@ -12,7 +12,7 @@ SMALL_SHM = 1 << 30
 _NCCL = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html"
 
 
-def find(facts: Facts) -> Iterator[Finding]:
+def find(facts: MachineFacts) -> Iterator[Finding]:
     """Each obstacle by itself."""
     memory = facts.memory
     yield from _shm(memory)

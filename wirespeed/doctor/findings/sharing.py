@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from wirespeed.doctor.facts.model import Facts, Gpu
+from wirespeed.doctor.facts.model import Gpu, MachineFacts
 from wirespeed.doctor.finding import Cost, Finding
 
 
-def find(facts: Facts) -> Iterator[Finding]:
+def find(facts: MachineFacts) -> Iterator[Finding]:
     """One finding for each kind, with all GPUs that it concerns."""
     gpus = facts.real_gpus
     if split := [gpu for gpu in gpus if gpu.mig]:

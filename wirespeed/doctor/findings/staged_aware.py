@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wirespeed.doctor.facts.model import Facts
+from wirespeed.doctor.facts.model import MachineFacts
 from wirespeed.doctor.finding import Cost, Finding
 from wirespeed.doctor.tables import switches_of
 from wirespeed.limits import rates
@@ -16,7 +16,7 @@ MIN_BYTES = 4 << 20
 """Bytes of a message that shows the link's rate, not the cost of a call."""
 
 
-def find(facts: Facts) -> Iterator[Finding]:
+def find(facts: MachineFacts) -> Iterator[Finding]:
     """By the counters of the wires; where none were read, by a rate that PCIe alone could give.
 
     Only the latest run that has such figures counts.
@@ -68,7 +68,7 @@ def _rated(run: Run) -> tuple[str, ...] | None:
     )
 
 
-def _finding(facts: Facts, run: Run, seen: tuple[str, ...]) -> Finding:
+def _finding(facts: MachineFacts, run: Run, seen: tuple[str, ...]) -> Finding:
     mpi = run.step("aware").mpi or LoadedMpi()
     known = switches_of(mpi.vendor)
     off = " ".join(f"{name}={value}" for name, value in known.get("direct_off", {}).items())

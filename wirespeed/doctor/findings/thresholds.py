@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from wirespeed.doctor.facts.model import Facts
+from wirespeed.doctor.facts.model import MachineFacts
 from wirespeed.doctor.finding import Conditions, Cost, Finding, Trial
 from wirespeed.doctor.shell import exports
 from wirespeed.doctor.tables import TableRow, table
@@ -25,7 +25,7 @@ Slow = tuple[Entry, Entry]
 Case = Callable[[Run, str], list[Slow]]
 
 
-def find(facts: Facts) -> Iterator[Finding]:
+def find(facts: MachineFacts) -> Iterator[Finding]:
     """From the last run that has the path; there are no findings without measurements."""
     for path, domain in PATHS.items():
         # Memory that is older than any context has a finding of its own, and so have lists of blocks.
@@ -92,7 +92,7 @@ def _sure(run: Run, path: str) -> list[Entry]:
     return [entry for entry in run.of_path(path) if entry.bytes and entry.precision is not None]
 
 
-def _finding(facts: Facts, path: str, tuning: TableRow, slow: list[Slow]) -> Finding:
+def _finding(facts: MachineFacts, path: str, tuning: TableRow, slow: list[Slow]) -> Finding:
     own, other = max(slow, key=lambda pair: pair[0].seconds / pair[1].seconds)
     sizes = tuple(entry.bytes for entry, _ in slow)
     few = tuple(sorted({sizes[0], sizes[len(sizes) // 2], sizes[-1]}))

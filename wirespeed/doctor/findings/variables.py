@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from wirespeed.doctor.facts.model import Facts
+from wirespeed.doctor.facts.model import MachineFacts
 from wirespeed.doctor.finding import TRIAL_SIZES, Conditions, Cost, Finding, Trial
 from wirespeed.doctor.shell import assigned, exports, quoted
 from wirespeed.doctor.tables import TableRow, table
@@ -26,7 +26,7 @@ _ALIASES = {
 """Names in UCX_TLS that stand for several transports."""
 
 
-def find(facts: Facts) -> Iterator[Finding]:
+def find(facts: MachineFacts) -> Iterator[Finding]:
     """One finding for each variable that hurts here."""
     for table_row in table("variables"):
         value = facts.variables.get(table_row["name"])
@@ -36,12 +36,12 @@ def find(facts: Facts) -> Iterator[Finding]:
     yield from _ucx_tls(facts)
 
 
-def _matters(facts: Facts, needs: str) -> bool:
+def _matters(facts: MachineFacts, needs: str) -> bool:
     several = len(facts.active_ports) > 1
     return {"gpus": bool(facts.gpus), "nics": bool(facts.nics), "rdma2": several}.get(needs, True)
 
 
-def _from_table(facts: Facts, table_row: TableRow, value: str) -> Finding:
+def _from_table(facts: MachineFacts, table_row: TableRow, value: str) -> Finding:
     name, better = table_row["name"], table_row.get("set")
     path = next((path for path in table_row.get("path", "").split("|") if path and facts.can_run(path)), "")
     after = Conditions({name: better}) if better else Conditions(unset=(name,))
@@ -56,7 +56,7 @@ def _from_table(facts: Facts, table_row: TableRow, value: str) -> Finding:
     )
 
 
-def _ucx_tls(facts: Facts) -> Iterator[Finding]:
+def _ucx_tls(facts: MachineFacts) -> Iterator[Finding]:
     """A list of transports that leaves out what the machine has."""
     value = facts.variables.get("UCX_TLS", "").strip()
     kinds = {gpu.kind for gpu in facts.gpus}

