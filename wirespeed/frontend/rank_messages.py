@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from wirespeed.job.message_lines import Joined, parse
+from wirespeed.job.message_lines import MessageAssembler, parse
 from wirespeed.job.messages import KINDS, Facts, Message, Note, Recorded, Told
 from wirespeed.results import model
 from wirespeed.results.lenient import DoesNotFit, fitted, printable
@@ -65,7 +65,7 @@ class MessageReader:
 
     def __init__(self) -> None:
         self._told = False
-        self._joined = Joined()
+        self._joined = MessageAssembler()
 
     def read(self, line: str) -> tuple[str, Received | None]:
         """Text that a library printed before the mark, and the message behind it."""

@@ -47,7 +47,7 @@ def _lines(text: str) -> Iterator[str]:
         yield f"{key} {number}/{len(parts)} {part}"
 
 
-class Joined:
+class MessageAssembler:
     """Puts messages together whose parts come between those of others."""
 
     def __init__(self) -> None:

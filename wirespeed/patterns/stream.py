@@ -9,7 +9,7 @@ from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Shape, Ste
 from wirespeed.units import counted
 
 
-class Stream(Pattern):
+class MessageStream(Pattern):
     """A window of messages, each from a buffer and into a buffer of its own, then a short answer."""
 
     name = "stream"
@@ -89,4 +89,4 @@ class Stream(Pattern):
         return Figure(1, total * size, text, (both, Derived("messages each way", total, "messages/s")))
 
 
-PATTERN = Stream()
+PATTERN = MessageStream()
