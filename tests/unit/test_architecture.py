@@ -51,6 +51,26 @@ INCLUDES = {
     ),
 }
 
+# Names of several classes, and the one thing that all of them mean.
+SHARED_NAMES = {
+    **dict.fromkeys(
+        ("Buffers", "Collective", "Device", "Program", "Soak", "Step", "Transfer", "Transport", "Work"),
+        "Python describes or records what the core has",
+    ),
+    "World": "all ranks, as MPI has joined them",
+    "Listener": "a socket at which ranks come that know the secret",
+    **dict.fromkeys(
+        ("OneSidedCalls", "OpList", "Part", "Put", "Session", "StepOps"),
+        "each transport's own, over its library",
+    ),
+    "Kind": "which of the counters that two ranks raise for each other",
+}
+NATIVE_CLASS = re.compile(
+    r"^ *(?:template *<.*> *)?(?:enum )?(?:class|struct|enum|union)(?: alignas\(\w+\))? "
+    r"(?:\w+::)*(\w+)(?:<\w+>)?(?: final)?(?: : ?[^;{]*)? {",
+    re.M,
+)
+
 PRINTING_ROOMS = ("cli", "report")
 STATISTICS = (
     "mean",
@@ -228,6 +248,23 @@ def test_patterns_are_asked_not_recognised() -> None:
         or (isinstance(node, ast.Compare) and ast.unparse(node.left).endswith(".view"))
     ]
     report("only patterns' own rooms tell patterns apart", found)
+
+
+def test_no_class_name_means_two_things() -> None:
+    """Protects readers who search for a name. Vendors' own types (native/libraries) may share theirs."""
+    places: dict[str, set[str]] = {}
+    for file in (*sources(PACKAGE), *sources(NATIVE)):
+        if file.suffix == ".py":
+            names = [node.name for node in nodes(file) if isinstance(node, ast.ClassDef)]
+        else:
+            names = NATIVE_CLASS.findall(code_of(file))
+        if file.parent.name != "libraries":
+            for name in names:
+                places.setdefault(name, set()).add(str(file.relative_to(ROOT)))
+    shared = {name: sorted(files) for name, files in places.items() if len(files) > 1}
+    found = [f"{name}: {', '.join(files)}" for name, files in shared.items() if name not in SHARED_NAMES]
+    report("a class name means one thing, in Python and in native/ together", found)
+    report("names in SHARED_NAMES that only one file has", sorted(SHARED_NAMES.keys() - shared.keys()))
 
 
 def test_files_stay_readable() -> None:
