@@ -26,6 +26,7 @@ from support.selection import by_turns
 
 from wirespeed.cli.common.reading import read_runs
 from wirespeed.report.console.console import say
+from wirespeed.report.facts.outcome import best_words
 from wirespeed.report.facts.trust import headline, trust
 from wirespeed.report.terminal.run_summary import MAX_ROWS, shown_sizes
 from wirespeed.results.runs import collect, joined
@@ -86,6 +87,19 @@ def test_the_best_latency_is_a_short_messages() -> None:
     busy, long = entry("host", 8, 1e-6, **WAITED), entry("host", 8 << 20, 3e-3)
     assert headline(make_run(busy, long)) == "one way &1.00 us at 8 B by host, 2.80 GB/s at 8 MiB by host"
     assert headline(make_run(long)).startswith("one way 3.00 ms at 8 MiB")
+    vague = entry("host", 8, 1e-6, 1.5, stopped="max-time", **WAITED)
+    assert headline(make_run(vague, long)).startswith("one way &1.00 us at 8 B"), "however wide it is"
+    parts = [entry("host", size, time, bandwidth_bytes=1 << 30) for size, time in ((8, 3e-3), (8192, 1e-3))]
+    assert headline(make_run(*parts)).startswith("one way 1.00 ms at 8 KiB"), "all move as many bytes"
+
+
+def test_the_best_of_a_path_and_of_all_are_chosen_alike() -> None:
+    """Protects from "12.5 GB/s by host" above "host: 12.6 GB/s", and from a mark that one of them lacks."""
+    near = entry("host", 2 << 20, 1.68e-4, 0.01), entry("host", 16 << 20, 1.33e-3, 0.04, stopped="max-time")
+    lucky, busy = entry("host", 1 << 20, 7e-5, 0.5, stopped="max-time"), entry("host", 4096, 1e-7, **WAITED)
+    run = make_run(entry("host", 8, 1e-6), *near, lucky, busy)
+    assert headline(run).endswith(f"{best_words(run, 'host')} by host") and "~12.6 GB/s" in headline(run)
+    assert best_words(make_run(busy), "host") == "&41.0 GB/s at 4 KiB"
 
 
 def test_sound_figures_are_trusted() -> None:

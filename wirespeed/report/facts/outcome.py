@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from wirespeed.report.facts import shares
+from wirespeed.report.facts import markers, shares
+from wirespeed.report.facts.best_figures import greatest_rate
 from wirespeed.report.facts.wire_verdicts import of_path
 from wirespeed.report.grouping import grouped
 from wirespeed.results.parts import Checked
@@ -15,15 +16,17 @@ from wirespeed.units import format_rate, format_size
 
 
 def best(run: Run, path: str) -> Entry | None:
-    """The figure with the highest bandwidth, of those that are certain."""
-    rated = (entry for entry in run.of_path(path) if entry.bytes and entry.amount and not entry.uncertain)
-    return max(rated, key=lambda entry: entry.rate, default=None)
+    """The path's figure with the highest bandwidth, of those that are certain."""
+    rated = [entry for entry in run.of_path(path) if entry.bytes and entry.amount and not entry.uncertain]
+    return greatest_rate(run, rated) if rated else None
 
 
 def best_words(run: Run, path: str) -> str:
-    """'393 GB/s at 1 GiB'."""
-    entry = best(run, path)
-    return f"{format_rate(entry.rate)} GB/s at {format_size(entry.bytes)}" if entry else ""
+    """'~393 GB/s at 1 GiB', with the figure's mark."""
+    if (entry := best(run, path)) is None:
+        return ""
+    mark = markers.sign(run, entry, graded=True)
+    return f"{mark}{format_rate(entry.rate)} GB/s at {format_size(entry.bytes)}"
 
 
 def share_words(run: Run, path: str, name: str = "") -> str:
@@ -37,7 +40,7 @@ def share_words(run: Run, path: str, name: str = "") -> str:
     # A table of copies has the share of a rank that copies alone.
     if limit is None or not rated or run.traits.alone_too:
         return ""
-    entry = max(rated, key=lambda certain: certain.rate)
+    entry = greatest_rate(run, rated)
     where = "" if entry is best(run, path) else f" at {format_size(entry.bytes)}"
     return f"{shares.percent(shares.share(entry, limit))} of {name or format_rate(limit.rate)}{where}"
 

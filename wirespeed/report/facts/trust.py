@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from wirespeed.report.facts import figures, health, markers, outcome, spoiled
+from wirespeed.report.facts.best_figures import greatest_rate, quickest
 from wirespeed.report.facts.failures import lasting
 from wirespeed.report.facts.wire_verdicts import beyond, suspicions
 from wirespeed.report.grouping import grouped
-from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
+from wirespeed.results.runs import IMPOSSIBLE, Run
 from wirespeed.units import format_rate, format_seconds, format_size
 
 BROKEN = ("crash", "death", "hang", "error")
 """Failures that are shown in red where a path broke; wrong bytes have a reason of their own."""
-SHORT = 4 << 10
-"""Bytes of a message whose time is a latency, and no longer its bandwidth."""
 
 
 def headline(run: Run) -> str:
@@ -22,17 +21,19 @@ def headline(run: Run) -> str:
 
     Empty where a run has no sizes to choose from.
     """
-    sure = [entry for entry in run.entries.values() if not entry.uncertain]
-    sure = [entry for entry in sure if entry.bytes] or sure
-    if sure and run.traits.program:
-        quick = quickest(run, sure)
-        return f"{markers.sign(run, quick)}{format_seconds(quick.seconds)} a step by {quick.path}"
-    if not run.traits.by_size or not sure or not all(entry.moves for entry in sure):
+    told = [entry for entry in run.entries.values() if entry.has_time]
+    told = [entry for entry in told if entry.bytes] or told
+    if all(entry.uncertain for entry in told):
         return ""
-    domains = [name for name in ("GPU", "CPU") if any(entry.memory_domain == name for entry in sure)]
+    if run.traits.program:
+        quick = quickest(run, told)
+        return f"{markers.sign(run, quick)}{format_seconds(quick.seconds)} a step by {quick.path}"
+    if not run.traits.by_size or not all(entry.moves for entry in told):
+        return ""
+    domains = [name for name in ("GPU", "CPU") if any(entry.memory_domain == name for entry in told)]
     parts = []
     for domain in domains:
-        own = [entry for entry in sure if entry.memory_domain == domain]
+        own = [entry for entry in told if entry.memory_domain == domain]
         quick = quickest(run, own)
         time = markers.sign(run, quick, graded=True) + figures.time_of(quick, quick.seconds)
         text = f"{run.time_label} {time} at {format_size(quick.bytes)} by {quick.path}"
@@ -42,32 +43,6 @@ def headline(run: Run) -> str:
             text += f", {rate} GB/s at {format_size(wide.bytes)} by {wide.path}"
         parts.append(f"{domain} data: {text}" if len(domains) > 1 else text)
     return "; ".join(parts)
-
-
-def quickest(run: Run, entries: Sequence[Entry]) -> Entry:
-    """The least time of a short message among sound figures, held against each other at the ends of
-    their intervals. Where no short one is sound, a doubtful one is told with its mark.
-    """
-    if run.traits.by_size:
-        least = min(entry.bytes for entry in entries)
-        entries = [entry for entry in entries if entry.bytes <= max(SHORT, least)]
-    return min(_sound(run, entries), key=_at_most)
-
-
-def greatest_rate(run: Run, entries: Sequence[Entry]) -> Entry:
-    """The highest bandwidth, as quickest()."""
-    return max(_sound(run, entries), key=lambda entry: entry.amount / _at_most(entry))
-
-
-def _sound(run: Run, entries: Sequence[Entry]) -> Sequence[Entry]:
-    """Those that are the path's own speed and have an interval; all where there are none."""
-    doubtful = (*markers.SPOILED, markers.NO_INTERVAL)
-    return [entry for entry in entries if markers.sign(run, entry) not in doubtful] or entries
-
-
-def _at_most(entry: Entry) -> float:
-    """Seconds at the end of the interval: a wide one may be a lucky one."""
-    return entry.seconds * (1 + (entry.precision or 0.0))
 
 
 def trust(run: Run) -> tuple[bool, str]:

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from wirespeed.report.facts.awareness import STAGED, awareness, reason, refusal
+from wirespeed.report.facts.best_figures import greatest_rate, quickest
 from wirespeed.report.facts.figures import other_mpi
 from wirespeed.report.facts.machine import mpi_title
 from wirespeed.report.facts.markers import sign, without_sign
 from wirespeed.report.facts.shares import exceeds, percent, share
 from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING, ReportSection
 from wirespeed.report.facts.statements import statements
-from wirespeed.report.facts.trust import greatest_rate, headline, quickest
+from wirespeed.report.facts.trust import headline
 from wirespeed.report.page.findings import FindingTexts, findings
 from wirespeed.report.page.machines import MachineRuns, machines
 from wirespeed.report.page.notes import Sentence, alarms

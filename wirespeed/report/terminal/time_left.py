@@ -141,9 +141,7 @@ class TimeLeft:
             step.left = step.left[len(step.left) - behind :]
         step.share = event.phase / max(1, event.phases)
 
-    def size_done(
-        self, size: int, failed: bool = False, coarse: bool = False, seconds: float = 0.0
-    ) -> None:
+    def size_done(self, size: int, failed: bool = False, coarse: bool = False, seconds: float = 0.0) -> None:
         """A size of so many bytes has its figure, or has failed: a hang says nothing of others.
 
         `coarse`: the figure would have been measured on, had there been time; `seconds`: of a message.
