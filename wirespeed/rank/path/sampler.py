@@ -37,7 +37,7 @@ Turns = Generator[None, int, Result]
 """A measurement that pauses after each batch, and is sent how many sizes take turns then."""
 
 TellProgress = Callable[[int, float, float | None], None]
-"""Is told samples, the latest batch's median in seconds, and precision."""
+"""Is told samples, their median in seconds, and precision."""
 CHECK_SHARE = 0.1
 """Limit of the time for checks, as a share of all time spent on the phase."""
 
@@ -136,6 +136,9 @@ class Sampler:
             per_sample, stopped = self._fixed(self._stopping.loops), "fixed"
         else:
             per_sample, stopped = yield from self._sample(first)
+            # A batch that was still to be checked may have widened the interval.
+            if stopped == "precision" and (self._team.widest(self._samples) or 0) > self._stopping.precision:
+                stopped = "max-time"
         # The median decides, because a first iteration may be long on a busy machine.
         long = self._team.slowest_latest(self._samples) * self._divisor >= LONG_ITERATION_SECONDS
         if not (self._payload.takes_batches or long):
@@ -244,8 +247,10 @@ class Sampler:
             recent = teams.latest * self._divisor
             if self._comm.rank == 0 and time.monotonic() - last_progress > PROGRESS_SECONDS:
                 last_progress = time.monotonic()
-                precision = self._samples.precision() if self._samples.count else None
-                self._progress(teams.count, teams.latest, precision)
+                samples, seconds, precision = self._samples, teams.latest, None
+                if samples.count:
+                    seconds, precision = samples.median(), samples.precision()
+                self._progress(teams.count, seconds, precision)
             if taking_turns > 1:
                 elapsed += time.monotonic() - resumed
                 taking_turns = yield from self._pause()
