@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from support.fake_run import FakeRun, entry, one_line
+from support.records import head
 
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode
@@ -188,6 +190,21 @@ class TestShow:
     def test_a_folder(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["show", str(tmp_path)]) == ExitCode.CANNOT_WRITE
         one_line(capsys.readouterr().err)
+
+    def test_a_formula_stays_a_text(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """Protects a spreadsheet from a file of somebody else."""
+        forged = [head(), {**entry('=HYPERLINK("http://x")', 8, 1e-6), "definition": "@SUM(1)"}]
+        (tmp_path / "r.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in forged))
+        assert main(["show", str(tmp_path / "r.jsonl"), "--format", "csv"]) == ExitCode.OK
+        (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
+        assert (row["path"], row["definition"]) == ('\'=HYPERLINK("http://x")', "'@SUM(1)")
+
+    def test_resume_does_not_wait_for_a_pipe(
+        self, tmp_path: Path, fake: FakeRun, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Protects from silence for ever: a pipe without a writer cannot be read to its end."""
+        os.mkfifo(tmp_path / "pipe")
+        assert main(["pingpong", "--out", str(tmp_path / "pipe"), "--resume", "--sizes", "8"]) in (0, 4)
 
     def test_resume_shows_what_was_there_before(
         self, file: Path, fake: FakeRun, capsys: pytest.CaptureFixture[str]

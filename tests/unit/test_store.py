@@ -158,7 +158,7 @@ def test_devices_are_no_result_files(tmp_path: Path, device: str) -> None:
     """By another name, or a fault in clearing away what is new would take root's machine its device."""
     name = tmp_path / "r.jsonl"
     name.symlink_to(device)
-    assert "exists" in refused(lambda: Store(name))
+    assert "not a regular file: name another" in refused(lambda: Store(name))
     assert "not a regular file" in refused(lambda: Store(name, resume=True))
     assert name.is_symlink()
 

@@ -51,8 +51,14 @@ def to_csv(entries: Iterable[Entry]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    writer.writerows(map(attrgetter(*COLUMNS.values()), entries))
+    for row in map(attrgetter(*COLUMNS.values()), entries):
+        writer.writerow([_harmless(value) if isinstance(value, str) else value for value in row])
     return text.getvalue()
+
+
+def _harmless(text: str) -> str:
+    """The text, behind a quote where a spreadsheet would take it for a formula: files come from others."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
 def to_frame(entries: Sequence[Entry]) -> Any:

@@ -227,6 +227,8 @@ def _refusal(path: Path, error: Exception) -> str:
     with contextlib.suppress(OSError, ValueError):
         if path.is_dir():
             return f"{name} is a folder: name a file in it (--out {name.rstrip('/')}/NAME.jsonl)"
+    if isinstance(error, FileExistsError) and not path.is_file():
+        return f"{name} is not a regular file: name another file (--out)"
     if isinstance(error, FileExistsError):
         return f"{name} exists: name another file (--out); commands with --resume can go on with it"
     if isinstance(error, FileNotFoundError) and not path.parent.is_dir():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wirespeed.cli.common.options import Reporting
@@ -110,7 +111,8 @@ def measure_plan(
 
 def _earlier(plan: Plan) -> list[Event]:
     """Records of the file that --resume goes on with."""
-    if plan.resume and plan.out is not None:
+    # A pipe of that name would never end; the writer refuses it.
+    if plan.resume and plan.out is not None and Path(plan.out).is_file():
         from wirespeed.results.reading import read
 
         # It may not exist yet, or not be a result file: the writer will say so.
