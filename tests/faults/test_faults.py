@@ -6,10 +6,11 @@ import os
 import signal
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
-from support.command import disturbed, wirespeed
+from support.command import disturbed, ranks_of, wirespeed
 from support.mpis import InstalledMpi
 from support.selection import thorough
 from support.strikes import ALONE, PATIENCE, SLOW, after, strike
@@ -141,6 +142,26 @@ def test_ctrl_c(mpi: InstalledMpi, tmp_path: Path) -> None:
     assert done.code == 130
     assert done.entries
     assert done.records[-1]["kind"] == "end" and done.records[-1]["status"] == "interrupted"
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
+@pytest.mark.parametrize("number", [signal.SIGINT, thorough(signal.SIGTERM)])
+def test_a_signal_keeps_the_figures_under_way(mpi: InstalledMpi, tmp_path: Path, number: int) -> None:
+    """Protects minutes of measuring: sizes take turns, so that none is done before all nearly are."""
+    out, sizes = tmp_path / "r.jsonl", [8 << index for index in range(12)]
+
+    def interrupt(process: subprocess.Popen[str]) -> None:
+        time.sleep(2.0)
+        process.send_signal(number)
+
+    options = ("--mpi", mpi.mpiexec, "--paths", "host", "--max-time", "60", "--sizes", "8:16K")
+    done = disturbed(
+        "pingpong", *options, out=out, when=lambda records: bool(ranks_of(records)), act=interrupt
+    )
+    done.no_stack_trace()
+    assert done.code == 130 and done.records[-1]["status"] == "interrupted"
+    assert sorted(entry["bytes"] for entry in done.entries) == sizes
+    assert all(entry["checked"]["batches"] for entry in done.entries)
 
 
 def test_resume_goes_on(tmp_path: Path) -> None:

@@ -107,6 +107,7 @@ def sampled(
         comm=simulated,
         plan=SimpleNamespace(stopping=stopping),
         more_until=0.0,
+        ending=lambda: False,
         put_threads_aside=lambda: False,
         pattern=pattern,
         shape=shape,

@@ -32,6 +32,7 @@ from wirespeed.job.status_page import (
     ask_for_stack,
     read_pages,
 )
+from wirespeed.job.stop_request import ask_to_stop
 
 GRACE, LONG_GRACE, MAX_GRACE = 2.0, 8.0, 20.0
 """Seconds for one more rank to report after the latest, where those of one host are missing, and of several;
@@ -126,6 +127,10 @@ class JobStep:
     def abandon(self) -> None:
         """Ends processes whose messages nobody wants."""
         self._end()
+
+    def ask_to_stop(self) -> None:
+        """Lets the ranks tell the figures that are under way, and no others."""
+        ask_to_stop(self._pages)
 
     def hurry(self) -> None:
         """Lets messages() come to its end at once, whatever the processes still do."""

@@ -12,6 +12,7 @@ from wirespeed import launchers
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.frontend import budget
 from wirespeed.frontend.ending_step import EndingStep
+from wirespeed.frontend.interrupts import Interrupts
 from wirespeed.frontend.job_step import JobStep
 from wirespeed.frontend.machine import Machine
 from wirespeed.frontend.profiles import Profiles
@@ -20,7 +21,7 @@ from wirespeed.frontend.run_steps import RunRecorder, StepRecorder
 from wirespeed.frontend.starter import PathLaunch, Starter, StepKey
 from wirespeed.host import gpu_aware_mpi, mpi
 from wirespeed.host.devices import GPU_KINDS
-from wirespeed.job.messages import Done, Facts, Hello, Note, PathStart, Picture
+from wirespeed.job.messages import Done, Facts, Hello, Measured, Note, PathStart, Picture, Progress
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.path_selection import unsuited
 from wirespeed.job.plan import Plan
@@ -38,8 +39,8 @@ BESIDE_S = 5.0
 class PlannedRun:
     """One run: its result file, and its job steps in order."""
 
-    def __init__(self, plan: Plan, found: Machine, observe: Observer) -> None:
-        self._plan, self._found, self._observe = plan, found, observe
+    def __init__(self, plan: Plan, found: Machine, observe: Observer, interrupts: Interrupts) -> None:
+        self._plan, self._found, self._observe, self._interrupts = plan, found, observe, interrupts
         self._mpi = found.mpis[0]
         # A launcher that is not there is said before anything starts.
         launchers.check_installed(launchers.choose(plan.launcher, self._mpi))
@@ -260,6 +261,13 @@ class PlannedRun:
         step, wrong = self._recorded(launches[0], self._starter.said(key), watched), Outcome()
         messages = watched.messages()
         for message in messages:
+            if isinstance(message, Progress) and not self._plan.soak:
+                self._interrupts.under_way(watched.ask_to_stop)
+            elif isinstance(message, Measured):
+                self._interrupts.under_way(None)
+                if self._interrupts.asked:
+                    messages.close()
+                    break
             if isinstance(message, Hello):
                 self._starter.met(key, message.ranks)
             if isinstance(message, Done) and wrong.what == "ok" and self._may_end_beside_the_next(key):
@@ -287,6 +295,9 @@ class PlannedRun:
             if isinstance(message, Picture) and message.row + 1 == message.of:
                 # By every path the field is the same.
                 self._plan = self._starter.plan = replace(self._plan, picture=None)
+        self._interrupts.under_way(None)
+        if self._interrupts.asked:
+            raise KeyboardInterrupt
         if ahead and "ranks" not in step.job:
             # They never met: a GPU may have let nobody else in while others measured.
             return self._job_step(launches, library)

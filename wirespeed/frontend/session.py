@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 
 from wirespeed import launchers
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.frontend import machine
 from wirespeed.frontend.fitting import with_room
+from wirespeed.frontend.interrupts import Interrupts
 from wirespeed.frontend.machine import Machine
 from wirespeed.frontend.rank_limit import refuse_too_many
 from wirespeed.frontend.run import PlannedRun
@@ -66,8 +63,9 @@ def measure(plan: Plan, observe: Observer) -> ExitCode:
         _check_memory(plan, found)
         plan, left_out = with_room(plan, _room(plan, found))
     sweep()
-    run = PlannedRun(plan, found, observe)
-    with ending_on_signals():
+    interrupts = Interrupts()
+    run = PlannedRun(plan, found, observe, interrupts)
+    with interrupts.heeded():
         return run.all_steps(paths, left_out)
 
 
@@ -114,18 +112,3 @@ def _usual_ranks(plan: Plan, found: Machine) -> int:
     wanted = find_pattern(plan.pattern).wanted_ranks(Shape(0, dict(plan.options)))
     gpus = len(found.devices) * (plan.ranks_per_gpu or 1)
     return len(plan.between) or wanted or max(2, gpus or min(cores(), MAX_CPU_RANKS))
-
-
-@contextmanager
-def ending_on_signals() -> Iterator[None]:
-    """SIGTERM and SIGHUP end a run as Ctrl-C does: in order, with a valid file and no orphans."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

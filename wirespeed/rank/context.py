@@ -57,6 +57,9 @@ class RankContext:
     more_until: float | None = None
     """Until then (`time.monotonic()`) figures may take more than --max-time; None: the run has no budget."""
 
+    ending: Callable[[], bool] = lambda: False
+    """Is the run to end? Then rank 0 tells the figures that are under way."""
+
     def failed(
         self, what: str, text: str, size: int | None = None, rank: int | None = None, fatal: bool = True
     ) -> None:

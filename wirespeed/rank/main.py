@@ -7,6 +7,7 @@ import sys
 import time
 import traceback
 from collections.abc import Sequence
+from functools import partial
 from typing import NoReturn
 
 from wirespeed import launchers
@@ -20,6 +21,7 @@ from wirespeed.job.plan import decode
 from wirespeed.job.start_barrier import wait_until_open
 from wirespeed.job.status_page import lost, own_folder
 from wirespeed.job.step_spec import StepSpec, startup_limit
+from wirespeed.job.stop_request import asked_to_stop
 from wirespeed.rank.join.free_cpus import FreeCpus, FreeForThreads
 from wirespeed.rank.join.mpi_world import MpiWorld
 from wirespeed.rank.join.pinning import OWN_CPUS, place
@@ -97,6 +99,7 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
     tell = send if comm.rank == 0 else ignore
     free = FreeForThreads(comm, own, spec.cpus) if spec.threads_leave else None
     ranks = session.introduce(tell, own, free)
+    session.runner.end_when(partial(asked_to_stop, own_folder(spec.run, spec.base)))
     tell(Hello(ranks, comm.described() or {}, time.monotonic() - started))
     if elsewhere:
         session.runner.prepare()

@@ -97,12 +97,13 @@ class StoppingRule:
         clock_resolution_s: float,
         divisor: float = 1.0,
         more_s: Callable[[], float] | None = None,
+        ending: Callable[[], bool] = lambda: False,
     ) -> None:
         """`divisor`: an iteration's seconds over a sample's (2 where samples are half round trips). `more_s`:
-        seconds that are left for more than --max-time, where the run has a budget.
+        seconds that are left for more than --max-time, where the run has a budget. `ending`: is no time left?
         """
         self._stopping, self._divisor, self._resolution_s = stopping, divisor, clock_resolution_s
-        self._more_s = more_s
+        self._more_s, self._ending = more_s, ending
         self._most_s = EXTENSION * stopping.max_time
         # A precision beyond what the clock can tell must not make one sample last for ever.
         fine = min(2 * clock_resolution_s / stopping.precision, self._most_s / FEWEST_FOR_PRECISION)
@@ -135,6 +136,8 @@ class StoppingRule:
 
     def _limit(self) -> float:
         """Seconds for the figure: no more than --max-time once the budget is spent."""
+        if self._ending():
+            return 0.0
         spent = self._more_s is not None and self._more_s() <= 0
         return self._stopping.max_time if spent else self._most_s
 
@@ -148,7 +151,7 @@ class StoppingRule:
 
     def _goes_on(self, samples: Sampled, precision: float | None, elapsed_s: float) -> bool:
         """Lets a coarse figure go on, if the time that is left would make it precise enough."""
-        if precision is None or precision <= COARSE or self._more_s is None:
+        if precision is None or precision <= COARSE or self._more_s is None or self._ending():
             return False
         times = (precision / COARSE) ** 2
         more_s = self._more_s()

@@ -106,7 +106,7 @@ class OpenPath:
         else:
             self._measure(sizes)
         context.tell(Measured())
-        if not observers:
+        if not observers or self._ending:
             return
         # Counting comes after all figures, so that none of them can suffer from it. What another pattern
         # moves at the same time would be counted as ours.
@@ -159,6 +159,8 @@ class OpenPath:
         end, left = self._context.more_until, len(sizes)
         allowance = None if end is None else Allowance(end - time.monotonic())
         for group in self._groups(sizes, needs):
+            if self._ending:
+                return
             if allowance:
                 until = time.monotonic() + allowance.share(left) * len(group)
                 self._context = replace(self._context, more_until=until)
@@ -181,10 +183,17 @@ class OpenPath:
                         full: bool = self._context.comm.share(time.monotonic() > begin_until)
                         if full:
                             break
+                    if coming and self._ending:
+                        coming = []
             finally:
                 # What they have open goes before the transport, which a failure on this rank abandons.
                 for size_run in running.values():
                     size_run.close()
+
+    @property
+    def _ending(self) -> bool:
+        """Collective. Is the run to end?"""
+        return self._context.comm.share(self._context.ending())
 
     def _groups(self, sizes: Sequence[int], needs: Sequence[int]) -> Iterator[list[int]]:
         """Indices of sizes that take turns, once there are buffers for all of them."""

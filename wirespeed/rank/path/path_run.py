@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -88,6 +88,10 @@ class PathRunner:
     def put_threads(self, free: FreeForThreads) -> None:
         """Puts threads of libraries there, from now on, before samples are taken."""
         self._context = replace(self._context, put_threads_aside=free.move)
+
+    def end_when(self, asked: Callable[[], bool]) -> None:
+        """Tells the figures that are under way, and measures no others, once `asked` says so on rank 0."""
+        self._context = replace(self._context, ending=asked)
 
     def prepare(self) -> None:
         """Collective. Opens what hosts' counters are read with, which needs no turn of its own."""

@@ -192,7 +192,8 @@ class Sampler:
         self._context.put_threads_aside()
         until = self._context.more_until
         more_s = None if until is None else lambda: until - time.monotonic()
-        rule = StoppingRule(self._stopping, *self._program.clock(), self._divisor, more_s)
+        ending = self._context.ending
+        rule = StoppingRule(self._stopping, *self._program.clock(), self._divisor, more_s, ending)
         if more := self._comm.share(rule.calibration_iterations(estimate)):
             estimate = self._comm.maximum(self._program.run(more))
         self._program.start()  # of the warm-up
