@@ -25,7 +25,7 @@ from wirespeed.report.check.evaluate import FAILED, GROSS, check
 from wirespeed.report.check.learn import learn
 from wirespeed.report.check.requirements import read_requirements
 from wirespeed.report.compare.comparison import Comparison, compare
-from wirespeed.report.compare.verdicts import BETTER, SAME, WORSE
+from wirespeed.report.compare.verdicts import BETTER, NOT_WORSE, SAME, WORSE
 from wirespeed.report.drift.detection import FIRST, Drift
 from wirespeed.results.reading import record_of
 from wirespeed.results.runs import Entry, Run, collect
@@ -203,7 +203,7 @@ def _slower(repetitions: int, noise: Noise, counts: tuple[int, int], paths: int,
             hits += WORSE in (path.what, *figures)
             if slower == 0.05:
                 unsure += bool(found.unjudged)
-                overlooked += {path.what, *figures} <= {SAME, BETTER}
+                overlooked += path.what in (SAME, NOT_WORSE, BETTER) and WORSE not in figures
             smallest.append(path.smallest or 0.0)
         cells.append(share(hits, repetitions))
     cells += [share(count, repetitions) for count in (overlooked, unsure)]

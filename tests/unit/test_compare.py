@@ -238,6 +238,46 @@ class TestVerdicts:
         assert code == ExitCode.WORSE
         assert "worse at 1 of 6 sizes, 1 KiB" in out and "no change seen at 5 of 6" in out
 
+    def test_twice_the_time_is_never_no_change(
+        self, tmp_path: Path, compare: Compare, capsys: Captured
+    ) -> None:
+        """Protects from "no change" of a size whose own interval has room for more than twice the time."""
+        wide = [entry("host", 1024, factor * (1e-6 + 1024e-12), 0.4) for factor in (1, 2)]
+        old, new = (write(tmp_path / n, n, k, more=[wide[k - 1]]) for n, k in (("a", 1), ("b", 2)))
+        code, out, _ = compare(old, new, "--all")
+        assert code == ExitCode.WORSE
+        assert "worse at 5 of 6 sizes, 8 B to 256 MiB" in out and "cannot tell at 1 of 6 sizes, 1 KiB" in out
+        assert re.search(r"1 KiB 1\.00 us 2\.00 us 2\.00 .* cannot tell", out) and "no change" not in out
+        assert main(["compare", str(old), str(new), "--format", "json"]) == ExitCode.WORSE
+        data = json.loads(capsys.readouterr().out)
+        assert [figure["verdict"] for figure in data["figures"] if figure["bytes"] == 1024] == ["unsure"]
+
+    def test_a_path_stands_though_one_of_its_sizes_cannot_be_told(
+        self, tmp_path: Path, compare: Compare, capsys: Captured
+    ) -> None:
+        """Protects equal runs from an alarm, and a noisy size from "no change"."""
+        for n, (before, after) in enumerate([(0.8, 1.3), (1.0, 0.9), (1.3, 1.1), (0.9, 1.0), (1.1, 0.8)]):
+            for side, factor in (("old", before), ("new", after)):
+                noisy = entry("host", 1024, factor * (1e-6 + 1024e-12), 0.002)
+                write(tmp_path / side / f"{n}.jsonl", f"{side}{n}", jitter=0.002, more=[noisy])
+        sides = tmp_path / "old", tmp_path / "new"
+        code, out, _ = compare(*sides)
+        assert code == ExitCode.OK and compare(*sides, "--strict")[0] == ExitCode.OK
+        assert "pingpong host: no change seen as a whole, time x" in out
+        assert "); cannot tell of 1 of 6 sizes alone" in out and "its path's verdict stands" in out
+        assert "1 KiB" not in out
+        rows = compare(*sides, "--all")[1].split("verdict")[1]
+        assert rows.count("no change seen") == 5 and rows.count("cannot tell") == 2, "one row, and the legend"
+        assert main(["compare", *map(str, sides), "--format", "json"]) == ExitCode.OK
+        data = json.loads(capsys.readouterr().out)
+        assert data["paths"][0]["verdict"] == "same" and data["cannot_tell"] == []
+
+    def test_less_time_is_not_worse_where_it_may_be_chance(self, tmp_path: Path, compare: Compare) -> None:
+        """Protects from "no change" of 20 % less time; as it is certainly not more, it passes."""
+        code, out, _ = compare(write(tmp_path / "a", "a"), write(tmp_path / "b", "b", 0.8), "--all")
+        assert code == ExitCode.OK
+        assert "pingpong host: not worse at all 8 B to 256 MiB" in out and "no change" not in out
+
 
 class TestMatching:
     def test_other_patterns_and_options_are_no_partners(self, tmp_path: Path, compare: Compare) -> None:

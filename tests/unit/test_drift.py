@@ -24,7 +24,7 @@ from wirespeed.job.plan import Plan
 from wirespeed.report.cannot_tell import NO_REFERENCE, NOT_MEASURED, TOO_EARLY, WAITED
 from wirespeed.report.compare.verdicts import Verdicts
 from wirespeed.report.drift import detection
-from wirespeed.report.drift.detection import Drift, drifted
+from wirespeed.report.drift.detection import Drift, drifted, word
 from wirespeed.report.drift.summary import print_summary
 from wirespeed.report.drift.terminal import Watching, line
 from wirespeed.results.model import Entry, Event
@@ -165,6 +165,18 @@ class TestDrift:
     def test_nothing_is_told_before_there_is_anything_to_compare(self) -> None:
         assert [one.reason for one in watched(*[1.0] * 5).unjudged] == [TOO_EARLY]
         assert watched(*[1.0] * 10).unjudged == []
+
+    def test_a_noisy_size_is_no_alarm(self) -> None:
+        """Protects from exit code 8 for one size of a steady path, and from "as before" of 1.5 times."""
+        drift = Drift(5)
+        for seed, factor in enumerate((1.0, 1.5, 0.7, 1.2, 0.8, 1.8, 1.2, 2.0)):
+            found = drift.add(repetition(seed=seed, more=[entry("host", 8, factor * 1e-6, 0.002)]))
+        assert not drift.unjudged and line(drift, found).endswith("5 figures, as in the first 5")
+        noisy = next(figure for figure in found.figures if figure.key.bytes == 8)
+        assert word(noisy) == "cannot tell" and noisy.style == "dim"
+        screen = console(100)
+        print_summary(screen, drift)
+        assert "host as before; " in " ".join(text_of(screen).split())
 
     def test_a_figure_that_is_gone(self) -> None:
         drift = watched(*[1.0] * 5)

@@ -120,17 +120,28 @@ class PathChange:
             return simes(known)
         return min(1.0, self.whole.p / WHOLE_SHARE, simes(known) / (1 - WHOLE_SHARE))
 
+    def whole_level(self, level: float) -> float:
+        """The whole path's share of the path's `level`."""
+        return WHOLE_SHARE * level if self._known > 1 else level
+
+    def size_level(self, level: float) -> float:
+        """The share of one size alone."""
+        return (1 - WHOLE_SHARE) * level / self._known if self._known > 1 else level
+
+    @property
+    def _known(self) -> int:
+        """Sizes with a change."""
+        return sum(change is not None for change in self.figures)
+
     def smallest(self, level: float) -> float | None:
         """The smallest slowdown of the whole path that is found in POWER of cases, as a share of the time."""
-        several = sum(change is not None for change in self.figures) > 1
-        return self.whole.smallest(WHOLE_SHARE * level if several else level) if self.whole else None
+        return self.whole.smallest(self.whole_level(level)) if self.whole else None
 
     def smallest_of_a_size(self, level: float) -> float | None:
         """The same of a slowdown at one size alone: of the median size."""
         known = [change for change in self.figures if change]
-        each = (1 - WHOLE_SHARE) * level / len(known) if len(known) > 1 else level
         known.sort(key=lambda change: change.error)
-        return known[len(known) // 2].smallest(each) if known else None
+        return known[len(known) // 2].smallest(self.size_level(level)) if known else None
 
 
 def path_change(

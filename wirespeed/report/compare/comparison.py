@@ -30,6 +30,8 @@ class Comparison:
     impossible: tuple[list[LeftOut], list[LeftOut]] = ([], [])
     """Figures of the old and of the new side that cannot be true, and so are not compared."""
 
+    least: float = 0.0
+    """Changes of the time up to this share count as none."""
     lacking: list[Unjudged] = field(default_factory=list)
     """Figures of one side that the other was to measure; all of them where nothing is in common."""
 
@@ -66,7 +68,7 @@ def compare(
         lacking.append(Unjudged(sides or "all figures", NOTHING_IN_COMMON))
     further, only_old = ([], []) if notes else (differences(old, new), matched.only_old)
     told, alone = verdicts(matched, spread, least), (only_old, matched.only_new)
-    return Comparison(*names, told, further, *alone, spread, notes, matched.impossible, lacking)
+    return Comparison(*names, told, further, *alone, spread, notes, matched.impossible, least, lacking)
 
 
 def compare_published(

@@ -7,13 +7,16 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from wirespeed.report.cannot_tell import lines
+from wirespeed.report.cannot_tell import CANNOT_TELL, lines
 from wirespeed.report.compare.comparison import Comparison
 from wirespeed.report.compare.environment import Difference
 from wirespeed.report.compare.verdicts import (
     BETTER,
+    NOT_WORSE,
     SAME,
     SAYS,
+    TO_BE_FOUND,
+    UNNAMED,
     UNSURE,
     WORSE,
     FigureVerdict,
@@ -43,9 +46,7 @@ def print_comparison(console: Console, comparison: Comparison, *, everything: bo
         say(console, text, "yellow")
     if not comparison.notes:
         _print_differences(console, comparison.differences)
-    rows = [
-        figure for figure in comparison.verdicts.figures if everything or figure.what not in (SAME, UNSURE)
-    ]
+    rows = [figure for figure in comparison.verdicts.figures if everything or figure.what not in UNNAMED]
     if rows:
         console.print()
         shown = rows[: None if everything else MAX_ROWS]
@@ -81,24 +82,39 @@ def summary(verdicts: Verdicts) -> list[Text]:
     wholes = {path.key: path for path in verdicts.paths}
     ordered = sorted(verdicts.figures, key=lambda figure: figure.key)
     for key, found in grouped((figure.key.series, figure) for figure in ordered).items():
-        alike = [[figure for figure in found if figure.what == what] for what in SAYS]
-        parts = [Text(_counted(these, len(found)), SAYS[these[0].what][1]) for these in alike if these]
-        if (whole := wholes.get(key)) and len(found) > 1 and (words := _whole(whole)):
+        whole = wholes.get(key)
+        words = _whole(whole, found) if whole and len(found) > 1 else ""
+        calm = bool(whole and words and whole.what in UNNAMED)
+        alike = grouped(((figure.harm[0], figure.style), figure) for figure in found)
+        parts = [
+            Text(_counted(these, len(found), calm), style)
+            for (_, style), these in sorted(alike.items())
+            if not (calm and these[0].what in (SAME, NOT_WORSE))
+        ]
+        if whole and words:
             parts.insert(0, Text(words, SAYS[whole.what][1]))
         told.append(Text(f"{key.title}: ", style="bold") + Text("; ").join(parts))
     return told
 
 
-def _whole(path: PathVerdict) -> str:
-    """'worse as a whole, time x 1.05 (1.03 to 1.07)'; '' where nothing is said of all sizes together."""
-    if path.what not in (WORSE, BETTER) or not path.change:
+def _whole(path: PathVerdict, sizes: Sequence[FigureVerdict]) -> str:
+    """'worse as a whole, time x 1.05 (1.03 to 1.07)'; '' where nothing is said of all sizes together.
+
+    No change is only said of the whole where the sizes' own tests say anything else.
+    """
+    alike = path.what in UNNAMED and all(size.what == path.what or size.what not in UNNAMED for size in sizes)
+    if not path.change or path.what == UNSURE or alike:
         return ""
     low, high = path.change.interval()
     ratio = factor(path.change.ratio)
     return f"{SAYS[path.what][0]} as a whole, time x {ratio} ({factor(low)} to {factor(high)})"
 
 
-def _counted(these: Sequence[FigureVerdict], all_sizes: int) -> str:
+def _counted(these: Sequence[FigureVerdict], all_sizes: int, calm: bool = False) -> str:
+    """`calm`: the path has no change as a whole."""
+    if these[0].alone and (calm or len(these) == all_sizes):
+        many = "any size" if len(these) == all_sizes else f"{len(these)} of {all_sizes} sizes"
+        return f"{CANNOT_TELL} of {many} alone"
     what, sizes = these[0].what, size_range([figure.key.bytes for figure in these])
     if len(these) == all_sizes:
         text = f"{SAYS[what][0]} at {'all ' if all_sizes > 1 else ''}{sizes}"
@@ -127,7 +143,7 @@ def _table(rows: Sequence[FigureVerdict]) -> Table[FigureVerdict]:
         return format_rate(figure.amount / seconds) if figure.amount else ""
 
     def ratio(figure: FigureVerdict) -> Text | None:
-        return Text(factor(figure.change.ratio), SAYS[figure.what][1]) if figure.change else None
+        return Text(factor(figure.change.ratio), figure.style) if figure.change else None
 
     def interval(figure: FigureVerdict) -> str | None:
         return " to ".join(map(factor, figure.change.interval())) if figure.change else None
@@ -141,7 +157,7 @@ def _table(rows: Sequence[FigureVerdict]) -> Table[FigureVerdict]:
         Column("GB/s", lambda figure: rate(figure, figure.new_s), gap=3, drop=2),
         Column("time x", ratio, gap=4),
         Column("95 %", interval, style="dim", gap=4, drop=1),
-        Column("verdict", lambda figure: Text(*SAYS[figure.what]), gap=4, left=True),
+        Column("verdict", lambda figure: Text(SAYS[figure.what][0], figure.style), gap=4, left=True),
     ]
     return table(columns, rows)
 
@@ -184,6 +200,11 @@ def legend(comparison: Comparison) -> list[str]:
         if any(path.smallest_of_a_size != path.smallest for path in paths):
             text += f"; {_smallest(paths, 'of a single size by', 'smallest_of_a_size')}"
         told.append(text)
+    if any(figure.alone for figure in comparison.verdicts.figures):
+        least = figures.percent(max(TO_BE_FOUND, comparison.least))
+        told.append(
+            f"cannot tell of a size alone: it may be {least} slower, or more; its path's verdict stands"
+        )
     if comparison.spread is not None:
         spread = figures.percent(comparison.spread)
         told.append(f"launches of the same thing are known to differ by {spread} (--spread)")

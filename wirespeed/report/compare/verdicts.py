@@ -25,20 +25,23 @@ from wirespeed.statistics import comparison
 from wirespeed.statistics.comparison import Change, LaunchId, LaunchMedian, Side
 
 LOST, FAILING, WORSE, BETTER = "lost", "failing", "worse", "better"
-GAINED, SAME, UNSURE = "gained", "same", "unsure"
+GAINED, SAME, NOT_WORSE, UNSURE = "gained", "same", "not_worse", "unsure"
 SAYS = {
     LOST: ("no figure any more", "bold red"),
     FAILING: ("fails at times", "bold red"),
     WORSE: ("worse", "red"),
     UNSURE: (CANNOT_TELL, "yellow"),
     SAME: ("no change seen", "dim"),
+    NOT_WORSE: ("not worse", "dim"),
     BETTER: ("better", "green"),
     GAINED: ("a figure now", "green"),
 }
 """Words and style of each verdict, the most harmful first. Failing: only some launches give a figure now."""
+UNNAMED = (UNSURE, SAME, NOT_WORSE)
+"""Verdicts that name no change. Not worse: a slowdown by TO_BE_FOUND is excluded, a speedup is not."""
 TO_BE_FOUND = 0.05
-"""Nothing is said of a path that may be slower by so much: such a slowdown would not always be found, and the
-interval does not exclude it."""
+"""Nothing is said of a path or a size that may be slower by so much: such a slowdown would not always be
+found, and the interval does not exclude it."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +59,20 @@ class FigureVerdict:
     """Bytes used for the bandwidth."""
     failure: Failure | None = None
     reason: Reason | None = None
-    """Why it cannot be told."""
+    """Why it cannot be told; none where the path can, and only this size alone cannot."""
 
     @property
     def harmful(self) -> bool:
         return self.what in (LOST, FAILING, WORSE)
+
+    @property
+    def alone(self) -> bool:
+        """Only this size cannot be told: its path's verdict stands."""
+        return self.what == UNSURE and self.reason is None
+
+    @property
+    def style(self) -> str:
+        return "dim" if self.alone else SAYS[self.what][1]
 
     @property
     def harm(self) -> tuple[int, float, Key]:
@@ -75,7 +87,7 @@ class PathVerdict:
     key: Key
     """Without a size."""
     what: str
-    """WORSE, BETTER, SAME or UNSURE, of what is common to all its sizes."""
+    """WORSE, BETTER or one of UNNAMED, of what is common to all its sizes."""
     change: Change | None
     """The median change over its sizes."""
     smallest: float | None
@@ -107,7 +119,7 @@ def unjudged(found: Verdicts) -> list[Unjudged]:
 
 
 def unsure(found: Verdicts) -> list[tuple[Key, Reason]]:
-    """Figures that cannot be told, and why."""
+    """Figures that cannot be told, and why; none of a path whose own verdict stands."""
     return [
         (figure.key, figure.reason) for figure in found.figures if figure.what == UNSURE and figure.reason
     ]
@@ -146,22 +158,21 @@ def verdicts(
         for key, curve in curves.items()
     }
     judged = [key for key, change in told.items() if change.whole]
+    level = false_alarms / max(len(judged), 1)
     named = comparison.convincing([told[key].p for key in judged], false_alarms)
     chosen = {key for key, is_real in zip(judged, named, strict=True) if is_real}
     # Inside the paths that are named, the share of false ones stays as it is (Benjamini and Bogomolov 2014).
     within = false_alarms * len(chosen) / max(len(judged), 1)
     paths, found = [], {}
     for key, curve in curves.items():
-        path = _path_verdict(
-            key, curve, told[key], key in chosen, within, least, false_alarms / max(len(judged), 1)
-        )
+        path = _path_verdict(key, curve, told[key], key in chosen, within, least, level)
         paths.append(path)
         known = [change.p for change in told[key].figures if change]
         real = iter(comparison.convincing(known, within) if key in chosen else [False] * len(known))
         for pair, change in zip(curve, told[key].figures, strict=True):
             is_real = change is not None and next(real) and abs(change.log_ratio) > math.log1p(least)
-            what, reason = _what(change, is_real), None
-            if what == SAME and path.what == UNSURE:
+            what, reason = _what(change, is_real, told[key].size_level(level), least), None
+            if what in UNNAMED and path.what == UNSURE:
                 what = UNSURE
             if what == UNSURE:
                 reason = path.reason if change else _why_not(pair)
@@ -179,12 +190,17 @@ def launches(runs: Sequence[Run]) -> dict[Key, Side]:
     return {key: _side(found) for key, found in entries(runs).items()}
 
 
-def _what(change: Change | None, is_real: bool) -> str:
+def _what(change: Change | None, is_real: bool, level: float, least: float) -> str:
+    """One rule for a path and for a size; `level`: the one at which it is named."""
     if change is None:
         return UNSURE
-    if not is_real:
+    if is_real:
+        return WORSE if change.log_ratio > 0 else BETTER
+    asked = 1 + max(TO_BE_FOUND, least)
+    low, high = change.interval()
+    if (1 / asked <= low and high <= asked) or change.smallest(level) <= asked - 1:
         return SAME
-    return WORSE if change.log_ratio > 0 else BETTER
+    return UNSURE if high > asked else NOT_WORSE
 
 
 def _path_verdict(
@@ -202,12 +218,9 @@ def _path_verdict(
         return PathVerdict(key, UNSURE, None, None, None, _why_not(curve[0]))
     smallest, of_a_size = told.smallest(level), told.smallest_of_a_size(level)
     is_real = chosen and whole.p <= within and abs(whole.log_ratio) > math.log1p(least)
-    what = _what(whole, is_real)
-    reason: Reason | None = None
-    asked = max(TO_BE_FOUND, least)
-    may_be_slower = smallest is not None and smallest > asked and whole.interval()[1] > 1 + asked
-    if what == SAME and may_be_slower:
-        what, reason = UNSURE, ONE_LAUNCH if whole.launches == (1, 1) else FEW_LAUNCHES
+    what, reason = _what(whole, is_real, told.whole_level(level), least), None
+    if what == UNSURE:
+        reason = ONE_LAUNCH if whole.launches == (1, 1) else FEW_LAUNCHES
     return PathVerdict(key, what, whole, smallest, of_a_size, reason)
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from wirespeed.report.cannot_tell import CANNOT_TELL, NO_REFERENCE, NOT_MEASURED, TOO_EARLY, Reason, Unjudged
+from wirespeed.report.cannot_tell import NO_REFERENCE, NOT_MEASURED, TOO_EARLY, Reason, Unjudged
 from wirespeed.report.compare.matching import Key, match
 from wirespeed.report.compare.verdicts import (
     FAILING,
     GAINED,
     LOST,
     SAME,
-    UNSURE,
+    SAYS,
+    UNNAMED,
     WORSE,
     FigureVerdict,
     PathVerdict,
@@ -160,18 +161,18 @@ class Drift:
 
 def drifted(found: Verdicts) -> list[FigureVerdict | PathVerdict]:
     """Verdicts that say something, the most harmful first; a path's own where none of its figures' does."""
-    figures = [figure for figure in found.figures if figure.what not in (SAME, UNSURE, GAINED)]
+    figures = [figure for figure in found.figures if figure.what not in (*UNNAMED, GAINED)]
     told = {figure.key.series for figure in figures}
-    wholes = [path for path in found.paths if path.what not in (SAME, UNSURE) and path.key not in told]
+    wholes = [path for path in found.paths if path.what not in UNNAMED and path.key not in told]
     return [*wholes, *figures]
 
 
 def word(verdict: FigureVerdict | PathVerdict) -> str:
-    """'x 1.12', 'no figure', 'as before', 'cannot tell'."""
+    """'x 1.12', 'no figure', 'as before', 'not worse', 'cannot tell'."""
     if verdict.what in (LOST, FAILING):
         return "no figure" if verdict.what == LOST else "fails at times"
-    if verdict.what == UNSURE:
-        return CANNOT_TELL
+    if verdict.what in UNNAMED and verdict.what != SAME:
+        return SAYS[verdict.what][0]
     if verdict.what == SAME or verdict.change is None:
         return "as before"
     return f"x {verdict.change.ratio:.3g}"

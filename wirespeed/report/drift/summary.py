@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from wirespeed.report.cannot_tell import CANNOT_TELL, lines
-from wirespeed.report.compare.verdicts import FAILING, LOST, UNSURE, WORSE, PathVerdict
+from wirespeed.report.compare.verdicts import FAILING, LOST, WORSE, PathVerdict, unsure
 from wirespeed.report.console.columns import Column, table
 from wirespeed.report.console.console import say
 from wirespeed.report.drift.detection import Drift, drifted, word
@@ -98,10 +98,9 @@ def _drift(drift: Drift, path: str) -> tuple[str, bool]:
     if sizes:
         where = format_size(sizes[-1]) if sizes[-1] else "all sizes"
         return f"worse for a while at {where}, not in the latest repetitions", True
-    untold = [figure.key for figure in found.figures if figure.what == UNSURE]
-    unsure = sorted({key.bytes for key in [*untold, *dict(drift.lacking)] if key.path == path})
-    if unsure:
-        return f"{CANNOT_TELL} at {size_range(unsure)}", False
+    untold = sorted({key.bytes for key in dict([*unsure(found), *drift.lacking]) if key.path == path})
+    if untold:
+        return f"{CANNOT_TELL} at {size_range(untold)}", False
     smallest = max((whole.smallest or 0.0 for whole in found.paths if whole.key.path == path), default=0.0)
     return f"as before; {figures.percent(smallest)} more would be found" if smallest else "as before", False
 

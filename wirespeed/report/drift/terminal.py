@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.text import Text
 
 from wirespeed.report.cannot_tell import CANNOT_TELL
-from wirespeed.report.compare.verdicts import BETTER, GAINED, SAME, UNSURE, Verdicts, typical
+from wirespeed.report.compare.verdicts import BETTER, GAINED, UNNAMED, Verdicts, typical, unsure
 from wirespeed.report.console.columns import Column, Table, table
 from wirespeed.report.console.console import say
 from wirespeed.report.console.sparkline import sparkline
@@ -98,11 +98,11 @@ def line(drift: Drift, verdicts: Verdicts) -> str:
     if count <= drift.first:
         return f"{start}; the first {drift.first} repetitions show what is usual"
     named = drifted(verdicts)
-    unsure = sum(figure.what == UNSURE for figure in verdicts.figures)
+    untold = len(unsure(verdicts))
     if not named:
-        if unsure == len(verdicts.figures):
+        if untold == len(verdicts.figures):
             return f"{start}, {CANNOT_TELL}"
-        return f"{start}, as in the first {drift.first}{f'; {CANNOT_TELL}: {unsure}' if unsure else ''}"
+        return f"{start}, as in the first {drift.first}{f'; {CANNOT_TELL}: {untold}' if untold else ''}"
     told = [f"{place(verdict)} {word(verdict)}" for verdict in named[:MAX_NAMED]]
     more = f", {len(named) - MAX_NAMED} more" if len(named) > MAX_NAMED else ""
     return f"{start}; time against the first {drift.first}: {', '.join(told)}{more}"
@@ -126,10 +126,10 @@ def _table(drift: Drift, console: Console) -> Table[Key]:
 
     def now(key: Key) -> Text:
         verdict = verdicts.get(key)
-        if verdict is None or verdict.what in (SAME, GAINED):
-            return Text(word(verdict) if verdict else "", "dim")
-        if verdict.what == UNSURE:
-            return Text(word(verdict), "yellow")
+        if verdict is None:
+            return Text()
+        if verdict.what in (*UNNAMED, GAINED):
+            return Text(word(verdict), "dim" if verdict.what == GAINED else verdict.style)
         return Text(word(verdict), "green" if verdict.what == BETTER else "red")
 
     columns: list[Column[Key]] = [
