@@ -229,6 +229,21 @@ class TestVerdicts:
         assert "worse" not in out and "no change seen" not in out
         assert compare(tmp_path / "old", tmp_path / "new", "--strict")[0] == ExitCode.WORSE
 
+    def test_launches_that_are_left_out(self, tmp_path: Path, compare: Compare) -> None:
+        """Protects from the fewest launches of any size, said of each."""
+        cores = {"waited": 0.5, "rank": 0, "preempted": 9, "shared": None}
+        wide = [entry("host", size, 1e-6 + size * 1e-12, 1.5) for size in (8, 1 << 20)]
+        waited = [entry("host", 1024, 2e-6, 0.002, cores=cores)]
+        for n, more in enumerate(([], [], wide, waited)):
+            write(tmp_path / "old" / f"{n}.jsonl", f"o{n}", jitter=0.002)
+            write(tmp_path / "new" / f"{n}.jsonl", f"n{n}", jitter=0.002, more=more)
+        code, out, _ = compare(tmp_path / "old", tmp_path / "new")
+        assert code == ExitCode.OK
+        assert "launches of each figure: 4 old, 3 to 4 new" in out
+        assert "launches left out: pingpong host at 8 B and 1 MiB: its interval is wider than ±100 %" in out
+        assert "launches left out: pingpong host at 1 KiB: ranks waited for CPUs (&)" in out
+        assert "left out" not in compare(tmp_path / "old", tmp_path / "old")[1]
+
     def test_one_bad_size_among_many_is_named_alone(self, tmp_path: Path, compare: Compare) -> None:
         for n in range(4):
             old = write(tmp_path / "old" / f"{n}.jsonl", f"o{n}", jitter=0.002).parent

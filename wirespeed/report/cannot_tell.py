@@ -48,8 +48,13 @@ class Unjudged:
 
 def lines(found: Iterable[Unjudged]) -> list[str]:
     """A line for each reason: 'cannot tell: pingpong aware at 8 B: ranks waited for CPUs (&); ...'."""
+    return [f"{CANNOT_TELL}: {text}" for text in and_why(found)]
+
+
+def and_why(found: Iterable[Unjudged]) -> list[str]:
+    """A line for each reason: 'pingpong host at 8 B: ranks waited for CPUs (&); measure again ...'."""
     alike = together((unjudged.reason, unjudged.what) for unjudged in found)
-    return [f"{CANNOT_TELL}: {whats}: {reason.why}; {reason.remedy}" for whats, reason in alike]
+    return [f"{whats}: {reason.why}; {reason.remedy}" for whats, reason in alike]
 
 
 def code(unjudged: bool, *, strict: bool) -> ExitCode:

@@ -45,10 +45,9 @@ class Comparison:
         return [*self.lacking, *unjudged(self.verdicts)]
 
     @property
-    def launches(self) -> tuple[int, int]:
-        """The fewest launches of a figure on each side."""
-        counts = [verdict.change.launches for verdict in self.verdicts.figures if verdict.change]
-        return min((old for old, _ in counts), default=0), min((new for _, new in counts), default=0)
+    def launches(self) -> list[tuple[int, int]]:
+        """Launches on the old and on the new side, of each figure with a change."""
+        return [verdict.change.launches for verdict in self.verdicts.figures if verdict.change]
 
 
 def compare(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from wirespeed.report.cannot_tell import CANNOT_TELL, lines
+from wirespeed.report.cannot_tell import CANNOT_TELL, and_why, lines
 from wirespeed.report.compare.comparison import Comparison
 from wirespeed.report.compare.environment import Difference
 from wirespeed.report.compare.verdicts import (
@@ -22,6 +22,7 @@ from wirespeed.report.compare.verdicts import (
     FigureVerdict,
     PathVerdict,
     Verdicts,
+    launches_left_out,
 )
 from wirespeed.report.console.columns import Column, Table, table
 from wirespeed.report.console.console import say
@@ -186,13 +187,15 @@ def _alone(comparison: Comparison) -> list[str]:
 
 def legend(comparison: Comparison) -> list[str]:
     """Explanation of the verdicts, and of what they would have found."""
-    old, new = comparison.launches
-    if not (old and new):
+    launches = comparison.launches
+    if not launches:
         return []
+    old, new = (_ends([counts[side] for counts in launches]) for side in (0, 1))
     share = figures.percent(FALSE_ALARMS)
     paths = [path for path in comparison.verdicts.paths if path.smallest is not None]
     told = [
         f"time x: new time / old time, above 1 is slower; launches of each figure: {old} old, {new} new",
+        *(f"launches left out: {text}" for text in and_why(launches_left_out(comparison.verdicts))),
         f"worse, better: more than chance, {share} for all paths and figures together",
     ]
     if paths:
@@ -208,12 +211,18 @@ def legend(comparison: Comparison) -> list[str]:
     if comparison.spread is not None:
         spread = figures.percent(comparison.spread)
         told.append(f"launches of the same thing are known to differ by {spread} (--spread)")
-    elif old == new == 1:
+    elif (1, 1) in launches:
         spread = figures.percent(UNSEEN_SPREAD)
         told.append(
             f"with one launch per side, launches are assumed to differ by {spread}; --spread, if you know it"
         )
     return told
+
+
+def _ends(counts: Sequence[int]) -> str:
+    """'3', '7 to 10'."""
+    least, most = min(counts), max(counts)
+    return f"{least}" if least == most else f"{least} to {most}"
 
 
 def _smallest(paths: Sequence[PathVerdict], words: str, name: str) -> str:

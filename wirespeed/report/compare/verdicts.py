@@ -18,7 +18,7 @@ from wirespeed.report.cannot_tell import (
     Unjudged,
 )
 from wirespeed.report.compare.matching import FigurePair, Key, Matched, entries
-from wirespeed.report.grouping import grouped, size_range
+from wirespeed.report.grouping import grouped, size_range, size_ranges
 from wirespeed.results.launches import launch
 from wirespeed.results.runs import Entry, Failure, Run
 from wirespeed.statistics import comparison
@@ -60,6 +60,8 @@ class FigureVerdict:
     failure: Failure | None = None
     reason: Reason | None = None
     """Why it cannot be told; none where the path can, and only this size alone cannot."""
+    left_out: tuple[Reason, ...] = ()
+    """Reasons for which some launches do not count, each once."""
 
     @property
     def harmful(self) -> bool:
@@ -122,6 +124,19 @@ def unsure(found: Verdicts) -> list[tuple[Key, Reason]]:
     """Figures that cannot be told, and why; none of a path whose own verdict stands."""
     return [
         (figure.key, figure.reason) for figure in found.figures if figure.what == UNSURE and figure.reason
+    ]
+
+
+def launches_left_out(found: Verdicts) -> list[Unjudged]:
+    """Figures that are told from some of their launches only, by path and reason."""
+    some = [figure for figure in sorted(found.figures, key=lambda figure: figure.key) if figure.change]
+    sizes = grouped((figure.key.series, figure.key.bytes) for figure in some)
+    alike = grouped(
+        ((figure.key.series, reason), figure.key.bytes) for figure in some for reason in figure.left_out
+    )
+    return [
+        Unjudged(f"{key.title} at {size_ranges(these, sizes[key])}", reason)
+        for (key, reason), these in alike.items()
     ]
 
 
@@ -228,7 +243,12 @@ def _why_not(pair: FigurePair) -> Reason:
     sides = pair.old.entries, pair.new.entries
     if all(map(_sure, sides)):
         return NO_INTERVAL
-    return WAITED if any(entry.contended for side in sides for entry in side) else UNCERTAIN
+    doubts = [_doubt(entry) for side in sides for entry in side if not entry.sure]
+    return WAITED if WAITED in doubts else UNCERTAIN
+
+
+def _doubt(entry: Entry) -> Reason:
+    return WAITED if entry.contended else UNCERTAIN
 
 
 def _verdict(pair: FigurePair, what: str, change: Change | None, reason: Reason | None) -> FigureVerdict:
@@ -241,7 +261,8 @@ def _verdict(pair: FigurePair, what: str, change: Change | None, reason: Reason 
         what = LOST if what == LOST else FAILING
     old_s, new_s = (typical(side.entries) if side.entries else None for side in (old, new))
     amount = (new.entries or old.entries)[-1].amount
-    return FigureVerdict(pair.key, what, change, old_s, new_s, amount, failure, reason)
+    left_out = dict.fromkeys(_doubt(entry) for side in (old, new) for entry in side.entries if not entry.sure)
+    return FigureVerdict(pair.key, what, change, old_s, new_s, amount, failure, reason, tuple(left_out))
 
 
 def typical(entries: Sequence[Entry]) -> float:
