@@ -293,6 +293,43 @@ class TestVerdicts:
         assert code == ExitCode.OK
         assert "pingpong host: not worse at all 8 B to 256 MiB" in out and "no change" not in out
 
+    @pytest.mark.parametrize(
+        ("launches", "aware", "host", "told"),
+        [
+            (
+                3,
+                0.002,
+                0.02,
+                "a whole path by 0.462 % (aware) to 1.94 % (host); of a single size by 1.07 % (aware)",
+            ),
+            (
+                1,
+                0.002,
+                0.002,
+                "a whole path by 62.5 %; of a single size only when it takes 4.1 times as long",
+            ),
+            (1, 0.002, 0.1, "of a single size only when it takes 4.1 (aware) to 7.5 times as long (host)"),
+            (
+                1,
+                0.002,
+                0.5,
+                "only when it takes 4.1 times as long (aware), not even when it takes 10 times as",
+            ),
+            (1, 0.5, 0.5, "of a single size not even when it takes 10 times as long"),
+        ],
+    )
+    def test_what_would_have_been_found(
+        self, launches: int, aware: float, host: float, told: str, tmp_path: Path, compare: Compare
+    ) -> None:
+        """Protects from 1.22e+05 %."""
+        of = {"aware": aware, "host": host}
+        more = [entry(path, size, 1e-6, of[path]) for path in of for size in SIZES]
+        for n in range(launches):
+            for side in ("old", "new"):
+                write(tmp_path / side / f"{n}.jsonl", f"{side}{n}", paths=("host", "aware"), more=more)
+        _, out, _ = compare(tmp_path / "old", tmp_path / "new")
+        assert told in out and "e+" not in out
+
 
 class TestMatching:
     def test_other_patterns_and_options_are_no_partners(self, tmp_path: Path, compare: Compare) -> None:

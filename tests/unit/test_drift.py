@@ -176,7 +176,7 @@ class TestDrift:
         assert word(noisy) == "cannot tell" and noisy.style == "dim"
         screen = console(100)
         print_summary(screen, drift)
-        assert "host as before; " in " ".join(text_of(screen).split())
+        assert "host as before; would show a slowdown by " in " ".join(text_of(screen).split())
 
     def test_a_figure_that_is_gone(self) -> None:
         drift = watched(*[1.0] * 5)

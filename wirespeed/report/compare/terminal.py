@@ -199,9 +199,9 @@ def legend(comparison: Comparison) -> list[str]:
         f"worse, better: more than chance, {share} for all paths and figures together",
     ]
     if paths:
-        text = f"found in 9 of 10 cases: {_smallest(paths, 'a slowdown of a whole path by', 'smallest')}"
+        text = f"found in 9 of 10 cases: {_smallest(paths, 'a slowdown of a whole path', 'smallest')}"
         if any(path.smallest_of_a_size != path.smallest for path in paths):
-            text += f"; {_smallest(paths, 'of a single size by', 'smallest_of_a_size')}"
+            text += f"; {_smallest(paths, 'of a single size', 'smallest_of_a_size')}"
         told.append(text)
     if any(figure.alone for figure in comparison.verdicts.figures):
         least = figures.percent(max(TO_BE_FOUND, comparison.least))
@@ -228,7 +228,12 @@ def _ends(counts: Sequence[int]) -> str:
 def _smallest(paths: Sequence[PathVerdict], words: str, name: str) -> str:
     """'a slowdown of a whole path by 2.1 % (aware) to 4.4 % (host)'."""
     found = sorted(paths, key=lambda path: getattr(path, name))
-    least, most = (figures.percent(getattr(path, name)) for path in (found[0], found[-1]))
+    least, most = (figures.slowdown(getattr(path, name)) for path in (found[0], found[-1]))
     if least == most:
         return f"{words} {least}"
-    return f"{words} {least} ({found[0].key.path}) to {most} ({found[-1].key.path})"
+    ends = found[0].key.path, found[-1].key.path
+    for head in ("by ", "only when it takes "):
+        if least.startswith(head) and most.startswith(head):
+            first, last = least.removesuffix(" times as long"), most.removeprefix(head)
+            return f"{words} {first} ({ends[0]}) to {last} ({ends[1]})"
+    return f"{words} {least} ({ends[0]}), {most} ({ends[1]})"

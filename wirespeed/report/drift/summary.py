@@ -102,7 +102,8 @@ def _drift(drift: Drift, path: str) -> tuple[str, bool]:
     if untold:
         return f"{CANNOT_TELL} at {size_range(untold)}", False
     smallest = max((whole.smallest or 0.0 for whole in found.paths if whole.key.path == path), default=0.0)
-    return f"as before; {figures.percent(smallest)} more would be found" if smallest else "as before", False
+    known = f"; would show a slowdown {figures.slowdown(smallest)}" if smallest else ""
+    return f"as before{known}", False
 
 
 def errors(drift: Drift) -> Iterator[str]:
