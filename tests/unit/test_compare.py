@@ -330,6 +330,43 @@ class TestVerdicts:
         _, out, _ = compare(tmp_path / "old", tmp_path / "new")
         assert told in out and "e+" not in out
 
+    @pytest.mark.parametrize(
+        ("pattern", "code", "told"),
+        [
+            ("halo", ExitCode.CANNOT_TELL, {"gpu": "same", "ipc-write": "unsure"}),
+            (
+                "ring",
+                ExitCode.CANNOT_TELL,
+                {"aware": "unsure", "gpu": "unsure", "ipc-write": "unsure", "nccl-stream": "not_worse"},
+            ),
+            (
+                "pingpong",
+                ExitCode.CANNOT_TELL,
+                {"gpu": "same", "host": "unsure", "ipc-write": "unsure", "nccl-stream": "same"},
+            ),
+            ("stream", ExitCode.OK, {"gpu": "same", "ipc-write": "same"}),
+        ],
+    )
+    def test_the_interleaved_runs(
+        self, pattern: str, code: int, told: dict[str, str], capsys: Captured
+    ) -> None:
+        """Protects results/README.md, which says this of them."""
+        sides = (f"{RESULTS}/interleaved/{side}-{pattern}-*.jsonl" for side in ("old", "new"))
+        assert main(["compare", *sides, "--format", "json"]) == code
+        data = json.loads(capsys.readouterr().out)
+        assert {path["path"]: path["verdict"] for path in data["paths"]} == told
+        named = [one for one in data["figures"] if one["verdict"] not in ("same", "not_worse", "unsure")]
+        assert [
+            (one["path"], one["bytes"], one["verdict"], round(one["time_ratio"], 3)) for one in named
+        ] == ([("gpu", 8, "better", 0.992)] if pattern == "stream" else [])
+
+    @pytest.mark.parametrize(("slower", "code"), [(1.25, ExitCode.CANNOT_TELL), (1.3, ExitCode.WORSE)])
+    def test_what_one_launch_a_side_names(
+        self, slower: float, code: int, tmp_path: Path, compare: Compare
+    ) -> None:
+        """Protects docs/comparing.md, which says this of one path."""
+        assert compare(write(tmp_path / "a", "a"), write(tmp_path / "b", "b", slower))[0] == code
+
 
 class TestMatching:
     def test_other_patterns_and_options_are_no_partners(self, tmp_path: Path, compare: Compare) -> None:
