@@ -68,13 +68,15 @@ def step(path: str, variables: dict[str, str] | None = None, **more: Any) -> dic
     }
 
 
-def head(paths: Sequence[str] = (), variables: dict[str, str] | None = None) -> dict[str, Any]:
+def head(
+    paths: Sequence[str] = (), variables: dict[str, str] | None = None, pattern: str = "pingpong"
+) -> dict[str, Any]:
     stopping = {"precision": 0.01, "max_time": 0.4, "loops": None, "warmup": None}
     return {
         "kind": "run",
         "run": "r",
         "started": "2026-01-01T12:00:00+00:00",
-        "plan": {"pattern": "pingpong", "paths": list(paths), "stopping": stopping},
+        "plan": {"pattern": pattern, "paths": list(paths), "stopping": stopping},
         "environment": {"host": "n1", "variables": variables or {}},
     }
 
@@ -95,8 +97,8 @@ def figure(path: str, size: int, seconds: float, share: float = 0.004, **more: A
     return found
 
 
-def make_run(*records: dict[str, Any]) -> Run:
-    return joined(collect(as_read([head(), *records, end()])))
+def make_run(*records: dict[str, Any], pattern: str = "pingpong") -> Run:
+    return joined(collect(as_read([head(pattern=pattern), *records, end()])))
 
 
 def full_run(paths: Sequence[str], **more: Any) -> Run:

@@ -156,7 +156,7 @@ def test_copies(tmp_path: Path) -> None:
         return cells(text_of(screen), "h2h")
 
     assert run.run.traits.view == "copies"
-    assert "!226" in table(teams=teams(2.26e-4, 1e-4))
+    assert "226" in table(teams=teams(2.26e-4, 1e-4)), "a line below the table says that it is too much"
     assert "97" in table(teams=teams(0.97e-4, 1e-4)) and "101" in table(teams=teams(1.01e-4, 1e-4))
     assert "!94" in table(teams=teams(0.94e-4, 1e-4, wide=0.3)), "the copy alone is known to ±30 %"
     assert table(teams=teams(1e-4, 1e-4), **FALSE)[3:5] == ["impossible", "impossible"]

@@ -141,8 +141,8 @@ class TestCompact:
         )
         text = " ".join(shown(run, explain=True).split())
         assert "95 % interval of the median, within ±1 % unless marked" in text
-        assert "~ not within ±1 % when --max-time (0.4 s) was over; a range is the interval of a" in text
-        assert "the widest is ±13 %" in text and re.search(r"12 B  *0\.87-1\.1 ", text)
+        assert "~ not within ±1 % when --max-time (0.4 s) was over; the widest is ±13 %" in text
+        assert "a range or !: not within ±10 %" in text and re.search(r"12 B  *0\.87-1\.1 ", text)
         assert "? too few samples for an interval" in text
         assert re.search(r"8 B ~1\.00 ", text) and re.search(r"16 B \?1\.00 ", text)
         odd = make_run(*(entry(path, 8, 1e-6, 0.03) for path in SEVEN))

@@ -18,7 +18,9 @@ from wirespeed.report.page import read_sources, render
 from wirespeed.report.terminal import run_summary
 from wirespeed.results.runs import Run
 
-FROM_THE_TABLE = re.compile(r"95 % = |95 % interval|min: |min, max: |[*≈] |~ not within|.*; GB = 1e9 bytes")
+FROM_THE_TABLE = re.compile(
+    r"95 % = |95 % interval|min: |min, max: |[*≈!] |a range|~ not within|.*; GB = 1e9 bytes"
+)
 """Beginnings of a legend's lines that differ as the tables do."""
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from wirespeed.report.facts import figures, markers
 from wirespeed.report.facts.contrasts import costs, incomparable, pairs, unknown_costs
 from wirespeed.report.facts.figure_columns import figure_columns
+from wirespeed.report.facts.trust import headline
 from wirespeed.report.grouping import grouped, together
 from wirespeed.results.runs import Entry, Run
 from wirespeed.statistics.samples import FEWEST_BATCHES
@@ -18,6 +19,7 @@ from wirespeed.units import format_size
 FEWER = " (memory holds no more)"
 """End of a definition whose size was measured with fewer messages than were asked for."""
 MAX_NAMED = 3
+RANGE = "a range"
 ALIKE = 1.02
 """Launches that differ by less are alike, and not worth a line."""
 _COLUMN = "95 % = half width of the 95 % interval of the median"
@@ -35,6 +37,8 @@ class Layout:
     """The fastest paths are starred, rather than named in columns of their own."""
     compact: bool = False
     """Paths have one column each."""
+    wide: str = ""
+    """Stands for a wide interval, of which there is no column: RANGE, or FAR_OFF before the figure."""
 
 
 def legend(run: Run, layout: Layout) -> list[str]:
@@ -114,9 +118,10 @@ def _marks(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
     if markers.NOT_REACHED in signs and run.stopping:
         limit = f"--max-time ({run.stopping.max_time:g} s)"
         told.append(f"{markers.NOT_REACHED} not within ±{wanted} in {limit}")
-        if _far_off(run, layout):
-            told.append(f"a range: not within ±{figures.percent(markers.FAR)}")
+        told += _wide(run, layout)
         told.append(f"widest {figures.widest(markers.widest(entries))}")
+    else:
+        told += _wide(run, layout)
     told += two_speeds(entries)
     if markers.NO_INTERVAL in signs:
         told.append(f"{markers.NO_INTERVAL} too few samples for an interval")
@@ -165,33 +170,37 @@ def _intervals(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
     """How wide the intervals are; what is said of unmarked figures is true of each of them."""
     interval = _COLUMN if layout.spread else "95 % interval of the median"
     wanted = run.stopping.precision if run.stopping else None
-    marks = {entry: markers.sign(run, entry) for entry in entries}
-    signs = set(marks.values())
-    most = markers.widest(entry for entry, sign in marks.items() if not sign)
+    signs = {markers.sign(run, entry) for entry in entries}
+    told = [part for entry in entries for part in markers.parts(run, entry)]
+    unmarked = [width for sign, width in told if not sign]
+    most = max((width for width in unmarked if width is not None), default=None)
     lines = []
     if wanted is None:
         lines.append(f"{interval}, widest {figures.widest(markers.widest(entries))}")
     else:
         reached = most is None or most <= wanted
         within = f"±{figures.percent(wanted)}" if reached else figures.widest(most)
-        lines.append(f"{interval}, within {within} {'unless marked' if signs - {''} else 'everywhere'}")
+        where = "unless marked" if any(sign for sign, _ in told) else "everywhere"
+        lines.append(f"{interval}, within {within} {where}")
         if markers.NOT_REACHED in signs:
             limit = f" ({run.stopping.max_time:g} s)" if run.stopping else ""
-            far = f"a range is the interval of a figure that is not within ±{figures.percent(markers.FAR)}; "
-            wider = far if _far_off(run, layout) else ""
             lines.append(
                 f"{markers.NOT_REACHED} not within ±{figures.percent(wanted)} when --max-time{limit} was "
-                f"over; {wider}the widest is {figures.widest(markers.widest(entries))}"
+                f"over; the widest is {figures.widest(markers.widest(entries))}"
             )
+        lines += _wide(run, layout)
     if markers.NO_INTERVAL in signs:
         lines.append(f"{markers.NO_INTERVAL} too few samples for an interval: more --max-time gives one")
     return lines
 
 
-def _far_off(run: Run, layout: Layout) -> bool:
-    """Has the table, which has no intervals, a mark for a wide one?"""
-    signs = (markers.sign(run, entry, graded=True) for entry in run.entries.values())
-    return layout.compact and markers.FAR_OFF in signs
+def _wide(run: Run, layout: Layout) -> list[str]:
+    """'a range or !: not within ±10 %', as far as the table and the line of the best figures have these."""
+    signs = {sign for entry in run.entries.values() for sign, _ in markers.parts(run, entry)}
+    in_table = [layout.wide] if layout.wide and markers.FAR_OFF in signs else []
+    in_best = [markers.FAR_OFF] if markers.FAR_OFF in headline(run) else []
+    named = " or ".join(dict.fromkeys([*in_table, *in_best]))
+    return [f"{named}{':' * (RANGE in named)} {markers.FAR_WORDS}"] if named else []
 
 
 def _fastest(run: Run, layout: Layout) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from wirespeed.report.facts import health, spoiled
+from wirespeed.report.facts import copies, health, spoiled
 from wirespeed.results.runs import Entry, Run
 
 CONTENDED = "&"
@@ -38,8 +38,9 @@ class Mark:
         return f"{self.sign} {self.meaning}"
 
     def of(self, run: Run) -> list[Entry]:
-        """The run's figures to which it applies."""
-        return [entry for entry in run.entries.values() if self.applies(run, entry)]
+        """The run's figures to which it applies, or to whose slowest rank alone it does."""
+        entries = run.entries.values()
+        return [entry for entry in entries if self.applies(run, entry) or sign_alone(entry) == self.sign]
 
 
 SPOILING = (
@@ -59,8 +60,10 @@ SPOILING = (
 )
 """The gravest first: a figure has one mark."""
 SPOILED = tuple(mark.sign for mark in SPOILING)
+FAR_WORDS = f"not within ±{100 * FAR:g} %"
 MEANINGS = (
     f"{NOT_REACHED} the time was over before the precision asked for was reached",
+    f"{FAR_OFF} {FAR_WORDS}",
     f"{NO_INTERVAL} too few samples, or launches, for an interval",
     *(mark.line for mark in reversed(SPOILING)),
 )
@@ -97,6 +100,20 @@ def sign(run: Run, entry: Entry, *, graded: bool = False) -> str:
     return spoiling or (grade(entry) if graded else mark(entry))
 
 
+def sign_alone(entry: Entry) -> str:
+    """The mark of the slowest rank that copied alone; '' where none did."""
+    if copies.waited_alone(entry):
+        return CONTENDED
+    return FAR_OFF if (copies.alone_precision(entry) or 0.0) > FAR else ""
+
+
+def parts(run: Run, entry: Entry) -> list[tuple[str, float | None]]:
+    """(mark, half width) of each interval behind a row of a table: its own, that of the rank alone."""
+    own = sign(run, entry, graded=True), entry.precision
+    alone = sign_alone(entry), copies.alone_precision(entry)
+    return [own, alone] if alone[1] is not None else [own]
+
+
 def explained(run: Run) -> list[str]:
     """Lines of the legend on what spoiled figures of this run."""
     return [mark.line for mark in SPOILING if not mark.notes and mark.of(run)]
@@ -128,8 +145,12 @@ def unsettled(entry: Entry) -> bool:
 
 
 def widest(entries: Iterable[Entry]) -> float | None:
-    """The half width of the widest interval, as a share; None where there is none."""
-    return max((entry.precision for entry in entries if entry.precision is not None), default=None)
+    """The half width of the widest interval, as a share; None where there is none.
+
+    Ranks that copied alone count, too: tables have them.
+    """
+    widths = (width for entry in entries for width in (entry.precision, copies.alone_precision(entry)))
+    return max((width for width in widths if width is not None), default=None)
 
 
 def winners(run: Run, size: int) -> list[Entry]:

@@ -37,8 +37,7 @@ def share_words(run: Run, path: str, name: str = "") -> str:
     limit = run.ceiling(path)
     sure = [entry for entry in run.of_path(path) if not entry.uncertain]
     rated = [certain for certain in sure if shares.share(certain, limit) is not None]
-    # A table of copies has the share of a rank that copies alone.
-    if limit is None or not rated or run.traits.alone_too:
+    if limit is None or not rated:
         return ""
     entry = greatest_rate(run, rated)
     where = "" if entry is best(run, path) else f" at {format_size(entry.bytes)}"

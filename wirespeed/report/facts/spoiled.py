@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from wirespeed.host.process import span
-from wirespeed.report.facts import figures
+from wirespeed.report.facts import copies, figures
 from wirespeed.report.facts.machine import device_title
 from wirespeed.report.grouping import grouped, size_range, size_ranges, together
 from wirespeed.results.parts import Rank
@@ -39,7 +39,7 @@ _MPS = {
 
 def contended(run: Run) -> list[str]:
     """A line for each cause, with the figures that it is in; none where every rank had its CPU."""
-    found = [entry for entry in run.entries.values() if entry.contended]
+    found = [entry for entry in run.entries.values() if entry.contended or copies.waited_alone(entry)]
     causes = grouped(((_cause(entry), entry.cores.shared if entry.cores else None), entry) for entry in found)
     return [_contended_line(run, cause, shared, entries) for (cause, shared), entries in causes.items()]
 
@@ -57,7 +57,7 @@ def _cause(entry: Entry) -> str | None:
 
 
 def _contended_line(run: Run, cause: str | None, shared: str | None, entries: list[Entry]) -> str:
-    waits = [entry.cores.waited for entry in entries if entry.cores and entry.cores.waited is not None]
+    waits = [waited for entry in entries for waited in (entry.waited, copies.alone_waited(entry)) if waited]
     waited = f"waited for a CPU up to {figures.percent(round(max(waits), 2))} of the time" if waits else ""
     what, helps = CAUSES[cause]
     why = ", and one ".join(filter(None, [shared, waited])) if shared else f"a rank {waited}"

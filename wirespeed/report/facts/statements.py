@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from wirespeed.report.facts import (
     awareness,
     contrasts,
+    copies,
     failures,
     health,
     markers,
@@ -74,6 +75,7 @@ def _answer(run: Run) -> Iterator[Statement]:
 def _doubts(run: Run) -> Iterator[Statement]:
     for lines in (
         markers.notes(run),
+        copies.notes(run),
         spoiled.mixed(run).values(),
         spoiled.late_starts(run),
         spoiled.sharing(run),

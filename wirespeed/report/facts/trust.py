@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wirespeed.report.facts import figures, health, markers, outcome, spoiled
+from wirespeed.report.facts import copies, figures, health, markers, outcome, spoiled
 from wirespeed.report.facts.best_figures import greatest_rate, quickest
 from wirespeed.report.facts.failures import lasting
 from wirespeed.report.facts.wire_verdicts import beyond, suspicions
@@ -76,6 +76,8 @@ def _reasons(run: Run) -> Iterator[str]:
             yield f"{_of(run, len(marked))} {mark.sign}: {mark.remedy(marked)}"
     if health.standing(run):
         yield "a GPU's memory is not well: read its line"
+    if gained := copies.gained(run):
+        yield f"{_of(run, len(gained))} faster with all ranks than alone: measure again"
     if skewed := spoiled.skewed(run):
         late = f"{_of(run, len(skewed))} partly how late ranks start"
         yield f"{late}: compare larger sizes, or measure again when nothing else runs"
@@ -84,7 +86,7 @@ def _reasons(run: Run) -> Iterator[str]:
     if spoiled.sharing(run):
         yield "ranks share GPUs: no figure is that of a whole one; give each rank its own"
     timed = [entry for entry in entries if entry.stopped != "fixed"]
-    wide = sum(entry.precision is not None and entry.precision > markers.FAR for entry in timed)
+    wide = sum((markers.widest([entry]) or 0.0) > markers.FAR for entry in timed)
     if wide:
         longer = "--budget" if run.head.plan.budget else "--max-time"
         more = "--launches" if run.launches > 1 else longer

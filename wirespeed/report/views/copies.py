@@ -9,29 +9,22 @@ from rich.text import Text
 
 from wirespeed.limits import Ceiling
 from wirespeed.report.console.columns import Column, Table, table
+from wirespeed.report.facts.copies import ALONE, MUCH_KEPT, TOGETHER, kept, slowest_rank
 from wirespeed.report.facts.figures import UNCERTAIN
-from wirespeed.report.facts.markers import CONTENDED, FAR, FAR_OFF, doubts, share_style, sign
-from wirespeed.report.facts.shares import percent
+from wirespeed.report.facts.markers import FAR_OFF, doubts, share_style, sign, sign_alone
+from wirespeed.report.facts.shares import exceeds, percent, share
 from wirespeed.report.sources import ReportRun
 from wirespeed.report.views.base import Bar, Bars, View, doubt, impossible, largest
 from wirespeed.report.views.size_table import TableLayout
 from wirespeed.results.coerce import text
 from wirespeed.results.parts import TeamFigure
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
-from wirespeed.statistics.samples import ratio_interval
 from wirespeed.units import format_rate, format_size
 
-ALONE, TOGETHER = "alone", "with all"
-"""Ends of the names of an entry's teams."""
 _LEGEND = (
     "GB/s of one rank, the slowest one, alone and while all copy; all at once: ranks x the latter; share "
-    "kept: what is left of a rank's rate when all copy, ! surely more than all of it: something else "
-    "slowed the rank that copied alone; of limit: the slowest rank alone"
+    "kept: what is left of a rank's rate when all copy; of limit: the slowest rank with all"
 )
-
-
-MUCH_KEPT = 1.05
-"""More than that share of its rate no rank keeps."""
 
 
 @dataclass(frozen=True)
@@ -47,15 +40,6 @@ class _CopyRow:
     alone: TeamFigure | None
     with_all: TeamFigure | None
 
-    @property
-    def alone_sign(self) -> str:
-        """'&': its rank waited for CPUs; '!': not within ±10 %."""
-        if self.alone is None:
-            return ""
-        if self.entry.contended_team(self.alone):
-            return CONTENDED
-        return FAR_OFF if self.alone.high - self.alone.low > 2 * FAR * self.alone.seconds else ""
-
     def rate(self, team: TeamFigure) -> float:
         """Bytes per second."""
         return self.entry.amount / team.seconds
@@ -68,12 +52,12 @@ def _table(run: Run) -> Table[_CopyRow]:
         limit = run.ceiling(path)
         entries = [run.figures[key] for key in run.figures if key[0] == path]
         for number, entry in enumerate(entries):
-            ranks = [None if entry.impossible else slowest_rank(entry, how) for how in (ALONE, TOGETHER)]
+            ranks = [slowest_rank(entry, how) for how in (ALONE, TOGETHER)]
             rows.append(_CopyRow(entry, not number, limit, sign(run, entry, graded=True), *ranks))
     columns: list[Column[_CopyRow]] = [
         Column("path", lambda row: row.entry.path if row.first else "", left=True),
         Column("size", lambda row: format_size(row.entry.bytes)),
-        Column("slowest\nrank alone", lambda row: _marked(row, row.alone, row.alone_sign), gap=3),
+        Column("slowest\nrank alone", lambda row: _marked(row, row.alone, sign_alone(row.entry)), gap=3),
         Column("slowest\nwith all", lambda row: _marked(row, row.with_all, row.sign), gap=3),
         Column("all\nat once", _all, gap=3),
         Column("share\nkept", _kept, gap=3),
@@ -92,28 +76,26 @@ def _marked(row: _CopyRow, team: TeamFigure | None, mark: str) -> Text | None:
     return Text.assemble((mark, "yellow"), format_rate(row.rate(team)), (doubt, "yellow"))
 
 
-def _all(row: _CopyRow) -> str | None:
+def _all(row: _CopyRow) -> Text | None:
+    if row.with_all is None:
+        return None
     ranks = sum(team.name.endswith(TOGETHER) for team in row.entry.teams)
-    return format_rate(ranks * row.rate(row.with_all)) if row.with_all else None
+    return Text.assemble((row.sign, "yellow"), format_rate(ranks * row.rate(row.with_all)))
 
 
 def _kept(row: _CopyRow) -> Text | None:
-    """With the mark of the two figures; '!' where it surely is more than all."""
-    if not row.alone or not row.with_all:
+    """With the mark of the two figures; red where it surely is more than all."""
+    if (share := kept(row.entry)) is None:
         return None
-    times = [(team.seconds, team.low, team.high) for team in (row.alone, row.with_all)]
-    kept, least, _ = ratio_interval(*times)
-    marks = doubts(row.sign, row.alone_sign, FAR_OFF if least > MUCH_KEPT else "")
-    return Text.assemble((marks, "yellow"), (f"{100 * kept:.0f} %", "yellow" if kept < 0.9 else ""))
+    style = "bold red" if share[1] > MUCH_KEPT else "yellow" if share[0] < 0.9 else ""
+    return Text.assemble((doubts(row.sign, sign_alone(row.entry)), "yellow"), (percent(share[0]), style))
 
 
 def _share(row: _CopyRow) -> Text | None:
-    """Of the slowest rank alone."""
-    if not row.alone or not row.limit:
+    """Of the entry's own figure, the slowest rank with all, as everywhere."""
+    if row.entry.impossible or (part := share(row.entry, row.limit)) is None:
         return None
-    rate = row.rate(row.alone)
-    part, exceeded = (judge(rate, row.entry.bytes) for judge in (row.limit.share, row.limit.exceeded))
-    return None if part is None else Text(percent(part), share_style(part, exceeded=bool(exceeded)))
+    return Text(percent(part), share_style(part, exceeded=exceeds(row.entry, row.limit)))
 
 
 class CopiesView(View):
@@ -121,7 +103,7 @@ class CopiesView(View):
 
     def layout(self, width: int, run: Run, sizes: Sequence[int]) -> TableLayout:
         if any(len(entry.teams) > 1 for entry in run.figures.values()):
-            return TableLayout([_table(run)], compact=True)
+            return TableLayout([_table(run)], compact=True, wide=FAR_OFF)
         return super().layout(width, run, sizes)
 
     legend = _LEGEND
@@ -160,9 +142,3 @@ def slowest(entry: Entry, how: str) -> float | None:
     """Seconds of the slowest rank that copied ALONE or TOGETHER."""
     team = slowest_rank(entry, how)
     return team.seconds if team else None
-
-
-def slowest_rank(entry: Entry, how: str) -> TeamFigure | None:
-    """The slowest rank that copied ALONE or TOGETHER."""
-    teams = (team for team in entry.teams if team.name.endswith(how) and team.seconds > 0)
-    return max(teams, key=lambda team: team.seconds, default=None)

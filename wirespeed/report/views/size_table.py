@@ -16,7 +16,7 @@ from wirespeed.report.console.columns import Cell, Column, Table, fold, table
 from wirespeed.report.facts import figures, shares
 from wirespeed.report.facts.contrasts import contrasts
 from wirespeed.report.facts.figure_columns import figure_columns
-from wirespeed.report.facts.legend import Layout
+from wirespeed.report.facts.legend import RANGE, Layout
 from wirespeed.report.facts.markers import FASTEST, mark, share_style, sign, winners
 from wirespeed.report.views import path_columns
 from wirespeed.results.runs import Entry, Run
@@ -41,7 +41,7 @@ def lay_out(width: int, run: Run, sizes: Sequence[int]) -> TableLayout:
         if len(tables) == 1 or not contrasts(run):
             heads = {column.head for table in tables for column in table.columns}
             return TableLayout(tables, spread="95 %" in heads, extremes="min" in heads, stars=len(tables) > 1)
-    return TableLayout(path_columns.lay_out(width, run, sizes), compact=True)
+    return TableLayout(path_columns.lay_out(width, run, sizes), compact=True, wide=RANGE)
 
 
 def build(run: Run, paths: Sequence[str], sizes: Sequence[int], *, alone: bool) -> Table[int]:
