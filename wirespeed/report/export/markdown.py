@@ -12,10 +12,12 @@ from rich.text import Text
 from wirespeed.limits import Ceiling
 from wirespeed.report.console.columns import Cell, Column, Row
 from wirespeed.report.facts import best, figures
-from wirespeed.report.facts.contrasts import Contrast, contrasts
+from wirespeed.report.facts.cells import CellWords, rate_cell, time_cell
+from wirespeed.report.facts.contrasts import Contrast, contrasts, doubt_of
 from wirespeed.report.facts.figure_columns import FigureColumn, figure_columns
-from wirespeed.report.facts.markers import sign
-from wirespeed.report.facts.shares import share
+from wirespeed.report.facts.legend import RANGE, Layout
+from wirespeed.report.facts.markers import FAR_OFF, sign
+from wirespeed.report.facts.shares import percent, share
 from wirespeed.report.facts.slowest_teams import describe
 from wirespeed.report.facts.statement import ReportSection
 from wirespeed.report.page.about import about
@@ -27,8 +29,8 @@ from wirespeed.report.sources import ReportRun, Source, measured
 from wirespeed.report.views import pairs as pair_views
 from wirespeed.report.views.base import doubt
 from wirespeed.results.coerce import text
-from wirespeed.results.runs import IMPOSSIBLE, Run
-from wirespeed.units import format_rate, format_seconds, format_size
+from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
+from wirespeed.units import format_rate, format_size
 
 MAX_ROWS = 200
 """Sizes of one run in a table; the result file has the rest."""
@@ -108,8 +110,8 @@ def _run(measured: ReportRun, *, alone: bool) -> Iterator[str]:
         columns: list[Column[best.Span]] = [
             Column(f"{domain} data", lambda span: span.sizes, left=True),
             Column("use", lambda span: span.path, left=True),
-            Column("time", lambda span: format_seconds(span.first.seconds)),
-            Column("GB/s", lambda span: format_rate(span.last.rate) if span.last.amount else None),
+            Column("time", lambda span: time_cell(measured.run, span.first).spaced),
+            Column("GB/s", lambda span: _rate_of(measured.run, span.last)),
             Column("as fast", lambda span: ", ".join(span.equals)),
         ]
         yield table(columns, spans)
@@ -119,7 +121,7 @@ def _run(measured: ReportRun, *, alone: bool) -> Iterator[str]:
     lines = [f"- **{plain(said.subject)}**: {plain(said.text)}" for said in failed(measured.run)]
     if lines:
         yield "\n".join(["What gave no figure:", "", *lines])
-    described = about(measured)
+    described = about(measured, Layout(compact=True, wide=(RANGE, FAR_OFF)))
     yield table(_texts("", ""), described.facts)
     if lines := [*described.method, *method(measured.run, ReportSection.COUNTERS)]:
         yield "\n".join(f"- {plain(line)}" for line in lines)
@@ -159,7 +161,11 @@ def _time(run: Run, path: str, size: int) -> str:
     if entry is None:
         failure = run.failure(path, size)
         return figures.SHORT.get(failure.what, failure.what) if failure else ""
-    return f"{sign(run, entry)} {figures.time_of(entry, entry.seconds)}{doubt(entry)}".strip()
+    return time_cell(run, entry).spaced + doubt(entry)
+
+
+def _rate_of(run: Run, entry: Entry) -> str:
+    return rate_cell(run, entry).spaced if entry.amount else ""
 
 
 def _rate(run: Run, path: str, limit: Ceiling | None, size: int) -> str:
@@ -169,17 +175,21 @@ def _rate(run: Run, path: str, limit: Ceiling | None, size: int) -> str:
     if entry is None or not entry.amount:
         return ""
     part = share(entry, limit)
-    return format_rate(entry.rate) + (f" ({100 * part:.0f} %)" if part is not None else "") + doubt(entry)
+    of_limit = f" ({percent(part)})" if part is not None else ""
+    return rate_cell(run, entry).spaced + of_limit + doubt(entry)
 
 
 def _more(run: Run, path: str, column: FigureColumn, size: int) -> str | None:
     entry = run.entries.get((path, size))
     cell = entry and column.cell(entry)
-    return f"{sign(run, entry)} {cell}".strip() if entry and cell else None
+    return CellWords(sign(run, entry, graded=True), cell).spaced if entry and cell else None
 
 
 def _contrast(run: Run, contrast: Contrast, size: int) -> str:
-    return found.mark + found.words if (found := contrast.of(run, size)) else ""
+    if (found := contrast.of(run, size)) is None:
+        return ""
+    mark, end = doubt_of(found)
+    return f"{mark}{found.words}{end}"
 
 
 def _limits(sets: Sequence[ReportRun]) -> Iterator[str]:

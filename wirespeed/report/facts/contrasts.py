@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from wirespeed.report.facts import figures
-from wirespeed.report.facts.markers import TIMES, doubts, sign
+from wirespeed.report.facts.markers import AS_FAST, NO_INTERVAL, TIMES, biased, doubts, sign
 from wirespeed.results.runs import Run
 from wirespeed.statistics.samples import difference_interval, ratio_interval
 from wirespeed.units import format_seconds, format_size
@@ -211,6 +211,13 @@ class MpiCost:
             return Added(own.seconds - bare.seconds, mark=mark)
         times = [(entry.seconds, entry.low, entry.high) for entry in (own, bare)]
         return Added(*difference_interval(*times), mark=mark)
+
+
+def doubt_of(found: Worth | Added) -> tuple[str, str]:
+    """Signs before and behind its words: the figures' marks; that it is no sure difference."""
+    if found.plain:
+        return found.mark, ""
+    return biased(found.mark), NO_INTERVAL if found.low is None else AS_FAST
 
 
 def difference(seconds: float) -> str:

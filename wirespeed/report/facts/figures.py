@@ -61,11 +61,11 @@ def between(low: float, high: float, sign: str = "-") -> str:
     )
 
 
-def time_range(low: float, high: float) -> str:
+def time_range(low: float, high: float, sign: str = "-") -> str:
     """Seconds between two values in the unit of the larger one, '0.49-0.61 us'."""
     _, unit = format_seconds(high).split()
     factor = {"us": 1e6, "ms": 1e3, "s": 1.0}[unit]
-    return f"{between(low * factor, high * factor)} {unit}"
+    return f"{between(low * factor, high * factor, sign)} {unit}"
 
 
 def spread(share: float | None) -> str:

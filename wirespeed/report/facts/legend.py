@@ -10,6 +10,7 @@ from typing import NamedTuple
 from wirespeed.report.facts import figures, markers
 from wirespeed.report.facts.contrasts import costs, incomparable, pairs, unknown_costs
 from wirespeed.report.facts.figure_columns import figure_columns
+from wirespeed.report.facts.outcome import best_words
 from wirespeed.report.facts.trust import headline
 from wirespeed.report.grouping import grouped, together
 from wirespeed.results.runs import Entry, Run
@@ -37,8 +38,8 @@ class Layout:
     """The fastest paths are starred, rather than named in columns of their own."""
     compact: bool = False
     """Paths have one column each."""
-    wide: str = ""
-    """Stands for a wide interval, of which there is no column: RANGE, or FAR_OFF before the figure."""
+    wide: tuple[str, ...] = ()
+    """Signs of a wide interval, of which there is no column: RANGE, or FAR_OFF before the figure."""
 
 
 def legend(run: Run, layout: Layout) -> list[str]:
@@ -195,10 +196,11 @@ def _intervals(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
 
 
 def _wide(run: Run, layout: Layout) -> list[str]:
-    """'a range or !: not within ±10 %', as far as the table and the line of the best figures have these."""
+    """'a range or !: not within ±10 %', as far as the table and the lines of the best figures have these."""
     signs = {sign for entry in run.entries.values() for sign, _ in markers.parts(run, entry)}
-    in_table = [layout.wide] if layout.wide and markers.FAR_OFF in signs else []
-    in_best = [markers.FAR_OFF] if markers.FAR_OFF in headline(run) else []
+    in_table = layout.wide if markers.FAR_OFF in signs else ()
+    best = (headline(run), *(best_words(run, path) for path in run.paths))
+    in_best = [markers.FAR_OFF] if any(markers.FAR_OFF in words for words in best) else []
     named = " or ".join(dict.fromkeys([*in_table, *in_best]))
     return [f"{named}{':' * (RANGE in named)} {markers.FAR_WORDS}"] if named else []
 

@@ -27,10 +27,11 @@ from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING, ReportSec
 from wirespeed.report.facts.transport_choices import choices, library_start
 from wirespeed.results.runs import Run
 
-_WHOLE = Layout(spread=True)
+WHOLE = Layout(spread=True)
+"""The page's table of all figures."""
 
 
-def statements(run: Run, layout: Layout = _WHOLE) -> list[Statement]:
+def statements(run: Run, layout: Layout = WHOLE) -> list[Statement]:
     """Each once, in the order of their parts. `layout`: the tables that a legend explains."""
     return [*dict.fromkeys(_all(run, layout))]
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from wirespeed.report.facts.legend import Layout
 from wirespeed.report.facts.machine import cpu_line, devices_lines, memory_lines, placement, title
+from wirespeed.report.facts.statements import WHOLE
 from wirespeed.report.page.notes import method
 from wirespeed.report.sources import ReportRun
 from wirespeed.results.coerce import text
@@ -21,11 +23,15 @@ class About:
     method: list[str]
 
 
-def about(measured: ReportRun) -> About:
-    """Facts about one run. Environment variables are those that can change a figure."""
+def about(measured: ReportRun, layout: Layout = WHOLE) -> About:
+    """Facts about one run. Environment variables are those that can change a figure.
+
+    `layout`: the tables that the method explains.
+    """
     variables = sorted(measured.run.head.environment.variables.items())
     told = [(text(name), text(value)) for name, value in variables]
-    return About(measured, text(title(measured.run)), _facts(measured), told, method(measured.run))
+    explained = method(measured.run, layout=layout)
+    return About(measured, text(title(measured.run)), _facts(measured), told, explained)
 
 
 def _facts(measured: ReportRun) -> list[tuple[str, str]]:

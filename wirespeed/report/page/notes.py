@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from wirespeed.report.facts.best import Span, by_domain
+from wirespeed.report.facts.legend import Layout
 from wirespeed.report.facts.statement import BAD, NOTE, WARNING, ReportSection, Statement
-from wirespeed.report.facts.statements import statements
+from wirespeed.report.facts.statements import WHOLE, statements
 from wirespeed.report.grouping import grouped
 from wirespeed.report.page.machines import machines
 from wirespeed.report.sources import ReportRun
@@ -59,9 +60,9 @@ def _is_note(statement: Statement) -> bool:
     return not (quiet or statement.of_method)
 
 
-def method(run: Run, part: ReportSection = ReportSection.METHOD) -> list[str]:
+def method(run: Run, part: ReportSection = ReportSection.METHOD, layout: Layout = WHOLE) -> list[str]:
     """Lines on how its figures came about; of ReportSection.COUNTERS, on their wires."""
-    return [text(s.words, 600) for s in statements(run) if s.of_method and s.part is part]
+    return [text(s.words, 600) for s in statements(run, layout) if s.of_method and s.part is part]
 
 
 def failed(run: Run) -> list[Statement]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from wirespeed.report.facts.cells import rate_cell, time_cell
 from wirespeed.report.facts.markers import MEANINGS
 from wirespeed.report.facts.statement import ReportSection
 from wirespeed.report.page.about import about
@@ -14,7 +15,7 @@ from wirespeed.report.page.notes import failed, method, sections
 from wirespeed.report.page.styles import DARK, LIGHT, styles
 from wirespeed.report.page.template import page
 from wirespeed.report.sources import Source, measured
-from wirespeed.units import format_rate, format_seconds
+from wirespeed.units import format_rate
 
 SCRIPTS = (
     *("base", "scales", "lines", "legend", "curves", "ratios"),
@@ -34,11 +35,13 @@ def render(sources: Sequence[Source], lost: Sequence[str] = ()) -> str:
     return page(
         "page",
         [f"script/{name}.js" for name in SCRIPTS],
-        {"seconds": format_seconds, "rate": format_rate},
+        {"rate": format_rate},
         title=_title(found),
         machines=found,
         named=_named(found),
         marks="; ".join(MEANINGS),
+        time_cell=time_cell,
+        rate_cell=rate_cell,
         light=LIGHT,
         dark=DARK,
         data=data,

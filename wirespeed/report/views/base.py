@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from wirespeed.report.facts.cells import rate_cell
 from wirespeed.report.facts.figures import UNCERTAIN
-from wirespeed.report.facts.markers import sign
 from wirespeed.report.facts.shares import percent, share
 from wirespeed.report.sources import ReportRun
 from wirespeed.report.views.size_table import TableLayout, lay_out
 from wirespeed.results.coerce import text
+from wirespeed.results.parts import TeamFigure
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
 from wirespeed.units import format_rate, format_size
 
@@ -60,7 +61,7 @@ def impossible(label: str, entry: Entry) -> Bar:
     return Bar(label, text(entry.path), 0.0, IMPOSSIBLE)
 
 
-def doubt(entry: Entry) -> str:
+def doubt(entry: Entry | TeamFigure) -> str:
     return f" ({UNCERTAIN})" if entry.uncertain else ""
 
 
@@ -97,6 +98,6 @@ def _groups(measured: ReportRun, several: bool) -> Iterator[Bar]:
             continue
         limit = measured.run.ceiling(entry.path)
         part = share(entry, limit)
-        note = f"{sign(measured.run, entry)}{format_rate(entry.rate)} GB/s{doubt(entry)}"
+        note = f"{''.join(rate_cell(measured.run, entry))} GB/s{doubt(entry)}"
         note += f", {percent(part)} of {format_rate(limit.rate)}" if limit and part is not None else ""
         yield Bar(label, text(entry.path), entry.rate, note, limit.rate if limit else None)

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from wirespeed.limits import Ceiling
 from wirespeed.report.console.columns import Column, Table, table
+from wirespeed.report.facts.cells import rate_cell
 from wirespeed.report.facts.copies import ALONE, MUCH_KEPT, TOGETHER, kept, slowest_rank
 from wirespeed.report.facts.figures import UNCERTAIN
 from wirespeed.report.facts.markers import FAR_OFF, doubts, share_style, sign, sign_alone
@@ -103,7 +104,7 @@ class CopiesView(View):
 
     def layout(self, width: int, run: Run, sizes: Sequence[int]) -> TableLayout:
         if any(len(entry.teams) > 1 for entry in run.figures.values()):
-            return TableLayout([_table(run)], compact=True, wide=FAR_OFF)
+            return TableLayout([_table(run)], compact=True, wide=(FAR_OFF,))
         return super().layout(width, run, sizes)
 
     legend = _LEGEND
@@ -126,19 +127,15 @@ def _on_device(run: Run, path: str) -> bool:
 
 def _copies(run: Run, paths: Sequence[str]) -> Iterator[Bar]:
     for label, entry in largest(run, paths):
-        path, alone, together = text(entry.path), slowest(entry, ALONE), slowest(entry, TOGETHER)
-        mark, unsure = sign(run, entry), doubt(entry)
+        path, alone, together = text(entry.path), *(slowest_rank(entry, how) for how in (ALONE, TOGETHER))
         if entry.impossible:
             yield impossible(label, entry)
         elif alone is None or together is None:
-            yield Bar(label, path, entry.rate, f"{mark}{format_rate(entry.rate)} GB/s{unsure}")
+            yield Bar(label, path, entry.rate, f"{''.join(rate_cell(run, entry))} GB/s{doubt(entry)}")
         else:
-            rates = entry.amount / alone, entry.amount / together
-            yield Bar(label, path, rates[0], f"{mark}{format_rate(rates[0])} GB/s alone{unsure}")
-            yield Bar("", path, rates[1], f"{mark}{format_rate(rates[1])} GB/s with all{unsure}", paler=True)
-
-
-def slowest(entry: Entry, how: str) -> float | None:
-    """Seconds of the slowest rank that copied ALONE or TOGETHER."""
-    team = slowest_rank(entry, how)
-    return team.seconds if team else None
+            mark = sign(run, entry, graded=True)
+            told = ((label, ALONE, alone, sign_alone(entry)), ("", TOGETHER, together, mark))
+            for name, how, team, team_mark in told:
+                rate = entry.amount / team.seconds
+                note = f"{team_mark}{format_rate(rate)} GB/s {how}{doubt(team)}"
+                yield Bar(name, path, rate, note, paler=how == TOGETHER)

@@ -10,12 +10,13 @@ from rich.text import Text
 
 from wirespeed.report.console.columns import Cell, Column, Row, Table, fold, table
 from wirespeed.report.facts import figures, shares
-from wirespeed.report.facts.contrasts import Added, Contrast, Worth, contrasts
+from wirespeed.report.facts.cells import microseconds_cell, rate_cell
+from wirespeed.report.facts.contrasts import Added, Contrast, Worth, contrasts, doubt_of
 from wirespeed.report.facts.figure_columns import FigureColumn, figure_columns
-from wirespeed.report.facts.markers import AS_FAST, FAR_OFF, NO_INTERVAL, biased, share_style, sign, winners
+from wirespeed.report.facts.markers import AS_FAST, share_style, winners
 from wirespeed.report.grouping import grouped
 from wirespeed.results.runs import Entry, Run
-from wirespeed.units import format_rate, format_size
+from wirespeed.units import format_size
 
 SPLIT = 64 << 10
 """Bytes up to which the time is shown, and beyond which the bandwidth is."""
@@ -127,26 +128,13 @@ def _share(run: Run, entry: Entry) -> Text | None:
 
 def _figure(run: Run, best: dict[int, list[Entry]], is_rate: bool, entry: Entry) -> Text:
     """The bandwidth, else the time."""
-    figure = format_rate(entry.rate) if is_rate else figures.microseconds(entry.seconds)
-    mark = sign(run, entry, graded=True)
-    if mark == FAR_OFF and not entry.uncertain:
-        mark, figure = "", _range(entry, is_rate)
+    mark, figure = (rate_cell if is_rate else microseconds_cell)(run, entry)
     return Text.assemble(
         (mark or " ", "yellow"),
         (figure, "bold green" if entry in best[entry.bytes] else ""),
         (f" {figures.UNCERTAIN}" if entry.uncertain else "", "yellow"),
         " ",
     )
-
-
-def _range(entry: Entry, is_rate: bool) -> str:
-    """'18-23', the interval; '11|16' of two speeds."""
-    between = entry.times.low or entry.seconds, entry.times.high or entry.seconds
-    low, high = entry.times.speeds or between
-    sign = "|" if entry.times.speeds else "-"
-    if is_rate:
-        return figures.between(entry.amount / high / 1e9, entry.amount / low / 1e9, sign)
-    return figures.between(low * 1e6, high * 1e6, sign)
 
 
 def fastest(run: Run, domain: str, size: int) -> str:
@@ -181,9 +169,9 @@ def speedup_columns(
     def figure(contrast: Contrast, row: Row) -> Cell:
         if (found := told(contrast, row)) is None:
             return "" if size_of(row) is None else Text("-  ", "dim")
-        end = " " if found.plain else NO_INTERVAL if found.low is None else AS_FAST
-        words = (f"{found.words}{contrast.unit}{end}", "" if found.plain else "dim")
-        return Text.assemble((found.mark if found.plain else biased(found.mark), "yellow"), words)
+        mark, end = doubt_of(found)
+        words = (f"{found.words}{contrast.unit}{end or ' '}", "" if found.plain else "dim")
+        return Text.assemble((mark, "yellow"), words)
 
     def interval(contrast: Contrast, row: Row) -> Cell:
         return found.spread if (found := told(contrast, row)) else ""

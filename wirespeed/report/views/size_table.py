@@ -41,7 +41,7 @@ def lay_out(width: int, run: Run, sizes: Sequence[int]) -> TableLayout:
         if len(tables) == 1 or not contrasts(run):
             heads = {column.head for table in tables for column in table.columns}
             return TableLayout(tables, spread="95 %" in heads, extremes="min" in heads, stars=len(tables) > 1)
-    return TableLayout(path_columns.lay_out(width, run, sizes), compact=True, wide=RANGE)
+    return TableLayout(path_columns.lay_out(width, run, sizes), compact=True, wide=(RANGE,))
 
 
 def build(run: Run, paths: Sequence[str], sizes: Sequence[int], *, alone: bool) -> Table[int]:
