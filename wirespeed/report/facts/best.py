@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wirespeed.report.grouping import size_range, size_ranges
+from wirespeed.report.facts.markers import AS_FAST
+from wirespeed.report.grouping import grouped, size_range, size_ranges, together
 from wirespeed.results.runs import Entry, Run
 
 
@@ -17,6 +19,8 @@ class Span:
     """The path's figures, smallest size first."""
     equals: tuple[str, ...] = ()
     """Other paths that are as fast at all of these sizes."""
+    partly: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    """Other paths that are as fast, or faster within the intervals, at some of these sizes, and those."""
     lacking: tuple[tuple[str, tuple[int, ...]], ...] = ()
     """Other paths without a figure at some of these sizes, and those."""
 
@@ -35,11 +39,22 @@ class Span:
 
     @property
     def words(self) -> str:
-        """'64 KiB to 1 GiB (no figure of host at 1 MiB to 1 GiB)'."""
+        """'64 KiB to 1 GiB (≈ aware at 64 KiB; no figure of host at 1 MiB to 1 GiB)'."""
+        partly = (f"{AS_FAST} {path}" for path in self._at(self.partly))
+        lacking = (f"no figure of {path}" for path in self._at(self.lacking))
+        more = "; ".join((*partly, *lacking))
+        return f"{self.sizes} ({more})" if more else self.sizes
+
+    @property
+    def as_fast(self) -> str:
+        """'gpu, aware at 64 KiB': other paths, with their sizes where those are not all of these."""
+        return ", ".join((*self.equals, *self._at(self.partly)))
+
+    def _at(self, places: Sequence[tuple[str, tuple[int, ...]]]) -> list[str]:
+        """'aware, gpu at 64 KiB', of those with the same sizes."""
         own = [entry.bytes for entry in self.entries]
-        each = (f"no figure of {path} at {size_ranges(sizes, own)}" for path, sizes in self.lacking)
-        lacking = "; ".join(each)
-        return f"{self.sizes} ({lacking})" if lacking else self.sizes
+        alike = together((size_ranges(sizes, own), path) for path, sizes in places)
+        return [f"{paths} at {sizes}" for paths, sizes in alike]
 
 
 def by_domain(run: Run) -> list[tuple[str, list[Span]]]:
@@ -71,8 +86,12 @@ def _span(run: Run, names: set[str], sizes: list[int]) -> Span:
     failed = {failure.path for failure in run.failures} & {entry.path for entry in run.entries.values()}
     alike = [name for name in run.paths if name in failed and _domain(run, name) == entries[0].memory_domain]
     lacking = {name: tuple(size for size in sizes if (name, size) not in run.entries) for name in alike}
+    fastest = grouped(
+        (entry.path, size) for size in sizes for entry in run.fastest(size, entries[0].memory_domain)
+    )
+    partly = {name: tuple(fastest[name]) for name in run.paths if name in fastest and name not in names}
     found = tuple((name, without) for name, without in lacking.items() if without)
-    return Span(path, entries, tuple(others), found)
+    return Span(path, entries, tuple(others), tuple(partly.items()), found)
 
 
 def _domain(run: Run, path: str) -> str:
