@@ -18,7 +18,8 @@ LIGHT = HEAVY // 4
 LONG = 1 << 20
 """Bytes of buffers from which on a message takes as long as its bandwidth says."""
 UNKEPT = 1 / 3
-"""Share of what figures are expected to take that they take however coarse they are, budget or not."""
+"""Share of what figures are expected to take that they take however coarse they are, budget or not, where no
+long message has shown it."""
 FEWEST = 10
 """Times that a message is sent at least, counting warming up, checks and the fewest samples."""
 TAIL = 0.3
@@ -173,7 +174,8 @@ class TimeLeft:
             if self._step.measured:
                 self._whole.append(now - self._step.began)
                 self._tails.append(now - self._step.since)
-                self._fewest.append(self._step.fewest(self._step.needs))
+                beside = now - self._step.began - _total(self._step.measured)
+                self._fewest.append(beside + self._step.fewest(self._step.needs))
             else:
                 self._failed += 1
             self._measured += self._step.measured
@@ -191,7 +193,7 @@ class TimeLeft:
         if here is None or self._further is None:
             return None
         if self.elapsed < self.budget:
-            here = min(here, max(self.budget - self.elapsed, UNKEPT * here, self._fewest_left()))
+            here = min(here, max(self.budget - self.elapsed, self._fewest_left() or UNKEPT * here))
         return here + self._further * (self.elapsed + here)
 
     def _left_in_run(self) -> float | None:
@@ -204,12 +206,11 @@ class TimeLeft:
         return here + self._of_steps(to_come, _mean([*self._whole, self._clock() - step.began + here]), here)
 
     def _fewest_left(self) -> float:
-        """Seconds that what is left takes, however coarse its figures are."""
-        step, here, each = self._step, 0.0, list(self._fewest)
-        if step and step.left is not None:
-            here = step.fewest(step.left)
-            each.append(step.fewest(step.needs))
-        return here + (self._steps - self._begun) * self._share * _mean(each) if each else 0.0
+        """Seconds that what is left takes, however coarse its figures; 0: no long message has shown it."""
+        here = self._step.fewest(self._step.left or ()) if self._step else 0.0
+        if not self._fewest:
+            return here
+        return here + (self._steps - self._begun) * self._share * _mean(self._fewest)
 
     def _of_steps(self, count: int, each: float, here: float) -> float:
         """Seconds of steps to come, `here` from now. Coarse figures take some of what the budget has."""
