@@ -20,7 +20,7 @@ SOURCES = {
         "device.cpp",
         "host/pages.cpp",
         "gpu/device.cpp",
-        "gpu/shared.cpp",
+        "gpu/shared_allocation.cpp",
         "cuda/cupti_copies.cpp",
         "cuda/cuda.cpp",
         "cuda/mapped_memory.cpp",
