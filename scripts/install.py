@@ -252,7 +252,7 @@ def mpi_wheels(goal: str, cuda: str) -> list[str]:
 
 def extras(goal: str, cuda: str) -> list[str]:
     """The package's extras for the goal, and those that earlier goals have brought."""
-    wanted = {"run": {"plot"}, "test": {"test"}, "test-gpu": {"test-gpu"}, "lint": {"lint", "test"}}[goal]
+    wanted = {"run": set[str](), "test": {"test"}, "test-gpu": {"test-gpu"}, "lint": {"lint", "test"}}[goal]
     if cuda != "none":
         wanted.add(f"cuda{cuda}")
     with suppress(OSError):

@@ -70,6 +70,6 @@ def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     """Protects users from measuring for nothing: it is said at once, with what to install."""
     # The module that this file's functions come from: another test may have imported it anew.
     monkeypatch.setattr(matplotlib_figure, "find_spec", lambda name: None)
-    with pytest.raises(WirespeedError, match=r"pip install 'wirespeed\[plot\]'") as caught:
+    with pytest.raises(WirespeedError, match=r"-m pip install matplotlib") as caught:
         refuse_picture(str(tmp_path / "field.png"))
     assert caught.value.code == 3

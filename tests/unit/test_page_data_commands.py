@@ -206,5 +206,5 @@ class TestPlot:
         monkeypatch.setattr(importlib.util, "find_spec", without)
         monkeypatch.delitem(sys.modules, "wirespeed.report.export.matplotlib_figure", raising=False)
         assert main(["plot", file]) == ExitCode.UNAVAILABLE
-        assert error_of(capsys).endswith("not installed: pip install 'wirespeed[plot]'")
+        assert error_of(capsys).endswith("-m pip install matplotlib")
         monkeypatch.delitem(sys.modules, "wirespeed.report.export.matplotlib_figure", raising=False)

@@ -47,7 +47,7 @@ COMMANDS = {
 @pytest.fixture(params=COMMANDS)
 def command(request: pytest.FixtureRequest, results: Path) -> list[str]:
     if request.param == "plot":
-        pytest.importorskip("matplotlib", reason="pip install 'wirespeed[plot]'")
+        pytest.importorskip("matplotlib", reason="pip install matplotlib")
     return COMMANDS[request.param]
 
 

@@ -1,6 +1,6 @@
 """Draw time and bandwidth against message size, for a paper.
 
-Needs matplotlib: pip install 'wirespeed[plot]'. Each FILE is a result file (wirespeed-....jsonl). One figure
+Needs matplotlib: pip install matplotlib. Each FILE is a result file (wirespeed-....jsonl). One figure
 shows the runs of one pattern: that of the run with most entries.
 """
 

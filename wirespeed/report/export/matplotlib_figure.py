@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -55,7 +56,7 @@ def require_matplotlib(what: str) -> None:
     """Raises WirespeedError where it is not installed."""
     if find_spec("matplotlib") is None:
         raise WirespeedError(
-            f"{what} draws with matplotlib, which is not installed: pip install 'wirespeed[plot]'",
+            f"{what} draws with matplotlib, which is missing: {sys.executable} -m pip install matplotlib",
             ExitCode.UNAVAILABLE,
         )
 
