@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from itertools import groupby, pairwise
+from itertools import groupby
 
 from wirespeed.statistics.allowance import COARSE
 from wirespeed.statistics.samples import median_interval, middle
@@ -12,6 +13,14 @@ MOMENTS = 3
 """Each speed was there at so many separate moments, with the other one between them."""
 APART = 1.1
 """The slowest batch of the fast ones and the fastest of the slow ones differ by this ratio at least."""
+SHARE, BETWEEN = 0.2, 0.1
+"""Share of the batches that each speed has, at least, and that may lie between the two: a batch in which the
+speed changed does."""
+WITHIN = 1 / 3
+"""The middle half of either speed's batches is this part of the way to the other speed, at most: of one broad
+speed that is cut in two, it would be 0.6."""
+CUTS = 50
+"""So many numbers of batches between the two are tried, at most: of a long run, not each one."""
 
 
 def two_speeds(medians: Sequence[float]) -> tuple[float, float] | None:
@@ -20,20 +29,38 @@ def two_speeds(medians: Sequence[float]) -> tuple[float, float] | None:
     `medians`: of batches, in the order measured, in seconds.
     """
     ascending = sorted(medians)
-    if len(ascending) < 2 * MOMENTS or ascending[0] <= 0:
+    if len(ascending) < 2 * MOMENTS or ascending[0] <= 0 or (ends := _ends(ascending)) is None:
         return None
-    gap, between = max((b / a, (a * b) ** 0.5) for a, b in pairwise(ascending))
-    if gap < APART:
-        return None
-    moments = [slow for slow, _ in groupby(medians, lambda median: median > between)]
+    fast, slow = ends
+    of_either = [median >= slow for median in medians if not fast < median < slow]
+    moments = [is_slow for is_slow, _ in groupby(of_either)]
     if min(moments.count(True), moments.count(False)) < MOMENTS:
         return None
-    found = []
-    for slow in (False, True):
-        of_speed = [median for median in medians if (median > between) == slow]
-        centre = middle(sorted(of_speed))
-        interval = median_interval(of_speed, centre)
-        if interval is None or interval[1] - interval[0] > 2 * COARSE * centre:
+    sides = [median for median in medians if median <= fast], [median for median in medians if median >= slow]
+    centres = [middle(sorted(side)) for side in sides]
+    way = math.log(centres[1] / centres[0])
+    for side, centre in zip(sides, centres, strict=True):
+        interval = median_interval(side, centre)
+        known = interval is not None and interval[1] - interval[0] <= 2 * COARSE * centre
+        if not known or _middle_half(sorted(side)) > WITHIN * way:
             return None
-        found.append(centre)
-    return found[0], found[1]
+    return centres[0], centres[1]
+
+
+def _ends(ascending: Sequence[float]) -> tuple[float, float] | None:
+    """The slowest of the fast batches and the fastest of the slow ones; as few as can be lie between."""
+    count = len(ascending)
+    least = max(MOMENTS, math.ceil(SHARE * count))
+    most = int(BETWEEN * count)
+    for between in range(0, most + 1, 1 + most // CUTS):
+        ends = zip(ascending[least - 1 :], ascending[least + between : count - least + 1], strict=False)
+        fast, slow = max(ends, key=lambda pair: pair[1] / pair[0], default=(1.0, 1.0))
+        if slow >= APART * fast:
+            return fast, slow
+    return None
+
+
+def _middle_half(ascending: Sequence[float]) -> float:
+    """From the lower quartile to the upper one, on the logarithmic scale."""
+    count = len(ascending)
+    return math.log(ascending[3 * count // 4] / ascending[count // 4])
