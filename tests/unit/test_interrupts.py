@@ -26,6 +26,23 @@ def test_the_first_asks_for_the_figures_and_the_second_ends() -> None:
     assert signal.getitimer(signal.ITIMER_REAL)[0] == 0.0, "no alarm comes after the run"
 
 
+def test_an_alarm_of_its_own_stays_a_programs() -> None:
+    """Protects a program that calls wirespeed: its alarm is neither an interrupt nor lost."""
+    rang: list[int] = []
+    before = signal.signal(signal.SIGALRM, lambda number, _: rang.append(number))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
+        with Interrupts().heeded():
+            time.sleep(0.1)
+        signal.setitimer(signal.ITIMER_REAL, 60.0)
+        with Interrupts().heeded():
+            pass
+        assert rang == [signal.SIGALRM] and signal.getitimer(signal.ITIMER_REAL)[0] > 50
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
 @pytest.mark.parametrize("over", [False, True])
 def test_without_figures_under_way_the_first_ends(over: bool) -> None:
     interrupts = Interrupts()

@@ -25,12 +25,16 @@ class Interrupts:
     @contextmanager
     def heeded(self) -> Iterator[None]:
         """Signals raise KeyboardInterrupt, or do so later."""
-        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
+        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
         before = {number: signal.signal(number, self._heed) for number in numbers}
+        # A program that calls wirespeed may have an alarm of its own, which is only given up with the run.
+        alarm = signal.getsignal(signal.SIGALRM)
         try:
             yield
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            if self.asked:
+                signal.setitimer(signal.ITIMER_REAL, 0.0)
+                signal.signal(signal.SIGALRM, alarm or signal.SIG_DFL)
             for number, handler in before.items():
                 signal.signal(number, handler)
 
@@ -38,5 +42,6 @@ class Interrupts:
         if self.asked or self._finish is None:
             raise KeyboardInterrupt
         self.asked = True
+        signal.signal(signal.SIGALRM, self._heed)
         signal.setitimer(signal.ITIMER_REAL, GRACE_S)
         self._finish()
