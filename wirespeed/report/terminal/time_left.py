@@ -20,8 +20,9 @@ LONG = 1 << 20
 UNKEPT = 1 / 3
 """Share of what figures are expected to take that they take however coarse they are, budget or not, where no
 long message has shown it."""
-FEWEST = 10
-"""Times that a message is sent at least, counting warming up, checks and the fewest samples."""
+FEWEST, LIKELY = 10, 40
+"""Times that a message is sent at least, counting warming up, checks and the fewest samples; and so many
+where a budget ends what is coarse."""
 TAIL = 0.3
 """Counting bytes and ending the ranks, as a share of the last size, before a job step has shown it."""
 
@@ -64,7 +65,11 @@ class _Step:
     failed: bool = False
     """Has one of these failed?"""
     share: float = 0.0
-    """Share of a size with several phases that is over."""
+    """Share of a size with several phases that is over; 0 where these take turns."""
+    told: tuple[int, int] = (0, 0)
+    """The size told last, and its phase."""
+    phases_turn: bool = False
+    """Has a size gone back to a phase before?"""
     measured: list[_Measured] = field(default_factory=list)
     last: int = 0
     """Bytes of the buffers of the last size."""
@@ -140,7 +145,9 @@ class TimeLeft:
                 step.since = self._clock()
             step.running[size] = step.left[-behind - 1]
             step.left = step.left[len(step.left) - behind :]
-        step.share = event.phase / max(1, event.phases)
+        step.phases_turn |= size == step.told[0] and event.phase < step.told[1]
+        step.told = size, event.phase
+        step.share = 0.0 if step.phases_turn else event.phase / max(1, event.phases)
 
     def size_done(self, size: int, failed: bool = False, coarse: bool = False, seconds: float = 0.0) -> None:
         """A size of so many bytes has its figure, or has failed: a hang says nothing of others.
@@ -231,6 +238,9 @@ class TimeLeft:
             return rest(self._share * _mean(self._whole), spent)
         before = _cost(self._measured) if self._measured else None
         known = _cost(step.measured, before) if step.measured else before
+        if known and self.budget and step.byte:
+            # A budget's figures are as coarse as it makes them, and long messages have shown what they take.
+            known = _Cost(known.size, min(known.byte, LIKELY * step.byte))
         left, count = 0.0, len(step.running)
         if count:
             needs = step.running.values()
