@@ -11,7 +11,7 @@ import pytest
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.rank.context import Unusable
 from wirespeed.rank.path.buffers import Buffers
-from wirespeed.rank.path.open_path import AT_ONCE, OpenPath, taking_turns
+from wirespeed.rank.path.open_path import ALL_AT_ONCE, AT_ONCE, OpenPath, taking_turns
 from wirespeed.units import parse_size
 
 LIMIT = 3 << 20
@@ -73,7 +73,8 @@ def test_sizes_take_turns_with_what_shares_their_buffers() -> None:
     assert groups(*sizes, long_too=True) == [6]
     assert groups(*sizes, long_too=True, loops=50) == [1] * 6
     assert groups(*["8"] * (AT_ONCE + 1), long_too=False) == [12, 13], "none is left alone"
-    assert groups(*["8"] * AT_ONCE, "1G", long_too=True) == [12, 13]
+    assert groups(*["8"] * (ALL_AT_ONCE - 1), "1G", long_too=True) == [ALL_AT_ONCE], "a default run's sizes"
+    assert groups(*["8"] * ALL_AT_ONCE, "1G", long_too=True) == [16, 17]
 
 
 def test_a_size_without_buffers_is_measured_alone_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:

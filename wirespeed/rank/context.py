@@ -54,9 +54,11 @@ class RankContext:
     ranges: Ranges = field(default_factory=Ranges)
     put_threads_aside: Callable[[], bool] = lambda: False
     """Moves threads of libraries to CPUs on which no rank measures; False: there are none."""
+    more_s: float | None = None
+    """Seconds, from a path's first figure on, in which figures may take more than --max-time; None: the run
+    has no budget."""
     more_until: float | None = None
-    """Until then (`time.monotonic()`) figures may take more than --max-time; None: the run has no budget."""
-
+    """Until then (`time.monotonic()`) those that take turns may; None: the run has no budget."""
     ending: Callable[[], bool] = lambda: False
     """Is the run to end? Then rank 0 tells the figures that are under way."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -33,9 +32,9 @@ from wirespeed.rank.world import World
 if TYPE_CHECKING:
     from wirespeed.host.interface import DeviceHandle, TransportHandle
 
-BESIDE_S = 2.0
-"""Seconds of a path beside its figures: its start, counted iterations, its end; 1.5 to 3.7 on two H200s. What
-a path takes beyond them, those that follow have less."""
+BESIDE_S = 1.6
+"""Seconds of a path beside its figures: its start, counted iterations, its end; 1.2 to 3.2 on two H100s. What
+a path takes beyond them, those that follow have less: a slow start must not cost it its figures."""
 OWN_TEST_KEYS = ("ahead", "apart", "clock", "fault", "late", "offset", "instead", "soak-every")
 """Words of `--test`; all others are options of the transport, for tests and sweeps."""
 
@@ -114,8 +113,8 @@ class PathRunner:
         `following`: the path that these ranks measure next, which may go on with what has joined them.
         `allowance`: seconds for the path, of a run that has a budget.
         """
-        until = time.monotonic() + allowance - BESIDE_S if self._context.plan.budget else None
-        self._context = replace(self._context, more_until=until)
+        more_s = max(allowance - BESIDE_S, 0.0) if self._context.plan.budget else None
+        self._context = replace(self._context, more_s=more_s)
         self._ranges.room = max(MAX_RANGES // self._comm.size, MIN_RANGES)
         # Inside a launcher each rank reads its own options.
         kept = self._comm.share(self._ranges.kept)
