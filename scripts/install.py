@@ -21,9 +21,10 @@ import sys
 import sysconfig
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import preflight
@@ -85,6 +86,7 @@ class Installer:
         """`reuse`: packages that this Python has already are not installed again."""
         self._offline, self.reuse = offline, reuse
         self.compiler = ""
+        self._core: subprocess.Popen[bytes] | None = None
 
     def make_venv(self) -> None:
         """A new environment, unless somebody has made one here with the same Python."""
@@ -127,24 +129,37 @@ class Installer:
         # The tools of .venv instead of fresh ones each time: only then does CMake build what has changed.
         self.pip("--no-build-isolation", target)
 
+    def bring_tools(self, tools: Sequence[str], first: bool) -> None:
+        """Installs them. `first`: nothing is compiled yet, and CMake and Ninja are there already."""
+        if first:
+            self._start_core()
+        self.pip(*tools)
+
     def first_package(self, target: str) -> None:
-        """The same, but the core is compiled while pip brings what it needs. Raises InstallError."""
-        folder = VENV / ".wheel"
-        shutil.rmtree(folder, ignore_errors=True)
-        command = [str(PYTHON), "-m", "pip", "wheel", "--quiet", "--no-build-isolation", "--no-deps"]
-        compiling = subprocess.Popen(
-            [*command, "--wheel-dir", str(folder), "."], cwd=ROOT, env=self._environment()
-        )
-        try:
-            # A variable, since the pip of Ubuntu 22.04 knows no --config-settings.
-            self.pip("--no-build-isolation", target, SKBUILD_WHEEL_CMAKE="false")
-        finally:
-            # Also where pip has failed: another make must not find a compiler in build/.
-            code = compiling.wait()
-        if code:
-            raise InstallError(self._pip_failed())
-        self.pip("--no-deps", "--force-reinstall", *map(str, folder.glob("*.whl")))
-        shutil.rmtree(folder)
+        """Does so for the first time: the core is compiled while pip brings the rest. Raises InstallError."""
+        self._start_core()
+        # Its requirements, with the package as it is without a core.
+        self.pip("--no-build-isolation", target, SKBUILD_WHEEL_CMAKE="false")
+        self.end_core()
+        self.pip("--no-build-isolation", "--no-deps", "--force-reinstall", ".")
+
+    def _start_core(self) -> None:
+        """Compiles where scikit-build-core will look, which does again what fails here, and says why."""
+        if self._core is None:
+            folder = f"build/py3-none-{re.sub('[-.]', '_', sysconfig.get_platform())}"
+            options = "-G Ninja -DSKBUILD=2 -DCMAKE_BUILD_TYPE=Release"
+            command = f"cmake -S . -B {folder} {options} && exec ninja -C {folder}"
+            environment = self._environment()
+            environment["PATH"] = f"{VENV / 'bin'}{os.pathsep}{environment.get('PATH', '')}"
+            nowhere = subprocess.DEVNULL
+            self._core = subprocess.Popen(
+                ["sh", "-c", command], cwd=ROOT, env=environment, stdout=nowhere, stderr=nowhere
+            )
+
+    def end_core(self) -> None:
+        """Waits for the compiler, if it runs: another make must not find one in build/."""
+        if self._core is not None:
+            self._core.wait()
 
     def pip_prefix(self, name: str) -> None:
         prefix = VENV / "mpi" / name
@@ -266,7 +281,9 @@ def steps(goal: str, cuda: str, installer: Installer) -> list[Step]:
     from_where = f"{version} {VENV}" + (" reusing packages" if installer.reuse else "")
     venv = Step("venv", f"making .venv with Python {version}", from_where, installer.make_venv)
     tools = [tool for tool in BUILD_TOOLS if tool not in OLDEST_TOOL or not machine_has(tool)]
-    tools_step = Step("tools", "installing build tools", " ".join(tools), lambda: installer.pip(*tools))
+    first = not ((STAMPS / "package").exists() or set(tools) & set(OLDEST_TOOL))
+    bring = partial(installer.bring_tools, tools, first)
+    tools_step = Step("tools", "installing build tools", " ".join(tools), bring)
     with_extras = extras(goal, cuda)
     target = f".[{','.join(with_extras)}]" if with_extras else "."
     act = installer.package if (STAMPS / "package").exists() else installer.first_package
@@ -314,10 +331,13 @@ def install(goal: str, offline: Path | None, cuda: str, reuse: bool = False) -> 
         installer.compiler, problem = preflight.check(with_venv=not (reuse or todo[0].done()))
         if problem:
             raise InstallError(problem)
-        for step in todo:
-            # Asked only now: a new .venv has undone all the others, or whoever had the lock has done them.
-            if not step.done():
-                step.run()
+        try:
+            for step in todo:
+                # Asked only now: a new .venv has undone all others, or whoever had the lock has done them.
+                if not step.done():
+                    step.run()
+        finally:
+            installer.end_core()
         shutil.rmtree(VENV / ".tmp", ignore_errors=True)
 
 

@@ -278,19 +278,39 @@ def test_pip_leaves_compiling_to_python(venv: Path, never: str, monkeypatch: pyt
     assert ("--no-compile" in told[0]) != bool(never)
 
 
-def test_the_first_package_comes_with_its_core(venv: Path) -> None:
-    """Protects a first install from the package without a core that brings its requirements."""
+@pytest.fixture
+def compiling(venv: Path) -> Path:
+    """A pip, a CMake and a Ninja that only write down what they are asked for: the file in which they do."""
     calls = venv / "calls"
-    install.PYTHON.write_text(f"""#!/bin/sh
-echo "$SKBUILD_WHEEL_CMAKE|$*" >> {calls}
-[ "$3" != wheel ] || {{ mkdir -p {venv}/.wheel && touch {venv}/.wheel/core.whl; exit $(cat {venv}/code); }}
+    for name in ("python", "cmake", "ninja"):
+        tool = venv / "bin" / name
+        tool.write_text(f"""#!/bin/sh
+[ {name} = ninja ] && sleep 0.2
+echo "{name} $SKBUILD_WHEEL_CMAKE|$*" >> {calls}
+case "$*" in *--no-deps*) exit $(cat {venv}/code);; esac
 """)
-    install.PYTHON.chmod(0o755)
+        tool.chmod(0o755)
     (venv / "code").write_text("0")
+    return calls
+
+
+def test_the_first_package_comes_with_its_core(venv: Path, compiling: Path) -> None:
+    """Protects a first install from the package without a core that brings its requirements."""
     install.Installer(None).first_package(".[plot]")
-    *first, last = calls.read_text().splitlines()
-    assert any(line.startswith("false|") and line.endswith(".[plot]") for line in first)
-    assert last.startswith("|") and "--force-reinstall" in last and last.endswith("/core.whl")
+    lines = compiling.read_text().splitlines()
+    assert any(line.startswith("python false|") and line.endswith(".[plot]") for line in lines)
+    assert lines[-2].startswith("ninja |"), "pip does not build beside it"
+    assert lines[-1].startswith("python |") and "--force-reinstall" in lines[-1]
     (venv / "code").write_text("1")
     with pytest.raises(install.InstallError):
         install.Installer(None).first_package(".")
+
+
+def test_the_core_is_compiled_once_and_early(compiling: Path) -> None:
+    """Protects `make run` from a compiler that waits for pip, or that runs beside another one."""
+    installer = install.Installer(None)
+    installer.bring_tools(["x"], first=True)
+    installer.first_package(".")
+    lines = compiling.read_text().splitlines()
+    assert sum(line.startswith("ninja") for line in lines) == 1
+    assert lines.index(next(line for line in lines if line.startswith("cmake"))) < 2
