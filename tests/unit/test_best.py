@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support import report_files as made
@@ -11,6 +12,7 @@ from support.records import entry, make_run, shown
 from wirespeed.report.export.markdown import markdown
 from wirespeed.report.facts.best import spans
 from wirespeed.report.facts.statements import statements
+from wirespeed.report.facts.trust import headline
 from wirespeed.report.page import read_sources, render
 from wirespeed.report.views.path_columns import fastest
 from wirespeed.results.runs import Run
@@ -39,6 +41,25 @@ def test_a_path_that_is_as_fast_at_some_sizes_is_named_with_them() -> None:
     assert fastest(run, "CPU", 64) == "host-pinned ≈"
     assert line(run).endswith("host for 64 B to 512 B (≈ host-pinned at 64 B to 128 B)")
     assert line(run) in " ".join(shown(run, 150).split())
+
+
+def test_a_figure_in_doubt_is_neither_the_fastest_nor_forgotten() -> None:
+    """Protects from the scheduler's figure as a winner, and from a winner that is likely the slower one."""
+    waits: dict[str, Any] = {"cores": {"waited": 0.4, "rank": 0, "preempted": 3, "shared": None}}
+    sure, busy = entry("host", 64, 2e-6), entry("host-pinned", 64, 1.9e-6, **waits)
+    run = make_run(sure, busy, entry("host-shared", 64, 1e-6, 1.5), entry("rma-host", 64, 9e-6, 1.5))
+    assert fastest(run, "CPU", 64) == "host"
+    assert line(run).endswith("host for 64 B (cannot tell of host-pinned, host-shared at 64 B)")
+    others = entry("host", 64, 2e-6), entry("host-pinned", 64, 5e-6, **waits)
+    assert line(make_run(*others)).endswith("host for 64 B"), "it took longer, whatever it waited for"
+    assert line(make_run(busy, entry("host", 64, 2e-6, **waits))).endswith("&host-pinned for 64 B")
+
+
+def test_a_lucky_figure_is_not_the_fastest() -> None:
+    """Protects from a name that the line "best" does not have: both count a wide interval's worse end."""
+    run = make_run(entry("host", 64, 1e-6, 0.2), entry("host-pinned", 64, 1.1e-6, 0.01))
+    assert line(run).endswith("host-pinned ≈ host for 64 B")
+    assert headline(run).startswith("one way 1.10 us at 64 B by host-pinned")
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -302,6 +302,15 @@ class TestStaging:
         if stages:
             assert stages[0].evidence == ("f.jsonl: counters of the wires at 16 MiB: counted",)
 
+    def test_the_largest_message_decides(self) -> None:
+        """Protects two ranks on one GPU, which short messages leave, from "copies through the host"."""
+        run = self.relabelled("staged")
+        proof = {"kind": "evidence", "path": "aware", "text": "counted", "run": run.name}
+        for size, verdict in ((8192, "staged"), (1 << 24, "inside")):
+            run.add(*as_read([{**proof, "bytes": size, "verdict": verdict}]))
+        facts = MachineFacts(kind="cuda", runs=(run,), file="f.jsonl")
+        assert not [one for one in find_all(facts) if one.key == "mpi-stages"]
+
     def test_one_that_does_not(self) -> None:
         facts = MachineFacts(kind="cuda", runs=runs(), file=H200)
         assert not [one for one in find_all(facts) if one.key == "mpi-stages"]

@@ -122,7 +122,7 @@ class TestShown:
         plain = shown(run, 160)
         (record,) = as_read([health("nccl", error(1))])
         run.add(record)
-        assert shown(run, 160).count("#") == plain.count("#") + len(run.of_path("nccl")) + 3
+        assert shown(run, 160).count("#") == plain.count("#") + len(run.of_path("nccl")) + 4
 
     def test_what_was_wrong_before(self) -> None:
         text = shown(measured(health("aware", notes=["n1 GPU 0: memory rows wait to be remapped"])))

@@ -107,7 +107,7 @@ def test_a_program_s_table() -> None:
     text = shown(run, 120)
     assert cells(text, "gpu ") == ["gpu", "impossible", *"-----"]
     assert cells(text, "aware ")[-6:] == ["12.0", "us", "±216", "ns", "73", "%"]
-    assert cells(text, "ipc-write")[-4:] == ["cannot", "tell", "~95", "%"]
+    assert cells(text, "ipc-write")[-4:] == ["cannot", "tell", "!95", "%"]
     assert "uncertain" in cells(text, "staged") and cells(text, "staged")[-1] == "-"
     assert "uncertain" in cells(shown(run, 60), "staged")
     assert "gpu at 64 MiB: impossible: a step takes 4.00 us" in words(text)
@@ -275,7 +275,7 @@ def test_bars(tmp_path: Path) -> None:
     assert (steps.bars[-1].label, steps.bars[-1].note, steps.bars[-1].value) == ("gpu", "impossible", 0.0)
     notes = {bar.label: bar.note for bar in steps.bars if bar.label}
     assert notes["staged"].startswith("90.0 us (uncertain)")
-    assert notes["ipc-write"] == "~37.0 us, and how much of it is communication cannot be told"
+    assert notes["ipc-write"] == "!37.0 us, and how much of it is communication cannot be told"
     assert notes["nccl-stream"] == "36.0 us, its communication is hidden"
 
 

@@ -44,7 +44,8 @@ def test_what_h200s_gave() -> None:
     assert one.machine.line.startswith("2 x NVIDIA H200; Intel(R) Xeon(R) Processor, 32 cores")
     assert [said.text for said in one.sentences] == [
         "Open MPI 5.0.11 is GPU-aware: 18.7 us at 8 B, where gpu takes 0.83 us; 393 GB/s at 1 GiB, 87 % of "
-        "the limit; direct over NVLink; Open MPI 4.1.6 crashed on a device pointer, so 5.0.11 was used.",
+        "the limit; direct over NVLink from 4 KiB; Open MPI 4.1.6 crashed on a device pointer, so 5.0.11 was "
+        "used.",
         "Best: GPU data: one way 0.83 us at 8 B by gpu, 395 GB/s at 1 GiB by ipc-write; CPU data: one way "
         "~0.47 us at 8 B by host, ~10.2 GB/s at 8 MiB by host.",
         "Change first: Open MPI 4.1.6 is not GPU-aware: it crashes on a device pointer; tried, the remedy "

@@ -102,6 +102,14 @@ def test_the_best_of_a_path_and_of_all_are_chosen_alike() -> None:
     assert best_words(make_run(busy), "host") == "&41.0 GB/s at 4 KiB"
 
 
+def test_a_path_s_bandwidth_is_not_that_of_its_shortest_message() -> None:
+    """Protects from "gpu 0.0139 GB/s at 8 B", where ranks waited for CPUs at all longer messages."""
+    busy = (entry("host", size, size / 1e9, **WAITED) for size in (1 << 16, 1 << 22))
+    run = make_run(entry("host", 8, 1e-6), *busy)
+    assert best_words(run, "host") == "&1.00 GB/s at 64 KiB"
+    assert headline(run) == "one way 1.00 us at 8 B by host, &1.00 GB/s at 64 KiB by host"
+
+
 def test_sound_figures_are_trusted() -> None:
     assert trust(make_run(entry("host", 8, 1e-6, **CHECKED))) == (
         True,

@@ -50,9 +50,14 @@ class Judged:
 
     @cached_property
     def ranked(self) -> dict[tuple[int, str], list[Entry]]:
-        """By size and memory domain, the figures whose intervals say something, best first."""
+        """By size and memory domain, the figures that are sure, best first.
+
+        Where none is, the contended ones; uncertain ones are not among them.
+        """
         cells: dict[tuple[int, str], list[Entry]] = {}
-        for entry in sorted(self.entries.values(), key=lambda entry: entry.seconds):
-            if not entry.uncertain:
-                cells.setdefault((entry.bytes, entry.memory_domain), []).append(entry)
-        return cells
+        for entry in sorted(self.entries.values(), key=lambda entry: entry.reckoned_s):
+            cells.setdefault((entry.bytes, entry.memory_domain), []).append(entry)
+        return {
+            key: [entry for entry in cell if entry.sure] or [entry for entry in cell if not entry.uncertain]
+            for key, cell in cells.items()
+        }

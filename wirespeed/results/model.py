@@ -53,6 +53,8 @@ from wirespeed.results.start import Start
 SCHEMA = 2
 SHORTEST = 1e-15
 """Seconds: no clock tells less, and rates stay finite."""
+FAR = 0.1
+"""A figure whose interval is wider than ± this share of its median may be far off."""
 
 
 VERDICTS = (
@@ -198,6 +200,12 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
     def uncertain(self) -> bool:
         """Is the interval wider than ±100 %?"""
         return self.precision is not None and self.precision > 1
+
+    @property
+    def reckoned_s(self) -> float:
+        """Seconds by which figures compete: the end of a wide interval, since that figure may be lucky."""
+        wide = self.precision is None or self.precision > FAR
+        return max(self.high, self.seconds) if wide else self.seconds
 
     @property
     def sure(self) -> bool:

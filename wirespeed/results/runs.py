@@ -330,7 +330,7 @@ class Run:
         return [domain for domain in ("CPU", "GPU") if domains.count(domain) > 1]
 
     def fastest(self, size: int, domain: str) -> list[Entry]:
-        """The paths whose intervals overlap that of the lowest median, best first.
+        """The path with the least time, and those whose intervals overlap its own, best first.
 
         An interval so wide that it would let a path in that took AS_FAST times as long says nothing.
         None for GPU data of 0 bytes: many paths carry an empty message without any GPU.
@@ -340,6 +340,16 @@ class Run:
         ranked = self._judgement.ranked.get((size, domain), [])
         most = AS_FAST * ranked[0].seconds if ranked else 0.0
         return [entry for entry in ranked if entry.low <= ranked[0].high and entry.seconds <= most]
+
+    def in_doubt(self, size: int, domain: str) -> list[Entry]:
+        """Figures that are not sure, of paths that may be as fast as fastest() says of others, or faster."""
+        ranked = self._judgement.ranked.get((size, domain), [])
+        others = [entry for entry in self.entries.values() if entry.bytes == size and entry not in ranked]
+        return [
+            entry
+            for entry in others
+            if ranked and entry.memory_domain == domain and entry.moves and entry.low <= ranked[0].high
+        ]
 
     @property
     def stopping(self) -> Stopping | None:

@@ -109,7 +109,7 @@ def _run(measured: ReportRun, *, alone: bool) -> Iterator[str]:
     for domain, spans in best.by_domain(measured.run):
         columns: list[Column[best.Span]] = [
             Column(f"{domain} data", lambda span: span.sizes, left=True),
-            Column("use", lambda span: span.path, left=True),
+            Column("use", lambda span: span.name, left=True),
             Column("time", lambda span: time_cell(measured.run, span.first).spaced),
             Column("GB/s", lambda span: _rate_of(measured.run, span.last)),
             Column("as fast", lambda span: span.as_fast),
@@ -182,7 +182,7 @@ def _rate(run: Run, path: str, limit: Ceiling | None, size: int) -> str:
 def _more(run: Run, path: str, column: FigureColumn, size: int) -> str | None:
     entry = run.entries.get((path, size))
     cell = entry and column.cell(entry)
-    return CellWords(sign(run, entry, graded=True), cell).spaced if entry and cell else None
+    return CellWords(sign(run, entry), cell).spaced if entry and cell else None
 
 
 def _contrast(run: Run, contrast: Contrast, size: int) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wirespeed.report.facts.markers import AS_FAST
+from wirespeed.report.cannot_tell import CANNOT_TELL
+from wirespeed.report.facts.markers import AS_FAST, SPOILED, sign
 from wirespeed.report.grouping import grouped, size_range, size_ranges, together
 from wirespeed.results.runs import Entry, Run
 
@@ -17,12 +18,16 @@ class Span:
     path: str
     entries: tuple[Entry, ...]
     """The path's figures, smallest size first."""
+    mark: str = ""
+    """The sign of what spoiled one of them."""
     equals: tuple[str, ...] = ()
     """Other paths that are as fast at all of these sizes."""
     partly: tuple[tuple[str, tuple[int, ...]], ...] = ()
     """Other paths that are as fast, or faster within the intervals, at some of these sizes, and those."""
     lacking: tuple[tuple[str, tuple[int, ...]], ...] = ()
     """Other paths without a figure at some of these sizes, and those."""
+    in_doubt: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    """Other paths that may be as fast, but whose figures are not sure, at some of these sizes, and those."""
 
     @property
     def first(self) -> Entry:
@@ -38,11 +43,17 @@ class Span:
         return size_range([entry.bytes for entry in self.entries])
 
     @property
+    def name(self) -> str:
+        """'&aware'."""
+        return f"{self.mark}{self.path}"
+
+    @property
     def words(self) -> str:
-        """'64 KiB to 1 GiB (≈ aware at 64 KiB; no figure of host at 1 MiB to 1 GiB)'."""
+        """'64 KiB to 1 GiB (≈ aware at 64 KiB; cannot tell of nccl; no figure of host at 1 GiB)'."""
         partly = (f"{AS_FAST} {path}" for path in self._at(self.partly))
+        in_doubt = (f"{CANNOT_TELL} of {path}" for path in self._at(self.in_doubt))
         lacking = (f"no figure of {path}" for path in self._at(self.lacking))
-        more = "; ".join((*partly, *lacking))
+        more = "; ".join((*partly, *in_doubt, *lacking))
         return f"{self.sizes} ({more})" if more else self.sizes
 
     @property
@@ -76,10 +87,10 @@ def spans(run: Run, domain: str) -> list[Span]:
 
 def _span(run: Run, names: set[str], sizes: list[int]) -> Span:
     """Of several that are as fast, the one with the least time over all these sizes gives the name."""
-    least = {size: min(run.entries[name, size].seconds for name in names) for size in sizes}
+    least = {size: min(run.entries[name, size].reckoned_s for name in names) for size in sizes}
 
     def behind(path: str) -> float:
-        return sum(run.entries[path, size].seconds / least[size] for size in sizes)
+        return sum(run.entries[path, size].reckoned_s / least[size] for size in sizes)
 
     path, *others = sorted((path for path in run.paths if path in names), key=behind)
     entries = tuple(run.entries[path, size] for size in sizes)
@@ -90,8 +101,19 @@ def _span(run: Run, names: set[str], sizes: list[int]) -> Span:
         (entry.path, size) for size in sizes for entry in run.fastest(size, entries[0].memory_domain)
     )
     partly = {name: tuple(fastest[name]) for name in run.paths if name in fastest and name not in names}
-    found = tuple((name, without) for name, without in lacking.items() if without)
-    return Span(path, entries, tuple(others), tuple(partly.items()), found)
+    doubted = grouped(
+        (entry.path, size) for size in sizes for entry in run.in_doubt(size, entries[0].memory_domain)
+    )
+    signs = {sign(run, entry) for entry in entries}
+    return Span(
+        path,
+        entries,
+        next((spoiled for spoiled in SPOILED if spoiled in signs), ""),
+        tuple(others),
+        tuple(partly.items()),
+        tuple((name, without) for name, without in lacking.items() if without),
+        tuple((name, tuple(doubted[name])) for name in run.paths if name in doubted),
+    )
 
 
 def _domain(run: Run, path: str) -> str:

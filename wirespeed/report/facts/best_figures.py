@@ -17,12 +17,13 @@ def quickest(run: Run, entries: Sequence[Entry]) -> Entry:
         size = max(SHORT, min(entry.bytes for entry in entries))
         amount = max(SHORT, min(entry.amount for entry in entries))
         entries = [entry for entry in entries if entry.bytes <= size or entry.amount <= amount]
-    return min(_sound(run, entries), key=_reckoned)
+    return min(_sound(run, entries), key=lambda entry: entry.reckoned_s)
 
 
 def greatest_rate(run: Run, entries: Sequence[Entry]) -> Entry:
-    """The highest bandwidth; of figures in doubt only where there are no others."""
-    return max(_sound(run, entries), key=lambda entry: entry.amount / _reckoned(entry))
+    """The highest bandwidth, of messages that are not short; where none of these is sound, a doubtful one."""
+    long = [entry for entry in entries if not run.traits.by_size or entry.amount > SHORT] or entries
+    return max(_sound(run, long), key=lambda entry: entry.amount / entry.reckoned_s)
 
 
 def _sound(run: Run, entries: Sequence[Entry]) -> Sequence[Entry]:
@@ -30,9 +31,3 @@ def _sound(run: Run, entries: Sequence[Entry]) -> Sequence[Entry]:
     doubtful = (*markers.SPOILED, markers.NO_INTERVAL)
     sound = (entry for entry in entries if not entry.uncertain)
     return [entry for entry in sound if markers.sign(run, entry) not in doubtful] or entries
-
-
-def _reckoned(entry: Entry) -> float:
-    """Seconds by which figures compete: the end of a wide interval, since that figure may be a lucky one."""
-    wide = entry.precision is None or entry.precision > markers.FAR
-    return max(entry.high, entry.seconds) if wide else entry.seconds

@@ -34,14 +34,14 @@ def time_cell(run: Run, entry: Entry) -> CellWords:
     """Its time with the unit."""
     if wide := _range(run, entry):
         return CellWords("", figures.time_range(*wide))
-    return CellWords(sign(run, entry, graded=True), figures.time_of(entry, entry.seconds))
+    return CellWords(sign(run, entry), figures.time_of(entry, entry.seconds))
 
 
 def microseconds_cell(run: Run, entry: Entry) -> CellWords:
     """Its time where the unit stands elsewhere."""
     if wide := _range(run, entry):
         return CellWords("", figures.between(wide.low * 1e6, wide.high * 1e6, wide.sign))
-    return CellWords(sign(run, entry, graded=True), figures.microseconds(entry.seconds))
+    return CellWords(sign(run, entry), figures.microseconds(entry.seconds))
 
 
 def rate_cell(run: Run, entry: Entry) -> CellWords:
@@ -49,12 +49,12 @@ def rate_cell(run: Run, entry: Entry) -> CellWords:
     if wide := _range(run, entry):
         slow, fast = (entry.amount / seconds / 1e9 for seconds in (wide.high, wide.low))
         return CellWords("", figures.between(slow, fast, wide.sign))
-    return CellWords(sign(run, entry, graded=True), format_rate(entry.rate))
+    return CellWords(sign(run, entry), format_rate(entry.rate))
 
 
 def _range(run: Run, entry: Entry) -> _WideInterval | None:
     """None where the median says enough, or the interval nothing."""
-    if sign(run, entry, graded=True) != FAR_OFF or entry.uncertain:
+    if sign(run, entry) != FAR_OFF or entry.uncertain:
         return None
     return (
         _WideInterval(*entry.times.speeds, "|")

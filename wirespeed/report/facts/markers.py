@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from wirespeed.report.facts import copies, health, spoiled
+from wirespeed.results.model import FAR
 from wirespeed.results.runs import Entry, Run
 
 CONTENDED = "&"
 NOT_REACHED = "~"
 FAR_OFF = "!"
-FAR = 0.1
-"""An interval wider than ± this share of its median is marked as such where it is not printed."""
 NO_INTERVAL = "?"
 """Too few samples, or too few launches, for one."""
 FASTEST = "*"
@@ -85,19 +84,14 @@ def mark(entry: Entry) -> str:
     return NOT_REACHED if entry.stopped == "max-time" else ""
 
 
-def grade(entry: Entry) -> str:
-    """The mark where the table has no intervals: '!' tells a wide one from one that just missed."""
-    far = entry.precision is not None and entry.precision > FAR
-    return FAR_OFF if far and unsettled(entry) else mark(entry)
-
-
-def sign(run: Run, entry: Entry, *, graded: bool = False) -> str:
+def sign(run: Run, entry: Entry) -> str:
     """The one mark that a table has room for: that of what spoiled it, else that of its interval.
 
-    `graded`: for tables without intervals.
+    '!' tells a wide one from one that just missed.
     """
     spoiling = next((mark.sign for mark in SPOILING if mark.applies(run, entry)), "")
-    return spoiling or (grade(entry) if graded else mark(entry))
+    far = entry.precision is not None and entry.precision > FAR
+    return spoiling or (FAR_OFF if far and unsettled(entry) else mark(entry))
 
 
 def sign_alone(entry: Entry) -> str:
@@ -109,7 +103,7 @@ def sign_alone(entry: Entry) -> str:
 
 def parts(run: Run, entry: Entry) -> list[tuple[str, float | None]]:
     """(mark, half width) of each interval behind a row of a table: its own, that of the rank alone."""
-    own = sign(run, entry, graded=True), entry.precision
+    own = sign(run, entry), entry.precision
     alone = sign_alone(entry), copies.alone_precision(entry)
     return [own, alone] if alone[1] is not None else [own]
 

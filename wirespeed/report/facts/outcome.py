@@ -25,7 +25,7 @@ def best_words(run: Run, path: str) -> str:
     """'~393 GB/s at 1 GiB', with the figure's mark."""
     if (entry := best(run, path)) is None:
         return ""
-    mark = markers.sign(run, entry, graded=True)
+    mark = markers.sign(run, entry)
     return f"{mark}{format_rate(entry.rate)} GB/s at {format_size(entry.bytes)}"
 
 

@@ -92,7 +92,7 @@ def _paths(run: Run) -> Iterator[Statement]:
         if words := outcome.words(run, path):
             yield Statement(ReportSection.PATHS, NOTE, path, words)
     for domain, spans in by_domain(run):
-        names = [f" {markers.AS_FAST} ".join([span.path, *span.equals]) for span in spans]
+        names = [f" {markers.AS_FAST} ".join([span.name, *span.equals]) for span in spans]
         parts = [f"{name} for {span.words}" for name, span in zip(names, spans, strict=True)]
         yield Statement(ReportSection.FASTEST, NOTE, f"fastest for {domain} data", "; ".join(parts))
     if aware := awareness.answer(run):

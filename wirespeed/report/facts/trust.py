@@ -9,6 +9,7 @@ from wirespeed.report.facts.best_figures import greatest_rate, quickest
 from wirespeed.report.facts.failures import lasting
 from wirespeed.report.facts.wire_verdicts import beyond, suspicions
 from wirespeed.report.grouping import grouped
+from wirespeed.results.model import FAR
 from wirespeed.results.runs import IMPOSSIBLE, Run
 from wirespeed.units import format_rate, format_seconds, format_size
 
@@ -35,11 +36,11 @@ def headline(run: Run) -> str:
     for domain in domains:
         own = [entry for entry in told if entry.memory_domain == domain]
         quick = quickest(run, own)
-        time = markers.sign(run, quick, graded=True) + figures.time_of(quick, quick.seconds)
+        time = markers.sign(run, quick) + figures.time_of(quick, quick.seconds)
         text = f"{run.time_label} {time} at {format_size(quick.bytes)} by {quick.path}"
         if rated := [entry for entry in own if entry.amount]:
             wide = greatest_rate(run, rated)
-            rate = markers.sign(run, wide, graded=True) + format_rate(wide.rate)
+            rate = markers.sign(run, wide) + format_rate(wide.rate)
             text += f", {rate} GB/s at {format_size(wide.bytes)} by {wide.path}"
         parts.append(f"{domain} data: {text}" if len(domains) > 1 else text)
     return "; ".join(parts)
@@ -86,11 +87,11 @@ def _reasons(run: Run) -> Iterator[str]:
     if spoiled.sharing(run):
         yield "ranks share GPUs: no figure is that of a whole one; give each rank its own"
     timed = [entry for entry in entries if entry.stopped != "fixed"]
-    wide = sum((markers.widest([entry]) or 0.0) > markers.FAR for entry in timed)
+    wide = sum((markers.widest([entry]) or 0.0) > FAR for entry in timed)
     if wide:
         longer = "--budget" if run.head.plan.budget else "--max-time"
         more = "--launches" if run.launches > 1 else longer
-        yield f"{_of(run, wide)} not within ±{figures.percent(markers.FAR)}: more {more} narrows them"
+        yield f"{_of(run, wide)} not within ±{figures.percent(FAR)}: more {more} narrows them"
     unknown = sum(entry.precision is None for entry in timed)
     if unknown:
         more = "--launches 3" if run.launches > 1 else "--max-time"

@@ -11,6 +11,7 @@ from wirespeed.report.facts.best_figures import greatest_rate, quickest
 from wirespeed.report.facts.figures import other_mpi
 from wirespeed.report.facts.machine import mpi_title
 from wirespeed.report.facts.markers import sign, without_sign
+from wirespeed.report.facts.outcome import wires_words
 from wirespeed.report.facts.shares import exceeds, percent, share
 from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING, ReportSection
 from wirespeed.report.facts.statements import statements
@@ -135,7 +136,8 @@ def _aware(run: Run) -> tuple[Sentence, Tile]:
         return told, Tile(AWARE_MPI, "no", reason(refused), WARNING)
     stages = "takes device pointers, but stages" if known.counted else "takes device pointers"
     word = "is GPU-aware" if known.good is not False else stages
-    how = f"; {PARENTHESES.sub('', known.how)}" if known.how else ""
+    how = wires_words(run, known.last.path) if known.counted else known.how
+    how = f"; {PARENTHESES.sub('', how)}" if how else ""
     level = {True: GOOD, False: WARNING, None: NOTE}[known.good]
     text = f"{known.mpi} {word}: {_cost(run, known.last.path)}{how}{_before(known.mpi, refused)}"
     value = "yes" if known.good is not False else "stages" if known.counted else "not sure"
@@ -264,7 +266,7 @@ def _extremes(run: Run) -> Iterator[Tile]:
     least, most = quickest(run, entries), greatest_rate(run, entries)
     part = _part(run, most)
     limit = f", {part} of the limit" if part else ""
-    latency, rate = (sign(run, entry, graded=True) for entry in (least, most))
+    latency, rate = (sign(run, entry) for entry in (least, most))
     latency += format_seconds(least.seconds)
     yield Tile("Lowest latency", latency, f"{least.path}, {format_size(least.bytes)}{data}")
     note = f"{most.path}, {format_size(most.bytes)}{limit}"

@@ -54,7 +54,7 @@ def _table(run: Run) -> Table[_CopyRow]:
         entries = [run.figures[key] for key in run.figures if key[0] == path]
         for number, entry in enumerate(entries):
             ranks = [slowest_rank(entry, how) for how in (ALONE, TOGETHER)]
-            rows.append(_CopyRow(entry, not number, limit, sign(run, entry, graded=True), *ranks))
+            rows.append(_CopyRow(entry, not number, limit, sign(run, entry), *ranks))
     columns: list[Column[_CopyRow]] = [
         Column("path", lambda row: row.entry.path if row.first else "", left=True),
         Column("size", lambda row: format_size(row.entry.bytes)),
@@ -133,7 +133,7 @@ def _copies(run: Run, paths: Sequence[str]) -> Iterator[Bar]:
         elif alone is None or together is None:
             yield Bar(label, path, entry.rate, f"{''.join(rate_cell(run, entry))} GB/s{doubt(entry)}")
         else:
-            mark = sign(run, entry, graded=True)
+            mark = sign(run, entry)
             told = ((label, ALONE, alone, sign_alone(entry)), ("", TOGETHER, together, mark))
             for name, how, team, team_mark in told:
                 rate = entry.amount / team.seconds
