@@ -75,4 +75,4 @@ def test_three_batches_make_a_figure_once_the_run_ends() -> None:
     rule = StoppingRule(Stopping(max_time=60.0), 0.0, 1e-9, more_s=lambda: 60.0, ending=lambda: ending)
     assert rule.decide(Batches(), 1.0) is None
     ending = True
-    assert rule.decide(Batches(), 1.0) == "max-time"
+    assert rule.decide(Batches(), 1.0) == "interrupted"

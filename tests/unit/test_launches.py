@@ -7,6 +7,7 @@ import math
 import random
 import re
 import statistics
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from intervals import ALIKE, held_of_launches
+from support import report_files as made
 from support.records import as_read, end, entry, failure, figure, head, make_run, shown
 
+from wirespeed.paths import find_path
 from wirespeed.report.cannot_tell import CANNOT_TELL
 from wirespeed.report.check import evaluate
 from wirespeed.report.check.learn import learn
@@ -30,6 +33,8 @@ from wirespeed.report.sources import Source, measured
 from wirespeed.report.views.size_table import TableLayout
 from wirespeed.results.export import to_arrays
 from wirespeed.results.launches import Combined, combined
+from wirespeed.results.reading import read
+from wirespeed.results.recorder import Recorder
 from wirespeed.results.runs import Run, collect, figures, joined, resumed
 
 TIMES = st.lists(st.floats(1e-9, 1e3), min_size=2, max_size=30)
@@ -146,6 +151,17 @@ def test_a_resumed_run_completes_the_launches() -> None:
     assert run.entries["host", 8].launches == 3 and run.entries["host", 8].seconds == 2e-6
     assert [one.launches for one in figures(lines)] == [3]
     assert to_arrays(figures(lines))["launches"].tolist() == [3]
+
+
+def test_an_interrupted_figure_is_measured_again(tmp_path: Path) -> None:
+    """Protects a resumed run from what three seconds of measuring after Ctrl-C gave."""
+    first = [entry("host", 8, 1e-6, stopped="precision"), entry("host", 16, 5e-6, 0.4, stopped="interrupted")]
+    file = made.write(tmp_path / "r.jsonl", *_of("a", first))
+    plan = replace(read(file).runs[0].plan, sizes=(8, 16), out=file, resume=True)
+    assert Recorder(plan, lambda _: None).missing_sizes(find_path("host")) == (16,)
+    lines = as_read([*_of("a", first), *_of("b", [entry("host", 16, 2e-6)], resume=True)])
+    (run,) = resumed(collect(lines))
+    assert run.entries["host", 16].seconds == 2e-6 and run.entries["host", 8].seconds == 1e-6
 
 
 def test_a_repeated_run_is_no_resumed_one() -> None:

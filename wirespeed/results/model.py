@@ -49,6 +49,7 @@ from wirespeed.results.pointers import Pointer
 from wirespeed.results.run_record import Moment, RunRecord
 from wirespeed.results.soak import Soak
 from wirespeed.results.start import Start
+from wirespeed.statistics.stopping import INTERRUPTED
 
 SCHEMA = 2
 SHORTEST = 1e-15
@@ -148,8 +149,9 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
     batches: Whole = 0
     iterations_per_sample: Whole = 0
     iterations: Whole = 0
-    stopped: Annotated[str, one_of("precision", "max-time", "fixed")] = ""
-    """precision: as precise as asked for; max-time: the time was over first; fixed: a fixed count."""
+    stopped: Annotated[str, one_of("precision", "max-time", "fixed", INTERRUPTED)] = ""
+    """precision: as precise as asked for; max-time: the time was over first; fixed: a fixed count;
+    interrupted: the run was to end."""
     histogram: RecordedHistogram | None = None
     checked: Checked = field(default_factory=Checked)
     details: dict[str, Any] = {}

@@ -30,7 +30,7 @@ from wirespeed.results.model import (
 from wirespeed.results.parts import Wire
 from wirespeed.results.run_record import RunRecord
 from wirespeed.results.soak import Soak
-from wirespeed.statistics.stopping import Stopping
+from wirespeed.statistics.stopping import INTERRUPTED, Stopping
 
 __all__ = [
     "CONDITIONS",
@@ -286,11 +286,12 @@ class Run:
 
     @property
     def measured(self) -> set[tuple[str, int, int]]:
-        """(path, bytes, launch) of every figure."""
+        """(path, bytes, launch) of every figure that a run which goes on with this one does not measure."""
         return {
             (path, size, launch_entry.launch)
             for (path, size), entry in self.entries.items()
             for launch_entry in entry.each
+            if launch_entry.stopped != INTERRUPTED
         }
 
     @property

@@ -24,6 +24,7 @@ from wirespeed.results.model import Record
 from wirespeed.results.reading import Results, cannot, read, shown, why
 from wirespeed.results.runs import collect
 from wirespeed.results.whole_file import followed
+from wirespeed.statistics.stopping import INTERRUPTED
 
 SYNC_S = 1.0
 """Data is forced to the disk at most this often, and at the end."""
@@ -161,7 +162,7 @@ class Store:
     def done(self, plan: Plan) -> set[tuple[str, str, int, int]]:
         """(pattern, path, bytes, launch) of the entries that the file already held for such a plan.
 
-        Without those that cannot be true, which are measured again.
+        Without those that cannot be true or were interrupted, which are measured again.
         """
         wanted = _figures(plan)
         same = {run.run for run in self.before.runs if _figures(run.plan) == wanted}
@@ -170,7 +171,7 @@ class Store:
         return {
             (entry.pattern, entry.path, entry.bytes, entry.launch)
             for entry in entries
-            if not entry.impossible
+            if not entry.impossible and entry.stopped != INTERRUPTED
         }
 
     def close(self) -> None:

@@ -43,6 +43,8 @@ LOOK_AGAIN = 1.5
 """The next look at the precision comes with so many times the batches: each look is a chance to be fooled."""
 LONG_RUN = 4
 """So many samples follow an untimed iteration, where they are too long for more to fit a batch."""
+INTERRUPTED = "interrupted"
+"""Why a figure stopped that is measured again once the run goes on."""
 EXTENSION = 3
 """So many times --max-time for a figure which that makes precise enough, or which has few batches."""
 LONG_ITERATION_S = 5.0
@@ -169,7 +171,7 @@ class StoppingRule:
         return late or samples.batches >= self._next_look
 
     def decide(self, samples: Sampled, elapsed_s: float) -> str | None:
-        """Why to stop ("precision", "max-time" or "fixed"), or None to go on."""
+        """Why to stop ("precision", "max-time", "fixed" or INTERRUPTED), or None to go on."""
         if self._stopping.loops is not None:
             return "fixed" if samples.count else None
         over, late = self.over(samples, elapsed_s), self._checks_reachable(samples, elapsed_s)
@@ -184,6 +186,8 @@ class StoppingRule:
             self._next_look = math.ceil(samples.batches * LOOK_AGAIN)
             if precision is not None and precision <= self._enough(samples.batches):
                 return "precision"
+        if over and self._ending():
+            return INTERRUPTED
         return "max-time" if over and not self._goes_on(samples, precision, elapsed_s) else None
 
     def _enough(self, batches: int) -> float:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from wirespeed.report.facts import copies, health, spoiled
 from wirespeed.results.model import FAR
 from wirespeed.results.runs import Entry, Run
+from wirespeed.statistics.stopping import INTERRUPTED
 
 CONTENDED = "&"
 NOT_REACHED = "~"
@@ -81,7 +82,7 @@ def mark(entry: Entry) -> str:
         return ""
     if entry.precision is None:
         return NO_INTERVAL
-    return NOT_REACHED if entry.stopped == "max-time" else ""
+    return NOT_REACHED if entry.stopped in ("max-time", INTERRUPTED) else ""
 
 
 def sign(run: Run, entry: Entry) -> str:

@@ -27,6 +27,7 @@ from wirespeed.results.model import Event, Head
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Failure
 from wirespeed.results.soak import Soak
 from wirespeed.statistics.allowance import COARSE
+from wirespeed.statistics.stopping import INTERRUPTED
 from wirespeed.units import counted, format_rate, format_seconds, format_size
 
 BAR = 20
@@ -95,7 +96,7 @@ class ProgressLines:
             where = f"{entry.path:<{self._width}}  {format_size(entry.bytes):>8}"
             self.note(f"{where}  {IMPOSSIBLE}: {entry.why_impossible}  [{self._time}]")
             return
-        over = "  (--max-time over)" if entry.stopped == "max-time" else ""
+        over = {"max-time": "  (--max-time over)", INTERRUPTED: f"  ({INTERRUPTED})"}.get(entry.stopped, "")
         over += "  (ranks waited for CPUs)" if entry.contended else ""
         self.note(
             f"{entry.path:<{self._width}}  {_figure(entry, 8)}  {figures.spread(entry.precision):>7}  "
