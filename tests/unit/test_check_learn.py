@@ -25,6 +25,7 @@ from wirespeed.report.check.requirements import read_requirements
 from wirespeed.results.lenient import printable
 from wirespeed.results.runs import Run
 from wirespeed.results.whole_file import write_whole
+from wirespeed.statistics.next_launch import FALSE_ALARMS
 
 FIGURES = st.dictionaries(
     st.tuples(st.sampled_from(["host", "aware"]), st.sampled_from([0, 8, 1000, 1 << 14, 1 << 20, 1 << 30])),
@@ -160,6 +161,15 @@ class TestLearn:
         assert "[[require]]" not in learn(runs[:4], ["r"])
         assert "too few launches to derive a bound: 5 are needed, or --spread" in learn(runs[:4], ["r"])
         assert "[[require]]" in learn(runs, ["r"]) and "[[require]]" in learn(runs[:1], ["r"], 0.02)
+
+    def test_false_alarms_are_those_that_bounds_are_derived_for(self) -> None:
+        """Protects readers of the file from another share than the code's and the documentation's."""
+        runs = [make_run(entry("host", 8, 1e-6 * (1 + 0.01 * n))) for n in range(5)]
+        file, page = learn(runs, ["r"]), (Path(__file__).parents[2] / "docs" / "checking.md").read_text()
+        share = f"{100 * FALSE_ALARMS:g}"
+        said = f"break any in {share} % of cases; bounds\n# in '% of contiguous' add at most {share} %."
+        assert said in file
+        assert f"in {share} % of cases" in page and f"shares add at most {share})" in page
 
     def test_without_an_interval_nothing_is_as_read(self) -> None:
         bare = entry("host", 8, 2e-6) | {"precision": None}

@@ -23,7 +23,7 @@ from wirespeed.results.coerce import text
 from wirespeed.results.launches import launch
 from wirespeed.results.runs import Entry, Run
 from wirespeed.statistics.comparison import LaunchId, LaunchMedian
-from wirespeed.statistics.next_launch import FEWEST_LAUNCHES, PAIR, highest_next
+from wirespeed.statistics.next_launch import FALSE_ALARMS, FEWEST_LAUNCHES, PAIR, highest_next
 from wirespeed.toml import written
 from wirespeed.units import format_size, size_word
 
@@ -56,9 +56,11 @@ def _left_out(runs: Sequence[Run]) -> Iterator[str]:
         yield f"# {text(f'{where}: impossible, which makes no bound: {entry.why_impossible}', MAX_LETTERS)}"
 
 
+_ALARMS = figures.percent(FALSE_ALARMS)
 _TWICE = (
     "# Two launches break a bound, one after the other (launches = 1: one does), or one that is three times",
-    "# as far from the usual. An unchanged machine breaks any of them in one case of 100.",
+    f"# as far from the usual. The next two of an unchanged machine break any in {_ALARMS} of cases; bounds",
+    f"# in '% of contiguous' add at most {_ALARMS}.",
 )
 _ONCE = (
     "# An unchanged machine breaks any of these bounds in one launch of 100 if launches differ by normal",
