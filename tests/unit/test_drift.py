@@ -178,6 +178,21 @@ class TestDrift:
         print_summary(screen, drift)
         assert "host as before; would show a slowdown by " in " ".join(text_of(screen).split())
 
+    @pytest.mark.parametrize(
+        ("latest", "what", "in_line", "in_summary"),
+        [(1.0, "same", "as in the first 5", "as before"), (0.6, "not_worse", "not worse than in", "not worse")],
+    )
+    def test_what_may_be_faster_is_not_as_before(
+        self, latest: float, what: str, in_line: str, in_summary: str
+    ) -> None:
+        """Protects from "as before" of half the time, where one repetition only excludes a slowdown."""
+        drift = watched(*([1.0] * 5 if latest == 1 else [1.0, 1.08, 0.95, 1.05, 0.97]))
+        found = drift.add(repetition(latest, 7))
+        assert {path.what for path in found.paths} == {what} and f"5 figures, {in_line}" in line(drift, found)
+        screen = console(100)
+        print_summary(screen, drift)
+        assert f"host {in_summary}; would show a slowdown " in " ".join(text_of(screen).split())
+
     def test_a_figure_that_is_gone(self) -> None:
         drift = watched(*[1.0] * 5)
         for _ in range(3):

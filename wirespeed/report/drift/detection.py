@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from wirespeed.report.cannot_tell import NO_REFERENCE, NOT_MEASURED, TOO_EARLY, Reason, Unjudged
@@ -10,6 +11,7 @@ from wirespeed.report.compare.verdicts import (
     FAILING,
     GAINED,
     LOST,
+    NOT_WORSE,
     SAME,
     SAYS,
     UNNAMED,
@@ -40,6 +42,8 @@ HISTORY = 50
 differ is taken from so many of the latest, too."""
 SEVERAL = 50
 """Looks after which ever fewer are wrong, so that all later ones together add no more than these do."""
+
+AS_BEFORE = "as before"
 
 
 @dataclass
@@ -174,8 +178,13 @@ def word(verdict: FigureVerdict | PathVerdict) -> str:
     if verdict.what in UNNAMED and verdict.what != SAME:
         return SAYS[verdict.what][0]
     if verdict.what == SAME or verdict.change is None:
-        return "as before"
+        return AS_BEFORE
     return f"x {verdict.change.ratio:.3g}"
+
+
+def unchanged(paths: Iterable[PathVerdict]) -> str:
+    """'as before', or 'not worse' where one of these paths may be faster."""
+    return next((word(path) for path in paths if path.what == NOT_WORSE), AS_BEFORE)
 
 
 def place(verdict: FigureVerdict | PathVerdict) -> str:

@@ -12,7 +12,7 @@ from wirespeed.report.cannot_tell import CANNOT_TELL, lines
 from wirespeed.report.compare.verdicts import FAILING, LOST, WORSE, PathVerdict, unsure
 from wirespeed.report.console.columns import Column, table
 from wirespeed.report.console.console import say
-from wirespeed.report.drift.detection import Drift, drifted, word
+from wirespeed.report.drift.detection import Drift, drifted, unchanged, word
 from wirespeed.report.facts import figures, health, soaks
 from wirespeed.report.grouping import grouped, size_range
 from wirespeed.results.model import Health
@@ -101,9 +101,10 @@ def _drift(drift: Drift, path: str) -> tuple[str, bool]:
     untold = sorted({key.bytes for key in dict([*unsure(found), *drift.lacking]) if key.path == path})
     if untold:
         return f"{CANNOT_TELL} at {size_range(untold)}", False
-    smallest = max((whole.smallest or 0.0 for whole in found.paths if whole.key.path == path), default=0.0)
+    wholes = [whole for whole in found.paths if whole.key.path == path]
+    smallest = max((whole.smallest or 0.0 for whole in wholes), default=0.0)
     known = f"; would show a slowdown {figures.slowdown(smallest)}" if smallest else ""
-    return f"as before{known}", False
+    return f"{unchanged(wholes)}{known}", False
 
 
 def errors(drift: Drift) -> Iterator[str]:

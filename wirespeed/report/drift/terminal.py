@@ -15,7 +15,7 @@ from wirespeed.report.console.columns import Column, Table, table
 from wirespeed.report.console.console import say
 from wirespeed.report.console.sparkline import sparkline
 from wirespeed.report.console.status_line import Clock, StatusLine
-from wirespeed.report.drift.detection import Drift, drifted, place, word
+from wirespeed.report.drift.detection import AS_BEFORE, Drift, drifted, place, unchanged, word
 from wirespeed.report.facts import labels, soaks
 from wirespeed.units import duration, format_rate, format_seconds, format_size
 
@@ -102,7 +102,8 @@ def line(drift: Drift, verdicts: Verdicts) -> str:
     if not named:
         if untold == len(verdicts.figures):
             return f"{start}, {CANNOT_TELL}"
-        return f"{start}, as in the first {drift.first}{f'; {CANNOT_TELL}: {untold}' if untold else ''}"
+        said = "as" if unchanged(verdicts.paths) == AS_BEFORE else "not worse than"
+        return f"{start}, {said} in the first {drift.first}{f'; {CANNOT_TELL}: {untold}' if untold else ''}"
     told = [f"{place(verdict)} {word(verdict)}" for verdict in named[:MAX_NAMED]]
     more = f", {len(named) - MAX_NAMED} more" if len(named) > MAX_NAMED else ""
     return f"{start}; time against the first {drift.first}: {', '.join(told)}{more}"
