@@ -87,6 +87,20 @@ class TestVerdicts:
         assert "launches of each figure: 5 old, 5 new" in out
         assert compare(tmp_path / "old", tmp_path / "new", "--least", "5%")[0] == ExitCode.OK
 
+    def test_what_counts_as_none_is_not_said_to_be_found(self, tmp_path: Path, compare: Compare) -> None:
+        """Protects from a surely found slowdown by 3 % in the words, where --least 10% never names it."""
+        for number in range(5):
+            write(tmp_path / "old" / f"{number}.jsonl", f"o{number}", jitter=0.01)
+            write(tmp_path / "new" / f"{number}.jsonl", f"n{number}", 1.057, jitter=0.01)
+        sides = tmp_path / "old", tmp_path / "new"
+        assert compare(*sides)[0] == ExitCode.WORSE
+        code, out, _ = compare(*sides, "--least", "10%")
+        assert code == ExitCode.OK and "changes by up to 10 % count as none (--least)" in out
+        found = re.search(r"slowdown of a whole path by ([0-9.]+) %; of a single size by ([0-9.]+) %", out)
+        assert found and 10 < float(found[1]) < 12 and 10 < float(found[2]) < 15, out
+        (path,) = json.loads(compare(*sides, "--least", "10%", "--format", "json")[1])["paths"]
+        assert 0.1 < path["smallest_found"] < 0.12 and 0.1 < path["smallest_found_at_one_size"] < 0.15
+
     def test_the_worst_first(self, tmp_path: Path, compare: Compare) -> None:
         old = write(tmp_path / "a", "a", paths=("host", "staged", "aware"))
         new = write(tmp_path / "b", "b", 0.5, paths=("host",), more=[

@@ -96,11 +96,16 @@ class Change:
         half = student_point(1 - confidence, self.freedom) * self.error
         return _exp(self.log_ratio - half), _exp(self.log_ratio + half)
 
-    def smallest(self, level: float) -> float:
-        """The smallest slowdown, as a share of the time, that is significant at `level` in POWER of cases."""
+    def smallest(self, level: float, least: float = 0.0) -> float:
+        """The smallest slowdown that is significant at `level` and more than `least` in POWER of cases.
+
+        Slowdown and `least` are shares of the time.
+        """
         # Rounded down, which is on the safe side, so that many figures share an answer.
         freedom = math.floor(10 * self.freedom) / 10 if self.freedom < 20 else math.floor(self.freedom)
-        return _exp(found_at(level, max(freedom, 1.0)) * self.error) - 1
+        freedom = max(freedom, 1.0)
+        beyond = math.log1p(least) + student_point(2 * (1 - POWER), freedom) * self.error if least else 0.0
+        return _exp(max(found_at(level, freedom) * self.error, beyond)) - 1
 
 
 @dataclass(frozen=True)
@@ -133,15 +138,15 @@ class PathChange:
         """Sizes with a change."""
         return sum(change is not None for change in self.figures)
 
-    def smallest(self, level: float) -> float | None:
+    def smallest(self, level: float, least: float = 0.0) -> float | None:
         """The smallest slowdown of the whole path that is found in POWER of cases, as a share of the time."""
-        return self.whole.smallest(self.whole_level(level)) if self.whole else None
+        return self.whole.smallest(self.whole_level(level), least) if self.whole else None
 
-    def smallest_of_a_size(self, level: float) -> float | None:
+    def smallest_of_a_size(self, level: float, least: float = 0.0) -> float | None:
         """The same of a slowdown at one size alone: of the median size."""
         known = [change for change in self.figures if change]
         known.sort(key=lambda change: change.error)
-        return known[len(known) // 2].smallest(self.size_level(level)) if known else None
+        return known[len(known) // 2].smallest(self.size_level(level), least) if known else None
 
 
 def path_change(

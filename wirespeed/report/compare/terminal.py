@@ -203,6 +203,8 @@ def legend(comparison: Comparison) -> list[str]:
         if any(path.smallest_of_a_size != path.smallest for path in paths):
             text += f"; {_smallest(paths, 'of a single size', 'smallest_of_a_size')}"
         told.append(text)
+    if comparison.least:
+        told.append(f"changes by up to {figures.percent(comparison.least)} count as none (--least)")
     if any(figure.alone for figure in comparison.verdicts.figures):
         least = figures.percent(max(TO_BE_FOUND, comparison.least))
         told.append(

@@ -231,7 +231,7 @@ def _path_verdict(
     whole = told.whole
     if whole is None:
         return PathVerdict(key, UNSURE, None, None, None, _why_not(curve[0]))
-    smallest, of_a_size = told.smallest(level), told.smallest_of_a_size(level)
+    smallest, of_a_size = told.smallest(level, least), told.smallest_of_a_size(level, least)
     is_real = chosen and whole.p <= within and abs(whole.log_ratio) > math.log1p(least)
     what, reason = _what(whole, is_real, told.whole_level(level), least), None
     if what == UNSURE:
