@@ -180,7 +180,10 @@ class TestDrift:
 
     @pytest.mark.parametrize(
         ("latest", "what", "in_line", "in_summary"),
-        [(1.0, "same", "as in the first 5", "as before"), (0.6, "not_worse", "not worse than in", "not worse")],
+        [
+            (1.0, "same", "as in the first 5", "as before"),
+            (0.6, "not_worse", "not worse than in", "not worse"),
+        ],
     )
     def test_what_may_be_faster_is_not_as_before(
         self, latest: float, what: str, in_line: str, in_summary: str

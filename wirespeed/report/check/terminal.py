@@ -11,8 +11,8 @@ from rich.text import Text
 from wirespeed.report.cannot_tell import CANNOT_TELL
 from wirespeed.report.check.evaluate import FAILED, KEPT, MISSING, BoundOutcome, RuleOutcome, rules
 from wirespeed.report.check.requirements import MEDIAN, Requirement
-from wirespeed.report.facts import figures
 from wirespeed.report.grouping import size_ranges
+from wirespeed.report.smallest import slowdowns
 from wirespeed.results.runs import IMPOSSIBLE
 from wirespeed.units import format_size
 
@@ -65,13 +65,12 @@ def _counted(bounds: int, bad: int, unsure: int) -> str:
 
 def _would_be_found(findings: Sequence[BoundOutcome]) -> str:
     """'found in 9 of 10 cases: slowdowns by 8.1 % (aware at 1 GiB) to 40 % (host at 8 B)'."""
-    known = [(finding.smallest, finding.requirement) for finding in findings if finding.smallest is not None]
-    if not known:
-        return ""
-    ordered = sorted(known, key=lambda pair: pair[0])
-    ends = dict.fromkeys((ordered[0], ordered[-1]))
-    shown = [f"{figures.percent(share)} ({_subject(asked)})" for share, asked in ends]
-    return f"found in 9 of 10 cases: slowdowns by {' to '.join(shown)}"
+    known = [
+        (finding.smallest, _subject(finding.requirement))
+        for finding in findings
+        if finding.smallest is not None
+    ]
+    return f"found in 9 of 10 cases: {slowdowns('slowdowns', known)}" if known else ""
 
 
 def _subject(asked: Requirement) -> str:

@@ -28,6 +28,7 @@ from wirespeed.report.console.columns import Column, Table, table
 from wirespeed.report.console.console import say
 from wirespeed.report.facts import figures
 from wirespeed.report.grouping import grouped, size_range
+from wirespeed.report.smallest import slowdowns
 from wirespeed.statistics.comparison import FALSE_ALARMS, UNSEEN_SPREAD
 from wirespeed.units import format_rate, format_seconds, format_size
 
@@ -199,10 +200,10 @@ def legend(comparison: Comparison) -> list[str]:
         f"worse, better: more than chance, {share} for all paths and figures together",
     ]
     if paths:
-        text = f"found in 9 of 10 cases: {_smallest(paths, 'a slowdown of a whole path', 'smallest')}"
-        if any(path.smallest_of_a_size != path.smallest for path in paths):
-            text += f"; {_smallest(paths, 'of a single size', 'smallest_of_a_size')}"
-        told.append(text)
+        wholes = [(path.smallest or 0.0, path.key.path) for path in paths]
+        sizes = [(path.smallest_of_a_size or 0.0, path.key.path) for path in paths]
+        text = f"found in 9 of 10 cases: {slowdowns('a slowdown of a whole path', wholes)}"
+        told.append(text + (f"; {slowdowns('of a single size', sizes)}" if sizes != wholes else ""))
     if comparison.least:
         told.append(f"changes by up to {figures.percent(comparison.least)} count as none (--least)")
     if any(figure.alone for figure in comparison.verdicts.figures):
@@ -225,17 +226,3 @@ def _ends(counts: Sequence[int]) -> str:
     """'3', '7 to 10'."""
     least, most = min(counts), max(counts)
     return f"{least}" if least == most else f"{least} to {most}"
-
-
-def _smallest(paths: Sequence[PathVerdict], words: str, name: str) -> str:
-    """'a slowdown of a whole path by 2.1 % (aware) to 4.4 % (host)'."""
-    found = sorted(paths, key=lambda path: getattr(path, name))
-    least, most = (figures.slowdown(getattr(path, name)) for path in (found[0], found[-1]))
-    if least == most:
-        return f"{words} {least}"
-    ends = found[0].key.path, found[-1].key.path
-    for head in ("by ", "only when it takes "):
-        if least.startswith(head) and most.startswith(head):
-            first, last = least.removesuffix(" times as long"), most.removeprefix(head)
-            return f"{words} {first} ({ends[0]}) to {last} ({ends[1]})"
-    return f"{words} {least} ({ends[0]}), {most} ({ends[1]})"
