@@ -233,7 +233,9 @@ class TestBounds:
         begin["plan"] |= PLAN
         text = learn([make_run(begin, *launches_of())], ["r.jsonl"])
         (bounds,) = re.findall(r'"32K" = "(.*?)"', text)
-        least = re.fullmatch(r"at least .* GB/s, usually .* GB/s, at least ([\d.]+) % of contiguous", bounds)
+        least = re.fullmatch(
+            r"at least .* GB/s, usually .* GB/s \(spread .* %\), at least ([\d.]+) % of contiguous", bounds
+        )
         assert least and 90 < float(least[1]) < 95, text
         assert re.search(r'"32K" = .*# .*, 7 launches, the slowest, 96 % of contiguous', text), text
         for slowed, code in ((1.0, ExitCode.OK), (1.07, ExitCode.WORSE)):

@@ -89,6 +89,15 @@ def test_figures_that_are_missing_leave_the_median_open(check_: Check) -> None:
             "or a rate where the bound is one",
         ),
         (RULE.format(path="host").replace("at most 1.5 us, ", ""), "line 5: 'usually 1 us': write"),
+        (
+            RULE.format(path="host").replace("1 us", "1 us (spread 1)"),
+            "line 5: 'usually 1 us (spread 1)': write",
+        ),
+        (RULE.format(path="host").replace("1 us", "1e-320 us"), "line 5: 'usually 1e-320 us': write"),
+        (
+            'median = "at most 1e-320 % of the usual"\n',
+            "line 1: median = 'at most 1e-320 % of the usual': write",
+        ),
     ],
 )
 def test_one_line_with_its_number(text: str, says: str, check_: Check) -> None:

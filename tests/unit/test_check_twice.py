@@ -260,7 +260,7 @@ def test_what_would_have_been_found_needs_two_launches(check_: Check) -> None:
     """95 % of two lower ends are beyond it with 90 %: 1.645 standard errors, of 1.96 in 2 %."""
     _, out, _ = check_(TWICE, write_runs(entry("host", 8, 1.9e-6, 0.02)))
     expected = 2 / (1.9 * 0.98) * (1.02 / 0.98) ** (1.6449 / 1.95996 / 2) - 1
-    assert f"slowdowns by {100 * expected:.3g} %" in out[0]
+    assert f"a slowdown from these figures by {100 * expected:.3g} %" in out[0]
 
 
 @pytest.mark.parametrize("value", ["3", "0", '"2"', "true", "2.0"])

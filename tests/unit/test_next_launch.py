@@ -80,6 +80,17 @@ def test_a_healthy_launch_breaks_no_bound(paths: int, effects: tuple[float, floa
     assert broken(5, *effects, paths, 6) <= 2 * FALSE_ALARMS
 
 
+def test_a_spread_is_the_standard_deviation_between_launches() -> None:
+    """Protects what check says that it finds from the tail, which bounds must reach and a spread must not."""
+    medians = []
+    for seed in range(5):
+        logs = 0.02 * np.random.default_rng(seed).standard_normal((31, 10))
+        highest = highest_next([side(row.tolist()) for row in logs], "a" * 31)
+        assert highest.spreads.keys() == highest.usual.keys()
+        medians.append(np.median([*highest.spreads.values()]))
+    assert 0.02 < np.mean(medians) < 0.0235
+
+
 def test_delays_of_whole_launches_break_few_bounds() -> None:
     """Protects nodes where launches are late now and then: nine paths, each with a launch's own delay."""
     dice, found = np.random.default_rng(7), 0.0

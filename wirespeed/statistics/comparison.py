@@ -32,7 +32,7 @@ KNOWN = 1e6
 """Degrees of freedom of a spread that the user knows."""
 
 LaunchId = Hashable
-NORMAL_975 = 1.959963984540054
+NORMAL_90, NORMAL_95, NORMAL_975 = 1.2815515655446004, 1.6448536269514722, 1.959963984540054
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def over_launches(launch: LaunchMedian) -> tuple[float, float] | None:
     unseen = NORMAL_975 * UNSEEN_SPREAD
     below = math.hypot(math.log(launch.median / launch.low), unseen)
     above = math.hypot(math.log(launch.high / launch.median), unseen)
-    return launch.median * _exp(-below), launch.median * _exp(above)
+    return launch.median * bounded_exp(-below), launch.median * bounded_exp(above)
 
 
 Side = Mapping[LaunchId, LaunchMedian]
@@ -82,7 +82,7 @@ class Change:
     @property
     def ratio(self) -> float:
         """New time over old time."""
-        return _exp(self.log_ratio)
+        return bounded_exp(self.log_ratio)
 
     @property
     def p(self) -> float:
@@ -94,7 +94,7 @@ class Change:
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """Ends of the ratio's interval."""
         half = student_point(1 - confidence, self.freedom) * self.error
-        return _exp(self.log_ratio - half), _exp(self.log_ratio + half)
+        return bounded_exp(self.log_ratio - half), bounded_exp(self.log_ratio + half)
 
     def smallest(self, level: float, least: float = 0.0) -> float:
         """The smallest slowdown that is significant at `level` and more than `least` in POWER of cases.
@@ -105,7 +105,7 @@ class Change:
         freedom = math.floor(10 * self.freedom) / 10 if self.freedom < 20 else math.floor(self.freedom)
         freedom = max(freedom, 1.0)
         beyond = math.log1p(least) + student_point(2 * (1 - POWER), freedom) * self.error if least else 0.0
-        return _exp(max(found_at(level, freedom) * self.error, beyond)) - 1
+        return bounded_exp(max(found_at(level, freedom) * self.error, beyond)) - 1
 
 
 @dataclass(frozen=True)
@@ -390,6 +390,6 @@ def _normal_point(tail: float) -> float:
     return student_point(2 * tail, KNOWN)
 
 
-def _exp(x: float) -> float:
-    """Never too large for a float."""
+def bounded_exp(x: float) -> float:
+    """The exponential function; never too large for a float."""
     return math.exp(min(x, 700.0))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wirespeed.statistics.comparison import KNOWN, LaunchId, Side, student_point
+from wirespeed.statistics.comparison import KNOWN, MIN_SPREAD, NORMAL_95, POWER, LaunchId, Side, student_point
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -78,6 +78,10 @@ class Highest:
     """Median over a path's figures of the time as a share of the usual one."""
     machine: float | None = None
     """Median of that over all paths."""
+    spreads: dict[int, float] = field(default_factory=dict)
+    """Standard deviations of the launches of the figures with a usual time, as far as launches tell them."""
+    path_spreads: dict[Hashable, float] = field(default_factory=dict)
+    machine_spread: float | None = None
 
 
 def highest_next(
@@ -88,7 +92,7 @@ def highest_next(
     """Bounds of which none is broken twice by the next two launches, but for FALSE_ALARMS of such pairs.
 
     `paths`: whose figure each is. `spread`: the standard deviation between launches, if it is known; only
-    figures have bounds then, and one launch holds them.
+    figures have bounds then, and one launch breaks them.
     """
     bounds: list[float | None] = [None] * len(figures)
     told = [
@@ -99,19 +103,19 @@ def highest_next(
     logs = _logs([figures[at] for at in told])
     within = np.array([_within(figures[at]) for at in told])
     of_path, names = _numbered([paths[at] for at in told])
+    means = np.nanmean(logs, axis=1)
+    usual = dict(zip(told, np.exp(means).tolist(), strict=True))
     if spread is not None:
         z = student_point(2 * ALARMS_OF_ONE / len(told), KNOWN)
-        counts = np.isfinite(logs).sum(axis=1)
-        half = z * np.sqrt((spread**2 + within) * (1 + 1 / counts))
-        for at, bound in zip(told, _above(logs, half).tolist(), strict=True):
+        deviations = np.sqrt((spread**2 + within) * (1 + 1 / np.isfinite(logs).sum(axis=1)))
+        for at, bound in zip(told, _above(logs, z * deviations).tolist(), strict=True):
             bounds[at] = math.exp(bound)
-        return Highest(bounds)
-    halves = _half_widths(logs, within, of_path)
+        return Highest(bounds, usual, spreads=dict(zip(told, deviations.tolist(), strict=True)))
+    halves, spreads = _half_widths(logs, within, of_path)
     says = halves["figure"] < math.log(SAYS_NOTHING)
     for at, bound, useful in zip(told, _above(logs, halves["figure"]).tolist(), says.tolist(), strict=True):
         bounds[at] = math.exp(bound) if useful else None
-    usual = np.nanmean(logs, axis=1)
-    common = _by_path(logs - usual[:, np.newaxis], of_path)
+    common = _by_path(logs - means[:, np.newaxis], of_path)
     slowest: dict[Hashable, float] = {}
     if "path" in halves:
         highest = np.exp(_above(common, halves["path"])).tolist()
@@ -121,9 +125,12 @@ def highest_next(
     machine = _above(_shared(common)[np.newaxis], halves["machine"]) if "machine" in halves else None
     return Highest(
         bounds,
-        dict(zip(told, np.exp(usual).tolist(), strict=True)),
+        usual,
         slowest,
         None if machine is None else math.exp(machine[0]),
+        dict(zip(told, spreads["figure"].tolist(), strict=True)),
+        dict(zip(names, spreads["path"].tolist(), strict=True)) if slowest else {},
+        None if machine is None else float(spreads["machine"][0]),
     )
 
 
@@ -174,7 +181,10 @@ class _Level:
     """Draws of the next two launches' effects on all figures, all paths, or the machine."""
 
     share: float
+    usual: Floats
+    """Draws of Student's t as it is."""
     normal: Floats
+    """The same, stretched to the tail seen."""
     delayed: Floats
     """The same, where some may be delays."""
     variance: Floats
@@ -188,9 +198,21 @@ class _Level:
         furthest: Floats = np.max(twice / np.sqrt(self.variance[chosen]), axis=1)
         return furthest
 
+    @property
+    def spread(self) -> Floats:
+        """Standard deviation with which POWER of the pairs would have both launches above -NORMAL_95 of it.
 
-def _half_widths(logs: Floats, within: Floats, of_path: NDArray[np.int64]) -> dict[str, Floats]:
-    """How far above its mean the next launch of the machine, each path, and each figure may lie.
+        It is larger where few launches tell it.
+        """
+        lowest = np.quantile(self.usual.min(axis=0), 1 - POWER, axis=0)
+        spread: Floats = np.maximum(-lowest / NORMAL_95, MIN_SPREAD)
+        return spread
+
+
+def _half_widths(
+    logs: Floats, within: Floats, of_path: NDArray[np.int64]
+) -> tuple[dict[str, Floats], dict[str, Floats]]:
+    """How far above its mean the next launch of the machine, each path, and each figure may lie; spreads.
 
     The next launch is drawn many times from what the launches tell, each variance with the uncertainty that
     few launches leave it (Student's t). The bounds of a level are as many standard deviations from the mean
@@ -206,7 +228,7 @@ def _half_widths(logs: Floats, within: Floats, of_path: NDArray[np.int64]) -> di
     for (name, level), usual, late in zip(levels.items(), near, far, strict=True):
         deviations = np.sqrt(level.variance)
         widths[name] = np.maximum(usual * deviations, np.minimum(late * deviations, math.log1p(ALLOWANCE)))
-    return widths
+    return widths, {name: level.spread for name, level in levels.items()}
 
 
 def _levels(logs: Floats, within: Floats, of_path: NDArray[np.int64]) -> Iterator[tuple[str, _Level]]:
@@ -215,7 +237,7 @@ def _levels(logs: Floats, within: Floats, of_path: NDArray[np.int64]) -> Iterato
     common = _by_path(distances, of_path)
     shared = np.nan_to_num(_shared(common))
     dice = np.random.default_rng(1)
-    normal = delayed = np.zeros((PAIR, _DRAWS, 1))
+    usual = normal = delayed = np.zeros((PAIR, _DRAWS, 1))
     variance = np.full(1, _TINY)
     parts = [("path", common - shared, np.zeros(len(common)), np.zeros_like(of_path))]
     if shared.any():
@@ -226,14 +248,15 @@ def _levels(logs: Floats, within: Floats, of_path: NDArray[np.int64]) -> Iterato
     shares = _SHARES if has_median.any() else {**_SHARES, "figure": 1 - _SHARES["machine"]}
     parts.append(("figure", distances - common[of_path], least, of_path))
     for name, effects, floor, rows in parts:
-        drawn, late, seen = _drawn(dice, effects, floor, FALSE_ALARMS * shares[name])
+        drawn, late, seen, stretch = _drawn(dice, effects, floor, FALSE_ALARMS * shares[name])
         above = rows[: len(effects)]
         alike = delayed is normal and late is drawn
+        usual = usual[:, :, above] + drawn / stretch
         normal = normal[:, :, above] + drawn
         delayed = normal if alike else delayed[:, :, above] + late
         variance = variance[above] + seen
         judged = has_median if name == "path" else np.ones(len(effects), dtype=bool)
-        yield name, _Level(shares[name], normal, delayed, variance, judged)
+        yield name, _Level(shares[name], usual, normal, delayed, variance, judged)
 
 
 def _balanced(levels: Sequence[_Level], draws: Sequence[Floats]) -> list[float]:
@@ -257,8 +280,10 @@ def _medians(rows: Floats) -> Floats:
 
 def _drawn(
     dice: np.random.Generator, effects: Floats, least: Floats, false_alarms: float
-) -> tuple[Floats, Floats, Floats]:
+) -> tuple[Floats, Floats, Floats, float]:
     """Draws of each row's next effects, draws that may be delays, and each row's variance, at least `least`.
+
+    Last the factor by which the draws are stretched.
 
     The rows' variances are moderated (Smyth 2004, doi:10.2202/1544-6115.1027), many of them so that late
     figures do not count (Phipson and others 2016, doi:10.1214/16-AOAS920). The draws follow Student's t,
@@ -293,11 +318,11 @@ def _drawn(
     drawn *= stretch * np.sqrt(moderated)
     delayed = dice.random(_DRAWS) < _one_sided(effects, squares, counts)
     if not delayed.any():
-        return drawn, drawn, moderated
+        return drawn, drawn, moderated, stretch
     late = drawn.copy()
     scales = np.sqrt(moderated / np.maximum(squares / freedoms, _TINY))
     late[:, delayed] = _delays(dice, effects * scales[:, np.newaxis], counts, whole, int(delayed.sum()))
-    return drawn, late, moderated
+    return drawn, late, moderated, stretch
 
 
 def _one_sided(effects: Floats, squares: Floats, counts: NDArray[np.int64]) -> float:

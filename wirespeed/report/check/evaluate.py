@@ -19,14 +19,13 @@ from wirespeed.report.facts.labels import conditions, host, pattern
 from wirespeed.report.grouping import grouped
 from wirespeed.results.model import Failure
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
-from wirespeed.statistics.comparison import NORMAL_975
+from wirespeed.statistics.comparison import NORMAL_90, NORMAL_95, NORMAL_975, bounded_exp
 from wirespeed.statistics.samples import middle
 from wirespeed.units import format_rate, format_size
 
 FAILED, MISSING, KEPT = "failed", "missing", "kept"
 WHATS = (FAILED, IMPOSSIBLE, MISSING, CANNOT_TELL, KEPT)
 """The worst first."""
-NORMAL_90, NORMAL_95 = 1.2815515655446004, 1.6448536269514722
 GROSS = 3.0
 """A launch that is so many times as far from the usual breaks alone a bound that two must break."""
 BAD = (FAILED, IMPOSSIBLE, MISSING)
@@ -42,7 +41,10 @@ class BoundOutcome:
     far: float = 0.0
     """Ratio of the figure's time to the bound's, or the other way round; the more, the worse."""
     smallest: float | None = None
-    """Slowdown, as a share of the time, that a bound that holds finds in nine cases of ten."""
+    """Slowdown, as a share of the time, that a bound that holds finds in nine cases of ten.
+
+    From the usual, if its spread is known; else from the time seen, as if launches differed no more than its
+    interval."""
     where: str = ""
     """Conditions that differ from the defaults."""
     shares: tuple[float, float] | None = None
@@ -148,7 +150,8 @@ def _judge_median(asked: Requirement, where: str, shares: _Shares | None) -> Bou
     what = FAILED if low > bound.value else CANNOT_TELL if time > bound.value else KEPT
     within = ", but its interval contains the bound" if what == CANNOT_TELL else ""
     text = f"the median is {100 * time:.4g} % of the usual, {bound.text} wanted{within}{suffix}"
-    smallest = _found_at(asked, low, time / low, bound.value) if what == KEPT else None
+    start = time if asked.spread is None else 1.0
+    smallest = _found_at(asked, bound.value / start, time / low, time / low) if what == KEPT else None
     gross = low > 1 + GROSS * max(bound.value - 1, 0)
     return BoundOutcome(asked, what, text, time / bound.value, smallest, where, gross=gross)
 
@@ -326,9 +329,11 @@ def _judge(asked: Requirement, run: Run, entry: Entry) -> BoundOutcome:
     text = f"{compared.figure}, {bound.text} wanted{waited}{within}{wide}{suffix}"
     if not slow_is_bad:
         return BoundOutcome(asked, what, text, 1 / ratio, where=where)
-    half = math.sqrt(high / low)
-    smallest = _found_at(asked, ratio * low / seconds, half) if what == KEPT else None
     over = _over_usual(asked, entry)
+    start = ratio / over[0] if over and asked.spread is not None else ratio
+    smallest = None
+    if what == KEPT and (over or asked.spread is None):
+        smallest = _found_at(asked, 1 / start, seconds / low, math.sqrt(high / low))
     room = easy * over[1] / low - 1 if over else 0.0
     gross = over is not None and room > 0 and over[1] > 1 + GROSS * room
     return BoundOutcome(asked, what, text, ratio, smallest, where, over, gross)
@@ -379,14 +384,16 @@ def _over_usual(asked: Requirement, entry: Entry) -> _Shares | None:
     return entry.seconds / usual, entry.low / usual
 
 
-def _found_at(asked: Requirement, low: float, half: float, bound: float = 1.0) -> float:
+def _found_at(asked: Requirement, room: float, below: float, half: float) -> float:
     """The slowdown with which the whole interval is beyond the bound in nine cases of ten, twice if need be.
 
-    Its lower end `low` varies as the median does, whose standard error the interval's `half` width, a factor,
-    tells.
+    `room`: the bound over the time without it. `below`: the median over the lower end of its interval, which
+    varies as the medians of launches do, at least by the standard error that the interval's `half` width, a
+    factor, tells.
     """
     surely = NORMAL_90 if asked.launches == 1 else NORMAL_95
-    return bound / low * math.exp(math.log(half) * surely / NORMAL_975) - 1
+    deviation = max(asked.spread or 0.0, math.log(half) / NORMAL_975)
+    return max(0.0, bounded_exp(math.log(room * below) + surely * deviation) - 1)
 
 
 def _unjudged(limit: Ceiling, entry: Entry) -> str:

@@ -23,7 +23,7 @@ from wirespeed.results.coerce import text
 from wirespeed.results.launches import launch
 from wirespeed.results.runs import Entry, Run
 from wirespeed.statistics.comparison import LaunchId, LaunchMedian
-from wirespeed.statistics.next_launch import FALSE_ALARMS, FEWEST_LAUNCHES, PAIR, highest_next
+from wirespeed.statistics.next_launch import FALSE_ALARMS, FEWEST_LAUNCHES, PAIR, Highest, highest_next
 from wirespeed.toml import written
 from wirespeed.units import format_size, size_word
 
@@ -79,6 +79,7 @@ def _head(runs: Sequence[Run], names: Sequence[str], spread: float | None) -> li
         *(f"#   {text(line)}" for line in seen),
         "#",
         *(_TWICE if spread is None else _ONCE),
+        "# Spread: standard deviation between launches, larger where few launches tell it.",
         "# After each bound: the median, its 95 % interval, the number of launches.",
         "# Loosen, tighten or remove lines.",
         "# Units: ns, us, ms, s; B/s, kB/s, MB/s, GB/s, TB/s (1e9), MiB/s, GiB/s; '% of limit' of the wires;",
@@ -96,7 +97,9 @@ class _Figure:
     slowest: float | None = None
     """Seconds that the next launch stays below."""
     usual: float | None = None
-    """Seconds that it takes usually; None where one launch breaks the bound."""
+    """Seconds that it takes usually."""
+    spread: float | None = None
+    """Standard deviation between launches."""
     longest: float | None = None
     """Baseline's times that the next launch stays below."""
 
@@ -111,8 +114,7 @@ class _Learnt:
     """All bounds: they hold together, so they are derived together."""
 
     figures: dict[tuple[_Curve, int], _Figure]
-    paths: dict[_Curve, float]
-    machine: float | None
+    highest: Highest
 
 
 def _learnt(curves: dict[_Curve, list[tuple[Run, Entry]]], spread: float | None) -> _Learnt:
@@ -129,13 +131,18 @@ def _learnt(curves: dict[_Curve, list[tuple[Run, Entry]]], spread: float | None)
     shares = [_side(figure, _beside_baseline) if spread is None else {} for figure in figures.values()]
     beside = highest_next(shares, of_curve)
     with_bounds = {
-        key: replace(figure, slowest=bound, usual=highest.usual.get(at), longest=longest)
+        key: replace(
+            figure,
+            slowest=bound,
+            usual=highest.usual.get(at),
+            spread=highest.spreads.get(at),
+            longest=longest,
+        )
         for at, ((key, figure), bound, longest) in enumerate(
             zip(figures.items(), highest.figures, beside.figures, strict=True)
         )
     }
-    paths = {curve: share for curve in curves if (share := highest.paths.get(curve)) is not None}
-    return _Learnt(with_bounds, paths, highest.machine)
+    return _Learnt(with_bounds, highest)
 
 
 def _side(
@@ -178,8 +185,9 @@ def _entries(runs: Sequence[Run], spread: float | None) -> Iterator[str]:
     learnt = _learnt(curves, spread)
     if spread is None:
         yield from ("", f"{LAUNCHES} = {PAIR}")
-    if learnt.machine is not None:
-        yield f"{MEDIAN} = {_median(learnt.machine)}  # of the medians of all paths"
+    highest = learnt.highest
+    if highest.machine is not None:
+        yield f"{MEDIAN} = {_median(highest.machine, highest.machine_spread)}  # of the medians of all paths"
     for curve, found in curves.items():
         name, ranks, options, path = curve
         lines = [
@@ -199,8 +207,9 @@ def _entries(runs: Sequence[Run], spread: float | None) -> Iterator[str]:
             if any(run.head.plan.oversubscribe for run, _ in found):
                 keys["oversubscribe"] = "true"
             keys |= health.learnt(found)
-            if curve in learnt.paths:
-                keys[MEDIAN] = f"{_median(learnt.paths[curve])}  # of all sizes' times"
+            if curve in highest.paths:
+                median = _median(highest.paths[curve], highest.path_spreads.get(curve))
+                keys[MEDIAN] = f"{median}  # of all sizes' times"
             yield "[[require]]"
             yield from (f"{key} = {value}" for key, value in keys.items() if value)
             yield "[require.sizes]"
@@ -237,24 +246,30 @@ def _line(size: int, figure: _Figure) -> str:
     loose = ""
     if figure.slowest is not None and figure.slowest > LOOSE * worst.seconds:
         loose = f", {figures.ratio(figure.slowest / worst.seconds)} times that time"
-    return f"{start:<{53 if figure.usual else 35}} # {seen}{loose}"
+    return f"{start:<68} # {seen}{loose}"
 
 
 def _bound(slowest: float, figure: _Figure, *, in_time: bool) -> str:
-    """'at most 16 us, usually 14 us', or the same of a bandwidth."""
+    """'at most 16 us, usually 14 us (spread 1.2 %)', or the same of a bandwidth."""
     worst = figure.worst[1]
     # A bound is rounded when it is read, too.
     longest = max(slowest, worst.seconds) * (1 + 1e-9)
     if in_time:
         bound = f"at most {_rounded(longest * 1e6, ROUND_CEILING)} us"
-        return bound + (f", usually {_rounded(figure.usual * 1e6, ROUND_CEILING)} us" if figure.usual else "")
+        usual = f"{_rounded(figure.usual * 1e6, ROUND_CEILING)} us" if figure.usual else ""
+        return bound + (f", usually {usual}{_spread(figure.spread)}" if usual else "")
     bound = f"at least {_rounded(worst.amount / longest / 1e9, ROUND_FLOOR)} GB/s"
     usual = _rounded(worst.amount / figure.usual / 1e9, ROUND_FLOOR) if figure.usual else ""
-    return bound + (f", usually {usual} GB/s" if usual else "")
+    return bound + (f", usually {usual} GB/s{_spread(figure.spread)}" if usual else "")
 
 
-def _median(share: float) -> str:
-    return f'"at most {_rounded(100 * share * (1 + 1e-9), ROUND_CEILING)} % of the usual"'
+def _median(share: float, spread: float | None) -> str:
+    most = _rounded(100 * share * (1 + 1e-9), ROUND_CEILING)
+    return f'"at most {most} % of the usual{_spread(spread)}"'
+
+
+def _spread(spread: float | None) -> str:
+    return "" if spread is None else f" (spread {figures.percent(spread)})"
 
 
 def _makes_no_bound(entry: Entry) -> str:

@@ -31,8 +31,9 @@ USUALLY = "usually"
 EXAMPLE = "'at least 380 GB/s', 'at most 12 us' or 'at least 80 % of limit'"
 _NUMBER = r"(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]+)?"
 _BOUND = re.compile(rf"at (least|most)\s+({_NUMBER})\s*(\S+?)(?:\s+of(?:\s+the)?\s+(\w+))?")
-_MEDIAN = re.compile(rf"at most\s+({_NUMBER})\s*%\s+of\s+the\s+usual")
-_USUAL = re.compile(rf"{USUALLY}\s+({_NUMBER})\s*(\S+)")
+_SPREAD = rf"(?:\s*\(spread\s+({_NUMBER})\s*%\))?"
+_MEDIAN = re.compile(rf"(at most\s+({_NUMBER})\s*%\s+of\s+the\s+usual){_SPREAD}")
+_USUAL = re.compile(rf"{USUALLY}\s+({_NUMBER})\s*(\S+?){_SPREAD}")
 _NAMED = re.compile(r"""\s*\[+\s*([\w.-]+)\s*\]+|\s*(?:"([^"]*)"|'([^']*)'|([\w-]+))\s*=""")
 RATES = {"B/s": 1.0, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12, "MiB/s": 2.0**20, "GiB/s": 2.0**30}
 TIMES = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
@@ -76,6 +77,8 @@ class Requirement:
     """Number of its [[require]] in the file; MACHINE: it holds for all of them."""
     launches: int = 1
     """So many launches, one after the other, must be beyond the bound to break it."""
+    spread: float | None = None
+    """Standard deviation between launches of the figure, or of the median, as a share of the usual."""
 
     @property
     def name(self) -> str:
@@ -168,14 +171,14 @@ class _Reader:
         found: list[Requirement] = []
         for word, text in sizes.items():
             with self._at(number, word):
-                bounds, (kind, value) = _bounds(word, text, pattern.baseline)
+                bounds, (kind, value, spread) = _bounds(word, text, pattern.baseline)
                 line = self._line(number, word)
                 for bound, size in itertools.product(bounds, parse_sizes(word)):
-                    usual = value if bound.kind == kind else None
+                    known = (value, spread) if bound.kind == kind else (None, None)
                     if size == 0 and bound.kind != "time":
                         raise WirespeedError("0 bytes have no bandwidth: write a time, as in 'at most 2 us'")
-                    how = ranks, options, oversubscribe, usual, number
-                    found.append(Requirement(line, pattern.name, path, size, bound, *how))
+                    how = ranks, options, oversubscribe, known[0], number
+                    found.append(Requirement(line, pattern.name, path, size, bound, *how, spread=known[1]))
         if MEDIAN in entry:
             yield self._median(number, entry[MEDIAN], found)
         yield from found
@@ -184,16 +187,17 @@ class _Reader:
         """The rule on the median of these; MACHINE's has no pattern and no path."""
         with self._at(number, MEDIAN):
             match = _MEDIAN.fullmatch(text) if isinstance(text, str) else None
-            if not match or not float(match[1]):
+            if not match or not SMALLEST <= float(match[2]) <= 1 / SMALLEST:
                 raise WirespeedError(f"{MEDIAN} = {text!r}: write 'at most 105 % of the usual'")
             if not any(asked.usual for asked in of):
                 raise WirespeedError(
                     f"no size says what it usually is, as in 'at most 12 us, {USUALLY} 11 us'"
                 )
-        bound = Bound(False, float(match[1]) / 100, MEDIAN, str(text))
+        bound = Bound(False, float(match[2]) / 100, MEDIAN, match[1])
         known = Requirement(0, "", "", None, bound) if number == MACHINE else of[0]
         line = self._line(number, MEDIAN)
-        return replace(known, line=line, bytes=None, bound=bound, usual=None, rule=number)
+        spread = _share(match[3])
+        return replace(known, line=line, bytes=None, bound=bound, usual=None, rule=number, spread=spread)
 
 
 def _of_path(key: str, value: Any) -> Bound:
@@ -229,8 +233,11 @@ def _options(pattern: Pattern, options: Any) -> dict[str, Any]:
     return options
 
 
-def _bounds(word: str, text: Any, baseline: str) -> tuple[list[Bound], tuple[str, float | None]]:
-    """The bounds; the kind of the usual figure, and that figure."""
+_Usual = tuple[str, float | None, float | None]
+"""Kind, value and spread of the usual figure."""
+
+
+def _bounds(word: str, text: Any, baseline: str) -> tuple[list[Bound], _Usual]:
     if not isinstance(text, str):
         raise WirespeedError(f"{word} = {text!r}: write {EXAMPLE}, with quotes")
     parts = [part.strip() for part in text.split(",")]
@@ -241,16 +248,20 @@ def _bounds(word: str, text: Any, baseline: str) -> tuple[list[Bound], tuple[str
     for bound, other in itertools.permutations(found, 2):
         if bound.least and not other.least and bound.kind == other.kind and bound.value > other.value:
             raise WirespeedError(f"'{bound.text}' and '{other.text}' cannot both hold")
-    return found, next(iter(usual), ("", None))
+    return found, next(iter(usual), ("", None, None))
 
 
-def _usual(text: str, bounds: Sequence[Bound]) -> tuple[str, float]:
+def _share(percent: str | None) -> float | None:
+    return None if percent is None else float(percent) / 100
+
+
+def _usual(text: str, bounds: Sequence[Bound]) -> _Usual:
     """A time or a rate, as the bounds beside it are."""
     match = _USUAL.fullmatch(text)
     for bound in bounds:
-        scale = {"rate": RATES, "time": TIMES}.get(bound.kind, {}).get(match[2]) if match else None
-        if match and scale and float(match[1]) > 0:
-            return bound.kind, float(match[1]) * scale
+        scale = {"rate": RATES, "time": TIMES}.get(bound.kind, {}).get(match[2], 0.0) if match else 0.0
+        if match and SMALLEST <= float(match[1]) * scale <= 1 / SMALLEST:
+            return bound.kind, float(match[1]) * scale, _share(match[3])
     raise WirespeedError(f"'{text}': write '{USUALLY} 11 us', or a rate where the bound is one")
 
 
