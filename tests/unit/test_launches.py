@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from intervals import ALIKE, held_of_launches
+from msgspec import to_builtins
 from support import report_files as made
 from support.records import as_read, end, entry, failure, figure, head, make_run, shown
 
@@ -35,7 +36,7 @@ from wirespeed.results.export import to_arrays
 from wirespeed.results.launches import Combined, combined
 from wirespeed.results.reading import read
 from wirespeed.results.recorder import Recorder
-from wirespeed.results.runs import Run, collect, figures, joined, resumed
+from wirespeed.results.runs import Entry, Run, collect, figures, joined, resumed
 
 TIMES = st.lists(st.floats(1e-9, 1e3), min_size=2, max_size=30)
 RUNS = 2000
@@ -78,6 +79,24 @@ def test_the_order_of_the_lines_does_not_matter(seconds: list[float], chance: ra
     each = [figure("host", 8, one, launch=number) for number, one in enumerate(seconds, 1)]
     shuffled = chance.sample(each, len(each))
     assert combined(shuffled) == combined(each)
+
+
+def test_launches_that_read_the_same_are_not_sure_beyond_their_clock() -> None:
+    """Protects from "±0.0 %": a median that reads k steps of the clock may be half a step off both ways."""
+
+    def whole(*shares: float) -> Entry:
+        beside = {"name": "contiguous", "seconds": figure("host", 8, 1e-6, 0.001).times}
+        more = {"baseline": to_builtins(beside)}
+        each = [figure("host", 8, 2e-6, one, launch=number, **more) for number, one in enumerate(shares, 1)]
+        return combined(each)
+
+    same = whole(0.004, 0.002, 0.003)
+    assert (same.low, same.high) == pytest.approx((1.996e-6, 2.004e-6)) and same.precision == pytest.approx(
+        0.002
+    )
+    assert same.baseline and (same.baseline.low, same.baseline.high) == pytest.approx((0.999e-6, 1.001e-6))
+    unknown = whole(0.0, 0.0, 0.0)
+    assert (unknown.times.low, unknown.times.high, unknown.precision) == (None,) * 3
 
 
 def test_one_launch_is_what_it_was() -> None:

@@ -17,6 +17,7 @@ from wirespeed.results.parts import (
     Interval,
     Rates,
     TeamFigure,
+    Timed,
     Times,
     in_unit,
     rate,
@@ -59,7 +60,7 @@ def combined(entries: Sequence[Entry]) -> Entry:
     last = each[-1]
     medians = [entry.seconds for entry in each]
     seconds = middle(sorted(medians))
-    ends = median_interval(medians, seconds)
+    ends = _interval(each, seconds)
     low, high = ends or (None, None)
     elapsed = [entry.elapsed_s for entry in each if entry.elapsed_s is not None]
     own: dict[str, Any] = {name: getattr(last, name) for name in Entry.__struct_fields__}
@@ -100,6 +101,21 @@ def combined(entries: Sequence[Entry]) -> Entry:
             "impossible": [why for entry in each for why in entry.impossible],
         }
     )
+
+
+def _interval(each: Sequence[Timed], seconds: float) -> tuple[float, float] | None:
+    """The interval of the launches' median, which reaches half a clock step at least to both sides.
+
+    So far reaches every launch's own; the end nearest to its median tells how far that is. None for fewer
+    than three launches, and where all read the same by an unknown clock.
+    """
+    ends = median_interval([figure.seconds for figure in each], seconds)
+    own = [figure for figure in each if figure.times.low and figure.times.high]
+    reach = [away for figure in own for away in (figure.seconds - figure.low, figure.high - figure.seconds)]
+    half_step = min(reach, default=0.0)
+    if ends is None or (ends[0] == ends[1] and not half_step):
+        return None
+    return min(ends[0], seconds - half_step), max(ends[1], seconds + half_step)
 
 
 def _known_sum(amounts: Iterable[Number | None]) -> Number | None:
@@ -172,7 +188,7 @@ def _baseline(each: Sequence[Entry]) -> Baseline | UnsetType:
         return UNSET
     medians = [baseline.seconds for baseline in found]
     seconds = middle(sorted(medians))
-    low, high = median_interval(medians, seconds) or (None, None)
+    low, high = _interval(found, seconds) or (None, None)
     times = Interval(median=seconds, low=low, high=high, min=min(medians))
     return structs.replace(found[-1], times=times)
 
