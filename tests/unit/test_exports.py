@@ -24,6 +24,7 @@ import wirespeed
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.report.export.formats import FORMATS
+from wirespeed.report.facts.machine import title
 from wirespeed.results.parts import Environment
 from wirespeed.results.reading import read
 from wirespeed.results.runs import Run, collect
@@ -103,6 +104,15 @@ class TestPrometheus:
         assert found["wirespeed_bandwidth_bytes_per_second"]["host", "8"].value == 4e6
         assert found["wirespeed_measured_timestamp_seconds"]["host", "8"].value == 1767268800
         assert found["wirespeed_samples"]["host", "8"].value == 120
+
+    @pytest.mark.parametrize(
+        "date", ["9999-99-99T00:00", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59-14:00"]
+    )
+    def test_a_date_that_is_none_is_left_out(self, date: str) -> None:
+        """Protects from an OverflowError where a file has a date that lies outside of every calendar."""
+        (run,) = collect(as_read([{**head(), "started": date}, entry("host", 8, 2e-6, at=date), end()]))
+        assert title(run) == "pingpong on n1"
+        assert "timestamp" not in export("prometheus", run) and date in export("json", run)
 
     def test_other_conditions_are_other_series(self) -> None:
         """Protects from groups of 2 and of 4 under one name, and the last launch from an earlier one."""

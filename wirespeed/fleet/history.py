@@ -13,7 +13,7 @@ from msgspec import Struct, field
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.fleet.names import node_name, not_a_node
-from wirespeed.fleet.observations import Observation, moment, observations
+from wirespeed.fleet.observations import Observation, observations
 from wirespeed.fleet.packed import Packed
 from wirespeed.fleet.state import SilentNode, silent_below
 from wirespeed.fleet.window import HistoryWindow, NodeFacts, facts_of, window_of
@@ -21,6 +21,7 @@ from wirespeed.job.plan import Plan
 from wirespeed.results.lenient import printable
 from wirespeed.results.parts import Whole
 from wirespeed.results.reading import cannot, read, read_json, shown, why
+from wirespeed.results.run_record import moment
 from wirespeed.results.runs import Run, collect
 
 CONTENTS = "packed.json"

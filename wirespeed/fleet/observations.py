@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
-from datetime import MAXYEAR, MINYEAR, datetime, timezone
+from datetime import datetime
 
 from msgspec import Struct
 
 from wirespeed.fleet.names import node_name
 from wirespeed.results.model import Entry, StepRecord
 from wirespeed.results.parts import Rank
+from wirespeed.results.run_record import moment
 from wirespeed.results.runs import Run
 from wirespeed.units import format_size
 
@@ -144,12 +144,3 @@ def _part(ranks: Sequence[Rank]) -> str:
     """'GPU 0', 'GPU 0-1': processors of the node that took part; '' without GPUs, or of many."""
     places = sorted({rank.device.index for rank in ranks if rank.device and rank.device.index is not None})
     return f"GPU {'-'.join(map(str, places))}" if len(places) in (1, 2) else ""
-
-
-def moment(text: str) -> datetime | None:
-    """A time in UTC, without an offset; None of a text that is no date, or too late to be reckoned with."""
-    with suppress(ValueError, OverflowError):
-        at = datetime.fromisoformat(text)
-        at = (at.astimezone(timezone.utc) if at.tzinfo else at).replace(tzinfo=None)
-        return at if MINYEAR < at.year < MAXYEAR else None
-    return None

@@ -6,23 +6,22 @@ The format: https://prometheus.io/docs/instrumenting/exposition_formats/#text-ba
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from datetime import datetime
+from datetime import timezone
 from functools import reduce
 
 from wirespeed.report.facts.labels import conditions, failures, figures, host
 from wirespeed.report.facts.labels import pattern as pattern_of
 from wirespeed.report.grouping import grouped
 from wirespeed.results.launches import with_earlier
+from wirespeed.results.run_record import moment
 from wirespeed.results.runs import Entry, Run
 
 Labels = tuple[tuple[str, str], ...]
 
 
 def _when(_: Run, entry: Entry) -> float | None:
-    with suppress(ValueError):
-        return datetime.fromisoformat(entry.at).timestamp()
-    return None
+    at = moment(entry.at)
+    return at.replace(tzinfo=timezone.utc).timestamp() if at else None
 
 
 def _limit(run: Run, entry: Entry) -> float | None:

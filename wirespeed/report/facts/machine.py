@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import timezone
 
 from wirespeed.host.mpi import NAMES, Mpi
 from wirespeed.report.facts import figures
@@ -11,6 +11,7 @@ from wirespeed.report.grouping import grouped, together
 from wirespeed.results.model import StepRecord
 from wirespeed.results.parts import Cpu, Device, LoadedMpi, Rank
 from wirespeed.results.pointers import Pointer
+from wirespeed.results.run_record import moment
 from wirespeed.results.runs import Run
 
 CONTEXTS = {
@@ -132,10 +133,8 @@ def _ranges(numbers: Sequence[str]) -> str:
 
 
 def _when(started: str) -> str:
-    try:
-        return datetime.fromisoformat(started).astimezone().strftime("%Y-%m-%d %H:%M")
-    except ValueError:
-        return ""
+    at = moment(started)
+    return at.replace(tzinfo=timezone.utc).astimezone().strftime("%Y-%m-%d %H:%M") if at else ""
 
 
 def memory_lines(run: Run) -> list[str]:
