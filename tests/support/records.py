@@ -19,6 +19,7 @@ MEMORY = {path.name: path.memory for path in all_paths()}
 
 
 def entry(path: str, size: int, seconds: float, share: float = 0.004, **more: Any) -> dict[str, Any]:
+    low = seconds * max(1 - share, 0.1)
     return {
         "kind": "entry",
         "run": "r",
@@ -29,8 +30,8 @@ def entry(path: str, size: int, seconds: float, share: float = 0.004, **more: An
         "definition": "one way: half of a round trip",
         "seconds": {
             "median": seconds,
-            "low": seconds * (1 - share),
-            "high": seconds * (1 + share),
+            "low": low,
+            "high": low + 2 * share * seconds,
             "min": seconds * 0.9,
             "p99": seconds * 2,
         },

@@ -85,7 +85,11 @@ def step(
     }
 
 
-def entry(path: str, size: int, seconds: float, run: str = "r", **more: Any) -> Record:
+def entry(
+    path: str, size: int, seconds: float, run: str = "r", precision: Any = 0.015, **more: Any
+) -> Record:
+    low = seconds * max(1 - precision / 1.5, 0.1)
+    high = low + 2 * precision * seconds
     return {
         "kind": "entry",
         "run": run,
@@ -96,8 +100,8 @@ def entry(path: str, size: int, seconds: float, run: str = "r", **more: Any) -> 
         "bytes": size,
         "definition": "one way: half of a round trip",
         "bandwidth_bytes": size,
-        "seconds": {"median": seconds, "low": 0.99 * seconds, "high": 1.02 * seconds, "min": seconds},
-        "precision": 0.015,
+        "seconds": {"median": seconds, "low": low, "high": high, "min": seconds},
+        "precision": precision,
         "samples": 120,
         "stopped": "precision",
         "histogram": {"base": 1.04, "unit_s": 1e-9, "first": 3, "counts": [1] * 40},

@@ -230,7 +230,7 @@ def page_files(folder: Path) -> list[str]:
         if (one.get("path"), one.get("bytes"), one["kind"]) == ("gpu", 1 << 10, "entry"):
             one |= FALSE
         if (one.get("path"), one.get("bytes"), one["kind"]) == ("aware", 1 << 16, "entry"):
-            one |= {"precision": WIDE}
+            one |= made.entry("aware", 1 << 16, one["seconds"]["median"], precision=WIDE)
     return [made.write(folder / "a.jsonl", *records, made.end())]
 
 

@@ -46,6 +46,7 @@ def test_noise_is_no_cost() -> None:
     assert "1 ns≈" in text and "≈ no more than the 95 % interval" in text
     skewed = entry("host", 8, 3e-7)
     skewed["seconds"]["high"] = 1e-3
+    skewed["precision"] = (1e-3 - skewed["seconds"]["low"]) / 2 / 3e-7
     text = shown(measured(OVER_UCX, {}, skewed, noisy[1]), 140)
     assert "100 ns≈" in text and "±1.00 ms" in text
     run = measured(OVER_UCX, {}, *(one | {"precision": None} for one in noisy))

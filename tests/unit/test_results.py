@@ -223,6 +223,10 @@ def test_garbage_between_lines_costs_no_good_line(
         assert text[number - 1][:-1] in [junk for _, junk in garbage]
 
 
+def interval(median: float, low: float | None, high: float | None, precision: float | None) -> dict[str, Any]:
+    return {"seconds": {"median": median, "low": low, "high": high}, "precision": precision}
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
@@ -231,6 +235,10 @@ def test_garbage_between_lines_costs_no_good_line(
         ({"bytes": True}, "entry without a proper 'bytes'"),
         ({"seconds": {"median": None}}, "entry without a proper 'seconds'"),
         ({"seconds": {"median": 0.0}}, "entry with a time that cannot be"),
+        (interval(1e-6, 2e-6, 3e-6, 0.5), "entry with a time that cannot be"),
+        (interval(1e-6, 4e-7, 8e-7, 0.2), "entry with a time that cannot be"),
+        (interval(1e-6, 9e-7, 1.1e-6, 0.01), "entry with a time that cannot be"),
+        (interval(1e-6, None, None, 0.01), "entry with a time that cannot be"),
         ({"run": None}, "entry without a proper 'run'"),
         ({"kind": 7}, "7 without a proper 'kind'"),
     ],
@@ -240,6 +248,23 @@ def test_a_record_that_says_nothing_is_named(tmp_path: Path, change: dict[str, A
     file.write_bytes(b"".join(lines([run(), {**entry(), **change}, entry()])))
     results = read(file)
     assert len(results.entries) == 1 and results.warnings == [f"line 2: {why}, left out"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        interval(1.12e-5, 1.11e-5, 1.13e-5, 0.009),
+        interval(1e-8, 0.0, 1e-7, 5.0),
+        interval(1e-6, 9e-7, 1.1e-6, None),
+        interval(1e-6, None, None, None),
+        interval(1e-6, 1.0001e-6, 1.0002e-6, 0.0),
+    ],
+)
+def test_an_interval_as_it_can_be(tmp_path: Path, change: dict[str, Any]) -> None:
+    """Protects rounded figures, those without an interval, and one whose lower end the clock leaves open."""
+    file = tmp_path / "r.jsonl"
+    file.write_bytes(b"".join(lines([run(), {**entry(), **change}])))
+    assert len(read(file).entries) == 1 and not read(file).warnings
 
 
 def test_a_newer_schema_is_read_with_a_warning(tmp_path: Path) -> None:

@@ -56,6 +56,8 @@ SHORTEST = 1e-15
 """Seconds: no clock tells less, and rates stay finite."""
 FAR = 0.1
 """A figure whose interval is wider than ± this share of its median may be far off."""
+ROUNDING = 1e-3
+"""Share of a median by which the ends of its interval and its precision may disagree."""
 
 
 VERDICTS = (
@@ -195,8 +197,15 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
 
     @property
     def has_time(self) -> bool:
-        """Is this a time that can be reckoned with?"""
-        return self.low > SHORTEST and self.high > SHORTEST and self.seconds > SHORTEST
+        """Is this a time that can be reckoned with, in an interval that holds it, as wide as told?"""
+        median, times = self.seconds, self.times
+        if min(self.low, self.high, median) <= SHORTEST:
+            return False
+        below, above = (end / median - 1 if end is not None else 0.0 for end in (times.low, times.high))
+        if below > ROUNDING or above < -ROUNDING:
+            return False
+        half = (above - below) / 2
+        return self.precision is None or abs(half - self.precision) <= ROUNDING * max(1.0, half)
 
     @property
     def uncertain(self) -> bool:
