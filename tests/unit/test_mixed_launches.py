@@ -27,6 +27,17 @@ def test_sizes_after_a_fault() -> None:
     ]
 
 
+def test_a_run_that_was_resumed_after_a_fault() -> None:
+    """Protects from --resume as the reason of all splits: the first one was a killed rank's."""
+    first = [head(), step("host"), entry("host", 8, 1e-6), entry("host", 512, 1e-6, step=1)]
+    later = [head(), step("host"), entry("host", 4096, 2e-6), end()]
+    run = joined(collect(as_read([*first, *({**one, "run": "later"} for one in later)])))
+    assert mixed(run)["host"].startswith(
+        "host: one column, 3 launches (the ranks were started anew after a fault, and --resume): "
+        "8 B, then 512 B, then 4 KiB; "
+    )
+
+
 def test_launches_that_were_asked_for_are_no_mixture() -> None:
     """Protects from an alarm: each launch has all sizes, and a path of its own its own processes."""
     each = [

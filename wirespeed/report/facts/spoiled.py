@@ -141,8 +141,9 @@ def mixed(run: Run) -> dict[str, str]:
     for (path, _), column in grouped(((entry.path, entry.launch), entry) for entry in each).items():
         starts = grouped(((entry.run, entry.step), entry.bytes) for entry in column)
         if len(starts) > 1 and path not in found:
-            resumed = len({run for run, _ in starts}) > 1
-            why = "--resume" if resumed else "the ranks were started anew after a fault"
+            runs = len({run for run, _ in starts})
+            after_a_fault = ["the ranks were started anew after a fault"] * (len(starts) > runs)
+            why = ", and ".join([*after_a_fault, *["--resume"] * (runs > 1)])
             spans = ", then ".join(map(size_range, sorted(starts.values())))
             found[path] = (
                 f"{path}: one column, {len(starts)} launches ({why}): {spans}; launches differ, "
