@@ -28,3 +28,14 @@ def test_a_figure_measured_again_counts_once() -> None:
     run = make_run(entry("host", 8, 1e-6, **CHECKED), entry("host", 8, 2e-6, **CHECKED))
     (compared, *_) = outcome.readings(run)
     assert "3 untimed iterations, 4 of 9 timed batches" in compared
+
+
+def test_bytes_that_an_older_version_did_not_count() -> None:
+    """Protects from "every byte: 0 B in all": 0 is no count, except of empty messages."""
+    older: dict[str, Any] = {"checked": {**CHECKED["checked"], "bytes": 0}}
+    run = make_run(entry("host", 8, 1e-6, **older))
+    counts = "3 untimed iterations, 4 of 9 timed batches"
+    assert outcome.payload(run) == (f"data check: passed ({counts}, bytes not recorded)", True)
+    assert next(outcome.readings(run)) == f"data check: {counts}, bytes not recorded"
+    empty = make_run(entry("host", 0, 1e-6, **older))
+    assert next(outcome.readings(empty)) == f"data check: every byte of {counts}: 0 B in all"

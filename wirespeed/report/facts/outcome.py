@@ -14,6 +14,8 @@ from wirespeed.results.parts import Checked
 from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_rate, format_size
 
+UNRECORDED = "bytes not recorded"
+
 
 def best(run: Run, path: str) -> Entry | None:
     """The path's figure with the highest bandwidth, of those that are certain."""
@@ -91,19 +93,29 @@ def payload(run: Run) -> tuple[str, bool] | None:
         return f"data check: failed, {text}", False
     if not entries or not all(entry.checked.iterations for entry in entries):
         return None
-    return f"data check: passed ({compared(_checked(run))}, every byte)", True
+    how = UNRECORDED if _compared_bytes(run) is None else "every byte"
+    return f"data check: passed ({compared(_checked(run))}, {how})", True
 
 
 def readings(run: Run) -> Iterator[str]:
     """Bytes that were compared, and the fineness of the clock."""
     checked = _checked(run)
     if any(part.iterations for part in checked):
-        size = sum(part.bytes for part in checked)
-        amount = format_size(size) if size < 1e9 else f"{format_rate(size)} GB"
-        yield f"data check: every byte of {compared(checked)}: {amount} in all"
+        size = _compared_bytes(run)
+        if size is None:
+            yield f"data check: {compared(checked)}, {UNRECORDED}"
+        else:
+            amount = format_size(size) if size < 1e9 else f"{format_rate(size)} GB"
+            yield f"data check: every byte of {compared(checked)}: {amount} in all"
     if clock := run.head.clock:
         cost, step = 1e9 * clock.cost_s, 1e9 * clock.resolution_s
         yield f"clock: one reading takes {cost:.0f} ns, its smallest step is {step:.0f} ns"
+
+
+def _compared_bytes(run: Run) -> int | None:
+    """None where the file does not say: older versions wrote 0 for patterns that send one way."""
+    size = sum(part.bytes for part in _checked(run))
+    return None if not size and any(entry.bytes for entry in run.figures.values()) else size
 
 
 def _checked(run: Run) -> list[Checked]:
