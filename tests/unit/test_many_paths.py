@@ -252,6 +252,20 @@ class TestPrice:
         assert "≈ where it includes 1: no difference" in " ".join(shown(run, 120, explain=True).split())
         assert "aware-nogdr / aware; ≈ no difference" in shown(run, 120)
 
+    def test_the_line_has_both_ends(self) -> None:
+        """Protects from a gain alone, where a switch that is off is faster at other sizes."""
+        slower = entry("aware", 8, 1e-6, 0.003), entry("aware-nogdr", 8, 4e-6, 0.004)
+        faster = entry("aware", 64, 6e-6, 0.003), entry("aware-nogdr", 64, 1e-6, 0.004)
+        alike = entry("aware", 512, 1e-6, 0.3), entry("aware-nogdr", 512, 9e-7, 0.3)
+        long, fast = "takes up to 4.00 times as long (at 8 B)", "is up to 6.00 times as fast (at 64 B)"
+        for more, said in (
+            ((*slower, *faster, *alike), [f"{long}, but {fast}"]),
+            ((*slower, *alike), [long]),
+            (faster, [fast]),
+            (alike, []),
+        ):
+            assert [words for _, words in contrasts.most(self.pair(*more))] == said
+
     def test_a_size_that_one_of_them_lacks(self) -> None:
         """Protects from a ratio with nothing."""
         run = self.pair(entry("aware", 8, 1e-6), entry("aware-nogdr", 16, 1e-6))
