@@ -10,6 +10,7 @@ from support import report_files as made
 from support.records import shown
 
 from wirespeed.report.export.markdown import markdown
+from wirespeed.report.facts import figures
 from wirespeed.report.page import read_sources, render
 
 MANY = ("host", "staged", "aware", "nccl", "gpu", "ipc-write")
@@ -52,6 +53,23 @@ def test_a_range_stands_where_no_column_has_it(tmp_path: Path, both: bool, time:
     assert of_host(text) == (time, rate)
     assert "a range or !: not within ±10 %" in text.replace("\\", "")
     assert "! not within ±10 %" in page
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (17.6, 23.4, "18-23"),
+        (0.71, 0.996, "0.71-1.0"),
+        (0.0712, 0.0996, "0.071-0.10"),
+        (0.00123, 0.00996, "0.0012-0.010"),
+        (0.0004, 0.0013, "<0.001-0.0013"),
+        (0.0004, 0.0007, "<0.001"),
+        (0.0, 0.5, "0-0.50"),
+    ],
+)
+def test_a_range_has_two_figures(low: float, high: float, words: str) -> None:
+    """Protects from '0.00-0.00' GB/s of short messages."""
+    assert figures.between(low, high) == words
 
 
 def test_bandwidths_have_the_marks_of_times(tmp_path: Path) -> None:

@@ -55,10 +55,18 @@ def microseconds(seconds: float) -> str:
 
 
 def between(low: float, high: float, sign: str = "-") -> str:
-    """A range of two significant figures, where the unit stands elsewhere: '18-23', '0.71-0.94'."""
-    return sign.join(
-        f"{v:.0f}" if v >= 9.95 else f"{v:.1f}" if v >= 0.995 else f"{v:.2f}" for v in (low, high)
-    )
+    """A range of two significant figures, where the unit stands elsewhere: '18-23', '<0.001-0.0013'.
+
+    Ends that read the same stand once: '<0.001'.
+    """
+    return sign.join(dict.fromkeys(map(_two_figures, (low, high))))
+
+
+def _two_figures(value: float) -> str:
+    if value < 0.001:
+        return "<0.001" if value else "0"
+    limits = (9.95, 0.995, 0.0995, 0.00995)
+    return f"{value:.{next((digits for digits, limit in enumerate(limits) if value >= limit), 4)}f}"
 
 
 def time_range(low: float, high: float, sign: str = "-") -> str:
