@@ -47,7 +47,7 @@ def test_a_figure_in_doubt_is_neither_the_fastest_nor_forgotten() -> None:
     """Protects from the scheduler's figure as a winner, and from a winner that is likely the slower one."""
     waits: dict[str, Any] = {"cores": {"waited": 0.4, "rank": 0, "preempted": 3, "shared": None}}
     sure, busy = entry("host", 64, 2e-6), entry("host-pinned", 64, 1.9e-6, **waits)
-    run = make_run(sure, busy, entry("host-shared", 64, 1e-6, 1.5), entry("rma-host", 64, 9e-6, 1.5))
+    run = make_run(sure, busy, entry("host-shared", 64, 1e-6, 1.5), entry("rma-host", 64, 3e-5, 1.5))
     assert fastest(run, "CPU", 64) == "host"
     assert line(run).endswith("host for 64 B (cannot tell of host-pinned, host-shared at 64 B)")
     others = entry("host", 64, 2e-6), entry("host-pinned", 64, 5e-6, **waits)
