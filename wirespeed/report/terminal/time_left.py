@@ -23,6 +23,8 @@ long message has shown it."""
 FEWEST, LIKELY = 10, 40
 """Times that a message is sent at least, counting warming up, checks and the fewest samples; and so many
 where a budget ends what is coarse."""
+SUREST = 0.03
+"""No estimate is surer than this share of the time so far: so much is left at least while a step goes on."""
 TAIL = 0.3
 """Counting bytes and ending the ranks, as a share of the last size, before a job step has shown it."""
 
@@ -201,6 +203,8 @@ class TimeLeft:
             return None
         if self.elapsed < self.budget:
             here = min(here, max(self.budget - self.elapsed, self._fewest_left() or UNKEPT * here))
+        if self._step:
+            here = max(here, SUREST * self.elapsed)
         return here + self._further * (self.elapsed + here)
 
     def _left_in_run(self) -> float | None:
