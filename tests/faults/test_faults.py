@@ -162,7 +162,7 @@ def test_a_signal_keeps_the_figures_under_way(mpi: InstalledMpi, tmp_path: Path,
     assert done.code == 130 and done.records[-1]["status"] == "interrupted"
     assert sorted(entry["bytes"] for entry in done.entries) == sizes
     assert all(entry["checked"]["batches"] for entry in done.entries)
-    assert {entry["stopped"] for entry in done.entries} <= {"interrupted", "precision"}
+    assert "interrupted" in {entry["stopped"] for entry in done.entries}
 
 
 def test_resume_goes_on(tmp_path: Path) -> None:
