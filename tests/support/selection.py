@@ -19,9 +19,9 @@ FURTHER = _words(
     """
     test_allocators test_declared test_folds test_foreign_launcher test_gasnet test_gpu_clock
     test_gpu_devices test_kernels_clang test_lanes test_nccl_faults test_nccl_variants test_nics
-    test_oshmem test_peer_faults test_peer_offsets test_pictures test_pipelined test_ranges test_shmem
-    test_slurm test_small_programs test_soak test_start_board test_streams test_tcp_handshake test_tma
-    test_ucx
+    test_openmp_device test_oshmem test_peer_faults test_peer_offsets test_pictures test_pipelined
+    test_ranges test_shmem test_slurm test_small_programs test_soak test_start_board test_streams
+    test_tcp_handshake test_tma test_ucx
     """
 )
 """Files of libraries that few have, and of what quicker tests protect in part."""
@@ -31,11 +31,11 @@ LONG = _words(
     test_a_collective_of_several_steps_does_not_time_the_meeting test_a_cut_network
     test_a_damaged_hang_is_tried test_a_death_in_the_first_step_leaves_the_second_alone
     test_a_false_clock_gives_no_figure test_a_file_is_all_that_a_new_pattern_takes
-    test_a_front_end_killed_beside_another_pattern test_a_kernel_is_in_the_unit_that_has_it
-    test_a_kernel_whose_peer_never_comes test_a_killed_launch_costs_that_launch_only
-    test_a_large_file_opens test_a_launcher_and_a_library_that_do_not_belong_together
-    test_a_lie_is_found_out_in_every_pattern test_a_list_that_changed_is_measured_again
-    test_a_long_sum_off_16_bytes_is_done_by_a_single_block
+    test_a_front_end_killed_beside_another_pattern test_a_healthy_host_is_silent
+    test_a_kernel_is_in_the_unit_that_has_it test_a_kernel_whose_peer_never_comes
+    test_a_killed_launch_costs_that_launch_only test_a_large_file_opens
+    test_a_launcher_and_a_library_that_do_not_belong_together test_a_lie_is_found_out_in_every_pattern
+    test_a_list_that_changed_is_measured_again test_a_long_sum_off_16_bytes_is_done_by_a_single_block
     test_a_planted_fault_changes_what_is_conserved test_a_planted_fault_is_not_numpys
     test_a_program_keeps_what_it_stages_through test_a_race_is_found
     test_a_rank_killed_while_bytes_are_counted test_a_rank_that_dies_costs_nothing_before_it
@@ -70,7 +70,7 @@ LONG = _words(
     test_ranks_start_together_whatever_their_order_of_peers
     test_ranks_without_a_part_try_what_the_others_try test_runs_that_start_at_once_have_a_file_each
     test_sizes_that_took_turns_come_back test_solvers_are_numpys test_streams_that_take_no_host_memory
-    test_sums_of_what_lies_at_its_senders test_sums_that_are_made_while_they_are_sent
+    test_sums_of_what_lies_at_its_senders test_sums_that_are_made_while_they_are_sent test_taskset_holds
     test_the_faster_way_is_taken test_the_fastest_copy_is_taken
     test_the_front_end_ends_before_their_turn test_the_last_launch_has_ended_when_a_batch_has
     test_the_oldest_nvrtc test_the_tutorials_line test_they_measure_when_their_turn_comes

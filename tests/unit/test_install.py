@@ -286,7 +286,9 @@ def compiling(venv: Path) -> Path:
         tool = venv / "bin" / name
         tool.write_text(f"""#!/bin/sh
 [ {name} = ninja ] && sleep 0.2
-case "$*" in *"install "*" early") until grep -q ^cmake {calls} || [ $((n += 1)) = 50 ]; do sleep 0.1; done;; esac
+case "$*" in
+*" early") until grep -q ^cmake {calls} || [ $((n += 1)) = 50 ]; do sleep 0.1; done;;
+esac
 echo "{name} $SKBUILD_WHEEL_CMAKE|$*" >> {calls}
 case "$*" in *--no-deps*) exit $(cat {venv}/code);; esac
 """)

@@ -164,13 +164,6 @@ class TestProgress:
         soon, later = self.left(start, *begins, figures[0]), self.left(start, *begins, *figures)
         assert soon is not None and 4 < soon < 8 and later is not None and 4 < later < 6
 
-    def test_no_estimate_is_surer_than_a_share_of_the_time(self) -> None:
-        """Protects from "0:00 left" at 56 s of 60: bytes were still counted."""
-        paths: list[tuple[float, Event]] = [(0.0, step_start("host", 0, 1)), (0.0, size("host", 0, 1))]
-        left = self.left(*paths, (60.0, done("host", 0)), (0.1, size("host", 0, 1)))
-        assert left is not None and left > 1.5
-        assert self.left(*paths, (60.0, done("host", 0)), (0.1, StepEnd(time.monotonic_ns()))) == 0.0
-
     def test_a_hang_says_nothing_of_other_sizes(self) -> None:
         """Protects from "21:55 left" at 24 s of 56: 8 B had hung, and no larger size would take as long."""
         needs = [8, 64, 1 << 20, 1 << 30]

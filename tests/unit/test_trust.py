@@ -189,7 +189,7 @@ NINE = (
     "gpu",
 )
 DEFAULT = [
-    by_turns(file.name) if file.stem[-2:].isdigit() and not file.stem.endswith("01") else file.name
+    by_turns(file.name) if file.stem[-1:].isdigit() and not file.stem.endswith("1") else file.name
     for file in sorted((RESULTS / "default").glob("*.jsonl"))
 ]
 

@@ -345,11 +345,16 @@ class Run:
     def in_doubt(self, size: int, domain: str) -> list[Entry]:
         """Figures that are not sure, of paths that may be as fast as fastest() says of others, or faster."""
         ranked = self._judgement.ranked.get((size, domain), [])
-        others = [entry for entry in self.entries.values() if entry.bytes == size and entry not in ranked]
+        sure = {entry.path for entry in ranked}
+        others = (self.entries.get((path, size)) for path in self.paths if path not in sure)
         return [
             entry
             for entry in others
-            if ranked and entry.memory_domain == domain and entry.moves and entry.low <= ranked[0].high
+            if ranked
+            and entry
+            and entry.memory_domain == domain
+            and entry.moves
+            and entry.low <= ranked[0].high
         ]
 
     @property

@@ -1,0 +1,24 @@
+"""How long a run still takes, of which test_progress.py shows what a terminal and a pipe say."""
+
+from __future__ import annotations
+
+from wirespeed.job.messages import Progress
+from wirespeed.report.terminal.time_left import TimeLeft
+from wirespeed.results.events import StepStart
+
+
+def test_no_estimate_is_surer_than_a_share_of_the_time() -> None:
+    """Protects from "0:00 left" at 56 s of 60: bytes were still counted."""
+    now = [0.0]
+    time_left = TimeLeft(lambda: now[0])
+    time_left.begin()
+    time_left.step(StepStart("host", 0, 0, 1, 1, 1))
+    time_left.size(Progress("host", 8, 0, 1))
+    now[0] = 60.0
+    time_left.size_done(8)
+    now[0] += 0.1
+    time_left.size(Progress("host", 8, 0, 1))
+    left = time_left.remaining
+    assert left is not None and left > 1.5
+    time_left.step_ended()
+    assert time_left.remaining == 0.0
