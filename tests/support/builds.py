@@ -68,7 +68,7 @@ def once(folder: Path, build: Callable[[Path], object]) -> Path:
 
 
 def program(builds: Path, name: str, *words: str | Path) -> Path:
-    """A program of that name, compiled with these flags from these sources together: that takes half as long."""
+    """A program of that name, compiled with these flags; sources together, which takes half as long."""
 
     def build(folder: Path) -> None:
         folder.mkdir()
