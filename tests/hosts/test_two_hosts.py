@@ -27,7 +27,7 @@ from support.command import (
 )
 from support.hosts import Hosts
 from support.mpis import InstalledMpi
-from support.selection import thorough
+from support.selection import by_turns, thorough
 
 FAST = ("--sizes", "8,64K", "--max-time", "0.02")
 SLOW = ("--sizes", "8,2M,4M", "--loops", "300", "--timeout", "2")
@@ -352,7 +352,7 @@ def test_a_killed_rank(pair: Hosts, mpi: InstalledMpi, rank: int, tmp_path: Path
 
 
 # Under MPICH one is stopped on another host in test_slurm.py.
-@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+@pytest.mark.parametrize("mpi", [by_turns("openmpi")], indirect=True)
 def test_a_stopped_rank(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects from waiting for ever for a rank on another host, whose pages cannot be read here."""
     done = struck(pair, mpi, tmp_path / "r.jsonl", lambda pids: pair["n2"].signal(pids[1], signal.SIGSTOP))

@@ -12,12 +12,14 @@ def test_no_estimate_is_surer_than_a_share_of_the_time() -> None:
     now = [0.0]
     time_left = TimeLeft(lambda: now[0])
     time_left.begin()
-    time_left.step(StepStart("host", 0, 0, 1, 1, 1))
-    time_left.size(Progress("host", 8, 0, 1))
-    now[0] = 60.0
-    time_left.size_done(8)
+    # The first path ends with its last size; nothing shows that the second one's bytes are counted.
+    for path in ("host", "staged"):
+        time_left.step_ended()
+        time_left.step(StepStart(path, 0, int(path == "staged"), 2, 1, 1))
+        time_left.size(Progress(path, 8, 0, 1))
+        now[0] += 30.0
+        time_left.size_done(8)
     now[0] += 0.1
-    time_left.size(Progress("host", 8, 0, 1))
     left = time_left.remaining
     assert left is not None and left > 1.5
     time_left.step_ended()
