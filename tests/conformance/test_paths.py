@@ -177,6 +177,9 @@ def test_an_mpi_that_does_not(mpi: InstalledMpi, tmp_path: Path) -> None:
     )
     done.no_stack_trace()
     assert {entry["path"] for entry in done.entries} == {"host", "staged"}, done.failures
+    # Risky paths come last, so that all others share their processes.
+    pids = [[rank["pid"] for rank in step["ranks"]] for step in done.of("step")[:2]]
+    assert pids[0] == pids[1] and [step["path"] for step in done.of("step")[:2]] == ["host", "staged"]
     by_path = {failure["path"]: failure for failure in done.failures}
     assert len(done.failures) == 2 and set(by_path) == {"aware", "rma"}
     failure = by_path["aware"]

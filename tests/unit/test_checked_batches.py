@@ -13,7 +13,7 @@ from wirespeed.rank.path import sampler
 from wirespeed.rank.path.sampler import Sampler
 from wirespeed.rank.path.teams import TeamSamples
 from wirespeed.rank.program import Batch
-from wirespeed.statistics.stopping import Stopping
+from wirespeed.statistics.stopping import MOMENT_S, Stopping
 
 
 class Simulated:
@@ -98,15 +98,16 @@ def sampled(
     loops: int | None = None,
     progress: Callable[..., None] = lambda *_: None,
     max_time: float = 0.05,
+    more_until: float | None = 0.0,
 ) -> tuple[Any, float]:
-    """What came of a size, and the seconds of its batches and their checks."""
+    """What came of a size, and the seconds of its batches, of their checks, and between them."""
     monkeypatch.setattr(sampler, "time", simulated)
     pattern, shape = find_pattern("pingpong"), Shape(2)
     stopping = Stopping(loops=loops, max_time=max_time)
     context: Any = SimpleNamespace(
         comm=simulated,
         plan=SimpleNamespace(stopping=stopping),
-        more_until=0.0,
+        more_until=more_until,
         ending=lambda: False,
         put_threads_aside=lambda: False,
         pattern=pattern,
@@ -183,3 +184,14 @@ def test_what_no_batch_tells_is_checked_alone(
     simulated = Simulated(iteration_s, 1e-6, 0.0, takes_batches=False)
     sampled(simulated, monkeypatch)
     assert not any(simulated.log) and simulated.iterations == alone
+
+
+@pytest.mark.parametrize("noise", [0.006, 0.009, 0.012, 0.02])
+def test_who_goes_on_alone_waits_no_longer_than_it_measures(
+    noise: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects a survey's seconds: the last size waited 0.35 s for moments of 2 ms that told nothing."""
+    found, seconds = sampled(Simulated(2e-5, 1e-6, noise), monkeypatch, turns=9, more_until=None)
+    moments = MOMENT_S * found.batches
+    assert found.batches >= 27 and moments - MOMENT_S <= seconds <= 1.1 * moments
+    assert seconds <= MOMENT_S * 27 + 3 * 0.05 + 2 * MOMENT_S

@@ -80,6 +80,21 @@ def test_each_mpi_has_its_own_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.cpus_ahead(step("shmem")) == ("0-7", "0-7"), "it has threads of its own, and is not bound"
 
 
+def test_the_mpis_that_a_path_tries_start_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects a survey's seconds: the second was half a second later, and was waited for."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(32)))
+    monkeypatch.setattr("wirespeed.frontend.starter.cpu_quota", lambda: None)
+    started = list[StepKey]()
+    monkeypatch.setattr(Starter, "_launched", lambda _, key, ahead: started.append(key))
+    first = step("aware")
+    coming = [first, replace(first, library=cast(Mpi, Library("mpich"))), step("nccl")]
+    found = starter()
+    found.start_ahead(coming, [find_path("staged-pipelined")])
+    assert started == coming[:2]
+    found.start_ahead(coming, [find_path("staged-pipelined")])
+    assert started == coming[:2], "the next step starts half a second later"
+
+
 def test_nobody_waits_for_an_mpi_that_is_not_wanted() -> None:
     """Protects memory of GPUs from processes that would try a path which works already."""
 

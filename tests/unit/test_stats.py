@@ -255,6 +255,14 @@ def test_batches_keep_their_promises(
     assert rule.next_batch(iteration_s, samples, elapsed)[0] == rounds == rule.iterations_per_sample
 
 
+def test_sizes_that_take_turns_have_short_runs_of_long_samples() -> None:
+    """Protects a survey's seconds: eight sizes waited for four samples of 1.3 ms, which tell what two do."""
+    rule, samples = StoppingRule(Stopping(), 2.6e-6, 1e-9), Samples()
+    _, together = rule.next_batch(12e-6, samples, 0.0, 9)
+    _, alone = rule.next_batch(12e-6, samples, 0.0)
+    assert (together, alone) == (2, 3)
+
+
 @pytest.mark.parametrize(
     ("noise", "left_s", "stops_s"),
     [

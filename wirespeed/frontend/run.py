@@ -75,7 +75,8 @@ class PlannedRun:
             self._observe(Note(text))
         status, launches = "interrupted", self._plan.launches
         try:
-            found = self._available(paths)
+            # Risky ones come last; their processes start while others measure what no CPU takes part in.
+            found = sorted(self._available(paths), key=lambda path: path.gpu_aware_mpi)
             every = [(number, path) for number in range(1, launches + 1) for path in found]
             missing = self._recorder.missing_sizes
             self._to_come = [PathLaunch(path, n, sizes) for n, path in every if (sizes := missing(path, n))]
@@ -291,7 +292,8 @@ class PlannedRun:
             if not self._figures_wait:
                 place = [launch.path for launch in launches].index(step.path)
                 beside = [launch.path for launch in launches[place : place + 2]]
-                self._starter.start_ahead(self._coming(key), beside)
+                if launches[-1].path in beside:
+                    self._starter.start_ahead(self._coming(key), beside)
             if isinstance(message, Picture) and message.row + 1 == message.of:
                 # By every path the field is the same.
                 self._plan = self._starter.plan = replace(self._plan, picture=None)

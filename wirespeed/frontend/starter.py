@@ -99,22 +99,24 @@ class Starter:
     def start_ahead(self, coming: Iterable[StepKey], beside: Sequence[TransferPath]) -> None:
         """Starts the next job step that has no processes yet, if there are free CPUs for it.
 
-        One at a time: the CPUs that they keep busy as they start may be fewer than there seem to be.
+        One at a time: the CPUs that they keep busy as they start may be fewer than there seem to be. But the
+        MPIs that one path tries are waited for one right after the other.
         `beside`: the path that is measured now and the one after it; where CPUs move the bytes of either,
         nothing is started.
         """
         if time.monotonic() - self._latest < APART_S:
             return
         free = self._free_cpus(beside)
+        begun: StepKey | None = None
         for key in coming:
             # A launcher, or a helper thread of a library, takes its time, too.
             free -= self.plan.ranks + 1
-            if free < 0:
+            if free < 0 or (begun and key.launches != begun.launches):
                 return
             if key not in self._waiting:
                 self._waiting[key] = self._launched(key, ahead=True)
                 self._latest = time.monotonic()
-                return
+                begun = key
 
     def met(self, step: StepKey, ranks: Sequence[RankPlace]) -> None:
         """The ranks of a step have met, on CPUs that their MPI's launcher gives to those of any other."""

@@ -41,8 +41,9 @@ SEEN_ENOUGH = 54
 speed show late (the boundary of O'Brien and Fleming 1979, doi:10.2307/2530245)."""
 LOOK_AGAIN = 1.5
 """The next look at the precision comes with so many times the batches: each look is a chance to be fooled."""
-LONG_RUN = 4
-"""So many samples follow an untimed iteration, where they are too long for more to fit a batch."""
+LONG_RUN, SHORT_RUN = 4, 2
+"""So many samples follow an untimed iteration, where they are too long for more to fit a batch; and so many
+where sizes take turns: neighbouring samples tell little of slow noise, and all sizes wait for them."""
 INTERRUPTED = "interrupted"
 """Why a figure stopped that is measured again once the run goes on."""
 EXTENSION = 3
@@ -143,9 +144,14 @@ class StoppingRule:
         spent = self._more_s is not None and self._more_s() <= 0
         return self._stopping.max_time if spent else self._most_s
 
+    def extended(self, samples: Sampled, elapsed_s: float) -> bool:
+        """Does the figure have more time than it was to have? Waiting for its next moment then counts, too:
+        one that goes on alone would wait five times as long as it measures.
+        """
+        return elapsed_s >= self._stopping.max_time and samples.batches >= FEWEST_TO_END
+
     def _checks_reachable(self, samples: Sampled, elapsed_s: float) -> bool:
-        over = elapsed_s >= self._stopping.max_time and samples.batches >= FEWEST_TO_END
-        return over and not self._reachable_checked
+        return self.extended(samples, elapsed_s) and not self._reachable_checked
 
     def _unreachable(self, precision: float, elapsed_s: float) -> bool:
         """Would more time not do either? An interval narrows with the root of the time."""
@@ -220,5 +226,6 @@ class StoppingRule:
         if self.long_samples:
             needed = 1 if iteration_s > LONG_ITERATION_S else FEWEST_BATCHES - samples.batches
             return self.iterations_per_sample, max(needed, min(math.ceil(left_s / sample_s), LONG_RUN), 1)
-        count = min(max(batch_s, min(LONG_RUN * sample_s, BATCH_S)), left_s) / sample_s
+        least = SHORT_RUN if part_s < BATCH_S else LONG_RUN
+        count = min(max(batch_s, min(least * sample_s, BATCH_S)), left_s) / sample_s
         return self.iterations_per_sample, max(1, min(int(count), MAX_SAMPLES_A_BATCH))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from wirespeed.cli.common.options import Reporting
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from wirespeed.report.export.field_picture import FieldPicture
     from wirespeed.results.model import Event, Head
     from wirespeed.results.runs import Run
+
+SHOWS = "wirespeed.report.terminal.run_summary"
+"""Module that prints the result; its imports take a tenth of a second."""
 
 
 @dataclass
@@ -101,6 +106,8 @@ def measure_plan(
                 measured.file = event.plan.out or ""
                 if begin:
                     begin(event)
+                # While the ranks start: nobody is to wait for it after the last figure.
+                Thread(target=import_module, args=(SHOWS,), daemon=True).start()
             progress(event)
 
         # A second Ctrl-C, or one before the run could catch it: the table shows what there is.

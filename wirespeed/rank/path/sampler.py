@@ -233,8 +233,10 @@ class Sampler:
                     batch = (untimed, per_sample, count, check, rule.long_samples)
                     if not enough:
                         time.sleep(max(0.0, next_moment - time.monotonic()))
-                    resumed = time.monotonic()
-                    next_moment = resumed + MOMENT_S
+                    begins = time.monotonic()
+                    if not rule.extended(teams, elapsed):
+                        resumed = begins
+                    next_moment = begins + MOMENT_S
             untimed, per_sample, count, check, long_samples = self._comm.share(batch)
             if count == 0:
                 return rule.iterations_per_sample, self._comm.share(str(reason))
