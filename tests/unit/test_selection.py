@@ -206,7 +206,8 @@ def test_a_counterpart_is_a_path_and_a_switch_is_named() -> None:
 )
 def test_what_joins_the_ranks_is_shared_by_paths_alike(one: str, other: str, shared: bool) -> None:
     """Protects a path from what another one has NCCL set up, in its figures and in its log."""
-    assert find_path(one).goes_on_as(other) is find_path(other).goes_on_as(one) is shared
+    first, second = find_path(one), find_path(other)
+    assert first.goes_on_as(second) is second.goes_on_as(first) is shared
 
 
 def test_every_path_names_a_transport_that_is_declared() -> None:

@@ -244,6 +244,7 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
 
     try:
         session.measure([path.name for path in paths], turn, plan.budget)
+        session.close()
     except (WirespeedError, NativeError) as error:
         watchdog.close()
         if recorder:

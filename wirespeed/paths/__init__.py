@@ -86,13 +86,12 @@ class TransferPath:
         path = replace(self, name=name, variant=word, options=options)
         return replace(path, own_memory=self.own_memory or "buffers" in path.choices)
 
-    def goes_on_as(self, following: str) -> bool:
-        """May that path use what has joined the ranks for this one, NCCL's communicator?
+    def goes_on_as(self, other: TransferPath) -> bool:
+        """May it use what has joined the ranks for the other one, NCCL's communicator, and the other its?
 
         Not where the two tell the library of their buffers in other ways, or hand it operations where the
         other has messages: what it set up for one would stay, and be recorded as the other's.
         """
-        other = find_path(following)
         return self._joined_by == other._joined_by
 
     @property

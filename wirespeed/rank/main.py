@@ -122,6 +122,7 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
     session.measure([path for path, _ in spec.paths], turn, spec.allowance)
     watchdog.stage("end", 0, 30.0)
     tell(Done())
+    session.close()
     watchdog.close(keep_list=here)
     # The next job step measures already.
     if not (free and free.leave()):

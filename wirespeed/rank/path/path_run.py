@@ -83,6 +83,8 @@ class PathRunner:
         self._observers: Observers | None = None
         self._room: tuple[int | None] | None = None
         """Bytes for each of a rank's buffers, once they are known."""
+        self._left = dict[str, TransferPath]()
+        """By transport: its last path, which may have left what joins the ranks, NCCL's communicator."""
 
     def put_threads(self, free: FreeForThreads) -> None:
         """Puts threads of libraries there, from now on, before samples are taken."""
@@ -100,17 +102,18 @@ class PathRunner:
                 self._observers = Observers.found(self._comm, self._core, self._device)
 
     def close(self) -> None:
-        """Closes what prepare() has opened."""
+        """Collective. Closes what prepare() has opened, and what paths have left."""
+        self._close_kept()
         if self._observers:
             self._observers.close()
 
-    def run(
-        self, name: str, sizes: Sequence[int], following: str | None = None, allowance: float = 0.0
-    ) -> None:
+    def _close_kept(self) -> None:
+        self._core.check(self._core.lib.ws_kept_close(self._watchdog.page))
+
+    def run(self, name: str, sizes: Sequence[int], allowance: float = 0.0) -> None:
         """Collective. Measures the path at every size; failures are told, not raised.
 
         A path that may not work at all is tried first; "accepted" is told once it has moved bytes.
-        `following`: the path that these ranks measure next, which may go on with what has joined them.
         `allowance`: seconds for the path, of a run that has a budget.
         """
         more_s = max(allowance - BESIDE_S, 0.0) if self._context.plan.budget else None
@@ -126,11 +129,8 @@ class PathRunner:
             shape = replace(self._context.shape, memory=self._room[0])
             self._context = replace(self._context, shape=shape)
         clocks = ClockOffsets(self._comm, self._ranges) if kept else None
-        goes_on = following is not None and find_path(name).goes_on_as(following)
         with self._ranges("path", name):
-            self._run(name, sizes, goes_on)
-            if not goes_on:
-                self._core.check(self._core.lib.ws_kept_close(self._watchdog.page))
+            self._run(name, sizes)
         if clocks:
             self._tell_ranges(name, clocks)
 
@@ -143,7 +143,7 @@ class PathRunner:
             place = RankRanges(name, rank, host, moved, dropped, totals, clock, clocks.shared, 0)
             self._context.tell(place._replace(now=self._ranges.clock()))
 
-    def _run(self, name: str, sizes: Sequence[int], goes_on: bool) -> None:
+    def _run(self, name: str, sizes: Sequence[int]) -> None:
         path = find_path(name)
         # Some transports join the ranks once more, and that takes its time.
         self._watchdog.stage(name, 0, self._plan.timeout or startup_limit(self._plan))
@@ -154,6 +154,8 @@ class PathRunner:
         if why := why or next(filter(None, self._comm.everyone(without_effect(path))), None):
             self._context.failed("unavailable", why)
             return
+        if path.transport in self._left and not path.goes_on_as(self._left[path.transport]):
+            self._close_kept()
         try:
             with self._ranges("set-up"):
                 self._load_kernels(path)
@@ -176,8 +178,10 @@ class PathRunner:
             self._context = replace(self._context, plan=replace(self._context.plan, picture=None))
         buffers.close()
         lib = self._core.lib
-        close = lib.ws_transport_close_keeping if goes_on and not opened.failed else lib.ws_transport_close
+        # NCCL's orderly end takes half a second, which may come when all paths are done.
+        close = lib.ws_transport_close if opened.failed else lib.ws_transport_close_keeping
         self._core.check(close(transport))
+        self._left[path.transport] = path
 
     def _load_kernels(self, path: TransferPath) -> None:
         """Compiles what the path's memory needs, while the watchdog waits as long as a start may take.
