@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 ITERATION_S = 2.5e-4
 APART = math.ceil(MOMENT_S / ITERATION_S)
 """Iterations from one batch to the next of the same size, at least."""
-MOST = 16_000
+MOST = 17_000
 AT_ONCE = 21
 """Sizes up to 1 MiB, which take turns."""
 FEWEST = 40
@@ -125,13 +125,15 @@ def sampled(
     more_s = (lambda: budget_s - elapsed) if budget_s else None
     rule, samples = StoppingRule(stopping, 25e-9, 1e-9, more_s=more_s), Samples()
     while (reason := rule.decide(samples, elapsed)) is None:
+        # Between its moments a size alone waits.
+        waits = turns == 1 and rule.extended(samples, elapsed)
         per_sample, count = rule.next_batch(iteration_s, samples, elapsed, turns)
         assert per_sample == 1
         batch = iterations[at : at + count] * iteration_s
         assert len(batch) == count
         samples.add(batch.tolist(), each=rule.long_samples)
         apart = max(turns * count, APART) if iteration_s < MOMENT_S else count
-        at, elapsed = at + apart, elapsed + float(batch.sum())
+        at, elapsed = at + apart, elapsed + float(batch.sum()) + waits * (apart - count) * iteration_s
     return samples, reason, elapsed
 
 

@@ -272,32 +272,33 @@ def first_batch(
 
 
 def test_a_sample_is_500_clock_readings_long() -> None:
-    """12.5 us with a clock that takes 25 ns: 13 rounds of 1 us; and 5 ms hold 384 of them."""
-    assert first_batch(Stopping(), 25e-9, 1e-9, 1e-6) == (13, 384)
+    """12.5 us with a clock that takes 25 ns: 13 rounds of 1 us; and 5 ms hold 385 of them."""
+    assert first_batch(Stopping(), 25e-9, 1e-9, 1e-6) == (13, 385)
     assert first_batch(Stopping(), 25e-9, 1e-9, 12.51e-6)[0] == 1
 
 
 def test_a_sample_is_50_clock_steps_long() -> None:
-    """50 us with steps of 1 us: 5 rounds of 11 us; and 5 ms hold 90 of them."""
-    assert first_batch(Stopping(precision=0.5), 1e-9, 1e-6, 11e-6) == (5, 90)
+    """50 us with steps of 1 us: 5 rounds of 11 us; and 5 ms hold 91 of them."""
+    assert first_batch(Stopping(precision=0.5), 1e-9, 1e-6, 11e-6) == (5, 91)
     assert first_batch(Stopping(precision=0.5), 1e-9, 1e-6, 50.5e-6)[0] == 1
 
 
 def test_a_sample_is_as_long_as_the_precision_needs() -> None:
     """2 x 1 us / 1 % = 200 us: 19 rounds of 11 us. But never longer than a 24th of the time: 6.25 ms."""
-    assert first_batch(Stopping(), 1e-9, 1e-6, 11e-6) == (19, 23)
+    assert first_batch(Stopping(), 1e-9, 1e-6, 11e-6) == (19, 24)
     assert first_batch(Stopping(precision=1e-4), 1e-9, 1e-6, 1e-3) == (7, 4)
 
 
 def test_a_batch_is_5_ms_long() -> None:
-    assert first_batch(Stopping(), 25e-9, 1e-9, 30e-6) == (1, 166)
+    assert first_batch(Stopping(), 25e-9, 1e-9, 30e-6) == (1, 167)
     # A 27th of the longest time where that is less, a thousandth of what has passed where that is more.
-    assert first_batch(Stopping(max_time=0.024 / 3), 25e-9, 1e-9, 30e-6) == (1, 29)
+    assert first_batch(Stopping(max_time=0.024 / 3), 25e-9, 1e-9, 30e-6) == (1, 30)
     assert first_batch(Stopping(max_time=100), 25e-9, 1e-9, 30e-6, elapsed_s=10) == (1, 333)
-    assert first_batch(Stopping(max_time=100), 25e-9, 1e-9, 30e-6, elapsed_s=4) == (1, 166)
-    # Not past the end; and one sample at least, three in all of long ones.
-    assert first_batch(Stopping(), 25e-9, 1e-9, 30e-6, elapsed_s=0.14905) == (1, 31)
-    assert first_batch(Stopping(), 25e-9, 1e-9, 30e-6, elapsed_s=0.2) == (1, 1)
+    assert first_batch(Stopping(max_time=100), 25e-9, 1e-9, 30e-6, elapsed_s=4) == (1, 167)
+    # Past the end by half of it at most; three samples in all of long ones.
+    assert first_batch(Stopping(), 25e-9, 1e-9, 30e-6, elapsed_s=0.147) == (1, 100)
+    assert first_batch(Stopping(), 25e-9, 1e-9, 30e-6, elapsed_s=0.14905) == (1, 83)
+    assert first_batch(Stopping(), 25e-9, 1e-9, 30e-6, elapsed_s=0.2) == (1, 83)
     assert first_batch(Stopping(), 25e-9, 1e-9, 1.0) == (1, 3)
 
 

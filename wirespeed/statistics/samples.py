@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+from wirespeed.statistics.allowance import COARSE
 from wirespeed.statistics.histogram import SHORTEST_S, Histogram
 
 CONFIDENCE = 0.95
@@ -34,6 +35,9 @@ _STUDENT_T = {2: 4.302652729911, 3: 3.182446305284, 4: 2.776445105198}
 FEWEST_BATCHES = 3
 """Below, there is no interval."""
 _FEWEST_FOR_ORDER = 6
+ENOUGH_FOR_RANGE = 24
+"""Batches, from which on a time beyond all of them and by more than COARSE is no median, however much
+neighbours have in common."""
 
 
 class Samples:
@@ -203,6 +207,11 @@ def median_interval(
         common = _common(logs)
         wider *= math.sqrt((1 + common) / (1 - common))
     below, above = max(centre - low, 0.0) * wider, max(high - centre, 0.0) * wider
+    if len(batch_medians) >= ENOUGH_FOR_RANGE:
+        fastest, slowest = (
+            math.log(max(end, SHORTEST_S)) for end in (min(batch_medians), max(batch_medians))
+        )
+        below, above = min(below, max(centre - fastest, COARSE)), min(above, max(slowest - centre, COARSE))
     return median * math.exp(-below), median * math.exp(above)
 
 

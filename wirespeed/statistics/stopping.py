@@ -227,5 +227,7 @@ class StoppingRule:
             needed = 1 if iteration_s > LONG_ITERATION_S else FEWEST_BATCHES - samples.batches
             return self.iterations_per_sample, max(needed, min(math.ceil(left_s / sample_s), LONG_RUN), 1)
         least = SHORT_RUN if part_s < BATCH_S else LONG_RUN
-        count = min(max(batch_s, min(least * sample_s, BATCH_S)), left_s) / sample_s
-        return self.iterations_per_sample, max(1, min(int(count), MAX_SAMPLES_A_BATCH))
+        whole_s = max(batch_s, min(least * sample_s, BATCH_S))
+        # Half at least: a batch of a sample or two, after new content at that, is no batch like the others.
+        count = max(min(whole_s, left_s), whole_s / 2) / sample_s
+        return self.iterations_per_sample, max(1, min(round(count), MAX_SAMPLES_A_BATCH))
