@@ -13,10 +13,11 @@ from support import report_files as made
 from support.impossible import FALSE, WHY, WIDE, last_run, program_entry, program_run, program_step
 from support.records import console, entry, head, make_run, shown, step, text_of
 
+from wirespeed.report.cannot_tell import CANNOT_TELL
 from wirespeed.report.export.formats import FORMATS
 from wirespeed.report.export.markdown import markdown
 from wirespeed.report.facts.contrasts import pairs
-from wirespeed.report.facts.programs import CANNOT_TELL, parts
+from wirespeed.report.facts.programs import parts
 from wirespeed.report.page import read_sources, render
 from wirespeed.report.page.answers import answers
 from wirespeed.report.sources import measured

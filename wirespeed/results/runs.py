@@ -344,14 +344,15 @@ class Run:
 
     def in_doubt(self, size: int, domain: str) -> list[Entry]:
         """Figures that are not sure, of paths that may be as fast as fastest() says of others, or faster."""
-        ranked = self._judgement.ranked.get((size, domain), [])
+        ranked = self._judgement.ranked.get((size, domain))
+        if not ranked:
+            return []
         sure = {entry.path for entry in ranked}
-        others = (self.entries.get((path, size)) for path in self.paths if path not in sure)
+        others = (self.entries[path, size] for path in self.paths if (path, size) in self.entries)
         return [
             entry
             for entry in others
-            if ranked
-            and entry
+            if entry.path not in sure
             and entry.memory_domain == domain
             and entry.moves
             and entry.low <= ranked[0].high

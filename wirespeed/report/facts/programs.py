@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from wirespeed.report.cannot_tell import CANNOT_TELL
 from wirespeed.report.facts.contrasts import Added
 from wirespeed.report.facts.markers import doubts, sign
 from wirespeed.results.contradictions import single
@@ -14,7 +15,6 @@ from wirespeed.units import format_seconds
 
 WAYS = (("staged", "staged"), ("aware", "device pointers given to MPI"), ("gpu", "by the GPUs themselves"))
 """The three ways between GPUs that GPUDirect is about, by path."""
-CANNOT_TELL = "cannot tell"
 TELLS = 0.05
 """Half width of a difference's interval, as a share of the step, up to which 'about 0' says something."""
 

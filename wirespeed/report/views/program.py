@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
+from wirespeed.report.cannot_tell import CANNOT_TELL
 from wirespeed.report.console.columns import Cell, Column, Table, table
 from wirespeed.report.facts import figures, programs
 from wirespeed.report.facts.markers import mark, share_style, sign, winners
@@ -156,7 +157,7 @@ def _communication(parts: programs.Parts) -> str:
     if parts.visible is None or parts.visible_words is None:
         return ""
     words = " ".join(filter(None, parts.visible_words))
-    if words == programs.CANNOT_TELL:
+    if words == CANNOT_TELL:
         return ", and how much of it is communication cannot be told"
     if parts.visible.certain and parts.visible.seconds > 0:
         return f", of which {words} is communication"
