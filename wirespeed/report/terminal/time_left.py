@@ -102,7 +102,7 @@ class TimeLeft:
         self.budget = 0.0
         """Budget of the run: what lasts because figures are coarse does not last beyond it."""
         self._start: float | None = None
-        self._begun, self._steps = 0, 1
+        self._begun, self._steps, self._failing = 0, 1, 0.0
         self._launch, self._launches = 1, 1
         self._step: _Step | None = None
         self._measured: list[_Measured] = []
@@ -126,7 +126,7 @@ class TimeLeft:
     def step(self, event: StepStart) -> None:
         """A job step begins."""
         self.step_ended()
-        self._begun, self._steps = event.done + 1, event.total
+        self._begun, self._steps, self._failing = event.done + 1, event.total, event.failing
         self._launch, self._launches = event.launch, event.launches
         now = self._clock()
         self._step = _Step(now, now)
@@ -208,7 +208,7 @@ class TimeLeft:
         return here + self._further * (self.elapsed + here)
 
     def _left_in_run(self) -> float | None:
-        to_come = max(0, self._steps - self._begun)
+        to_come = self._to_come
         if (step := self._step) is None:
             return self._of_steps(to_come, _mean(self._whole), 0.0) if self._whole else None
         if not (self._measured or step.measured or step.done):
@@ -221,9 +221,14 @@ class TimeLeft:
         here = self._step.fewest(self._step.left or ()) if self._step else 0.0
         if not self._fewest:
             return here
-        return here + (self._steps - self._begun) * self._share * _mean(self._fewest)
+        return here + self._to_come * self._share * _mean(self._fewest)
 
-    def _of_steps(self, count: int, each: float, here: float) -> float:
+    @property
+    def _to_come(self) -> float:
+        """Number of steps to come, without those that are expected to fail."""
+        return max(0.0, self._steps - self._begun - self._failing)
+
+    def _of_steps(self, count: float, each: float, here: float) -> float:
         """Seconds of steps to come, `here` from now. Coarse figures take some of what the budget has."""
         coming = count * self._share
         most = self.budget - self.elapsed - here
