@@ -125,15 +125,13 @@ def sampled(
     more_s = (lambda: budget_s - elapsed) if budget_s else None
     rule, samples = StoppingRule(stopping, 25e-9, 1e-9, more_s=more_s), Samples()
     while (reason := rule.decide(samples, elapsed)) is None:
-        # Between its moments a size alone waits.
-        waits = turns == 1 and rule.extended(samples, elapsed)
         per_sample, count = rule.next_batch(iteration_s, samples, elapsed, turns)
         assert per_sample == 1
         batch = iterations[at : at + count] * iteration_s
         assert len(batch) == count
         samples.add(batch.tolist(), each=rule.long_samples)
         apart = max(turns * count, APART) if iteration_s < MOMENT_S else count
-        at, elapsed = at + apart, elapsed + float(batch.sum()) + waits * (apart - count) * iteration_s
+        at, elapsed = at + apart, elapsed + float(batch.sum())
     return samples, reason, elapsed
 
 

@@ -220,6 +220,24 @@ def test_after_a_failure_there_is_a_fresh_communicator(measure: Measure) -> None
     assert all(_starts(done).values()) and len(done.entries) == 2
 
 
+def test_an_end_that_fails_is_the_failure_of_the_path_before(libraries: Environment, tmp_path: Path) -> None:
+    """Protects figures, and the next path's: the failure is told of the path that joined the ranks."""
+    mpi = _mpi("openmpi")
+    environment = libraries | mpi.variables | {"FAKE_NCCL_FAIL": "ncclCommDestroy=3"}
+
+    def measured(*words: str) -> Done:
+        file = tmp_path / f"{words[0]}.jsonl"
+        common = ("--device", "emulated", "--sizes", "8", "--mpi", mpi.mpiexec, *FAST)
+        return wirespeed(*words, *common, out=file, environment=environment)
+
+    # Nobody waits for an orderly end where that of the process follows.
+    assert not measured("pingpong", "--paths", "nccl-stream,ipc-write").failures
+    done = measured("allreduce", "--paths", "nccl", "--algorithm", "library,ring,doubling")
+    assert len({entry["path"] for entry in done.entries}) == 3, done.err
+    assert [failure["path"] for failure in done.failures] == ["nccl", "nccl:ring"]
+    assert all("after all figures: ncclCommDestroy()" in failure["text"] for failure in done.failures)
+
+
 def test_without_peer_to_peer(measure: Measure) -> None:
     """Protects nccl-nop2p from being nccl under another name: the variable must reach NCCL."""
     details = _details(measure("nccl-nop2p", "8"))

@@ -127,7 +127,7 @@ def main() -> None:
                 measurement = PathRunner(opened, world, device, watched, plan, tell)
                 told.append({"kind": "begin", "pattern": pattern.name, "path": name, "options": options})
                 measurement.run(name, fixed or [int(size) for size in sizes.split(",")])
-                measurement.close()
+                measurement.close(orderly=True)
     watched.close()
     if world.rank == 0:
         print(json.dumps(told))

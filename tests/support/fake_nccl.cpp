@@ -333,6 +333,7 @@ long fake_nccl_communicators() { return communicators; }
 long fake_nccl_starts() { return starts; }
 
 int ncclCommDestroy(Comm* comm) {
+    if (const int code = fault("ncclCommDestroy")) return code;
     for (const auto& each : allocated)
         if (!each.second.kind.empty()) end("a communicator ends before its buffers");
     --communicators;

@@ -59,7 +59,8 @@ def test_the_interval_holds_the_median_and_stays_above_zero(data: list[list[floa
     assert interval is not None and precision is not None
     low, high = interval
     assert 0 < low <= samples.median() <= high
-    assert precision == (high - low) / 2 / samples.median()
+    # The stopping rule's may be wider: it is not bounded by the batches.
+    assert samples.summary()["precision"] == (high - low) / 2 / samples.median() <= precision
 
 
 @given(batches, st.integers(-9, 9))

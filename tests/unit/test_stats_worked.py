@@ -302,6 +302,24 @@ def test_a_batch_is_5_ms_long() -> None:
     assert first_batch(Stopping(), 25e-9, 1e-9, 1.0) == (1, 3)
 
 
+@pytest.mark.parametrize(
+    ("batches", "budget_s", "left_behind", "ends"),
+    [
+        # A lone size has all its time; so has one whose budget lasts, or that has seen too little.
+        *((30, None, False, False), (30, None, True, True)),
+        *((30, 60.0, True, False), (26, None, True, False)),
+    ],
+)
+def test_a_figure_that_is_left_behind_ends(
+    batches: int, budget_s: float | None, left_behind: bool, ends: bool
+) -> None:
+    """Protects a survey from waiting for one size; and nobody else's figure from less time."""
+    more_s = None if budget_s is None else lambda: budget_s
+    rule = StoppingRule(Stopping(), 25e-9, 1e-9, more_s=more_s)
+    rule.left_behind = left_behind
+    assert rule.decide(Seen(batches, 0.013), 0.06) == ("max-time" if ends else None)
+
+
 def test_there_are_never_too_many() -> None:
     """100,000 samples in a batch, 100 million rounds in a sample, whatever the clock shows."""
     assert first_batch(Stopping(max_time=1000), 1e-9, 1e-12, 1e-6, elapsed_s=500) == (1, 100_000)

@@ -243,8 +243,7 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
         return sizes
 
     try:
-        session.measure([path.name for path in paths], turn, plan.budget)
-        session.close()
+        session.measure([path.name for path in paths], turn, plan.budget, goes_on=True)
     except (WirespeedError, NativeError) as error:
         watchdog.close()
         if recorder:

@@ -119,10 +119,9 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
         comm.barrier()
         return sizes
 
-    session.measure([path for path, _ in spec.paths], turn, spec.allowance)
+    session.measure([path for path, _ in spec.paths], turn, spec.allowance, goes_on=False)
     watchdog.stage("end", 0, 30.0)
     tell(Done())
-    session.close()
     watchdog.close(keep_list=here)
     # The next job step measures already.
     if not (free and free.leave()):

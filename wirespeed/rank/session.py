@@ -53,13 +53,16 @@ class RankSession:
             self.runner.put_threads(free)
         return ranks
 
-    def measure(self, paths: Sequence[str], turn: Callable[[int], Sequence[int]], budget: float) -> None:
-        """`turn`: begins a path, by its place among them, and returns its sizes. `budget`: of all, in s."""
+    def measure(
+        self, paths: Sequence[str], turn: Callable[[int], Sequence[int]], budget: float, *, goes_on: bool
+    ) -> None:
+        """`turn`: begins a path, by its place among them, and returns its sizes. `budget`: of all, in s.
+
+        `goes_on`: whether this process does anything else after its last path.
+        """
         allowance = Allowance(budget)
         for index, path in enumerate(paths):
+            self.runner.make_way(path, orderly=goes_on)
             sizes = turn(index)
             self.runner.run(path, sizes, allowance.share(len(paths) - index))
-
-    def close(self) -> None:
-        """Ends what the paths have left open. No figure comes after it."""
-        self.runner.close()
+        self.runner.close(orderly=goes_on)

@@ -123,19 +123,23 @@ class Samples:
         """The 95 % confidence interval of the median; None with fewer than three batches."""
         return self._interval_around(self.median()) if self.count else None
 
-    def _interval_around(self, median: float) -> tuple[float, float] | None:
+    def _interval_around(self, median: float, within: bool = True) -> tuple[float, float] | None:
+        """`within`: as of median_interval."""
         if len(self._medians) < FEWEST_BATCHES:
             return None
         # A median that reads k steps may be anything from k - 1/2 to k + 1/2, however often it is read.
-        low, high = median_interval(self._medians, median, WIDER) or (median, median)
+        low, high = median_interval(self._medians, median, WIDER, within) or (median, median)
         return max(0.0, low - self.step_s / 2), high + self.step_s / 2
 
     def precision(self) -> float | None:
-        """Half the interval's width as a share of the median; None where there is no interval."""
+        """Half the interval's width as a share of the median; None where there is no interval.
+
+        For the stopping rule: of an interval that may reach beyond all batches.
+        """
         if self.batches < FEWEST_BATCHES:
             return None
         median = self.median()
-        return _share(self._interval_around(median), median)
+        return _share(self._interval_around(median, within=False), median)
 
     @property
     def medians(self) -> Sequence[float]:
@@ -184,13 +188,14 @@ def middle(ascending: Sequence[float]) -> float:
 
 
 def median_interval(
-    batch_medians: Sequence[float], median: float, wider: float = 1.0
+    batch_medians: Sequence[float], median: float, wider: float = 1.0, within: bool = True
 ) -> tuple[float, float] | None:
     """The 95 % confidence interval of the median from the medians of batches, in the order measured.
 
     Six and more groups of batches: order statistics, which ask nothing of the distribution, widened by what
     neighbouring groups have in common. Three to five: Student's t of the logarithms. Fewer: None. It always
-    contains `median`, the median of all samples. `wider`: how many times as far it reaches.
+    contains `median`, the median of all samples. `wider`: how many times as far it reaches. `within`: ends at
+    the fastest and the slowest of many batches, where it would be wide.
     """
     logs = [math.log(max(value, SHORTEST_S)) for value in _grouped(batch_medians)]
     centre, n = math.log(max(median, SHORTEST_S)), len(logs)
@@ -207,7 +212,7 @@ def median_interval(
         common = _common(logs)
         wider *= math.sqrt((1 + common) / (1 - common))
     below, above = max(centre - low, 0.0) * wider, max(high - centre, 0.0) * wider
-    if len(batch_medians) >= ENOUGH_FOR_RANGE:
+    if within and len(batch_medians) >= ENOUGH_FOR_RANGE:
         fastest, slowest = (
             math.log(max(end, SHORTEST_S)) for end in (min(batch_medians), max(batch_medians))
         )

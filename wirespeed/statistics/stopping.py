@@ -120,6 +120,8 @@ class StoppingRule:
         """0 until the first batch is planned, then fixed."""
         self.long_samples = False
         """Does each sample of the batch planned last as long as a batch, and count as one?"""
+        self.left_behind = False
+        """Are all others done with which it took turns? It would wait five times as long as it measures."""
 
     @property
     def step_s(self) -> float:
@@ -135,23 +137,19 @@ class StoppingRule:
     def over(self, samples: Sampled, elapsed_s: float) -> bool:
         """Is all the time spent that there is, however wide the interval?"""
         needed = 1 if self._iteration_s > LONG_ITERATION_S else FEWEST_BATCHES
-        return elapsed_s >= self._limit() and samples.batches >= needed
+        return elapsed_s >= self._limit(samples) and samples.batches >= needed
 
-    def _limit(self) -> float:
-        """Seconds for the figure: no more than --max-time once the budget is spent."""
+    def _limit(self, samples: Sampled) -> float:
+        """Seconds for the figure: no more than --max-time once the budget is spent, or it is left behind."""
         if self._ending():
             return 0.0
+        left_behind = self.left_behind and self._more_s is None and samples.batches >= FEWEST_TO_END
         spent = self._more_s is not None and self._more_s() <= 0
-        return self._stopping.max_time if spent else self._most_s
-
-    def extended(self, samples: Sampled, elapsed_s: float) -> bool:
-        """Does the figure have more time than it was to have? Waiting for its next moment then counts, too:
-        one that goes on alone would wait five times as long as it measures.
-        """
-        return elapsed_s >= self._stopping.max_time and samples.batches >= FEWEST_TO_END
+        return self._stopping.max_time if spent or left_behind else self._most_s
 
     def _checks_reachable(self, samples: Sampled, elapsed_s: float) -> bool:
-        return self.extended(samples, elapsed_s) and not self._reachable_checked
+        over = elapsed_s >= self._stopping.max_time and samples.batches >= FEWEST_TO_END
+        return over and not self._reachable_checked
 
     def _unreachable(self, precision: float, elapsed_s: float) -> bool:
         """Would more time not do either? An interval narrows with the root of the time."""
@@ -221,7 +219,7 @@ class StoppingRule:
         limit = self._most_s
         part_s = max(FILLED * MOMENT_S / taking_turns, SHORTEST_BATCH_S)
         batch_s = max(min(part_s, BATCH_S, limit / FEWEST_TO_END), BATCH_SHARE * elapsed_s)
-        left_s = max(self._limit() - elapsed_s, 0.0)
+        left_s = max(self._limit(samples) - elapsed_s, 0.0)
         self.long_samples = sample_s >= max(BATCH_S, batch_s)
         if self.long_samples:
             needed = 1 if iteration_s > LONG_ITERATION_S else FEWEST_BATCHES - samples.batches

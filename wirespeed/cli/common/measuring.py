@@ -77,6 +77,7 @@ def measure_plan(
     from wirespeed.frontend import background_load, session
     from wirespeed.job.messages import Picture
     from wirespeed.job.path_selection import is_pattern
+    from wirespeed.launchers import launched_rank
     from wirespeed.report.terminal.progress import make_progress
     from wirespeed.results.model import Head
 
@@ -106,8 +107,9 @@ def measure_plan(
                 measured.file = event.plan.out or ""
                 if begin:
                     begin(event)
-                # While the ranks start: nobody is to wait for it after the last figure.
-                Thread(target=import_module, args=(SHOWS,), daemon=True).start()
+                # While the ranks start: nobody is to wait for it after the last figure. This is no rank.
+                if not launched_rank():
+                    Thread(target=import_module, args=(SHOWS,), daemon=True).start()
             progress(event)
 
         # A second Ctrl-C, or one before the run could catch it: the table shows what there is.

@@ -83,8 +83,8 @@ class PathRunner:
         self._observers: Observers | None = None
         self._room: tuple[int | None] | None = None
         """Bytes for each of a rank's buffers, once they are known."""
-        self._left = dict[str, TransferPath]()
-        """By transport: its last path, which may have left what joins the ranks, NCCL's communicator."""
+        self._left: TransferPath | None = None
+        """The last path of those whose library joins the ranks, and may have left NCCL's communicator."""
 
     def put_threads(self, free: FreeForThreads) -> None:
         """Puts threads of libraries there, from now on, before samples are taken."""
@@ -101,14 +101,25 @@ class PathRunner:
             with self._ranges("health"):
                 self._observers = Observers.found(self._comm, self._core, self._device)
 
-    def close(self) -> None:
-        """Collective. Closes what prepare() has opened, and what paths have left."""
-        self._close_kept()
+    def close(self, *, orderly: bool) -> None:
+        """Collective. Closes what prepare() has opened. `orderly`: as of make_way()."""
+        self.make_way(None, orderly=orderly)
         if self._observers:
             self._observers.close()
 
-    def _close_kept(self) -> None:
-        self._core.check(self._core.lib.ws_kept_close(self._watchdog.page))
+    def make_way(self, name: str | None, *, orderly: bool) -> None:
+        """Collective. Ends what a path has left, unless the one of that name may go on with it.
+
+        What fails here is the former path's failure. `orderly`: also where only the end of this process
+        follows, or a path that does not mind: NCCL's orderly end takes half a second.
+        """
+        left, path = self._left, find_path(name) if name else None
+        if left is None or (path and path.goes_on_as(left)):
+            return
+        if orderly or (path and path.transport == left.transport):
+            self._watchdog.stage(left.name, 0, self._plan.timeout or startup_limit(self._plan))
+            self._core.check(self._core.lib.ws_kept_close(self._watchdog.page))
+            self._left = None
 
     def run(self, name: str, sizes: Sequence[int], allowance: float = 0.0) -> None:
         """Collective. Measures the path at every size; failures are told, not raised.
@@ -154,8 +165,6 @@ class PathRunner:
         if why := why or next(filter(None, self._comm.everyone(without_effect(path))), None):
             self._context.failed("unavailable", why)
             return
-        if path.transport in self._left and not path.goes_on_as(self._left[path.transport]):
-            self._close_kept()
         try:
             with self._ranges("set-up"):
                 self._load_kernels(path)
@@ -178,10 +187,10 @@ class PathRunner:
             self._context = replace(self._context, plan=replace(self._context.plan, picture=None))
         buffers.close()
         lib = self._core.lib
-        # NCCL's orderly end takes half a second, which may come when all paths are done.
         close = lib.ws_transport_close if opened.failed else lib.ws_transport_close_keeping
         self._core.check(close(transport))
-        self._left[path.transport] = path
+        if path.library:
+            self._left = path
 
     def _load_kernels(self, path: TransferPath) -> None:
         """Compiles what the path's memory needs, while the watchdog waits as long as a start may take.

@@ -233,10 +233,8 @@ class Sampler:
                     batch = (untimed, per_sample, count, check, rule.long_samples)
                     if not enough:
                         time.sleep(max(0.0, next_moment - time.monotonic()))
-                    begins = time.monotonic()
-                    if not rule.extended(teams, elapsed):
-                        resumed = begins
-                    next_moment = begins + MOMENT_S
+                    resumed = time.monotonic()
+                    next_moment = resumed + MOMENT_S
             untimed, per_sample, count, check, long_samples = self._comm.share(batch)
             if count == 0:
                 return rule.iterations_per_sample, self._comm.share(str(reason))
@@ -257,6 +255,7 @@ class Sampler:
             if taking_turns > 1:
                 elapsed += time.monotonic() - resumed
                 taking_turns = yield from self._pause()
+                rule.left_behind = taking_turns == 1
                 resumed = time.monotonic()
 
     def _pause(self) -> Turns[int]:
