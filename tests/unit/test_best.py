@@ -11,6 +11,7 @@ from support.records import entry, make_run, shown
 
 from wirespeed.report.export.markdown import markdown
 from wirespeed.report.facts.best import spans
+from wirespeed.report.facts.outcome import best_words
 from wirespeed.report.facts.statements import statements
 from wirespeed.report.facts.trust import headline
 from wirespeed.report.page import read_sources, render
@@ -53,6 +54,15 @@ def test_a_figure_in_doubt_is_neither_the_fastest_nor_forgotten() -> None:
     others = entry("host", 64, 2e-6), entry("host-pinned", 64, 5e-6, **waits)
     assert line(make_run(*others)).endswith("host for 64 B"), "it took longer, whatever it waited for"
     assert line(make_run(busy, entry("host", 64, 2e-6, **waits))).endswith("&host-pinned for 64 B")
+
+
+def test_a_short_message_s_rate_is_no_bandwidth_beside_uncertain_longer_ones() -> None:
+    """Protects from "host: 0.881 GB/s at 4 KiB" below "best: 4.96 GB/s at 1 MiB by host"."""
+    short, long = entry("host", 4096, 4e-6), entry("host", 1 << 20, 3e-4, 1.5)
+    assert best_words(make_run(short, long), "host") == "uncertain"
+    assert best_words(make_run(short), "host").endswith("at 4 KiB")
+    assert best_words(make_run(short, entry("host", 1 << 20, 3e-4)), "host").endswith("at 1 MiB")
+    assert best_words(make_run(short), "gpu") == ""
 
 
 def test_a_lucky_figure_is_not_the_fastest() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from wirespeed.report.facts import markers, shares
-from wirespeed.report.facts.best_figures import greatest_rate
+from wirespeed.report.facts.best_figures import SHORT, greatest_rate
 from wirespeed.report.facts.wire_verdicts import of_path
 from wirespeed.report.grouping import grouped
 from wirespeed.results.parts import Checked
@@ -18,15 +18,23 @@ UNRECORDED = "bytes not recorded"
 
 
 def best(run: Run, path: str) -> Entry | None:
-    """The path's figure with the highest bandwidth, of those that are certain."""
-    rated = [entry for entry in run.of_path(path) if entry.bytes and entry.amount and not entry.uncertain]
-    return greatest_rate(run, rated) if rated else None
+    """The path's figure with the highest bandwidth, of those that are certain.
+
+    None as well where only short messages are, and longer ones were measured: theirs is no bandwidth.
+    """
+    rated = [entry for entry in run.of_path(path) if entry.bytes and entry.amount]
+    certain = [entry for entry in rated if not entry.uncertain]
+    if not certain:
+        return None
+    found = greatest_rate(run, certain)
+    longer = run.traits.by_size and found.amount <= SHORT and any(entry.amount > SHORT for entry in rated)
+    return None if longer else found
 
 
 def best_words(run: Run, path: str) -> str:
-    """'~393 GB/s at 1 GiB', with the figure's mark."""
+    """'~393 GB/s at 1 GiB', with the figure's mark; 'uncertain'."""
     if (entry := best(run, path)) is None:
-        return ""
+        return "uncertain" if any(entry.bytes and entry.amount for entry in run.of_path(path)) else ""
     mark = markers.sign(run, entry)
     return f"{mark}{format_rate(entry.rate)} GB/s at {format_size(entry.bytes)}"
 
@@ -60,7 +68,7 @@ def wires_words(run: Run, path: str) -> str:
 
 def words(run: Run, path: str) -> str:
     """'393 GB/s at 1 GiB; 87 % of limit; direct over NVLink'; empty where no figure is certain."""
-    if best(run, path) is None:
+    if not any(entry.bytes and entry.amount and not entry.uncertain for entry in run.of_path(path)):
         return ""
     each = best_words(run, path), share_words(run, path, "limit"), wires_words(run, path)
     return "; ".join(filter(None, each))

@@ -35,6 +35,6 @@ def unlimited(run: Run) -> list[str]:
         if limit and free:
             found.append(((limit.wire, format_size(max(free))), path))
     return [
-        f"{paths}: no limit applies up to {size}, which fits the {PROCESSORS[wire]}'s caches"
+        f"{paths}: no limit applies up to {size}, which fits the {PROCESSORS.get(wire, wire)}'s caches"
         for paths, (wire, size) in together(found)
     ]
