@@ -52,6 +52,7 @@ LONG = _words(
     test_a_stopped_rank_inside_a_launcher test_a_struck_rank_is_named
     test_a_struck_rank_while_kernels_wait test_a_struck_target_of_loads test_a_true_rate_gives_figures
     test_after_a_hang test_after_a_hang_the_next_size_is_tried test_an_exchange_of_several_blocks
+    test_an_end_that_fails_is_the_failure_of_the_path_before
     test_an_mpi_that_is_gpu_aware test_an_mpi_that_is_named_inside_the_launcher_of_another
     test_beside_another_pattern_too test_both_ways_into_the_stream
     test_chunks_to_near_and_far_peers_in_one_step test_counts_beyond_mpi_s_are_cut
