@@ -75,7 +75,7 @@ class PlannedRun:
             self._observe(Note(text))
         status, launches = "interrupted", self._plan.launches
         try:
-            # Risky ones come last; their processes start while others measure what no CPU takes part in.
+            # Risky ones come last: all others share their processes, and nothing starts beside most of them.
             found = sorted(self._available(paths), key=lambda path: path.gpu_aware_mpi)
             every = [(number, path) for number in range(1, launches + 1) for path in found]
             missing = self._recorder.missing_sizes
