@@ -9,20 +9,36 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.command import wirespeed
+from support.command import Done, wirespeed
 
 COUNTERS = ("NVLink replay errors", "PCIe replays")
 
 
-def test_a_run_reads_the_gpus_health(prefix: Path, tmp_path: Path) -> None:
-    """Protects `health` records from counters that exist in a stand-in alone."""
+def observed(prefix: Path, out: Path, sizes: str) -> Done:
+    """By the path gpu, with all that the driver counts."""
     done = wirespeed(
-        *("pingpong", "--device", "cuda", "--paths", "gpu", "--sizes", "8,1M", "--max-time", "0.05"),
+        *("pingpong", "--device", "cuda", "--paths", "gpu", "--sizes", sizes, "--max-time", "0.05"),
         *("--mpi", prefix),
-        out=tmp_path / "r.jsonl",
+        out=out,
         environment={"WIRESPEED_NO_EVIDENCE": ""},
     )
     assert done.code == 0, done.err + done.out
+    return done
+
+
+def test_each_link_is_read_at_the_largest_size(prefix: Path, tmp_path: Path) -> None:
+    """Protects from what reading 18 links takes at every size, and the sum of them from that of the GPU."""
+    done = observed(prefix, tmp_path / "r.jsonl", "1M,16M")
+    found = {proof["bytes"]: proof["wires"] for proof in done.of("evidence")}
+    nvlinks = {size: [wire for wire in wires if wire["kind"] == "nvlink"] for size, wires in found.items()}
+    assert len(nvlinks[1 << 20]) == 2 and not any(wire["links"] for wire in nvlinks[1 << 20])
+    for wire in nvlinks[16 << 20]:
+        assert len(wire["links"]) > 1 and sum(sent for sent, _ in wire["links"]) == wire["sent"], wire
+
+
+def test_a_run_reads_the_gpus_health(prefix: Path, tmp_path: Path) -> None:
+    """Protects `health` records from counters that exist in a stand-in alone."""
+    done = observed(prefix, tmp_path / "r.jsonl", "8,1M")
     (health,) = (record for record in done.records if record["kind"] == "health")
     assert set(COUNTERS) <= set(health["counted"]), health
     assert len(health["watched"]) >= 2, health

@@ -73,11 +73,11 @@ class HostCounters:
             source.close()
         self._sources = []
 
-    def idle(self) -> list[Reading | None]:
+    def idle(self, parts: bool) -> list[Reading | None]:
         """Waits while no rank moves anything, which adds to the known background; a reading at the end."""
-        before, began = self.read(), time.monotonic()
+        before, began = self.read(parts=False), time.monotonic()
         time.sleep(MIN_IDLE if self._idled else IDLE)
-        after = self.read()
+        after = self.read(parts)
         self._idled += time.monotonic() - began
         pairs = zip(self.wires, before, after, strict=True)
         rises = (sum(risen(wire, first, last)) if first and last else 0 for wire, first, last in pairs)
@@ -89,7 +89,7 @@ class HostCounters:
         """Bytes per second of each wire that are not ours."""
         return [known / self._idled for known in self._idle_bytes]
 
-    def read(self, parts: bool = True) -> list[Reading | None]:
+    def read(self, parts: bool) -> list[Reading | None]:
         """A reading for each wire; None where its counter source does not answer any more.
 
         `parts`: as of CounterSource.read().

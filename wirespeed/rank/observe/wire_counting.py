@@ -22,11 +22,11 @@ from wirespeed.rank.observe.host_counters import HostCounters, risen
 from wirespeed.rank.observe.memory_bandwidth import memory_rates
 from wirespeed.rank.program import Program
 
-COUNTED_S, LONGEST_S = 0.02, 0.2
+COUNTED_S, LONGEST_S = 0.01, 0.2
 """Seconds of iterations: at first, and at most where these leave too much uncertainty for a verdict."""
 MAX_ITERATIONS = 200_000
 LEAST_FOR_PARTS = 1 << 20
-"""Bytes of a message from which it is known what part of it each link of a bundle took: shorter ones take few
+"""Bytes of a message from which it is told what part of it each link of a bundle took: shorter ones take few
 of them."""
 
 
@@ -62,8 +62,12 @@ class _Counts:
 class WireCounting:
     """Counts one path's bytes. All methods are collective."""
 
-    def __init__(self, context: RankContext, path: TransferPath, counters: HostCounters) -> None:
+    def __init__(
+        self, context: RankContext, path: TransferPath, counters: HostCounters, largest: int
+    ) -> None:
+        """`largest`: bytes of the size at which each link of a bundle is read, too, which takes long."""
         self._context, self._path, self._counters = context, path, counters
+        self._with_parts = max(largest, LEAST_FOR_PARTS)
         self._comm, self._core = context.comm, context.core
         self._idled = False
 
@@ -118,8 +122,8 @@ class WireCounting:
     def _count(self, program: Program, iterations: int) -> _Counts:
         self._comm.barrier()
         counters = self._counters
-        parts = program.size >= LEAST_FOR_PARTS
-        start = counters.read(parts) if self._idled else counters.idle()
+        parts = program.size >= self._with_parts
+        start = counters.read(parts) if self._idled else counters.idle(parts)
         self._idled = True
         idled = time.monotonic()
         watched = self._watch_copies(True)
