@@ -2,7 +2,8 @@
 
     .venv/bin/python bench/time_left.py [--only pingpong,lbm] [-- OPTIONS of wirespeed]
 
-Each command's lines are read as they come; an estimate holds until the next one, less the time since then.
+Each command's lines are read as they come; an estimate holds until the next one, less the time since then,
+or until a line that gives none.
 After the first quarter of the run, (estimate + 1 s) over (time that was left + 1 s), or the reverse, is to be
 at most 3; and no 10 s are to pass without a line.
 """
@@ -53,6 +54,8 @@ def errors(told: list[tuple[float, str]]) -> list[tuple[float, float, float, flo
         if match := ESTIMATE.search(line):
             hours, minutes, seconds = (int(part or 0) for part in match.groups())
             estimate = 3600 * hours + 60 * minutes + seconds, at
+        elif " so far]" in line:
+            estimate = None
         moment = max(at, end / 4)
         while estimate and moment < until:
             # Nobody takes a line of 20 s ago for one of now.

@@ -47,3 +47,58 @@ def test_paths_that_will_fail_take_no_time() -> None:
         return found
 
     assert left(2.0) < 5.0 and 15.0 < left(1.0) < 25.0 and 30.0 < left(0.0) < 50.0
+
+
+def test_paths_that_will_fail_start_for_it() -> None:
+    """Protects from "0:00 left" at 8 s before the end: each of them started processes for that."""
+    now = [0.0]
+    time_left = TimeLeft(lambda: now[0])
+    time_left.begin()
+    time_left.step(StepStart("host", 0, 0, 3, failing=2.0))
+    now[0] += 4.0
+    time_left.size(Progress("host", 8, 0, 1))
+    now[0] += 10.0
+    time_left.size_done(8)
+    time_left.step_ended()
+    assert time_left.remaining == 8.0
+
+
+def test_long_messages_end_after_those_that_take_turns_with_them() -> None:
+    """Protects from "0:04 left" at 20 s before the end: all sizes but the longest two were done."""
+    now = [0.0]
+    time_left = TimeLeft(lambda: now[0])
+    time_left.begin()
+    time_left.step(StepStart("gpu", 0, 0, 1))
+    needs = (1 << 10, 1 << 28, 1 << 29, 1 << 30)
+    for place, need in enumerate(needs):
+        time_left.size(Progress("gpu", need, place, len(needs), needs=needs if not place else ()))
+    now[0] += 4.0
+    time_left.size_done(needs[0], seconds=1e-6)
+    now[0] += 4.0
+    time_left.size_done(needs[1], seconds=0.4)
+    for _ in range(5):
+        left = time_left.remaining
+        # Of the two that are left, ten messages each take 24 s.
+        truth = 32.0 - now[0]
+        assert left is not None and 1 / 3 < (left + 1) / (truth + 1) < 3, now
+        now[0] += 4.0
+
+
+def test_nobody_can_tell_of_a_path_that_is_far_later_than_others() -> None:
+    """Protects from "0:03 left" at 13 s before the end: the path was ten times as slow as those before it."""
+    now = [0.0]
+    time_left = TimeLeft(lambda: now[0])
+    time_left.begin()
+    for done, path in enumerate(("host", "gpu")):
+        time_left.step(StepStart(path, 0, done, 2))
+        for place, size in enumerate((8, 64)):
+            time_left.size(Progress(path, size, place, 2))
+        now[0] += 2.0
+        if not done:
+            time_left.size_done(8)
+            time_left.size_done(64)
+    assert time_left.remaining is not None
+    now[0] += 2.1
+    assert time_left.remaining is None and "left" not in str(time_left)
+    time_left.size_done(8)
+    assert time_left.remaining is not None

@@ -42,6 +42,8 @@ TRIAL_SIZES = (1, 32 << 10, 4 << 20)
 
 MIN_COUNTED = 64 << 10
 """Bytes of a collective operation: of smaller ones, what starts their kernels hides what they move."""
+LONG_TO_FILL = 1 << 28
+"""Bytes of a buffer whose memory some machines take a second or more to give."""
 AT_ONCE, ALL_AT_ONCE = 24, 32
 """Sizes that take turns, at most: so many batches of 1 ms fill the time between two of the same size. Where
 GPUs move the bytes, all of a default run do: beside H100s and H200s, CPUs are 10 to 20 % slower now and then,
@@ -204,7 +206,7 @@ class OpenPath:
             while group:
                 largest = max(group, key=needs.__getitem__)
                 try:
-                    self._hold(sizes, needs, largest)
+                    self._hold(sizes, needs, largest, group[0])
                     yield group
                     break
                 except Unusable:
@@ -242,8 +244,7 @@ class OpenPath:
                 self._failure(error, size)
 
     def _figure(self, sizes: Sequence[int], needs: Sequence[int], index: int, draws: bool) -> Turns[None]:
-        position = self._position(sizes, index)
-        self._context.tell(position if index else position._replace(needs=tuple(needs)))
+        self._context.tell(self._begins(sizes, needs, index))
         size_run = self._size_run(sizes, needs, index)
         self._measured[sizes[index]] = yield from size_run.measure()
         if draws and not self.drawn:
@@ -257,7 +258,7 @@ class OpenPath:
         # Not before the figures, for the first of which somebody waits.
         from wirespeed.rank.observe.wire_counting import WireCounting
 
-        counting = WireCounting(self._context, self._path, counters)
+        counting = WireCounting(self._context, self._path, counters, max(sizes))
         # Rank 0 of each host measures its memory, which takes long where others use it too.
         self._patient(sizes[0], MOVED)
         with self._context.ranges("wires", "rates of wires"):
@@ -322,18 +323,35 @@ class OpenPath:
         alive = partial(self._watchdog.turn, self._path.name, size, patience)
         return SizeRun(context, self._path, self._transport, held, size, position, alive)
 
-    def _hold(self, sizes: Sequence[int], needs: Sequence[int], index: int) -> BuffersHandle:
-        """The native buffers of a size. Raises Unusable."""
+    def _hold(
+        self, sizes: Sequence[int], needs: Sequence[int], index: int, begins: int | None = None
+    ) -> BuffersHandle:
+        """The native buffers of a size. `begins`: the one that begins with them, if not this one.
+
+        Raises Unusable.
+        """
         size = sizes[index]
+
+        def waits(capacity: int) -> None:
+            self._patient(size, capacity)
+            if capacity >= LONG_TO_FILL:
+                position = self._begins(sizes, needs, index if begins is None else begins)
+                self._context.tell(position._replace(doing="buffers are filled"))
+
         self._patient(size, max(size, needs[index]))
         with self._context.ranges("set-up", "buffers"):
-            held = self._buffers.hold(needs[index], needs, partial(self._patient, size), size)
+            held = self._buffers.hold(needs[index], needs, waits, size)
         self._patient(size, max(size, needs[index]))
         return held
 
     def _position(self, sizes: Sequence[int], index: int) -> Progress:
         """How far the path is."""
         return Progress(self._path.name, sizes[index], index, len(sizes))
+
+    def _begins(self, sizes: Sequence[int], needs: Sequence[int], index: int) -> Progress:
+        """The same as the size begins; with the first one go the needs of all."""
+        position = self._position(sizes, index)
+        return position if index else position._replace(needs=tuple(needs))
 
     def _patient(self, size: int, most: int) -> None:
         """The watchdog waits as long as this many bytes may take."""

@@ -21,8 +21,11 @@ SILENCE = 4.0
 
 
 def rest(expected: float, spent: float) -> float:
-    """Seconds that are left; what is late is expected to take half as long again as it is late."""
-    return max(expected - spent, (spent - expected) / 2)
+    """Seconds that are left; what is late is expected to take half as long again as it is late.
+
+    It is not about to end just because it was expected to.
+    """
+    return max(expected - spent, spent / 4, (spent - expected) / 2)
 
 
 class Teller:

@@ -59,7 +59,8 @@ class ProgressLines:
             case Entry():
                 self._has_figure = True
                 coarse = (event.precision or 0.0) > COARSE
-                self._time.size_done(event.bytes, coarse=coarse, seconds=event.seconds)
+                took = event.elapsed_s or 0.0
+                self._time.size_done(event.bytes, coarse=coarse, seconds=event.seconds, elapsed=took)
                 self.entry(event)
             case Failure():
                 if event.whole_path:

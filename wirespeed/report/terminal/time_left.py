@@ -20,13 +20,18 @@ LONG = 1 << 20
 UNKEPT = 1 / 3
 """Share of what figures are expected to take that they take however coarse they are, budget or not, where no
 long message has shown it."""
-FEWEST, LIKELY = 10, 40
-"""Times that a message is sent at least, counting warming up, checks and the fewest samples; and so many
-where a budget ends what is coarse."""
+FEWEST, MOST, LIKELY = 10, 16, 40
+"""Times that a message is sent at least, counting warming up, checks and the fewest samples; so many where a
+message is half of an iteration; and so many where a budget ends what is coarse."""
 SUREST = 0.03
 """No estimate is surer than this share of the time so far: so much is left at least while a step goes on."""
-TAIL = 0.3
-"""Counting bytes and ending the ranks, as a share of the last size, before a job step has shown it."""
+LATE = 2.0
+"""Times as long as it was expected to take: nobody can tell when it will be over."""
+PAUSE = 3.0
+"""Seconds between two sizes after which nobody can tell how long it will last."""
+TAIL, COUNTED = 0.3, 0.4
+"""Counting bytes and ending the ranks, as a share of the last size, before a job step has shown it; and as a
+share of the least that the longest messages take."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +67,10 @@ class _Step:
     """Bytes of the buffers of the sizes that have not begun; None before the first one."""
     running: dict[int, int] = field(default_factory=dict)
     """The same of those that take turns now, by size."""
-    done: int = 0
-    """Number of these with a figure or a failure."""
+    undone: set[int] = field(default_factory=set)
+    """Their sizes without a figure or a failure."""
+    latest: float = 0.0
+    """When the latest one of them was done."""
     failed: bool = False
     """Has one of these failed?"""
     share: float = 0.0
@@ -81,10 +88,22 @@ class _Step:
     """Seconds of the longest message so far, for a byte of its buffers."""
     longest: int = 0
     """Bytes of the buffers of that message."""
+    passes: float = FEWEST
+    """Times that it was sent, as far as can be told."""
+
+    @property
+    def done(self) -> int:
+        """Number of those that take turns with a figure or a failure."""
+        return len(self.running) - len(self.undone)
+
+    def begin(self, size: int, need: int) -> None:
+        """Takes note that a size takes turns with those that run."""
+        self.running[size] = need
+        self.undone.add(size)
 
     def fewest(self, needs: Collection[int]) -> float:
         """Seconds that sizes with buffers of so many bytes take, however coarse their figures are."""
-        return FEWEST * self.byte * sum(needs)
+        return self.passes * self.byte * sum(needs)
 
 
 class TimeLeft:
@@ -115,6 +134,8 @@ class TimeLeft:
         """Seconds that each of them would have taken, had its figures been as coarse as can be."""
         self._failed = 0
         """Number of steps before this one that gave none."""
+        self._start_s = 0.0
+        """Seconds from the longest start of a step to its first size."""
         self._figures = self._coarse = 0
         """Number of sizes with a figure, and of those among them that are coarse."""
 
@@ -137,6 +158,8 @@ class TimeLeft:
             return
         size, count = event.bytes, event.of
         # Where another MPI takes over, the path begins anew.
+        if step.left is None:
+            self._start_s = max(self._start_s, self._clock() - step.began)
         if step.left is None or not (step.left or step.running or event.place):
             step.left = list(event.needs or [size] * count)
             step.last, step.needs = step.left[-1], list(step.left)
@@ -145,36 +168,48 @@ class TimeLeft:
         if 0 <= behind < len(step.left):
             if not step.running:
                 step.since = self._clock()
-            step.running[size] = step.left[-behind - 1]
+            step.begin(size, step.left[-behind - 1])
             step.left = step.left[len(step.left) - behind :]
         step.phases_turn |= size == step.told[0] and event.phase < step.told[1]
         step.told = size, event.phase
         step.share = 0.0 if step.phases_turn else event.phase / max(1, event.phases)
 
-    def size_done(self, size: int, failed: bool = False, coarse: bool = False, seconds: float = 0.0) -> None:
+    def size_done(
+        self,
+        size: int,
+        failed: bool = False,
+        coarse: bool = False,
+        seconds: float = 0.0,
+        elapsed: float = 0.0,
+    ) -> None:
         """A size of so many bytes has its figure, or has failed: a hang says nothing of others.
 
-        `coarse`: the figure would have been measured on, had there been time; `seconds`: of a message.
+        `coarse`: the figure would have been measured on, had there been time; `seconds`: of a message;
+        `elapsed`: of the figure.
         """
         self._figures, self._coarse = self._figures + (not failed), self._coarse + coarse
         if (step := self._step) is None or step.left is None:
             return
         if not step.running and step.left:
-            step.running[size] = step.left.pop(0)
+            step.begin(size, step.left.pop(0))
         if seconds and (need := step.running.get(size, 0)) > max(step.longest, LONG):
             step.byte, step.longest = seconds / need, need
-        step.done, step.failed = step.done + 1, step.failed or failed
-        if step.done >= len(step.running):
-            now = self._clock()
+            step.passes = min(max(elapsed / seconds, FEWEST), MOST)
+        if step.undone:
+            step.undone.remove(size if size in step.undone else min(step.undone))
+        step.failed |= failed
+        now = step.latest = self._clock()
+        if not step.undone:
             if step.running and not step.failed:
                 needs = step.running.values()
                 step.measured.append(_Measured(len(needs), sum(needs), now - step.since))
-            step.running, step.done, step.share, step.since, step.failed = {}, 0, 0.0, now, False
+            step.running, step.share, step.since, step.failed = {}, 0.0, now, False
 
     def step_failed(self) -> None:
         """Takes note that the current step will not measure what it has not measured."""
         if self._step:
             self._step.left, self._step.running, self._step.since = [], {}, self._clock()
+            self._step.undone.clear()
 
     def step_ended(self) -> None:
         """The current step is over."""
@@ -201,8 +236,9 @@ class TimeLeft:
         here = self._left_in_run()
         if here is None or self._further is None:
             return None
-        if self.elapsed < self.budget:
-            here = min(here, max(self.budget - self.elapsed, self._fewest_left() or UNKEPT * here))
+        if self.budget:
+            more = self.budget - self.elapsed
+            here = min(here, max(more, self._fewest_left() or (UNKEPT if more > 0.0 else 1.0) * here))
         if self._step:
             here = max(here, SUREST * self.elapsed)
         return here + self._further * (self.elapsed + here)
@@ -213,7 +249,8 @@ class TimeLeft:
             return self._of_steps(to_come, _mean(self._whole), 0.0) if self._whole else None
         if not (self._measured or step.measured or step.done):
             return None
-        here = self._left_here(step)
+        if (here := self._left_here(step)) is None:
+            return None
         return here + self._of_steps(to_come, _mean([*self._whole, self._clock() - step.began + here]), here)
 
     def _fewest_left(self) -> float:
@@ -233,15 +270,17 @@ class TimeLeft:
         coming = count * self._share
         most = self.budget - self.elapsed - here
         coarse = self._coarse / self._figures if self._figures else 0.0
-        return coming * each + coarse / 2 * max(0.0, most - coming * each) if coming else 0.0
+        more = coarse / 2 * max(0.0, most - coming * each) if coming else 0.0
+        # One that fails has to start for it.
+        return coming * each + more + self._failing * self._start_s
 
     @property
     def _share(self) -> float:
         """Of the steps to come, those that are expected to give figures: a path may fail at once."""
         return (len(self._whole) + 9) / (len(self._whole) + self._failed + 10)
 
-    def _left_here(self, step: _Step) -> float:
-        """Seconds of the current step."""
+    def _left_here(self, step: _Step) -> float | None:
+        """Seconds of the current step; None: it takes far longer than others did."""
         spent = self._clock() - step.since
         if step.left is None:
             return rest(self._share * _mean(self._whole), spent)
@@ -256,15 +295,23 @@ class TimeLeft:
             expected = max(known.of(needs) if known else 0.0, step.fewest(needs))
             if step.share:
                 expected = spent / step.share
+            if not step.done and spent > LATE * expected:
+                return None
             if step.done or spent > expected:
                 lasts = _Measured(count, sum(needs), spent)
                 known = _cost([*step.measured, lasts], before)
-            # Those that take turns are done at about the same time.
-            left = spent * (1 - step.done / count) / 2 if step.done else rest(expected, spent)
+            left = rest(expected, spent)
+            if step.done:
+                # Those that take turns are done at about the same time, but for the longest messages.
+                long = step.fewest([step.running[size] for size in step.undone])
+                left = max(spent * (1 - step.done / count) / 2, rest(long, self._clock() - step.latest))
         elif step.left:
+            if spent > PAUSE:
+                return None
             left = spent
         assert known
         tail = _mean(self._tails) if self._tails else TAIL * known.of([step.last])
+        tail = max(tail, COUNTED * step.fewest([step.longest]))
         if not (count or step.left):
             # How many sizes will be counted nobody knows.
             return max(tail - spent, spent / 3)
