@@ -63,6 +63,24 @@ class PlanResult:
             note("no picture: this run has measured nothing that could be drawn")
 
 
+def wake_gpus(device: str) -> None:
+    """Starts the driver of the GPUs that --device means, while what asks it is imported."""
+    from wirespeed.host.core import NativeError, core
+    from wirespeed.host.devices import kind_of
+    from wirespeed.launchers import launched_rank
+
+    # A rank must not touch a GPU before MPI has started.
+    if kind_of(device) not in ("auto", "cuda") or launched_rank():
+        return
+    opened = core()
+
+    def wake() -> None:
+        with suppress(NativeError):
+            opened.device_count("cuda")
+
+    Thread(target=wake).start()
+
+
 def measure_plan(
     plan: Plan,
     begin: Callable[[Head], None] | None = None,
@@ -74,6 +92,7 @@ def measure_plan(
     `further`: plans that follow, and will take about as long; None: they take another time.
     Ctrl-C keeps what was measured until then.
     """
+    wake_gpus(plan.device)
     from wirespeed.frontend import background_load, session
     from wirespeed.job.messages import Picture
     from wirespeed.job.path_selection import is_pattern

@@ -36,7 +36,9 @@ MEMORY_PER_BYTE = 12
 @where
 def command(style: str, against: str | None, explain: bool, all_sizes: bool, **given: Any) -> ExitCode:
     """Measures and prints."""
-    from wirespeed.cli.common.measuring import measure_plan
+    from wirespeed.cli.common.measuring import measure_plan, wake_gpus
+
+    wake_gpus(given["device"])
     from wirespeed.cli.common.traced import Traced
     from wirespeed.report.terminal.survey import print_lacking, print_machine, print_next
     from wirespeed.results.runs import joined
