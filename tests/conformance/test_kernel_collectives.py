@@ -10,7 +10,6 @@ from conformance.test_collectives import NAMES, OURS, exact, told_by
 from support.mpis import InstalledMpi
 from support.selection import thorough
 
-ON_GPU = ",".join(f"gpu:{name}" for name in OURS)
 LL, STORES = ("protocol=LL", "threads=16"), ("protocol=stores", "blocks=3", "threads=16")
 PULL = ("protocol=pull", "blocks=3", "threads=16")
 GRID = ("protocol=LL", "blocks=3", "threads=16")
@@ -18,12 +17,13 @@ ODD, BRIEF = "0,6,1000,40002", "1002"
 """No elements, fewer than ranks, counts that leave the last of 16 bytes or of a packet unfilled."""
 SUMS = ("allreduce", "reduce", "reducescatter")
 EVERY = [
-    (ranks, ON_GPU, (*protocol, offset))
+    (ranks, f"gpu:{name}", (*protocol, offset))
+    for name in OURS
     for ranks in (2, 3, 4, 5)
     for protocol in (LL, STORES)
     for offset in ("offset=0", "offset=2", "offset=8")
 ]
-"""Ranks, paths and options."""
+"""Ranks, path and options."""
 
 
 def judged(
@@ -112,12 +112,12 @@ def test_an_exchange_of_several_blocks(
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
-@pytest.mark.parametrize(("ranks", "paths", "options"), EVERY)
+@pytest.mark.parametrize(("ranks", "path", "options"), EVERY)
 def test_every_operation_in_the_kernel(
-    mpi: InstalledMpi, ranks: int, paths: str, options: tuple[str, ...], tmp_path: Path
+    mpi: InstalledMpi, ranks: int, path: str, options: tuple[str, ...], tmp_path: Path
 ) -> None:
     """Protects the same for every type, reduction, root, algorithm and number of ranks."""
-    judged(mpi, ranks, paths, options, tmp_path, sizes=ODD, variants=5)
+    judged(mpi, ranks, path, options, tmp_path, sizes=ODD, variants=5)
 
 
 @pytest.mark.thorough
