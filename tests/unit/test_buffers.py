@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from wirespeed.job.messages import Progress
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.rank.context import Unusable
 from wirespeed.rank.path.buffers import Buffers
-from wirespeed.rank.path.open_path import ALL_AT_ONCE, AT_ONCE, OpenPath, taking_turns
+from wirespeed.rank.path.open_path import ALL_AT_ONCE, AT_ONCE, LONG_TO_FILL, OpenPath, taking_turns
 from wirespeed.units import parse_size
 
 LIMIT = 3 << 20
@@ -88,7 +90,8 @@ def test_a_size_without_buffers_is_measured_alone_and_no_other(monkeypatch: pyte
     opened = OpenPath(context, cast("Any", None), path, cast("Any", None), cast("Any", None), None)
     needs = [8, 1 << 20, 1 << 30, 1 << 34, 1 << 34]
 
-    def hold(room: int, sizes: list[int], needs: list[int], index: int) -> None:
+    def hold(room: int, sizes: list[int], needs: list[int], index: int, begins: int) -> None:
+        assert begins <= index, "the first of those that take turns"
         if needs[index] > room:
             raise Unusable("no memory")
 
@@ -100,3 +103,18 @@ def test_a_size_without_buffers_is_measured_alone_and_no_other(monkeypatch: pyte
     ):
         monkeypatch.setattr(opened, "_hold", partial(hold, room))
         assert [*opened._groups(needs, needs)] == expected
+
+
+@pytest.mark.parametrize(("largest", "told"), [(LONG_TO_FILL, ["buffers are filled"]), (1 << 20, [])])
+def test_long_buffers_are_told_of(largest: int, told: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects from a minute of "64 B: 3.80 us so far" while 20 GB of memory were filled."""
+    found = list[Progress]()
+    context: Any = SimpleNamespace(tell=found.append, ranges=lambda *_: nullcontext())
+    held: Any = SimpleNamespace(hold=lambda need, needs, waits, size: waits(need))
+    path: Any = SimpleNamespace(name="host")
+    opened = OpenPath(context, cast("Any", None), path, cast("Any", None), held, None)
+    monkeypatch.setattr(opened, "_patient", lambda size, most: None)
+    sizes = [8, 64, largest]
+    opened._hold(sizes, sizes, 2, 1)
+    assert [progress.doing for progress in found] == told
+    assert all((progress.bytes, progress.place, progress.of) == (64, 1, 3) for progress in found)

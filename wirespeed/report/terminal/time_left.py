@@ -29,7 +29,7 @@ LATE = 2.0
 """Times as long as it was expected to take: nobody can tell when it will be over."""
 PAUSE = 3.0
 """Seconds between two sizes after which nobody can tell how long it will last."""
-TAIL, COUNTED = 0.3, 0.4
+TAIL, COUNTED = 0.3, 0.3
 """Counting bytes and ending the ranks, as a share of the last size, before a job step has shown it; and as a
 share of the least that the longest messages take."""
 
@@ -310,8 +310,8 @@ class TimeLeft:
                 return None
             left = spent
         assert known
-        tail = _mean(self._tails) if self._tails else TAIL * known.of([step.last])
-        tail = max(tail, COUNTED * step.fewest([step.longest]))
+        counted = max(TAIL * known.of([step.last]), COUNTED * step.fewest([step.longest]))
+        tail = _mean(self._tails) if self._tails else counted
         if not (count or step.left):
             # How many sizes will be counted nobody knows.
             return max(tail - spent, spent / 3)
