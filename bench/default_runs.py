@@ -2,9 +2,9 @@
 
     .venv/bin/python bench/default_runs.py FILE.jsonl ...
 
-For each path: how many of its figures are within ±5 and ±10 %, and marked `&`; how far medians of launches
-lie from their common median (standard deviation, the median over the sizes); and in how many intervals that
-common median lies: in a launch's own, and in the one over many launches.
+For each path: how many of its figures are within ±5 %, have two speeds instead, are within ±10 %, and marked
+`&`; how far medians of launches lie from their common median (standard deviation, the median over the sizes);
+and in how many intervals that common median lies: in a launch's own, and in the one over many launches.
 """
 
 from __future__ import annotations
@@ -48,15 +48,16 @@ def main() -> None:
     made.add_argument("files", nargs="+")
     files = made.parse_args().files
     print(f"{len(files)} files")
-    print("path                ±5 % ±10 %   &   of   launches differ by   own holds   many hold")
+    print("path                ±5 %  two ±10 %   &   of   launches differ by   own holds   many hold")
     for path, sizes in by_size(files).items():
         entries = [entry for each in sizes.values() for entry in each]
         within = [sum((entry.precision or 1) <= width for entry in entries) for width in (0.05, 0.1)]
         differ = [statistics.stdev(math.log(entry.seconds) for entry in each) for each in sizes.values()]
         own, over, known = (sum(column) for column in zip(*map(held, sizes.values()), strict=True))
         marked = sum(entry.contended for entry in entries)
+        two = sum(bool(entry.times.speeds) and (entry.precision or 1) > 0.05 for entry in entries)
         print(
-            f"{path:<18} {within[0]:>5} {within[1]:>5} {marked:>3} {len(entries):>4}   "
+            f"{path:<18} {within[0]:>5} {two:>4} {within[1]:>5} {marked:>3} {len(entries):>4}   "
             f"{statistics.median(differ):>18.1%}   {own / known:>9.1%}   {over / known:>9.1%}"
         )
 

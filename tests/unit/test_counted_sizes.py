@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wirespeed.rank.observe.counted_sizes import STRIDE, sizes_to_count
+from wirespeed.rank.observe.counted_sizes import STRIDE, sizes_to_count, worth_counting
 
 POWERS = [1 << power for power in range(31)]
 
@@ -21,7 +21,8 @@ def counted(
     seconds: list[float] | None = None,
 ) -> list[int]:
     some = protocols or [""] * len(sizes)
-    plan, found = sizes_to_count(sizes, some, seconds or [0.001] * len(sizes)), []
+    order = worth_counting(sizes, some, seconds or [0.001] * len(sizes))
+    plan, found = sizes_to_count(sizes, some, order), []
     index = next(plan, None)
     while index is not None:
         found.append(sizes[index])

@@ -282,6 +282,8 @@ def test_sizes_that_take_turns_have_one_long_sample_at_a_time() -> None:
     _, together = rule.next_batch(12e-6, samples, 0.0, 9)
     _, alone = rule.next_batch(12e-6, samples, 0.0)
     assert (together, alone) == (1, 4)
+    rule = StoppingRule(Stopping(), 2.6e-6, 1e-9)
+    assert rule.next_batch(1.4e-3, samples, 0.0, 9) == (1, 2), "of one iteration, as long as the untimed one"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wirespeed.job.messages import Progress
+from wirespeed.job.messages import FILLING, Progress
 from wirespeed.report.terminal.time_left import TimeLeft
 from wirespeed.results.events import StepStart
 
@@ -102,3 +102,36 @@ def test_nobody_can_tell_of_a_path_that_is_far_later_than_others() -> None:
     assert time_left.remaining is None and "left" not in str(time_left)
     time_left.size_done(8)
     assert time_left.remaining is not None
+
+
+def test_filling_buffers_is_no_size_s_time() -> None:
+    """Protects from "1:48 left" at 10 s before the end: 2 MiB had taken the 12 s of all buffers."""
+    now, needs = [0.0], (8, 2 << 20, 8 << 20, 32 << 20)
+    time_left = TimeLeft(lambda: now[0])
+    time_left.begin()
+    time_left.step(StepStart("host", 0, 0, 1))
+    for place, need in enumerate(needs[:3]):
+        if place == 1:
+            time_left.size(Progress("host", need, place, len(needs), doing=FILLING))
+            now[0] += 12.0
+            assert time_left.remaining is None, "nobody can tell"
+        time_left.size(Progress("host", need, place, len(needs), needs=() if place else needs))
+        now[0] += 0.5
+        time_left.size_done(need)
+    left = time_left.remaining
+    assert left is not None and left < 3.0
+
+
+def test_a_soak_ends_when_it_was_asked_to() -> None:
+    """Protects from "half an hour left" at the end of an hour."""
+    now = [0.0]
+    time_left = TimeLeft(lambda: now[0])
+    time_left.soaks = True
+    time_left.begin()
+    time_left.step(StepStart("host", 0, 0, 1))
+    for place in (0, 1):
+        time_left.size(Progress("host", 8, place, 2, needs=() if place else (0, 0)))
+        now[0] += 60.0 - 6.0 * place
+        if not place:
+            time_left.size_done(8)
+    assert time_left.remaining == 6.0

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 
 import pytest
 
-from wirespeed.cli.common.measuring import wake_gpus
+from wirespeed.cli.common.waking import wake_gpus
 from wirespeed.host.core import Core, NativeError
 
 
@@ -40,3 +42,20 @@ def test_the_driver_is_asked_beside_the_imports(
     for thread in {*threading.enumerate()} - before:
         thread.join()
     assert found == asked
+
+
+SLOW = """
+import sys, time
+from wirespeed.host.core import Core
+Core.device_count = lambda self, kind: time.sleep(30)
+from wirespeed.cli.common import waking
+waking.wake_gpus("auto")
+print("a last word")
+waking.leave(3)
+"""
+
+
+def test_nobody_waits_for_a_driver_that_does_not_answer() -> None:
+    """Protects a message about a wrong word, and Ctrl-C, from a driver that takes seconds, or hangs."""
+    done = subprocess.run([sys.executable, "-I", "-c", SLOW], capture_output=True, text=True, timeout=25)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "a last word\n", "")

@@ -18,9 +18,12 @@ def main() -> int:
     try:
         if _RAISES:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        return run()
+        code = run()
     except KeyboardInterrupt:
-        return INTERRUPTED
+        code = INTERRUPTED
+    if waking := sys.modules.get("wirespeed.cli.common.waking"):
+        waking.leave(code)
+    return code
 
 
 if __name__ == "__main__":

@@ -61,6 +61,10 @@ class Accepted(NamedTuple):
     """Named in each rank's log."""
 
 
+FILLING = "buffers are filled"
+"""Said before a size begins, where its memory takes long to get."""
+
+
 class Progress(NamedTuple):
     """A size begins or goes on."""
 

@@ -41,9 +41,10 @@ SEEN_ENOUGH = 54
 speed show late (the boundary of O'Brien and Fleming 1979, doi:10.2307/2530245)."""
 LOOK_AGAIN = 1.5
 """The next look at the precision comes with so many times the batches: each look is a chance to be fooled."""
-LONG_RUN = 4
-"""So many samples follow an untimed iteration, where they are too long for more to fit a batch; one where
-sizes take turns: neighbouring samples tell little of slow noise, and all sizes wait for them."""
+LONG_RUN, SHORT_RUN = 4, 2
+"""So many samples follow an untimed iteration, where they are too long for more to fit a batch; and so many
+where sizes take turns, each as long as that iteration. Of many iterations, one sample alone follows it there:
+neighbours tell little of slow noise, and all sizes wait for them."""
 INTERRUPTED = "interrupted"
 """Why a figure stopped that is measured again once the run goes on."""
 EXTENSION = 3
@@ -224,7 +225,7 @@ class StoppingRule:
         if self.long_samples:
             needed = 1 if iteration_s > LONG_ITERATION_S else FEWEST_BATCHES - samples.batches
             return self.iterations_per_sample, max(needed, min(math.ceil(left_s / sample_s), LONG_RUN), 1)
-        least = 1 if part_s < BATCH_S else LONG_RUN
+        least = LONG_RUN if part_s >= BATCH_S else SHORT_RUN if self.iterations_per_sample == 1 else 1
         whole_s = max(batch_s, min(least * sample_s, BATCH_S))
         # Half at least: a batch of a sample or two, after new content at that, is no batch like the others.
         count = max(min(whole_s, left_s), whole_s / 2) / sample_s

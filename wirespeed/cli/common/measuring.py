@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from wirespeed.cli.common.options import Reporting
 from wirespeed.cli.common.streams import distrust_terminals, note
 from wirespeed.cli.common.traced import Traced
+from wirespeed.cli.common.waking import wake_gpus
 from wirespeed.errors import ExitCode, WirespeedError, gravest
 from wirespeed.job.plan import Plan
 
@@ -61,24 +62,6 @@ class PlanResult:
             note(f"picture: {self.plan.picture}")
         else:
             note("no picture: this run has measured nothing that could be drawn")
-
-
-def wake_gpus(device: str) -> None:
-    """Starts the driver of the GPUs that --device means, while what asks it is imported."""
-    from wirespeed.host.core import NativeError, core
-    from wirespeed.host.devices import kind_of
-    from wirespeed.launchers import launched_rank
-
-    # A rank must not touch a GPU before MPI has started.
-    if kind_of(device) not in ("auto", "cuda") or launched_rank():
-        return
-    opened = core()
-
-    def wake() -> None:
-        with suppress(NativeError):
-            opened.device_count("cuda")
-
-    Thread(target=wake).start()
 
 
 def measure_plan(

@@ -36,16 +36,17 @@ MEMORY_PER_BYTE = 12
 @where
 def command(style: str, against: str | None, explain: bool, all_sizes: bool, **given: Any) -> ExitCode:
     """Measures and prints."""
-    from wirespeed.cli.common.measuring import measure_plan, wake_gpus
+    plan = plan_of(given)
+    from wirespeed.cli.common.waking import wake_gpus
 
-    wake_gpus(given["device"])
+    wake_gpus(plan.device)
+    from wirespeed.cli.common.measuring import measure_plan
     from wirespeed.cli.common.traced import Traced
     from wirespeed.report.terminal.survey import print_lacking, print_machine, print_next
     from wirespeed.results.runs import joined
 
     how = Reporting(style, against, explain, all_sizes)
     distrust_terminals()
-    plan = plan_of(given)
     wanted = len(plan.sizes)
     if plan.sizes == parse_sizes(SIZES):
         plan = replace(plan, sizes=fitting(plan.sizes, free_memory()))

@@ -13,19 +13,23 @@ LONG_S = 0.2
 """Sizes whose iterations take longer are left out where a smaller one moves in the same way."""
 
 
-def sizes_to_count(
-    sizes: Sequence[int], protocols: Sequence[str], seconds: Sequence[float]
-) -> Generator[int, str | None, None]:
-    """Yields indices of `sizes`, and is sent the verdict there; None: there is none.
-
-    Counted are the ends, the largest size of each protocol, one in STRIDE, and between two whose verdicts
-    differ as many as it takes to know where they change. Empty messages cross no wire. `seconds`: of an
-    iteration.
-    """
+def worth_counting(sizes: Sequence[int], protocols: Sequence[str], seconds: Sequence[float]) -> list[int]:
+    """Indices of sizes, smallest first. Empty messages cross no wire. `seconds`: of an iteration."""
     order = sorted((index for index, size in enumerate(sizes) if size), key=sizes.__getitem__)
     order = order or list(range(len(sizes)))
     while len(order) > 1 and seconds[order[-1]] > LONG_S and protocols[order[-1]] == protocols[order[-2]]:
         order.pop()
+    return order
+
+
+def sizes_to_count(
+    sizes: Sequence[int], protocols: Sequence[str], order: Sequence[int]
+) -> Generator[int, str | None, None]:
+    """Yields indices of `sizes`, and is sent the verdict there; None: there is none.
+
+    Counted are of those worth it, in that `order`, the ends, the largest size of each protocol, one in
+    STRIDE, and between two whose verdicts differ as many as it takes to know where they change.
+    """
     verdicts: dict[int, str | None] = {}
     for place in _grid([sizes[index] for index in order], [protocols[index] for index in order]):
         verdicts[place] = yield order[place]

@@ -62,12 +62,10 @@ class _Counts:
 class WireCounting:
     """Counts one path's bytes. All methods are collective."""
 
-    def __init__(
-        self, context: RankContext, path: TransferPath, counters: HostCounters, largest: int
-    ) -> None:
-        """`largest`: bytes of the size at which each link of a bundle is read, too, which takes long."""
+    def __init__(self, context: RankContext, path: TransferPath, counters: HostCounters) -> None:
         self._context, self._path, self._counters = context, path, counters
-        self._with_parts = max(largest, LEAST_FOR_PARTS)
+        self.parts_of = 0
+        """Bytes of the size at which each link of a bundle is read, too, which takes long; 0: of none."""
         self._comm, self._core = context.comm, context.core
         self._idled = False
 
@@ -122,7 +120,7 @@ class WireCounting:
     def _count(self, program: Program, iterations: int) -> _Counts:
         self._comm.barrier()
         counters = self._counters
-        parts = program.size >= self._with_parts
+        parts = program.size == self.parts_of >= LEAST_FOR_PARTS
         start = counters.read(parts) if self._idled else counters.idle(parts)
         self._idled = True
         idled = time.monotonic()

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from wirespeed.evidence.nics import nccl_log
 from wirespeed.host.caches import cache_bytes
 from wirespeed.host.core import Core
-from wirespeed.job.messages import Accepted, Facts, Measured, Progress, Recorded
+from wirespeed.job.messages import FILLING, Accepted, Facts, Measured, Progress, Recorded
 from wirespeed.job.step_spec import stuck_after
 from wirespeed.paths import TransferPath
 from wirespeed.patterns.collectives.operation import BEST, LIBRARY
 from wirespeed.rank.check.payload_check import PayloadMismatch
 from wirespeed.rank.check.soak_run import PLACES, SoakRun, apart
 from wirespeed.rank.context import RankContext, Unusable
-from wirespeed.rank.observe.counted_sizes import sizes_to_count
+from wirespeed.rank.observe.counted_sizes import sizes_to_count, worth_counting
 from wirespeed.rank.observe.host_counters import HostCounters
 from wirespeed.rank.observe.host_health import HostHealth
 from wirespeed.rank.observe.memory_bandwidth import MOVED
@@ -244,7 +244,8 @@ class OpenPath:
                 self._failure(error, size)
 
     def _figure(self, sizes: Sequence[int], needs: Sequence[int], index: int, draws: bool) -> Turns[None]:
-        self._context.tell(self._begins(sizes, needs, index))
+        position = self._position(sizes, index)
+        self._context.tell(position if index else position._replace(needs=tuple(needs)))
         size_run = self._size_run(sizes, needs, index)
         self._measured[sizes[index]] = yield from size_run.measure()
         if draws and not self.drawn:
@@ -258,7 +259,7 @@ class OpenPath:
         # Not before the figures, for the first of which somebody waits.
         from wirespeed.rank.observe.wire_counting import WireCounting
 
-        counting = WireCounting(self._context, self._path, counters, max(sizes))
+        counting = WireCounting(self._context, self._path, counters)
         # Rank 0 of each host measures its memory, which takes long where others use it too.
         self._patient(sizes[0], MOVED)
         with self._context.ranges("wires", "rates of wires"):
@@ -286,9 +287,10 @@ class OpenPath:
         needs, comm = self._needs(sizes), self._context.comm
         # Rank 0 alone knows the verdicts, and says which size is next.
         known = [self._measured.get(size, SizeResult()) for size in sizes]
-        plan = sizes_to_count(
-            sizes, [measured.protocol for measured in known], [measured.seconds for measured in known]
-        )
+        protocols, seconds = zip(*((each.protocol, each.seconds) for each in known), strict=True)
+        order = worth_counting(sizes, protocols, seconds)
+        counting.parts_of = comm.share(max((sizes[index] for index in order if seconds[index]), default=0))
+        plan = sizes_to_count(sizes, protocols, order)
         index = comm.share(next(plan, -1))
         while index >= 0:
             size, verdict = sizes[index], None
@@ -324,9 +326,9 @@ class OpenPath:
         return SizeRun(context, self._path, self._transport, held, size, position, alive)
 
     def _hold(
-        self, sizes: Sequence[int], needs: Sequence[int], index: int, begins: int | None = None
+        self, sizes: Sequence[int], needs: Sequence[int], index: int, first: int | None = None
     ) -> BuffersHandle:
-        """The native buffers of a size. `begins`: the one that begins with them, if not this one.
+        """The native buffers of a size. `first`: of those that begin with them, which are told of that.
 
         Raises Unusable.
         """
@@ -334,9 +336,8 @@ class OpenPath:
 
         def waits(capacity: int) -> None:
             self._patient(size, capacity)
-            if capacity >= LONG_TO_FILL:
-                position = self._begins(sizes, needs, index if begins is None else begins)
-                self._context.tell(position._replace(doing="buffers are filled"))
+            if first is not None and capacity >= LONG_TO_FILL:
+                self._context.tell(self._position(sizes, first)._replace(doing=FILLING))
 
         self._patient(size, max(size, needs[index]))
         with self._context.ranges("set-up", "buffers"):
@@ -347,11 +348,6 @@ class OpenPath:
     def _position(self, sizes: Sequence[int], index: int) -> Progress:
         """How far the path is."""
         return Progress(self._path.name, sizes[index], index, len(sizes))
-
-    def _begins(self, sizes: Sequence[int], needs: Sequence[int], index: int) -> Progress:
-        """The same as the size begins; with the first one go the needs of all."""
-        position = self._position(sizes, index)
-        return position if index else position._replace(needs=tuple(needs))
 
     def _patient(self, size: int, most: int) -> None:
         """The watchdog waits as long as this many bytes may take."""

@@ -23,9 +23,9 @@ SILENCE = 4.0
 def rest(expected: float, spent: float) -> float:
     """Seconds that are left; what is late is expected to take half as long again as it is late.
 
-    It is not about to end just because it was expected to.
+    Nothing is about to end just because it was expected to: 2 s at least, or a quarter of a shorter time.
     """
-    return max(expected - spent, spent / 4, (spent - expected) / 2)
+    return max(expected - spent, min(spent / 4, 2.0), (spent - expected) / 2)
 
 
 class Teller:

@@ -54,7 +54,7 @@ class ProgressLines:
         self._time.begin()
         match event:
             case Head():
-                self._time.budget = event.plan.budget
+                self._time.budget, self._time.soaks = event.plan.budget, bool(event.plan.soak)
                 self.plan(event.plan)
             case Entry():
                 self._has_figure = True

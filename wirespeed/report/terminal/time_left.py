@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from wirespeed.job.messages import Progress
+from wirespeed.job.messages import FILLING, Progress
 from wirespeed.report.console.status_line import Clock, rest
 from wirespeed.results.events import StepStart
 from wirespeed.units import duration
@@ -63,6 +63,8 @@ class _Step:
     began: float
     since: float
     """When what is under way began: the start of the ranks, setting up, sizes, or the end."""
+    started: bool = False
+    """Do the ranks set up, or measure?"""
     left: list[int] | None = None
     """Bytes of the buffers of the sizes that have not begun; None before the first one."""
     running: dict[int, int] = field(default_factory=dict)
@@ -120,6 +122,8 @@ class TimeLeft:
         self._clock, self._further = clock, further
         self.budget = 0.0
         """Budget of the run: what lasts because figures are coarse does not last beyond it."""
+        self.soaks = False
+        """Does each size last as long as it was asked to?"""
         self._start: float | None = None
         self._begun, self._steps, self._failing = 0, 1, 0.0
         self._launch, self._launches = 1, 1
@@ -158,8 +162,10 @@ class TimeLeft:
             return
         size, count = event.bytes, event.of
         # Where another MPI takes over, the path begins anew.
-        if step.left is None:
-            self._start_s = max(self._start_s, self._clock() - step.began)
+        if not step.started:
+            step.started, self._start_s = True, max(self._start_s, self._clock() - step.began)
+        if event.doing == FILLING:
+            return
         if step.left is None or not (step.left or step.running or event.place):
             step.left = list(event.needs or [size] * count)
             step.last, step.needs = step.left[-1], list(step.left)
@@ -300,7 +306,7 @@ class TimeLeft:
             if step.done or spent > expected:
                 lasts = _Measured(count, sum(needs), spent)
                 known = _cost([*step.measured, lasts], before)
-            left = rest(expected, spent)
+            left = max(expected - spent, 0.0) if self.soaks else rest(expected, spent)
             if step.done:
                 # Those that take turns are done at about the same time, but for the longest messages.
                 long = step.fewest([step.running[size] for size in step.undone])
@@ -310,8 +316,9 @@ class TimeLeft:
                 return None
             left = spent
         assert known
-        counted = max(TAIL * known.of([step.last]), COUNTED * step.fewest([step.longest]))
-        tail = _mean(self._tails) if self._tails else counted
+        tail = max(TAIL * known.of([step.last]), COUNTED * step.fewest([step.longest]))
+        if self._tails or self.soaks:
+            tail = _mean(self._tails) if self._tails else 0.0
         if not (count or step.left):
             # How many sizes will be counted nobody knows.
             return max(tail - spent, spent / 3)
