@@ -155,7 +155,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--turn",
         type=int,
         metavar="N",
-        help="of the thorough tests those whose turn it is: a third of most, a sixtieth of the longest",
+        help="of the thorough tests those whose turn it is: a third of the further, a sixtieth of others",
     )
 
 

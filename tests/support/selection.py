@@ -100,8 +100,7 @@ def by_turns(*values: Any) -> Any:
 
 def its_turn(item: pytest.Item, turn: int) -> bool:
     """Does CI run this thorough test at a commit of that number?"""
-    quick = item.get_closest_marker("further") or item.path.parent.name == "unit"
-    parts = 3 if quick else 60
+    parts = 3 if item.get_closest_marker("further") else 60
     return zlib.crc32(item.nodeid.encode()) % parts == turn % parts
 
 
