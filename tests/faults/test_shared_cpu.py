@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -51,15 +52,26 @@ def on_two_cpus(mpi: InstalledMpi, out: Path, **environment: str) -> tuple[Done,
 BURN = "import os, sys; os.sched_setaffinity(0, {int(sys.argv[1])})\nwhile True: pass"
 
 
+def stolen(cpu: int) -> float:
+    """Seconds for which another virtual machine had the CPU (proc_stat(5), "steal")."""
+    lines = Path("/proc/stat").read_text().splitlines()
+    (words,) = (line.split() for line in lines if line.startswith(f"cpu{cpu} "))
+    return int(words[8]) / os.sysconf("SC_CLK_TCK")
+
+
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_another_process_on_a_ranks_cpu(mpi: InstalledMpi, tmp_path: Path) -> None:
     cpu = min(os.sched_getaffinity(0))
+    began, before = time.monotonic(), stolen(cpu)
     with subprocess.Popen([sys.executable, "-c", BURN, str(cpu)]) as process:
         try:
             done, cores = on_two_cpus(mpi, tmp_path / "r.jsonl")
         finally:
             process.kill()
-    assert cores["waited"] > 0.2 and cores["by"] == "others"
+    assert cores["waited"] > 0.2
+    if cores["by"] is None and (share := (stolen(cpu) - before) / (time.monotonic() - began)) > 0.05:
+        pytest.skip(f"another virtual machine had this CPU for {share:.0%} of the time: nobody can tell")
+    assert cores["by"] == "others"
     assert "& slowed by other processes: host at 8 B" in done.out
 
 
