@@ -1,16 +1,18 @@
-"""Everything that four or eight GPUs of one host are measured with, part after part; resumable.
+"""Everything that two, four or eight GPUs of one host are measured with, part after part; resumable.
 
     .venv/bin/python bench/many_gpus.py --out FOLDER [--gpus 8] [--seconds 500] [--only groups-4,survey]
-        [--nccl-tests FOLDER] [-- OPTIONS]
+        [--peers FOLDER] [-- OPTIONS]
 
 Each part leaves NAME.jsonl and NAME.txt, what it printed, with its seconds in the last line; a part whose
-text ends so is not measured again. No part begins after `--seconds`. `--nccl-tests` is a folder with
-NVIDIA's programs, which run beside ours. OPTIONS are wirespeed's, such as `--device emulated`.
+text ends so is not measured again. No part begins after `--seconds`. `--peers` is a folder with NVIDIA's
+nccl-tests (and, for two GPUs, OSU's programs), which run beside ours; OSU's are started by the mpirun on
+PATH. OPTIONS are wirespeed's, such as `--device emulated`.
 """
 
 from __future__ import annotations
 
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,8 +28,29 @@ COLLECTIVES = {
 }
 
 
+def two(peers: str | None) -> Iterator[tuple[str, str]]:
+    """What two GPUs are compared by from one version to the next."""
+    for turn in (1, 2, 3):
+        yield f"default-{turn}", "pingpong"
+        yield f"survey-{turn}", "survey"
+        if peers and turn == 1:
+            for name in ("latency", "bw"):
+                osu = f"mpirun -n 2 --mca pml ucx {Path(peers, f'osu_{name}')} -m 1:1073741824 -d cuda D D"
+                yield f"osu-{name}", osu
+            for name in ("sendrecv_perf", "all_reduce_perf"):
+                yield name, f"{Path(peers, name)} -b 8 -e 1G -f 4 -g 2 -n 20 -w 5"
+    yield "allreduce", "allreduce --ranks 2 --paths gpu,nccl-stream --algorithm library,best,one-shot"
+    wall = Path(__file__).with_name("wall_time.py")
+    for name, paths in (("pingpong,ring,halo,jacobi,lbm", "gpu"), ("allreduce", "gpu:best")):
+        which = f"--paths {paths} --only {name}"
+        yield f"wall-time-{paths.replace(':', '-')}", f"{sys.executable} {wall} {which} --repeats 3 --seconds 0.3"
+
+
 def parts(gpus: int, peers: str | None) -> Iterator[tuple[str, str]]:
     """Each part's name and command, in the order of what is most worth knowing."""
+    if gpus == 2:
+        yield from two(peers)
+        return
     counts = ",".join(str(count) for count in (1, 2, 4, 8) if count <= gpus)
     for group in (gpus // 2, 2):
         yield f"groups-{group}", f"groups --ranks {gpus} --group {group} --paths {PATHS} --sizes 4:1G"
@@ -57,18 +80,18 @@ def main() -> None:
         seconds=500.0,
         only="",
         options=[],
-        **{"nccl-tests": None},
+        peers=None,
     ).parse_args()
     folder = Path(given.out)
     folder.mkdir(parents=True, exist_ok=True)
     end = time.monotonic() + given.seconds
     only = set(filter(None, given.only.split(",")))
-    for name, command in parts(given.gpus, given.nccl_tests):
+    for name, command in parts(given.gpus, given.peers):
         text, begun = folder / f"{name}.txt", time.monotonic()
         if (only and name not in only) or finished(text) or begun > end:
             continue
         words = command.split()
-        if not words[0].startswith("/"):
+        if not words[0].startswith(("/", "mpirun")):
             (folder / f"{name}.jsonl").unlink(missing_ok=True)  # of a part that did not end
             words = [COMMAND, *words, *given.options, "--out", str(folder / f"{name}.jsonl")]
         with text.open("w") as said:
