@@ -50,9 +50,6 @@ fuzz:  ## Made-up command lines, environments and files (CASES=20000 PROCESSES=2
 	@$(PREPARE) test && echo "seed $(SEED)" && FUZZ="$(CASES):$(PROCESSES):$(SEED)" FUZZ_CASE="$(CASE)" \
 		exec .venv/bin/pytest -n auto tests/fuzz $(ARGS)
 
-mutants:  ## Which small changes of the code does no unit test notice? (ARGS="limits --sample 20")
-	@$(PREPARE) test && exec .venv/bin/python scripts/mutants.py $(ARGS)
-
 pack:  ## Fill a folder with all that make run takes from PyPI (DIR=wheels ARGS="--test --cuda 12")
 	@$(SUITABLE) && exec $(PYTHON) scripts/pack-wheels "$(DIR)" $(ARGS)
 
@@ -60,4 +57,4 @@ clean:  ## Remove what these commands have made (result files stay)
 	rm -rf .venv build .preflight-* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find scripts tests wirespeed bench -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
-.PHONY: help run unit test test-all test-gpu lint fuzz mutants pack clean
+.PHONY: help run unit test test-all test-gpu lint fuzz pack clean

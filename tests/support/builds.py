@@ -34,10 +34,7 @@ def _sources(root: Path) -> Iterator[tuple[Path, bytes]]:
 
 
 def builds_folder(root: Path) -> Path:
-    """The folder of what is compiled; another one once a source, command, compiler or MPI has changed.
-
-    It lies in TEST_BUILDS, else in build/tests.
-    """
+    """The folder of what is compiled; another one once a source, command, compiler or MPI has changed."""
     digest = hashlib.sha256()
     for path, content in _sources(root):
         digest.update(f"{path} {len(content)}\n".encode() + content)
@@ -46,7 +43,7 @@ def builds_folder(root: Path) -> Path:
     for found in map(mpis.find, mpis.NAMES):
         if isinstance(found, mpis.InstalledMpi):
             digest.update(f"{found.library} {found.library.stat().st_mtime_ns}\n".encode())
-    folder = Path(os.environ.get("TEST_BUILDS") or root / "build" / "tests") / digest.hexdigest()[:16]
+    folder = root / "build" / "tests" / digest.hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
     os.utime(folder)
     for old in sorted(folder.parent.iterdir(), key=lambda path: path.stat().st_mtime)[:-_KEPT]:
