@@ -1,0 +1,108 @@
+"""What the reading commands print for every file in results/, before and after a change.
+
+    .venv/bin/python scripts/outputs.py COMMIT          what differs between that commit's code and this tree's
+    .venv/bin/python scripts/outputs.py --write FOLDER  only writes the outputs of the installed package
+
+Both use the dependencies of .venv. Files of results/ are this tree's; a commit that cannot read one says so
+in its output. Pages contain their data, and are compared without the time at which they were made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+WIDTH = "100"
+
+
+def commands(files: list[str]) -> Iterator[tuple[str, list[str]]]:
+    """Name of an output, and the words of the command that makes it."""
+    for file in files:
+        name = re.sub(r"\.jsonl(\.gz)?$", "", file.removeprefix("results/")).replace("/", "--")
+        yield f"{name}.show", ["show", file]
+        yield f"{name}.all", ["show", file, "--all-sizes", "--explain"]
+        yield f"{name}.json", ["show", file, "--format", "json"]
+        yield f"{name}.csv", ["show", file, "--format", "csv"]
+        yield f"{name}.md", ["report", file, "-o", "{out}.md"]
+        yield f"{name}.html", ["report", file, "-o", "{out}.html"]
+    sets: dict[str, list[str]] = {}
+    for file in files:
+        sets.setdefault(re.sub(r"[-\d]*\.jsonl(\.gz)?$", "", file), []).append(file)
+    for name, members in sets.items():
+        if len(members) > 1:
+            stem = name.removeprefix("results/").replace("/", "--")
+            yield f"{stem}.compare-one", ["compare", *members[:2]]
+            yield f"{stem}.compare-all", ["compare", members[0], re.sub(r"[-\d]*\.jsonl(\.gz)?$", "*", members[0])]
+
+
+def write(folder: Path, files: list[str]) -> None:
+    """Runs every command in this process."""
+    os.environ |= {"COLUMNS": WIDTH, "NO_COLOR": "1", "TERM": "dumb"}
+    from wirespeed.cli.main import main
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, words in commands(files):
+        target = folder / name
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            try:
+                code = main([word.replace("{out}", str(target)) for word in words])
+            except SystemExit as end:
+                code = end.code
+            except Exception as error:
+                code = f"{type(error).__name__}: {error}"
+        text = said.getvalue().replace(str(folder), "FOLDER")
+        target.write_text(f"{text}\nexit code {code}\n")
+
+
+def differences(commit: str) -> int:
+    """Prints the difference of both folders of outputs; 1 if there is one."""
+    with tempfile.TemporaryDirectory(prefix="outputs-") as folder:
+        old = Path(folder, "package")
+        old.mkdir()
+        packed = subprocess.run(
+            ["git", "archive", commit, "wirespeed"], cwd=ROOT, check=True, capture_output=True
+        )
+        subprocess.run(["tar", "-x", "-C", str(old)], input=packed.stdout, check=True)
+        for name, package in (("before", old), ("after", ROOT)):
+            environment = {**os.environ, "PYTHONPATH": str(package), "PYTHONSAFEPATH": "1"}
+            subprocess.run(
+                [sys.executable, __file__, "--write", str(Path(folder, name))],
+                cwd=ROOT,
+                env=environment,
+                check=True,
+            )
+        return subprocess.run(["diff", "-r", "-U1", "before", "after"], cwd=folder).returncode
+
+
+def measured() -> list[str]:
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", "results"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return sorted(
+        name
+        for name in listed.stdout.split()
+        if name.endswith((".jsonl", ".jsonl.gz")) and Path(ROOT, name).exists()
+    )
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--write"] and len(sys.argv) == 3:
+        os.chdir(ROOT)
+        write(Path(sys.argv[2]).absolute(), measured())
+    elif len(sys.argv) == 2 and not sys.argv[1].startswith("-"):
+        sys.exit(differences(sys.argv[1]))
+    else:
+        sys.exit(__doc__)
