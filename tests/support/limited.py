@@ -40,11 +40,11 @@ def wire(kind: str, name: str = "", host: str = "n0", **facts: Any) -> dict[str,
     return {"kind": kind, "name": name, "host": host, "device": None, "rate": None, **facts}
 
 
-def counted(kind: str, *, moved: int = 125, verdict: str = "network") -> dict[str, Any]:
+def counted(kind: str, *, moved: int = 125, verdict: str = "network", hosts: int = 2) -> dict[str, Any]:
     """Of each 100 bytes of payload that a host exchanged."""
     wires = [
         {"kind": kind, "host": host, "name": "port", "sent": moved, "received": 0}
         | {"expected_sent": 100, "expected_received": 0}
-        for host in ("n0", "n1")
+        for host in (f"n{number}" for number in range(hosts))
     ]
     return {"verdict": verdict, "wires": wires}

@@ -11,13 +11,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from support.impossible import CLOCK, FALSE, last_run, program_run
 from support.measured import KINDS, measured
-from support.records import SIZES, as_read, entry, figure, make_run, step
+from support.records import SIZES, as_read, end, entry, figure, head, make_run, shown, step
 
 from wirespeed.errors import PRECEDENCE, ExitCode, gravest
 from wirespeed.frontend.rank_messages import found_record
 from wirespeed.job.plan import Plan
 from wirespeed.limits import Ceiling
 from wirespeed.paths import find_path
+from wirespeed.patterns import Shape, find_pattern
 from wirespeed.results import recorder
 from wirespeed.results.contradiction import Contradiction
 from wirespeed.results.model import RankRecord
@@ -127,6 +128,39 @@ def test_more_than_the_links_carry() -> None:
     assert "131072 GB/s" in why.text and "18 NVLink 4 links x 25 GB/s = 450 GB/s" in why.text
     assert rules(over_nvlink(1.03 * 450e9)) == ["limit"]
     assert rules(over_nvlink(1.03 * 450e9, share=0.02)) == rules(over_nvlink(1.019 * 450e9)) == []
+
+
+def all_reduced(path: str, **variables: str) -> Run:
+    """481 GB/s on the bus of eight GPUs whose links carry 450."""
+    pattern = find_pattern("allreduce")
+    shape = Shape(8, {option.key: option.default for option in pattern.options})
+    figure = pattern.figure(shape, 1 << 30)
+    device = {"kind": "cuda", "name": "NVIDIA H200"}
+    ranks = [{"rank": n, "host": "n1", "device": device | {"id": f"GPU-{n}"}} for n in range(8)]
+    begin = head()
+    begin["plan"] = {**begin["plan"], "pattern": "allreduce", "ranks": 8}
+    begin["environment"] = {"variables": variables}
+    made = entry(path, 1 << 30, figure.bytes / 481e9, 0.004)
+    made |= {"pattern": "allreduce", "memory": "device", "bandwidth_bytes": figure.bytes}
+    made["bytes_per_second"] = {"median": 481e9, "low": 480e9, "high": 482e9}
+    made["checked"] = {"iterations": 2, "bytes": 2 << 30, "wrong": 0}
+    records = [begin, step(path, transport="ccl", memory="device", ranks=ranks), made, end()]
+    return last_run([{**record, "run": "r"} for record in records])
+
+
+def test_a_bus_bandwidth_above_the_links_of_a_switch_that_sums() -> None:
+    """Protects 481 GB/s, of which NVIDIA expects 480, from being called impossible; ours from being lost."""
+    run = all_reduced("nccl-stream")
+    assert not run.impossible and run.ceiling("nccl-stream") is None
+    text = shown(run)
+    assert "481" in text and "trust: yes" in text and "limit" not in text
+    for path, variables in (
+        ("nccl-stream:graph", {}),
+        ("nccl-stream:ring", {}),
+        ("nccl-stream", {"NCCL_ALGO": "Ring"}),
+    ):
+        known = path.endswith("ring") or bool(variables)
+        assert rules(all_reduced(path, **variables)) == ["limit"] * known, path
 
 
 def in_memory(rate: float, size: int, **wire: Any) -> Run:

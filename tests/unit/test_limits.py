@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.limited import counted, rate, used, wire
+from support.limited import H200, counted, rate, used, wire
 
 from wirespeed.errors import WirespeedError
 from wirespeed.limits import Used, ceiling
@@ -19,6 +19,60 @@ def test_links_between_gpus() -> None:
     assert rate(ceiling(used("ring", count=8))) == rate(ceiling(used("halo", count=8))) == 450.0
     found = ceiling(used("groups", count=8, width=4))
     assert found and "4 x 18 NVLink 4 links x 25 GB/s = 1800 GB/s out of a group" in found.equation
+
+
+NCCL, MPI = "ccl", "mpi"
+RING, NO_NVLS = {"NCCL_ALGO": "Ring,Tree"}, {"NCCL_NVLS_ENABLE": "0"}
+A100 = "NVIDIA A100-SXM4-40GB"
+
+
+@pytest.mark.parametrize(
+    ("transport", "pattern", "count", "name", "variables", "limited"),
+    [
+        (NCCL, "allreduce", 8, H200, {}, False),
+        (MPI, "allreduce", 4, H200, RING | NO_NVLS, False),
+        ("shmem", "allreduce", 8, H200, {}, False),
+        (NCCL, "allreduce", 8, "NVIDIA B200", {"NCCL_ALGO": "NVLS,Ring"}, False),
+        (NCCL, "allreduce", 8, H200, NO_NVLS | {"NCCL_COLLNET_ENABLE": "1"}, False),
+        ("shmem", "allreduce", 8, H200, NO_NVLS | {"NVSHMEM_DISABLE_NVLS": "0"}, False),
+        # Its algorithm is known.
+        (NCCL, "allreduce", 8, H200, RING, True),
+        (NCCL, "allreduce", 8, H200, NO_NVLS, True),
+        ("shmem", "allreduce", 8, H200, NO_NVLS, True),
+        ("shmem", "allreduce", 8, H200, {"NVSHMEM_DISABLE_NCCL": "1"}, True),
+        # Each sends all that it has, or what it counts leaves a GPU in any case, or this switch cannot.
+        (NCCL, "allreduce", 2, H200, {}, True),
+        (NCCL, "reducescatter", 8, H200, {}, True),
+        (NCCL, "alltoall", 8, H200, {}, True),
+        (NCCL, "allreduce", 8, A100, {}, True),
+    ],
+)
+def test_a_switch_that_sums(
+    transport: str, pattern: str, count: int, name: str, variables: dict[str, str], limited: bool
+) -> None:
+    """Protects NCCL's bus bandwidth over NVLink SHARP from the limit of a link, which less has passed."""
+    library = used(pattern, transport, count, name=name, by_library=True, variables=variables)
+    assert (ceiling(library) is not None) == limited
+    ours = used(pattern, transport, count, name=name, variables=variables)
+    assert rate(ceiling(ours)) == {H200: 450.0, A100: 300.0, "NVIDIA B200": 900.0}[name]
+    # Nor with a rate that the user states: it would be that of a link.
+    stated = [wire("nvlink", rate=478e9, stated=True)]
+    again = used(
+        pattern, transport, count, name=name, by_library=True, variables=variables, wires=stated
+    )
+    assert (ceiling(again) is not None) == limited
+
+
+@pytest.mark.parametrize(("kind", "limited"), [("infiniband", False), ("roce", True), ("network", True)])
+def test_a_network_that_sums(kind: str, limited: bool) -> None:
+    """Protects SHARP's bus bandwidth from the rate of a port; Ethernet's switches sum nothing."""
+    ports = [wire(kind, "port", host, rate=50e9) for host in ("n0", "n1", "n2")]
+    seen = counted(kind, hosts=3)
+    far: dict[str, Any] = {"memory": "pageable", "name": "", "count": 3, "per_host": 1, "wires": ports}
+    found = ceiling(used("allreduce", **far, evidence=seen, by_library=True))
+    assert (found is not None) == limited
+    assert ceiling(used("allreduce", **far, evidence=seen))
+    assert ceiling(used("allgather", **far, evidence=seen, by_library=True))
 
 
 def test_links_that_are_down_carry_nothing() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wirespeed.limits import rates
 from wirespeed.limits.rates import Ceiling
+from wirespeed.limits.summing import point_to_point
 from wirespeed.limits.wires import PORTS
 from wirespeed.transports import find_transport
 
@@ -37,6 +38,10 @@ class Used:
     """Evidence record of the bytes' way; empty: not counted."""
     both_ways: bool = False
     """True if the figure is that of copies inside a rank in both directions together."""
+    by_library: bool = False
+    """True if one call of a library does the whole operation, by an algorithm of its own."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables of the ranks."""
 
     @property
     def ranks(self) -> list[Record]:
@@ -64,6 +69,16 @@ class Used:
         places = zip(self.ranks, self.devices, strict=False)
         boards = {(rank.get("host"), str(record.get("pci") or record.get("id"))) for rank, record in places}
         return self.model if len(boards) == len(self.ranks) else None
+
+    @property
+    def may_sum_in_switches(self) -> bool:
+        """True if a switch may do a part of the sums: fewer bytes than the bus bandwidth's pass each link.
+
+        Two ranks send each other all that they have, whoever sums. What the other operations count leaves
+        or enters a GPU in any case.
+        """
+        summed = self.by_library and self.pattern == "allreduce" and len(self.ranks) > 2
+        return summed and not point_to_point(str(self.step.get("transport")), self.variables)
 
     @property
     def staged(self) -> bool:
@@ -122,7 +137,7 @@ def _between_gpus(used: Used) -> Ceiling | None:
     if (mesh := _mesh(used, kind)) is not None:
         return _in_a_mesh(used, name, kind, mesh)
     links = used.stated(kind) or rates.gpu_links(name, used.facts(kind, "links"))
-    if links is None:
+    if links is None or (used.may_sum_in_switches and rates.switch_may_sum(name)):
         return None
     if used.pattern in PAIRWISE and used.width > 1:
         return _times(used.width, links, "out of the senders, if all of a GPU's links lead to its receiver")
@@ -227,6 +242,8 @@ def _of_host(used: Used, host: str) -> Ceiling | None:
         for wire in used.evidence.get("wires") or ()
         if wire["kind"] in PORTS and wire["host"] == host and _moved(wire) > 0.1 * _expected(wire)
     ]
+    if used.may_sum_in_switches and any(wire["kind"] == "infiniband" for wire in busy):
+        return None
     described = {wire.get("name"): wire for wire in used.wires if wire.get("host") == host}
     ports = [described.get(wire["name"], {}) for wire in busy]
     if not busy or not all(port.get("rate") for port in ports):

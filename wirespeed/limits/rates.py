@@ -58,6 +58,12 @@ def device_links(name: str) -> Record | None:
     return next((gpu for gpu in _table()["gpu"] if name in gpu["names"]), None)
 
 
+def switch_may_sum(name: str) -> bool:
+    """May a switch between GPUs of this name sum what passes it? True where nothing is known of them."""
+    known = device_links(name)
+    return known is None or "switch_sums" in known
+
+
 def gpu_links(name: str, count: int | None = None) -> Ceiling | None:
     """`count` links of a GPU together, at most all that it has; None: all."""
     known = device_links(name)

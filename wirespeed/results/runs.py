@@ -12,6 +12,7 @@ from msgspec import structs, to_builtins
 from wirespeed.errors import WirespeedError
 from wirespeed.limits import FAN, Ceiling, Used, ceiling, field_ceiling
 from wirespeed.patterns import Pattern, find_pattern
+from wirespeed.patterns.collectives.operation import VARIANTS
 from wirespeed.results.contradictions import contradictions
 from wirespeed.results.judgement import IMPOSSIBLE, Judged
 from wirespeed.results.launches import combined, with_earlier
@@ -169,13 +170,16 @@ class Run:
     def _used(self, path: str) -> Used:
         counted = [self.evidence[key] for key in sorted(self.evidence) if key[0] == path]
         told = [evidence for evidence in counted if evidence.verdict != "unknown"]
+        step, way = self.step(path), path.partition(":")[2]
         return Used(
             pattern=FAN if self._from_one_to_all else self.head.plan.pattern,
-            step=to_builtins(self.step(path)),
+            step=to_builtins(step),
             width=int(self.options.get("group") or self.options.get("pairs") or 1),
             both_ways=bool(self.options.get("both_ways")),
             wires=to_builtins([*self.wires_of(path), *self._memory_beside(path)]),
             evidence=to_builtins(told[-1]) if told else {},
+            by_library=self.traits.of_all_ranks and way in ("", *VARIANTS),
+            variables={**self.head.environment.variables, **step.variables},
         )
 
     @property
