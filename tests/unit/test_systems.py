@@ -82,6 +82,18 @@ class TestFiles:
         curves = load_curves(system)
         assert bool(curves) == bool(system.curves)
 
+    @pytest.mark.parametrize("file", sorted(systems.FOLDER.glob("*.*")), ids=lambda file: file.name)
+    def test_a_page_that_changes_is_cited_by_its_revision(self, file: Path) -> None:
+        """Protects from a fact that its source no longer says: pages were rewritten, and seven are gone."""
+        for address in re.findall(r"https://github\.com/[^\s\";,]+", file.read_text()):
+            _, _, place = address.removeprefix("https://github.com/").split("/", 2)
+            assert re.match(r"blob/[0-9a-f]{40}/.|(issues|pull)/\d+$", place), address
+
+    def test_what_breaks_down_on_summit(self) -> None:
+        """Protects from advice against the way that works: the cited page says it of CUDA-aware MPI."""
+        (breakage,) = (one for one in load("summit").breakages if "large messages" in one.what)
+        assert breakage.what.startswith("CUDA-aware MPI breaks down") and "115809ff" in breakage.source
+
     def test_unknown_systems_are_answered_with_the_known_ones(self) -> None:
         with pytest.raises(WirespeedError, match=r"did you mean summit\? there are: .*frontier"):
             load("sumit")
