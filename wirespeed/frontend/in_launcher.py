@@ -226,6 +226,12 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
         if not unpinned:
             free = FreeForThreads(comm, os.sched_getaffinity(0), allowed)
     ranks = session.introduce(recorder.take if recorder else ignore, free=free)
+    if all(path.needs_device for path in paths) and (why := session.runner.shared_gpu()):
+        watchdog.close()
+        if recorder:
+            recorder.close()
+        comm.leave()
+        raise WirespeedError(f"{plan.pattern}: {why}", ExitCode.UNAVAILABLE)
     voice.folders.update(comm.everyone(str(watchdog.file.parent)))
     if recorder:
         recorder.begin(comm, place.launcher, ranks, variables)

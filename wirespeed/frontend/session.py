@@ -28,6 +28,7 @@ from wirespeed.host.temporary import check_temporary_folder
 from wirespeed.job.plan import Plan
 from wirespeed.job.shm_cleanup import sweep
 from wirespeed.patterns import Shape, find_pattern
+from wirespeed.programs import A_GPU_EACH
 from wirespeed.results.recorder import Observer
 
 MAX_CPU_RANKS = 8
@@ -60,6 +61,8 @@ def measure(plan: Plan, observe: Observer) -> ExitCode:
     left_out = None
     if not plan.hosts:
         _check_places(plan, found)
+        if all(path.needs_device for path in paths):
+            _refuse_shared_gpus(plan, found)
         _check_memory(plan, found)
         plan, left_out = with_room(plan, _room(plan, found))
     sweep()
@@ -81,6 +84,20 @@ def _check_places(plan: Plan, found: Machine) -> None:
         raise WirespeedError(devices.too_many(plan.ranks, there, plan.ranks_per_gpu))
     for rank in range(len(plan.between)):
         devices.turn(there, rank, rank, plan.between)
+
+
+def _refuse_shared_gpus(plan: Plan, found: Machine) -> None:
+    """Raises WirespeedError for a program whose ranks would share a GPU, which has no right figure."""
+    there = len(found.devices)
+    places = (devices.turn(there, n, n, plan.between, plan.ranks_per_gpu) for n in range(plan.ranks))
+    if not find_pattern(plan.pattern).program or found.kind not in devices.GPU_KINDS:
+        return
+    if (own := len(set(places))) < plan.ranks:
+        raise WirespeedError(
+            f"{plan.pattern} --ranks {plan.ranks}: {A_GPU_EACH}, and here they share {own}; take --ranks "
+            f"{own}; with {plan.ranks} GPUs it would also show what the transfers between them cost",
+            ExitCode.UNAVAILABLE,
+        )
 
 
 def _check_memory(plan: Plan, found: Machine) -> None:
@@ -111,4 +128,6 @@ def _usual_ranks(plan: Plan, found: Machine) -> int:
     """How many ranks, where --ranks does not say."""
     wanted = find_pattern(plan.pattern).wanted_ranks(Shape(0, dict(plan.options)))
     gpus = len(found.devices) * (plan.ranks_per_gpu or 1)
+    if gpus and find_pattern(plan.pattern).program:
+        wanted = gpus
     return len(plan.between) or wanted or max(2, gpus or min(cores(), MAX_CPU_RANKS))

@@ -7,6 +7,7 @@ by being there.
 from __future__ import annotations
 
 from wirespeed.programs.base import (
+    A_GPU_EACH,
     FieldComparison,
     NormCheck,
     ProgramFacts,
@@ -17,6 +18,7 @@ from wirespeed.programs.base import (
 )
 
 __all__ = [
+    "A_GPU_EACH",
     "FieldComparison",
     "NormCheck",
     "ProgramFacts",

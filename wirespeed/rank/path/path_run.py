@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from wirespeed.host.core import Core
+from wirespeed.host.devices import GPU_KINDS
 from wirespeed.host.libraries import loaded_file
 from wirespeed.job.messages import RankRanges
 from wirespeed.job.path_selection import unsuited
@@ -18,7 +19,7 @@ from wirespeed.job.step_spec import startup_limit
 from wirespeed.paths import TransferPath, find_path
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.patterns.collectives.operation import LIBRARY
-from wirespeed.programs import as_program
+from wirespeed.programs import A_GPU_EACH, as_program
 from wirespeed.rank.context import RankContext, Tell, Unusable
 from wirespeed.rank.join.free_cpus import FreeForThreads
 from wirespeed.rank.join.startup import share_node
@@ -162,6 +163,7 @@ class PathRunner:
         plan, options = self._plan, context.shape.options
         why = unsuited(path, context.pattern, plan.allocator, plan.device, options)
         why = why or context.pattern.lacks(context.shape)
+        why = why or (self.shared_gpu() if path.needs_device else None)
         if why := why or next(filter(None, self._comm.everyone(without_effect(path))), None):
             self._context.failed("unavailable", why)
             return
@@ -191,6 +193,19 @@ class PathRunner:
         self._core.check(close(transport))
         if path.library:
             self._left = path
+
+    def shared_gpu(self) -> str | None:
+        """Collective. Why a program has no right figure on these ranks: two share a GPU; None if it has."""
+        if not self._context.pattern.program:
+            return None
+        identity = self._core.identity(self._device)
+        on_gpu = identity["kind"] in GPU_KINDS
+        own = f"{os.uname().nodename} {identity['id']}" if on_gpu else f"rank {self._comm.rank}"
+        first = dict[str, int]()
+        for rank, place in enumerate(self._comm.everyone(own)):
+            if (other := first.setdefault(place, rank)) != rank:
+                return f"{A_GPU_EACH}; ranks {other} and {rank} share one"
+        return None
 
     def _load_kernels(self, path: TransferPath) -> None:
         """Compiles what the path's memory needs, while the watchdog waits as long as a start may take.

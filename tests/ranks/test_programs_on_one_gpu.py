@@ -1,0 +1,72 @@
+"""Programs whose ranks would share a GPU: one line before anything is measured, and the rest is measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.command import Done, wirespeed
+from support.mpis import InstalledMpi
+from support.stand_ins import fake_driver
+
+SMALL = ("--size", "64x64", "--max-time", "0.005", "--no-evidence")
+WANTED = "programs want a GPU for each rank, or the driver's time slices are in every step"
+
+
+@pytest.fixture
+def one_gpu(builds: Path) -> dict[str, str]:
+    """The environment of a machine with a single CUDA device."""
+    return {**fake_driver(builds, "cuda"), "FAKE_GPU_DEVICES": "1"}
+
+
+def said(done: Done) -> list[str]:
+    """Lines on stderr, but for the progress."""
+    done.no_stack_trace()
+    return [line for line in done.err.splitlines() if "[path " not in line]
+
+
+def test_readme_s_line(one_gpu: dict[str, str], tmp_path: Path) -> None:
+    """Protects `lbm --ranks 1,2` on one GPU from figures that are impossible, all of them."""
+    done = wirespeed("lbm", "--ranks", "1,2", *SMALL, out=tmp_path / "r.jsonl", environment=one_gpu)
+    assert done.code == 0, done.err
+    assert [run["plan"]["ranks"] for run in done.of("run")] == [1]
+    assert done.entries and not done.failures
+    left_out, results = said(done)
+    assert left_out.startswith("ranks 2 is left out: ") and WANTED in left_out
+    assert left_out.endswith("with 2 GPUs it would also show what the transfers between them cost")
+    assert results.startswith("results: ")
+
+
+@pytest.mark.parametrize("words", [("--ranks", "2"), ("--ranks-per-gpu", "2"), ("--between", "0,0")])
+def test_a_shared_gpu_is_refused(words: tuple[str, ...], one_gpu: dict[str, str], tmp_path: Path) -> None:
+    """Protects from a run of minutes without one true figure."""
+    done = wirespeed("jacobi", *words, *SMALL, out=tmp_path / "r.jsonl", environment=one_gpu)
+    (line,) = said(done)
+    assert done.code == 3 and line.startswith(f"wirespeed: jacobi --ranks 2: {WANTED}"), line
+    assert not (tmp_path / "r.jsonl").exists()
+
+
+def test_without_ranks_each_gpu_has_one(one_gpu: dict[str, str], tmp_path: Path) -> None:
+    """Protects `wirespeed jacobi` from a default that is refused."""
+    done = wirespeed("jacobi", *SMALL, out=tmp_path / "r.jsonl", environment=one_gpu)
+    assert done.code == 0, done.err
+    assert [run["plan"]["ranks"] for run in done.of("run")] == [1]
+
+
+def test_inside_a_launcher(mpi: InstalledMpi, one_gpu: dict[str, str], tmp_path: Path) -> None:
+    """Protects a job whose ranks somebody else has placed: only they know where they are."""
+    before = tuple(map(str, mpi.command(2)))
+    environment = {**mpi.environment(), **one_gpu}
+    done = wirespeed("lbm", *SMALL, out=tmp_path / "r.jsonl", before=before, environment=environment)
+    lines = [line for line in said(done) if line.startswith("wirespeed: ")]
+    assert lines == [f"wirespeed: lbm: {WANTED}; ranks 0 and 1 share one"], done.err
+    assert done.code != 0 and not (tmp_path / "r.jsonl").exists()
+
+
+def test_fields_in_host_memory_share_no_gpu(one_gpu: dict[str, str], tmp_path: Path) -> None:
+    """Protects paths whose field the CPUs compute, beside those that are left out."""
+    words = ("lbm", "--ranks", "2", "--paths", "host,staged", *SMALL)
+    done = wirespeed(*words, out=tmp_path / "r.jsonl", environment=one_gpu)
+    assert {entry["path"] for entry in done.entries} == {"host"}
+    (failure,) = done.failures
+    assert (failure["path"], failure["what"]) == ("staged", "unavailable") and WANTED in failure["text"]
