@@ -33,10 +33,10 @@ run:  ## Install what is missing and measure this machine (ARGS="--sizes 8:1M" O
 unit:  ## Test the pure parts, which starts no ranks: less than a minute
 	@$(PREPARE) test && exec .venv/bin/pytest $(WORKERS) -n $$(nproc) tests/unit -m "not thorough and not slow" $(ARGS)
 
-test:  ## Test everything against the installed package (ARGS="-k page", ARGS="-n 0": one after the other)
+test:  ## Two thirds of the tests, against the installed package (ARGS="-k page", ARGS="-n 0": one after the other)
 	@$(PREPARE) test && exec .venv/bin/pytest $(WORKERS) $(ARGS)
 
-test-all:  ## The same, and the rest: more MPIs, devices, shapes, and planted faults
+test-all:  ## Every test: more MPIs, devices, shapes, and planted faults
 	@$(PREPARE) test && exec .venv/bin/pytest $(WORKERS) --hypothesis-profile all \
 		-m "thorough or not thorough" $(ARGS)
 

@@ -6,9 +6,10 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -45,6 +46,8 @@ _WANTED = ("WIRESPEED_LIBRARY", _LOCK)
 
 _BEFORE = pytest.StashKey[set[leftovers.Left]]()
 _SEEN = pytest.StashKey[list[str]]()
+_LEFT_OUT = pytest.StashKey[int]()
+"""Tests that their mark has left to `make test-all`."""
 
 
 def _clean_environment() -> None:
@@ -145,7 +148,27 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
     item.config.stash.setdefault(_SEEN, []).append(f"{item.nodeid}: {text}")
 
 
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    thorough = [item for item in items if item.get_closest_marker("thorough")]
+    if thorough and not thorough[0].config.option.keyword:
+        stash = thorough[0].config.stash
+        stash[_LEFT_OUT] = stash.get(_LEFT_OUT, 0) + len(thorough)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if (output := getattr(session.config, "workeroutput", None)) is not None:
+        output["left_out"] = session.config.stash.get(_LEFT_OUT, 0)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Each of xdist's workers has collected them all."""
+    node.config.stash[_LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", 0)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if left_out := config.stash.get(_LEFT_OUT, 0):
+        terminalreporter.write_line(f"{left_out} more tests are thorough: make test-all runs them, too")
     for line in config.stash.get(_SEEN, []):
         terminalreporter.write_line(f"left behind, here or by another session: {line}")
 
