@@ -289,7 +289,7 @@ class TestCommand:
 
     def test_the_defaults(self, fake: FakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
         slept: list[float] = []
-        monkeypatch.setattr("wirespeed.cli.guard.watch.time.sleep", slept.append)
+        monkeypatch.setattr("wirespeed.interrupts.sleep", slept.append)
         assert main(["watch", "--count", "3", "--out", "w.jsonl"]) == ExitCode.OK
         assert fake.plan.sizes == (8, 1 << 16, 1 << 24) and fake.plan.pattern == "pingpong"
         assert len(slept) == 2 and all(55 < seconds <= 60 for seconds in slept)

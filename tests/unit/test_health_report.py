@@ -347,8 +347,9 @@ class TestWatch:
             now[0] += seconds
             slept.append(seconds)
 
-        clock = SimpleNamespace(monotonic=lambda: now[0], sleep=sleep)
+        clock = SimpleNamespace(monotonic=lambda: now[0])
         monkeypatch.setattr("wirespeed.cli.guard.watch.time", clock)
+        monkeypatch.setattr("wirespeed.interrupts.sleep", sleep)
         monkeypatch.setattr("wirespeed.frontend.session.measure", ten_seconds)
 
         def repetitions(words: str) -> tuple[int, float]:

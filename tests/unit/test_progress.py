@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 from typing import IO, Any
 
 import pytest
@@ -474,8 +473,7 @@ class TestSilence:
             told.append(until("waits", pipe))
 
         monkeypatch.setattr("wirespeed.frontend.session.measure", measured)
-        clock = SimpleNamespace(sleep=sleep, monotonic=time.monotonic)
-        monkeypatch.setattr("wirespeed.cli.guard.watch.time", clock)
+        monkeypatch.setattr("wirespeed.interrupts.sleep", sleep)
         with heard(monkeypatch) as pipe:
             words = "watch --count 2 --sizes 8 --paths host --device cpu --out w.jsonl"
             assert main(words.split()) == ExitCode.OK

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
+from wirespeed import interrupts
 from wirespeed.doctor.facts.model import RankPlacement
 from wirespeed.doctor.facts.tree import cpu_list
 from wirespeed.errors import WirespeedError
@@ -137,8 +139,15 @@ def run_process(
             errors="replace",
             start_new_session=True,
         )
+    until = time.monotonic() + limit
     try:
-        return process.communicate(timeout=limit)
+        while True:
+            try:
+                return process.communicate(timeout=interrupts.POLL_S)
+            except subprocess.TimeoutExpired:
+                interrupts.check()
+                if time.monotonic() > until:
+                    raise
     finally:
         end(process)
 

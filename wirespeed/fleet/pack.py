@@ -16,6 +16,7 @@ from pathlib import Path
 
 from msgspec import json, structs
 
+from wirespeed import interrupts
 from wirespeed.fleet.history import (
     CONTENTS,
     Contents,
@@ -103,6 +104,7 @@ def pack(name: str, *, again: bool = False) -> Packing:
     return Packing(len(days), rows, len(packed), unread, tuple(history.warnings))
 
 
+@interrupts.deferred()
 def _write(
     database: Database, folder: Path, days: dict[str, list[Observation]], runs: set[str] | None
 ) -> None:
@@ -118,6 +120,7 @@ def _write(
         raise cannot(f"cannot write into {shown(folder)}: {why(error)}") from None
     try:
         for day, file in files.items():
+            interrupts.check()
             database.write_day(days[day], file, runs, parts / file.name)
     finally:
         shutil.rmtree(parts, ignore_errors=True)

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from wirespeed import interrupts
 from wirespeed.errors import WirespeedError
 from wirespeed.host.process import end, last_line
 from wirespeed.host.temporary import temporary_folder
@@ -113,9 +114,9 @@ def _wait_until_it_moves(process: subprocess.Popen[bytes], name: str, out: Path,
             raise WirespeedError(f"--with {name} did not start: {_last(log)}")
         with suppress(OSError):
             if '"kind":"step"' in out.read_text():
-                time.sleep(1.0)  # from the first checked message to the first timed one
+                interrupts.sleep(1.0)  # from the first checked message to the first timed one
                 return
-        time.sleep(0.05)
+        interrupts.sleep(0.05)
     raise WirespeedError(f"--with {name} moved nothing in {START_SECONDS:.0f} s: {_last(log)}")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from threading import Thread
 
+from wirespeed import interrupts
 from wirespeed.frontend.job_step import JobStep
 from wirespeed.frontend.rank_messages import Received
 from wirespeed.frontend.run_steps import StepRecorder
@@ -24,13 +25,11 @@ class EndingStep:
         self._thread.start()
 
     def outcome(self, hurry: bool = False) -> Outcome:
-        """Waits for the end: what became of the processes. `hurry`: they are ended."""
-        try:
-            if not hurry:
-                self._thread.join()
-                return self._watched.outcome
-        except KeyboardInterrupt:
-            pass
+        """Waits for the end: what became of the processes. `hurry`, or a signal: they are ended."""
+        while self._thread.is_alive() and not (hurry or interrupts.asked()):
+            self._thread.join(interrupts.POLL_S)
+        if not self._thread.is_alive():
+            return self._watched.outcome
         self._watched.hurry()
         self._thread.join()
         return Outcome()

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from wirespeed import interrupts
 from wirespeed.evidence.nics.ucx_log import UcxLog
 from wirespeed.frontend.diagnosis import Events, diagnose
 from wirespeed.frontend.rank_messages import MessageReader, Received
@@ -110,7 +111,10 @@ class JobStep:
             self._selector.register(pipe, selectors.EVENT_READ, name)
 
     def messages(self) -> Generator[Received, None, None]:
-        """Every message of rank 0 until the job step has ended; then `outcome` says how."""
+        """Every message of rank 0 until the job step has ended; then `outcome` says how.
+
+        Raises KeyboardInterrupt where a signal ends it.
+        """
         self._last_sign = time.monotonic()
         if self._start_barrier:
             self._start_barrier.open()
@@ -141,7 +145,8 @@ class JobStep:
         reported = 0
         while True:
             ended = self.ended or self._hurried
-            yield from self._messages(0.0 if ended else 0.1)
+            yield from self._messages(0.0 if ended else interrupts.POLL_S)
+            interrupts.check()
             now = time.monotonic()
             if first_death and now - first_death > self._patience():
                 ended = True

@@ -8,11 +8,10 @@ from dataclasses import replace
 from functools import partial
 from itertools import dropwhile, takewhile
 
-from wirespeed import launchers
+from wirespeed import interrupts, launchers
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.frontend import budget
 from wirespeed.frontend.ending_step import EndingStep
-from wirespeed.frontend.interrupts import Interrupts
 from wirespeed.frontend.job_step import JobStep
 from wirespeed.frontend.machine import Machine
 from wirespeed.frontend.profiles import Profiles
@@ -39,8 +38,8 @@ BESIDE_S = 4.0
 class PlannedRun:
     """One run: its result file, and its job steps in order."""
 
-    def __init__(self, plan: Plan, found: Machine, observe: Observer, interrupts: Interrupts) -> None:
-        self._plan, self._found, self._observe, self._interrupts = plan, found, observe, interrupts
+    def __init__(self, plan: Plan, found: Machine, observe: Observer) -> None:
+        self._plan, self._found, self._observe = plan, found, observe
         self._mpi = found.mpis[0]
         # A launcher that is not there is said before anything starts.
         launchers.check_installed(launchers.choose(plan.launcher, self._mpi))
@@ -271,10 +270,10 @@ class PlannedRun:
         messages = watched.messages()
         for message in messages:
             if isinstance(message, Progress) and not self._plan.soak:
-                self._interrupts.under_way(watched.ask_to_stop)
+                interrupts.under_way(watched.ask_to_stop)
             elif isinstance(message, Measured):
-                self._interrupts.under_way(None)
-                if self._interrupts.asked:
+                interrupts.under_way(None)
+                if interrupts.asked():
                     messages.close()
                     break
             if isinstance(message, Hello):
@@ -305,9 +304,9 @@ class PlannedRun:
             if isinstance(message, Picture) and message.row + 1 == message.of:
                 # By every path the field is the same.
                 self._plan = self._starter.plan = replace(self._plan, picture=None)
-        self._interrupts.under_way(None)
-        if self._interrupts.asked:
-            raise KeyboardInterrupt
+        interrupts.under_way(None)
+        if interrupts.asked():
+            interrupts.end()
         if ahead and "ranks" not in step.job:
             # They never met: a GPU may have let nobody else in while others measured.
             return self._job_step(launches, library)

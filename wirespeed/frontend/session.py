@@ -6,11 +6,10 @@ import dataclasses
 import os
 from pathlib import Path
 
-from wirespeed import launchers
+from wirespeed import interrupts, launchers
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.frontend import machine
 from wirespeed.frontend.fitting import with_room
-from wirespeed.frontend.interrupts import Interrupts
 from wirespeed.frontend.machine import Machine
 from wirespeed.frontend.rank_limit import refuse_too_many
 from wirespeed.frontend.run import PlannedRun
@@ -66,10 +65,8 @@ def measure(plan: Plan, observe: Observer) -> ExitCode:
         _check_memory(plan, found)
         plan, left_out = with_room(plan, _room(plan, found))
     sweep()
-    interrupts = Interrupts()
-    run = PlannedRun(plan, found, observe, interrupts)
-    with interrupts.heeded():
-        return run.all_steps(paths, left_out)
+    with interrupts.deferred():
+        return PlannedRun(plan, found, observe).all_steps(paths, left_out)
 
 
 def _check_places(plan: Plan, found: Machine) -> None:

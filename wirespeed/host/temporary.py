@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from wirespeed import interrupts
 from wirespeed.errors import WirespeedError
 from wirespeed.host.process import process_namespace
 
@@ -28,12 +29,13 @@ def make_folder(name: str) -> str:
 
 @contextmanager
 def temporary_folder(name: str) -> Iterator[Path]:
-    """The same, removed at the end."""
-    folder = make_folder(name)
-    try:
-        yield Path(folder)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    """The same, removed at the end, of which signals are told (interrupts.check)."""
+    with interrupts.deferred():
+        folder = make_folder(name)
+        try:
+            yield Path(folder)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def check_temporary_folder() -> None:
@@ -42,7 +44,7 @@ def check_temporary_folder() -> None:
     if not folder:
         return
     try:
-        with tempfile.TemporaryDirectory(prefix="wirespeed-", dir=folder):
+        with interrupts.deferred(), tempfile.TemporaryDirectory(prefix="wirespeed-", dir=folder):
             return
     except OSError as error:
         raise WirespeedError(

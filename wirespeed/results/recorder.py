@@ -115,12 +115,7 @@ class Recorder:
 
     def write(self, record: Record) -> None:
         """First into the file, then to the observer: what was shown is never lost."""
-        try:
-            self._store.append(record)
-        except KeyboardInterrupt:
-            # The file has it, and its disk takes a while.
-            self._measured.add(record)
-            raise
+        self._store.append(record)
         self._measured.add(record)
         self._observe(record)
 

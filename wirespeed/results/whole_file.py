@@ -9,6 +9,7 @@ import secrets
 import stat
 from pathlib import Path
 
+from wirespeed import interrupts
 from wirespeed.errors import WirespeedError
 from wirespeed.results.reading import START, cannot, shown, why
 
@@ -106,6 +107,7 @@ def _write_into(target: Path, data: bytes) -> None:
         stream.write(data)
 
 
+@interrupts.deferred()
 def _replace(target: Path, data: bytes) -> None:
     """An earlier file keeps its permissions."""
     mode = stat.S_IMODE(target.stat().st_mode) if target.is_file() and not target.is_symlink() else None

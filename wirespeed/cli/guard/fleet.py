@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from wirespeed import interrupts
 from wirespeed.cli.common import words
 from wirespeed.cli.common.options import debugging, flag, option, plan_of, together, where
 from wirespeed.cli.common.streams import note, print_or_write, warn_of
@@ -298,14 +299,14 @@ def run(
     most = counted(plan.most_at_once, "pair")
     load = f"at most {most} at the same time, each with one message under way (--at-once)"
     note(f"{counted(len(hosts), 'node')}, {counted(rounds, 'round')}; load on the network: {load}")
-    with StatusLine() as status:
-        campaign = Campaign(
-            plan, state, session.measure, status.say, lambda: _suspects(str(folder), how), status.now
-        )
-        try:
+    try:
+        with interrupts.deferred(), StatusLine() as status:
+            campaign = Campaign(
+                plan, state, session.measure, status.say, lambda: _suspects(str(folder), how), status.now
+            )
             code = campaign.run()
-        except KeyboardInterrupt:
-            code = ExitCode.INTERRUPTED
+    except KeyboardInterrupt:
+        code = ExitCode.INTERRUPTED
     note(f"results: {folder}")
     if code == ExitCode.INTERRUPTED:
         note(f"go on with --resume --out {folder}")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from wirespeed import interrupts
 from wirespeed.cli.common import words
 from wirespeed.cli.common.options import flag, measuring, option, plan_of, soaking, unlisted, where
 from wirespeed.cli.common.streams import distrust_terminals, note
@@ -88,8 +89,9 @@ def command(
     over = math.inf if lasts is None else began + lasts
     each = every if every is not None else EVERY if lasts is None else 0.0
     console = make_console()
-    with Store(plan.out) as store, Watching(console, drift, over=over) as watching:
-        try:
+    store = Store(plan.out)
+    try:
+        with interrupts.deferred(), store, Watching(console, drift, over=over) as watching:
             while True:
                 started = time.monotonic()
                 code = _once(plan, store, drift, watching)
@@ -98,10 +100,10 @@ def command(
                 if code == ExitCode.INTERRUPTED or len(drift.runs) == count or again >= over:
                     break
                 watching.waits(again)
-                time.sleep(max(0.0, again - time.monotonic()))
+                interrupts.sleep(max(0.0, again - time.monotonic()))
                 watching.waits(None)
-        except KeyboardInterrupt:
-            code = ExitCode.INTERRUPTED
+    except KeyboardInterrupt:
+        code = ExitCode.INTERRUPTED
     print_summary(console, drift)
     note(f"results: {store.path}")
     if not fail:

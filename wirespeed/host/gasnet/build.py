@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from wirespeed import interrupts
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host.gasnet import CONDUITS, file_of, folder
 
@@ -84,7 +85,7 @@ def _build(conduit: str, variables: dict[str, str], compiler: str) -> Path | str
     libraries = variables.get("GASNET_LIBS", "").split()
     if variables.get("GASNET_LD_REQUIRES_CXX") == "1":
         libraries.append("-lstdc++")
-    with tempfile.TemporaryDirectory(dir=folder()) as place:
+    with interrupts.deferred(), tempfile.TemporaryDirectory(dir=folder()) as place:
         made, exports = Path(place, "made.so"), Path(place, "exports")
         exports.write_text(_EXPORTS)
         command = [compiler, "-O2", "-fPIC", "-shared", "-w", *used, str(Path(__file__).with_name("shim.c"))]
