@@ -32,6 +32,7 @@ from support.records import (
 from wirespeed.cli.common.reading import read_runs
 from wirespeed.report.console.console import PIPE_WIDTH, ascii_locale, make_console
 from wirespeed.report.console.sparkline import sparkline
+from wirespeed.report.export.formats import FORMATS
 from wirespeed.report.facts import figures, markers
 from wirespeed.report.terminal import run_summary
 from wirespeed.results.reading import Results
@@ -238,6 +239,29 @@ class TestTable:
         """Protects rates from a division by a clock's zero."""
         run = make_run(entry("host", 8, 0.0), {"kind": "new", "run": "r"})
         assert not run.entries and "host" not in run.paths
+
+    @pytest.mark.parametrize("kind", ["soak", "failure", "whole path", "no bytes"])
+    @pytest.mark.parametrize("style", FORMATS)
+    @pytest.mark.parametrize("explain", [False, True])
+    def test_without_a_figure_a_run_may_be_longer_than_a_screen(
+        self, kind: str, style: str, explain: bool
+    ) -> None:
+        """Protects a soak of many sizes, and a run in which everything failed, from an IndexError."""
+        sizes = [8 << (number % 20) for number in range(run_summary.SCREEN + 5)]
+        soaked = {"kind": "soak", "run": "r", "pattern": "pingpong", "complete": True, "messages": 9}
+        records: list[dict[str, Any]] = [
+            soaked | {"path": f"path{number}", "bytes": size}
+            if kind == "soak"
+            else failure(f"path{number}", None if kind == "whole path" else size, "hang", f"stuck {number}")
+            for number, size in enumerate(sizes)
+        ]
+        if kind == "no bytes":
+            records = [entry("host", 0, 1e-6), *(failure("host", size, "hang", "stuck") for size in sizes)]
+        stream = io.StringIO()
+        pattern = "allreduce" if style == "nccl-tests" else "pingpong"
+        FORMATS[style]([make_run(*records, pattern=pattern)], stream, None, explain, False)
+        if style == "table" and kind != "no bytes":
+            assert all(re.search(rf"\bpath{number}\b", stream.getvalue()) for number in range(len(sizes)))
 
     def test_colours_only_on_terminals(self) -> None:
         run = full_run(("staged", "aware"))

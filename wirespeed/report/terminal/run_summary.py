@@ -44,7 +44,7 @@ def shown_sizes(run: Run, apart: int = 4, *, changes: bool = True) -> list[int]:
     are thinned, too.
     """
     sizes = run.sizes
-    if (len(sizes) <= MAX_ROWS and apart == 4) or any(size & (size - 1) for size in sizes):
+    if not sizes or (len(sizes) <= MAX_ROWS and apart == 4) or any(size & (size - 1) for size in sizes):
         return sizes
     always = {sizes[0], sizes[-1]}
     if changes:
