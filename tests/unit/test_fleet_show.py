@@ -140,6 +140,34 @@ def test_prometheus_reads_the_scrape(fleet: Path, capsys: Captured) -> None:
     assert newest.value == pytest.approx(datetime.fromisoformat("2026-03-03T03:00+00:00").timestamp(), abs=1)
 
 
+@pytest.mark.parametrize("style", ["table", "json", "prometheus", "slurm", "pbs"])
+@pytest.mark.parametrize(
+    ("nodes", "odd", "judged"),
+    [(1, 0, 0), (3, 0, 0), (16, 2, 14)],
+    ids=["one", "three", "two of another kind"],
+)
+def test_what_cannot_be_judged_stops_no_output(
+    nodes: int, odd: int, judged: int, style: str, tmp_path: Path, capsys: Captured
+) -> None:
+    """Protects from max() of nothing, and from an exit code 8 without a word."""
+    others = {f"n{number:02d}" for number in range(1, odd + 1)}
+    write_fleet(
+        tmp_path, nodes=nodes, rounds=6 if nodes % 2 == 0 else 0, cpu=lambda node: str(node in others)
+    )
+    assert main(["fleet", "show", str(tmp_path), "--format", style]) == ExitCode.CANNOT_TELL
+    said = capsys.readouterr()
+    assert bool(said.out) == (style not in ("slurm", "pbs"))
+    if style == "prometheus":
+        families = {one.name: one.samples for one in text_string_to_metric_families(said.out)}
+        told = {one.labels["node"]: one.value for one in families["wirespeed_fleet_node_judged"]}
+        assert len(told) == nodes and sum(told.values()) == judged
+        ratios = families["wirespeed_fleet_node_ratio"] if judged else []
+        assert {one.labels["node"] for one in ratios} == {node for node, one in told.items() if one}
+    elif not said.out:
+        (line,) = said.err.splitlines()
+        assert line.startswith("wirespeed: Cannot tell") and f"fleet show {tmp_path}" in line
+
+
 def test_a_repaired_node_is_not_named_today(tmp_path: Path, capsys: Captured) -> None:
     """Protects from a history that never forgets: the latest days count."""
     write_fleet(tmp_path, days=10, factor=lambda day, one, other: slow(day, one, other) if day < 5 else 1.0)

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from wirespeed.fleet.history import History
     from wirespeed.fleet.topology import Topology
 
-FORMATS = ("table", "json", "prometheus", "slurm", "pbs")
+SCHEDULERS = ("slurm", "pbs")
+FORMATS = ("table", "json", "prometheus", *SCHEDULERS)
 BEFORE_DAYS = 28.0
 """Days before --since that the latest ones are compared with."""
 
@@ -151,7 +152,10 @@ def _answer(
         print_or_write(render(shown), page)
         note(f"page: {page}")
     print_as(style, shown, everything=everything)
-    return shown.code(how.strict)
+    code = shown.code(how.strict)
+    if style in SCHEDULERS and code != ExitCode.OK and not shown.excluded:
+        note(f"wirespeed: {shown.answer}; no node is left out; 'wirespeed fleet show {folder}' says why")
+    return code
 
 
 def _suspects(folder: str, how: Judging) -> Suspected:

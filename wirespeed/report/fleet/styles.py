@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from wirespeed.fleet.names import compress
+from wirespeed.fleet.names import compress, natural
 from wirespeed.report.export.prometheus import Labels, family
 from wirespeed.report.fleet.shown import Shown
 
@@ -78,15 +78,19 @@ def to_prometheus(shown: Shown) -> str:
     kinds = shown.verdict.tested
     counts: dict[Labels, float | None] = {(("kind", kind),): float(named[kind]) for kind in kinds}
     tested: dict[Labels, float | None] = {(("kind", kind),): float(kinds[kind]) for kind in kinds}
-    worst: dict[Labels, float | None] = {
-        (("node", node), ("rack", shown.topology.rack(node))): max(figures.values())
-        for node, figures in shown.verdict.distances.items()
+    labels = {
+        node: (("node", node), ("rack", shown.topology.rack(node)))
+        for node in sorted({*shown.verdict.distances, *shown.unjudged}, key=natural)
     }
+    distances = {node: shown.verdict.distances.get(node, {}).values() for node in labels}
+    judged: dict[Labels, float | None] = {labels[node]: float(bool(distances[node])) for node in labels}
+    worst: dict[Labels, float | None] = {labels[node]: max(distances[node], default=None) for node in labels}
     newest = shown.end.replace(tzinfo=timezone.utc).timestamp()
     lines = [
         *family("fleet_slow_ratio", "Of what stands out: its time over the usual one.", slow),
         *family("fleet_slow", "How many of a kind stand out.", counts),
         *family("fleet_judged", "How many of a kind were judged.", tested),
+        *family("fleet_node_judged", "1: a node was judged; 0: too little was measured to tell.", judged),
         *family("fleet_node_ratio", "A node's time over the usual one, of its slowest figure.", worst),
         *family(
             "fleet_newest_timestamp_seconds", "When the last figure was measured, as Unix time.", {(): newest}
