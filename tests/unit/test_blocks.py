@@ -256,7 +256,7 @@ def test_a_list_of_the_users(tmp_path: Path) -> None:
         ({"list": "x", "kv": "llama-3.1-8b"}, 8, "--list says which blocks there are: leave out --kv"),
         ({"list": "x", "layout": "strided"}, 8, "--list says which blocks there are: leave out --layout"),
         ({"list": "none.txt"}, 8, "--list none.txt: cannot read it (No such file or directory)"),
-        ({"list": "."}, 8, "--list .: this is no regular file; every rank has to read it"),
+        ({"list": "."}, 8, "--list .: cannot read it (Is a directory)"),
         ({"kv": "gpt"}, 8, f"--kv gpt: no such model is known; there are: {', '.join(MODELS)}"),
         (
             {"kv": "qwen2.5-7b:tp=3"},

@@ -356,7 +356,7 @@ class TestFiles:
             (["a", "a", "--format", "csv"], ExitCode.USAGE, "there are: table, json"),
             (["a", "nowhere"], ExitCode.CANNOT_WRITE, "cannot read nowhere"),
             (["a", "no*"], ExitCode.CANNOT_WRITE, "no file's name fits"),
-            (["a", "empty"], ExitCode.CANNOT_WRITE, "no file in this folder ends in .jsonl"),
+            (["a", "empty"], ExitCode.CANNOT_WRITE, "no file in this folder ends in .jsonl or .jsonl.gz"),
             (["a", "void"], ExitCode.CANNOT_WRITE, "void holds no run"),
         ],
     )

@@ -158,7 +158,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     custom = find_pattern("custom")
     with pytest.raises(WirespeedError, match=r"^custom takes its transfers from a file: --file FILE.csv or"):
         custom.refuse(Shape(2))
-    assert complaint(str(tmp_path)) == "--file FILE: this is no regular file; every rank has to read it"
+    assert complaint(str(tmp_path)) == "--file FILE: cannot read it (Is a directory)"
     assert complaint(str(tmp_path / "none")) == "--file FILE: cannot read it (No such file or directory)"
     (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\xff")
     assert complaint(str(tmp_path / "binary.csv")) == "--file FILE: cannot read it (it is not UTF-8 text)"

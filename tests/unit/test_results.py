@@ -24,6 +24,7 @@ from support.measured import measured
 from support.results import STEP_PATH, entry, failure, line_of, read_entry, run, whole_file
 
 import wirespeed
+from wirespeed import inputs
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath
@@ -311,14 +312,12 @@ def test_ranks_are_used_whole_or_not_at_all() -> None:
 
 
 def test_a_line_too_long_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from wirespeed.results import reading
-
-    monkeypatch.setattr(reading, "LONGEST_LINE", 4096)
+    monkeypatch.setattr(inputs, "LONGEST_LINE", 4096)
     file = tmp_path / "r.jsonl"
     file.write_bytes(lines([entry()])[0] + b'"' + b"x" * 10_000 + b'"\n' + lines([failure()])[0])
     results = read(file)
     assert len(results.entries) == len(results.failures) == 1
-    assert results.warnings == ["line 2: too long, left out"]
+    assert results.warnings == ["line 2: longer than 4 KiB, left out"]
 
 
 @pytest.mark.parametrize(
@@ -327,7 +326,7 @@ def test_a_line_too_long_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (".", "cannot read .: Is a directory"),
         ("missing", "cannot read missing: No such file or directory"),
         ("text", "text is not a result file of wirespeed"),
-        ("/dev/zero", "/dev/zero is a device, not a result file"),
+        ("/dev/zero", "cannot read /dev/zero: it is a device"),
         ("a\0b", "cannot read 'a\\x00b': embedded null byte"),
     ],
 )

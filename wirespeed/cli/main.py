@@ -13,8 +13,9 @@ from typing import IO
 
 import click
 
+from wirespeed import inputs
 from wirespeed.cli.commands import cli
-from wirespeed.cli.common.streams import note, one_line
+from wirespeed.cli.common.streams import note, one_line, warn
 from wirespeed.errors import ExitCode, WirespeedError
 
 PIPE_CLOSED = 128 + 13
@@ -34,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sys.stderr = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         _never_fail_on_letters(stream)
+    inputs.notice = warn
     try:
         code = _run(words)
         sys.stdout.flush()

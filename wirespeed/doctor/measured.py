@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 from wirespeed.doctor.finding import Finding, Improvement, RemedyPoint
 from wirespeed.errors import WirespeedError
 from wirespeed.results.model import Doctor
-from wirespeed.results.reading import read
+from wirespeed.results.reading import is_named_so, read
 from wirespeed.results.runs import Entry, Run, collect
 from wirespeed.statistics import samples
 from wirespeed.transports import find_transport
@@ -48,7 +48,8 @@ def same_machine(run: Run, host: str, cpu: Mapping[str, Any], devices: Sequence[
 
 def beside(folder: Path) -> list[tuple[str, list[Run]]]:
     """Result files in a folder, newest first."""
-    files = sorted(folder.glob("wirespeed-*.jsonl"), key=lambda file: file.stat().st_mtime, reverse=True)
+    named = filter(is_named_so, folder.glob("wirespeed-*.jsonl*"))
+    files = sorted(named, key=lambda file: file.stat().st_mtime, reverse=True)
     found = []
     for file in files[:MAX_FILES]:
         try:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from wirespeed import inputs
 from wirespeed.errors import WirespeedError
 from wirespeed.fleet.names import expand, node_name
 
@@ -23,10 +24,12 @@ NODE_FILES = {
 
 def named_hosts(word: str) -> tuple[str, ...]:
     """The hosts of --hosts: those in a file of this name, else those of a list. Raises WirespeedError."""
-    with suppress(OSError):
-        if Path(word).is_file():
-            return _checked(_lines(Path(word)), word)
-    return _checked(expand(word), word)
+    if not _is_file(word):
+        return _checked(expand(word), word)
+    try:
+        return _checked(_lines(word), word)
+    except (OSError, ValueError) as error:
+        raise WirespeedError(f"--hosts {word}: cannot read it ({inputs.why(error)})") from None
 
 
 def allocated_hosts(environment: Mapping[str, str]) -> tuple[str, ...]:
@@ -40,10 +43,10 @@ def allocated_hosts(environment: Mapping[str, str]) -> tuple[str, ...]:
             if not file:
                 continue
             try:
-                hosts = _lines(Path(file))
+                hosts = _lines(file, pipes=False)
             except (OSError, ValueError) as error:
                 raise WirespeedError(
-                    f"{variable}={file}: cannot read {name}'s list of hosts ({error})"
+                    f"{variable}={file}: cannot read {name}'s list of hosts ({inputs.why(error)})"
                 ) from None
             # The first of LSF's is the launch node where that is none of the compute nodes.
             if name == "LSF" and len(hosts) > 2 and hosts.count(hosts[0]) == 1 < hosts.count(hosts[1]):
@@ -65,9 +68,17 @@ def _flux(environment: Mapping[str, str], run: Callable[..., str] = subprocess.c
     return ""
 
 
-def _lines(file: Path) -> list[str]:
+def _is_file(word: str) -> bool:
+    """Is there a file or a pipe of this name? A folder may be called as a host is."""
+    with suppress(OSError, ValueError):
+        return Path(word).exists() and not Path(word).is_dir()
+    return False
+
+
+def _lines(file: str, *, pipes: bool = True) -> list[str]:
     """The first word of each line, without the slots behind it."""
-    words = (line.partition("#")[0].split() for line in file.read_text(errors="replace").splitlines())
+    lines = inputs.text(file, errors="replace", pipes=pipes).splitlines()
+    words = (line.partition("#")[0].split() for line in lines)
     return [line[0].partition(":")[0] for line in words if line]
 
 

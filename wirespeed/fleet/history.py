@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
@@ -17,10 +16,11 @@ from wirespeed.fleet.observations import Observation, observations
 from wirespeed.fleet.packed import Packed
 from wirespeed.fleet.state import SilentNode, silent_below
 from wirespeed.fleet.window import HistoryWindow, NodeFacts, facts_of, window_of
+from wirespeed.inputs import why
 from wirespeed.job.plan import Plan
 from wirespeed.results.lenient import printable
 from wirespeed.results.parts import Whole
-from wirespeed.results.reading import cannot, read, read_json, shown, why
+from wirespeed.results.reading import cannot, is_named_so, read, read_json, shown
 from wirespeed.results.run_record import moment
 from wirespeed.results.runs import Run, collect
 
@@ -220,10 +220,9 @@ def contents(folder: Path, warnings: list[str]) -> Contents:
 
 def result_files(folder: Path) -> Iterator[tuple[Path, PackedFile]]:
     """The result files below a folder, and their present state."""
-    for file in sorted(folder.rglob("*.jsonl")):
+    for file in sorted(filter(is_named_so, folder.rglob("*.jsonl*"))):
         known = file.stat()
-        if stat.S_ISREG(known.st_mode):
-            yield file, PackedFile(known.st_size, known.st_mtime_ns)
+        yield file, PackedFile(known.st_size, known.st_mtime_ns)
 
 
 def key(folder: Path, file: Path) -> str:

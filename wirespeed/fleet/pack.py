@@ -30,7 +30,8 @@ from wirespeed.fleet.history import (
 )
 from wirespeed.fleet.observations import Observation
 from wirespeed.fleet.packed import Database
-from wirespeed.results.reading import cannot, shown, why
+from wirespeed.inputs import why
+from wirespeed.results.reading import cannot, shown
 from wirespeed.results.whole_file import replace_whole
 
 LOCK = ".packed.lock"
@@ -66,7 +67,7 @@ def pack(name: str, *, again: bool = False) -> Packing:
         except (OSError, ValueError) as error:
             raise cannot(f"cannot read {shown(name)}: {why(error)}") from None
         if not files:
-            raise cannot(f"{shown(name)}: no file in or below this folder ends in .jsonl")
+            raise cannot(f"{shown(name)}: no file in or below this folder ends in .jsonl or .jsonl.gz")
         if (folder / CONTENTS).exists() and not (folder / CONTENTS).is_file():
             raise cannot(f"{shown(folder / CONTENTS)} is no regular file: move it away")
         known = contents(folder, history.warnings).files

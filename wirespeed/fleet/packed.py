@@ -25,9 +25,10 @@ from wirespeed.fleet.names import node_name, not_a_node
 from wirespeed.fleet.observations import Observation
 from wirespeed.fleet.window import SLOT_S, HistoryWindow
 from wirespeed.host.temporary import make_folder
+from wirespeed.inputs import why
 from wirespeed.results.lenient import printable
 from wirespeed.results.parts import LARGEST
-from wirespeed.results.reading import cannot, shown, why
+from wirespeed.results.reading import cannot, shown
 
 if TYPE_CHECKING:
     import duckdb

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
+from wirespeed import inputs
 from wirespeed.errors import WirespeedError
 from wirespeed.fleet.names import expand
 
@@ -59,9 +59,9 @@ NO_TOPOLOGY = Topology({})
 def read_topology(file: str) -> Topology:
     """The switches in a file. Raises WirespeedError where it cannot be read, or has none."""
     try:
-        text = Path(file).read_text(encoding="utf-8", errors="replace")
+        text = inputs.text(file, errors="replace")
     except (OSError, ValueError) as error:
-        raise WirespeedError(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from None
+        raise WirespeedError(f"cannot read {file}: {inputs.why(error)}") from None
     return topology_of(text, file)
 
 

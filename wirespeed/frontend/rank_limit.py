@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from pathlib import Path
 
-from wirespeed import launchers
+from wirespeed import inputs, launchers
 from wirespeed.errors import WirespeedError
 from wirespeed.job.plan import Plan
 from wirespeed.patterns import Shape, find_pattern
@@ -42,7 +41,14 @@ def _allocated_hosts(environment: Mapping[str, str]) -> int:
     with suppress(KeyError, ValueError):
         return max(1, int(environment["SLURM_JOB_NUM_NODES"]))
     for name in _NODE_FILES:
-        with suppress(KeyError, OSError, ValueError):
-            lines = Path(environment[name]).read_text().splitlines()
+        with suppress(KeyError, OSError):
+            lines = _node_file(name, environment[name]).splitlines()
             return max(1, len({line.split()[0] for line in lines if line.split()}))
     return 1
+
+
+def _node_file(name: str, file: str) -> str:
+    try:
+        return inputs.text(file, errors="replace", pipes=False)
+    except inputs.BeyondLimits as error:
+        raise WirespeedError(f"{name}={file}: cannot read the list of hosts ({error})") from None

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from pathlib import Path
 
+from wirespeed import inputs
 from wirespeed.errors import WirespeedError
 from wirespeed.units import counted, format_size, parse_size
 
@@ -115,13 +115,10 @@ def _blocks(size: int, sources: list[int], targets: list[int], end: int) -> Bloc
 @lru_cache(maxsize=4)
 def read(name: str) -> tuple[tuple[int, int, int], ...]:
     """(line, from, to) of a user's list. Raises WirespeedError that names file and line."""
-    if not Path(name).is_file() and Path(name).exists():
-        raise WirespeedError(f"--list {name}: this is no regular file; every rank has to read it")
     try:
-        text = Path(name).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise WirespeedError(f"--list {name}: cannot read it ({reason})") from None
+        text = inputs.text(name, "utf-8-sig", pipes=False)
+    except (OSError, ValueError) as error:
+        raise WirespeedError(f"--list {name}: cannot read it ({inputs.why(error)})") from None
     found = []
     for number, line in enumerate(text.splitlines(), start=1):
         words = line.partition("#")[0].split()

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
+from wirespeed import inputs
 from wirespeed.errors import WirespeedError
 from wirespeed.patterns.answers import unanswered
 from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Shape, Step, Transfer
@@ -126,14 +126,11 @@ def _answers(lines: tuple[Line, ...]) -> tuple[Line, ...]:
 @lru_cache(maxsize=4)
 def read(name: str) -> tuple[Line, ...]:
     """The transfers in a file, in order of steps. Raises WirespeedError with the line that is wrong."""
-    if not Path(name).is_file() and Path(name).exists():
-        raise WirespeedError(f"--file {name}: this is no regular file; every rank has to read it")
     try:
         # Spreadsheets begin it with a mark.
-        text = Path(name).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise WirespeedError(f"--file {name}: cannot read it ({reason})") from None
+        text = inputs.text(name, "utf-8-sig", pipes=False)
+    except (OSError, ValueError) as error:
+        raise WirespeedError(f"--file {name}: cannot read it ({inputs.why(error)})") from None
     of_json = name.endswith(".json")
     rows = _json_rows(name, text) if of_json else _csv_rows(name, text)
     sign = ": entry " if of_json else ":"
@@ -173,12 +170,10 @@ def _csv_rows(name: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _json_rows(name: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    import json
-
     try:
-        rows = json.loads(text)
-    except RecursionError:
-        raise WirespeedError(f"{name}: lists within lists, too deep to read") from None
+        rows = inputs.of_json(text)
+    except inputs.BeyondLimits as error:
+        raise WirespeedError(f"{name}: {error}") from None
     except ValueError as error:
         line = getattr(error, "lineno", 1)
         raise WirespeedError(f"{name}:{line}: this is no JSON ({getattr(error, 'msg', error)})") from None

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.report.grouping import grouped
 from wirespeed.results.coerce import text
 from wirespeed.results.findings import RecordedFinding
-from wirespeed.results.reading import read
+from wirespeed.results.reading import read, stem
 from wirespeed.results.runs import Run, collect, resumed
 from wirespeed.units import counted
 
@@ -91,7 +90,7 @@ def _facts(file: str, run: Run) -> list[str]:
     plan = run.head.plan
     return [
         host_of(run),
-        text(Path(file).stem),
+        text(stem(file)),
         counted(plan.ranks, "rank") if plan.ranks else "",
         text(", ".join(run.given_options)),
         text(run.slowed),

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import stat
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
+from wirespeed import inputs
 from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.inputs import why
 from wirespeed.results.lenient import DoesNotFit, fitted
 from wirespeed.results.model import (
     KINDS,
@@ -29,13 +29,14 @@ from wirespeed.results.model import (
     Wires,
 )
 from wirespeed.results.soak import Soak
-from wirespeed.units import counted
+from wirespeed.units import counted, format_size
 
 if TYPE_CHECKING:
     from numpy import ndarray
 
 Kind = TypeVar("Kind")
-LONGEST_LINE = 64 << 20
+MOST_WARNINGS = 1000
+"""Lines left out of one file that are named; those behind them are counted."""
 START = b'{"kind":"run",'
 """Beginning of a result file, even of one that was cut off in its first line."""
 _DECODER: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
@@ -62,7 +63,9 @@ class Results:
     file: str
     records: list[Record] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    """One line for each that was left out, or may be misunderstood."""
+    """One line for each that was left out, or may be misunderstood; for MOST_WARNINGS at most."""
+    unnamed: int = 0
+    """Lines that were left out without a warning."""
 
     runs = _All(Head)
     steps = _All(StepRecord)
@@ -131,7 +134,10 @@ class Results:
             )
 
     def _left_out(self, line: int, why: str) -> None:
-        self.warnings.append(f"line {line}: {why}, left out")
+        if len(self.warnings) < MOST_WARNINGS:
+            self.warnings.append(f"line {line}: {why}, left out")
+        else:
+            self.unnamed += 1
 
 
 def decoded(line: bytes) -> Record | None:
@@ -140,13 +146,17 @@ def decoded(line: bytes) -> Record | None:
     Raises DoesNotFit with the reason, without one where it is no JSON.
     """
     try:
+        inputs.check_depth(line)
+    except inputs.BeyondLimits as error:
+        raise DoesNotFit(str(error).removeprefix("it is ")) from None
+    try:
         text = line.decode()
         if text.rstrip("\r\n").isprintable() and not (_ESCAPED.search(text) or _LONG.search(text)):
             return _DECODER.decode(text)
     except (UnicodeDecodeError, msgspec.MsgspecError, WirespeedError, RecursionError):
         pass
     try:
-        value = json.loads(line)
+        value = inputs.of_json(line)
     except ValueError:
         raise DoesNotFit from None
     return record_of(value)
@@ -167,20 +177,26 @@ def record_of(value: Any) -> Record | None:
         raise DoesNotFit(f"{kind} without a proper '{error}'") from None
 
 
+def is_named_so(file: Path) -> bool:
+    """Has it the name of a result file, one packed by gzip perhaps, and is it a regular file?"""
+    return file.name.endswith((".jsonl", ".jsonl.gz")) and file.is_file()
+
+
+def stem(file: str) -> str:
+    """A result file's name without folder and ending."""
+    return Path(file).name.removesuffix(".gz").removesuffix(".jsonl")
+
+
 def read(file: str | os.PathLike[str]) -> Results:
-    """The runs, steps, entries and failures of a result file; `.table()` gives numpy arrays, `.frame()` a
-    pandas DataFrame. For users: wirespeed.load.
+    """The runs, steps, entries and failures of a result file, one packed by gzip perhaps; `.table()` gives
+    numpy arrays, `.frame()` a pandas DataFrame. For users: wirespeed.load.
 
     Damaged lines are left out and named in `.warnings`. Raises WirespeedError if the file cannot be read, is
     not a result file, or is of an older schema.
     """
     results = Results(os.fspath(file))
     try:
-        with Path(file).open("rb") as stream:
-            mode = os.fstat(stream.fileno()).st_mode
-            if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
-                raise cannot(f"{shown(file)} is a device, not a result file")
-            ours = _read_lines(stream, results)
+        ours = _read_lines(file, results)
     except (OSError, ValueError) as error:
         raise cannot(f"cannot read {shown(file)}: {why(error)}") from None
     if not ours:
@@ -188,47 +204,42 @@ def read(file: str | os.PathLike[str]) -> Results:
     return results
 
 
-def read_json(kind: type[Kind], file: Path) -> Kind:
+def read_json(kind: type[Kind], file: str | os.PathLike[str]) -> Kind:
     """A JSON file's content as a `kind`; an invalid member gets its default. Raises WirespeedError."""
     try:
-        # Not blocking, because a pipe of that name would never end.
-        with open(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:  # noqa: PTH123
-            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-                raise cannot(f"{shown(file)} is no regular file")
-            text = stream.read(LONGEST_LINE + 1)
-        if len(text) > LONGEST_LINE:
-            raise cannot(f"{shown(file)} is too long for what it should be")
-        return fitted(kind, json.loads(text))
+        # No pipe: of that name it would never end.
+        text = inputs.text(file, pipes=False)
+    except (OSError, ValueError) as error:
+        raise cannot(f"cannot read {shown(file)}: {why(error)}") from None
+    try:
+        return fitted(kind, inputs.of_json(text))
     except DoesNotFit as error:
         raise cannot(f"{shown(file)} is damaged: no proper '{error or kind.__name__}' in it") from None
-    except OSError as error:
-        raise cannot(f"cannot read {shown(file)}: {why(error)}") from None
-    except (ValueError, RecursionError):
+    except ValueError:
         raise cannot(f"{shown(file)} is damaged: it is no JSON") from None
 
 
-def _read_lines(stream: IO[bytes], results: Results) -> bool:
+def _read_lines(file: str | os.PathLike[str], results: Results) -> bool:
     """Adds every line; True if this looks like a result file, a damaged one perhaps."""
     number, first = 0, b""
-    while line := stream.readline(LONGEST_LINE):
-        number += 1
-        first = first or line[: len(START)]
-        if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
-            results._left_out(number, "too long")
-            while (rest := stream.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
-                pass
-            continue
-        results.add_line(line, number)
+    try:
+        for number, line in enumerate(inputs.lines(file), 1):
+            first = first or line[: len(START)]
+            if len(line) > inputs.LONGEST_LINE and not line.endswith(b"\n"):
+                results._left_out(number, f"longer than {format_size(inputs.LONGEST_LINE)}")
+            else:
+                results.add_line(line, number)
+    except inputs.CutOff as error:
+        if not results.records:
+            raise
+        results._left_out(number + 1, f"{error} from here on")
+    if results.unnamed:
+        results.warnings.append(f"{counted(results.unnamed, 'more line')} left out")
     return bool(results.records) or START.startswith(first)
 
 
 def cannot(text: str) -> WirespeedError:
     return WirespeedError(text, ExitCode.CANNOT_WRITE)
-
-
-def why(error: Exception) -> str:
-    """An operating system's reason, without the number and the name."""
-    return getattr(error, "strerror", None) or str(error)
 
 
 def shown(file: str | os.PathLike[str]) -> str:

@@ -19,9 +19,11 @@ from typing import Any
 
 import msgspec
 
+from wirespeed import inputs
+from wirespeed.inputs import why
 from wirespeed.job.plan import Plan
 from wirespeed.results.model import Record
-from wirespeed.results.reading import Results, cannot, read, shown, why
+from wirespeed.results.reading import Results, cannot, read, shown
 from wirespeed.results.runs import collect
 from wirespeed.results.whole_file import followed
 from wirespeed.statistics.stopping import INTERRUPTED
@@ -62,6 +64,11 @@ class Store:
         self._waited: list[float] = []
         """Seconds that each line took longer than SLOW_DISK_S."""
         self._file = -1
+        if self.path.name.endswith(".gz"):
+            raise cannot(
+                f"{shown(self.path)}: results are written unpacked, line by line: name a file that ends in "
+                ".jsonl; --resume goes on with it once gunzip has unpacked it"
+            )
         try:
             self._open(path, resume)
             if not stat.S_ISREG(os.fstat(self._file).st_mode):
@@ -100,6 +107,8 @@ class Store:
 
     def _go_on(self) -> None:
         """Reads what is there, and cuts off a last line that a killed run left unfinished."""
+        if os.pread(self._file, len(inputs.PACKED), 0) == inputs.PACKED:
+            raise cannot(f"cannot go on with {shown(self.path)}: gzip has packed it; unpack it (gunzip)")
         self.before = read(self.path)
         size = os.fstat(self._file).st_size
         if not size:

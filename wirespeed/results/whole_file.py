@@ -9,9 +9,10 @@ import secrets
 import stat
 from pathlib import Path
 
-from wirespeed import interrupts
+from wirespeed import inputs, interrupts
 from wirespeed.errors import WirespeedError
-from wirespeed.results.reading import START, cannot, shown, why
+from wirespeed.inputs import why
+from wirespeed.results.reading import START, cannot, shown
 
 _MAX_LINKS = 40
 """Links in a row at most, as in the kernel."""
@@ -95,8 +96,9 @@ def _never_overwritten(file: str | os.PathLike[str]) -> WirespeedError:
 def _is_result_file(target: Path) -> bool:
     if not target.is_file():
         return False
-    with target.open("rb") as stream:
+    with contextlib.suppress(inputs.CutOff), inputs.opened(target) as stream:
         return stream.read(len(START)) == START
+    return False
 
 
 def _write_into(target: Path, data: bytes) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,7 +68,10 @@ def files_of(side: str) -> list[str]:
     except OSError as error:  # a name too long, a loop of links
         raise _none(f"cannot read {shown(side)}: {error.strerror}") from None
     if path.is_dir():
-        found, why = path.glob("*.jsonl"), "no file in this folder ends in .jsonl"
+        from wirespeed.results.reading import is_named_so
+
+        found: Iterable[Path] = filter(is_named_so, path.glob("*.jsonl*"))
+        why = "no file in this folder ends in .jsonl or .jsonl.gz"
     elif any(letter in side for letter in "*?[") and not path.exists():
         # pathlib itself takes no pattern that begins at the root.
         found = Path(path.anchor or ".").glob(str(path.relative_to(path.anchor)))

@@ -7,14 +7,14 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
+from wirespeed import inputs
 from wirespeed.errors import WirespeedError
+from wirespeed.inputs import why
 from wirespeed.patterns import Pattern, find_pattern
 from wirespeed.report.check import health
-from wirespeed.results.reading import cannot, why
-from wirespeed.toml import parse
+from wirespeed.results.reading import cannot
 from wirespeed.units import parse_sizes
 
 SOAK, MEDIAN, LAUNCHES = "soak", "median", "launches"
@@ -89,11 +89,11 @@ class Requirement:
 def read_requirements(name: str) -> list[Requirement]:
     """Raises WirespeedError, with the line, for what cannot be meant."""
     try:
-        text = Path(name).read_text("utf-8")
+        text = inputs.text(name)
     except (OSError, ValueError) as error:
         raise cannot(f"cannot read {name}: {why(error)}") from None
     try:
-        data = parse(text)
+        data = inputs.of_toml(text)
     except ValueError as error:
         raise WirespeedError(f"{name}: no TOML: {error}") from None
     found = list(_Reader(name, text).requirements(data))
