@@ -15,8 +15,8 @@ from wirespeed.doctor.facts.model import Limits, MachineFacts
 from wirespeed.doctor.facts.tree import Tree
 from wirespeed.doctor.finding import Finding
 from wirespeed.doctor.findings import find_all
-from wirespeed.doctor.tables import table
 from wirespeed.frontend.machine import Machine
+from wirespeed.host.variables import table
 from wirespeed.results.findings import COSTS
 
 
@@ -49,7 +49,7 @@ class TestHealthy:
     def test_multicast_switched_off_is_no_fault(self, root: Path) -> None:
         """Protects shared hosts: nobody is told to switch NVLink multicast on."""
         assert keys(facts_of(root, variables={"NCCL_NVLS_ENABLE": "0", "NVSHMEM_DISABLE_NVLS": "1"})) == []
-        assert not [entry["name"] for entry in table("variables") if "NVLS" in entry["name"]]
+        assert not [entry["name"] for entry in table("fault") if "NVLS" in entry["name"]]
 
     def test_the_fake_nvml_is_no_fiction(self) -> None:
         """Protects these tests from asking for what pynvml does not have."""

@@ -23,8 +23,8 @@ from wirespeed.doctor.finding import Conditions, Cost, Finding, Improvement, Rem
 from wirespeed.doctor.findings import all_rules, find_all
 from wirespeed.doctor.measured import Stretch
 from wirespeed.doctor.result import Result
-from wirespeed.doctor.tables import table
 from wirespeed.errors import ExitCode
+from wirespeed.host.variables import table
 from wirespeed.report.doctor.terminal import print_result, shell_lines
 from wirespeed.results.findings import RemedyOption
 from wirespeed.results.reading import read
@@ -329,7 +329,7 @@ class TestDocuments:
 
     def test_every_switch(self) -> None:
         page = (Path(__file__).parents[2] / "docs" / "gpu-aware-mpi.md").read_text()
-        for mpi in table("mpi_switches"):
+        for mpi in table("mpi"):
             assert f"| {mpi['name']} |" in page
             assert mpi["source"]
             for name, value in {**mpi["on"], **mpi["direct_off"]}.items():

@@ -13,18 +13,17 @@ from support.records import console, text_of
 from wirespeed.doctor.findings import find_all
 from wirespeed.doctor.result import Result
 from wirespeed.doctor.set_variables import set_variables
-from wirespeed.doctor.tables import table
+from wirespeed.host.variables import table
 from wirespeed.report.doctor.terminal import print_result
 
 SEEN = {
     "UCX_PROTO_INFO": "y",
-    "UCX_NOBODY_KNOWS": "1",
-    "UCX_NOR_THIS": "2",
+    "UCX_IB_NUM_PATHS": "1",
+    "UCX_RC_TM_ENABLE": "y",
     "NCCL_NVLS_ENABLE": "0",
     "RCCL_MSCCL_ENABLE": "1",
     "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
     "PRTE_MCA_rmaps_default_mapping_policy": "core",
-    "PMIX_MCA_gds_base_verbose": "1",
     "FI_LOG_LEVEL": "warn",
     "MPICH_OFI_NIC_POLICY": "GPU",
     "MPIR_CVAR_CH4_NETMOD": "ofi",
@@ -33,6 +32,7 @@ SEEN = {
     "CUDA_VISIBLE_DEVICES": "0,1",
     "PSM3_DEVICES": "self",
 }
+UNKNOWN = {"UCX_NOBODY_KNOWS": "hidden", "UCX_NOR_THIS": "hidden", "NCCL_IB_KEY": "hidden"}
 PLACES = {"CUDA_HOME": "/c", "NCCL_VERSION": "2", "I_MPI_ROOT": "/i", "OPAL_PREFIX": "/o", "UCX_DIR": "/u"}
 
 
@@ -44,7 +44,7 @@ def root(tmp_path: Path) -> Path:
 
 def test_each_has_a_line_and_none_is_a_finding(root: Path) -> None:
     """Protects readers from a setting that nobody mentions, and from an alarm about a harmless one."""
-    facts = facts_of(root, variables={**SEEN, **PLACES})
+    facts = facts_of(root, variables={**SEEN, **PLACES, **UNKNOWN})
     assert find_all(facts) == []
     screen = console(100)
     print_result(screen, Result(facts, ()))
@@ -53,21 +53,27 @@ def test_each_has_a_line_and_none_is_a_finding(root: Path) -> None:
     shown = said.partition("Also set, which is no fault by itself")[2]
     assert [name for name in SEEN if f"{name}={SEEN[name]}" not in shown] == []
     assert [name for name in PLACES if name in said] == []
-    (unknown,) = (line for line in shown.splitlines() if "UCX_NOBODY_KNOWS=1" in line)
-    assert "UCX_NOR_THIS=2, UCX_NOBODY_KNOWS=1" in unknown or "UCX_NOBODY_KNOWS=1, UCX_NOR_THIS=2" in unknown
-    assert "ucx_info -c -f" in unknown
+    (unexplained,) = (line for line in shown.splitlines() if "UCX_IB_NUM_PATHS" in line)
+    assert unexplained.split("  ")[1] == "UCX_IB_NUM_PATHS=1, UCX_RC_TM_ENABLE=y"
+    assert unexplained.endswith("UCX: 'ucx_info -c -f' explains them")
+    (unknown,) = (line for line in shown.splitlines() if "UCX_NOBODY_KNOWS" in line)
+    assert unknown.split("  ")[1] == "UCX_NOBODY_KNOWS, UCX_NOR_THIS"
+    assert "UCX, not known here, values not shown: 'ucx_info -c -f' explains them" in " ".join(shown.split())
+    assert "NCCL_IB_KEY" in shown and "hidden" not in said
 
 
 def test_columns_are_aligned(root: Path) -> None:
     """Protects the column of meanings from a variable without an entry, and from a value too long for it."""
     long = "/a/long/path/to/a/folder/of/some/library"
-    facts = facts_of(root, variables={"NCCL_NVLS_ENABLE": "0", "UCX_OTHER": "/opt/some/folder", "FI_A": long})
+    facts = facts_of(
+        root, variables={"NCCL_NVLS_ENABLE": "0", "UCX_MODULE_DIR_X": "/opt/some", "FI_HOOK": long}
+    )
     screen = console(100)
     print_result(screen, Result(facts, ()))
     rows = text_of(screen).partition("Also set")[2].splitlines()[1:]
     starts = {row.split("=")[0].strip(): len(row) - len(row.split("  ")[-1]) for row in rows if "=" in row}
-    assert starts["NCCL_NVLS_ENABLE"] == starts["UCX_OTHER"] == 30
-    assert starts["FI_A"] > 40
+    assert starts["NCCL_NVLS_ENABLE"] == starts["UCX_MODULE_DIR_X"] == 30
+    assert starts["FI_HOOK"] > 40
 
 
 def test_what_a_finding_says_is_not_said_twice(root: Path) -> None:
@@ -92,10 +98,12 @@ def test_the_first_entry_that_fits_counts() -> None:
 
 def test_every_entry_can_be_met_and_has_its_source() -> None:
     """Protects from an entry that an earlier pattern hides, or that belongs to another library."""
-    for library in table("known_variables"):
+    for library in table("library"):
         assert library["source"] and library["title"]
         re.compile(library.get("ignore", ""))
         for pattern, does in library["does"].items():
             name = pattern.replace("*", "X")
             (found,) = set_variables({name: "1"})
             assert (found.library, found.does) == (library["title"], does), pattern
+        for pattern in library.get("also", ()):
+            assert pattern.startswith(tuple(library["prefix"])), pattern

@@ -21,7 +21,7 @@ from wirespeed.doctor.finding import Cost, Finding
 from wirespeed.doctor.findings import find_all
 from wirespeed.doctor.result import Result
 from wirespeed.doctor.shell import assigned, comment, own_shell, quoted, split, visible
-from wirespeed.doctor.tables import table
+from wirespeed.host.variables import table
 from wirespeed.report.doctor.terminal import print_result, shell_lines
 
 HARMFUL = (
@@ -40,7 +40,7 @@ HARMFUL = (
     "!touch",
 )
 NAMES = sorted(
-    {entry["name"] for entry in table("variables")}
+    {entry["name"] for entry in table("fault")}
     | {"UCX_TLS", "UCX_NET_DEVICES", "NCCL_IB_HCA", "NCCL_PROTO", "NCCL_X\ntouch pwned", "UCX_$(touch pwned)"}
 )
 NO_UTF8 = st.characters(categories=["Cs"], min_codepoint=0xDC80, max_codepoint=0xDCFF)

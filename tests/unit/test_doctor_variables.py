@@ -15,8 +15,8 @@ from wirespeed.doctor.facts.model import Limits, Net
 from wirespeed.doctor.facts.tree import Tree
 from wirespeed.doctor.findings import find_all
 from wirespeed.doctor.shell import quoted
-from wirespeed.doctor.tables import table
 from wirespeed.frontend.machine import Machine
+from wirespeed.host.variables import table
 
 
 @pytest.fixture
@@ -94,8 +94,8 @@ HARMLESS = {
 
 class TestVariables:
     def test_each_entry_of_the_table_is_tried_here(self) -> None:
-        assert set(BAD) == {entry["name"] for entry in table("variables")}
-        for entry in table("variables"):
+        assert set(BAD) == {entry["name"] for entry in table("fault")}
+        for entry in table("fault"):
             assert entry["source"], entry["name"]
 
     @pytest.mark.parametrize("name", BAD)

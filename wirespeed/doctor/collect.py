@@ -14,6 +14,7 @@ from wirespeed.doctor.facts import amd, gpudirect, load, memory, network, numa, 
 from wirespeed.doctor.facts.model import Gpu, Limits, MachineFacts, MpiFact
 from wirespeed.doctor.facts.tree import Tree
 from wirespeed.frontend.machine import Machine
+from wirespeed.host import variables
 from wirespeed.host.libraries import known_libraries
 from wirespeed.host.mpi import Mpi
 from wirespeed.results import environment
@@ -63,7 +64,8 @@ def collect(machine: Machine, sources: Sources) -> MachineFacts:
         gpudirect=gpudirect.gpudirect(tree, system.release),
         mpis=tuple(_mpi(mpi, chosen=number == 0) for number, mpi in enumerate(machine.mpis)),
         software=software.software(environment.packages(), known_libraries(), gpus),
-        variables=_variables(sources.environment),
+        variables=variables.shareable(sources.environment),
+        hidden=variables.hidden(sources.environment),
         lacking=tuple(filter(None, (gpus.lacks, no_adapters))),
     )
 
@@ -72,13 +74,6 @@ def _mpi(mpi: Mpi, *, chosen: bool) -> MpiFact:
     return MpiFact(
         mpi.title, mpi.vendor, mpi.version, str(mpi.prefix), str(mpi.mpiexec), mpi.source, chosen=chosen
     )
-
-
-def _variables(variables: Mapping[str, str]) -> dict[str, str]:
-    """Variables that can change a figure, except those that may be a secret."""
-    relevant = (*environment.PREFIXES, "HSA_", "OPAL_", "RCCL_", "ROC_", "PAMI_", "PSM2_", "PSM3_")
-    found = {name: text for name, text in variables.items() if name.startswith(relevant)}
-    return environment.shareable(found)
 
 
 def _numbered(found: tuple[Gpu, ...], devices: list[dict[str, Any]]) -> tuple[Gpu, ...]:

@@ -10,9 +10,10 @@ from msgspec import Struct, structs
 from wirespeed.doctor import job, trials
 from wirespeed.doctor.finding import Conditions, Cost, Finding
 from wirespeed.doctor.shell import exports, quoted
-from wirespeed.doctor.tables import TableRow, table
+from wirespeed.doctor.tables import table
 from wirespeed.errors import WirespeedError
 from wirespeed.host import mpi
+from wirespeed.host.variables import TableRow
 from wirespeed.job.plan import Plan
 from wirespeed.patterns import find_pattern
 from wirespeed.results.findings import RemedyOption

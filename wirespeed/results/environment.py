@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from wirespeed.host.processor import cpu_model
+from wirespeed.host.variables import shareable
 from wirespeed.job.messages import Facts
-
-PREFIXES = (
-    "CUDA_", "FI_", "FLUX_", "HIP_", "I_MPI_", "MPI4PY_", "MPICH_", "MPIR_", "MV2_", "NCCL_", "NVSHMEM_",
-    "OMP_", "OMPI_", "ONEAPI_", "PALS_", "PMIX_", "PRTE_", "ROCR_", "SLURM_", "UCX_", "ZE_",
-)  # fmt: skip
-"""Environment variables that can change a figure."""
-ALSO = ("GPU_DEVICE_ORDINAL", "LD_LIBRARY_PATH")
-SECRET = ("TOKEN", "KEY", "SECRET", "PASS")
-"""A variable with one of these in its name is left out: result files are shared."""
 
 PACKAGES = (
     "cffi", "impi-rt", "libucx-cu12", "libucx-cu13", "mpi4py", "mpich", "numpy", "nvidia-cuda-nvrtc",
@@ -41,24 +33,8 @@ def environment(devices: Iterable[Facts] = ()) -> Facts:
         "devices": list(devices),
         "python": ".".join(map(str, sys.version_info[:3])),
         "packages": packages(),
-        "variables": shareable(
-            {name: text for name, text in os.environ.items() if name.startswith(PREFIXES) or name in ALSO}
-        ),
+        "variables": shareable(os.environ),
     }
-
-
-def shareable(variables: Mapping[str, str]) -> dict[str, str]:
-    """Sorted by name, without those whose name speaks of a secret."""
-    return {
-        _text(name): _text(variables[name])
-        for name in sorted(variables)
-        if not any(word in name.upper() for word in SECRET)
-    }
-
-
-def _text(word: str) -> str:
-    """Bytes of the environment that are no UTF-8, made printable."""
-    return word.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def packages() -> dict[str, str]:

@@ -13,11 +13,12 @@ from msgspec import structs, to_builtins
 
 from wirespeed._version import __version__
 from wirespeed.errors import ExitCode
+from wirespeed.host.variables import shareable
 from wirespeed.job.messages import Facts, Note
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath
-from wirespeed.results.environment import environment, shareable
+from wirespeed.results.environment import environment
 from wirespeed.results.lenient import fitted
 from wirespeed.results.model import End, Entry, Event, Failure, Head, RankRecord, Record, StepRecord
 from wirespeed.results.parts import in_unit, rate

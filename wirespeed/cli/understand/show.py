@@ -7,18 +7,31 @@ Damaged lines are left out, with a warning.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from wirespeed.cli.common import words
-from wirespeed.cli.common.options import Reporting, debugging, reporting
+from wirespeed.cli.common.options import Reporting, debugging, option, reporting
+from wirespeed.cli.common.streams import note
 from wirespeed.errors import ExitCode
+
+if TYPE_CHECKING:
+    from wirespeed.results.reading import Results
 
 
 @click.command(help=__doc__)
 @click.argument("file", type=words.ANY_FILE)
+@option(
+    "--share",
+    words.FILE,
+    "Also write the file anew, with neutral names of hosts, users and folders, to give it away.",
+)
 @reporting()
 @debugging
-def command(file: str, style: str, against: str | None, explain: bool, all_sizes: bool) -> ExitCode:
+def command(
+    file: str, share: str | None, style: str, against: str | None, explain: bool, all_sizes: bool
+) -> ExitCode:
     """Reads and prints."""
     from wirespeed.cli.common.reading import read_results, runs_of
     from wirespeed.report.console.status_line import StatusLine
@@ -27,6 +40,8 @@ def command(file: str, style: str, against: str | None, explain: bool, all_sizes
     with StatusLine(live=False) as status:
         status.now(f"{words.shown(file)} is read")
         results = read_results(file)
+    if share is not None:
+        _share(results, share)
     if results.doctors and not results.runs and shown == Reporting():
         from wirespeed.doctor.result import Result
         from wirespeed.report.console.console import make_console
@@ -36,3 +51,16 @@ def command(file: str, style: str, against: str | None, explain: bool, all_sizes
     else:
         shown.print(runs_of(results))
     return ExitCode.OK
+
+
+def _share(results: Results, name: str) -> None:
+    """Writes the records with neutral names, which are shown from now on. Raises WirespeedError."""
+    from msgspec import json
+
+    from wirespeed.results.reading import shown
+    from wirespeed.results.sharing import shared
+    from wirespeed.results.whole_file import write_whole
+
+    results.records = shared(results.records)
+    write_whole(name, b"".join(json.encode(record) + b"\n" for record in results.records))
+    note(f"{shown(name)}: hosts, users and folders have neutral names; look through it all the same")

@@ -222,6 +222,9 @@ class MachineFacts(Struct, frozen=True):
     mpis: tuple[MpiFact, ...] = ()
     software: Mapping[str, str] = {}
     variables: Mapping[str, str] = {}
+    """Known ones that are no secret."""
+    hidden: tuple[str, ...] = ()
+    """Other variables of known libraries: their names alone."""
     places: tuple[RankPlacement, ...] = ()
     busy: float | None = None
     """CPUs that others used when this began, of those that this process may use; None: unknown."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from wirespeed.doctor.facts.model import MachineFacts, MpiFact
 from wirespeed.doctor.finding import TRIAL_SIZES, Conditions, Cost, Finding, Trial
 from wirespeed.doctor.shell import exports, quoted
-from wirespeed.doctor.tables import switches_of
+from wirespeed.host.variables import switches_of
 from wirespeed.results.findings import RemedyOption
 
 DID = {

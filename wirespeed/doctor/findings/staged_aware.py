@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from wirespeed.doctor.facts.model import MachineFacts
 from wirespeed.doctor.finding import Cost, Finding
-from wirespeed.doctor.tables import switches_of
+from wirespeed.host.variables import switches_of
 from wirespeed.limits import rates
 from wirespeed.results.parts import LoadedMpi
 from wirespeed.results.runs import Run

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from wirespeed.doctor.facts.model import MachineFacts
 from wirespeed.doctor.finding import Conditions, Cost, Finding, Trial
 from wirespeed.doctor.shell import exports
-from wirespeed.doctor.tables import TableRow, table
+from wirespeed.doctor.tables import table
+from wirespeed.host.variables import TableRow
 from wirespeed.results.findings import NOTABLE
 from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_seconds, format_size

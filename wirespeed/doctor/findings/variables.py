@@ -1,4 +1,4 @@
-"""Variables in the environment that hurt: variables.toml, and those whose values have to be parsed."""
+"""Variables in the environment that hurt: the faults of host/variables.toml, and values to be parsed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from wirespeed.doctor.facts.model import MachineFacts
 from wirespeed.doctor.finding import TRIAL_SIZES, Conditions, Cost, Finding, Trial
 from wirespeed.doctor.shell import assigned, exports, quoted
-from wirespeed.doctor.tables import TableRow, table
+from wirespeed.host.variables import TableRow, table
 
 _UCX = "UCX's ucp_context.c: ucp_tl_aliases; UCX FAQ, 'Working with GPU'"
 _SHARED = {"posix", "sysv", "xpmem"}
@@ -28,7 +28,7 @@ _ALIASES = {
 
 def find(facts: MachineFacts) -> Iterator[Finding]:
     """One finding for each variable that hurts here."""
-    for table_row in table("variables"):
+    for table_row in table("fault"):
         value = facts.variables.get(table_row["name"])
         bad = value is not None and re.fullmatch(table_row["bad"], value.strip(), re.IGNORECASE)
         if value is not None and bad and _matters(facts, table_row.get("needs", "")):

@@ -40,7 +40,7 @@ def print_result(console: Console, result: Result) -> None:
     console.print()
     print_findings(console, result.findings)
     told = {finding.key.removeprefix("variable-") for finding in result.findings}
-    _print_variables(console, set_variables(facts.variables, told))
+    _print_variables(console, set_variables(facts.variables, facts.hidden, told))
     _fastest(console, facts, result.stretches)
 
 
@@ -90,15 +90,22 @@ def _print_variables(console: Console, variables: Sequence[SetVariable]) -> None
         return
     console.print()
     console.print(Text("Also set, which is no fault by itself", style="bold"))
-    rows = [(assigned(known.name, known.value), known.does) for known in variables if known.does]
-    unknown = grouped(((other.library, other.ask), other) for other in variables if not other.does)
-    for (library, ask), others in unknown.items():
+    rows = [(_set(known), known.does) for known in variables if known.does]
+    rest = [other for other in variables if not other.does]
+    for (library, ask, hidden), others in grouped(
+        ((other.library, other.ask, other.value is None), other) for other in rest
+    ).items():
         how = f"'{ask}' explains them" if ask else "its documentation explains them"
-        names = ", ".join(assigned(other.name, other.value) for other in others)
-        rows.append((names, f"{library}, not known here: {how}"))
+        what = f"{library}, not known here, values not shown" if hidden else library
+        rows.append((", ".join(map(_set, others)), f"{what}: {how}"))
     width = max((len(words) for words, _ in rows if len(words) <= WIDEST), default=0)
     for words, does in rows:
         say(console, Text.assemble(f"  {words:<{width}}  ", (does, "dim")), indent=4)
+
+
+def _set(known: SetVariable) -> str:
+    """'UCX_TLS=all'; the name alone where the value is not told."""
+    return visible(known.name) if known.value is None else assigned(known.name, known.value)
 
 
 def _fastest(console: Console, facts: MachineFacts, stretches: tuple[Stretch, ...]) -> None:
