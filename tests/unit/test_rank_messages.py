@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from support.examples import examples
 from support.rank_messages import MESSAGES, RECORDS, STUCK, rank_place
@@ -34,10 +34,28 @@ from wirespeed.job.messages import (
     RankReport,
     Recorded,
 )
+from wirespeed.statistics.samples import Samples
 
 
 def read(given: Any) -> Any:
     return MessageReader().read(MARK + json.dumps(given))[1]
+
+
+@given(st.lists(st.floats(0, 1e5), min_size=1, max_size=60), st.booleans(), st.floats(0, 1e-3))
+@example([1e-7] * 4 + [1e-3, 0.1, 3.0, 60.0], False, 0.0)
+@example([1e-9, 1e5, 1e5], False, 0.0)
+@example([1e-9, 1.0, 1e5] * 4, True, 1e-6)
+def test_no_scatter_of_batches_makes_numbers_that_nobody_takes(
+    batches: list[float], drifting: bool, step_s: float
+) -> None:
+    """Protects figures of a busy machine: an interval that reaches further than times can be."""
+    samples = Samples()
+    samples.step_s = step_s
+    for batch in sorted(batches) if drifting else batches:
+        samples.add([batch])
+        progress = Progress("host", 8, 0, 1, samples.count, samples.precision(), seconds=samples.median())
+        assert read(members(progress)) == progress
+    assert not isinstance(read(members(Recorded({**RECORDS[0], **samples.summary()}))), Note)
 
 
 def _sent(message: Message, tmp_path: Path) -> list[str]:

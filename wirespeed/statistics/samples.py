@@ -28,6 +28,8 @@ _MAX_CORRELATION = 0.9
 WIDER = 1.35
 """A launch's interval reaches so many times as far among its batches as order statistics say: stopping picks
 batches that agree by chance, and slow noise and a second speed do not show in so few of them."""
+WIDEST = 1e9
+"""An interval that reaches from the median to so many times less, or more, says no less than a wider one."""
 
 # Two-sided 95 % points of Student's t for 2, 3 and 4 degrees of freedom:
 # NIST/SEMATECH e-Handbook of Statistical Methods, section 1.3.6.7.2, column 0.975, to more digits.
@@ -178,7 +180,9 @@ class Samples:
 
 
 def _share(interval: tuple[float, float] | None, median: float) -> float | None:
-    return (interval[1] - interval[0]) / 2 / median if interval and median > 0 else None
+    if not interval or median <= 0:
+        return None
+    return min((interval[1] - interval[0]) / 2 / median, WIDEST)
 
 
 def middle(ascending: Sequence[float]) -> float:
@@ -217,6 +221,7 @@ def median_interval(
             math.log(max(end, SHORTEST_S)) for end in (min(batch_medians), max(batch_medians))
         )
         below, above = min(below, max(centre - fastest, COARSE)), min(above, max(slowest - centre, COARSE))
+    below, above = min(below, math.log(WIDEST)), min(above, math.log(WIDEST))
     return median * math.exp(-below), median * math.exp(above)
 
 
