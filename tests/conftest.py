@@ -98,6 +98,8 @@ def pytest_configure(config: pytest.Config) -> None:
         )
 
 
+# Machines with GPUs may lack xdist.
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Most tests wait for starting ranks or for a watchdog; more of them at once would disturb each other."""
     return max(1, min(4, os.cpu_count() or 1))
