@@ -42,8 +42,8 @@ def two(peers: str | None) -> Iterator[tuple[str, str]]:
     yield "allreduce", "allreduce --ranks 2 --paths gpu,nccl-stream --algorithm library,best,one-shot"
     wall = Path(__file__).with_name("wall_time.py")
     for name, paths in (("pingpong,ring,halo,jacobi,lbm", "gpu"), ("allreduce", "gpu:best")):
-        which = f"--paths {paths} --only {name}"
-        yield f"wall-time-{paths.replace(':', '-')}", f"{sys.executable} {wall} {which} --repeats 3 --seconds 0.3"
+        which = f"--paths {paths} --only {name} --repeats 3 --seconds 0.3"
+        yield f"wall-time-{paths.replace(':', '-')}", f"{sys.executable} {wall} {which}"
 
 
 def parts(gpus: int, peers: str | None) -> Iterator[tuple[str, str]]:

@@ -1,6 +1,6 @@
 """What the reading commands print for every file in results/, before and after a change.
 
-    .venv/bin/python scripts/outputs.py COMMIT          what differs between that commit's code and this tree's
+    .venv/bin/python scripts/outputs.py COMMIT          what differs between its code and this tree's
     .venv/bin/python scripts/outputs.py --write FOLDER  only writes the outputs of the installed package
 
 Both use the dependencies of .venv. Files of results/ are this tree's; a commit that cannot read one says so
@@ -40,7 +40,10 @@ def commands(files: list[str]) -> Iterator[tuple[str, list[str]]]:
         if len(members) > 1:
             stem = name.removeprefix("results/").replace("/", "--")
             yield f"{stem}.compare-one", ["compare", *members[:2]]
-            yield f"{stem}.compare-all", ["compare", members[0], re.sub(r"[-\d]*\.jsonl(\.gz)?$", "*", members[0])]
+            yield (
+                f"{stem}.compare-all",
+                ["compare", members[0], f"{name}*"],
+            )
 
 
 def write(folder: Path, files: list[str]) -> None:
@@ -54,7 +57,7 @@ def write(folder: Path, files: list[str]) -> None:
         said = io.StringIO()
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
             try:
-                code = main([word.replace("{out}", str(target)) for word in words])
+                code: object = main([word.replace("{out}", str(target)) for word in words])
             except SystemExit as end:
                 code = end.code
             except Exception as error:

@@ -13,7 +13,7 @@ from support.browser_page import Opened, written
 from wirespeed.report.page.styles import DASHES
 
 RESULTS = Path(__file__).parents[2] / "results"
-DEFAULT = str(RESULTS / "h200-x2-default.jsonl")
+DEFAULT = str(RESULTS / "h200-x2-default.jsonl.gz")
 WINDOWS = ((1400, 900), (390, 844))
 
 
@@ -23,7 +23,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     files = tmp_path_factory.mktemp("files")
     shown = {
         "H200s": [DEFAULT],
-        "several machines": sorted(map(str, RESULTS.glob("*.jsonl"))),
+        "several machines": sorted(map(str, RESULTS.glob("*.jsonl*"))),
         "no GPU": [made.write(files / "cpu.jsonl", *made.on_cpus())],
     }
     return {name: written(tmp_path_factory.mktemp("page"), *several) for name, several in shown.items()}

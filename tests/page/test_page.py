@@ -14,7 +14,7 @@ from support.impossible import FALSE
 from wirespeed.report.facts import figure_columns
 from wirespeed.report.facts.figure_columns import FigureColumn
 
-REAL = sorted(map(str, (Path(__file__).parents[2] / "results").glob("*.jsonl")))
+REAL = sorted(map(str, (Path(__file__).parents[2] / "results").glob("*.jsonl*")))
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (1400, "dark"), (390, "light")])
@@ -259,7 +259,7 @@ def test_one_rank_and_all_others(browser: Any, tmp_path: Path, width: int, schem
     page.check()
 
 
-COLLECTIVES = str(Path(__file__).parents[2] / "results/collectives/h200-x2-allreduce.jsonl")
+COLLECTIVES = str(Path(__file__).parents[2] / "results/collectives/h200-x2-allreduce.jsonl.gz")
 
 
 @pytest.mark.parametrize("width", [390, 1400])

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support import measured
 from support.command import wirespeed
 from support.documented_commands import PAGES, ROOT, documented
 
@@ -50,7 +51,7 @@ VERDICTS = (0, 6, 8)
 """Exit codes of a command that judges."""
 FILES = r"\b(before|after|results|hung|wirespeed-20260101-120000)\.jsonl|before-\*\.jsonl|\bFILE\b(?:\.\.\.)?"
 FOLDERS = ("before", "after", "good", "results", "DIR")
-FROM = ROOT / "results/h200-x2-paths.jsonl"
+FROM = ROOT / "results/h200-x2-paths.jsonl.gz"
 
 
 def lines() -> list[str]:
@@ -65,15 +66,16 @@ def missing(line: str) -> str:
 
 def prepare(folder: Path) -> None:
     """Files and folders that command lines name."""
+    content = "".join(f"{line}\n" for line in measured.lines(FROM))
     for name in FOLDERS:
         (folder / name).mkdir()
         for number in range(5):
-            text = re.sub('"run":"[0-9a-f]+"', f'"run":"{number:012x}"', FROM.read_text())
+            text = re.sub('"run":"[0-9a-f]+"', f'"run":"{number:012x}"', content)
             (folder / name / f"{number}.jsonl").write_text(text)
     for name in ("before", "before-1", "after", "results", "hung", "wirespeed-20260101-120000", "FILE"):
-        shutil.copy(FROM, folder / f"{name}.jsonl")
+        (folder / f"{name}.jsonl").write_text(content)
     shutil.copytree(ROOT / "results/allocators", folder / "results/allocators")
-    for file in (ROOT / "results").glob("h200-x2-*.jsonl"):
+    for file in (ROOT / "results").glob("h200-x2-*.jsonl*"):
         shutil.copy(file, folder / "results")
     (folder / "site.toml").write_text(
         '[[require]]\npattern = "pingpong"\npath = "host"\nsizes = {8 = "at most 1 s"}\n'

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from support.measured import result
 from support.records import end, head
 
 Record = dict[str, Any]
 Check = Callable[..., tuple[int, list[str], str]]
-RESULTS = sorted(Path(__file__).parents[2].glob("results/*.jsonl"))
-SURVEY = next(file for file in RESULTS if file.stem == "h200-x2-survey")
+SURVEY = result("h200-x2-survey")
 
 
 def site(sizes: str, path: str = "host", more: str = "") -> str:

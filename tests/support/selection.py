@@ -42,7 +42,6 @@ LONG = _words(
     test_a_rank_killed_while_bytes_are_counted test_a_rank_that_dies_costs_nothing_before_it
     test_a_rank_that_gets_no_cpu_does_not_hang test_a_rank_that_is_struck
     test_a_ranks_own_thread_on_its_cpu test_a_ring_with_and_without_device_pointers
-    test_a_room_whose_tests_compile test_a_round_takes_all_its_steps
     test_a_run_refuses_a_solver_whose_reference_is_as_wrong
     test_a_sample_holds_all_its_launches_and_no_waiting
     test_a_sample_of_several_rounds_is_the_time_of_one test_a_sender_reads_credit_only_when_it_must

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.checks import Check, site, write
 from support.examples import examples
 from support.fake_run import FakeRun, one_line
-from support.measured import measured
+from support.measured import measured, name_of
 from support.records import entry, head, make_run, step
 
 from wirespeed import toml
@@ -115,10 +115,10 @@ class TestLearn:
         wanted = re.sub("[\ud800-\udfff]", "?", value) if isinstance(value, str) else value
         assert toml.parse(f"a = {text}")["a"] == wanted
 
-    @pytest.mark.parametrize("file", measured("*.jsonl"))
+    @pytest.mark.parametrize("file", measured("*.jsonl*"))
     def test_measured_files(self, file: Path, check_: Check, capsys: pytest.CaptureFixture[str]) -> None:
         code = main(["check", "--learn", str(file), "--spread", "2%", "-o", "learnt.toml"])
-        if file.stem == "h200-x2-large":
+        if name_of(file) == "h200-x2-large":
             # Fixed counts: each figure is one sample.
             assert code == ExitCode.USAGE and "no entry has enough samples" in one_line(
                 capsys.readouterr().err

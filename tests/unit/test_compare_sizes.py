@@ -136,7 +136,7 @@ def test_what_would_have_been_found(
 )
 def test_the_interleaved_runs(pattern: str, code: int, told: dict[str, str], capsys: Captured) -> None:
     """Protects results/README.md, which says this of them."""
-    sides = (f"{RESULTS}/interleaved/{side}-{pattern}-*.jsonl" for side in ("old", "new"))
+    sides = (f"{RESULTS}/interleaved/{side}-{pattern}-*.jsonl.gz" for side in ("old", "new"))
     assert main(["compare", *sides, "--format", "json"]) == code
     data = json.loads(capsys.readouterr().out)
     assert {path["path"]: path["verdict"] for path in data["paths"]} == told

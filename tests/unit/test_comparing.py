@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.measured import result
 
 from wirespeed.statistics.comparison import (
     FALSE_ALARMS,
@@ -261,13 +262,12 @@ def test_planted_changes_are_found(launches: tuple[int, int], paths: int) -> Non
 
 def test_the_assumed_spread_is_more_than_most_that_was_measured() -> None:
     """Holds UNSEEN_SPREAD against result files: nine figures of ten spread less."""
-    from pathlib import Path
 
     import wirespeed
 
     figures: dict[tuple[str, int], list[float]] = {}
     for name in ("pingpong", "survey", "paths"):
-        results = wirespeed.load(Path(__file__).parents[2] / "results" / f"h200-x2-{name}.jsonl")
+        results = wirespeed.load(result(f"h200-x2-{name}"))
         for entry in results.entries:
             figures.setdefault((entry.path, entry.bytes), []).append(math.log(entry.seconds))
     spreads = []

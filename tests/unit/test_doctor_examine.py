@@ -41,7 +41,7 @@ NAMES = (
     "cpus",
     "device",
 )
-H200 = Path(__file__).parents[2] / "results" / "h200-x2-paths.jsonl"
+H200 = Path(__file__).parents[2] / "results" / "h200-x2-paths.jsonl.gz"
 HOME = ("vm", {"model": "Intel(R) Xeon(R) Processor"})
 """Host and CPU in that file."""
 

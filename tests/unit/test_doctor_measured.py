@@ -18,7 +18,7 @@ from wirespeed.results.reading import read
 from wirespeed.results.runs import Run, collect
 
 RESULTS = Path(__file__).parents[2] / "results"
-H200 = "h200-x2-paths.jsonl"
+H200 = "h200-x2-paths.jsonl.gz"
 
 
 def runs(name: str = H200) -> tuple[Run, ...]:

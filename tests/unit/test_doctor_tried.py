@@ -9,7 +9,7 @@ import pytest
 from wirespeed.cli.main import main
 from wirespeed.doctor.measured import tried_before
 
-REAL = Path(__file__).parents[2] / "results" / "h200-x2-default.jsonl"
+REAL = Path(__file__).parents[2] / "results" / "h200-x2-default.jsonl.gz"
 
 
 def test_a_remedy_that_was_tried_is_not_called_unmeasured(capsys: pytest.CaptureFixture[str]) -> None:

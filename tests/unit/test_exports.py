@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 from prometheus_client.parser import text_string_to_metric_families
 from support.examples import examples
-from support.measured import measured
+from support.measured import lines, measured, result
 from support.records import as_read, end, entry, failure, head, make_run
 
 import wirespeed
@@ -29,7 +29,7 @@ from wirespeed.results.parts import Environment
 from wirespeed.results.reading import read
 from wirespeed.results.runs import Run, collect
 
-RESULTS = sorted(Path(__file__).parents[2].glob("results/*.jsonl"))
+RESULTS = sorted(Path(__file__).parents[2].glob("results/*.jsonl*"))
 Record = dict[str, Any]
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\r"), max_size=12)
@@ -84,7 +84,7 @@ class TestPrometheus:
             rates = found.get("wirespeed_bandwidth_bytes_per_second", {})
             assert (rates[path, str(size)].value if size else 0) == size / seconds
 
-    @pytest.mark.parametrize("file", measured("*.jsonl"))
+    @pytest.mark.parametrize("file", measured("*.jsonl*"))
     def test_measured_files(self, file: Path) -> None:
         results = read(file)
         text = export("prometheus", *collect(results.records))
@@ -229,7 +229,7 @@ class TestCommand:
     def test_good_lines_of_a_damaged_newer_file(
         self, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        head_, *rest = RESULTS[0].read_text().splitlines()
+        head_, *rest = lines(RESULTS[0])
         file = tmp_path / "r.jsonl"
         newer = json.dumps({**json.loads(head_), "schema": 99})
         file.write_text("\n".join([newer, *rest[:4], "{broken", rest[5][:50]]))
@@ -241,7 +241,7 @@ class TestCommand:
 
 class TestTables:
     def test_units_are_in_the_names(self) -> None:
-        (file,) = [file for file in RESULTS if file.stem == "h200-x2-pingpong"]
+        file = result("h200-x2-pingpong")
         table = wirespeed.load(file).table()
         assert {"median_s", "bandwidth_Bps", "bytes"} <= set(table)
         assert np.allclose(table["bytes"] / table["median_s"], table["bandwidth_Bps"])

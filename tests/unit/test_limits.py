@@ -57,9 +57,7 @@ def test_a_switch_that_sums(
     assert rate(ceiling(ours)) == {H200: 450.0, A100: 300.0, "NVIDIA B200": 900.0}[name]
     # Nor with a rate that the user states: it would be that of a link.
     stated = [wire("nvlink", rate=478e9, stated=True)]
-    again = used(
-        pattern, transport, count, name=name, by_library=True, variables=variables, wires=stated
-    )
+    again = used(pattern, transport, count, name=name, by_library=True, variables=variables, wires=stated)
     assert (ceiling(again) is not None) == limited
 
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from support.measured import RESULTS, measured
+from support.measured import RESULTS, lines, measured, name_of
 
 import wirespeed
 
@@ -16,7 +16,7 @@ ENDED_EARLY = "ended-early"
 @pytest.mark.parametrize("file", [each for each in measured() if ENDED_EARLY not in str(each.values[0])])
 def test_a_measured_file(file: Path) -> None:
     """Protects users' old files: a reader that no longer takes them is a breaking change."""
-    records = [json.loads(line) for line in file.read_text().splitlines()]
+    records = [json.loads(line) for line in lines(file)]
     # A doctor may have added what he found.
     measured = [record for record in records if record["kind"] != "doctor"]
     assert measured[0]["kind"] == "run" and measured[-1]["kind"] == "end"
@@ -30,10 +30,10 @@ def test_a_measured_file(file: Path) -> None:
     assert len(table["bytes"]) * len(launches) == len(loaded.entries)
 
 
-@pytest.mark.parametrize("file", sorted((RESULTS / ENDED_EARLY).glob("*.jsonl")), ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", sorted((RESULTS / ENDED_EARLY).glob("*.jsonl*")), ids=name_of)
 def test_a_file_whose_run_was_ended(file: Path) -> None:
     """Protects what was measured before a time limit ended the run."""
-    records = [json.loads(line) for line in file.read_text().splitlines()]
+    records = [json.loads(line) for line in lines(file)]
     loaded = wirespeed.load(file)
     assert records[-1].get("status") == "interrupted"
     assert len(loaded.entries) == sum(record["kind"] == "entry" for record in records) > 0

@@ -33,7 +33,7 @@ def holds(ends: tuple[float, float] | None, seconds: float) -> bool:
 
 
 @pytest.mark.parametrize(
-    "launches", ["default/h200-x2-launch-*.jsonl", "two-cpus/vm-launch-*.jsonl"], ids=["h200", "vm"]
+    "launches", ["default/h200-x2-launch-*.jsonl.gz", "two-cpus/vm-launch-*.jsonl.gz"], ids=["h200", "vm"]
 )
 def test_it_holds_the_median_of_ten_launches(launches: str) -> None:
     """Protects that a default run's figures are true of the machine; a launch's own intervals are not."""

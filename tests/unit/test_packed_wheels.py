@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-import install
 import pytest
 import wheels
 from support.builds import compiler
@@ -119,7 +118,10 @@ def test_only_what_is_large_is_left_out() -> None:
 
 def interpreter(version: str) -> Path | None:
     """A Python of that version that works."""
-    for place in (shutil.which(f"python{version}"), *Path.home().glob(f".pyenv/versions/{version}.*/bin/python")):
+    for place in (
+        shutil.which(f"python{version}"),
+        *Path.home().glob(f".pyenv/versions/{version}.*/bin/python"),
+    ):
         if place and subprocess.run([place, "-c", ""], capture_output=True).returncode == 0:
             return Path(place)
     return None
@@ -149,7 +151,9 @@ def test_a_folder_for_gpu_tests(packed: tuple[str, Path, str], tmp_path: Path) -
     if python is None:
         pytest.skip(f"no Python {version} to install with")
     tree, empty = tmp_path / "tree", tmp_path / "empty"
-    tracked = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", "."], capture_output=True, text=True, check=True)
+    tracked = subprocess.run(
+        ["git", "-C", ROOT, "ls-files", "-z", "."], capture_output=True, text=True, check=True
+    )
     for name in filter(None, tracked.stdout.split("\0")):
         if not name.startswith("results/") and (ROOT / name).is_file():
             (tree / name).parent.mkdir(parents=True, exist_ok=True)

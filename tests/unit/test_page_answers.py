@@ -40,7 +40,7 @@ def failed(remedy: str | None = None) -> made.Record:
 
 def test_what_h200s_gave() -> None:
     """Is MPI GPU-aware, at what cost; which path; what first: as a reader of the whole file finds it."""
-    (one,) = answered(str(RESULTS / "h200-x2-default.jsonl"))
+    (one,) = answered(str(RESULTS / "h200-x2-default.jsonl.gz"))
     assert one.machine.line.startswith("2 x NVIDIA H200; Intel(R) Xeon(R) Processor, 32 cores")
     assert [said.text for said in one.sentences] == [
         "Open MPI 5.0.11 is GPU-aware: 18.7 us at 8 B, where gpu takes 0.83 us; 393 GB/s at 1 GiB, 87 % of "
@@ -205,7 +205,7 @@ def test_two_ranks_have_no_matrix(tmp_path: Path) -> None:
 
 def test_names_of_wires_come_from_the_data() -> None:
     """A new kind of wire needs no change of the page's script."""
-    page = render(*read_sources([str(RESULTS / "h200-x2-evidence.jsonl")]))
+    page = render(*read_sources([str(RESULTS / "h200-x2-evidence.jsonl.gz")]))
     folder = Path(__file__).parents[2] / "wirespeed/report/page/script"
     script = "".join((folder / f"{name}.js").read_text() for name in SCRIPTS)
     for kind, wire in WIRE_KINDS.items():

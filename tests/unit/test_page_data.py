@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import report_files as made
 from support.examples import examples
+from support.measured import lines as lines_of
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.report.export.markdown import markdown
@@ -25,7 +26,7 @@ from wirespeed.report.page.styles import DARK, FAMILIES, LIGHT, styles
 from wirespeed.report.sources import ReportRun, measured
 
 RESULTS = Path(__file__).parents[2] / "results"
-REAL = sorted(map(str, RESULTS.glob("*.jsonl")))
+REAL = sorted(map(str, RESULTS.glob("*.jsonl*")))
 
 
 def page_of(*files: str) -> str:
@@ -59,7 +60,7 @@ class TestRealFiles:
     """What two H200s gave: protects that a reader finds every figure of a file, and nothing else."""
 
     def test_every_entry_is_a_point(self, page: str) -> None:
-        lines = (line for file in REAL for line in Path(file).read_text().splitlines())
+        lines = (line for file in REAL for line in lines_of(Path(file)))
         records = [one for line in lines if (one := json.loads(line))["kind"] == "entry"]
         entries = [one for one in records if not one.get("program")]  # those have bars
         points = sum(len(one["bytes"]) for chart in data_of(page)["charts"] for one in chart["series"])
@@ -117,7 +118,7 @@ class TestRealFiles:
         assert len(page) < 750_000 and "histogram" not in data_of(page)
 
     def test_verdict(self) -> None:
-        text = said(str(RESULTS / "h200-x2-paths.jsonl"))
+        text = said(str(RESULTS / "h200-x2-paths.jsonl.gz"))
         assert re.search(r"note: aware: 39\d GB/s at 1 GiB; 88 % of limit", text)
         assert "good: GPU-aware MPI: yes, Open MPI 5.0.11" in text and "the copies are direct" in text
         assert re.search(r"fastest for GPU data: gpu .*for 8 B to 16 MiB.*ipc-write .*1 GiB", text)
@@ -126,7 +127,7 @@ class TestRealFiles:
 
     def test_two_speeds(self) -> None:
         """Protects from one median where none was measured: staged-pipelined switched, again and again."""
-        text = said(str(RESULTS / "default" / "h200-x2-budget-2.jsonl"))
+        text = said(str(RESULTS / "default" / "h200-x2-budget-2.jsonl.gz"))
         assert "two speeds by turns: staged-pipelined at 8 KiB, 14.9 us or 19.5 us, and 3 more" in text
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from support import report_files as made
+from support.measured import result
 
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode
@@ -19,7 +20,7 @@ from wirespeed.report.page import read_sources
 pytestmark = pytest.mark.slow
 
 RESULTS = Path(__file__).parents[2] / "results"
-PAPER = RESULTS / "h200-x2-paths.jsonl"
+PAPER = RESULTS / "h200-x2-paths.jsonl.gz"
 
 
 @pytest.fixture
@@ -135,7 +136,7 @@ class TestPlot:
     @pytest.mark.parametrize("file", ["h200-x2-jacobi", "programs/h200-lbm-20-runs"])
     def test_a_program_has_bars(self, wanted: None, tmp_path: Path, file: str) -> None:
         """Protects one size from an axis without numbers, and from "$\\mathdefault{9\\times10^{2}}$"."""
-        assert main(["plot", str(RESULTS / f"{file}.jsonl"), "-o", str(tmp_path / "a.svg")]) == 0
+        assert main(["plot", str(result(file)), "-o", str(tmp_path / "a.svg")]) == 0
         shown = re.findall(r"<text[^>]*>([^<]*)</text>", (tmp_path / "a.svg").read_text())
         assert not any("mathdefault" in word or "e+" in word for word in shown)
         assert "message size" not in shown and "time, a step (us)" in shown and "0" in shown

@@ -129,7 +129,7 @@ def test_a_run_of_this_machine_tells_nothing_of_it() -> None:
 
 def test_results_of_the_project_can_be_shared() -> None:
     """Protects files with what other machines wrote: nothing but names and variables changes."""
-    for file in ("h200-x2-survey.jsonl", "h200-x2-evidence.jsonl"):
+    for file in ("h200-x2-survey.jsonl", "h200-x2-evidence.jsonl.gz"):
         results = read(Path(__file__).parents[2] / "results" / file)
         after = shared(results.records)
         assert [type(record) for record in after] == [type(record) for record in results.records]

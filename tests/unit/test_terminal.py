@@ -344,7 +344,7 @@ class TestFirstScreen:
         assert (cells["32 MiB"], cells["64 MiB"]) == ("-", "%")
 
     @pytest.mark.parametrize("width", [80, 200])
-    @pytest.mark.parametrize("file", measured("*.jsonl"))
+    @pytest.mark.parametrize("file", measured("*.jsonl*"))
     def test_no_cell_carries_two_marks(self, file: Path, width: int) -> None:
         """Protects figures from '~7.49*', which says two things with one figure."""
         for run in read_runs(str(file)):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from support import report_files as made
-from support.measured import RESULTS, measured
+from support.measured import measured, result
 from support.records import shown
 
 from wirespeed.cli.common.reading import read_runs
@@ -25,7 +25,7 @@ def answered(run: Run) -> str:
 
 
 @pytest.mark.parametrize("width", [80, 100])
-@pytest.mark.parametrize("file", measured("*.jsonl"))
+@pytest.mark.parametrize("file", measured("*.jsonl*"))
 def test_no_line_is_wider_than_the_terminal(file: Path, width: int) -> None:
     """Protects the outcome of each path from being broken in the middle of a word."""
     for run in read_runs(str(file)):
@@ -49,7 +49,7 @@ def test_no_line_is_wider_than_the_terminal(file: Path, width: int) -> None:
 )
 def test_is_mpi_gpu_aware(file: str, answer: str) -> None:
     """Protects a newcomer's first question, which a table of figures alone does not answer."""
-    (run,) = read_runs(str(RESULTS / f"{file}.jsonl"))
+    (run,) = read_runs(str(result(file)))
     assert answered(run) == answer
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from support.impossible import FALSE
+from support.measured import name_of, result
 from support.records import (
     SIZES,
     as_read,
@@ -189,8 +190,8 @@ NINE = (
     "gpu",
 )
 DEFAULT = [
-    by_turns(file.name) if file.stem[-1:].isdigit() and not file.stem.endswith("1") else file.name
-    for file in sorted((RESULTS / "default").glob("*.jsonl"))
+    by_turns(name) if name[-1:].isdigit() and not name.endswith("1") else name
+    for name in sorted(map(name_of, (RESULTS / "default").glob("*.jsonl*")))
 ]
 
 
@@ -198,7 +199,7 @@ DEFAULT = [
 @pytest.mark.parametrize("file", DEFAULT)
 def test_nine_paths_fit_a_screen(file: str) -> None:
     """Protects the first screen of a default run; every size, path and word is there for who asks."""
-    (run,) = read_runs(str(RESULTS / "default" / file))
+    (run,) = read_runs(str(result(f"default/{file}")))
     whole = shown(run, 100, explain=True)
     assert "all-sizes" not in whole and " ..." not in whole
     for width in (80, 100, 150):
