@@ -68,6 +68,25 @@ const char* name_of(int number) {
     }
 }
 
+/// The rank's list of what it uses, which a cleanup reads once the rank has been killed.
+std::string uses_file;
+
+/// Adds what this process maps of /dev/shm, and is not in `added`, to that list: Python cannot
+/// while MPI_Init runs.
+void list_mapped(std::set<std::string>& added) {
+    if (uses_file.empty()) return;
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) {
+        const auto at = line.find(" /dev/shm/");
+        if (at == std::string::npos || line.back() == ')' || added.count(line.substr(at))) continue;
+        const int file = open(uses_file.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+        if (file < 0) return;
+        write_out(file, "\n" + line.substr(at + 1));
+        close(file);
+        added.insert(line.substr(at));
+    }
+}
+
 // The process dies right after this: taking a lock or memory that the fault left broken can only
 // hang it, and an alarm ends that.
 void on_crash(int number) {
@@ -84,6 +103,8 @@ void on_crash(int number) {
             situation.fault = frame.function.empty() ? frame.library : frame.text();
         std::snprintf(layout.fault, sizeof layout.fault, "%s", situation.fault.c_str());
         say(*watched, crash_reports, situation);
+        std::set<std::string> added;
+        list_mapped(added);
         // Under the user's own launcher another thread of this very process writes the report down.
         if (crash_reports.give_up) std::this_thread::sleep_for(500ms);
     }
@@ -127,21 +148,6 @@ Situation look(Page& page, pthread_t thread, const std::string& python_stack, do
     return situation;
 }
 
-/// Adds what this process maps of /dev/shm to the rank's list, which a cleanup reads once the rank
-/// has been killed: Python cannot while MPI_Init runs.
-void add_mapped(const std::string& list, std::set<std::string>& added) {
-    std::ifstream maps("/proc/self/maps");
-    for (std::string line; std::getline(maps, line);) {
-        const auto at = line.find(" /dev/shm/");
-        if (at == std::string::npos || line.back() == ')' || added.count(line.substr(at))) continue;
-        const int file = open(list.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
-        if (file < 0) return;
-        write_out(file, "\n" + line.substr(at + 1));
-        close(file);
-        added.insert(line.substr(at));
-    }
-}
-
 void watch(Page& page, Reports reports, std::string python_stack, pthread_t thread) {
     auto& layout = page.layout();
     const auto progress = [&] {
@@ -149,12 +155,11 @@ void watch(Page& page, Reports reports, std::string python_stack, pthread_t thre
     };
     auto seen = progress();
     std::set<std::string> added;
-    const std::string list = std::filesystem::path(python_stack).replace_extension(".uses");
     bool reported = false;
     double still = 0, last = now();
     while (true) {
         std::this_thread::sleep_for(tick);
-        if (std::strncmp(layout.path, "start", sizeof layout.path) == 0) add_mapped(list, added);
+        if (std::strncmp(layout.path, "start", sizeof layout.path) == 0) list_mapped(added);
         const double time = now();
         // A stopped process is not a stuck one: only ticks that came on time count.
         still += std::min(time - last, 0.3);
@@ -211,6 +216,8 @@ void catch_crashes(Page& page, const Reports& reports) {
 
 void start_watchdog(Page& page, const Reports& reports, const std::string& python_stack) {
     watched = &page;
+    if (!python_stack.empty())
+        uses_file = std::filesystem::path(python_stack).replace_extension(".uses");
     struct sigaction action{};
     action.sa_handler = on_stack_signal;
     action.sa_flags = SA_RESTART | SA_ONSTACK;

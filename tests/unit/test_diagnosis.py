@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections import deque
 from dataclasses import replace
 
@@ -247,6 +248,31 @@ def test_a_launcher_that_is_killed() -> None:
     outcome = diagnose(events)
     assert (outcome.what, outcome.rank) == ("death", None)
     assert outcome.text == "the launcher srun (pid 7) was killed (signal 9) before the ranks were done"
+
+
+@pytest.mark.parametrize(
+    ("number", "why"),
+    [
+        (signal.SIGXFSZ, "signal 25, a file too long for ulimit -f"),
+        (signal.SIGXCPU, "signal 24, ulimit -t is used up"),
+        (signal.SIGSEGV, "signal 11"),
+    ],
+)
+def test_a_signal_that_killed_the_launcher_is_named(number: int, why: str) -> None:
+    """Protects from "exit code -25: it printed nothing", whether ranks had started or not."""
+    here = page(0, "n1", 21)
+    for states in ({}, {0: here}):
+        seen = Events(2, "n1", "mpirun (pid 7)", states=states, watched=set(states), code=-number)
+        outcome = diagnose(seen)
+        assert outcome.what == "death"
+        assert outcome.text == f"the launcher mpirun (pid 7) was killed ({why}) before the ranks were done"
+
+
+@pytest.mark.parametrize("met", [False, True])
+def test_a_limit_of_files_is_told_where_ranks_cannot_start(met: bool) -> None:
+    """Protects from "rank 1 died while starting", of which libraries print a page and no remedy."""
+    seen = Events(2, "n1", "mpirun (pid 7)", roster=ROSTER if met else {}, code=1, longest_file=65536)
+    assert ("no longer than 64 KiB (ulimit -f): raise it" in diagnose(seen).text) == (not met)
 
 
 def test_a_lost_peer_of_this_host_has_a_page() -> None:

@@ -17,6 +17,7 @@ from wirespeed.host.process import span
 from wirespeed.job.messages import RankError, RankReport
 from wirespeed.job.outcome import Outcome, place_of, stack
 from wirespeed.job.status_page import RankIdentity, RankState, where
+from wirespeed.units import format_size
 
 _LAUNCHER_SAYS = (
     r"rank (?P<rank>\d+) with PID (?P<pid>\d+) on node (?P<host>\S+) exited on signal (?P<signal>\d+)",
@@ -39,6 +40,13 @@ _NOT_LAUNCHED = re.compile(r"task \d+ launch failed|unable to connect from \"\S+
 
 # Two launchers of one user that start and end at the same moment remove each other's folder.
 _PASSING = re.compile(r"PMIx server's listener thread failed to start")
+
+
+_LIMITS: dict[int, str] = {
+    signal.SIGXFSZ: "a file too long for ulimit -f",
+    signal.SIGXCPU: "ulimit -t is used up",
+}
+"""By the signal that the kernel sends whoever exceeds a limit."""
 
 
 @dataclass
@@ -71,7 +79,9 @@ class Events:
     states: dict[int, RankState] = field(default_factory=dict)
     """Status pages of this host's ranks, by rank; of a hang as they were before any rank was woken."""
     code: int | None = None
-    """Exit code of the launcher."""
+    """Exit code of the launcher; of a signal that killed it, the negative number."""
+    longest_file: int | None = None
+    """Bytes that a file may have here; None: as many as there is room for."""
     quiet: float | None = None
     """Seconds without a sign of progress, for a hang; None: the job step has ended."""
 
@@ -168,6 +178,9 @@ def diagnose(events: Events) -> Outcome:
     """End of the job step, by the first rule that applies."""
     rules = AFTER_THE_END if events.quiet is None else WITHOUT_PROGRESS
     outcome = next(outcome for rule in rules if (outcome := rule(events)) is not None)
+    if outcome.what != "ok" and not events.roster and events.longest_file is not None:
+        longest = format_size(events.longest_file)
+        outcome.text += f"; a file, shared memory too, may be no longer than {longest} (ulimit -f): raise it"
     return replace(outcome, log=list(events.log)[-40:])
 
 
@@ -219,10 +232,12 @@ def _not_all_started(seen: Events) -> Outcome | None:
 
 
 def _launcher_killed(seen: Events) -> Outcome | None:
-    """A launcher that ends its job itself ends with a code."""
-    if seen.code != -signal.SIGKILL:
+    """A launcher that ends its job itself ends with a code, or names the rank that a signal has killed."""
+    if seen.code is None or seen.code >= 0 or (seen.named and seen.code != -signal.SIGKILL):
         return None
-    return Outcome("death", f"the launcher {seen.launcher} was killed (signal 9) before the ranks were done")
+    number = -seen.code
+    why = f"signal {number}" + (f", {_LIMITS[number]}" if number in _LIMITS else "")
+    return Outcome("death", f"the launcher {seen.launcher} was killed ({why}) before the ranks were done")
 
 
 def _lost_connection(seen: Events) -> Outcome | None:

@@ -18,7 +18,7 @@ from wirespeed.evidence.nics.ucx_log import UcxLog
 from wirespeed.frontend.diagnosis import Events, diagnose
 from wirespeed.frontend.rank_messages import MessageReader, Received
 from wirespeed.host.die_with_parent import dies_with_parent
-from wirespeed.host.process import command_name, parent, process_state, waited_for_cpu
+from wirespeed.host.process import command_name, longest_file, parent, process_state, waited_for_cpu
 from wirespeed.job import shm_cleanup
 from wirespeed.job.messages import Done, Hello, RankError, RankReport
 from wirespeed.job.outcome import Outcome
@@ -73,7 +73,7 @@ class JobStep:
         `ahead`: the ranks wait until messages() is called.
         """
         self._pages, self._startup, self._ending = pages, startup, ending
-        self._seen = Events(ranks, os.uname().nodename)
+        self._seen = Events(ranks, os.uname().nodename, longest_file=longest_file())
         self.outcome = Outcome()
         self.ucx_log = UcxLog()
         self._partial = {"out": b"", "err": b""}
@@ -83,6 +83,8 @@ class JobStep:
         self._last_sign = time.monotonic()
         self._waits: dict[int, tuple[float, float]] = {}
         """A moment without progress for each process here, and the seconds waited for CPUs by then."""
+        self._segments: set[Path] = set()
+        """Shared memory of this host's ranks, as the first one died: its launcher kills the others."""
         self._closed: list[RankState] = []
         """Ranks that have closed their pipe, in that order."""
         self._progress: dict[int, tuple[int, int]] = {}
@@ -239,9 +241,14 @@ class JobStep:
             self._last_sign = time.monotonic()
 
     def _note_crash(self, report: RankReport) -> None:
+        self._note_segments()
         self._seen.crashes.append(report)
         if self._closed or self._death:
             self._seen.crashed_after_a_death.add(report.rank)
+
+    def _note_segments(self) -> None:
+        pids = (state.pid for state in read_pages(self._pages) if not state.gone)
+        self._segments |= shm_cleanup.segments_of(*pids)
 
     def _limit(self, states: list[RankState]) -> float:
         """Seconds of silence after which the step is taken to hang, though no rank reported."""
@@ -326,6 +333,7 @@ class JobStep:
     def _died(self, ended: list[RankState]) -> None:
         """The first to end is known where one has ended before all others."""
         if ended and not self._death:
+            self._note_segments()
             self._death, self._seen.seen_to_die = True, ended[0] if len(ended) == 1 else None
 
     def _diagnose(self, states: list[RankState], quiet: float | None = None) -> None:
@@ -364,7 +372,7 @@ class JobStep:
     def _end(self) -> None:
         """Leaves no process of this step behind."""
         ranks = [state.pid for state in read_pages(self._pages) if not state.gone]
-        segments = shm_cleanup.segments_of(*ranks)
+        self._note_segments()
         if self._process.poll() is None:
             self._signal(self._process.pid, signal.SIGTERM)
             with suppress(subprocess.TimeoutExpired):
@@ -396,4 +404,4 @@ class JobStep:
                 file.unlink(missing_ok=True)
             self._pages.rmdir()
         # A rank may have come to use more since it wrote its list.
-        shm_cleanup.remove_unused(segments)
+        shm_cleanup.remove_unused(self._segments)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import signal
 import subprocess
 from collections.abc import Iterable, Iterator, Sequence
@@ -74,6 +75,12 @@ def clock_name() -> str:
         with suppress(OSError):
             found += " " + " ".join(Path(file).read_text().split())
     return found
+
+
+def longest_file() -> int | None:
+    """Bytes that a file may have which this process or its children write; None: no limit (ulimit -f)."""
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
 
 
 def cores() -> int:

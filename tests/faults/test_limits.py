@@ -1,0 +1,59 @@
+"""Ranks that die inside MPI_Init, where a limit or a small /dev/shm leaves their library no room."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from support.command import wirespeed
+from support.mpis import InstalledMpi
+from support.selection import thorough
+from support.tools import why_no_mount
+
+SMALL = """
+mount -t tmpfs -o size=1m shm /dev/shm
+for turn in 1 2 3; do
+    "$@" --out "$FOLDER/$turn.jsonl"
+    eval "$AFTER"
+    ls /dev/shm > "$FOLDER/left-$turn"
+done
+"""
+SWEEP = f"{sys.executable} -c 'from wirespeed.job.shm_cleanup import sweep; sweep(0)'"
+
+
+@pytest.mark.parametrize("mpi", ["mpich", thorough("openmpi"), thorough("impi")], indirect=True)
+@pytest.mark.parametrize("launched", [False, thorough(True)])
+def test_no_shared_memory_stays_of_ranks_that_died_as_they_started(
+    mpi: InstalledMpi, launched: bool, tmp_path: Path
+) -> None:
+    """Protects /dev/shm, which one such run after the other would fill for good.
+
+    Under the user's own launcher a later run takes away what is left.
+    """
+    if why := why_no_mount():
+        pytest.skip(why)
+    words = ["pingpong", "--paths", "host", "--sizes", "8", "--max-time", "0.02", "--device", "cpu"]
+    before, environment = ["unshare", "--mount", "sh", "-c", SMALL, "sh"], {"FOLDER": str(tmp_path)}
+    if launched:
+        before, environment = [*before, *mpi.command(2)], environment | mpi.environment() | {"AFTER": SWEEP}
+    else:
+        words += ["--mpi", str(mpi.mpiexec)]
+    done = wirespeed(*words, before=tuple(before), environment=environment)
+    done.no_stack_trace()
+    assert "SIGBUS" in done.out + done.err or mpi.name == "openmpi", done.err
+    for turn in (1, 2, 3):
+        left = (tmp_path / f"left-{turn}").read_text().split()
+        assert all(name.startswith("wirespeed-") for name in left), left
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
+@pytest.mark.parametrize("blocks", [8, thorough(64)])
+def test_a_limit_of_files_is_named(mpi: InstalledMpi, blocks: int, tmp_path: Path) -> None:
+    """Protects from an exit code -25, and from ranks that die for no reason."""
+    words = ["pingpong", "--paths", "host", "--sizes", "8", "--device", "cpu", "--mpi", str(mpi.mpiexec)]
+    before = ("sh", "-c", f'ulimit -f {blocks} && exec "$@"', "sh")
+    done = wirespeed(*words, before=before, out=tmp_path / "r.jsonl")
+    done.no_stack_trace()
+    (failure,) = done.failures
+    assert done.code == 1 and "(ulimit -f): raise it" in failure["text"], failure
