@@ -13,11 +13,15 @@ import pytest
 from support.results import entry, failure, read_entry, run
 
 from wirespeed import inputs
+from wirespeed.cli.main import main
+from wirespeed.errors import ExitCode
 from wirespeed.results import export
 from wirespeed.results.lenient import fitted
 from wirespeed.results.model import Entry
 from wirespeed.results.parts import Rates, Times
 from wirespeed.results.reading import read
+
+RESULTS = Path(__file__).parents[2] / "results"
 
 
 def write(file: Path, *records: dict[str, Any]) -> Path:
@@ -83,6 +87,37 @@ def test_a_line_just_short_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_no_line_of_ours_is_too_long() -> None:
     """Protects records of many ranks: the longest in results/ have 3,100 B for each GPU."""
     assert inputs.LONGEST_LINE > 5_000 * 3_100
+
+
+@pytest.mark.parametrize(
+    ("file", "place"),
+    [
+        ("blocks/h200-x2-default.jsonl", ("baseline", "seconds")),
+        ("copies/h200-x2-copy-both.jsonl", ("teams", 0, "seconds")),
+        ("h200-x2-lbm.jsonl", ("program", "compute")),
+    ],
+)
+@pytest.mark.parametrize("end", ["median", "low", "high"])
+@pytest.mark.parametrize("seconds", [5e-324, 1e-300, 0.0])
+def test_a_time_that_cannot_be_is_no_part_of_a_figure(
+    file: str, place: tuple[str | int, ...], end: str, seconds: float, tmp_path: Path
+) -> None:
+    """Protects ratios: a quotient that is 0, or infinite, has no logarithm. The figure itself stays."""
+    lines = [json.loads(line) for line in (RESULTS / file).read_text().splitlines()]
+    changed = 0
+    for line in lines:
+        part = line
+        for name in place:
+            part = part[name] if isinstance(part, list) or part.get(name) else {}
+        if end in part:
+            part[end] = seconds
+            changed += 1
+    made = tmp_path / "r.jsonl"
+    made.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    results = read(made)
+    assert changed and results.warnings == [] and len(results.entries) == len(read(RESULTS / file).entries)
+    for words in (["show", "--explain"], ["report", "-o", str(tmp_path / "page.html")]):
+        assert main([*words, str(made)]) == ExitCode.OK
 
 
 def test_a_file_cut_off_in_its_first_line_is_ours(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType, structs
 from wirespeed.results.health_parts import NewErrors, Throttled
 from wirespeed.results.model import Entry, Health
 from wirespeed.results.parts import (
+    SHORTEST,
     Baseline,
     Checked,
     Cores,
@@ -189,6 +190,8 @@ def _baseline(each: Sequence[Entry]) -> Baseline | UnsetType:
     medians = [baseline.seconds for baseline in found]
     seconds = middle(sorted(medians))
     low, high = _interval(found, seconds) or (None, None)
+    if low is not None and low <= SHORTEST:
+        low = high = None
     times = Interval(median=seconds, low=low, high=high, min=min(medians))
     return structs.replace(found[-1], times=times)
 

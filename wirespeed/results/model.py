@@ -19,6 +19,7 @@ from wirespeed.results.findings import RecordedFinding
 from wirespeed.results.health_parts import ClockRates, NewErrors, Throttled
 from wirespeed.results.nics import RankNics
 from wirespeed.results.parts import (
+    SHORTEST,
     Amount,
     Baseline,
     Checked,
@@ -52,8 +53,6 @@ from wirespeed.results.start import Start
 from wirespeed.statistics.stopping import INTERRUPTED
 
 SCHEMA = 2
-SHORTEST = 1e-15
-"""Seconds: no clock tells less, and rates stay finite."""
 FAR = 0.1
 """A figure whose interval is wider than ± this share of its median may be far off."""
 ROUNDING = 1e-3

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
+from wirespeed.errors import WirespeedError
 from wirespeed.host.mps import STATES as MPS_STATES
 
 MUCH_WAITED, SOME_WAITED = 0.2, 0.02
@@ -13,6 +14,8 @@ MUCH_WAITED, SOME_WAITED = 0.2, 0.02
 half of the time or more; those that sleep until their GPU has done the work do not wait."""
 LARGEST = (1 << 63) - 1
 """No count and no time is larger."""
+SHORTEST = 1e-15
+"""Seconds: no clock tells less, and rates stay finite."""
 
 
 def one_of(*words: str) -> Meta:
@@ -123,6 +126,11 @@ class Interval(RecordPart, frozen=True, kw_only=True):
     """Upper end."""
     min: Amount | None = None
 
+    def __post_init__(self) -> None:
+        """Raises WirespeedError for a time of which neither a rate nor a ratio can be computed."""
+        if min(end for end in (self.median, self.low, self.high) if end is not None) <= SHORTEST:
+            raise WirespeedError("a time that cannot be")
+
 
 class Times(Interval, frozen=True, kw_only=True):
     """Seconds, by the definition, for one message."""
@@ -132,6 +140,9 @@ class Times(Interval, frozen=True, kw_only=True):
     mean: Amount | None = None
     speeds: tuple[Amount, Amount] | None = None
     """Two times between which a figure beyond ±5 % switched, if it did so again and again."""
+
+    def __post_init__(self) -> None:
+        """Nothing: a figure's own time is judged with its entry, whose line a warning names."""
 
 
 class Rates(RecordPart, frozen=True, kw_only=True):
