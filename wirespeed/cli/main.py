@@ -24,6 +24,11 @@ COMPLETE = "_WIRESPEED_COMPLETE"
 """Set by the functions that `wirespeed completion` prints, when a shell calls them."""
 FIRST_SPEAKS = 3.0
 """Seconds that the other ranks leave to the one that says what is wrong; its end ends them."""
+LIMITS = {
+    errno.EMFILE: "this shell (ulimit -n 1024)",
+    errno.ENFILE: "this system (sysctl fs.file-max)",
+    errno.ENOMEM: "this shell (ulimit -v) or of its control group",
+}
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
@@ -51,6 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.UsageError as error:
         return _say(_usage_text(error), ExitCode.USAGE)
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in LIMITS:
+            text = f"{error.strerror}: raise the limit of {LIMITS[error.errno]}, or end other programs"
+            return _say(text, ExitCode.UNAVAILABLE)
         if isinstance(error, OSError) and error.errno in FULL:
             _let_go()
             return _say(f"cannot write the result: {error.strerror}", ExitCode.CANNOT_WRITE)

@@ -18,7 +18,14 @@ from wirespeed.evidence.nics.ucx_log import UcxLog
 from wirespeed.frontend.diagnosis import Events, diagnose
 from wirespeed.frontend.rank_messages import MessageReader, Received
 from wirespeed.host.die_with_parent import dies_with_parent
-from wirespeed.host.process import command_name, longest_file, parent, process_state, waited_for_cpu
+from wirespeed.host.process import (
+    command_name,
+    host_name,
+    longest_file,
+    parent,
+    process_state,
+    waited_for_cpu,
+)
 from wirespeed.job import shm_cleanup
 from wirespeed.job.messages import Done, Hello, RankError, RankReport
 from wirespeed.job.outcome import Outcome
@@ -73,7 +80,7 @@ class JobStep:
         `ahead`: the ranks wait until messages() is called.
         """
         self._pages, self._startup, self._ending = pages, startup, ending
-        self._seen = Events(ranks, os.uname().nodename, longest_file=longest_file())
+        self._seen = Events(ranks, host_name(), longest_file=longest_file())
         self.outcome = Outcome()
         self.ucx_log = UcxLog()
         self._partial = {"out": b"", "err": b""}

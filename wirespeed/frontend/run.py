@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -20,6 +19,7 @@ from wirespeed.frontend.run_steps import RunRecorder, StepRecorder
 from wirespeed.frontend.starter import PathLaunch, Starter, StepKey
 from wirespeed.host import gpu_aware_mpi, mpi
 from wirespeed.host.devices import GPU_KINDS
+from wirespeed.host.process import host_name
 from wirespeed.job.messages import Done, Facts, Hello, Measured, Note, PathStart, Picture, Progress
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.path_selection import unsuited
@@ -96,7 +96,7 @@ class PlannedRun:
 
     def _same_as_before(self) -> None:
         """Figures of another MPI or another machine do not belong into one table. Raises WirespeedError."""
-        here = (self._mpi.vendor, self._mpi.version, os.uname().nodename)
+        here = (self._mpi.vendor, self._mpi.version, host_name())
         # Another MPI may have taken over a path that hands it device pointers.
         aware = {path.name for path in all_paths() if path.gpu_aware_mpi}
         own = [step for step in self._recorder.before.steps if step.path not in aware]

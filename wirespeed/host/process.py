@@ -63,14 +63,25 @@ def command_name(pid: int) -> str:
     return ""
 
 
+def host_name() -> str:
+    """This host's name, printable whatever it is."""
+    return shown_host(os.fsencode(os.uname().nodename))
+
+
+def shown_host(name: bytes) -> str:
+    """A host's name, with escape sequences for what no terminal prints."""
+    text = name.decode("utf-8", "backslashreplace")
+    return text if text.isprintable() else repr(text)[1:-1]
+
+
 def process_namespace() -> str:
     """Namespace in which process numbers hold: another host's or container's are other processes."""
-    return f"{os.uname().nodename} {Path('/proc/self/ns/pid').readlink()}"
+    return f"{host_name()} {Path('/proc/self/ns/pid').readlink()}"
 
 
 def clock_name() -> str:
     """Equal in processes that read the same monotonic clock."""
-    found = os.uname().nodename
+    found = host_name()
     for file in ("/proc/sys/kernel/random/boot_id", "/proc/self/timens_offsets"):
         with suppress(OSError):
             found += " " + " ".join(Path(file).read_text().split())

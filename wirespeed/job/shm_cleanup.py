@@ -21,6 +21,8 @@ from wirespeed.host import private_folder
 from wirespeed.host.process import process_namespace, process_state
 from wirespeed.job.status_page import GONE, read_pages
 
+RAW = "surrogateescape"
+"""Paths may have bytes that are no UTF-8."""
 _FOLDER = Path("/dev/shm")
 _NAMES = (
     *("mpich_sh*", "vader_segment*", "sm_segment*", "osc_rdma.*", "osc_sm.*", "Intel_MPI_*"),
@@ -68,7 +70,7 @@ def list_launcher(pages: Path, pid: int, temporary: Path, ranks: int, since: flo
         for segment, job in _open_mpi_jobs(name, pid).items():
             found.append(temporary / user / JOBS / str(job))
             found += [_FOLDER / f"{segment}.{name}.{os.getuid()}.{job:x}.{rank}" for rank in range(ranks)]
-    with os.fdopen(private_folder.create(private_folder.make(pages), _FORETOLD), "w") as file:
+    with os.fdopen(private_folder.create(private_folder.make(pages), _FORETOLD), "w", errors=RAW) as file:
         file.write("\n".join([process_namespace(), *map(str, found)]))
         file.flush()
         os.utime(file.fileno(), (since, since))
@@ -89,7 +91,7 @@ def _open_mpi_jobs(host: str, pid: int) -> dict[str, int]:
 def _folded(text: str) -> int:
     """Jenkins's one-at-a-time hash (www.burtleburtle.net/bob/hash/doobs.html), folded to 16 bits."""
     found = 0
-    for letter in text.encode():
+    for letter in os.fsencode(text):
         found = (found + letter) * 1025 & _WORD
         found ^= found >> 6
     found = found * 9 & _WORD
@@ -169,7 +171,11 @@ def _launcher(path: Path) -> int | None:
 
 def _lists(pages: Path) -> dict[str, list[str]]:
     """The lists by their files' names; one that is being written is empty, and left out."""
-    return {file.name: lines for file in pages.glob(f"*{SUFFIX}") if (lines := file.read_text().splitlines())}
+    return {
+        file.name: lines
+        for file in pages.glob(f"*{SUFFIX}")
+        if (lines := file.read_text(errors=RAW).splitlines())
+    }
 
 
 def _is_hash(path: Path) -> bool:

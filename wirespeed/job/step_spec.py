@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 
+from wirespeed.host.process import host_name
 from wirespeed.job.plan import Plan
 
 
@@ -39,7 +39,7 @@ class StepSpec:
     """
     threads_leave: bool = False
     """May threads of libraries leave the ranks' CPUs? Not where a batch system hands out CPUs."""
-    host: str = field(default_factory=lambda: os.uname().nodename)
+    host: str = field(default_factory=lambda: host_name())
     """Host on which the front end watches."""
 
 

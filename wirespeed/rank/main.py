@@ -14,7 +14,7 @@ from wirespeed import launchers
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host.core import NativeError, core
 from wirespeed.host.die_with_parent import die_with_parent
-from wirespeed.host.process import cpu_list
+from wirespeed.host.process import cpu_list, host_name
 from wirespeed.job.message_lines import send
 from wirespeed.job.messages import Done, Hello, PathStart, RankError
 from wirespeed.job.plan import decode
@@ -82,7 +82,7 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
     from wirespeed.rank.session import RankSession
 
     opened = core()
-    here = spec.host == os.uname().nodename
+    here = spec.host == host_name()
     watchdog = Watchdog(opened, spec.run, rank, reports=1, give_up=False, read_here=here, base=spec.base)
     watchdog.stage("start", 0, startup_limit(spec.plan))
     show_own_slice(spec.plan, rank, launchers.local_rank())

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from wirespeed.host.process import host_name
 from wirespeed.host.processor import cpu_model
 from wirespeed.host.variables import shareable
 from wirespeed.job.messages import Facts
@@ -26,7 +27,7 @@ def environment(devices: Iterable[Facts] = ()) -> Facts:
     """Facts about the place where this process runs."""
     system = os.uname()
     return {
-        "host": system.nodename,
+        "host": host_name(),
         "kernel": f"{system.sysname} {system.release}",
         "cpu": cpu(),
         "memory_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),

@@ -14,6 +14,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
+from wirespeed.host.process import host_name
 from wirespeed.host.variables import shareable
 from wirespeed.results.model import Record
 from wirespeed.results.reading import record_of
@@ -72,7 +73,7 @@ class _Names:
 
     def __init__(self, values: Iterable[Any]) -> None:
         texts = [pair for value in values for pair in _texts(value)]
-        hosts = [*(text for member, text in texts if member in _HOSTS), os.uname().nodename]
+        hosts = [*(text for member, text in texts if member in _HOSTS), host_name()]
         users = [*(name for _, text in texts for name in _HOMES.findall(text)), *_user()]
         self._folders: dict[str, str] = {}
         self._words: dict[str, str] = {}

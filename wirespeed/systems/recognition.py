@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from wirespeed.host.process import host_name
 from wirespeed.systems import all_systems
 from wirespeed.systems.model import Sign, System
 
@@ -52,7 +52,7 @@ def _shows(sign: Sign, system: System, here: Here) -> bool:
 def look(root: Path = Path("/")) -> Here:
     """This machine, as files show it: no driver is opened, so that a login node stays as it was."""
     product = _text(root / "sys/class/dmi/id/product_name")
-    return Here(os.environ, socket.gethostname(), _nvidia_gpus(root), product)
+    return Here(os.environ, host_name(), _nvidia_gpus(root), product)
 
 
 def recognised_here() -> str | None:

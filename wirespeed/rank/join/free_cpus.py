@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from wirespeed.host.cgroup import cpu_quota
-from wirespeed.host.process import cpu_list, move_threads
+from wirespeed.host.process import cpu_list, host_name, move_threads
 from wirespeed.rank.world import World
 
 NODES = Path("/sys/devices/system/node")
@@ -45,7 +45,7 @@ class FreeForThreads:
 
     def __init__(self, comm: World, own: set[int], within: Collection[int] = (), nodes: Path = NODES) -> None:
         """Collective. `own`: those that this rank measures on. `within`: all that the job may use."""
-        here = os.uname().nodename
+        here = host_name()
         places = comm.everyone((here, sorted(own)))
         taken = {cpu for host, cpus in places if host == here for cpu in cpus}
         wide = _of_nodes(own, nodes)

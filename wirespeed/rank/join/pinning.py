@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from wirespeed.host.process import cpu_list, move_threads
+from wirespeed.host.process import cpu_list, host_name, move_threads
 from wirespeed.rank.world import World
 
 OWN_CPUS = "WIRESPEED_OWN_CPUS"
@@ -26,7 +26,7 @@ def pin(comm: World, near: Sequence[int], *, whole_cores: bool) -> str | None:
     None where they are pinned. The same on all ranks.
     """
     own = sorted(os.sched_getaffinity(0))
-    places = comm.everyone((os.uname().nodename, own, sorted({*near} & {*own})))
+    places = comm.everyone((host_name(), own, sorted({*near} & {*own})))
     neighbours = [rank for rank, (host, _, _) in enumerate(places) if host == places[comm.rank][0]]
     allowed = [places[rank][1] for rank in neighbours]
     why = None

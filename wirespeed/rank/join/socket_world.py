@@ -20,6 +20,7 @@ from typing import TypeVar
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host.core import Core
+from wirespeed.host.process import host_name
 from wirespeed.launchers import LaunchedRank
 from wirespeed.rank.join.handshake import Claim, Listener, connect, wrong
 from wirespeed.rank.join.plain_values import decode, encode
@@ -127,7 +128,7 @@ class SocketWorld(World):
         allow_all_descriptors()
         try:
             self._secret = self._welcome() if self.rank == 0 else self._join()
-            self._ranks: list[tuple[str, str]] = self.everyone((os.uname().nodename, self._own_address()))
+            self._ranks: list[tuple[str, str]] = self.everyone((host_name(), self._own_address()))
             self._connect(teams if self.size <= _MAX_LINKED else ())
         except BaseException:
             self.close()
@@ -284,7 +285,7 @@ class SocketWorld(World):
                 raise _gone(next(peer for peer, link in self._links.items() if link.fileno() in closed))
 
     def neighbours(self) -> int:
-        return sum(host == os.uname().nodename for host, _ in self._ranks)
+        return sum(host == host_name() for host, _ in self._ranks)
 
     def _team_peers(self, ranks: Sequence[int]) -> set[int]:
         """Ranks of this team that this one has messages for, or from."""

@@ -11,7 +11,7 @@ from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host import devices, mps
 from wirespeed.host.cgroup import cpu_quota
 from wirespeed.host.core import Core, NativeError
-from wirespeed.host.process import allowed_cpus, own_cpus, span
+from wirespeed.host.process import allowed_cpus, host_name, own_cpus, span
 from wirespeed.host.processor import cpu_model
 from wirespeed.host.profilers import RANK
 from wirespeed.job.messages import Message, RankPlace
@@ -54,7 +54,7 @@ def start_profiler(spec: StepSpec, rank: int) -> None:
         Path(spec.profiles).mkdir(parents=True, exist_ok=True)
         os.execv(command[0], [*command, sys.executable, *sys.orig_argv[1:]])
     except OSError as error:
-        why = f"{command[0]} does not start on {os.uname().nodename}: {error.strerror}"
+        why = f"{command[0]} does not start on {host_name()}: {error.strerror}"
         raise WirespeedError(f"--profile {spec.plan.profile}: {why}", ExitCode.UNAVAILABLE) from None
 
 
@@ -122,7 +122,7 @@ def introduced(
     comm.open_mpi(opened)
     own = RankPlace(
         rank=comm.rank,
-        host=os.uname().nodename,
+        host=host_name(),
         pid=os.getpid(),
         cpus=span(cpus) if cpus else own_cpus(),
         cpu_quota=cpu_quota(),

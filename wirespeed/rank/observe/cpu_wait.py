@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from wirespeed.host.process import host_name
 from wirespeed.rank.world import World
 
 TOLD = 0.02
@@ -64,7 +65,7 @@ class CpuWait:
         now = _Moment.now(self._cpus)
         seconds = max(now.clock - self._began.clock, 1e-9)
         return Use(
-            os.uname().nodename,
+            host_name(),
             sorted(self._cpus),
             (now.thread - self._began.thread if self.alone else now.process - self._began.process) / seconds,
             0.0 if self.alone else self._threads / max(self._wall, 1e-9),

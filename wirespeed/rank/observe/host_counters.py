@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import TYPE_CHECKING, Any
 
 from wirespeed.evidence.counters import CounterOwner, CounterSource, Reading, find_counter_sources, reason
 from wirespeed.host.core import Core
 from wirespeed.host.devices import by_board
+from wirespeed.host.process import host_name
 from wirespeed.rank.observe.expected_traffic import Location
 from wirespeed.rank.world import World
 
@@ -51,7 +51,7 @@ class HostCounters:
 
     def _find(self, comm: World, identity: dict[str, Any]) -> None:
         mine = None if identity["kind"] == "host" else identity
-        host = os.uname().nodename
+        host = host_name()
         everyone = comm.everyone((host, mine))
         hosts = dict.fromkeys(name for name, _ in everyone)
         boards = {here: by_board(item for name, item in everyone if name == here and item) for here in hosts}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import TYPE_CHECKING, Any
 
 from wirespeed.evidence.health import HealthReading, HealthSource, changes, find_health_sources, read
 from wirespeed.host.core import Core
 from wirespeed.host.devices import by_board
+from wirespeed.host.process import host_name
 from wirespeed.job.messages import Facts
 from wirespeed.rank.world import World
 
@@ -21,7 +21,7 @@ class HostHealth:
 
     def __init__(self, comm: World, core: Core, device: DeviceHandle) -> None:
         """Finds what can be read."""
-        self._comm, self._host = comm, os.uname().nodename
+        self._comm, self._host = comm, host_name()
         identity = core.identity(device)
         everyone = self._comm.everyone((self._host, None if identity["kind"] == "host" else identity))
         here = [rank for rank, (host, _) in enumerate(everyone) if host == self._host]

@@ -91,7 +91,9 @@ class Watchdog:
             with suppress(OSError):
                 # A rank may be killed at any moment, and its list is needed whole.
                 new = self._uses.with_suffix(".new")
-                with os.fdopen(private_folder.create(new.parent, new.name), "w") as file:
+                with os.fdopen(
+                    private_folder.create(new.parent, new.name), "w", errors=shm_cleanup.RAW
+                ) as file:
                     file.write(used)
                 new.replace(self._uses)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ from wirespeed.evidence.verdict import Counted, Declaration, identify_wire, more
 from wirespeed.host.caches import cache_bytes
 from wirespeed.host.core import NativeError
 from wirespeed.host.pci_topology import distances
+from wirespeed.host.process import host_name
 from wirespeed.job.messages import Recorded
 from wirespeed.limits.wires import NETWORKS
 from wirespeed.paths import TransferPath
@@ -37,7 +37,7 @@ def counted_bytes(wire: CounterOwner, start: Reading, end: Reading, background: 
     return Counted(
         wire.kind,
         wire.name,
-        os.uname().nodename,
+        host_name(),
         sent,
         received,
         round(background),
@@ -71,7 +71,7 @@ class WireCounting:
 
     def wires(self, carried: float = 0.0) -> list[dict[str, Any]]:
         """Wires by the drivers of all hosts, on rank 0; `carried`: as of memory_rates()."""
-        host = os.uname().nodename
+        host = host_name()
         mine: list[dict[str, Any]] = [
             {"host": host, "kind": wire.kind, "name": wire.name, "device": wire.device}
             | {

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from wirespeed.host.core import Core
 from wirespeed.host.devices import GPU_KINDS
 from wirespeed.host.libraries import loaded_file
+from wirespeed.host.process import host_name
 from wirespeed.job.messages import RankRanges
 from wirespeed.job.path_selection import unsuited
 from wirespeed.job.plan import Plan
@@ -149,7 +150,7 @@ class PathRunner:
     def _tell_ranges(self, name: str, clocks: ClockOffsets) -> None:
         """Collective. Rank 0 tells every rank's ranges, in a message for each."""
         clocks.compare()
-        gathered = self._comm.gather((os.uname().nodename, *self._ranges.take()))
+        gathered = self._comm.gather((host_name(), *self._ranges.take()))
         for rank, (host, rows, dropped, totals) in enumerate(gathered or ()):
             moved, clock = clocks.place(rank, rows)
             place = RankRanges(name, rank, host, moved, dropped, totals, clock, clocks.shared, 0)

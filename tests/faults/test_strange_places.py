@@ -1,0 +1,80 @@
+"""Hosts whose names are no text, and systems that allow hardly any files: measured, or one line."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.command import PATIENCE, WIRESPEED, wirespeed
+from support.fake_run import one_line
+
+from wirespeed.host import process
+from wirespeed.job import shm_cleanup
+
+QUICK = ("--paths", "host,host-shared", "--sizes", "8", "--loops", "20", "--device", "cpu")
+NAME = """
+import ctypes, os, sys
+libc, name = ctypes.CDLL(None, use_errno=True), bytes.fromhex(sys.argv[1])
+libc.unshare(0x04000000)
+if libc.sethostname(name, len(name)):
+    sys.exit(77)
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+"""A UTS namespace of its own, where the host has another name."""
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [(b"\xff\xfe", r"\xff\xfe"), (b"a\x1b]0;b\x07", r"a\x1b]0;b\x07"), (b"n\xc3\xa9", "n\u00e9")],
+)
+def test_the_name_of_a_host_is_printable(name: bytes, shown: str) -> None:
+    assert process.shown_host(name) == shown and process.shown_host(shown.encode()) == shown
+
+
+def test_what_a_launcher_may_leave_on_a_host_of_any_name_is_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects the sweep after a killed run: paths have the name as it is."""
+    monkeypatch.setattr(os, "uname", lambda: os.uname_result(("Linux", "\udcff\udcfe", "6", "#1", "x86_64")))
+    (tmp_path / "pages").mkdir(mode=0o700)
+    shm_cleanup.list_launcher(tmp_path / "pages", os.getpid(), tmp_path, 2, 0.0)
+    (file,) = (tmp_path / "pages").glob(f"*{shm_cleanup.SUFFIX}")
+    assert b"ompi.\xff\xfe." in file.read_bytes()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a host another name")
+@pytest.mark.parametrize("name", ["fffe", "611b5d303b6207"])
+def test_a_host_of_any_name_measures(name: str, tmp_path: Path) -> None:
+    """Protects every record that names the host; Open MPI itself dies of the second name."""
+    done = wirespeed(
+        *("pingpong", *QUICK),
+        before=(sys.executable, "-c", NAME, name),
+        out=tmp_path / "r.jsonl",
+    )
+    if done.code == 77:
+        pytest.skip("no name may be given to a host here")
+    done.no_stack_trace()
+    assert "unexpected" not in done.err and (tmp_path / "r.jsonl").exists()
+    shown = process.shown_host(bytes.fromhex(name))
+    assert done.of("run")[0]["environment"]["host"] == shown
+    if name == "fffe":
+        assert done.code == 0 and {rank["host"] for rank in done.of("step")[0]["ranks"]} == {shown}
+
+
+@pytest.mark.parametrize("files", [10, 12])
+def test_hardly_any_files_are_one_line(files: int, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [str(WIRESPEED), "pingpong", *QUICK, "--out", str(tmp_path / "r.jsonl")],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files)),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 3
+    assert "Too many open files" in one_line(done.stderr) and "unexpected" not in done.stderr
