@@ -202,3 +202,62 @@ def test_a_rank_that_may_not_join_says_why(tmp_path: Path) -> None:
         timeout=PATIENCE,
     )
     assert done.returncode == 5 and done.stderr.startswith("wirespeed: rank 1: WIRESPEED_SECRET_FILE=")
+
+
+def test_a_rank_with_another_number_of_ranks_says_so(tmp_path: Path) -> None:
+    """Protects from silence: all other mistakes in the command are those of rank 0, which speaks of them."""
+    environment = {**os.environ, "RANK": "1", "WORLD_SIZE": "3", "MASTER_ADDR": "127.0.0.1"}
+    done = subprocess.run(
+        [sys.executable, "-I", "-m", "wirespeed", "pingpong", "--out", str(tmp_path / "r.jsonl")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 2
+    assert (
+        done.stderr == "wirespeed: rank 1 of 3: pingpong takes exactly two ranks, not 3: start it with -n 2\n"
+    )
+
+
+def test_no_rank_writes_what_a_terminal_obeys(tmp_path: Path) -> None:
+    """Protects terminals from what is in another user's, or a site's, variables."""
+    environment = {
+        **os.environ,
+        "RANK": "1",
+        "WORLD_SIZE": "2",
+        "LOCAL_WORLD_SIZE": "2",
+        "MASTER_ADDR": "127.0.0.1",
+        "WIRESPEED_SECRET_FILE": "/nowhere\x1b]0;pwned\x07\nwirespeed: all is well",
+    }
+    done = subprocess.run(
+        [sys.executable, "-I", "-m", "wirespeed", "pingpong", "--out", str(tmp_path / "r.jsonl")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 5 and done.stderr.count("\n") == 1 and done.stderr[:-1].isprintable(), (
+        done.stderr
+    )
+
+
+@pytest.mark.parametrize("word", ["9" * 5000, "x", "0", "65536"])
+def test_a_port_that_is_none_is_one_line(word: str, tmp_path: Path) -> None:
+    environment = {
+        **os.environ,
+        "RANK": "0",
+        "WORLD_SIZE": "2",
+        "LOCAL_WORLD_SIZE": "2",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": word,
+    }
+    done = subprocess.run(
+        [sys.executable, "-I", "-m", "wirespeed", "pingpong", "--out", str(tmp_path / "r.jsonl")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 5
+    assert done.stderr == f"wirespeed: MASTER_PORT={word[:60]}: write a number from 1 to 65534\n"

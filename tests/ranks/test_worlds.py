@@ -95,16 +95,31 @@ def test_inside_a_launcher_the_processes_are_the_ranks(mpi: InstalledMpi, tmp_pa
     assert Path(step["mpi"]["library"]).resolve() == mpi.library.resolve()
 
 
-@pytest.mark.parametrize("ranks", [1, 3])
-def test_a_ping_pong_of_other_than_two(ranks: int, tmp_path: Path) -> None:
+def test_a_ping_pong_of_three(tmp_path: Path) -> None:
     """Protects the one clear line for a wrong number of ranks."""
     mpi = installed("openmpi")
-    done = wirespeed(
-        "pingpong", *FAST, before=tuple(mpi.command(ranks)), environment=mpi.variables, cwd=tmp_path
-    )
+    done = wirespeed("pingpong", *FAST, before=tuple(mpi.command(3)), environment=mpi.variables, cwd=tmp_path)
     assert done.code != 0
     done.no_stack_trace()
-    assert done.err.count(f"exactly two ranks, not {ranks}") == 1
+    assert done.err.count("exactly two ranks, not 3") == 1
+
+
+@pytest.mark.parametrize(
+    ("around", "inside"), [("openmpi", "mpich"), ("mpich", "openmpi"), ("mpich", "mpich")]
+)
+def test_one_rank_starts_a_run_of_its_own(around: str, inside: str, tmp_path: Path) -> None:
+    """Protects a shell that a launcher has started: it is no rank, and its ranks are not the launcher's."""
+    outer, inner = installed(around), installed(inside)
+    done = wirespeed(
+        *("pingpong", "--mpi", inner.mpiexec, "--paths", "host", *FAST),
+        before=tuple(outer.command(1)),
+        environment=outer.variables,
+        out=tmp_path / "r.jsonl",
+    )
+    assert done.code == 0, done.err
+    assert done.err.count("says one rank") == 1 and done.err.count("wirespeed starts ranks of its own") == 1
+    (step,) = done.of("step")
+    assert step["mpi"]["library"] == str(inner.library) and [rank["rank"] for rank in step["ranks"]] == [0, 1]
 
 
 # Each launcher with another version or vendor of its own ABI's library, and with one of the other ABI.
@@ -181,24 +196,26 @@ def test_libraries_that_a_launcher_can_start() -> None:
 
 
 @pytest.mark.parametrize(
-    ("variable", "value"),
+    ("rank", "size", "local"),
     [
-        ("OMPI_COMM_WORLD_LOCAL_RANK", "3"),
-        ("MPI_LOCALRANKID", "3"),
-        ("MV2_COMM_WORLD_LOCAL_RANK", "3"),
-        ("SLURM_LOCALID", "3"),
-        ("PALS_LOCAL_RANKID", "3"),
-        ("FLUX_TASK_LOCAL_ID", "3"),
-        ("JSM_NAMESPACE_LOCAL_RANK", "3"),
+        ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"),
+        ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"),
+        ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK"),
+        ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"),
+        ("PALS_RANKID", "PMI_SIZE", "PALS_LOCAL_RANKID"),
+        ("FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID"),
+        ("JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_LOCAL_RANK"),
     ],
 )
-def test_the_local_rank_of_every_launcher(variable: str, value: str) -> None:
+def test_the_local_rank_of_every_launcher(rank: str, size: str, local: str) -> None:
     """Protects the choice of the device before MPI starts."""
     from wirespeed import launchers
     from wirespeed.host import devices
 
-    assert launchers.local_rank({variable: value}) == 3
-    assert devices.turn(2, 3, launchers.local_rank({variable: value})) == 1
+    step = {"SLURM_STEP_ID": "0"} if rank.startswith("SLURM") else {}
+    environment = {rank: "5", size: "8", local: "3", **step}
+    assert launchers.local_rank(environment) == 3 and launchers.global_rank(environment) == 5
+    assert devices.turn(2, 3, launchers.local_rank(environment)) == 1
 
 
 def test_local_ranks_are_in_the_order_of_ranks() -> None:

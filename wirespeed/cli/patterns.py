@@ -26,6 +26,7 @@ from wirespeed.cli.common.options import (
     unlisted,
     where,
 )
+from wirespeed.cli.common.streams import one_of_ranks
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job.plan import DEFAULT_SIZES, Plan
 from wirespeed.job.soaking import PLAIN
@@ -98,7 +99,6 @@ def _background(word: str) -> str:
 
 def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
     from wirespeed.cli.common.measuring import measure_and_print
-    from wirespeed.launchers import launched_rank
 
     how = Reporting(*map(given.pop, ("style", "against", "explain", "all_sizes")))
     background = given.pop("background")
@@ -120,7 +120,7 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
         set_by = next((f"--{option.name}" for option in pattern.options if option.fixes_sizes), pattern.name)
         word = f"--{pattern.size_option}"
         raise WirespeedError(f"{word}: {set_by} fixes the sizes here; leave {word} out")
-    if launched_rank():
+    if one_of_ranks():
         # The launcher's world can be joined once.
         if further:
             raise WirespeedError("inside a launcher's job --ranks and --group take one number each")

@@ -71,12 +71,16 @@ def measure_inside(plan: Plan, observe: Observer) -> ExitCode:
         code = error.code if isinstance(error, WirespeedError) else ExitCode.FAILED_ENTRY
         if place.rank == 0:
             raise WirespeedError(str(error), code) from None
-        unjoined = code == ExitCode.WRONG_WORLD and not launchers.joins_mpi(place)
-        if unjoined or isinstance(error, devices.NoPlace):
+        unjoined = not launchers.joins_mpi(place)
+        own = (code == ExitCode.WRONG_WORLD and unjoined) or isinstance(error, devices.NoPlace)
+        if own:
             # Rank 0 will not know.
-            os.write(2, f"wirespeed: rank {place.rank}: {error}\n".encode())
+            say(f"rank {place.rank}: {error}")
         # A launcher ends the job at the first rank that fails: rank 0 must have spoken by then.
         time.sleep(2.0)
+        if unjoined and not own:
+            # It has not failed, or nobody ends this rank: this one has other variables, or a log of its own.
+            say(f"rank {place.rank} of {place.size}: {error}")
         os._exit(int(code))
 
 
@@ -140,7 +144,7 @@ class _Voice:
                     continue
                 halted = self.halted() if message.kind == "stuck" else []
                 for state in halted:
-                    os.write(2, f"wirespeed: {state.halted()}\n".encode())
+                    say(str(state.halted()))
                 with suppress(WirespeedError):
                     self._record(message, next(iter(halted), None))
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from wirespeed.host.process import command_name
+from wirespeed.results.lenient import printable
 
 _NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _DROP_OUTPUT = ("prterun", "prte")
@@ -46,7 +47,7 @@ class Interruption:
 
 def say(text: str) -> None:
     """A line on stderr that arrives even while the launcher ends the job."""
-    line = f"wirespeed: {text}\n".encode(errors="replace")
+    line = f"wirespeed: {printable(text)}\n".encode(errors="replace")
     launcher = os.getppid()
     with suppress(OSError):
         if command_name(launcher) in _DROP_OUTPUT:

@@ -35,7 +35,8 @@ def _become(parent: int, command: list[str]) -> None:
     try:
         os.execvp(command[0], command)
     except OSError as error:
-        os.write(2, f"{command[0]}: {error.strerror}\n".encode())
+        name = "".join(letter if letter.isprintable() else " " for letter in command[0])
+        os.write(2, f"{name}: {error.strerror}\n".encode())
         sys.exit(127)
 
 

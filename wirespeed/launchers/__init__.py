@@ -8,13 +8,18 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
+import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host.mpi import NAMES, Mpi
+
+_CLIENT = re.compile(r"PMIX?_(?!MCA_)")
+"""Variables by which a process joins the ranks of its launcher: another one's ranks cannot use them."""
+_NUMBER = re.compile(r"\d{1,9}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -47,8 +52,10 @@ class Launcher:
     name: str
     variables: tuple[str, str, str]
     """Names of the environment variables for rank, size and local rank."""
+    needs: tuple[str, ...] = ()
+    """Names of others, without which these make no rank."""
     local_size: str = ""
-    """Name of the variable for the number of ranks on this host, where local ranks are not in order."""
+    """Name of the variable for the number of ranks on this host."""
     starts_mpi: tuple[str, ...] = ()
     """Vendors whose ranks it starts; empty: it starts none, and is only recognised in a rank."""
     joins_mpi: bool = True
@@ -79,33 +86,110 @@ def all_launchers() -> tuple[Launcher, ...]:
     return tuple(sorted(found, key=lambda launcher: launcher.order))
 
 
-def _numbers(environment: Mapping[str, str] | None) -> Iterator[tuple[Launcher, tuple[int, int, int]]]:
-    """(rank, size, local rank) by each launcher's variables, the innermost launcher first.
+def _number(environment: Mapping[str, str], name: str) -> int:
+    """-1 for what is no number of a rank."""
+    word = environment.get(name, "")
+    return int(word) if _NUMBER.fullmatch(word) else -1
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What a launcher's variables say; -1: nothing that is a number."""
+
+    launcher: Launcher
+    rank: int
+    size: int
+    local: int
+    lacks: str
+    """Why they make no rank, in words; '': they do, of one rank perhaps."""
+    contradiction: str
+    """Why they cannot be right; '': they can."""
+
+    @property
+    def job(self) -> bool:
+        """Do they say that this process is one of several ranks?"""
+        return not self.lacks and self.size > 1
+
+
+def _said(environment: Mapping[str, str]) -> Iterator[_Said]:
+    """By each launcher of which there are variables, the innermost launcher first.
 
     An mpiexec inside an allocation inherits the batch system's variables: its own are the right ones.
     """
-    environment = os.environ if environment is None else environment
-
-    def number(name: str) -> int:
-        try:
-            return int(environment[name])
-        except (KeyError, ValueError):
-            return -1
-
     for launcher in all_launchers()[::-1]:
-        rank, size, local = map(number, launcher.variables)
-        if launcher.local_size and 0 < size == number(launcher.local_size):
+        if not _speaks(launcher, environment):
+            continue
+        rank, size, local = (_number(environment, name) for name in launcher.variables)
+        if launcher.local_size and 0 < size == _number(environment, launcher.local_size):
             local = rank  # neighbours are on one GPU, or on GPUs side by side
-        yield launcher, (rank, size, local)
+        names = (*launcher.variables[:2], *launcher.needs)
+        lacks = _lacks(environment, names) or ("" if size else f"{names[1]}=0 is no number of ranks")
+        yield _Said(launcher, rank, size, local, lacks, _contradiction(environment, launcher))
+
+
+def _speaks(launcher: Launcher, environment: Mapping[str, str]) -> bool:
+    """Are variables of this launcher set, and no other's?"""
+    rank, size, _ = launcher.variables
+    alone = sum(size in other.variables for other in all_launchers()) == 1
+    return (rank in environment or (alone and size in environment)) and launcher.inside(environment)
+
+
+def _lacks(environment: Mapping[str, str], names: Sequence[str]) -> str:
+    """The first of these that is missing, or no number: rank, size, and others."""
+    for name in names[:2]:
+        if name in environment and _number(environment, name) < 0:
+            return f"{name}={environment[name]} is no number"
+    there = [name for name in names if name in environment]
+    missing = [name for name in names if name not in environment]
+    return f"{' and '.join(there)} without {' and '.join(missing)}" if missing else ""
 
 
 def launched_rank(environment: Mapping[str, str] | None = None) -> LaunchedRank | None:
-    """This process's rank as its launcher gives it; None when no launcher started this process."""
+    """This process's rank as its launcher gives it; None when none started it as one of several ranks.
+
+    Raises WirespeedError where variables contradict each other.
+    """
     given = os.environ if environment is None else environment
-    for launcher, (rank, size, local) in _numbers(given):
-        if rank >= 0 and size > 0 and launcher.inside(given):
-            return LaunchedRank(launcher.name, rank, size, local)
+    for said in _said(given):
+        if said.contradiction and not said.lacks:
+            raise WirespeedError(said.contradiction)
+        if said.job:
+            return LaunchedRank(said.launcher.name, said.rank, said.size, said.local)
     return None
+
+
+def _contradiction(environment: Mapping[str, str], launcher: Launcher) -> str:
+    """Two of a launcher's variables that cannot both be right, in words; '' without."""
+    rank, size, local = launcher.variables
+    for lower, first, upper in (
+        (rank, 0, size),
+        (local, 0, launcher.local_size),
+        (launcher.local_size, 1, size),
+    ):
+        number, most = _number(environment, lower), _number(environment, upper)
+        if number >= 0 and 0 <= most < number + 1 - first:
+            return (
+                f"{lower}={environment[lower]} contradicts {upper}={environment[upper]}: ranks count from 0; "
+                "a launcher sets both for each rank: start this with one, or unset both"
+            )
+    return ""
+
+
+def forget_one_rank(environment: MutableMapping[str, str]) -> str | None:
+    """Removes variables of launchers by which this process is none of several ranks, for a run of its own.
+
+    Returns a line that names the innermost launcher's; None where there are none.
+    """
+    found = list(_said(environment))
+    if not found or any(said.job for said in found):
+        return None
+    for name in [name for name in environment if _CLIENT.match(name)]:
+        del environment[name]
+    for said in found:
+        for name in said.launcher.variables:
+            environment.pop(name, None)
+    why = found[0].lacks or f"{found[0].launcher.variables[1]}=1 says one rank"
+    return f"{why} ({found[0].launcher.name}): wirespeed starts ranks of its own"
 
 
 def joins_mpi(place: LaunchedRank) -> bool:
@@ -113,14 +197,21 @@ def joins_mpi(place: LaunchedRank) -> bool:
     return next(launcher.joins_mpi for launcher in all_launchers() if launcher.name == place.launcher)
 
 
+def _innermost(environment: Mapping[str, str] | None) -> list[_Said]:
+    """What tells the rank first: a job's complete variables, then others that are not of one rank."""
+    found = [said for said in _said(os.environ if environment is None else environment) if said.rank >= 0]
+    found = [said for said in found if said.size != 1 and not said.contradiction]
+    return sorted(found, key=lambda said: not said.job)
+
+
 def local_rank(environment: Mapping[str, str] | None = None) -> int:
     """This process's rank on its host, known before MPI starts; 0 when no launcher gives one."""
-    return next((local for _, (_, _, local) in _numbers(environment) if local >= 0), 0)
+    return next((said.local for said in _innermost(environment) if said.local >= 0), 0)
 
 
 def global_rank(environment: Mapping[str, str] | None = None) -> int:
     """This process's rank as its launcher gives it, before MPI starts; 0 when none does."""
-    return next((rank for _, (rank, _, _) in _numbers(environment) if rank >= 0), 0)
+    return next((said.rank for said in _innermost(environment)), 0)
 
 
 def foreign_to(vendor: str, environment: Mapping[str, str] | None = None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 from wirespeed.host.mpi import NAMES, Mpi
@@ -23,6 +24,9 @@ class Srun(Launcher):
         # The wrong kind of PMI gives n worlds of one rank each, without an error.
         command = ["srun", "-n", str(job.ranks), f"--mpi={_kind_for(mpi.vendor)}"]
         command += ["--kill-on-bad-exit=1", "--export=ALL"]
+        if self.inside(os.environ):
+            # A step that holds the allocation's CPUs, a shell's: a second one would wait for its end.
+            command.append("--overlap")
         if job.hosts:
             command += [
                 f"--nodelist={','.join(job.hosts)}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -44,6 +45,20 @@ def print_or_write(text: str, output: str | None) -> None:
         click.echo(text, nl=False)
     else:
         write_whole(output, text)
+
+
+def one_of_ranks() -> bool:
+    """Has a launcher started this process as one of several ranks?
+
+    Other variables of a launcher are named, and forgotten. Raises WirespeedError for contradictory ones.
+    """
+    from wirespeed.launchers import forget_one_rank, launched_rank
+
+    if launched_rank():
+        return True
+    if line := forget_one_rank(os.environ):
+        warn(line)
+    return False
 
 
 def distrust_terminals() -> None:

@@ -23,7 +23,7 @@ import click
 
 from wirespeed.cli.common import words
 from wirespeed.cli.common.options import flag, option, plan_of, where
-from wirespeed.cli.common.streams import note, print_or_write
+from wirespeed.cli.common.streams import note, one_of_ranks, print_or_write
 from wirespeed.errors import ExitCode, WirespeedError, gravest
 from wirespeed.job.plan import Plan
 
@@ -112,11 +112,10 @@ def _measure(base: Plan, requirements: Sequence[Requirement], file: str) -> tupl
     What one launch does not tell is measured in another one.
     """
     from wirespeed.frontend.rank_limit import refuse_too_many
-    from wirespeed.launchers import launched_rank
     from wirespeed.report.check.evaluate import check, once_broken
     from wirespeed.results.runs import resumed
 
-    if launched_rank():
+    if one_of_ranks():
         raise WirespeedError("--measure starts jobs of its own: not inside a launcher's job; give it a file")
     wanted = [*plans(base, requirements)]
     refuse_too_many(wanted, f"write oversubscribe = true beside ranks in {file}")

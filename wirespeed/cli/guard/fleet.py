@@ -13,7 +13,7 @@ import click
 from wirespeed import interrupts
 from wirespeed.cli.common import words
 from wirespeed.cli.common.options import debugging, flag, option, plan_of, together, where
-from wirespeed.cli.common.streams import note, print_or_write, warn_of
+from wirespeed.cli.common.streams import note, one_of_ranks, print_or_write, warn_of
 from wirespeed.cli.guard.compare import SHARE
 from wirespeed.errors import ExitCode, WirespeedError, gravest
 
@@ -279,12 +279,11 @@ def run(
     from wirespeed.fleet.parts import FleetPlan, usual_rounds
     from wirespeed.fleet.state import begin
     from wirespeed.frontend import session
-    from wirespeed.launchers import launched_rank
     from wirespeed.report.console.status_line import StatusLine
     from wirespeed.report.fleet.shown import counted
     from wirespeed.units import format_rate
 
-    if launched_rank():
+    if one_of_ranks():
         raise WirespeedError("fleet run starts jobs of its own: not inside a launcher's job")
     if resume and not out:
         raise WirespeedError("--resume goes on with a folder: name it with --out DIR")

@@ -17,7 +17,7 @@ import click
 from wirespeed import interrupts
 from wirespeed.cli.common import words
 from wirespeed.cli.common.options import flag, measuring, option, plan_of, soaking, unlisted, where
-from wirespeed.cli.common.streams import distrust_terminals, note
+from wirespeed.cli.common.streams import distrust_terminals, note, one_of_ranks
 from wirespeed.errors import ExitCode, WirespeedError, gravest
 from wirespeed.job.plan import Plan
 
@@ -69,7 +69,6 @@ def command(
     **given: Any,
 ) -> ExitCode:
     """Measures, compares and prints until it is stopped."""
-    from wirespeed.launchers import launched_rank
     from wirespeed.report import cannot_tell
     from wirespeed.report.console.console import make_console
     from wirespeed.report.drift.detection import Drift
@@ -78,7 +77,7 @@ def command(
     from wirespeed.results.store import Store
 
     distrust_terminals()
-    if launched_rank():
+    if one_of_ranks():
         raise WirespeedError("watch starts jobs of its own: not inside a launcher's job")
     if given["resume"]:
         raise WirespeedError("--resume: watch begins anew each time; name another file with --out")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wirespeed.cli.common.options import Reporting, launches, measuring, plan_of, profiling, reporting, where
-from wirespeed.cli.common.streams import distrust_terminals, note
+from wirespeed.cli.common.streams import distrust_terminals, note, one_of_ranks
 from wirespeed.errors import ExitCode
 from wirespeed.host.memory import free_memory
 from wirespeed.job.plan import Plan
@@ -74,9 +74,8 @@ def command(style: str, against: str | None, explain: bool, all_sizes: bool, **g
 def look(plan: Plan) -> Machine | None:
     """The machine; None inside a launcher, where a rank must not touch a GPU before MPI has started."""
     from wirespeed.frontend import session
-    from wirespeed.launchers import launched_rank
 
-    return None if launched_rank() else session.discover(plan)
+    return None if one_of_ranks() else session.discover(plan)
 
 
 def fitting(sizes: tuple[int, ...], memory: int | None) -> tuple[int, ...]:

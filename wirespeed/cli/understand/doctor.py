@@ -16,7 +16,7 @@ from msgspec import to_builtins
 
 from wirespeed.cli.common import words
 from wirespeed.cli.common.options import flag, option, where
-from wirespeed.cli.common.streams import note
+from wirespeed.cli.common.streams import note, one_of_ranks
 from wirespeed.errors import ExitCode, WirespeedError
 
 
@@ -35,12 +35,11 @@ def command(file: str | None, after_hang: str | None, fix: bool, as_json: bool, 
     from wirespeed.cli.common.reading import read_runs
     from wirespeed.doctor.examine import Request, examine
     from wirespeed.doctor.measured import tried_before
-    from wirespeed.launchers import launched_rank
     from wirespeed.report.console.console import make_console
     from wirespeed.report.doctor.terminal import print_result, shell_lines
     from wirespeed.results.store import Store
 
-    if launched_rank():
+    if one_of_ranks():
         raise WirespeedError("doctor starts ranks itself: run it by itself, without a launcher")
     if fix and as_json:
         raise WirespeedError("--fix and --json are two outputs: choose one")

@@ -88,8 +88,9 @@ def _number(environment: Mapping[str, str], name: str, otherwise: _T, most: int 
     word = environment.get(name)
     if word is None:
         return otherwise
-    if not word.isdecimal() or not 0 < int(word) <= most:
-        raise wrong(f"{name}={word}: write a number from 1 to {most}")
+    # Of more digits than Python takes no number is made.
+    if not word.isdecimal() or len(word) > 9 or not 0 < int(word) <= most:
+        raise wrong(f"{name}={word[:60]}: write a number from 1 to {most}")
     return int(word)
 
 
