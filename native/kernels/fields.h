@@ -44,11 +44,6 @@ WS_INLINE u32 ws_norm_blocks() {
     return ws_blocks() < WS_NORM_MOST ? (u32)ws_blocks() : WS_NORM_MOST;
 }
 
-/// Another one, which lies so many bytes further.
-template <class T> WS_INLINE T* ws_norm_parts(T* parts, u64 further) {
-    return (T*)((u64)parts + further);
-}
-
 /// second: of the launches that make up a step.
 WS_INLINE void ws_norm_leave(double mine, WsNormParts* to, bool second) {
     const double sum = ws_block_sum(mine);
@@ -71,10 +66,9 @@ WS_INLINE void ws_norm_gather(const WsNormParts* from, double* to) {
     if (ws_lane() == 0) *to = sum;
 }
 
-/// Ranks' sums lie so many numbers apart.
-WS_INLINE void ws_norm_combine(const double* of_ranks, u64 ranks, u64 apart, double* to) {
+WS_INLINE void ws_norm_combine(const double* of_ranks, u64 ranks, double* to) {
     if (ws_lane() != 0) return;
     double sum = 0;
-    for (u64 rank = 0; rank < ranks; ++rank) sum += of_ranks[rank * apart];
+    for (u64 rank = 0; rank < ranks; ++rank) sum += of_ranks[rank];
     *to = sum;
 }

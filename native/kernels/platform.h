@@ -53,14 +53,6 @@ WS_INLINE double ws_warp_sum(double mine) {
     for (int half = WS_WARP / 2; half; half /= 2) mine += __shfl_down_sync(~0u, mine, half);
     return mine;
 }
-/// What the warp's lane so many further has, after the last one the first again.
-template <class T> WS_INLINE T ws_from_lane(T mine, u32 further) {
-    return __shfl_sync(~0u, mine, (ws_lane() + further) % WS_WARP);
-}
-#else
-template <class T> WS_INLINE T ws_from_lane(T mine, u32 further) {
-    return __shfl(mine, (int)((ws_lane() + further) % 32), 32);
-}
 #endif
 
 /// Runs body(i) for every i < count, thread `me` of `all`: neighbouring threads on neighbouring i.
@@ -127,15 +119,6 @@ WS_INLINE void ws_sync(const char* file = __builtin_FILE(), int line = __builtin
 }
 WS_INLINE void ws_sync_warp(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     if (ws_lanes() > 1) wirespeed::cpu::meet_warp({file, line});
-}
-template <class T> WS_INLINE T ws_from_lane(T mine, u32 further) {
-    WS_SHARED T of_lanes[1024];
-    const u32 lane = ws_lane(), first = lane - lane % wirespeed::cpu::warp_lanes;
-    of_lanes[lane] = mine;
-    ws_sync_warp();
-    const T found = of_lanes[first + (lane + further) % wirespeed::cpu::warp_lanes];
-    ws_sync_warp();
-    return found;
 }
 WS_INLINE void ws_fence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 WS_INLINE void ws_release_fence() { ws_fence(); }

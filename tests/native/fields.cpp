@@ -6,7 +6,14 @@
 #define WS_WARP 32
 /// What __shfl_down_sync() makes of it on the first lane.
 WS_INLINE double ws_warp_sum(double mine) {
-    for (u32 half = WS_WARP / 2; half; half /= 2) mine += ws_from_lane(mine, half);
+    WS_SHARED double of_lanes[512];
+    const u32 lane = ws_lane(), first = lane - lane % WS_WARP;
+    for (u32 half = WS_WARP / 2; half; half /= 2) {
+        of_lanes[lane] = mine;
+        ws_sync_warp();
+        mine += of_lanes[first + (lane + half) % WS_WARP];
+        ws_sync_warp();
+    }
     return mine;
 }
 #endif
@@ -20,7 +27,6 @@ WS_INLINE double ws_warp_sum(double mine) {
 #include <vector>
 
 #include "../../wirespeed/programs/jacobi.h"
-#include "../../wirespeed/programs/jacobi_deep.h"
 
 namespace {
 
@@ -66,49 +72,44 @@ void sums() {
 
 // ---- norms of steps ----
 
-/// A periodic plane with a halo, and what blocks leave of the norms of a pass over it.
+/// A periodic plane with a halo, and what blocks leave of the norm of a step.
 template <class T> struct Plane {
-    static constexpr u32 deep = 4;
     /// As the program has it; so the address sanitizer sees what lies beyond.
     static constexpr std::size_t parts_bytes = sizeof(u64) * (2 + 2 * WS_NORM_MOST);
 
-    u32 nx, ny, steps;
+    u32 nx, ny;
     std::vector<T> before, after;
-    std::unique_ptr<u64[]> parts{new u64[deep * parts_bytes / sizeof(u64)]()};
+    std::unique_ptr<u64[]> parts{new u64[parts_bytes / sizeof(u64)]()};
 
-    Plane(u32 width, u32 height, u32 steps_of_a_pass)
-        : nx(width), ny(height), steps(steps_of_a_pass),
-          before(std::size_t{width} * (height + 2 * deep)), after(before.size()) {
-        for (std::size_t y = 0; y < ny + 2 * deep; ++y)
+    Plane(u32 width, u32 height)
+        : nx(width), ny(height), before(std::size_t{width} * (height + 2)), after(before.size()) {
+        for (std::size_t y = 0; y < ny + 2; ++y)
             for (std::size_t x = 0; x < nx; ++x) {
-                const u64 site = (y + ny - deep) % ny * nx + x;
+                const u64 site = (y + ny - 1) % ny * nx + x;
                 before[y * nx + x] = (T)((site * 2654435761u >> 7) % 1024) / 1024;
             }
     }
-    static T* inner(std::vector<T>& field, u32 width) { return field.data() + deep * width; }
+    static T* inner(std::vector<T>& field, u32 width) { return field.data() + width; }
 
-    /// By plain loops over a plane without a halo: the norm of each step.
-    std::vector<double> norms() const {
-        const auto begin = before.begin() + deep * nx;
-        std::vector<T> now(begin, begin + std::ptrdiff_t{nx} * ny), next(now.size());
-        std::vector<double> found(steps);
-        for (double& norm : found) {
-            for (u64 y = 0; y < ny; ++y) {
-                const T *row = &now[y * nx], *south = &now[(y ? y - 1 : ny - 1) * nx],
-                        *north = &now[(y + 1 < ny ? y + 1 : 0) * nx];
-                for (u64 x = 0; x < nx; ++x) {
-                    const T west = row[x ? x - 1 : nx - 1], east = row[x + 1 < nx ? x + 1 : 0];
-                    next[y * nx + x] = (T)0.25 * ((west + east) + (south[x] + north[x]));
-                    norm += std::pow((double)next[y * nx + x] - (double)row[x], 2);
-                }
+    /// By plain loops over a plane without a halo.
+    double norm() const {
+        const auto begin = before.begin() + nx;
+        const std::vector<T> now(begin, begin + std::ptrdiff_t{nx} * ny);
+        double found = 0;
+        for (u64 y = 0; y < ny; ++y) {
+            const T *row = &now[y * nx], *south = &now[(y ? y - 1 : ny - 1) * nx],
+                    *north = &now[(y + 1 < ny ? y + 1 : 0) * nx];
+            for (u64 x = 0; x < nx; ++x) {
+                const T west = row[x ? x - 1 : nx - 1], east = row[x + 1 < nx ? x + 1 : 0];
+                const T next = (T)0.25 * ((west + east) + (south[x] + north[x]));
+                found += std::pow((double)next - (double)row[x], 2);
             }
-            now.swap(next);
         }
         return found;
     }
 };
 
-/// A launch: it leaves parts of norms, or gathers them.
+/// A launch: it leaves parts of a norm, or gathers them.
 template <class T> struct Task {
     Plane<T>& plane;
     u64 part;
@@ -125,16 +126,7 @@ template <class T> WS_KERNEL do_task(Task<T>* task) {
     const WsJacobi<T> block = {
         from,           to, nx, ny,      nx,      cut, from + nx - 1, from, from - nx,
         from + ny * nx, nx, nx, nullptr, nullptr, 0};
-    const WsJacobiDeep<T> deep = {from, to, (i32)nx, (i32)ny, nx, cut, nullptr, nullptr, 0};
-    if (plane.steps == 1)
-        ws_jacobi_step(nullptr, task->part, block, leave, gather, task->gathered, nullptr, 0,
-                       nullptr);
-    else if (plane.steps == 2)
-        ws_jacobi_deep<T, 2>(nullptr, task->part, deep, leave, gather, task->gathered, nullptr, 0,
-                             nullptr, plane.parts_bytes);
-    else
-        ws_jacobi_deep<T, 4>(nullptr, task->part, deep, leave, gather, task->gathered, nullptr, 0,
-                             nullptr, plane.parts_bytes);
+    ws_jacobi_step(nullptr, task->part, block, leave, gather, task->gathered, nullptr, 0, nullptr);
 }
 const wirespeed::cpu::Add<do_task<float>> add_task{"do_task"};
 
@@ -146,38 +138,34 @@ WS_KERNEL change(Task<float>* task) {
 }
 const wirespeed::cpu::Add<change> add_change{"change"};
 
-void compare(const std::string& what, const std::vector<double>& right, const double* found) {
-    for (std::size_t step = 0; step < right.size(); ++step)
-        if (!(std::abs(found[step] / right[step] - 1) < 1e-5))
-            wrong(what + ": step " + std::to_string(step) + " has a norm of " +
-                  std::to_string(found[step]) + " instead of " + std::to_string(right[step]));
+void compare(const std::string& what, double right, double found) {
+    if (!(std::abs(found / right - 1) < 1e-5))
+        wrong(what + " has a norm of " + std::to_string(found) + " instead of " +
+              std::to_string(right));
 }
 
 /// By several blocks and lanes, whole warps or not, in one launch and in two.
 void steps() {
-    for (const u32 steps : {1u, 2u, 4u})
-        for (const unsigned lanes : {64u, 24u})
-            for (const u64 first : {0u, 1u}) {
-                Plane<float> plane(244, 60, steps);
-                for (const u64 part : first ? std::vector<u64>{1, 2} : std::vector<u64>{0}) {
-                    Task<float> task{plane, part, nullptr};
-                    run("do_task", 2, lanes, &task);
-                }
-                double found[4] = {};
-                Task<float> task{plane, 0, found};
+    for (const unsigned lanes : {64u, 24u})
+        for (const u64 first : {0u, 1u}) {
+            Plane<float> plane(244, 60);
+            for (const u64 part : first ? std::vector<u64>{1, 2} : std::vector<u64>{0}) {
+                Task<float> task{plane, part, nullptr};
                 run("do_task", 2, lanes, &task);
-                const std::string name = std::to_string(steps) + " steps a pass";
-                compare(name, plane.norms(), found);
-                if (steps > 1) continue;
-                run("change", 1, lanes, &task);
-                compare("the change", plane.norms(), found);
             }
+            double found = 0;
+            Task<float> task{plane, 0, &found};
+            run("do_task", 2, lanes, &task);
+            compare("a step", plane.norm(), found);
+            run("change", 1, lanes, &task);
+            compare("the change", plane.norm(), found);
+        }
 }
 
 /// More blocks than a norm has room for; one after the other, for none waits for another.
-template <class T> void grid(u32 rows_of_a_tile, u32 steps) {
+template <class T> void grid() {
     constexpr u32 blocks = WS_NORM_MOST + 700;
-    Plane<T> plane(4, rows_of_a_tile * blocks, steps);
+    Plane<T> plane(4, WS_JACOBI_ROWS * blocks);
     const auto launch = [&](u32 count, Task<T> task) {
         for (u32 number = 0; number < count; ++number) {
             wirespeed::cpu::grid.block = number;
@@ -187,17 +175,14 @@ template <class T> void grid(u32 rows_of_a_tile, u32 steps) {
     };
     launch(blocks, {plane, 1, nullptr});
     launch(blocks, {plane, 2, nullptr});
-    double found[4] = {};
-    launch(3, {plane, 0, found});
-    compare(std::to_string(steps) + " steps a pass, " + std::to_string(blocks) + " blocks",
-            plane.norms(), found);
+    double found = 0;
+    launch(3, {plane, 0, &found});
+    compare("a step of " + std::to_string(blocks) + " blocks", plane.norm(), found);
 }
 
 void grids() {
-    grid<float>(WS_JACOBI_ROWS, 1);
-    grid<double>(WS_JACOBI_ROWS, 1);
-    grid<float>((u32)ws_jacobi_chunk_rows(2), 2);
-    grid<double>((u32)ws_jacobi_chunk_rows(4), 4);
+    grid<float>();
+    grid<double>();
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include "kernels/field_checks.h"
 #include "programs/conserved.h"
 #include "programs/jacobi.h"
-#include "programs/jacobi_deep.h"
 #include "programs/lbm.h"
 #include "programs/lbm_fields.h"
 

@@ -22,7 +22,7 @@ from wirespeed.rank.faulty_steps import with_fault
 CASES: dict[str, tuple[str, int, dict[str, Any]]] = {
     "jacobi": ("jacobi", 2, {"size": "40x24"}),
     "jacobi-columns": ("jacobi", 4, {"size": "37x9", "columns": 2, "norm_every": 3, "edges": "fixed"}),
-    "jacobi-deep": ("jacobi", 2, {"size": "40x24", "depth": "2", "overlap": "no"}),
+    "jacobi-without-overlap": ("jacobi", 2, {"size": "40x24", "overlap": "no"}),
     "lbm": ("lbm", 2, {"size": "20x12"}),
     "lbm-columns": ("lbm", 4, {"size": "20x12", "columns": 2, "case": "rayleigh-taylor"}),
 }
@@ -120,7 +120,7 @@ def job(request: pytest.FixtureRequest) -> Any:
 
 
 def test_a_batch_is_what_its_rerun_makes(job: Ranks) -> None:
-    """Protects figures from false alarms: columns, walls, deep halos, and norms that add in another order."""
+    """Protects figures from false alarms: columns, walls, and norms that add in another order."""
     for gated in {False, all(step.gated for step in job.steps[0])}:
         assert set(outcomes(job, job.program, partial(job.iterate, 3, gated))) == {""}
 

@@ -45,7 +45,6 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
         {"size": "40x24", "steps": 8, "overlap": "yes"},
         {"size": "40x24", "steps": 8, "overlap": "no", "columns": 2, "edges": "fixed", "fp": "64"},
         {"size": "37x9", "steps": 8, "overlap": "yes", "columns": 2, "norm_every": 3},
-        {"size": "40x24", "steps": 8, "depth": "4", "edges": "fixed"},
     ),
     "lbm": (
         {"size": "20x12", "steps": 4},

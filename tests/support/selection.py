@@ -55,7 +55,7 @@ LONG = _words(
     test_an_mpi_that_is_gpu_aware test_an_mpi_that_is_named_inside_the_launcher_of_another
     test_beside_another_pattern_too test_both_ways_into_the_stream
     test_chunks_to_near_and_far_peers_in_one_step test_counts_beyond_mpi_s_are_cut
-    test_cpus_have_smaller_defaults test_deep_halos_and_a_field_in_the_cache_are_sound
+    test_cpus_have_smaller_defaults test_a_field_in_the_cache_is_sound
     test_each_host_measures_its_own_gpus test_every_block_arrives test_every_byte_arrives_both_ways
     test_every_byte_arrives_without_mpi test_every_length_at_every_alignment
     test_every_operation_on_devices test_every_pattern_over_stand_ins_of_libraries

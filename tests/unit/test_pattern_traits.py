@@ -168,7 +168,6 @@ def test_options() -> None:
         "jacobi --fp": ("32", 1, MILLIONS),
         "jacobi --edges": ("periodic", 1, MILLIONS),
         "jacobi --norm-every": (1, 0, 100),
-        "jacobi --depth": ("1", 1, MILLIONS),
         "lbm --size": (None, 1, MILLIONS),
         "lbm --scaling": ("strong", 1, MILLIONS),
         "lbm --steps": (None, 1, MILLIONS),

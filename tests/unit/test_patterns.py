@@ -78,24 +78,17 @@ def options_of(name: str, draw: Any, ranks: int, file: str) -> dict[str, Any]:
         "custom": lambda: {"file": file},
         "rma": lambda: {"operation": draw(st.sampled_from(["put", "get", "fetch-add", "load"]))},
         "copy": lambda: {"both_ways": draw(st.booleans())},
-        "jacobi": lambda: jacobi(draw, ranks, divisors),
+        "jacobi": lambda: {
+            **plane(draw, ranks, divisors),
+            "edges": draw(st.sampled_from(["periodic", "fixed"])),
+            "norm_every": draw(st.integers(0, 9)),
+        },
         "lbm": lambda: {
             **plane(draw, ranks, divisors),
             "case": draw(st.sampled_from(["heat", "rayleigh-taylor"])),
         },
     }
     return found[name]() if name in found else {}
-
-
-def jacobi(draw: Any, ranks: int, divisors: list[int]) -> dict[str, Any]:
-    """Several steps a pass go with some options alone."""
-    found = {
-        **plane(draw, ranks, divisors),
-        "edges": draw(st.sampled_from(["periodic", "fixed"])),
-        "norm_every": draw(st.integers(0, 9)),
-    }
-    deep = found["columns"] in (None, 1) and found["norm_every"] < 2 and draw(st.booleans())
-    return {**found, "depth": "2" if deep else "1"}
 
 
 def plane(draw: Any, ranks: int, divisors: list[int]) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from wirespeed.results.lenient import fitted
 from wirespeed.results.model import Entry
 from wirespeed.results.parts import Times
 from wirespeed.results.reading import decoded, read, record_of
+from wirespeed.results.runs import collect
 from wirespeed.results.schema import schema
 from wirespeed.statistics.samples import Samples
 from wirespeed.statistics.stopping import Stopping
@@ -267,6 +268,18 @@ def test_an_older_schema_is_refused(tmp_path: Path) -> None:
     assert str(caught.value) == (
         f"{file}: written by an older wirespeed (schema 1); this version reads schema 2"
     )
+
+
+@pytest.mark.parametrize(("depth", "words"), [("1", []), ("4", ["depth 4"]), ([1], ["depth [1]"])])
+def test_an_option_that_is_no_more(tmp_path: Path, depth: Any, words: list[str]) -> None:
+    """Protects files from before an option went: its usual value is no condition, another one is shown."""
+    file, plan = tmp_path / "r.jsonl", Plan("jacobi", options=(("fp", "32"),))
+    head = run(plan)
+    head["plan"]["options"] = [["fp", "32"], ["depth", depth]]
+    file.write_bytes(b"".join(lines([head])))
+    (found,) = collect(read(file).records)
+    assert found.pattern_words == words
+    assert (found.head.plan == plan) == (not words)
 
 
 def test_one_bad_member_costs_that_member(tmp_path: Path) -> None:

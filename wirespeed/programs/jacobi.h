@@ -266,7 +266,7 @@ WS_INLINE void ws_jacobi_step(WsGate* gate, u64 part, const WsJacobi<T>& b, WsNo
     const u32 early = part == 1 ? 0 : edges, blocks = (u32)ws_blocks();
     if (part != 2 && ws_block() == (early < blocks ? early : blocks - 1)) {
         if (gather) ws_norm_gather(gather, mine);
-        if (of_ranks) ws_norm_combine(of_ranks, ranks, 1, norm);
+        if (of_ranks) ws_norm_combine(of_ranks, ranks, norm);
     }
     if (leave)
         ws_norm_leave(ws_jacobi_tiles<T, true>(gate, part, b, edges), leave, part == 2);
@@ -318,32 +318,30 @@ WS_INLINE double ws_jacobi_noise(u64 place, u64 seed) {
 }
 
 /// Fills a block whose point (0, 0) is (x0, y0) of a plane of width x height points, with its halo,
-/// `deep` rows below and above. Beyond a side of the plane it goes on periodically, or lie the
+/// a row below and above. Beyond a side of the plane it goes on periodically, or lie the
 /// values that stay (fixed). What comes from another rank (cut) is filled with what is no number.
 template <class T>
 WS_INLINE void ws_jacobi_fill(T* to, u64 nx, u64 ny, u64 pitch, u64 cut, T* west, T* east,
                               T* west_out, T* east_out, u64 x0, u64 y0, u64 width, u64 height,
-                              u64 fixed, u64 deep, u64 seed) {
+                              u64 fixed, u64 seed) {
     const T infinite = (T)1e38 * (T)1e38 * (T)1e308, nothing = infinite - infinite;
-    const u64 rows = ny + 2 * deep;
-    ws_for_each((nx + 2) * rows, [=](u64 i) {
+    ws_for_each((nx + 2) * (ny + 2), [=](u64 i) {
         const u64 row = i / (nx + 2), column = i - row * (nx + 2);
         // One more than the place in the plane, which may be -1.
-        u64 x = x0 + column, y = y0 + row + 1 - deep;
+        u64 x = x0 + column, y = y0 + row;
         if (!fixed) {
             x = (x + width - 1) % width + 1;
-            y = (y + deep * height - 1) % height + 1;
+            y = (y + height - 1) % height + 1;
         }
         T value = (T)ws_jacobi_noise(y * (width + 2) + x, seed);
-        const bool below = row < deep, above = row >= ny + deep;
+        const bool below = row == 0, above = row > ny;
         const bool within = column > 0 && column <= nx;
         if ((column == 0 && cut & WS_JACOBI_WEST) || (column > nx && cut & WS_JACOBI_EAST) ||
             (within && below && cut & WS_JACOBI_SOUTH) ||
             (within && above && cut & WS_JACOBI_NORTH))
             value = nothing;
-        // Columns beside the block begin and end a row inside the halo.
-        const bool beside = row > 0 && row < rows - 1;
-        if (within) to[row * pitch + column - 1 - deep * pitch] = value;
+        const bool beside = !below && !above;
+        if (within) to[row * pitch + column - 1 - pitch] = value;
         if (beside && column == 0 && west) west[row - 1] = value;
         if (beside && column == nx + 1 && east) east[row - 1] = value;
         if (beside && column == 1 && west_out) west_out[row - 1] = value;
@@ -351,18 +349,17 @@ WS_INLINE void ws_jacobi_fill(T* to, u64 nx, u64 ny, u64 pitch, u64 cut, T* west
     });
 }
 
-#define WS_JACOBI_SET_UP(T, change, fill)                                                      \
-    WS_KERNEL change(const T* before, const T* after, u64 nx, u64 ny, u64 pitch, double* to,   \
-                     u64 room) {                                                               \
-        ws_jacobi_change(before, after, nx, ny, pitch, to, room);                              \
-    }                                                                                          \
-    WS_REGISTER(change)                                                                        \
-    WS_KERNEL fill(T* to, u64 nx, u64 ny, u64 pitch, u64 cut, T* west, T* east, T* west_out,   \
-                   T* east_out, u64 x0, u64 y0, u64 width, u64 height, u64 fixed, u64 deep,    \
-                   u64 seed) {                                                                 \
-        ws_jacobi_fill(to, nx, ny, pitch, cut, west, east, west_out, east_out, x0, y0, width,  \
-                       height, fixed, deep, seed);                                             \
-    }                                                                                          \
+#define WS_JACOBI_SET_UP(T, change, fill)                                                     \
+    WS_KERNEL change(const T* before, const T* after, u64 nx, u64 ny, u64 pitch, double* to,  \
+                     u64 room) {                                                              \
+        ws_jacobi_change(before, after, nx, ny, pitch, to, room);                             \
+    }                                                                                         \
+    WS_REGISTER(change)                                                                       \
+    WS_KERNEL fill(T* to, u64 nx, u64 ny, u64 pitch, u64 cut, T* west, T* east, T* west_out,  \
+                   T* east_out, u64 x0, u64 y0, u64 width, u64 height, u64 fixed, u64 seed) { \
+        ws_jacobi_fill(to, nx, ny, pitch, cut, west, east, west_out, east_out, x0, y0, width, \
+                       height, fixed, seed);                                                  \
+    }                                                                                         \
     WS_REGISTER(fill)
 WS_JACOBI_SET_UP(float, ws_jacobi_change_f32, ws_jacobi_fill_f32)
 WS_JACOBI_SET_UP(double, ws_jacobi_change_f64, ws_jacobi_fill_f64)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from wirespeed.patterns.base import Figure, Option, Place, Shape, Step, Transfer, Work
+from wirespeed.patterns.base import Option, Place, Shape, Step, Transfer, Work
 from wirespeed.programs.base import (
     MAX_RANKS_OF_A_NORM,
     NORM_STEPS_LATER,
@@ -32,8 +32,7 @@ from wirespeed.programs.jacobi_blocks import (
     sides_of,
     step_work,
 )
-from wirespeed.programs.jacobi_deep import DEPTHS, deep_work, refusal
-from wirespeed.programs.plane import EAST, NORTH, OPPOSITE, SOUTH, WEST, Plane
+from wirespeed.programs.plane import EAST, NORTH, OPPOSITE, SOUTH, WEST
 
 PARTS = to_lines(16 + 16 * MAX_BLOCKS)
 """Bytes of what blocks of threads leave of one norm."""
@@ -48,21 +47,16 @@ class BufferLayout:
     block: JacobiBlock
     ranks: int
 
-    @property
-    def depth(self) -> int:
-        """Steps of a pass over the field, each with a norm of its own."""
-        return self.block.depth
-
     def parts(self, twin: int) -> int:
-        """Parts of a pass's norms that blocks of threads leave."""
-        return self.block.end + twin * self.depth * PARTS
+        """Parts of a step's norm that blocks of threads leave."""
+        return self.block.end + twin * PARTS
 
     def slot(self, slot: int, rank: int) -> int:
-        """A rank's part of the norms of a pass."""
-        return self.parts(2) + slot * to_lines(8 * self.depth * self.ranks) + 8 * self.depth * rank
+        """A rank's part of the norm of a step."""
+        return self.parts(2) + slot * to_lines(8 * self.ranks) + 8 * rank
 
     def total(self, slot: int) -> int:
-        return self.slot(4, 0) + 8 * self.depth * slot
+        return self.slot(4, 0) + 8 * slot
 
     @property
     def end(self) -> int:
@@ -85,8 +79,6 @@ class Jacobi(ProgramPattern):
 
     --ranks 1 measures the computation alone, without communication, which efficiency refers to.
 
-    --depth 2 or 4 computes so many steps in one pass over memory, with halos as many rows deep.
-
     \b
     Examples:
       wirespeed jacobi --ranks 1,2
@@ -103,9 +95,6 @@ class Jacobi(ProgramPattern):
             choices=("periodic", "fixed"),
         ),
         Option("norm-every", "Steps from one norm to the next; 0: no norm.", 1, least=0, most=100),
-        Option(
-            "depth", "Steps of a pass over memory; halos are as deep.", "1", choices=tuple(map(str, DEPTHS))
-        ),
     )
 
     def refuse(self, shape: Shape) -> str | None:
@@ -115,17 +104,6 @@ class Jacobi(ProgramPattern):
                 "add --norm-every 0 to measure without it"
             )
         return super().refuse(shape)
-
-    def plane(self, shape: Shape) -> Plane | str:
-        depth = _depth(shape)
-        if depth == 1:
-            return super().plane(shape)
-        if int(shape.options.get("columns") or 1) > 1:
-            return f"--depth {depth}: halos so deep are of rows alone; leave --columns out"
-        found = super().plane(replace(shape, options={**shape.options, "columns": 1}))
-        if isinstance(found, str):
-            return found
-        return refusal(depth, found.nx, found.ny, self._every(shape)) or found
 
     def fixed_sizes(self, shape: Shape) -> tuple[int, ...]:
         plane = self.plane(shape)
@@ -137,30 +115,24 @@ class Jacobi(ProgramPattern):
             grid=(plane.width, plane.height),
             block=(plane.nx, plane.ny),
             ranks=(plane.columns, plane.rows),
-            steps_per_iteration=self._period(shape) * _depth(shape),
-            bytes_per_site=2 * _real(shape) // _depth(shape),
+            steps_per_iteration=self._period(shape),
+            bytes_per_site=2 * _real(shape),
             # Five of the step; three of the norm: difference, square, sum.
             flops_per_site=5 + 3 * (every == 1),
         )
-
-    def figure(self, shape: Shape, size: int) -> Figure:
-        figure, depth = super().figure(shape, size), _depth(shape)
-        if depth == 1:
-            return figure
-        return replace(figure, definition=f"{figure.definition} in {depth} steps")
 
     @staticmethod
     def _every(shape: Shape) -> int:
         return int(shape.options.get("norm_every", 1))
 
     def _period(self, shape: Shape) -> int:
-        """Passes of an iteration: fields take turns, and so do the norm's slots, after four steps or more."""
+        """Steps of an iteration: fields take turns, and so do the norm's slots, after four steps or more."""
         every = self._every(shape)
         return next(n for n in range(4, 4 + 2 * every + 1) if n % 2 == 0 and n % max(every, 1) == 0)
 
     def _layout(self, shape: Shape) -> BufferLayout:
         plane = self.divided(shape)
-        return BufferLayout(JacobiBlock(plane.nx, plane.ny, _real(shape), _depth(shape)), shape.ranks)
+        return BufferLayout(JacobiBlock(plane.nx, plane.ny, _real(shape)), shape.ranks)
 
     def room(self, shape: Shape) -> int:
         return self._layout(shape).end
@@ -186,13 +158,12 @@ class Jacobi(ProgramPattern):
     def _halos(self, rank: int, shape: Shape, twin: int) -> tuple[list[Transfer], list[Transfer]]:
         """What is sent and received of a field."""
         block = self._layout(shape).block
-        column, deep = block.ny * block.real, block.depth
-        row = (deep - 1) * block.pitch + block.nx * block.real
+        column, row = block.ny * block.real, block.nx * block.real
         own = {
             WEST: (column, block.column_out(twin, WEST), block.column_in(twin, WEST)),
             EAST: (column, block.column_out(twin, EAST), block.column_in(twin, EAST)),
-            SOUTH: (row, block.row(twin, 0), block.row(twin, -deep)),
-            NORTH: (row, block.row(twin, block.ny - deep), block.row(twin, block.ny)),
+            SOUTH: (row, block.row(twin, 0), block.row(twin, -1)),
+            NORTH: (row, block.row(twin, block.ny - 1), block.row(twin, block.ny)),
         }
         around = self.divided(shape).neighbours(rank)
         sends = [
@@ -217,12 +188,12 @@ class Jacobi(ProgramPattern):
         if slot is None:
             return [], []
         at, others = self._layout(shape).slot, [peer for peer in range(shape.ranks) if peer != rank]
-        mine, size = at(slot, rank), 8 * _depth(shape)
-        sends = [Transfer(peer, size, mine, mine) for peer in others]
-        return sends, [Transfer(peer, size, at(slot, peer), at(slot, peer)) for peer in others]
+        mine = at(slot, rank)
+        sends = [Transfer(peer, 8, mine, mine) for peer in others]
+        return sends, [Transfer(peer, 8, at(slot, peer), at(slot, peer)) for peer in others]
 
     def _step(self, rank: int, shape: Shape, number: int, part: int) -> Work:
-        """The launch that computes a part of the pass from field number % 2 to the other one."""
+        """The launch that computes a part of the step from field number % 2 to the other one."""
         layout, plane = self._layout(shape), self.divided(shape)
         twin = number % 2
         cut = sides_of(plane.neighbours(rank))
@@ -233,8 +204,6 @@ class Jacobi(ProgramPattern):
             norm[1:3] = Place(layout.parts(1 - twin)), Place(layout.slot(taken, rank))
         if (sent := self._slot_of(shape, number - NORM_STEPS_LATER[2])) is not None:
             norm[3:] = Place(layout.slot(sent, 0)), shape.ranks, Place(layout.total(sent))
-        if layout.depth > 1:
-            return deep_work(layout.block, twin, part, cut, plane.periodic, (*norm, PARTS))
         return step_work(layout.block, twin, part, cut, plane.periodic, tuple(norm), Place)
 
     def start(self, rank: int, shape: Shape, seed: int) -> list[Work]:
@@ -247,7 +216,7 @@ class Jacobi(ProgramPattern):
         return 2
 
     def _checked_steps(self, shape: Shape) -> int:
-        return self.checked_iterations(shape) * self._period(shape) * _depth(shape)
+        return self.checked_iterations(shape) * self._period(shape)
 
     def _around(self, rank: int, shape: Shape) -> tuple[JacobiBlock, int, int]:
         """The reference's block, and where it begins in the plane: what can reach this rank's points."""
@@ -267,7 +236,7 @@ class Jacobi(ProgramPattern):
         return block.row(twin, y - south) + (x - west) * block.real
 
     def scratch_room(self, rank: int, shape: Shape) -> int:
-        norms = 8 * CHANGE_BLOCKS * self._period(shape) * _depth(shape)
+        norms = 8 * CHANGE_BLOCKS * self._period(shape)
         return max(self._around(rank, shape)[0].end + norms, self.copied(rank, shape).bytes)
 
     def reference(self, rank: int, shape: Shape, seed: int) -> list[Work]:
@@ -287,13 +256,10 @@ class Jacobi(ProgramPattern):
         return work
 
     def _compared_norms(self, shape: Shape) -> dict[int, int]:
-        """The step whose norm each place has after the checked iterations; a slot has a place a step."""
-        found, depth = {}, _depth(shape)
-        for number in range(self._checked_steps(shape) // depth - NORM_STEPS_LATER[2]):
-            if (slot := self._slot_of(shape, number)) is not None:
-                for step in range(depth):
-                    found[slot * depth + step] = number * depth + step
-        return found
+        """The step whose norm each slot has after the checked iterations."""
+        steps = range(self._checked_steps(shape) - NORM_STEPS_LATER[2])
+        slots = ((self._slot_of(shape, number), number) for number in steps)
+        return {slot: number for slot, number in slots if slot is not None}
 
     def norms(self, rank: int, shape: Shape) -> list[NormCheck]:
         layout, block = self._layout(shape), self._around(rank, shape)[0]
@@ -349,11 +315,6 @@ def _change(block: JacobiBlock, place: int) -> Scratch:
 def _real(shape: Shape) -> int:
     """Bytes of a number."""
     return int(shape.options.get("fp", "32")) // 8
-
-
-def _depth(shape: Shape) -> int:
-    """Steps of a pass."""
-    return int(shape.options.get("depth", "1"))
 
 
 PATTERN = Jacobi()

@@ -27,8 +27,6 @@ class JacobiBlock:
     ny: int
     real: int
     """Bytes of a number."""
-    depth: int = 1
-    """Halo rows below and above."""
 
     @property
     def pitch(self) -> int:
@@ -38,14 +36,14 @@ class JacobiBlock:
     @property
     def field(self) -> int:
         """A field with its halo rows."""
-        return (self.ny + 2 * self.depth) * self.pitch
+        return (self.ny + 2) * self.pitch
 
     def row(self, twin: int, y: int) -> int:
-        """A row's first point; the halo is from -depth on, and from ny on."""
-        return twin * self.field + (y + self.depth) * self.pitch
+        """A row's first point; the halo is rows -1 and ny."""
+        return twin * self.field + (y + 1) * self.pitch
 
     def column_in(self, twin: int, side: int) -> int:
-        """Column beyond the WEST or EAST side, from row 1 - depth on."""
+        """Column beyond the WEST or EAST side."""
         return self._column(twin, side)
 
     def column_out(self, twin: int, side: int) -> int:
@@ -53,8 +51,7 @@ class JacobiBlock:
         return self._column(twin, 2 + side)
 
     def _column(self, twin: int, number: int) -> int:
-        rows = self.ny + 2 * (self.depth - 1)
-        return 2 * self.field + (4 * twin + number) * to_lines(rows * self.real)
+        return 2 * self.field + (4 * twin + number) * to_lines(self.ny * self.real)
 
     @property
     def end(self) -> int:
@@ -143,7 +140,6 @@ def fill_work(
         plane.width,
         plane.height,
         int(not plane.periodic),
-        block.depth,
         seed,
     )
     return Work(f"ws_jacobi_fill_f{8 * block.real}", arguments, 1024, THREADS)

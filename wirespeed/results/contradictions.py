@@ -24,7 +24,7 @@ MAX_UNEXPLAINED = 0.5
 """Share of the batches whose time on the host's clock may be unexplained: a busy host interrupts some."""
 SEEN_BY_HOST = 1.1
 """The host's time of a batch over that of its samples, at most (native/measure/timed_loop.cpp)."""
-SAME_PROGRAM = ("size", "scaling", "fp", "edges", "norm_every", "depth")
+SAME_PROGRAM = ("size", "scaling", "fp", "edges", "norm_every")
 """Options that make two runs the same program, however it is divided."""
 REMEDY = "--resume measures it again; if it comes back, please report it as a bug in wirespeed"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -44,6 +44,8 @@ _ESCAPED = re.compile(r'\\[^"\\/]')
 """A text with a control character, perhaps."""
 _LONG = re.compile(r"[\s:,[-]\d{19}")
 """A whole number that may be too large."""
+FORMER = (("jacobi", "depth", "1"),)
+"""Options that are no more, by pattern, and the value that every run has now."""
 
 
 class _All(Generic[Kind]):
@@ -116,6 +118,7 @@ class Results:
             return
         if isinstance(record, Head):
             self._check_schema(record.schema, number)
+            record = _without_former_options(record)
         if isinstance(record, Entry) and not record.has_time:
             self._left_out(number, "entry with a time that cannot be")
         elif record is not None:
@@ -138,6 +141,12 @@ class Results:
             self.warnings.append(f"line {line}: {why}, left out")
         else:
             self.unnamed += 1
+
+
+def _without_former_options(head: Head) -> Head:
+    plan = head.plan
+    options = tuple(option for option in plan.options if (plan.pattern, *option) not in FORMER)
+    return msgspec.structs.replace(head, plan=replace(plan, options=options))
 
 
 def decoded(line: bytes) -> Record | None:
