@@ -50,11 +50,15 @@ fuzz:  ## Made-up command lines, environments and files (CASES=20000 PROCESSES=2
 	@$(PREPARE) test && echo "seed $(SEED)" && FUZZ="$(CASES):$(PROCESSES):$(SEED)" FUZZ_CASE="$(CASE)" \
 		exec .venv/bin/pytest -n auto tests/fuzz $(ARGS)
 
+docs:  ## Make the example of a report (docs/example-report.html) and the README's pictures from results/
+	@$(PREPARE) run && .venv/bin/python -I scripts/pictures.py && exec .venv/bin/wirespeed report \
+		$(wildcard results/h200-*.jsonl results/h200-*.jsonl.gz) -o docs/example-report.html $(ARGS)
+
 pack:  ## Fill a folder with all that make run takes from PyPI (DIR=wheels ARGS="--test --cuda 12")
 	@$(SUITABLE) && exec $(PYTHON) scripts/pack-wheels "$(DIR)" $(ARGS)
 
 clean:  ## Remove what these commands have made (result files stay)
-	rm -rf .venv build .preflight-* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv build docs/example-report.html .preflight-* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find scripts tests wirespeed bench -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
-.PHONY: help run unit test test-all test-gpu lint fuzz pack clean
+.PHONY: help run unit test test-all test-gpu lint fuzz docs pack clean
