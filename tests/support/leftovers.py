@@ -64,7 +64,7 @@ def _another_s(folder: Path) -> bool:
     """Is it in use by a process of somebody else, a second test session say?"""
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            if f"{folder}/" in (process / "maps").read_text() and not _marked(process):
+            if f"{folder}/".encode() in (process / "maps").read_bytes() and not _marked(process):
                 return True
     return False
 
