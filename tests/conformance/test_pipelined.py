@@ -57,10 +57,10 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("mpi", "offset", "fixed"),
     [
-        thorough("openmpi", "1", ("by=mixed",)),
+        thorough("openmpi", "1", ("by=streams",)),
         thorough("mpich", "0", ("shared=no",)),
         thorough("openmpi", "1", ("by=streams", "chunk=70001", "slots=3")),
-        ("openmpi", "3", ("by=mixed", "chunk=70001", "slots=2")),
+        ("openmpi", "3", ("by=streams", "chunk=70001", "slots=2")),
         ("mpich", "0", ("by=streams", "chunk=4096", "slots=64", "streams=2")),
         thorough("openmpi", "3", ("by=host", "chunk=70001", "slots=3", "streams=2")),
         ("openmpi", "3", ("shared=no", "chunk=70001", "slots=3")),
@@ -80,12 +80,11 @@ def test_each_way_of_handing_chunks_over(
     values = dict(pair.split("=") for pair in fixed)
     through = "MPI" if values.get("shared") == "no" else "shared memory ring"
     assert step["details"]["through"] == through
-    words_of = {"streams": "streams", "mixed": "streams and host", "host": "host"}
     for entry in done.entries:
         if through == "MPI" or entry["bytes"] == 0:
             assert entry["details"]["by"] == "host"
         else:
-            assert entry["details"]["by"] == words_of[values["by"]]
+            assert entry["details"]["by"] == values["by"]
         for name in {"chunk", "slots"} & set(values):
             assert entry["details"][name] == int(values[name])
 
@@ -179,7 +178,7 @@ def test_both_copies_run_at_once(fixed: str, tmp_path: Path) -> None:
         ("chunk=0", "chunk is a number from 1 to 67108864, not '0'"),
         ("chunk=1x", "chunk is a number"),
         ("slots=1", "slots is a number from 2 to 64"),
-        ("by=magic", "by is auto, streams, mixed or host, not 'magic'"),
+        ("by=magic", "by is auto, streams or host, not 'magic'"),
         ("shared=maybe", "shared is yes or no"),
         ("chunk=67108864 slots=8", "8 slots of 67108864 bytes are more than"),
     ],

@@ -60,7 +60,7 @@ def test_a_stopped_rank(mpi: InstalledMpi, way: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("mpi", "way"),
-    [("openmpi", "by=mixed"), ("mpich", "by=streams")],
+    [("openmpi", "by=streams"), ("mpich", "by=streams")],
     indirect=["mpi"],
 )
 def test_a_killed_rank(mpi: InstalledMpi, way: str, tmp_path: Path) -> None:

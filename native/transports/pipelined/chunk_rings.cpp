@@ -22,12 +22,8 @@ Options::Options(const Context& context) {
     automatic = word == "auto";
     if (word == "streams")
         by = By::streams;
-    else if (word == "mixed")
-        by = By::mixed;
-    else if (word == "host")
-        by = By::host;
-    else if (!automatic)
-        throw Error("transport option by is auto, streams, mixed or host, not '" + word + "'");
+    else if (word != "host" && !automatic)
+        throw Error("transport option by is auto, streams or host, not '" + word + "'");
     const std::string yes = context.option("shared", "yes");
     if (yes != "yes" && yes != "no")
         throw Error("transport option shared is yes or no, not '" + yes + "'");

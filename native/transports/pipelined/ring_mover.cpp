@@ -45,7 +45,7 @@ bool RingMover::progress() {
 bool RingMover::enqueue(std::size_t chunk) {
     const std::size_t at = place(chunk);
     if (!reached(gates_[at].value, opens_at(chunk))) {
-        if (by_ != By::streams) return false;
+        if (by_ == By::host) return false;
         stream(chunk).wait_value(&gates_on_device_[at].value, opens_at(chunk));
         begun_ = chunk + 1;
     }

@@ -22,13 +22,10 @@ constexpr std::size_t most_pinned = std::size_t{256} << 20;
 /// Who hands chunks from copy to copy.
 enum class By {
     streams,  ///< the device alone: its streams wait for words in memory and write them
-    mixed,    ///< streams write the words, the CPU waits for them: no stream is ever blocked
     host      ///< the CPU does both
 };
 
-constexpr const char* word_for(By by) {
-    return by == By::streams ? "streams" : by == By::mixed ? "streams and host" : "host";
-}
+constexpr const char* word_for(By by) { return by == By::streams ? "streams" : "host"; }
 
 /// What tests and sweeps may fix; 0 and `automatic` leave the choice to the rules.
 struct Options {
