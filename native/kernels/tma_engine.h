@@ -20,7 +20,7 @@ WS_INLINE void ws_tma_barriers_begun() {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     asm volatile("fence.proxy.async;" ::: "memory");
 }
-/// What plain stores wrote before may be read by copies after it, and the other way iteration.
+/// What plain stores wrote before may be read by copies after it, and the other way round.
 WS_INLINE void ws_tma_fence() { asm volatile("fence.proxy.async;" ::: "memory"); }
 
 /// Arrives at the barrier as well.
