@@ -101,7 +101,7 @@ def sixteen(tmp_path: Path, done: Done, wrong: bool) -> list[str]:
     # Links are judged where enough of them were measured.
     said = "3 nodes are slow" if wrong else "No node( or link)? stands out"
     assert re.search(f"{said}, in a fleet of 16 nodes", page)
-    assert all((f'<td class="name">{name}<' in page) == wrong for name in PLANTED)
+    assert all((f"<td><strong>{name}<" in page) == wrong for name in PLANTED)
     return found["silent"]
 
 

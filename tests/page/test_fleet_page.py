@@ -1,4 +1,4 @@
-"""The map of a fleet in a real browser, wide and narrow."""
+"""The page of a fleet in a real browser, wide and narrow."""
 
 from __future__ import annotations
 
@@ -18,26 +18,17 @@ from wirespeed.report.fleet.shown import Shown
 WINDOWS = pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
 CUT = """[...document.querySelectorAll("main *")].filter(one => {
   const box = one.getBoundingClientRect();
-  return box.width && (box.left < 0 || box.right > innerWidth || one.scrollWidth > one.clientWidth + 1
-    && getComputedStyle(one).display !== "inline");
+  return box.width && !one.closest(".scrolls") && (box.left < 0 || box.right > innerWidth
+    || one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).display !== "inline");
 }).map(one => one.outerHTML.slice(0, 80))"""
-"""What is wider than its box or than the window."""
-COVERED = """[...document.querySelectorAll(".named")].filter(one => {
-  const mine = one.getBoundingClientRect(), edge = 3;
-  return [...document.querySelectorAll(".cell")].some(other => {
-    const box = other.getBoundingClientRect();
-    return other !== one && box.left < mine.right + edge && box.right > mine.left - edge
-      && box.top < mine.bottom + edge && box.bottom > mine.top - edge;
-  });
-}).length"""
-"""Nodes whose outline, 1 px off and 2 px wide, lies on another node."""
+"""What is wider than its box or than the window, but for tables, which scroll by themselves."""
 
 
 @WINDOWS
-def test_a_small_fleet_has_names_on_its_map_and_its_silent_node(
+def test_a_small_fleet_shows_each_node_and_its_silent_one(
     browser: Any, tmp_path: Path, width: int, scheme: str
 ) -> None:
-    """Protects from anonymous squares, from a silent node that the map leaves out, and from text cut off."""
+    """Protects from a node that the page leaves out, a silent one above all, and from text cut off."""
     fleet = simulate(3, nodes=24, by=0.4, slow_nodes=1, slow_links=0, slow_switches=0, ports=8)
     verdict = judge(fleet.window, fleet.topology)
     (slow,) = (one.name for one in verdict.findings)
@@ -46,35 +37,38 @@ def test_a_small_fleet_has_names_on_its_map_and_its_silent_node(
     file = tmp_path / "fleet.html"
     file.write_text(render(Shown("results", day, day, verdict, fleet.topology, 0.02, 0.01, silent=[silent])))
     page = Opened(browser, file, width, scheme)
-    labels = page.tab.locator(".labelled span").all_inner_texts()
-    assert sorted(labels) == [f"n{number:04d}" for number in range(25)]
-    outlined = page.tab.locator(".labelled span:has(.named)").all_inner_texts()
-    assert sorted(outlined) == sorted([slow, "n0024"])
-    title = page.tab.locator('.cell[data-name="n0024"].cnone').get_attribute("title")
-    assert title == "n0024: fell silent in round 2 of 8; not judged"
-    assert page.tab.evaluate(CUT) == [] and page.tab.evaluate(COVERED) == 0
+    assert "silent: n0024, since round 2 of 8" in page.tab.locator("main > .lines").first.inner_text()
+    page.open_all()
+    nodes = dict(one.split() for one in page.tab.locator(".nodes li").all_inner_texts())
+    assert sorted(nodes) == [f"n{number:04d}" for number in range(25)]
+    assert nodes["n0024"] == "silent" and float(nodes[slow]) > 1.2 > float(nodes["n0000"]) > 0.8
+    standing = page.tab.locator(".nodes .bad").all_inner_texts()
+    assert sorted(one.split()[0] for one in standing) == sorted([slow, "n0024"])
+    title = page.tab.locator(".nodes li", has_text="n0024").get_attribute("title")
+    assert title == "fell silent in round 2 of 8; not judged"
+    assert page.tab.evaluate(CUT) == []
     page.check()
 
 
 @WINDOWS
-def test_every_node_is_on_the_map_and_the_slow_ones_stand_out(
+def test_every_node_of_a_large_fleet_is_there_and_the_slow_ones_stand_out(
     browser: Any, tmp_path: Path, width: int, scheme: str
 ) -> None:
-    """Protects from a map whose choice of figures does nothing, and from a page that scrolls sideways."""
+    """Protects who looks for what is slow among 800 nodes: switches without any are folded."""
     fleet = simulate(1, nodes=800, slow_links=0)
     verdict = judge(fleet.window, fleet.topology)
     days = (datetime(2026, 3, 1), datetime(2026, 3, 8))
     file = tmp_path / "fleet.html"
     file.write_text(render(Shown("results", *days, verdict, fleet.topology, 0.02, 0.01)))
     page = Opened(browser, file, width, scheme)
-    assert page.count(".rack") == 20 and page.count(".rack.slow") == 1
-    assert page.count(".cells .cell") == 800
-    assert page.count(".cells .named") == 3
-    colours = 'document.querySelector(".map").innerHTML'
-    usual = page.tab.evaluate(colours)
-    page.tab.select_option("#figure", label="copy h2h 16 MiB")
-    assert page.tab.evaluate(colours) != usual
-    page.tab.select_option("#figure", index=0)
-    assert page.tab.evaluate(colours) == usual
-    assert page.tab.evaluate(CUT) == [] and page.tab.evaluate(COVERED) == 0
+    slow = {one.kind: one.name for one in verdict.findings}
+    switches = page.tab.locator("#nodes summary").all_inner_texts()
+    assert len(switches) == 20
+    assert [one.split(",")[0] for one in switches if "slow switch" in one] == [slow["switch"]]
+    standing = page.tab.locator(".nodes .bad")
+    assert page.count(".nodes li") == 800 and standing.count() == 3
+    assert all(one.is_visible() for one in standing.all())
+    assert page.count("#nodes details[open]") <= 4
+    page.open_all()
+    assert page.tab.evaluate(CUT) == []
     page.check()

@@ -11,7 +11,7 @@ from support import report_files as made
 from wirespeed.limits.wires import WIRE_KINDS
 from wirespeed.report.page import read_sources, render
 from wirespeed.report.page.answers import Answers, answers
-from wirespeed.report.page.render import SCRIPTS
+from wirespeed.report.page.template import SCRIPTS
 from wirespeed.report.sources import measured
 from wirespeed.report.views.pairs import matrices
 

@@ -76,7 +76,7 @@ _judging = together(
     ),
     flag("--contended", "Also judge pairs whose ranks waited for CPUs, which is less sure."),
     flag("--strict", "Exit with 6 instead of 8 where something cannot be told."),
-    option("--page", words.FILE, "Also write an HTML page with the map of the fleet."),
+    option("--page", words.FILE, "Also write an HTML page with the findings and all nodes by switch."),
 )
 
 

@@ -12,16 +12,11 @@ from wirespeed.report.page.answers import Answers, answers
 from wirespeed.report.page.data import page_data
 from wirespeed.report.page.findings import findings, nothing_found, refuted
 from wirespeed.report.page.notes import failed, method, sections
-from wirespeed.report.page.styles import DARK, LIGHT, styles
+from wirespeed.report.page.styles import styles
 from wirespeed.report.page.template import page
 from wirespeed.report.sources import Source, measured
 from wirespeed.units import format_rate
 
-SCRIPTS = (
-    *("base", "scales", "lines", "legend", "curves", "ratios"),
-    *("matrix", "fans", "wires", "tables", "start"),
-)
-"""In this order they are one script."""
 MAX_NAMED = 4
 """Machines in the title of a list of them."""
 
@@ -33,8 +28,7 @@ def render(sources: Sequence[Source], lost: Sequence[str] = ()) -> str:
     found = answers(sets, sources)
     data = page_data(sets, looks, found[0].machine.main.pattern if found else "")
     return page(
-        "page",
-        [f"script/{name}.js" for name in SCRIPTS],
+        "page.html.j2",
         {"rate": format_rate},
         title=_title(found),
         machines=found,
@@ -42,8 +36,6 @@ def render(sources: Sequence[Source], lost: Sequence[str] = ()) -> str:
         marks="; ".join(MEANINGS),
         time_cell=time_cell,
         rate_cell=rate_cell,
-        light=LIGHT,
-        dark=DARK,
         data=data,
         looks=looks,
         sets=sets,
