@@ -82,6 +82,26 @@ def text(file: File, encoding: str = "utf-8", errors: str = "strict", *, pipes: 
     return content.decode(encoding, errors)
 
 
+def files_below(folder: Path) -> list[Path]:
+    """All files below a folder, in the order of their names; links to folders are not followed.
+
+    Folders that cannot be read are left out. Raises OSError where the first one cannot.
+    """
+    found: list[Path] = []
+    left = [folder]
+    while left:
+        here = left.pop()
+        try:
+            with os.scandir(here) as entries:
+                for entry in entries:
+                    kind = left if entry.is_dir(follow_symlinks=False) else found
+                    kind.append(here / entry.name)
+        except OSError:
+            if here == folder:
+                raise
+    return sorted(found)
+
+
 def of_json(content: bytes | str) -> Any:
     """The value of a JSON text. Raises ValueError."""
     import json

@@ -16,7 +16,7 @@ from wirespeed.fleet.observations import Observation, observations
 from wirespeed.fleet.packed import Packed
 from wirespeed.fleet.state import SilentNode, silent_below
 from wirespeed.fleet.window import HistoryWindow, NodeFacts, facts_of, window_of
-from wirespeed.inputs import why
+from wirespeed.inputs import files_below, why
 from wirespeed.job.plan import Plan
 from wirespeed.results.lenient import printable
 from wirespeed.results.parts import Whole
@@ -174,7 +174,7 @@ def read_history(name: str, contended: bool = False) -> History:
     try:
         # In this order, a day that is packed meanwhile is read from the result files.
         known = contents(folder, history.warnings).files
-        days = sorted(folder.rglob("*.parquet"))
+        days = [file for file in files_below(folder) if file.suffix == ".parquet"]
         changed = [file for file, now in result_files(folder) if not now.same(known.get(key(folder, file)))]
     except (OSError, ValueError) as error:
         raise cannot(f"cannot read {shown(name)}: {why(error)}") from None
@@ -220,7 +220,7 @@ def contents(folder: Path, warnings: list[str]) -> Contents:
 
 def result_files(folder: Path) -> Iterator[tuple[Path, PackedFile]]:
     """The result files below a folder, and their present state."""
-    for file in sorted(filter(is_named_so, folder.rglob("*.jsonl*"))):
+    for file in filter(is_named_so, files_below(folder)):
         known = file.stat()
         yield file, PackedFile(known.st_size, known.st_mtime_ns)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-import shutil
 import stat
 import tempfile
 from collections import defaultdict
@@ -30,6 +29,7 @@ from wirespeed.fleet.history import (
 )
 from wirespeed.fleet.observations import Observation
 from wirespeed.fleet.packed import Database
+from wirespeed.host.removal import remove_folder, try_to_remove_folder
 from wirespeed.inputs import why
 from wirespeed.results.reading import cannot, shown
 from wirespeed.results.whole_file import replace_whole
@@ -124,7 +124,7 @@ def _write(
             interrupts.check()
             database.write_day(days[day], file, runs, parts / file.name)
     finally:
-        shutil.rmtree(parts, ignore_errors=True)
+        try_to_remove_folder(parts)
 
 
 def _sweep(folder: Path) -> None:
@@ -134,7 +134,7 @@ def _sweep(folder: Path) -> None:
             state = left.lstat()
             made = re.fullmatch("[a-z0-9_]{8}", left.name.removeprefix(_PARTS)) is not None
             if made and stat.S_ISDIR(state.st_mode) and state.st_uid == os.geteuid():
-                shutil.rmtree(left)
+                remove_folder(left)
 
 
 @contextmanager

@@ -7,7 +7,6 @@ folder's name for a pattern ([ab]) or for a column (one=boo), so it reads files 
 from __future__ import annotations
 
 import os
-import shutil
 import weakref
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -24,6 +23,7 @@ from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.fleet.names import node_name, not_a_node
 from wirespeed.fleet.observations import Observation
 from wirespeed.fleet.window import SLOT_S, HistoryWindow
+from wirespeed.host.removal import try_to_remove_folder
 from wirespeed.host.temporary import make_folder
 from wirespeed.inputs import why
 from wirespeed.results.lenient import printable
@@ -186,7 +186,7 @@ class Database:
         self._out_of_memory = duckdb.OutOfMemoryException
         try:
             folder = make_folder("days")
-            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            weakref.finalize(self, try_to_remove_folder, folder)
             self._folder = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             weakref.finalize(self, os.close, self._folder)
         except OSError as error:

@@ -12,6 +12,7 @@ from msgspec import Struct, field, json
 
 from wirespeed.errors import WirespeedError
 from wirespeed.fleet.names import node_name, not_a_node
+from wirespeed.inputs import files_below
 from wirespeed.results.reading import read_json, shown
 from wirespeed.results.run_record import moment
 from wirespeed.results.whole_file import replace_whole
@@ -88,7 +89,7 @@ def silent_below(folder: Path, begin: datetime, warnings: list[str]) -> Iterator
 
     Adds a line to `warnings` for each file that cannot be read, and each name that is no node's.
     """
-    for file in sorted(folder.rglob(FILE)):
+    for file in (file for file in files_below(folder) if file.name == FILE):
         try:
             run = read_json(FleetRun, file)
         except WirespeedError as error:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import atexit
 import os
 import pwd
-import shutil
 from pathlib import Path
 
+from wirespeed.host.removal import try_to_remove_folder
 from wirespeed.host.temporary import make_folder
 
 
@@ -21,5 +21,5 @@ def ensure_home() -> None:
         own = ""
     if not own or not Path(own).is_dir():
         own = make_folder("home")
-        atexit.register(shutil.rmtree, own, ignore_errors=True)
+        atexit.register(try_to_remove_folder, own)
     os.environ["HOME"] = own

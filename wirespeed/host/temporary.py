@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from pathlib import Path
 from wirespeed import interrupts
 from wirespeed.errors import WirespeedError
 from wirespeed.host.process import process_namespace
+from wirespeed.host.removal import try_to_remove_folder
 
 
 def make_folder(name: str) -> str:
@@ -23,7 +23,8 @@ def make_folder(name: str) -> str:
     for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
         pid = folder.name.removeprefix(prefix).partition("-")[0]
         if pid.isdecimal() and not Path("/proc", pid).exists():
-            shutil.rmtree(folder, ignore_errors=True)
+            # Everybody may make a folder of such a name.
+            try_to_remove_folder(folder)
     return tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-")
 
 
@@ -35,7 +36,7 @@ def temporary_folder(name: str) -> Iterator[Path]:
         try:
             yield Path(folder)
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            try_to_remove_folder(folder)
 
 
 def check_temporary_folder() -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import time
 from collections.abc import Iterable
 from contextlib import suppress
@@ -19,6 +18,7 @@ from pathlib import Path
 
 from wirespeed.host import private_folder
 from wirespeed.host.process import process_namespace, process_state
+from wirespeed.host.removal import remove_folder, try_to_remove_folder
 from wirespeed.job.status_page import GONE, read_pages
 
 RAW = "surrogateescape"
@@ -114,7 +114,7 @@ def sweep(older_than: float = 60.0) -> None:
             ended = all(pid is None or process_state(pid) in GONE for pid in launchers)
             if known and ended and all(state.gone for state in read_pages(folder)):
                 remove_listed(folder)
-                shutil.rmtree(folder)
+                remove_folder(folder)
     for base in bases:
         # One that a process made for itself alone goes with its last run.
         with suppress(OSError):
@@ -143,7 +143,7 @@ def remove_listed(pages: Path) -> None:
         for path in paths:
             folder = _launcher(path) is not None or path.parent.name == JOBS
             if gone and folder and _own(path) and not path.is_symlink():
-                shutil.rmtree(path, ignore_errors=True)
+                try_to_remove_folder(path)
                 for above in path.parents[:2]:
                     if above.name == JOBS or above.name.startswith(("ompi.", "prte.")):
                         with suppress(OSError):
