@@ -34,6 +34,22 @@ def pods(document: dict[str, Any]) -> list[dict[str, Any]]:
     return [kind["template"]["spec"] for kind in kinds]
 
 
+@pytest.mark.parametrize("end", ["\r", "\n", "\x0b", "\x85", "\u2028", "\x07"])
+def test_no_word_ends_a_line(end: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Protects the cluster from a second document, which a file's name has made."""
+    hidden = f"r.jsonl{end}---{end}kind: Pod{end}#"
+    plain = written(tmp_path / "plain.yaml", "pingpong", "--gpus-per-node", "2", "--out", "r.jsonl")
+    found = written(tmp_path / "job.yaml", "pingpong", "--gpus-per-node", "2", "--out", hidden)
+    assert [one["kind"] for one in found] == [one["kind"] for one in plain]
+    assert (tmp_path / "job.yaml").read_text().count("\n") == (tmp_path / "plain.yaml").read_text().count(
+        "\n"
+    )
+    moves = tmp_path / f"m{end}x.csv"
+    moves.write_text("step,from,to,bytes\n0,0,1,8\n")
+    assert main(["script", "custom", "--file", str(moves), *IMAGE, "--gpus-per-node", "2"]) == ExitCode.USAGE
+    assert "takes words of one line" in capsys.readouterr().err.splitlines()[-1]
+
+
 @pytest.mark.parametrize(
     ("words", "kinds"),
     [

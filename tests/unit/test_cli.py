@@ -17,6 +17,7 @@ from support.examples import examples
 from support.fake_run import DEFAULT_OUT, FakeRun, Observer, entry, one_line
 
 import wirespeed.cli.share
+from wirespeed.cli.common.streams import note
 from wirespeed.cli.main import FIRST_SPEAKS, PIPE_CLOSED, main
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job.plan import Plan
@@ -430,6 +431,12 @@ class TestApplication:
 
 
 DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_a_note_has_nothing_that_a_terminal_obeys(capsys: pytest.CaptureFixture[str]) -> None:
+    """Protects terminals from names of files."""
+    note("results: a\x1b[31m.jsonl\r")
+    assert capsys.readouterr().err == "results: a [31m.jsonl \n"
 
 
 class TestDocuments:

@@ -20,8 +20,9 @@ def one_line(text: str) -> str:
 
 
 def note(text: str) -> None:
-    """A line on stderr."""
-    print(text, file=sys.stderr, flush=True)
+    """A line on stderr, or several, with blanks for what a terminal would obey."""
+    shown = "".join(letter if letter.isprintable() or letter == "\n" else " " for letter in text)
+    print(shown, file=sys.stderr, flush=True)
 
 
 def warn(text: str) -> None:

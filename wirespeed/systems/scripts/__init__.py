@@ -12,6 +12,7 @@ from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from wirespeed.errors import WirespeedError
 from wirespeed.paths import find_path
 from wirespeed.systems.model import System
 
@@ -93,7 +94,14 @@ def write(job: BatchJob, batch: str, system: System | None = None) -> str:
 
 
 def write_for_kubernetes(job: BatchJob) -> str:
-    """An MPIJob for the paths that need MPI, and an indexed Job for the others."""
+    """An MPIJob for the paths that need MPI, and an indexed Job for the others.
+
+    Raises WirespeedError for a word that YAML cannot hold in a script's lines.
+    """
+    if odd := next((word for word in job.words if not word.isprintable()), None):
+        raise WirespeedError(
+            f"{odd!r}: a file for Kubernetes takes words of one line, without control characters"
+        )
     templates = _templates()
 
     def script(kind: str, paths: list[str]) -> str:
@@ -122,6 +130,10 @@ def _templates() -> Environment:
         autoescape=False,
     )
     made.filters["quote"] = shlex.quote
+    # In a comment: what a terminal, a shell or YAML may take for the end of a line ends it.
+    made.filters["one_line"] = lambda text: "".join(
+        letter if letter.isprintable() else " " for letter in text
+    )
     # A string of JSON is one of YAML.
     made.filters["string_of_yaml"] = json.dumps
     made.filters["join_words"] = shlex.join
