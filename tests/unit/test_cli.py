@@ -319,11 +319,28 @@ class TestInsideALauncher:
         assert main(["pingpong", "--out", "g"]) == 0
         assert "\x1b" not in capsys.readouterr().out
 
-    @pytest.mark.parametrize("rank", ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"])
+    @pytest.mark.parametrize(
+        ("rank", "size"),
+        [
+            ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+            ("PMI_RANK", "PMI_SIZE"),
+            ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
+        ],
+    )
     def test_only_rank_0_says_what_is_wrong(
-        self, rank: str, fake: FakeRun, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+        self,
+        rank: str,
+        size: str,
+        fake: FakeRun,
+        capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
+        """A number alone makes no rank: such a process speaks for itself."""
+        monkeypatch.setenv("SLURM_STEP_ID", "0")
         monkeypatch.setenv(rank, "1")
+        assert main(["pingpong", "--sizes", "8X"]) == ExitCode.USAGE
+        one_line(capsys.readouterr().err)
+        monkeypatch.setenv(size, "2")
         waited: list[float] = []
         monkeypatch.setattr("wirespeed.cli.main.time.sleep", waited.append)
         assert main(["pingpong", "--sizes", "8X"]) == ExitCode.USAGE

@@ -109,9 +109,12 @@ def _say(text: str, code: ExitCode) -> int:
 
 
 def _other_rank() -> bool:
-    from wirespeed.launchers import global_rank
+    from wirespeed.launchers import launched_rank
 
-    return global_rank() > 0
+    with suppress(WirespeedError):
+        place = launched_rank()
+        return place is not None and place.rank > 0
+    return False
 
 
 def _let_go() -> None:
