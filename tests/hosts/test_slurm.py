@@ -94,6 +94,21 @@ def test_srun_starts_the_ranks(
     assert (done.of("step")[0]["mpi"]["vendor"] == "openmpi") == (mpi.abi == "openmpi")
 
 
+def test_a_step_of_one_task_is_a_shell(nodes: Hosts, configuration: dict[str, str], tmp_path: Path) -> None:
+    """Protects a shell of `srun --pty`: it is no rank, and its own srun does not wait for its end."""
+    mpi = installed("mpich", nodes, configuration)
+    done = wirespeed(
+        *("pingpong", "--mpi", mpi.mpiexec, *FAST),
+        out=tmp_path / "r.jsonl",
+        before=nodes["n1"].enter(*ALLOCATION, "srun", "--nodes=1", "--ntasks=1"),
+        environment=configuration,
+    )
+    assert (
+        done.err.count("SLURM_STEP_NUM_TASKS=1 says one rank (srun): wirespeed starts ranks of its own") == 1
+    )
+    is_sane(done)
+
+
 def test_mpiexec_inside_an_allocation(nodes: Hosts, configuration: dict[str, str], tmp_path: Path) -> None:
     """Protects ranks of an mpiexec that srun has helped to start: they are the mpiexec's."""
     mpi = installed("mpich", nodes, configuration)

@@ -336,7 +336,8 @@ class TestInsideALauncher:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         """A number alone makes no rank: such a process speaks for itself."""
-        monkeypatch.setenv("SLURM_STEP_ID", "0")
+        if rank == "SLURM_PROCID":
+            monkeypatch.setenv("SLURM_STEP_ID", "0")
         monkeypatch.setenv(rank, "1")
         assert main(["pingpong", "--sizes", "8X"]) == ExitCode.USAGE
         one_line(capsys.readouterr().err)

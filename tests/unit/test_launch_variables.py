@@ -70,7 +70,10 @@ class TestNoJob:
             ({"RANK": "0", "WORLD_SIZE": "2"}, "RANK and WORLD_SIZE without MASTER_ADDR (torchrun)"),
             ({"WORLD_SIZE": "2", "MASTER_ADDR": "n1"}, "WORLD_SIZE and MASTER_ADDR without RANK (torchrun)"),
             (TORCHRUN | {"WORLD_SIZE": "0"}, "WORLD_SIZE=0 is no number of ranks (torchrun)"),
-            (TORCHRUN | {"RANK": "0", "WORLD_SIZE": "1"}, "WORLD_SIZE=1 says one rank (torchrun)"),
+            (
+                {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "MASTER_ADDR": "n1"},
+                "WORLD_SIZE=1 says one rank (torchrun)",
+            ),
             (SHELL, "SLURM_STEP_NUM_TASKS=1 says one rank (srun)"),
             (SHELL | PMIX, "SLURM_STEP_NUM_TASKS=1 says one rank (srun)"),
             ({"PMI_RANK": "0", "PMI_SIZE": "1", "PMI_FD": "7"}, "PMI_SIZE=1 says one rank (hydra)"),
