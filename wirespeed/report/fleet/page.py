@@ -29,7 +29,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Group:
+class SwitchNodes:
     """The nodes behind a switch."""
 
     title: str
@@ -59,7 +59,7 @@ def render(shown: Shown) -> str:
     )
 
 
-def _groups(shown: Shown) -> Iterator[Group]:
+def _groups(shown: Shown) -> Iterator[SwitchNodes]:
     rack = shown.topology.rack
     slow = {finding.name for finding in shown.verdict.findings if finding.kind == "switch"}
     found = grouped((rack(node.name), node) for node in _nodes(shown))
@@ -68,7 +68,7 @@ def _groups(shown: Shown) -> Iterator[Group]:
         outside = sum(node.stands_out for node in nodes)
         words = [title, counted(len(nodes), "node"), "slow switch" * (name in slow)]
         words.append(f"{outside} of them {'stands' if outside == 1 else 'stand'} out" * (outside > 0))
-        yield Group(", ".join(filter(None, words)), nodes, bool(outside) or name in slow)
+        yield SwitchNodes(", ".join(filter(None, words)), nodes, bool(outside) or name in slow)
 
 
 def _nodes(shown: Shown) -> Iterator[Node]:
