@@ -7,6 +7,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "core/error.hpp"
 #include "devices/device.hpp"
@@ -34,6 +35,13 @@ class ForeignControl final : public Control {
         check(calls_.broadcast(calls_.user, data, bytes, root), "broadcast");
     }
     void barrier() override { check(calls_.barrier(calls_.user), "barrier"); }
+    std::vector<int> connect(const std::vector<int>& peers) override {
+        std::vector<int> found(peers.size());
+        check(
+            calls_.connect(calls_.user, peers.data(), static_cast<int>(peers.size()), found.data()),
+            "connect");
+        return found;
+    }
 
   private:
     static void check(int code, const char* call) {

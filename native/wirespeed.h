@@ -147,6 +147,9 @@ typedef struct ws_control {
     int (*allgather)(void* user, const void* mine, void* all, uint64_t bytes_each);
     int (*broadcast)(void* user, void* data, uint64_t bytes, int root);
     int (*barrier)(void* user);
+    /* TCP connections to these ranks, which ask for this one in the same call; other ranks ask for
+     * none. Puts a descriptor for each, which belongs to the core from then on. */
+    int (*connect)(void* user, const int* peers, int count, int* descriptors);
 } ws_control;
 
 /* ---- MPI ----------------------------------------------------------------------------------------

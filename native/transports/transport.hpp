@@ -70,6 +70,8 @@ class Control {
     virtual void allgather(const void* mine, void* all, std::size_t bytes_each) = 0;
     virtual void broadcast(void* data, std::size_t bytes, int root) = 0;
     virtual void barrier() = 0;
+    /// TCP connections to these ranks, which ask for this one as well: descriptors, the caller's.
+    virtual std::vector<int> connect(const std::vector<int>& peers) = 0;
 };
 
 class StartBoard;

@@ -37,9 +37,9 @@ def answer(secret: bytes, claim: Claim, nonce: bytes) -> bytes:
 
 
 def damaged(chance: random.Random, nonce: bytes) -> bytes:
-    """What a stranger says: noise, an answer cut short, another's answer, one with a bit changed."""
+    """Noise, an answer cut short, another's, one for another rank, one with a bit changed."""
     good = answer(SECRET, Claim("join", 1, 3, 4), nonce)
-    kind = chance.randrange(6)
+    kind = chance.randrange(7)
     if kind == 0:
         return chance.randbytes(chance.randrange(200))
     if kind == 1:
@@ -50,6 +50,8 @@ def damaged(chance: random.Random, nonce: bytes) -> bytes:
         return answer(chance.randbytes(20), Claim("join", 1, 3, 4), nonce)
     if kind == 4:
         return b"wirespd1" + chance.randbytes(len(good) - 8)
+    if kind == 5:
+        return answer(SECRET, Claim("join", 1, chance.choice([0, 1, 2, 4, 1 << 31]), 4), nonce)
     bit = chance.randrange(8 * len(good))
     changed = bytearray(good)
     changed[bit // 8] ^= 1 << bit % 8
@@ -88,7 +90,7 @@ def test_nobody_comes_in_without_the_secret(listener: Listener) -> None:
         try:
             turned_away = list(threads.map(speaks, range(CASES)))
             until = time.monotonic() + 30
-            connect("127.0.0.1", listener.port, SECRET, until, Claim("join", 2, 3, 4)).close()
+            connect(["127.0.0.1"], listener.port, SECRET, until, Claim("join", 2, 3, 4)).close()
         finally:
             over.set()
         serving.result()

@@ -157,12 +157,31 @@ def test_addresses_at_which_nobody_answers(pair: Hosts, tmp_path: Path) -> None:
     assert step["details"]["address"] == called.address
 
 
-def joined_by_sockets(pair: Hosts, pattern: str, folder: Path) -> Done:
+def test_hosts_with_ipv6_alone(pair: Hosts, tmp_path: Path) -> None:
+    """Protects host-tcp where no interface has an IPv4 address; a link-local one leads nowhere."""
+    addresses = {host.name: f"fd77::{number}" for number, host in enumerate(pair, 1)}
+    try:
+        for host in pair:
+            host.run("ip", "address", "del", f"{host.address}/24", "dev", "eth0")
+            host.run("ip", "address", "add", f"{addresses[host.name]}/64", "dev", "eth0", "nodad")
+        before = pair["n1"].sent_bytes()
+        done = joined_by_sockets(pair, "pingpong", tmp_path, addresses["n1"])
+        is_sane(done, pair["n1"].sent_bytes() - before)
+    finally:
+        for host in pair:
+            host.run("ip", "address", "del", f"{addresses[host.name]}/64", "dev", "eth0", check=False)
+            host.run("ip", "address", "add", f"{host.address}/24", "dev", "eth0", check=False)
+    (step,) = done.of("step")
+    assert step["details"]["address"] == addresses["n1"]
+
+
+def joined_by_sockets(pair: Hosts, pattern: str, folder: Path, address: str = "") -> Done:
     """What rank 0 said and recorded, of two ranks that a secret in a file and TCP bring together."""
     secret, out = folder / "secret", folder / "r.jsonl"
     secret.write_text("sixteen random characters")
     secret.chmod(0o600)
-    variables = {"WORLD_SIZE": "2", "MASTER_ADDR": pair["n1"].address, "WIRESPEED_SECRET_FILE": str(secret)}
+    variables = {"WORLD_SIZE": "2", "WIRESPEED_SECRET_FILE": str(secret)}
+    variables["MASTER_ADDR"] = address or pair["n1"].address
     ranks = [
         subprocess.Popen(
             [*pair[f"n{rank + 1}"].enter(WIRESPEED, pattern, *FAST, "--paths", "host-tcp", "--out", out)],

@@ -21,7 +21,7 @@ FURTHER = _words(
     test_gpu_devices test_kernels_clang test_lanes test_nccl_faults test_nccl_variants test_nics
     test_openmp_device test_oshmem test_peer_faults test_peer_offsets test_pictures test_pipelined
     test_ranges test_shmem test_slurm test_small_programs test_soak test_start_board test_streams
-    test_tcp_handshake test_tma test_ucx
+    test_tma test_ucx
     """
 )
 """Files of libraries that few have, and of what quicker tests protect in part."""

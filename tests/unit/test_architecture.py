@@ -58,7 +58,6 @@ SHARED_NAMES = {
         "Python describes or records what the core has",
     ),
     "World": "all ranks, as MPI has joined them",
-    "Listener": "a socket at which ranks come that know the secret",
     **dict.fromkeys(
         ("OneSidedCalls", "OpList", "Part", "Put", "Session", "StepOps"),
         "each transport's own, over its library",

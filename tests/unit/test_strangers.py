@@ -163,13 +163,26 @@ def test_no_more_strangers_than_a_bound(listener: Listener, monkeypatch: pytest.
             strangers.enter_context(socket.create_connection(("127.0.0.1", listener.port)))
         most = []
         until = time.monotonic() + 60
-        rank = threads.submit(connect, "127.0.0.1", listener.port, SECRET, until, Claim("join", 1, 3, 4))
+        rank = threads.submit(connect, ["127.0.0.1"], listener.port, SECRET, until, Claim("join", 1, 3, 4))
         while (came := listener.accept(time.monotonic() + 0.05)) is None:
             most.append(len(listener._newcomers))
             assert time.monotonic() < until
         came[1].close()
         rank.result().close()
     assert max(most) == 8 and came[0] == Claim("join", 1, 3, 4)
+
+
+def test_whom_a_rank_is_for_is_part_of_the_proof(listener: Listener) -> None:
+    """Protects from a connection that is taken for another pair's: who wants rank 4 is no rank here."""
+    with ThreadPoolExecutor(1) as threads:
+        came = threads.submit(listener.accept, time.monotonic() + 3)
+        with pytest.raises(WirespeedError, match="does not answer as rank 4 does"):
+            connect(["127.0.0.1"], listener.port, SECRET, time.monotonic() + 1, Claim("join", 1, 4, 5))
+        connect(["127.0.0.1"], listener.port, SECRET, time.monotonic() + 30, Claim("join", 2, 3, 5)).close()
+        found = came.result()
+        assert found and found[0] == Claim("join", 2, 3, 5)
+        found[1].close()
+    assert "wanted another rank" in listener.strangers()
 
 
 @pytest.mark.parametrize("answers", ["nothing", "garbage", "a repeated answer", "one byte"])
@@ -196,7 +209,7 @@ def test_a_false_listener_is_no_rank(answers: str) -> None:
         port = false.getsockname()[1]
         try:
             with pytest.raises(WirespeedError, match="does not answer as rank 0 does: another program"):
-                connect("127.0.0.1", port, SECRET, time.monotonic() + 2, Claim("join", 1, 0, 2))
+                connect(["127.0.0.1"], port, SECRET, time.monotonic() + 2, Claim("join", 1, 0, 2))
         finally:
             false.shutdown(socket.SHUT_RDWR)
             done.result()

@@ -73,8 +73,10 @@ class Core:
     def check(self, result: Result) -> Result:
         """Passes a result through; raises NativeError for -1 and null, and what interrupted a callback."""
         raised, self._raised = self._raised, None
-        if isinstance(raised, WirespeedError) or (raised and not isinstance(raised, Exception)):
-            # What is lost says so in its own words, and nothing else has to be agreed on.
+        if isinstance(raised, (WirespeedError, NativeError)) or (
+            raised and not isinstance(raised, Exception)
+        ):
+            # These say so in words of their own: what is lost, or what all ranks have agreed has failed.
             raise raised
         if result == -1 or result == self.ffi.NULL:
             raise NativeError(self.text(self.lib.ws_error()), bool(self.lib.ws_error_is_lack())) from raised

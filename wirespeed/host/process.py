@@ -79,6 +79,15 @@ def process_namespace() -> str:
     return f"{host_name()} {Path('/proc/self/ns/pid').readlink()}"
 
 
+def network_name() -> str:
+    """Equal in processes whose loopback is the same."""
+    found = os.uname().nodename
+    with suppress(OSError):
+        found += f" {Path('/proc/sys/kernel/random/boot_id').read_text().strip()}"
+        found += f" {Path('/proc/self/ns/net').readlink()}"
+    return found
+
+
 def clock_name() -> str:
     """Equal in processes that read the same monotonic clock."""
     found = host_name()

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from socket import socket
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from wirespeed.host.core import Core
@@ -88,6 +89,10 @@ class World(ABC):
         return None if rank == self.size else (rank, cast("Value", self.share(value, root=rank)))
 
     @abstractmethod
+    def connections(self, peers: Collection[int]) -> dict[int, socket]:
+        """TCP connections to these ranks, which ask for this one too. Raises NativeError on every rank."""
+
+    @abstractmethod
     def everyones_bytes(self, mine: memoryview, all_: memoryview) -> None:
         """Puts every rank's bytes, as many of each, one after the other."""
 
@@ -115,7 +120,15 @@ class World(ABC):
             self.barrier()
             return 0
 
-        callbacks = {"allgather": allgather, "broadcast": broadcast, "barrier": barrier}
+        @core.callback("int(void *, const int *, int, int *)")
+        def connect(_user: Any, peers: Any, count: int, descriptors: Any) -> int:
+            wanted = ffi.unpack(peers, count) if count else []
+            found = self.connections(wanted)
+            for place, peer in enumerate(wanted):
+                descriptors[place] = found[peer].detach()
+            return 0
+
+        callbacks = {"allgather": allgather, "broadcast": broadcast, "barrier": barrier, "connect": connect}
         struct: ControlHandle = ffi.new("ws_control *", {"rank": self.rank, "size": self.size, **callbacks})
-        self._alive = (allgather, broadcast, barrier, struct)
+        self._alive = (*callbacks.values(), struct)
         return struct

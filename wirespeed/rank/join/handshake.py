@@ -1,4 +1,4 @@
-"""A TCP connection on which two ranks have shown each other that they know the job's secret.
+"""TCP connections on which two ranks have shown each other that they know the job's secret.
 
 The listener sends a nonce. The rank that connected answers with its claim, a nonce of its own, and an
 HMAC-SHA256 of all three under the secret; then the listener sends an HMAC of the same. Who does not know the
@@ -16,9 +16,9 @@ import socket
 import struct
 import time
 from collections import Counter, deque
-from contextlib import suppress
+from collections.abc import Generator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
 from typing import NamedTuple
 
 from wirespeed.errors import ExitCode, WirespeedError
@@ -29,6 +29,8 @@ _MAX_NEWCOMERS = 128
 """Connections at most that have not answered yet; further ones wait in the kernel's queue."""
 _TIME_TO_SPEAK = 0.05
 """Seconds after which a silent newcomer makes room for one in that queue."""
+_APART = 0.25
+"""Seconds from one address of a rank to the next one, while none answers."""
 _OUT_OF_FILES = (errno.EMFILE, errno.ENFILE)
 _MAGIC = b"wirespd1"
 _NONCE = _MAC = hashlib.sha256().digest_size
@@ -86,7 +88,7 @@ class Listener:
         """`address`: numeric; "": all of this host's. Port 0: any. Raises WirespeedError, also for EMFILE."""
         self._secret, self._rank = secret, rank
         self._newcomers: list[_Newcomer] = []
-        self._came: deque[tuple[Claim, Connection]] = deque()
+        self._came: deque[tuple[Claim, socket.socket]] = deque()
         self._strangers: Counter[str] = Counter()
         self._paused = False
         both = not address and socket.has_dualstack_ipv6()
@@ -99,10 +101,8 @@ class Listener:
         except OSError as error:
             if error.errno in _OUT_OF_FILES:
                 raise out_of_files() from None
-            raise wrong(
-                f"port {port} of {address or 'this host'}: {error.strerror}; set WIRESPEED_PORT to a free "
-                "one, the same on every rank"
-            ) from None
+            remedy = "; set WIRESPEED_PORT to a free one, the same on every rank" if port else ""
+            raise wrong(f"port {port} of {address or 'this host'}: {error.strerror}{remedy}") from None
         self._socket.setblocking(False)
         self._selector.register(self._socket, selectors.EVENT_READ)
 
@@ -110,7 +110,7 @@ class Listener:
     def port(self) -> int:
         return int(self._socket.getsockname()[1])
 
-    def accept(self, until: float) -> tuple[Claim, Connection] | None:
+    def accept(self, until: float) -> tuple[Claim, socket.socket] | None:
         """The next rank's claim, and the connection to it; None when no rank came in time."""
         while not self._came:
             now = time.monotonic()
@@ -144,6 +144,7 @@ class Listener:
             "said nothing": f"said nothing within {ANSWER:g} s",
             "too late": f"had not finished after {ANSWER:g} s",
             "another secret": "had another secret",
+            "another rank": "wanted another rank",
             "another protocol": "spoke another protocol",
         }
         said = [f"{self._strangers[why]} {words[why]}" for why in words if self._strangers[why]]
@@ -152,8 +153,8 @@ class Listener:
     def close(self) -> None:
         for newcomer in self._newcomers:
             newcomer.socket.close()
-        for _, connection in self._came:
-            connection.close()
+        for _, opened in self._came:
+            opened.close()
         self._selector.close()
         self._socket.close()
 
@@ -208,6 +209,10 @@ class Listener:
             self._dismiss(newcomer, "another secret")
             return
         purpose, rank, to, size = _CLAIM.unpack(claim)
+        if to != self._rank:
+            # An address may be several hosts' (of a bridge, say), where another rank has the port.
+            self._dismiss(newcomer, "another rank")
+            return
         try:
             newcomer.socket.send(_ACCEPTED + _mac(self._secret, b"listener", claim, nonces))
         except OSError:
@@ -215,10 +220,7 @@ class Listener:
             return
         self._forget(newcomer)
         words = Claim(purpose.rstrip(b"\0").decode(), rank, to, size)
-        if to != self._rank:
-            newcomer.socket.close()
-            raise wrong(f"a rank {rank} of {size} came to rank {self._rank} for rank {to}")
-        self._came.append((words, _connection(newcomer.socket)))
+        self._came.append((words, _ready(newcomer.socket)))
 
     def _dismiss(self, newcomer: _Newcomer, why: str) -> None:
         self._forget(newcomer)
@@ -233,37 +235,111 @@ class Listener:
             self._selector.register(self._socket, selectors.EVENT_READ)
 
 
-def connect(address: str, port: int, secret: bytes, until: float, claim: Claim) -> Connection:
-    """A connection to a rank, which may begin to listen later. Raises WirespeedError."""
+def connect(addresses: Sequence[str], port: int, secret: bytes, until: float, claim: Claim) -> socket.socket:
+    """A connection to a rank, which may begin to listen later, at its first address (or name) that answers.
+
+    Raises WirespeedError.
+    """
+    found: dict[str, WirespeedError] = {}
+    """What was wrong, by address."""
+    left = list(addresses)
     while True:
-        opened = None
-        try:
-            opened = socket.create_connection((address, port), max(until - time.monotonic(), 0.01))
-            _introduce(opened, secret, until, claim)
-            return _connection(opened)
-        except OSError as error:
-            if error.errno in _OUT_OF_FILES:
-                raise out_of_files() from None
-            if time.monotonic() > until:
+        with closing(_answering(left, port, until)) as attempts:
+            for address, opened in attempts:
                 where = f"{address}, port {port}"
-                if opened is None:
-                    raise wrong(f"nobody listens at {where}: {error.strerror or error}") from None
-                raise OtherSecret(
-                    f"what listens at {where} does not answer as rank {claim.to} does: another program "
-                    "listens there",
-                    ExitCode.WRONG_WORLD,
-                ) from None
-        except OtherSecret as error:
-            raise OtherSecret(f"{address}, port {port}: {error}", ExitCode.WRONG_WORLD) from None
-        finally:
-            if opened:
+                if isinstance(opened, OSError):
+                    found[address] = wrong(f"nobody listens at {where}: {opened.strerror or opened}")
+                    continue
+                try:
+                    _introduce(opened, secret, until, claim)
+                    return _ready(opened)
+                except OtherSecret as error:
+                    left = [other for other in left if other != address]
+                    found[address] = OtherSecret(f"{where}: {error}", ExitCode.WRONG_WORLD)
+                except OSError:
+                    # A busy rank may have answered too late for the listener: it comes again.
+                    found[address] = _another_program(where, claim)
                 opened.close()
-        # A busy rank may have answered too late for the listener: it comes again.
+        if not left or time.monotonic() > until:
+            break
         time.sleep(0.05)
+    if len(found) == 1:
+        raise next(iter(found.values()))
+    raise wrong(f"rank {claim.to} does not answer: {'; '.join(map(str, found.values()))}")
+
+
+def _another_program(where: str, claim: Claim) -> OtherSecret:
+    text = f"what listens at {where} does not answer as rank {claim.to} does: another program listens there"
+    return OtherSecret(text, ExitCode.WRONG_WORLD)
+
+
+def _answering(
+    addresses: Sequence[str], port: int, until: float
+) -> Generator[tuple[str, socket.socket | OSError], None, None]:
+    """Connections to the same rank, each once the other end has spoken; or why there is none.
+
+    Each begins a little after the one before it, or as soon as that has failed, so that an address at which
+    nobody answers delays little (RFC 8305).
+    """
+    places: deque[tuple[str, socket.AddressFamily, tuple[object, ...]]] = deque()
+    for address in addresses:
+        try:
+            known = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)
+            places.extend((address, family, place) for family, _, _, _, place in known)
+        except OSError as error:
+            yield address, error
+    following = 0.0
+    with selectors.DefaultSelector() as selector:
+        waiting = selector.get_map()
+        try:
+            while places or waiting:
+                now = time.monotonic()
+                if places and (now >= following or not waiting):
+                    address, family, place = places.popleft()
+                    try:
+                        opened = socket.socket(family, socket.SOCK_STREAM)
+                    except OSError as error:
+                        if error.errno in _OUT_OF_FILES:
+                            raise out_of_files() from None
+                        yield address, error
+                        continue
+                    opened.setblocking(False)
+                    if (failed := opened.connect_ex(place)) not in (0, errno.EINPROGRESS):
+                        opened.close()
+                        yield address, OSError(failed, os.strerror(failed))
+                        continue
+                    selector.register(opened, selectors.EVENT_WRITE, (address, opened))
+                    following = now + _APART
+                elif now > until:
+                    break
+                wake = min(following, until) if places else until
+                for key, _ in selector.select(max(0.0, wake - now)):
+                    address, opened = key.data
+                    connecting = key.events == selectors.EVENT_WRITE
+                    failed = opened.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) if connecting else 0
+                    if connecting and not failed:
+                        selector.modify(opened, selectors.EVENT_READ, key.data)
+                        continue
+                    selector.unregister(opened)
+                    following = 0.0
+                    if failed:
+                        opened.close()
+                    yield address, OSError(failed, os.strerror(failed)) if failed else opened
+            for key in list(waiting.values()):
+                address, opened = key.data
+                selector.unregister(opened)
+                if key.events == selectors.EVENT_READ:
+                    yield address, opened
+                else:
+                    opened.close()
+                    yield address, TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
+        finally:
+            for key in waiting.values():
+                key.data[1].close()
 
 
 def _introduce(opened: socket.socket, secret: bytes, until: float, claim: Claim) -> None:
-    theirs = _receive(opened, _NONCE, until)
+    theirs = _receive(opened, _NONCE, min(until, time.monotonic() + ANSWER))
     nonces = theirs + os.urandom(_NONCE)
     packed = claim.packed()
     opened.sendall(_MAGIC + packed + nonces[_NONCE:] + _mac(secret, b"caller", packed, nonces))
@@ -290,7 +366,7 @@ def _receive(opened: socket.socket, size: int, until: float) -> bytes:
     return data
 
 
-def _connection(opened: socket.socket) -> Connection:
+def _ready(opened: socket.socket) -> socket.socket:
     opened.settimeout(None)
     opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return Connection(opened.detach())
+    return opened

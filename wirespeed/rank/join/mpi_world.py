@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from socket import socket
 from typing import Any
 
 from wirespeed.errors import ExitCode, WirespeedError
@@ -14,6 +15,7 @@ from wirespeed.host.mpi import NAMES, parse_library_string
 from wirespeed.job.step_spec import ExpectedJob
 from wirespeed.launchers import foreign_to, global_rank
 from wirespeed.launchers.srun import may_end_in_init, other_kind
+from wirespeed.rank.join.peers import connections
 from wirespeed.rank.world import Value, World
 
 
@@ -128,6 +130,9 @@ class MpiWorld(World):
 
     def open_mpi(self, core: Core) -> None:
         core.check(core.lib.ws_mpi_open(self.library.encode(), int(self.timed.handle)))
+
+    def connections(self, peers: Collection[int]) -> dict[int, socket]:
+        return connections(self, peers)
 
     def everyones_bytes(self, mine: memoryview, all_: memoryview) -> None:
         self.comm.Allgather(mine, all_)

@@ -12,7 +12,6 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import gettempdir
 from typing import TypeVar
@@ -159,17 +158,17 @@ def allow_all_descriptors() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def join(meeting: Meeting, claim: Claim) -> tuple[Connection, bytes]:
+def join(meeting: Meeting, claim: Claim) -> tuple[socket.socket, bytes]:
     """The connection to rank 0, and the job's secret. Raises WirespeedError."""
     until = time.monotonic() + meeting.patience
     if not meeting.own:
         secret = secret_of(meeting.file)
-        return connect(meeting.address, meeting.port, secret, until, claim), secret
+        return connect([meeting.address], meeting.port, secret, until, claim), secret
     while True:
         if made := _made_secret(meeting.file):
             # A rank 0 that was killed leaves its file: the next one replaces it, once it listens.
             with suppress(OtherSecret):
-                return connect(meeting.address, meeting.port, made, until, claim), made
+                return connect([meeting.address], meeting.port, made, until, claim), made
         if time.monotonic() > until:
             waited = format_seconds(meeting.patience)
             raise wrong(f"rank 0 has not come to {meeting.address}, port {meeting.port}, within {waited}")

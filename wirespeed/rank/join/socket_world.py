@@ -13,7 +13,7 @@ import socket
 import struct
 import time
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext, suppress
 from multiprocessing.connection import Connection
 from typing import TypeVar
@@ -23,6 +23,7 @@ from wirespeed.host.core import Core
 from wirespeed.host.process import host_name
 from wirespeed.launchers import LaunchedRank
 from wirespeed.rank.join.handshake import Claim, Listener, connect, wrong
+from wirespeed.rank.join.peers import connections
 from wirespeed.rank.join.plain_values import decode, encode
 from wirespeed.rank.join.rendezvous import (
     allow_all_descriptors,
@@ -154,7 +155,8 @@ class SocketWorld(World):
                         meeting.file.unlink()
 
     def _join(self) -> bytes:
-        self._links[0], secret = join(self._meeting, self._claim("join", 0))
+        opened, secret = join(self._meeting, self._claim("join", 0))
+        self._links[0] = Connection(opened.detach())
         return secret
 
     def _claim(self, purpose: str, to: int) -> Claim:
@@ -186,11 +188,11 @@ class SocketWorld(World):
                     f"{_ranks(sorted(waited_for))} of {self.size} did not {where} within {waited}"
                     f"{listener.strangers()}"
                 )
-            claim, connection = came
+            claim, opened = came
             if claim != Claim(purpose, claim.rank, self.rank, self.size) or claim.rank not in waited_for:
-                connection.close()
+                opened.close()
                 raise wrong(f"a rank {claim.rank} of {claim.size} came to a job of {self.size}")
-            links[claim.rank] = connection
+            links[claim.rank] = Connection(opened.detach())
         return links
 
     def gather(self, value: Value) -> list[Value] | None:
@@ -273,7 +275,8 @@ class SocketWorld(World):
             links = {}
             for rank in called:
                 address, port = self._ranks[rank][1], places[rank][0]
-                links[rank] = connect(address, port, self._secret, until, self._claim(purpose, rank))
+                opened = connect([address], port, self._secret, until, self._claim(purpose, rank))
+                links[rank] = Connection(opened.detach())
             return links | (self._come(listener, purpose, come, until) if listener else {})
 
     def _watch_all_until_it_speaks(self, rank: int) -> None:
@@ -302,6 +305,9 @@ class SocketWorld(World):
 
     def open_mpi(self, core: Core) -> None:
         """There is none; paths that need one say so."""
+
+    def connections(self, peers: Collection[int]) -> dict[int, socket.socket]:
+        return connections(self, peers)
 
     def everyones_bytes(self, mine: memoryview, all_: memoryview) -> None:
         parts = self._star.gather(bytes(mine))
