@@ -123,11 +123,11 @@ def out_of_node(system: System) -> Limit | None:
 
 def of_figure(system: System, pattern: str, path: str, group: int, ranks: int) -> Limit | None:
     """Limit of a figure, out of one team, that was measured with one rank a GPU; None if not known."""
+    if pattern == "groups" and ranks > system.node.gpus:
+        return out_of_node(system) if group == system.node.gpus else None
     if path.startswith("host"):
         return None
     if pattern == "groups":
-        if ranks > system.node.gpus:
-            return out_of_node(system) if group == system.node.gpus else None
         return _out_of_group_of_figure(system, group, ranks // group - 1)
     return staged(system) if path.startswith("staged") else between_two(system)
 
@@ -139,7 +139,8 @@ def _out_of_group_of_figure(system: System, group: int, meets: int) -> Limit | N
         return None
     if links.joined == "switch":
         return pair.times(group)
-    return None if links.peers < system.node.gpus - 1 else pair.times(group, meets)
+    # As many ranks as have links to each other lie side by side.
+    return pair.times(group, meets) if links.peers >= group * (meets + 1) - 1 else None
 
 
 def _gb(rate: float) -> str:

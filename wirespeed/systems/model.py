@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct
 
 Source = Annotated[str, Meta(pattern=r"https?://\S+")]
 """Source of a fact, with its address."""
@@ -187,18 +187,6 @@ class Sign(TomlTable, frozen=True):
                 raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
 
 
-class Curves(TomlTable, frozen=True):
-    """Measurements of it that were published as a curve for each path."""
-
-    file: str
-    setting: str
-    definition: str
-    units: str
-    source: Source
-    paths: dict[str, str] = field(default_factory=dict)
-    """The paths' names in the file, where they are not ours -> our names."""
-
-
 class System(TomlTable, frozen=True):
     """A published machine."""
 
@@ -213,7 +201,6 @@ class System(TomlTable, frozen=True):
     switches: tuple[Switch, ...] = ()
     breakages: tuple[Breakage, ...] = ()
     signs: tuple[Sign, ...] = ()
-    curves: Curves | None = None
 
     def __post_init__(self) -> None:
         if self.affinity and sorted(self.affinity.gpus) != list(range(self.node.gpus)):

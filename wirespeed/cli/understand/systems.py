@@ -35,7 +35,7 @@ def command(
 ) -> ExitCode:
     """Reads and prints."""
     from wirespeed.cli.common.reading import read_runs
-    from wirespeed.report.console.console import make_console
+    from wirespeed.report.console.console import make_console, say
     from wirespeed.report.systems.published_machines import (
         print_equations,
         print_reached,
@@ -45,7 +45,6 @@ def command(
         reached_here,
     )
     from wirespeed.systems import all_systems, load
-    from wirespeed.systems.published import load_published
     from wirespeed.systems.recognition import recognised_here
 
     systems = all_systems() if system is None else {system.lower(): load(system)}
@@ -54,8 +53,7 @@ def command(
         where = "the largest node here" if system is None else "a node of it"
         raise WirespeedError(f"--group {group}: {where} has {most} GPUs")
     here = [row for file in files for row in reached_here(read_runs(file), file)]
-    published = [figure for figure in load_published() if figure.system in systems]
-    elsewhere = reached_elsewhere(published, systems)
+    elsewhere = reached_elsewhere(systems)
     recognised = recognised_here()
     if style == "json":
         rows = {"published": elsewhere, "measured": here}
@@ -68,7 +66,10 @@ def command(
         print_systems(console, systems, recognised, group)
         if equations:
             print_equations(console, systems, group)
-    print_reached(console, "As published", elsewhere, equations=equations)
+    shown = [row for row in elsewhere if system is not None or not row.within or row.pattern != "groups"]
+    print_reached(console, "As published", shown, equations=equations)
+    if len(shown) < len(elsewhere):
+        say(console, "Groups of ranks inside a node: wirespeed systems --system NAME", "dim")
     print_reached(console, "Measured here", here, equations=equations)
     return ExitCode.OK
 

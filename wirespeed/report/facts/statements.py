@@ -12,6 +12,7 @@ from wirespeed.report.facts import (
     health,
     markers,
     nics,
+    others,
     outcome,
     programs,
     slowest_teams,
@@ -71,6 +72,9 @@ def _answer(run: Run) -> Iterator[Statement]:
     if run.entries:
         good, words = trust.trust(run)
         yield Statement(ReportSection.ANSWER, GOOD if good else WARNING, "trust", words)
+    for path, reference in others.references(run):
+        level = WARNING if reference.verdict == "below" else NOTE
+        yield Statement(ReportSection.ANSWER, level, path, others.words(run, reference))
 
 
 def _doubts(run: Run) -> Iterator[Statement]:

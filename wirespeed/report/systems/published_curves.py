@@ -1,11 +1,10 @@
-"""Published curves compared with ours: wirespeed/systems/NAME.toml and the data file that it names."""
+"""Published curves compared with ours: wirespeed/systems/reference/NAME.toml and the data file that it names."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
@@ -16,8 +15,8 @@ from wirespeed.report.console.columns import Column, Table, fold, table
 from wirespeed.report.console.console import say
 from wirespeed.report.facts import figures
 from wirespeed.results.runs import Run
-from wirespeed.systems import CurvePoint
-from wirespeed.systems.model import Curves
+from wirespeed.systems.reference import CurvePoint, curves_of, kinds, load_curves
+from wirespeed.systems.reference.model import Curves
 from wirespeed.units import format_rate, format_size
 
 
@@ -31,19 +30,20 @@ class Reference:
     """Path -> size -> point, under our names of the paths."""
 
 
-def known_systems(folder: Path | None = None) -> list[str]:
+def known_systems() -> list[str]:
     """Names that `--against` takes: of systems with published curves."""
-    return [name for name, system in systems.all_systems(folder).items() if system.curves]
+    return [kind.system for kind in kinds().values() if kind.curves]
 
 
-def load_system(name: str, folder: Path | None = None) -> Reference:
+def load_system(name: str) -> Reference:
     """Raises WirespeedError that lists the systems there are."""
-    system = systems.load(name.lower(), folder) if name.lower() in systems.names(folder) else None
-    if system is None or system.curves is None:
+    system = systems.load(name.lower()) if name.lower() in systems.names() else None
+    curves = curves_of(name.lower())
+    if system is None or curves is None:
         of = system.name if system else "such a system"
-        there = f"there are: {', '.join(known_systems(folder))}"
+        there = f"there are: {', '.join(known_systems())}"
         raise WirespeedError(f"--against {name}: no published curves of {of} are known; {there}")
-    return Reference(system.name, system.curves, systems.load_curves(system, folder))
+    return Reference(system.name, curves, load_curves(curves))
 
 
 def print_against(console: Console, run: Run, system: Reference) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,11 +12,11 @@ from rich.text import Text
 from wirespeed.report.console.columns import Column, table
 from wirespeed.report.console.console import say
 from wirespeed.report.facts.labels import host, pattern
+from wirespeed.report.facts.markers import MEANINGS, sign
 from wirespeed.results.runs import Run
-from wirespeed.systems import load_curves
 from wirespeed.systems.limits import Limit, between_two, of_figure, out_of_group, out_of_node, staged, to_host
 from wirespeed.systems.model import Switch, System
-from wirespeed.systems.published import PublishedFigure
+from wirespeed.systems.reference import curves_of, load_curves, of_machines, peaks
 from wirespeed.units import format_rate, format_size
 
 
@@ -52,6 +52,10 @@ class Reached:
     limit: float | None
     equation: str
     source: str
+    mark: str = ""
+    """Sign of what makes the figure unsure or slow; '': nothing."""
+    within: bool = False
+    """Was it published of ranks inside one node?"""
 
     @property
     def share(self) -> float | None:
@@ -72,16 +76,34 @@ def limits_of(system: System, group: int | None = None) -> dict[str, Limit | Non
     }
 
 
-def reached_elsewhere(figures: Sequence[PublishedFigure], systems: Mapping[str, System]) -> list[Reached]:
-    """Published figures and the limits of their machines."""
-    rows = []
-    for figure in figures:
-        system = systems[figure.system]
-        limit = of_figure(system, figure.pattern, figure.path, figure.group, figure.ranks)
+OFF_A_CHART = "c"
+
+
+def reached_elsewhere(systems: Mapping[str, System]) -> list[Reached]:
+    """Published figures of these machines, and their limits; of a range the middle."""
+    rows = [row for key, system in systems.items() for row in _peaks_of_curves(key, system)]
+    for key, (figure, source) in ((key, (one.figure, one.source)) for key, one in of_machines()):
+        if key not in systems:
+            continue
+        system, within = systems[key], figure.ranks <= systems[key].node.gpus
+        limit = of_figure(system, figure.operation, figure.path, figure.group, figure.ranks)
         rate, equation = (limit.rate, limit.equation) if limit and not limit.least else (None, "")
-        what = (figure.pattern, figure.path, figure.group, figure.ranks, figure.bytes, figure.rate)
-        rows.append(Reached(system.name, *what, rate, equation, figure.source))
+        if rate is None and source.limit:
+            rate, equation = source.limit * 1e9, f"{source.limit:g} GB/s by the same source"
+        what = (figure.operation, figure.path, figure.group, figure.ranks, figure.bytes)
+        mark = OFF_A_CHART * source.chart
+        middle = sum(figure.rates) / 2
+        rows.append(Reached(system.name, *what, middle, rate, equation, source.address, mark, within))
     return rows
+
+
+def _peaks_of_curves(key: str, system: System) -> Iterator[Reached]:
+    if curves := curves_of(key):
+        for path, size, point in peaks(curves):
+            limit = of_figure(system, "pingpong", path, 0, 2)
+            rate, equation = (limit.rate, limit.equation) if limit and not limit.least else (None, "")
+            what = ("pingpong", path, 0, 2, size, point.rate)
+            yield Reached(system.name, *what, rate, equation, curves.source)
 
 
 def reached_here(runs: Sequence[Run], file: str) -> list[Reached]:
@@ -94,9 +116,10 @@ def reached_here(runs: Sequence[Run], file: str) -> list[Reached]:
             continue
         limit, count = run.ceiling(path), len(run.step(path).ranks)
         group = int(run.options.get("group") or 0)
-        what = (pattern(run) or best.pattern, path, group, count, best.bytes, best.rate)
+        name = " ".join(filter(None, (pattern(run) or best.pattern, run.slowed)))
+        what = (name, path, group, count, best.bytes, best.rate)
         rate, equation = (limit.rate, limit.equation) if limit and limit.applies(best.bytes) else (None, "")
-        rows.append(Reached(_where(run), *what, rate, equation, file))
+        rows.append(Reached(_where(run), *what, rate, equation, file, sign(run, best)))
     return rows
 
 
@@ -178,10 +201,10 @@ def print_reached(console: Console, title: str, rows: Sequence[Reached], *, equa
     columns: list[Column[Reached]] = [
         Column("", lambda row: row.where, left=True),
         Column("figure", lambda row: f"{row.pattern} {row.path}", gap=3, left=True),
-        Column("ranks", lambda row: str(row.ranks or "-"), gap=3, drop=2),
-        Column("group", lambda row: str(row.group or "-"), gap=3, drop=2),
-        Column("size", lambda row: format_size(row.bytes), gap=3),
-        Column("GB/s", lambda row: format_rate(row.rate), gap=3),
+        Column("ranks", lambda row: str(row.ranks or "-"), gap=3),
+        Column("group", lambda row: str(row.group or "-"), gap=3),
+        Column("size", lambda row: format_size(row.bytes) if row.bytes else "best", gap=3),
+        Column("GB/s", lambda row: f"{format_rate(row.rate)} {row.mark or ' '}", gap=3),
         Column("limit", lambda row: format_rate(row.limit) if row.limit else None, gap=3, drop=1),
         Column("of limit", share, gap=3),
         Column("source", lambda row: Text(*sources.mark(row.source)), gap=3, drop=1),
@@ -193,9 +216,13 @@ def print_reached(console: Console, title: str, rows: Sequence[Reached], *, equa
     console.print()
     say(
         console,
-        "GB/s of one direction, out of one rank or group: a sum of both, as published, is halved",
+        "GB/s of one direction, out of one rank or group: a sum of both, as published, is halved; best: the "
+        "highest of all sizes",
         "dim",
     )
+    for words in (f"{OFF_A_CHART} read off the bars of a chart, ±2 %", *MEANINGS):
+        if words[0] in {row.mark for row in rows}:
+            say(console, words, "dim")
     sources.print_list(console)
     for row in rows if equations else ():
         if row.limit is not None:
@@ -230,8 +257,8 @@ def print_system(console: Console, key: str, system: System) -> None:
     for breakage in system.breakages:
         remedy = f"; remedy: {breakage.remedy}" if breakage.remedy else ""
         fact("breaks", f"{breakage.what}{remedy}", breakage.source)
-    if system.curves:
-        fact("curves", f"{', '.join(load_curves(system))}: --against {key}", system.curves.source)
+    if curves := curves_of(key):
+        fact("curves", f"{', '.join(load_curves(curves))}: --against {key}", curves.source)
     print_equations(console, {"limits": system}, sources=sources)
     console.print()
     sources.print_list(console)
