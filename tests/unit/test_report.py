@@ -22,7 +22,7 @@ from wirespeed.report.systems import published_curves
 from wirespeed.report.terminal.paths import PathState, print_paths
 from wirespeed.report.terminal.survey import next_steps
 from wirespeed.results.runs import Run, collect
-from wirespeed.systems import FOLDER
+from wirespeed.systems.reference import FOLDER
 
 SUMMIT = FOLDER / "summit_pingpong.csv"
 

@@ -17,6 +17,7 @@ from wirespeed.systems import all_systems, load, names
 
 ROOT = Path(__file__).parents[2]
 MEASURED = ROOT / "results" / "h200-x2-pingpong.jsonl"
+WAITED = ROOT / "results" / "collectives" / "h200-x2-allgather-shmem.jsonl"
 PAGE = ROOT / "docs" / "launchers.md"
 SCRIPT, MACHINE = ROOT / "examples" / "delta.sh", ROOT / "examples" / "machine.toml"
 """What the page shows."""
@@ -112,9 +113,41 @@ class TestReached:
     def test_published(self, capsys: pytest.CaptureFixture[str]) -> None:
         """Summit's 43.8 GiB/s of 50 GB/s are 94 %; Crusher's 103 GB/s both ways are 52 % of 100 one way."""
         text = shown(capsys)
-        assert re.search(r"Summit +pingpong aware .* 47\.0 +50\.0 +94 % +\[1\]", text)
-        assert re.search(r"Summit +pingpong host .* 13\.6 +- +- +\[1\]", text)
+        assert re.search(r"Summit +pingpong aware +2 +- +1 GiB +47\.0 +50\.0 +94 % +\[1\]", text)
+        assert re.search(r"Summit +pingpong host .* 16\.5 +- +- +\[1\]", text)
         assert re.search(r"Crusher +groups aware +32 +8 .* 51\.5 +100 +52 % +\[2\]", text)
+
+    def test_the_six_systems(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """Peak, limit, percent; bars of a chart carry their mark, a limit of the source is used."""
+        text = shown(capsys)
+        for system in ("Crusher", "Delta", "Perlmutter", "Spock", "Summit", "ThetaGPU"):
+            assert len(re.findall(rf"^{system} +groups .* best +\S+ c +\S+ +\d+ %", text, re.MULTILINE)) >= 3
+        assert re.search(r"Delta +groups nccl +48 +4 +best +11\.8 c +12\.5 +95 % ", text)
+        assert "c read off the bars of a chart, ±2 %" in text
+
+    def test_those_inside_a_node_are_shown_with_their_machine(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        row = r"ThetaGPU +groups nccl +8 +4 +best +706 c +1200 +59 %"
+        assert not re.search(row, text := shown(capsys))
+        assert "Groups of ranks inside a node: wirespeed systems --system NAME" in text
+        assert re.search(row, shown(capsys, "--system", "thetagpu"))
+
+    @pytest.mark.parametrize("width", [60, 80, 100])
+    def test_what_tells_rows_apart_never_goes(self, width: int) -> None:
+        from wirespeed.report.systems.published_machines import reached_elsewhere
+
+        screen = console(width)
+        print_reached(screen, "As published", reached_elsewhere({"thetagpu": load("thetagpu")}))
+        rows = re.findall(r"^ThetaGPU .*", text_of(screen), re.MULTILINE)
+        assert len(rows) == 22
+        assert len({re.sub(r"best.*", "", row) for row in rows}) == len(rows)
+
+    def test_what_is_slowed_carries_its_mark(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """Every figure of this file stood as a plain rate once: ranks waited for CPUs."""
+        text = shown(capsys, str(WAITED))
+        assert re.search(r" +\d[\d.]* &  ", text)
+        assert "& a rank waited for a CPU" in " ".join(text.split())
 
     def test_measured_here(self, capsys: pytest.CaptureFixture[str]) -> None:
         """A pair of H200s: the fastest size of each path, as a share of 450 GB/s."""
@@ -140,7 +173,10 @@ class TestReached:
         found = json.loads(shown(capsys, str(MEASURED), "--format", "json"))
         assert set(found["systems"]) == set(names())
         assert found["systems"]["spock"]["limits"]["a pair"]["rate"] == 46e9
-        assert [row["where"] for row in found["published"]][-1] == "Crusher"
+        published = found["published"]
+        assert len({row["where"] for row in published}) == 6
+        assert all(0 < row["share"] < 1 for row in published if row["share"])
+        assert {row["mark"] for row in published} == {"", "c"}
         assert all(0 < row["share"] < 1 for row in found["measured"] if row["share"])
         assert found["here"] is None
 

@@ -47,7 +47,11 @@ def _in_words(reason: str, kind: type[Struct], place: list[str]) -> str:
     if found := re.fullmatch(r"Object missing required field `(.+)`", reason):
         return f"{found[1]} must be given"
     if "matching regex" in reason:
-        return "write the date as 2026-11-28" if "date" in place else "write where this stands, with its https:// address"
+        return (
+            "write the date as 2026-11-28"
+            if "date" in place
+            else "write where this stands, with its https:// address"
+        )
     return reason
 
 

@@ -9,7 +9,7 @@ from wirespeed.report.cannot_tell import NOTHING_IN_COMMON, Unjudged
 from wirespeed.report.compare.environment import Difference, differences
 from wirespeed.report.compare.matching import Key, LeftOut, match
 from wirespeed.report.compare.verdicts import Verdicts, by_path, unjudged, verdicts
-from wirespeed.report.systems.published_curves import Reference, common_sizes, load_system
+from wirespeed.report.systems.published_curves import PublishedCurves, common_sizes, load_system
 from wirespeed.results.runs import Run
 
 
@@ -83,7 +83,7 @@ def compare_published(
     return compare(published(system, new), new, (system.name, new_name), spread, least, notes)
 
 
-def published(system: Reference, runs: Sequence[Run]) -> list[Run]:
+def published(system: PublishedCurves, runs: Sequence[Run]) -> list[Run]:
     """The system's figures as runs, one for each set of conditions in `runs` with published figures."""
     found: dict[str, Run] = {}
     for run in runs:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.report.page.styles import LIGHT, Style, styles
 from wirespeed.report.sources import ReportRun, Source, measured
-from wirespeed.report.systems.published_curves import Reference, load_system
+from wirespeed.report.systems.published_curves import PublishedCurves, load_system
 from wirespeed.report.views import view_of
 from wirespeed.results.coerce import text
 from wirespeed.results.runs import Entry
@@ -147,7 +147,7 @@ def _draw(panel: Axes, kind: str, curve: Curve, look: Style, *, named: bool) -> 
     panel.fill_between(sizes, values("low"), values("high"), color=style["color"], alpha=0.18, linewidth=0)
 
 
-def _draw_published(panel: Axes, kind: str, other: Reference, looks: Mapping[str, Style]) -> None:
+def _draw_published(panel: Axes, kind: str, other: PublishedCurves, looks: Mapping[str, Style]) -> None:
     """Their curves of the paths that are in the figure."""
     for path in (path for path in other.curves if path in looks):
         points = sorted(other.curves[path].items())

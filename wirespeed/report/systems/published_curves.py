@@ -1,4 +1,4 @@
-"""Published curves compared with ours: wirespeed/systems/reference/NAME.toml and the data file that it names."""
+"""Published curves compared with ours: those that wirespeed/systems/reference/ names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from wirespeed.units import format_rate, format_size
 
 
 @dataclass(frozen=True)
-class Reference:
+class PublishedCurves:
     """A machine whose figures were published as curves."""
 
     name: str
@@ -35,7 +35,7 @@ def known_systems() -> list[str]:
     return [kind.system for kind in kinds().values() if kind.curves]
 
 
-def load_system(name: str) -> Reference:
+def load_system(name: str) -> PublishedCurves:
     """Raises WirespeedError that lists the systems there are."""
     system = systems.load(name.lower()) if name.lower() in systems.names() else None
     curves = curves_of(name.lower())
@@ -43,10 +43,10 @@ def load_system(name: str) -> Reference:
         of = system.name if system else "such a system"
         there = f"there are: {', '.join(known_systems())}"
         raise WirespeedError(f"--against {name}: no published curves of {of} are known; {there}")
-    return Reference(system.name, curves, load_curves(curves))
+    return PublishedCurves(system.name, curves, load_curves(curves))
 
 
-def print_against(console: Console, run: Run, system: Reference) -> None:
+def print_against(console: Console, run: Run, system: PublishedCurves) -> None:
     """Our figures, theirs, and the ratio, for each path that both have."""
     console.print()
     console.print(Text(f"Compared with {system.name}, as published", style="bold"))
@@ -70,20 +70,20 @@ def print_against(console: Console, run: Run, system: Reference) -> None:
     )
 
 
-def common_sizes(run: Run, system: Reference, path: str) -> list[int]:
+def common_sizes(run: Run, system: PublishedCurves, path: str) -> list[int]:
     """Sizes of the path that both measured."""
     curve = system.curves.get(path, {})
     return [entry.bytes for entry in run.of_path(path) if entry.bytes in curve]
 
 
-def _table(run: Run, system: Reference, paths: Sequence[str]) -> Table[int]:
+def _table(run: Run, system: PublishedCurves, paths: Sequence[str]) -> Table[int]:
     columns: list[Column[int]] = [Column("size", format_size)]
     for path in paths:
         columns += _path_columns(run, system, path)
     return table(columns, sorted({size for path in paths for size in common_sizes(run, system, path)}))
 
 
-def _path_columns(run: Run, system: Reference, path: str) -> list[Column[int]]:
+def _path_columns(run: Run, system: PublishedCurves, path: str) -> list[Column[int]]:
     ours = {entry.bytes: entry.rate for entry in run.of_path(path)}
     theirs = {size: point.rate for size, point in system.curves[path].items()}
     as_published = {size: point.gib_per_second * 1e9 for size, point in system.curves[path].items()}

@@ -1,5 +1,5 @@
-"""What others measured on such a machine or network: the one store of published figures, a TOML file for
-each kind, each figure with its source, its date and what was counted.
+"""The store of published figures: a TOML file for each kind of machine or network, each figure with its
+source, its date and what was counted.
 
 A new kind is found by being there.
 """
@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from wirespeed.systems.reading import read
-from wirespeed.systems.reference.model import Curves, Figure, Kind, Publication
+from wirespeed.systems.reference.model import Curves, Kind, Publication, PublishedFigure
 from wirespeed.units import format_seconds, format_size
 
 __all__ = ["FOLDER", "CurvePoint", "Reference", "Taken", "curves_of", "kinds", "load_curves", "usual"]
@@ -37,13 +37,13 @@ WIRES = {
 class Taken:
     """A figure and its source."""
 
-    figure: Figure
+    figure: PublishedFigure
     source: Publication
 
 
 @dataclass(frozen=True)
 class Reference:
-    """What others measured; bytes per second, one direction."""
+    """Figures of others; bytes per second, one direction."""
 
     kind: str
     """Name of the kind of machine or network."""
@@ -96,7 +96,8 @@ class Reference:
         what = f"{self._one(self.rate)} at {format_size(self.bytes)}"
         if self.verdict == "usual":
             return f"{what}: usual for {where} ({self.range}, {self._sources})"
-        return f"{what}: {self._outside} what others measured on {where}: {self.range} ({self._sources})"
+        who = "this project" if self.own == self.sources else "others"
+        return f"{what}: {self._outside} what {who} measured on {where}: {self.range} ({self._sources})"
 
     @property
     def range(self) -> str:
@@ -114,7 +115,10 @@ class Reference:
     @property
     def _sources(self) -> str:
         number = f"{self.sources} source{'s' if self.sources != 1 else ''}"
-        return f"{number}, {self.own} of them this project" if self.own else number
+        if not self.own:
+            return number
+        whose = f"{self.own} of them" if self.own < self.sources else "all" if self.own > 1 else "it is"
+        return f"{number}, {whose} this project's"
 
     def _one(self, rate: float) -> str:
         return format_seconds(self.bytes / rate) if self.timed else f"{self._number(rate)} GB/s"
@@ -131,14 +135,14 @@ def usual(
     machine: str | None,
     wire: str | None,
     operation: str,
-    bytes: int,
+    bytes: int,  # noqa: A002
     rate: float,
     *,
     ranks: int | None = None,
     run: str = "",
 ) -> Reference | None:
-    """What others measured: None where no figure is known, or where it is not sure which ones are of such a
-    machine.
+    """Figures of others for such a machine; None where none are known, or where it is not sure which ones are
+    of such a machine.
 
     machine: a GPU, or a CPU for 'pingpong', as its driver or a user names it. wire: 'NVLink', 'NVLink x4'
     with the number of links between two GPUs, 'PCIe', 'HDR', '100GbE'. operation: see OPERATIONS. bytes: of
@@ -200,7 +204,9 @@ def of_machines() -> Iterator[tuple[str, Taken]]:
     """(machine's name in systems/, figure), of those that were measured on a machine as a whole."""
     for kind in kinds().values():
         if kind.system:
-            yield from ((kind.system, Taken(figure, source)) for source in kind.sources for figure in source.figures)
+            yield from (
+                (kind.system, Taken(figure, source)) for source in kind.sources for figure in source.figures
+            )
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ OPERATIONS = {
 }
 """Operation -> its name in print."""
 PLATEAUS = {
-    "device-device": 64 << 20,
+    "device-device": 128 << 20,
     "host-device": 16 << 20,
     "device-host": 16 << 20,
     "local-copy": 128 << 20,
@@ -38,12 +38,12 @@ NEAR = 2**0.5
 """Below a plateau, a figure stands for sizes that differ by no more than this factor."""
 
 Address = Annotated[str, Meta(pattern=r"^(https?://|results/)\S+$")]
-"""Where a figure stands; `results/`: a file of this project."""
+"""Address of a figure; `results/`: a file of this project."""
 Date = Annotated[str, Meta(pattern=r"^\d{4}-\d\d(-\d\d)?( \(read\))?$")]
 """Date that the source gives; ` (read)`: it gives none, and was read then."""
 
 
-class Figure(TomlTable, frozen=True):
+class PublishedFigure(TomlTable, frozen=True):
     """A published figure, or the range of several that one source has."""
 
     operation: str
@@ -97,7 +97,7 @@ class Publication(TomlTable, frozen=True):
     date: Date
     counted: str
     """Tool, bytes, direction, unit, GPUs."""
-    figures: tuple[Figure, ...]
+    figures: tuple[PublishedFigure, ...]
     limit: float = 0.0
     """Machines: GB/s of one direction that the source says is possible, where systems/ has no limit."""
     chart: bool = False
@@ -110,7 +110,7 @@ class Publication(TomlTable, frozen=True):
             raise ValueError("runs: the ids of the runs in a file of results/, and of nothing else")
 
 
-class LeftOut(TomlTable, frozen=True):
+class UnusedFigure(TomlTable, frozen=True):
     """A published figure that is not used, and why."""
 
     figure: str
@@ -142,7 +142,7 @@ class Kind(TomlTable, frozen=True):
     system: str = ""
     """Instead: the machine's name in systems/."""
     sources: tuple[Publication, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[UnusedFigure, ...] = ()
     curves: Curves | None = None
 
     def __post_init__(self) -> None:
