@@ -1,4 +1,4 @@
-"""What others measured on such a machine, beside a run's best figures (systems/reference/)."""
+"""A run's best figures beside those of others on such a machine (systems/reference/)."""
 
 from __future__ import annotations
 
@@ -35,11 +35,21 @@ def references(run: Run) -> list[tuple[str, Reference]]:
 
 
 def words(run: Run, reference: Reference) -> str:
-    """Its line; of copies below the others' with what may have slowed them."""
-    copying = run.head.plan.ranks if reference.operation in COPIES.values() else 1
-    if reference.verdict != "below" or copying < 2:
-        return reference.words
-    return f"{reference.words}; here {copying} ranks copied at once, there one GPU"
+    """Its line; if it is below the others' with what may be the reason."""
+    reasons = []
+    if reference.verdict == "below":
+        if reference.operation in COPIES.values() and run.head.plan.ranks > 1:
+            reasons.append(f"here {run.head.plan.ranks} ranks copied at once, there one GPU")
+        sharp = run.head.environment.variables.get("NCCL_NVLS_ENABLE")
+        if reference.operation == "allreduce-node" and sharp == "0":
+            reasons.append("here NVLink SHARP is switched off (NCCL_NVLS_ENABLE=0)")
+    return "; ".join([reference.words, *reasons])
+
+
+def sources(run: Run) -> list[str]:
+    """Address and date of each source of the others' figures, and what was counted there."""
+    found = (taken.source for _, reference in references(run) for taken in reference.taken)
+    return list(dict.fromkeys(f"{one.counted}: {one.address}, {one.date}" for one in found))
 
 
 def _largest(run: Run, path: str) -> Entry | None:
@@ -60,7 +70,7 @@ def _pingpong(run: Run) -> Iterator[tuple[str, Reference]]:
         elif entry.memory_domain == "CPU":
             cpu = run.head.environment.cpu
             yield from _judged(path, entry, cpu.model if cpu else None, None, "pingpong")
-        elif step.memory == "device" and (step.into or "device") == "device" and (wire := _wire(run, path)):
+        elif step.memory == "device" and (step.into or "device") == "device" and (wire := _wire(run, entry)):
             yield from _judged(path, entry, _gpu(run, path), wire, "device-device")
 
 
@@ -88,7 +98,7 @@ def _network(wire: Wire) -> str | None:
 def _allreduce(run: Run) -> Iterator[tuple[str, Reference]]:
     for path in run.paths:
         entry, step = _largest(run, path), run.step(path)
-        if entry and len({rank.host for rank in step.ranks}) == 1 and (wire := _wire(run, path)):
+        if entry and len({rank.host for rank in step.ranks}) == 1 and (wire := _wire(run, entry)):
             yield from _judged(path, entry, _gpu(run, path), wire, "allreduce-node", len(step.ranks))
 
 
@@ -122,11 +132,16 @@ def _gpu(run: Run, path: str) -> str | None:
     return names.pop() if len(names) == 1 else None
 
 
-def _wire(run: Run, path: str) -> str | None:
-    """'NVLink x18': the wire between its GPUs that the bytes went over, as counted, and how many links."""
-    limit, gpu = run.ceiling(path), _gpu(run, path)
-    counted = any(evidence.verdict == "direct" for (of, _), evidence in run.evidence.items() if of == path)
-    if limit is None or gpu is None or limit.wire not in GPU_LINKS or limit.stated or not counted:
+def _wire(run: Run, entry: Entry) -> str | None:
+    """'NVLink x18': the wire between its GPUs that the bytes went over, and how many links of it.
+
+    Counters saw them there, or nothing else is as fast.
+    """
+    path = entry.path
+    limit, gpu, through_host = run.ceiling(path), _gpu(run, path), run.ceiling_through_host(path)
+    sure = any(evidence.verdict == "direct" for (of, _), evidence in run.evidence.items() if of == path)
+    sure |= through_host is not None and entry.rate > through_host.rate
+    if limit is None or gpu is None or limit.wire not in GPU_LINKS or limit.stated or not sure:
         return None
     known = device_links(gpu)
     links = round(limit.rate / known["rate"]) if known else 0

@@ -120,6 +120,8 @@ def _wires(run: Run) -> Iterator[Statement]:
 
 
 def _method(run: Run, layout: Layout) -> Iterator[Statement]:
+    for words in others.sources(run):
+        yield Statement(ReportSection.METHOD, NOTE, "others measured", words)
     started = filter(None, [library_start(run)])
     notes = (*started, *unlimited(run), *legend(run, layout), *outcome.readings(run), *health.corrected(run))
     yield from _lines(ReportSection.METHOD, NOTE, notes)

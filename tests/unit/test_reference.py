@@ -1,0 +1,411 @@
+"""What others published about such a machine: the store, what is taken from it, and what is said."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reference_page import BEGIN, FILE, SOUGHT, operations, page
+from support.records import entry, head, make_run, step
+
+from wirespeed.cli.common.reading import read_runs
+from wirespeed.errors import WirespeedError
+from wirespeed.report.facts import others
+from wirespeed.report.facts.statements import statements
+from wirespeed.results.runs import Run
+from wirespeed.systems.reading import read
+from wirespeed.systems.reference import Reference, Taken, kinds, usual
+from wirespeed.systems.reference.model import OPERATIONS, Kind, Publication, PublishedFigure
+
+ROOT = Path(__file__).parents[2]
+RESULTS = sorted((ROOT / "results").rglob("*.jsonl"))
+KINDS = [kind for kind in kinds().values() if not kind.system]
+EVERY = [
+    (kind, source, figure)
+    for kind in kinds().values()
+    for source in kind.sources
+    for figure in source.figures
+]
+SMALL = """
+name = "Small"
+machines = ["Small.*"]
+[[sources]]
+address = "https://example.org/small"
+date = "2026-11-28"
+counted = "copies of one direction"
+figures = [
+    { operation = "host-device", wire = "PCIe", bytes = 1_073_741_824, gb_per_s = [50, 52] },
+]
+"""
+
+PCIE = {
+    "V100": 3,
+    "T4": 3,
+    "H100 PCIe": 5,
+    "H100 SXM": 5,
+    "H200": 5,
+    "RTX 5090": 5,
+    "RTX PRO 6000 Blackwell": 5,
+    "MI300X": 5,
+    "Intel Max 1550": 5,
+}
+"""Generation of the slot, by the vendors' data sheets; 4 of all others. Sixteen lanes carry 15.75 GB/s of the
+third generation, and twice as much of each next one, before packets take their part."""
+LINK = {"V100": 25, "A100 SXM": 25, "H100 SXM": 25, "H100 PCIe": 25, "H200": 25, "GH200": 25, "B200": 50}
+"""GB/s of an NVLink in one direction."""
+MEMORY = {
+    "V100": 900,
+    "A100 PCIe": 1555,
+    "A100 SXM": 2039,
+    "H100 PCIe": 2039,
+    "H100 SXM": 3350,
+    "H100 NVL": 3938,
+    "H200": 4800,
+    "RTX 3090": 936,
+    "RTX 4090": 1008,
+    "RTX 5090": 1792,
+    "RTX PRO 6000 Blackwell": 1792,
+    "MI100": 1229,
+    "MI210": 1638,
+    "MI300X": 5300,
+    "T4": 320,
+}
+"""GB/s of a GPU's memory, reads and writes together."""
+NETWORK = {
+    "InfiniBand EDR or HDR100, 100 Gb/s": 12.5,
+    "EFA, 100 Gb/s": 12.5,
+    "Slingshot 11": 25,
+    **{f"{rate} Gb/s Ethernet, RoCE": rate / 8 for rate in (100, 200, 400)},
+}
+C2C, XGMI, XE, TILES = 450, 50, 26.5, 230
+"""GB/s of one direction: a Grace CPU to its GPU; a link of an MI250X; two Max 1550; its two tiles."""
+
+
+def most(kind: Kind, figure: PublishedFigure) -> float:
+    """What physics allows, GB/s; written down here, not read from where the figures or the limits are."""
+    if figure.operation.startswith("network"):
+        return NETWORK[kind.name]
+    if figure.operation == "local-copy":
+        return MEMORY[kind.name] / 2
+    if figure.operation == "pingpong":
+        return 340 / 2  # a node's two POWER9: 170 GB/s of memory each, read and written
+    if figure.operation == "allreduce-node" and figure.wire != "PCIe":
+        # A switch that adds the data itself halves what a GPU has to send: nccl-tests counts as without it.
+        wire = {"NVLink": 18 * LINK.get(kind.name, 0), "Infinity Fabric": 7 * 64}[figure.wire]
+        return wire * (2 if figure.links == 18 else 1)
+    wires: dict[str, float] = {
+        "PCIe": 15.75 * 2 ** (PCIE.get(kind.name, 4) - 3),
+        "NVLink": figure.links * LINK.get(kind.name, 0),
+        "NVLink-C2C": C2C,
+        "Infinity Fabric": figure.links * XGMI,
+        "Xe Link": XE,
+        "tile to tile": TILES,
+    }
+    return wires[figure.wire]
+
+
+class TestStore:
+    def test_twenty_kinds_with_two_operations_each(self) -> None:
+        assert len([kind for kind in KINDS if len(operations(kind)) >= 2]) >= 20
+
+    @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+    def test_nothing_is_faster_than_its_wire(self, kind: Kind) -> None:
+        """A sum of both directions, reads and writes added, Gb for GB, 2^30 for 1e9: each would show here."""
+        for source in kind.sources:
+            for figure in source.figures:
+                assert figure.rates[1] / 1e9 <= most(kind, figure), (source.address, figure)
+                floor = 0.02 if figure.operation in ("allreduce-node", "network-latency", "pingpong") else 0.1
+                if figure.bytes > 64:
+                    assert figure.rates[0] / 1e9 >= floor * most(kind, figure), (source.address, figure)
+
+    def test_each_figure_says_where_it_stands_and_what_was_counted(self) -> None:
+        assert len(EVERY) > 150
+        for kind, source, figure in EVERY:
+            assert len(source.counted) > 20, source.address
+            assert source.address.startswith("https://") or source.runs
+            # Of what another commit may change, the one that was read.
+            if "/blob/" in source.address or "/tree/" in source.address:
+                assert re.search(r"/(blob|tree)/[0-9a-f]{40}/", source.address), source.address
+            assert bool(figure.path) == bool(kind.system)
+
+    def test_what_stands_there_otherwise_is_said(self) -> None:
+        """Half of 'both ways' and of 'read and write added', to the digits that are printed here."""
+        halved = [
+            figure
+            for _, _, figure in EVERY
+            if re.search(r"both (directions|ways)|read and write", figure.published)
+        ]
+        assert len(halved) > 80
+        for figure in halved:
+            numbers = [float(word) for word in re.findall(r"\d+\.?\d*", figure.published)]
+            unit = 1000 if "TB/s" in figure.published else 0.001 if "MB/s" in figure.published else 1
+            low, high = figure.gb_per_s or (0.0, 0.0)
+            assert 2 * low / unit <= 1.005 * max(numbers) and 2 * high / unit >= 0.995 * min(numbers), figure
+
+    @pytest.mark.parametrize(
+        ("text", "complaint"),
+        [
+            (
+                SMALL.replace("https://example.org/small", "a talk"),
+                r"sources 1: address: write where this stands",
+            ),
+            (SMALL.replace("2026-11-28", "yesterday"), r"sources 1: date: write the date as"),
+            (SMALL.replace("[50, 52]", "[52, 50]"), r"figures 1: a range is two numbers"),
+            (
+                SMALL.replace("gb_per_s = [50, 52]", "speed = 3"),
+                r"nothing is called speed here; allowed: operation",
+            ),
+            (SMALL.replace('"host-device"', '"upwards"'), r"operation: allowed are device-device"),
+            (SMALL.replace('machines = ["Small.*"]', ""), r"one of machines, wires and system"),
+            (SMALL.replace('"Small.*"', '"("'), r"is no regular expression"),
+            (
+                SMALL.replace("counted =", "runs = ['1']\ncounted ="),
+                r"runs: the ids of the runs in a file of results",
+            ),
+        ],
+    )
+    def test_a_wrong_file_is_told_where(self, text: str, complaint: str) -> None:
+        with pytest.raises(WirespeedError, match=complaint) as caught:
+            read(text, "small.toml", Kind)
+        assert str(caught.value).startswith("small.toml: ")
+
+    def test_own_figures_are_those_of_the_files(self) -> None:
+        """What is called this project's measurement stands in the file, under the run's id."""
+        own = [(source, figure) for _, source, figure in EVERY if source.runs]
+        assert len(own) > 6
+        for source, figure in own:
+            runs = [run for run in read_runs(str(ROOT / source.address)) if run.head.run in source.runs]
+            rates = [one.rate for run in runs for one in run.entries.values() if one.bytes == figure.bytes]
+            for end in figure.rates:
+                assert any(rate == pytest.approx(end, rel=5e-4) for rate in rates), (source.address, figure)
+
+
+class TestTaken:
+    @pytest.mark.parametrize(
+        ("machine", "wire", "operation", "kind"),
+        [
+            ("NVIDIA H200", "NVLink", "device-device", "H200"),
+            ("h200", "NVLink4x18", "device-device", "H200"),
+            ("NVIDIA H100 80GB HBM3", "NVLink", "device-device", "H100 SXM"),
+            ("H100 SXM", "PCIe", "host-device", "H100 SXM"),
+            ("NVIDIA A100-SXM4-40GB", "PCIe 4.0 x16", "host-device", "A100 SXM"),
+            ("NVIDIA A100-SXM4-80GB", "NVLink x4", "device-device", None),  # of these only 4 and 32 MiB
+            ("NVIDIA A100-SXM4-80GB", "NVLink x12", "device-device", "A100 SXM"),
+            ("NVIDIA A100-SXM4-80GB", "NVLink", "device-device", "A100 SXM"),
+            ("NVIDIA A100-PCIE-40GB", "PCIe", "host-device", "A100 PCIe"),
+            ("NVIDIA GeForce RTX 4090", "PCIe", "host-device", "RTX 4090"),
+            ("NVIDIA GH200 480GB", None, "host-device", "GH200"),
+            ("NVIDIA GH200 480GB", "PCIe", "host-device", None),
+            ("AMD Instinct MI300X", "PCIe", "device-host", "MI300X"),
+            ("NVIDIA H200", "device memory", "local-copy", "H200"),
+            # Which of several kinds it is, or which links, is not told by the name.
+            ("A100", "PCIe", "host-device", None),
+            ("AMD Instinct MI250X", "xGMI", "device-device", None),
+            ("NVIDIA H200 MIG 1g.18gb", "PCIe", "host-device", None),
+            ("NVIDIA A10", "PCIe", "host-device", None),
+            ("", "PCIe", "host-device", None),
+            (None, "PCIe", "host-device", None),
+            (None, "EDR", "network-bandwidth", "InfiniBand EDR or HDR100, 100 Gb/s"),
+            (None, "100GbE", "network-bandwidth", "100 Gb/s Ethernet, RoCE"),
+            ("NVIDIA H200", "Slingshot 11", "network-bandwidth", "Slingshot 11"),
+            (None, "HDR", "network-bandwidth", None),
+            (None, None, "network-bandwidth", None),
+        ],
+    )
+    def test_by_machine_and_wire(
+        self, machine: str | None, wire: str | None, operation: str, kind: str | None
+    ) -> None:
+        """Where it is not sure which figures are of such a machine there are none: a wrong blame is worse."""
+        found = usual(machine, wire, operation, 1 << 30, 0)
+        assert (found.kind if found else None) == kind
+        assert found is None or found.verdict == found.words == ""
+
+    def test_a_number_of_links_chooses(self) -> None:
+        found = usual("A100 SXM", "NVLink x4", "device-device", 32 << 20, 93e9)
+        assert found and found.words == "93.0 GB/s at 32 MiB: usual for A100 SXM over NVLink (93.1, 1 source)"
+
+    def test_all_reduces_are_told_apart_by_their_ranks(self) -> None:
+        eight = usual("NVIDIA H200", "NVLink", "allreduce-node", 8 << 30, 0, ranks=8)
+        four = usual("NVIDIA H200", "NVLink", "allreduce-node", 8 << 30, 0, ranks=4)
+        assert eight and four and (eight.highest, four.highest) == (479.98e9, 363.3e9)
+        assert usual("NVIDIA H200", "NVLink", "allreduce-node", 8 << 30, 0) is None
+        assert usual("NVIDIA H200", "NVLink", "allreduce-node", 8 << 30, 0, ranks=3) is None
+
+    @pytest.mark.parametrize(
+        ("size", "known"), [(1 << 20, True), (3 << 19, False), (4 << 20, False), (256 << 20, True)]
+    )
+    def test_an_all_reduce_is_compared_at_its_size_alone(self, size: int, known: bool) -> None:
+        assert bool(usual("NVIDIA H200", "NVLink", "allreduce-node", size, 0, ranks=8)) is known
+
+    @pytest.mark.parametrize(("size", "known"), [(1 << 20, False), (16 << 20, True), (1 << 33, True)])
+    def test_a_large_copy_stands_for_all_large_ones(self, size: int, known: bool) -> None:
+        assert bool(usual("NVIDIA H200", "PCIe", "host-device", size, 0)) is known
+
+    @given(
+        st.text(max_size=30), st.text(max_size=20), st.sampled_from([*OPERATIONS]), st.integers(1, 1 << 40)
+    )
+    def test_any_name(self, machine: str, wire: str, operation: str, size: int) -> None:
+        found = usual(machine, wire, operation, size, 1e9)
+        assert found is None or (found.lowest <= found.highest and found.words)
+
+
+def reference(rate: float, *figures: PublishedFigure, runs: tuple[str, ...] = ()) -> Reference:
+    address = "results/a.jsonl" if runs else "https://example.org"
+    source = Publication(address=address, date="2026-11-28", counted="so", figures=figures, runs=runs)
+    return Reference(
+        "H200", "device-device", "NVLink", 1 << 30, rate, tuple(Taken(one, source) for one in figures)
+    )
+
+
+class TestWords:
+    FIGURE = PublishedFigure(operation="device-device", bytes=1 << 30, gb_per_s=(380, 397))
+
+    @pytest.mark.parametrize(
+        ("rate", "words"),
+        [
+            (395e9, "395 GB/s at 1 GiB: usual for H200 over NVLink (380 to 397, 1 source)"),
+            (361.1e9, "361 GB/s at 1 GiB: usual for H200 over NVLink (380 to 397, 1 source)"),
+            (
+                360.9e9,
+                "361 GB/s at 1 GiB: below what others measured on H200 over NVLink: 380 to 397 (1 source)",
+            ),
+            (
+                39e9,
+                "39.0 GB/s at 1 GiB: below what others measured on H200 over NVLink: 380 to 397 (1 source)",
+            ),
+            (
+                430e9,
+                "430 GB/s at 1 GiB: above what others measured on H200 over NVLink: 380 to 397 (1 source)",
+            ),
+        ],
+    )
+    def test_inside_and_outside(self, rate: float, words: str) -> None:
+        assert reference(rate, self.FIGURE).words == words
+
+    def test_own_sources_are_told(self) -> None:
+        assert "1 source, it is this project's)" in reference(390e9, self.FIGURE, runs=("a",)).words
+        below = reference(300e9, self.FIGURE, runs=("a",)).words
+        assert "below what this project measured on H200 over NVLink: 380 to 397" in below
+
+    @pytest.mark.parametrize(
+        ("us", "verdict"),
+        [(2.5, "usual for Slingshot 11 (2.32 to 11.7, 2 sources)"), (50, "longer than"), (1, "shorter than")],
+    )
+    def test_times(self, us: float, verdict: str) -> None:
+        found = usual(None, "Slingshot 11", "network-latency", 8, 8 / us * 1e6)
+        assert found and f"us at 8 B: {verdict}" in found.words
+
+
+def changed(file: Path, folder: Path, change: Callable[[dict[str, Any]], None]) -> Run:
+    """The run of a file, each of whose records was changed."""
+    records = [json.loads(line) for line in file.read_text().splitlines()]
+    for record in records:
+        change(record)
+    (folder / file.name).write_text("".join(json.dumps(record) + "\n" for record in records))
+    (run,) = read_runs(str(folder / file.name))
+    return run
+
+
+class TestRuns:
+    def test_a_range_never_holds_the_run_that_it_judges(self) -> None:
+        own = {run for kind in KINDS for source in kind.sources for run in source.runs}
+        judged = set()
+        for file in RESULTS:
+            for run in (
+                read_runs(str(file))
+                if own & set(re.findall(r'"run":"(\w+)"', file.read_text()[:400]))
+                else ()
+            ):
+                for path, found in others.references(run):
+                    judged.add(run.head.run)
+                    assert not any(run.head.run in one.source.runs for one in found.taken), (file, path)
+        assert len(judged & own) >= 3
+
+    def test_own_results_are_as_usual_or_the_page_says_why_not(self) -> None:
+        text, usual_ones = FILE.read_text(), 0
+        for file in RESULTS:
+            for run in read_runs(str(file)):
+                for path, found in others.references(run):
+                    usual_ones += found.verdict == "usual"
+                    named = f"`{file.relative_to(ROOT / 'results')}`" in text
+                    assert named or found.verdict == "usual", (file, path)
+        assert usual_ones > 30
+
+    def test_what_a_run_says(self) -> None:
+        (run,) = read_runs(str(ROOT / "results/default/h100-x2-span-2.jsonl"))
+        said = [statement.words for statement in statements(run)]
+        assert any(
+            re.fullmatch(
+                r"ipc-write: 395 GB/s at 1 GiB: usual for H100 SXM over NVLink \(371 to 396, 2 sources, .*\)",
+                one,
+            )
+            for one in said
+        )
+        assert any("https://github.com/NVIDIA/nccl/issues/1264, 2024-04-24" in one for one in said)
+
+    def test_what_no_other_way_is_fast_enough_for_needs_no_counters(self, tmp_path: Path) -> None:
+        def slower(record: dict[str, Any]) -> None:
+            if record["kind"] == "entry" and record["path"] == "aware":
+                record["seconds"] = {name: 10 * value for name, value in record["seconds"].items()}
+                rates = record.get("bytes_per_second", {})
+                record["bytes_per_second"] = {name: value / 10 for name, value in rates.items()} or None
+
+        (run,) = read_runs(str(ROOT / "results/h200-x2-pingpong.jsonl"))
+        assert not run.evidence
+        assert [path for path, _ in others.references(run)] == ["aware"]
+        slow = changed(ROOT / "results/h200-x2-pingpong.jsonl", tmp_path, slower)
+        assert slow.of_path("aware")[-1].rate == pytest.approx(39.45e9, rel=1e-3)
+        assert others.references(slow) == []
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"plan": {"background": "stream:host:16M"}},
+            {"plan": {"profile": "nsys"}},
+            {"plan": {"options": [["both_ways", True]]}},
+            {"cores": {"waited": 0.5, "rank": 0}},
+            {"errors": [{"host": "n", "place": "GPU 0 link 3", "what": "NVLink replays", "count": 9}]},
+        ],
+        ids=lambda change: str(*change),
+    )
+    def test_nothing_of_what_was_slowed(self, tmp_path: Path, change: dict[str, Any]) -> None:
+        def slowed(record: dict[str, Any]) -> None:
+            for part, fields in change.items():
+                if part in record:
+                    record[part] = record[part] | fields if isinstance(fields, dict) else fields
+
+        file = ROOT / "results/default/h100-x2-span-2.jsonl"
+        assert others.references(changed(file, tmp_path, lambda _: None))
+        assert others.references(changed(file, tmp_path, slowed)) == []
+
+    @pytest.mark.parametrize(
+        ("file", "reason"),
+        [
+            ("h200-x4-copy", "here 4 ranks copied at once, there one GPU"),
+            ("eight/h200-x8-allreduce", "here NVLink SHARP is switched off (NCCL_NVLS_ENABLE=0)"),
+        ],
+    )
+    def test_the_line_gives_the_reason_where_the_record_knows_it(self, file: str, reason: str) -> None:
+        runs = read_runs(str(ROOT / f"results/{file}.jsonl"))
+        said = [others.words(run, found) for run in runs for _, found in others.references(run)]
+        assert any(words.endswith(f"; {reason}") for words in said)
+
+    def test_nothing_without_a_source(self) -> None:
+        run = make_run(head(["host"]), step("host"), entry("host", 1 << 30, 1e-1))
+        assert others.references(run) == []
+
+
+class TestPage:
+    def test_it_is_what_the_files_say(self) -> None:
+        assert FILE.read_text() == page(FILE.read_text()), "python scripts/reference_page.py writes it"
+
+    def test_each_source_is_there_and_each_kind_that_was_sought(self) -> None:
+        text = FILE.read_text().partition(BEGIN)[2]
+        assert [source.address for _, source, _ in EVERY if source.address not in text] == []
+        assert [name for name in SOUGHT if name not in text] == []
