@@ -12,7 +12,7 @@ import select
 import stat
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +57,7 @@ def lines(file: File) -> Iterator[bytes]:
 
     Raises OSError, ValueError where the file cannot be read; what was read before is good.
     """
+    _check_unpacked(file)
     total = 0
     with opened(file) as stream:
         while line := stream.readline(LONGEST_LINE + 1):
@@ -176,6 +177,20 @@ def _unpacked(stream: io.BufferedReader[_Patient]) -> Iterator[io.BufferedIOBase
         raise CutOff("gzip's data are cut off") from None
     except (gzip.BadGzipFile, zlib.error):
         raise CutOff("gzip's data are damaged") from None
+
+
+def _check_unpacked(file: File) -> None:
+    """Raises BeyondLimits for a packed file that holds too much, before any line of it takes memory."""
+    if not Path(file).is_file():
+        return  # a pipe is read once
+    with suppress(CutOff), opened(file) as stream:
+        if isinstance(stream, io.BufferedReader):
+            return
+        total = 0
+        while block := stream.read(_BLOCK):
+            total += len(block)
+            if total > LARGEST_FILE:
+                raise BeyondLimits(f"it holds more than {format_size(LARGEST_FILE)}")
 
 
 def _check_kind(status: os.stat_result, *, pipes: bool) -> None:

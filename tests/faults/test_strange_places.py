@@ -65,7 +65,7 @@ def test_a_host_of_any_name_measures(name: str, tmp_path: Path) -> None:
         assert done.code == 0 and {rank["host"] for rank in done.of("step")[0]["ranks"]} == {shown}
 
 
-@pytest.mark.parametrize("files", [10, 12])
+@pytest.mark.parametrize("files", [10, 12, 16, 24])
 def test_hardly_any_files_are_one_line(files: int, tmp_path: Path) -> None:
     done = subprocess.run(
         [str(WIRESPEED), "pingpong", *QUICK, "--out", str(tmp_path / "r.jsonl")],
@@ -76,5 +76,8 @@ def test_hardly_any_files_are_one_line(files: int, tmp_path: Path) -> None:
         text=True,
         timeout=PATIENCE,
     )
-    assert done.returncode == 3
-    assert "Too many open files" in one_line(done.stderr) and "unexpected" not in done.stderr
+    # Its own, or those of the launcher, whose error is the path's.
+    assert done.returncode == 3 or (done.returncode == 1 and "results: " in done.stderr), done.stderr
+    assert "unexpected" not in done.stderr and "Traceback" not in done.stderr
+    if done.returncode == 3:
+        assert "Too many open files" in one_line(done.stderr)
