@@ -65,7 +65,7 @@ def test_a_host_of_any_name_measures(name: str, tmp_path: Path) -> None:
         assert done.code == 0 and {rank["host"] for rank in done.of("step")[0]["ranks"]} == {shown}
 
 
-@pytest.mark.parametrize("files", [10, 12, 16, 24])
+@pytest.mark.parametrize("files", [10, 24])
 def test_hardly_any_files_are_one_line(files: int, tmp_path: Path) -> None:
     done = subprocess.run(
         [str(WIRESPEED), "pingpong", *QUICK, "--out", str(tmp_path / "r.jsonl")],
