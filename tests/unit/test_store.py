@@ -199,7 +199,7 @@ print(file.read_text(), end="")
 """
 
 
-def fill(command: list[str], name: str, limit: int) -> None:
+def fill(command: list[str], name: str, limit: int, here: Path) -> None:
     tests = Path(__file__).parents[1]
     paths = [str(tests), *filter(None, sys.path)]
     done = subprocess.run(
@@ -207,6 +207,7 @@ def fill(command: list[str], name: str, limit: int) -> None:
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        cwd=here,
     )
     if command and "permission" in done.stderr.lower() + done.stdout.lower():
         pytest.skip("may not mount a file system here")
@@ -218,18 +219,27 @@ def fill(command: list[str], name: str, limit: int) -> None:
     assert ("No space left on device" if command else "File too large") in text
     records = [json.loads(line) for line in lines]
     assert [record["bytes"] for record in records[1:]] == list(range(int(count)))
+    # The line for which there was no room is in a file on another disk, where there is one.
+    elsewhere = [each.bytes for file in here.iterdir() for each in read(file).entries]
+    assert elsewhere == (list(range(int(count) + 1)) if command else [])
+    assert ("is in r-2.jsonl" in text) == bool(command)
 
 
-def test_a_limit_on_the_file_size_keeps_whole_lines(tmp_path: Path) -> None:
-    fill([], str(tmp_path / "r.jsonl"), 20_000)
+@pytest.fixture
+def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("here")
 
 
-def test_a_disk_that_fills_up_keeps_whole_lines(tmp_path: Path) -> None:
+def test_a_limit_on_the_file_size_keeps_whole_lines(tmp_path: Path, here: Path) -> None:
+    fill([], str(tmp_path / "r.jsonl"), 20_000, here)
+
+
+def test_a_disk_that_fills_up_keeps_whole_lines(tmp_path: Path, here: Path) -> None:
     if why := tools.why_no_mount():
         pytest.skip(why)
     # The mount is in a namespace of its own: it ends with the process.
     mount = 'mount -t tmpfs -o size=16k none "$0" && exec "$@"'
-    fill(["unshare", "--mount", "sh", "-c", mount, str(tmp_path)], str(tmp_path / "r.jsonl"), 0)
+    fill(["unshare", "--mount", "sh", "-c", mount, str(tmp_path)], str(tmp_path / "r.jsonl"), 0, here)
 
 
 def test_a_disk_without_room_for_a_line_keeps_no_file(

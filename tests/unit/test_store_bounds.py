@@ -158,7 +158,7 @@ def test_a_disk_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         )
         with pytest.raises(WirespeedError) as caught:
             store.close()
-        assert str(caught.value) == f"cannot write {store.path}: Input/output error"
+        assert str(caught.value).startswith(f"cannot write {store.path}: Input/output error; ")
     assert open_descriptors() == before
 
 

@@ -257,9 +257,12 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     except (WirespeedError, NativeError) as error:
         watchdog.close()
         if recorder:
-            gone = voice.dead(EXITING if isinstance(error, NativeError) else 0.0)
-            what = "death" if gone or isinstance(error, WirespeedError) else "error"
-            recorder.lost(what, (gone and gone.halted()) or str(error))
+            if isinstance(error, WirespeedError) and error.code == ExitCode.CANNOT_WRITE:
+                recorder.lost(None)
+            else:
+                gone = voice.dead(EXITING if isinstance(error, NativeError) else 0.0)
+                what = "death" if gone or isinstance(error, WirespeedError) else "error"
+                recorder.lost(Outcome(what, (gone and gone.halted()) or str(error)))
         raise
     # Rank 0 has still to print: the others wait, unwatched, until it is at its end too.
     watchdog.stage("end", 0, 0.0)
@@ -324,7 +327,7 @@ class _Rank0:
 
     def __init__(self, plan: Plan, observe: Observer) -> None:
         self._recorder = RunRecorder(plan, observe)
-        self.sizes, self.close, self._file = self._recorder.missing_sizes, self._recorder.close, plan.out
+        self.sizes, self.close = self._recorder.missing_sizes, self._recorder.close
         self._begun = self._over = False
         self._paths_left = 0
         self._lock = threading.RLock()
@@ -349,13 +352,13 @@ class _Rank0:
             self._over = True
             return self._recorder.end("complete")
 
-    def lost(self, what: str, text: str) -> None:
-        """A rank has gone, or can do no more, and with it the job."""
+    def lost(self, outcome: Outcome | None) -> None:
+        """The job ends before its time. `outcome`: of the rank that has gone, or can do no more."""
         with self._lock:
-            if self._step:
-                self._step.fail(Outcome(what, text))
+            if self._step and outcome:
+                self._step.fail(outcome)
             self._over = True
-            self._recorder.end("interrupted" if self._paths_left else "complete")
+            self._recorder.end("interrupted" if self._paths_left or not outcome else "complete")
 
     def interrupted(self, gone: RankState | None) -> None:
         """Ends the run's records for good. The user hears of it first: closing the file may take its time.
@@ -365,16 +368,18 @@ class _Rank0:
         self._lock.acquire(timeout=0.1)
         if self._over:
             return
-        with suppress(WirespeedError):
+        try:
             if not self._begun:
                 say("interrupted before anything was measured")
                 self._recorder.close()
                 return
             why = gone.halted() if gone else "interrupted"
-            say(f"{why}; results: {self._file}; go on with --resume and this --out")
+            say(f"{why}; results: {self._recorder.file}; go on with --resume and this --out")
             if gone and self._step:
                 self._step.fail(Outcome("death", str(why), **place_of(gone)))
             self._recorder.end("interrupted")
+        except WirespeedError as error:
+            say(str(error))
 
     def start(self, path: TransferPath, to_come: int) -> None:
         """The path before it has come to its end."""

@@ -37,7 +37,6 @@ class Recorder:
         """Opens the file. Raises WirespeedError when it cannot be written."""
         self.run = secrets.token_hex(6)
         self._store = Store(plan.out, resume=plan.resume)
-        self.file = self._store.path
         self._plan, self._observe = replace(plan, out=str(self.file)), observe
         self.before = self._store.before
         """Content that the file had already, on resume."""
@@ -45,6 +44,11 @@ class Recorder:
         self._entries = self._failures = 0
         self._measured = Run(self.run, others=collect(self.before.records))
         self._measured.others.append(self._measured)
+
+    @property
+    def file(self) -> Path:
+        """Place of the records."""
+        return self._store.path
 
     @property
     def resumed(self) -> bool:

@@ -20,10 +20,12 @@ from typing import Any
 import msgspec
 
 from wirespeed import inputs
+from wirespeed.errors import WirespeedError
 from wirespeed.inputs import why
 from wirespeed.job.plan import Plan
 from wirespeed.results.model import Record
 from wirespeed.results.reading import Results, cannot, read, shown
+from wirespeed.results.rescue import to_disk, write_elsewhere
 from wirespeed.results.runs import collect
 from wirespeed.results.whole_file import followed
 from wirespeed.statistics.stopping import INTERRUPTED
@@ -39,6 +41,10 @@ _NO_FIGURE = (
     *("paths", "sizes", "oversubscribe", "launches", "budget"),
 )
 """Parts of a plan that change no figure; entries of plans that agree in the rest are not measured again."""
+
+
+class _Lost(OSError):
+    """The file is not what was written any more."""
 
 
 def default_names() -> Iterator[Path]:
@@ -64,6 +70,10 @@ class Store:
         self._waited: list[float] = []
         """Seconds that each line took longer than SLOW_DISK_S."""
         self._file = -1
+        self._content = bytearray()
+        """Every line: a file that is lost takes its own with it."""
+        self._latest, self._at = b"", 0
+        """The latest line, and its place in the file."""
         if self.path.name.endswith(".gz"):
             raise cannot(
                 f"{shown(self.path)}: results are written unpacked, line by line: name a file that ends in "
@@ -114,37 +124,97 @@ class Store:
         if not size:
             return
         with mmap.mmap(self._file, size, mmap.MAP_PRIVATE, mmap.PROT_READ) as text:
-            start = text.rfind(b"\n") + 1
-            last = text[start:]
-        if not last:
-            return
-        tail = Results(self.before.file)
-        tail.add_line(last, 1)
-        if tail.warnings:
-            os.ftruncate(self._file, start)
-        else:
-            self._write(b"\n")
+            self._content += text
+        start = self._content.rfind(b"\n") + 1
+        if last := bytes(self._content[start:]):
+            tail = Results(self.before.file)
+            tail.add_line(last, 1)
+            if tail.warnings:
+                os.ftruncate(self._file, start)
+                del self._content[start:]
+            else:
+                self._write(b"\n")
+                self._content += b"\n"
+        self._find_latest()
+
+    def _find_latest(self) -> None:
+        """In a file that has the content, and nothing else."""
+        self._at = self._content.rfind(b"\n", 0, -1) + 1
+        self._latest = bytes(self._content[self._at :])
 
     def append(self, record: Record | Mapping[str, Any]) -> None:
-        """Adds one line. Raises WirespeedError when it cannot; the file then ends with the line before."""
+        """Adds one line. Raises WirespeedError where the file does not take it, or is lost.
+
+        A new file has every line then, and gets those that follow. If there is room for it nowhere, the file
+        ends with the line before.
+        """
         line = msgspec.json.encode(record) + b"\n"
         with self._lock:
             if self._file < 0:
                 raise cannot(f"cannot write {shown(self.path)}: it is closed")
+            rest = line
             try:
                 with self._timed():
-                    self._write(line)
+                    self._check()
+                    self._at, self._latest = self._write(line), line
+                    self._content += line
+                    rest = b""
+                    self._check()
                     if time.monotonic() - self._synced >= SYNC_S:
                         self._sync()
             except OSError as error:
-                kept = "everything measured before is in it: make room and go on with --resume"
-                if self._new and os.fstat(self._file).st_size == 0:
+                if not self._content:
                     self._drop()
                     kept = "name a file on a disk with room (--out)"
-                raise cannot(f"cannot write {shown(self.path)}: {why(error)}; {kept}") from None
+                    raise cannot(f"cannot write {shown(self.path)}: {why(error)}; {kept}") from None
+                raise self._moved(error, rest) from None
 
-    def _write(self, data: bytes) -> None:
-        """In one piece; what a full disk took of it is taken back."""
+    def _check(self) -> None:
+        """Raises OSError where the name leads to no file or to another one, or the latest line is gone."""
+        if os.pread(self._file, len(self._latest), self._at) != self._latest:
+            raise _Lost(errno.ESTALE, "somebody has cut or overwritten it")
+        try:
+            # Some network file systems give one file several numbers.
+            if self._latest and not (self._named() or self._reached()):
+                raise _Lost(errno.ESTALE, "another file has taken its place")
+        except (FileNotFoundError, NotADirectoryError):
+            raise _Lost(errno.ESTALE, "somebody has removed it") from None
+
+    def _named(self) -> bool:
+        """Is the open file the one of this name? Raises OSError."""
+        return os.path.samestat(self.path.stat(), os.fstat(self._file))
+
+    def _reached(self) -> bool:
+        """Does the name lead to the latest line?"""
+        # A pipe of that name would never open.
+        there = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            regular = stat.S_ISREG(os.fstat(there).st_mode)
+            return regular and os.pread(there, len(self._latest), self._at) == self._latest
+        finally:
+            os.close(there)
+
+    def _moved(self, error: OSError, rest: bytes) -> WirespeedError:
+        """Goes on in another file, with every line and this rest. Returns what has become of the old one."""
+        text = f"cannot write {shown(self.path)}: {why(error)}"
+        found = write_elsewhere(self.path, bytes(self._content + rest))
+        if found is None:
+            kept = "everything measured before is in it: make room and go on with --resume"
+            if isinstance(error, _Lost):
+                kept = "no other file can be written here, at home, or in a temporary folder"
+            return cannot(f"{text}; {kept}")
+        os.close(self._file)
+        self.path, self._file = found
+        self._content += rest
+        self._find_latest()
+        with contextlib.suppress(OSError):
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return cannot(
+            f"{text}; what was measured is in {shown(self.path)}: commands with --resume can go on with it"
+        )
+
+    def _write(self, data: bytes) -> int:
+        """In one piece; what a full disk took of it is taken back. Returns its place in the file."""
         before = os.fstat(self._file).st_size
         try:
             written = os.write(self._file, data)
@@ -159,13 +229,10 @@ class Store:
                 if os.fstat(self._file).st_size < before + len(data):
                     os.ftruncate(self._file, before)
             raise
+        return os.lseek(self._file, 0, os.SEEK_CUR) - len(data)
 
     def _sync(self) -> None:
-        try:
-            os.fsync(self._file)
-        except OSError as error:
-            if error.errno not in (errno.EINVAL, errno.ENOTSUP):
-                raise
+        to_disk(self._file)
         self._synced = time.monotonic()
 
     def done(self, plan: Plan) -> set[tuple[str, str, int, int]]:
@@ -184,15 +251,19 @@ class Store:
         }
 
     def close(self) -> None:
-        """Forces everything to the disk. A new file that got no line goes away."""
+        """Forces everything to the disk. A new file that got no line goes away.
+
+        Raises WirespeedError as append() does.
+        """
         with self._lock:
             if self._file < 0:
                 return
             try:
                 with self._timed():
                     self._sync()
+                    self._check()
             except OSError as error:
-                raise cannot(f"cannot write {shown(self.path)}: {why(error)}") from None
+                raise self._moved(error, b"") from None
             finally:
                 self._drop()
 
@@ -216,7 +287,7 @@ class Store:
         if self._file < 0:
             return
         with contextlib.suppress(OSError):
-            if self._new and os.fstat(self._file).st_size == 0:
+            if self._new and os.fstat(self._file).st_size == 0 and self._named():
                 self.path.unlink()
         os.close(self._file)
         self._file = -1

@@ -1,0 +1,54 @@
+"""The result file goes away while a run writes it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.command import disturbed, read
+from support.mpis import InstalledMpi
+from support.selection import thorough
+from support.strikes import SLOW, after
+
+from wirespeed.errors import ExitCode
+
+
+@pytest.mark.parametrize(
+    "act",
+    [Path.unlink, thorough(lambda file: os.truncate(file, 0))],
+    ids=["removed", "emptied"],
+)
+@pytest.mark.parametrize("launched", [False, True])
+def test_a_run_whose_file_is_lost(
+    act: Callable[[Path], object], launched: bool, mpi: InstalledMpi, tmp_path: Path
+) -> None:
+    """Protects from exit code 0, and from the name of a file that is not there."""
+    out = tmp_path / "r.jsonl"
+
+    def strike(_: object) -> None:
+        act(out)
+
+    done = disturbed(
+        "pingpong",
+        *("--paths", "host", "--device", "cpu", *SLOW),
+        *(() if launched else ("--mpi", mpi.mpiexec)),
+        before=tuple(mpi.command(2)) if launched else (),
+        environment=mpi.environment() if launched else {},
+        out=out,
+        when=after(1),
+        act=strike,
+    )
+    done.no_stack_trace()
+    lines = [line for line in done.err.splitlines() if line.startswith("wirespeed: ")]
+    # A launcher may return a code of its own.
+    assert done.code == ExitCode.CANNOT_WRITE or (launched and done.code), done.code
+    assert len(lines) == 1, done.err
+    found = re.search(r"what was measured is in (\S+):", lines[0])
+    assert found and "results: " not in done.err
+    records = read(Path(found[1]))
+    assert [record["bytes"] for record in records if record["kind"] == "entry"][:2] == [8, 65536]
+    assert not [record for record in records if record["kind"] == "failure"]
+    assert (records[0]["kind"], records[-1]["kind"], records[-1]["status"]) == ("run", "end", "interrupted")
