@@ -10,10 +10,12 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from wirespeed import launchers
-from wirespeed.host.core import core
+from wirespeed.host.core import Core, core
 from wirespeed.host.die_with_parent import die_with_parent
 from wirespeed.job.message_lines import members
 from wirespeed.job.messages import Message, Recorded
@@ -27,7 +29,11 @@ from wirespeed.rank.join.mpi_world import MpiWorld
 from wirespeed.rank.join.startup import open_device
 from wirespeed.rank.observe.watchdog import Watchdog
 from wirespeed.rank.path.path_run import PathRunner
+from wirespeed.rank.world import World
 from wirespeed.statistics.stopping import Stopping
+
+if TYPE_CHECKING:
+    from wirespeed.host.interface import DeviceHandle
 
 VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     "rma": tuple({"operation": one} for one in ("put", "get", "fetch-add")),
@@ -64,73 +70,116 @@ COLLECTIVE_VARIANTS: tuple[dict[str, Any], ...] = (
 )
 
 
-def chosen() -> list[Pattern]:
-    """The patterns to run."""
-    wanted = "COLLECTIVES" in os.environ
+def chosen(only: str = "", *, collective: bool = False, soaked: bool = False) -> list[Pattern]:
+    """The patterns to run; `only`: those of these names."""
     patterns = all_patterns()
-    if only := os.environ.get("ONLY"):
+    if only:
         patterns = {name: patterns[name] for name in only.split(",")}
-    if "SOAK" in os.environ:
+    if soaked:
         return [
             pattern
             for pattern in patterns.values()
             if not pattern.of_all_ranks and not pattern.lacks_soak(Shape(2))
         ]
-    return [pattern for pattern in patterns.values() if isinstance(pattern, CollectivePattern) == wanted]
+    return [pattern for pattern in patterns.values() if isinstance(pattern, CollectivePattern) == collective]
 
 
-def variants(pattern: Pattern, ranks: int) -> list[dict[str, Any]]:
+def variants(
+    pattern: Pattern, ranks: int, collectives: int = 0, only: Sequence[dict[str, Any]] | None = None
+) -> list[dict[str, Any]]:
     """Options that this world can run; the file of patterns that need one comes from the environment."""
     given = os.environ.get("CUSTOM_FILE")
-    found: tuple[dict[str, Any], ...] = VARIANTS.get(pattern.name, ({},))
+    found: Sequence[dict[str, Any]] = VARIANTS.get(pattern.name, ({},)) if only is None else only
     if isinstance(pattern, CollectivePattern):
-        count = int(os.environ["COLLECTIVES"])
-        found = COLLECTIVE_VARIANTS[:count] if pattern.name != "barrier" else ({},)
+        found = COLLECTIVE_VARIANTS[:collectives] if pattern.name != "barrier" else ({},)
     if any(option.key == "file" for option in pattern.options):
         found = ({"file": given},) if given else ()
     defaults = {option.key: option.default for option in pattern.options}
     return [defaults | one for one in found if not pattern.refuse(Shape(ranks, defaults | one))]
 
 
-def main() -> None:
-    kind, sizes, paths, *fault = sys.argv[1:]
+@dataclass
+class Measuring:
+    """One rank and what it is told; every rank calls run() with the same arguments."""
+
+    opened: Core
+    world: World
+    device: DeviceHandle
+    watched: Watchdog
+    told: list[dict[str, Any]] = field(default_factory=list)
+
+    def run(
+        self,
+        patterns: Iterable[Pattern],
+        sizes: str,
+        paths: str,
+        *test: str,
+        collectives: int = 0,
+        soak: float | None = None,
+        only: Sequence[dict[str, Any]] | None = None,
+    ) -> None:
+        """Collective. The patterns over each of the paths that suits it; `only`: with these options each."""
+        for pattern in patterns:
+            for options in variants(pattern, self.world.size, collectives, only):
+                plan = Plan(
+                    pattern=pattern.name,
+                    stopping=Stopping(loops=2, warmup=0, max_time=0.005),
+                    ranks=self.world.size,
+                    options=tuple(options.items()),
+                    timeout=float(os.environ.get("PATIENCE", "60")),
+                    evidence=False,
+                    soak=soak,
+                    test=tuple(tuple(word.split("=")) for word in test),  # type: ignore[misc]
+                )
+                fixed = pattern.fixed_sizes(Shape(self.world.size, options))
+                for name in paths.split(","):
+                    path = find_path(name)
+                    if path.intra_rank == pattern.intra_rank and not unsuited(path, pattern, options=options):
+                        self._path(plan, name, fixed or tuple(map(int, sizes.split(","))))
+
+    def _path(self, plan: Plan, name: str, sizes: tuple[int, ...]) -> None:
+        options, planted = dict(plan.options), dict(plan.test).get("fault")
+
+        def tell(message: Message) -> None:
+            found = message.record if isinstance(message, Recorded) else members(message)
+            self.told.append({**found, "options": options, "planted": planted})
+
+        runner = PathRunner(self.opened, self.world, self.device, self.watched, plan, tell)
+        self.told.append({"kind": "begin", "pattern": plan.pattern, "path": name, "options": options})
+        runner.run(name, sizes)
+        runner.close(orderly=True)
+
+
+def begin(kind: str) -> Measuring:
+    """Collective. This process as a rank of its launcher's job, on a device of that kind."""
     die_with_parent()
     opened = core()
-    watched = Watchdog(opened, f"test-{os.getppid()}", launchers.global_rank(), reports=-1, give_up=True)
-    device = open_device(opened, kind, Plan(), launchers.global_rank(), launchers.local_rank())
+    rank, local = launchers.global_rank(), launchers.local_rank()
+    watched = Watchdog(opened, f"test-{os.getppid()}", rank, reports=-1, give_up=True)
+    device = open_device(opened, kind, Plan(), rank, local)
     world = MpiWorld(ExpectedJob(library=os.environ["MPI4PY_LIBMPI"]))
     world.open_mpi(opened)
-    told: list[dict[str, Any]] = []
-    for pattern in chosen():
-        for options in variants(pattern, world.size):
-            fixed = pattern.fixed_sizes(Shape(world.size, options))
-            plan = Plan(
-                pattern=pattern.name,
-                stopping=Stopping(loops=2, warmup=0, max_time=0.005),
-                ranks=world.size,
-                options=tuple(options.items()),
-                timeout=60.0,
-                evidence=False,
-                soak=float(os.environ["SOAK"]) if "SOAK" in os.environ else None,
-                test=tuple(tuple(word.split("=")) for word in fault),  # type: ignore[misc]
-            )
-            for name in paths.split(","):
-                path = find_path(name)
-                if path.intra_rank != pattern.intra_rank or unsuited(path, pattern, options=options):
-                    continue
+    return Measuring(opened, world, device, watched)
 
-                def tell(message: Message, options: dict[str, Any] = options) -> None:
-                    found = message.record if isinstance(message, Recorded) else members(message)
-                    told.append({**found, "options": options})
 
-                measurement = PathRunner(opened, world, device, watched, plan, tell)
-                told.append({"kind": "begin", "pattern": pattern.name, "path": name, "options": options})
-                measurement.run(name, fixed or [int(size) for size in sizes.split(",")])
-                measurement.close(orderly=True)
-    watched.close()
-    if world.rank == 0:
-        print(json.dumps(told))
-    world.leave()
+def end(rank: Measuring) -> None:
+    """Collective. Rank 0 prints what was told."""
+    rank.watched.close()
+    if rank.world.rank == 0:
+        print(json.dumps(rank.told))
+    rank.world.leave()
+
+
+def main() -> None:
+    kind, sizes, paths, *test = sys.argv[1:]
+    rank = begin(kind)
+    collectives, soak = int(os.environ.get("COLLECTIVES", "0")), os.environ.get("SOAK")
+    only = os.environ.get("ONLY", "")
+    patterns = chosen(only, collective="COLLECTIVES" in os.environ, soaked=soak is not None)
+    rank.run(
+        patterns, sizes, paths, *test, collectives=collectives, soak=None if soak is None else float(soak)
+    )
+    end(rank)
 
 
 if __name__ == "__main__":

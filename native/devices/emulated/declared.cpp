@@ -1,6 +1,9 @@
 #include "devices/emulated/declared.hpp"
 
 #include <cstdlib>
+#include <fstream>
+#include <mutex>
+#include <set>
 #include <sstream>
 #include <string>
 
@@ -42,11 +45,13 @@ Declared parse(const std::string& text) {
             result.threads = static_cast<unsigned>(number);
         else if (good && key == "seed" && number <= 1e9)
             result.seed = static_cast<unsigned>(number);
+        else if (!value.empty() && key == "launches")
+            result.launches = value;
         else
             throw Error(
                 "WIRESPEED_EMULATED: '" + word +
                 "' is not count, h2d, d2h, d2d, peer, latency, work, values, blocks, threads or "
-                "seed = a positive number");
+                "seed = a positive number, or launches = a file");
     }
     return result;
 }
@@ -80,6 +85,16 @@ const Declared& declared() {
         return parse(text ? text : "");
     }();
     return result;
+}
+
+void tell_launch(std::string_view kernel) {
+    static std::mutex mutex;
+    static std::set<std::string, std::less<>> told;
+    if (declared().launches.empty()) return;
+    const std::scoped_lock lock(mutex);
+    if (told.contains(kernel)) return;
+    told.emplace(kernel);
+    std::ofstream(declared().launches, std::ios::app) << std::string(kernel) + "\n";
 }
 
 }  // namespace wirespeed::emulated

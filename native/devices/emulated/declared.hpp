@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
+#include <string_view>
 
 namespace wirespeed::emulated {
 
@@ -19,6 +21,7 @@ struct Declared {
     /// At most, of one kernel: blocks are threads of the CPU, and their threads take turns.
     unsigned blocks = 2, threads = 4;
     unsigned seed = 0;  ///< of the order of the threads' turns; 0: one after the other
+    std::string launches;  ///< a file that gets the name of each kernel, once from each process
 
     /// Seconds that a copy takes by this declaration; 0: undeclared.
     double seconds(Direction direction, std::size_t bytes) const;
@@ -26,5 +29,7 @@ struct Declared {
 
 /// Parses the variable once. Throws Error that names the word it does not know.
 const Declared& declared();
+/// For `launches`.
+void tell_launch(std::string_view kernel);
 
 }  // namespace wirespeed::emulated

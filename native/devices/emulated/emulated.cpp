@@ -125,6 +125,7 @@ class EmulatedDevice final : public Device {
     void launch(std::string_view kernel, unsigned blocks, unsigned threads,
                 void** arguments) override {
         const auto& declared = emulated::declared();
+        emulated::tell_launch(kernel);
         cpu::run(kernel,
                  {std::min(blocks, declared.blocks), std::min(threads, declared.threads),
                   declared.threads, declared.seed, emulated::view_of},

@@ -197,7 +197,8 @@ class PathRunner:
 
     def shared_gpu(self) -> str | None:
         """Collective. Why a program has no right figure on these ranks: two share a GPU; None if it has."""
-        if not self._context.pattern.program:
+        # For tests, "share=yes": slow, but right, as for the kernels of `gpu`.
+        if not self._context.pattern.program or dict(self._plan.test).get("share") == "yes":
             return None
         identity = self._core.identity(self._device)
         on_gpu = identity["kind"] in GPU_KINDS
