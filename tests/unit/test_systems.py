@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from wirespeed.errors import WirespeedError
 from wirespeed.limits.rates import device_links, pcie
+from wirespeed import systems
 from wirespeed.systems import all_systems, load, names
 from wirespeed.systems.limits import (
     Limit,
