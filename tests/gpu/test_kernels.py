@@ -147,7 +147,11 @@ def test_elements_are_combined_as_on_the_cpu(kind: str, alone: Alone) -> None:
         combined(alone, "device", places, kind, reduction)
         core.check(lib.ws_device_copy(alone.device, core.ffi.from_buffer(on_gpu), places[0], size))
         combined(
-            alone, "pageable", [core.ffi.from_buffer(array) for array in (on_cpu, one, other)], kind, reduction
+            alone,
+            "pageable",
+            [core.ffi.from_buffer(array) for array in (on_cpu, one, other)],
+            kind,
+            reduction,
         )
         assert on_gpu.tobytes() == on_cpu.tobytes() != np.zeros_like(one).tobytes()
     for each in buffers:

@@ -118,7 +118,7 @@ class TestCompare:
 
     def test_pairs_figures_of_two_allocators(self) -> None:
         """Protects the question that the option is for: does this memory cost anything?"""
-        files = (f"h200-x2-allocator-{name}.jsonl" for name in ("driver", "openmp"))
+        files = (f"h200-x2-allocator-{name}-halo.jsonl" for name in ("driver", "openmp"))
         old, new = (collect(read(RESULTS / file).records) for file in files)
         found = compare(old, new)
         assert {one.key.path for one in found.verdicts.figures} == {"aware", "gpu", "ipc-write", "nccl"}

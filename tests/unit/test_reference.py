@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from reference_page import BEGIN, FILE, SOUGHT, operations, page
+from support.measured import lines, result
 from support.records import entry, head, make_run, step
 
 from wirespeed.cli.common.reading import read_runs
@@ -24,7 +25,7 @@ from wirespeed.systems.reference import Reference, Taken, kinds, usual
 from wirespeed.systems.reference.model import OPERATIONS, Kind, Publication, PublishedFigure
 
 ROOT = Path(__file__).parents[2]
-RESULTS = sorted((ROOT / "results").rglob("*.jsonl"))
+RESULTS = sorted((ROOT / "results").rglob("*.jsonl*"))
 KINDS = [kind for kind in kinds().values() if not kind.system]
 EVERY = [
     (kind, source, figure)
@@ -304,11 +305,12 @@ class TestWords:
 
 def changed(file: Path, folder: Path, change: Callable[[dict[str, Any]], None]) -> Run:
     """The run of a file, each of whose records was changed."""
-    records = [json.loads(line) for line in file.read_text().splitlines()]
+    records = [json.loads(line) for line in lines(file)]
     for record in records:
         change(record)
-    (folder / file.name).write_text("".join(json.dumps(record) + "\n" for record in records))
-    (run,) = read_runs(str(folder / file.name))
+    made = folder / "changed.jsonl"
+    made.write_text("".join(json.dumps(record) + "\n" for record in records))
+    (run,) = read_runs(str(made))
     return run
 
 
@@ -338,7 +340,7 @@ class TestRuns:
         assert usual_ones > 30
 
     def test_what_a_run_says(self) -> None:
-        (run,) = read_runs(str(ROOT / "results/default/h100-x2-span-2.jsonl"))
+        (run,) = read_runs(str(result("default/h100-x2-span-2")))
         said = [statement.words for statement in statements(run)]
         assert any(
             re.fullmatch(
@@ -356,10 +358,10 @@ class TestRuns:
                 rates = record.get("bytes_per_second", {})
                 record["bytes_per_second"] = {name: value / 10 for name, value in rates.items()} or None
 
-        (run,) = read_runs(str(ROOT / "results/h200-x2-pingpong.jsonl"))
+        (run,) = read_runs(str(result("h200-x2-pingpong")))
         assert not run.evidence
         assert [path for path, _ in others.references(run)] == ["aware"]
-        slow = changed(ROOT / "results/h200-x2-pingpong.jsonl", tmp_path, slower)
+        slow = changed(result("h200-x2-pingpong"), tmp_path, slower)
         assert slow.of_path("aware")[-1].rate == pytest.approx(39.45e9, rel=1e-3)
         assert others.references(slow) == []
 
@@ -380,7 +382,7 @@ class TestRuns:
                 if part in record:
                     record[part] = record[part] | fields if isinstance(fields, dict) else fields
 
-        file = ROOT / "results/default/h100-x2-span-2.jsonl"
+        file = result("default/h100-x2-span-2")
         assert others.references(changed(file, tmp_path, lambda _: None))
         assert others.references(changed(file, tmp_path, slowed)) == []
 
@@ -392,7 +394,7 @@ class TestRuns:
         ],
     )
     def test_the_line_gives_the_reason_where_the_record_knows_it(self, file: str, reason: str) -> None:
-        runs = read_runs(str(ROOT / f"results/{file}.jsonl"))
+        runs = read_runs(str(result(file)))
         said = [others.words(run, found) for run in runs for _, found in others.references(run)]
         assert any(words.endswith(f"; {reason}") for words in said)
 

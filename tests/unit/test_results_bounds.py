@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.measured import lines, result
 from support.results import entry, failure, read_entry, run
 
 from wirespeed import inputs
@@ -20,8 +21,6 @@ from wirespeed.results.lenient import fitted
 from wirespeed.results.model import Entry
 from wirespeed.results.parts import Rates, Times
 from wirespeed.results.reading import read
-
-RESULTS = Path(__file__).parents[2] / "results"
 
 
 def write(file: Path, *records: dict[str, Any]) -> Path:
@@ -92,9 +91,9 @@ def test_no_line_of_ours_is_too_long() -> None:
 @pytest.mark.parametrize(
     ("file", "place"),
     [
-        ("blocks/h200-x2-default.jsonl", ("baseline", "seconds")),
-        ("copies/h200-x2-copy-both.jsonl", ("teams", 0, "seconds")),
-        ("h200-x2-lbm.jsonl", ("program", "compute")),
+        ("blocks/h200-x2-default", ("baseline", "seconds")),
+        ("copies/h200-x2-copy-both", ("teams", 0, "seconds")),
+        ("h200-x2-lbm", ("program", "compute")),
     ],
 )
 @pytest.mark.parametrize("end", ["median", "low", "high"])
@@ -103,19 +102,19 @@ def test_a_time_that_cannot_be_is_no_part_of_a_figure(
     file: str, place: tuple[str | int, ...], end: str, seconds: float, tmp_path: Path
 ) -> None:
     """Protects ratios: a quotient that is 0, or infinite, has no logarithm. The figure itself stays."""
-    lines = [json.loads(line) for line in (RESULTS / file).read_text().splitlines()]
+    records = [json.loads(line) for line in lines(result(file))]
     changed = 0
-    for line in lines:
-        part = line
+    for record in records:
+        part = record
         for name in place:
             part = part[name] if isinstance(part, list) or part.get(name) else {}
         if end in part:
             part[end] = seconds
             changed += 1
     made = tmp_path / "r.jsonl"
-    made.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    made.write_text("".join(f"{json.dumps(record)}\n" for record in records))
     results = read(made)
-    assert changed and results.warnings == [] and len(results.entries) == len(read(RESULTS / file).entries)
+    assert changed and results.warnings == [] and len(results.entries) == len(read(result(file)).entries)
     for words in (["show", "--explain"], ["report", "-o", str(tmp_path / "page.html")]):
         assert main([*words, str(made)]) == ExitCode.OK
 
