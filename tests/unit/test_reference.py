@@ -320,9 +320,7 @@ class TestRuns:
         judged = set()
         for file in RESULTS:
             for run in (
-                read_runs(str(file))
-                if own & set(re.findall(r'"run":"(\w+)"', file.read_text()[:400]))
-                else ()
+                read_runs(str(file)) if own & set(re.findall(r'"run":"(\w+)"', lines(file)[0])) else ()
             ):
                 for path, found in others.references(run):
                     judged.add(run.head.run)
