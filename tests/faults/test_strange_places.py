@@ -49,7 +49,7 @@ def test_what_a_launcher_may_leave_on_a_host_of_any_name_is_listed(
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a host another name")
 @pytest.mark.parametrize("name", ["fffe", "611b5d303b6207"])
 def test_a_host_of_any_name_measures(name: str, tmp_path: Path) -> None:
-    """Protects every record that names the host; Open MPI itself dies of the second name."""
+    """Protects every record that names the host; Open MPI itself may die of such a name."""
     done = wirespeed(
         *("pingpong", *QUICK),
         before=(sys.executable, "-c", NAME, name),
@@ -61,7 +61,7 @@ def test_a_host_of_any_name_measures(name: str, tmp_path: Path) -> None:
     assert "unexpected" not in done.err and (tmp_path / "r.jsonl").exists()
     shown = process.shown_host(bytes.fromhex(name))
     assert done.of("run")[0]["environment"]["host"] == shown
-    if name == "fffe":
+    if "the launcher could not start" not in done.out:
         assert done.code == 0 and {rank["host"] for rank in done.of("step")[0]["ranks"]} == {shown}
 
 

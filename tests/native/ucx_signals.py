@@ -6,7 +6,7 @@ import ctypes
 import json
 import sys
 
-from native.test_interface import Alone
+from support.alone import Alone
 
 from wirespeed.host.core import core
 

@@ -175,7 +175,7 @@ def test_a_folder_for_gpu_tests(packed: tuple[str, Path, str], tmp_path: Path) -
         (tools / name).write_text(f"#!/bin/sh\necho {name} version 3.30\n")
         (tools / name).chmod(0o755)
     environment = {"PATH": f"{tools}:/usr/bin:/bin", "HOME": str(tmp_path), "SKBUILD_WHEEL_CMAKE": "false"}
-    words = ["test-gpu", "--reuse", "--offline", folder, "--cuda", "13"]
+    words = ["test-gpu", "--reuse", "--offline", str(folder), "--cuda", "13"]
     done = subprocess.run(
         [empty / "bin/python", tree / "scripts/install.py", *words],
         env=environment,

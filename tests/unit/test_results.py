@@ -20,6 +20,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from support import measured as kept
 from support.measured import measured
 from support.results import STEP_PATH, entry, failure, line_of, read_entry, run, whole_file
 
@@ -69,10 +70,10 @@ def test_kept_files_are_valid_and_nothing_of_them_is_lost(file: Path) -> None:
 
     It also holds both ways of reading a line against each other: the quick one and the lenient one.
     """
-    for text in file.read_bytes().splitlines(keepends=True):
+    for text in kept.lines(file):
         line = json.loads(text)
         assert errors(line) == []
-        record = decoded(text)
+        record = decoded(text.encode())
         assert record == record_of(line)
         assert missing(line, json.loads(msgspec.json.encode(record))) == []
 

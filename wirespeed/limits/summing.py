@@ -9,7 +9,7 @@ POINT_TO_POINT = {"ring", "tree"}
 
 
 def point_to_point(transport: str, variables: Mapping[str, str]) -> bool:
-    """True if the environment leaves a library only messages between two ranks; False if that is not known."""
+    """True if the environment leaves a library only messages between two ranks; False if unknown."""
     algorithms = {word.strip().lower() for word in variables.get("NCCL_ALGO", "").split(",")}
     without_switches = (
         variables.get("NCCL_NVLS_ENABLE") == "0" and variables.get("NCCL_COLLNET_ENABLE", "0") == "0"

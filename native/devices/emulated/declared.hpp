@@ -20,7 +20,7 @@ struct Declared {
     bool values = true;  ///< false ("values=0"): a driver whose streams cannot wait for a value
     /// At most, of one kernel: blocks are threads of the CPU, and their threads take turns.
     unsigned blocks = 2, threads = 4;
-    unsigned seed = 0;  ///< of the order of the threads' turns; 0: one after the other
+    unsigned seed = 0;     ///< of the order of the threads' turns; 0: one after the other
     std::string launches;  ///< a file that gets the name of each kernel, once from each process
 
     /// Seconds that a copy takes by this declaration; 0: undeclared.
