@@ -270,15 +270,16 @@ const char* ws_program_describe(ws_program* program);
 typedef struct ws_soak ws_soak;
 /* Collective. The transfers of an iteration. Five iterations take turns in places that lie `apart`
  * bytes from each other, the same on all ranks: buffers hold five times as much. fault: what is
- * planted in one message of `every`, "damaged", "late", "stale" or "lost"; "": nothing. */
+ * planted in one message of `every`, "damaged", "late", "stale", "lost" or "unseen" (by the check);
+ * "": nothing. */
 ws_soak* ws_soak_open(ws_transport* transport, ws_buffers* buffers, const ws_transfer* transfers,
                       uint64_t count, uint64_t apart, const char* fault, uint64_t every);
 void ws_soak_close(ws_soak* soak);
 /* Collective. So many rounds of five iterations without interruption; seconds: about what an
  * iteration took. */
 int ws_soak_run(ws_soak* soak, int rounds, double* seconds);
-/* Collective. One more round without planted faults: all messages before have their verdict then.
- */
+/* Collective, the last call. One more round without planted faults: all messages have their verdict
+ * then. */
 int ws_soak_settle(ws_soak* soak);
 typedef struct ws_soak_counts {
     uint64_t iterations;

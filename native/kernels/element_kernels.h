@@ -98,7 +98,7 @@ WS_KERNEL ws_elements_check(const u8* from, u64 count, u64 type, u64 operation, 
             ws_make(expected, right);
             if (ws_same_bits(in[i], right)) return;
             ws_atomic_min(found, i);
-            ws_atomic_add((u32*)(found + 1), 1);
+            ws_atomic_add(found + 1, 1);
         });
     });
 }

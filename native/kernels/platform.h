@@ -80,6 +80,7 @@ WS_INLINE void ws_atomic_min(u64* to, u64 value) { atomicMin(to, value); }
 WS_INLINE void ws_atomic_or(u64* to, u64 value) { atomicOr(to, value); }
 /// What stood there before.
 WS_INLINE u32 ws_atomic_add(u32* to, u32 value) { return atomicAdd(to, value); }
+WS_INLINE u64 ws_atomic_add(u64* to, u64 value) { return atomicAdd(to, value); }
 
 /// An address kept as a number, as the kernel may follow it.
 template <class T> WS_INLINE T* ws_at(u64 address) { return (T*)address; }
@@ -152,6 +153,9 @@ WS_INLINE void ws_atomic_or(u64* to, u64 value) { std::atomic_ref<u64>(*to).fetc
 
 WS_INLINE u32 ws_atomic_add(u32* to, u32 value) {
     return std::atomic_ref<u32>(*to).fetch_add(value);
+}
+WS_INLINE u64 ws_atomic_add(u64* to, u64 value) {
+    return std::atomic_ref<u64>(*to).fetch_add(value);
 }
 
 template <class T> WS_INLINE T* ws_at(u64 address) {

@@ -220,11 +220,15 @@ WS_INLINE void ws_soak_mark(const WsSoakPlace& place, u64 next) {
     all.store(all.count - 1, all.inverted(head, all.count - 1));
 }
 
-WS_INLINE void ws_soak_judge(WsSoak* soak, WsSoakPlace* places, u64 number, bool again) {
+/// The verdict on a message that was wrong at the first look, after the second one.
+WS_INLINE void ws_soak_judge(WsSoak* soak, WsSoakPlace* places, WsSoakLook* looks, u64 number) {
     WsSoakPlace& place = places[number];
+    WsSoakLook* const second = looks + 2 * number + 1;
     const WsSoakElements all = ws_soak_elements(place);
     const u64 iteration = place.iteration - ws_soak_places;
-    u64 lag = 0, kind = ws_soak_kind(place, iteration, again, &lag);
+    u64 lag = 0;
+    const u64 kind = ws_soak_kind(place, iteration, ws_load_system(&second->wrong), &lag);
+    ws_soak_clear(second);
     if (!(soak->kinds[0] | soak->kinds[1] | soak->kinds[2] | soak->kinds[3]))
         soak->first = {
             number,     iteration, all.byte_of(place.first),
@@ -249,16 +253,14 @@ WS_INLINE void ws_soak_conclude(WsSoak* soak, WsSoakPlace* places, WsSoakLook* l
     WsSoakPlace& place = places[number];
     WsSoakPlace& before = places[place.before];
     if (before.pending) {
-        WsSoakLook* const second = looks + 2 * place.before + 1;
-        ws_soak_judge(soak, places, place.before, ws_load_flag(&second->wrong) != 0);
-        ws_soak_clear(second);
+        ws_soak_judge(soak, places, looks, place.before);
         ws_soak_mark(before, before.iteration);
     }
     const bool came = ws_soak_came(place);
     place.iteration += ws_soak_places;
     if (!came) return;
     WsSoakLook* const look = looks + 2 * number;
-    place.wrong = ws_load_flag(&look->wrong);
+    place.wrong = ws_load_system(&look->wrong);
     if (!place.wrong) return ws_soak_was_right(soak, place);
     // It has its verdict once the next message is there: by then a late one has arrived.
     place.pending = 1;
@@ -317,6 +319,7 @@ WS_KERNEL ws_soak_turn(WsGate* gate, WsSoak* soak, u64 first, u64 checks, u64 fi
         const bool alone = ws_blocks() == 1;
         if (!alone) ws_fence();
         if (alone || ws_atomic_add(&soak->left, 1) == (u32)ws_blocks() - 1) {
+            if (!alone) ws_fence();
             soak->left = 0;
             ws_soak_end_turn(soak, places, first, checks, fills, false);
             if (!alone) ws_fence();
@@ -324,6 +327,22 @@ WS_KERNEL ws_soak_turn(WsGate* gate, WsSoak* soak, u64 first, u64 checks, u64 fi
     }
     ws_gate_edge_done(gate, (u32)ws_blocks());
     ws_gate_end(gate);
+}
+
+/// After the last message, by one block: those that were wrong at the first look are looked at
+/// again, so that every message has its verdict.
+WS_KERNEL ws_soak_end(WsSoak* soak, u64 count) {
+    WsSoakPlace* const places = ws_at<WsSoakPlace>(soak->places);
+    WsSoakLook* const looks = ws_at<WsSoakLook>(soak->looks);
+    for (u64 number = 0; number < count; ++number) {
+        const WsSoakPlace& place = places[number];
+        if (place.pending)
+            ws_soak_look(ws_soak_of_block(), place, place.iteration - ws_soak_places,
+                         looks + 2 * number + 1);
+        ws_sync();
+        if (ws_lane() == 0 && place.pending) ws_soak_judge(soak, places, looks, number);
+        ws_sync();
+    }
 }
 
 /// Before the first iteration: every place of a send gets its content, and every other one what is
@@ -408,6 +427,7 @@ WS_INLINE void ws_soak_plant_here(const WsSoakShare& share, WsSoak* soak, const 
                     ws_soak_copy(share, places[later].aside, here.at, bytes);
             }
         }
+        if (hit && share.me == 0 && kind == ws_soak_unseen) --soak->checked;
         if (hit && share.me == 0) ++soak->fault.planted;
     }
 }

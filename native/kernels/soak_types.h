@@ -23,11 +23,19 @@ struct WsSoakPlace {
 struct WsSoakLook {
     u64 first;   ///< least number of a wrong element
     u64 unlike;  ///< bit i: not all wrong elements are those that bit i stands for (ws_soak_alike)
-    u32 wrong;   ///< wrong elements
-    u32 reserved[27];
+    u64 wrong;   ///< wrong elements
+    u64 reserved[13];
 };
 
-enum WsSoakKind { ws_soak_damaged, ws_soak_late, ws_soak_stale, ws_soak_lost, ws_soak_kinds };
+/// ws_soak_unseen: planted alone, a message that the check passes by.
+enum WsSoakKind {
+    ws_soak_damaged,
+    ws_soak_late,
+    ws_soak_stale,
+    ws_soak_lost,
+    ws_soak_kinds,
+    ws_soak_unseen = ws_soak_kinds
+};
 
 /// What is planted, one message in `every`.
 struct WsSoakFault {

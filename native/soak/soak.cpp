@@ -12,8 +12,8 @@
 namespace wirespeed {
 namespace {
 
-constexpr const char* error_kinds[] = {"damaged", "late", "stale", "lost"};
-static_assert(std::size(error_kinds) == ws_soak_kinds);
+constexpr const char* error_kinds[] = {"damaged", "late", "stale", "lost", "unseen"};
+static_assert(std::size(error_kinds) == ws_soak_unseen + 1);
 
 /// Bytes that a block of a check is worth its launch for.
 constexpr std::size_t bytes_per_block = 16 << 10;
@@ -36,7 +36,7 @@ std::uint64_t address(const void* at) { return reinterpret_cast<std::uint64_t>(a
 std::uint64_t kind_number(const std::string& kind) {
     const auto found = std::find(std::begin(error_kinds), std::end(error_kinds), kind);
     if (found == std::end(error_kinds))
-        throw Error("a soak's fault is damaged, late, stale or lost, not '" + kind + "'");
+        throw Error("a soak's fault is damaged, late, stale, lost or unseen, not '" + kind + "'");
     return static_cast<std::uint64_t>(found - std::begin(error_kinds));
 }
 
@@ -107,6 +107,7 @@ Soak::Soak(Transport& transport, Context& context, std::vector<Step> steps, cons
             at = each.aside + each.bytes;
         }
     }
+    if (!gated && round) last_turn_ = work_of(turns.back(), false);
     std::vector<Step> unrolled;
     for (std::size_t u = 0; u < round; ++u) {
         Step step;
@@ -206,6 +207,12 @@ void Soak::settle() {
                          sizeof iterations_);
     context_.control.barrier();
     run(1);
+    context_.control.barrier();
+    for (const Work& work : last_turn_) wirespeed::run(context_.device, kind_, work);
+    wirespeed::run(
+        context_.device, kind_,
+        make_work("ws_soak_end", 1, threads,
+                  std::array<std::uint64_t, 2>{address(state_.address()), places_.size()}));
 }
 
 SoakCounts Soak::counts() const {

@@ -13,8 +13,8 @@
 
 namespace wirespeed {
 
-/// What is planted, for tests: one message in `every` of "damaged", "late", "stale" or "lost"; "":
-/// nothing.
+/// What is planted, for tests: one message in `every` of "damaged", "late", "stale", "lost" or, in
+/// what is counted, "unseen"; "": nothing.
 struct PlantedFault {
     std::string kind;
     std::uint64_t every = 10000, seed = 1;
@@ -36,8 +36,8 @@ class Soak {
     /// Collective. So many rounds of ws_soak_places iterations without interruption; seconds of an
     /// iteration.
     double run(int rounds);
-    /// Collective. One more round, in which nothing is planted: every message before it has its
-    /// verdict then.
+    /// Collective, the last call. One more round, in which nothing is planted: every message has
+    /// its verdict then.
     void settle();
     /// This rank's so far. A wrong message has its verdict once the next one has arrived.
     SoakCounts counts() const;
@@ -61,6 +61,7 @@ class Soak {
     std::vector<int> peers_;
     std::vector<bool> sends_;
     Allocation state_, table_, looks_, aside_;
+    std::vector<Work> last_turn_;  ///< where turns follow by a step, and settle() is to end them
     std::unique_ptr<Program> program_;
     std::uint64_t iterations_ = 0;
 };

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -124,6 +125,25 @@ def test_a_send_that_ends_too_early_is_found(size: str, tmp_path: Path, builds: 
     assert done.code == ExitCode.FAILED_ENTRY, done.err + done.out
     (soak,) = _soaks(done.records).values()
     assert sum(soak["wrong"].values()) > 0, (soak, done.out)
+
+
+@pytest.mark.parametrize(
+    ("path", "device"), [("host", "cpu"), *(thorough(path, "emulated") for path in ("gpu", "nccl-stream"))]
+)
+def test_a_message_that_nobody_checked_is_no_success(
+    path: str, device: str, tmp_path: Path, builds: Path
+) -> None:
+    """Protects "every message": a rank that has not checked just what came to it has no soak."""
+    done = wirespeed(
+        *("pingpong", "--paths", path, "--device", device, "--sizes", "8", "--soak", "0.5", *QUIET),
+        *("--test", "fault=soak-unseen", "--test", "soak-every=40"),
+        out=tmp_path / "r.jsonl",
+        environment=fake_nccl(builds, "nccl") if path == "nccl-stream" else {},
+    )
+    assert done.code == ExitCode.FAILED_ENTRY, done.err + done.out
+    assert re.search(r"rank [01] has checked [\d,]+ of the [\d,]+ messages that it received", done.out), (
+        done.out
+    )
 
 
 def test_ctrl_c_keeps_what_was_found(tmp_path: Path) -> None:

@@ -71,3 +71,21 @@ def test_sums_and_extremes(core: Core, kind: str, dtype: Any) -> None:
         ("min", np.minimum(one, other)),
     ):
         assert np.array_equal(combined(core, kind, reduction, one, other), right)
+
+
+def test_a_count_of_wrong_elements_has_no_end(core: Core) -> None:
+    """Protects long results: 2^32 wrong elements are none for a count of 32 bits."""
+    device = core.open_device("host", 0)
+    held, found = np.zeros(4, np.int32), np.array([2**64 - 1, 2**32 - 1], np.uint64)
+    content = (0, 100, 0)  # tag, largest, odd
+
+    def launch(kernel: str, *given: int) -> None:
+        words = core.ffi.new("uint64_t[]", given)
+        core.check(core.lib.ws_device_launch(device, b"pageable", kernel.encode(), 1, 1, words, len(given)))
+
+    what = held.ctypes.data, held.size, TYPE["int32"]
+    launch("ws_elements_fill", *what, 0, 1, *content)
+    held[2] += 1
+    launch("ws_elements_check", *what, REDUCTIONS.index("sum"), 0, 1, 1, 1, 1, *content, found.ctypes.data)
+    core.lib.ws_device_close(device)
+    assert found.tolist() == [2, 2**32]

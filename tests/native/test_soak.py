@@ -29,7 +29,7 @@ class Place(ctypes.Structure):
 class Look(ctypes.Structure):
     """WsSoakLook."""
 
-    _fields_ = [("first", U64), ("unlike", U64), ("wrong", U32), ("reserved", U32 * 27)]
+    _fields_ = [("first", U64), ("unlike", U64), ("wrong", U64), ("reserved", U64 * 13)]
 
 
 class State(ctypes.Structure):
@@ -100,6 +100,15 @@ class Receiver:
     def writes(self, message: bytes, back: int = 0) -> None:
         """`back`: into the place of so many messages ago."""
         ctypes.memmove(self._at[(self.iteration - back) % PLACES], message, len(message))
+
+    def ends(self) -> None:
+        """After the last message."""
+        self._check()
+        self._launch("ws_soak_end", ctypes.addressof(self._state), PLACES)
+
+    def already_wrong(self, elements: int) -> None:
+        """As if the look at the next message had found so many."""
+        self._looks[2 * (self.iteration % PLACES)].wrong = elements
 
     def found(self) -> dict[str, int]:
         """Wrong messages by kind."""
@@ -199,6 +208,31 @@ def test_lost_is_what_lay_here(receiver: Make, size: int, shift: int) -> None:
     assert here.found() == {"lost": 3}
     assert here.state.checked == 12
     assert here.state.iteration == 0
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_the_last_message_has_a_verdict(receiver: Make, late: bool) -> None:
+    """Protects the end of a soak: a wrong message that none follows is counted, as what it is."""
+    here = receiver(64)
+    for _ in range(3):
+        here.takes()
+    here.takes(bytes(64))
+    assert not here.found()
+    if late:
+        here.writes(content(3, 64), back=1)
+    here.ends()
+    assert here.found() == {"late" if late else "damaged": 1}
+    assert here.state.checked == 4
+
+
+def test_a_count_of_wrong_elements_has_no_end(receiver: Make) -> None:
+    """Protects long messages: 2^32 wrong elements are none for a count of 32 bits."""
+    here = receiver(64)
+    here.takes()
+    here.already_wrong(2**32 - 1)
+    here.takes(content(1, 56) + bytes(8))
+    here.takes()
+    assert here.found() == {"damaged": 1}
 
 
 def test_another_senders_message_is_damage(receiver: Make) -> None:

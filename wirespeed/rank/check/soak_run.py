@@ -80,6 +80,8 @@ class SoakRun:
         self._elapsed = 0.0
         self._timed = 0.0
         """Seconds in which as many iterations as were checked would run unchecked."""
+        self._received = 0
+        """Messages that this rank receives in an iteration, of those that have bytes."""
         self._details: dict[str, str] = {}
 
     def run(self) -> None:
@@ -92,6 +94,7 @@ class SoakRun:
                 counted = self._counted(soak)
                 if counted is not None:
                     self._before.add(counted)
+                self._refuse_unseen(counted)
         sent = self._size and self._context.pattern.figure(self._context.shape, self._size).bytes
         if sent and not self._context.comm.maximum(float(self._before.messages)):
             raise Unusable("no message was checked: this path's messages passed its checks by")
@@ -143,6 +146,7 @@ class SoakRun:
         context, core = self._context, self._core
         steps = context.pattern.steps(context.comm.rank, context.shape, self._size, phase)
         flat = native_transfers([shifted(step, context.offset) for step in steps])
+        self._received = sum(1 for _, receives, *_, size, _, _ in flat if receives and size)
         kind, every = context.planted or ("", 1)
 
         def opened() -> SoakHandle:
@@ -161,6 +165,16 @@ class SoakRun:
             yield soak
         finally:
             core.lib.ws_soak_close(soak)
+
+    def _refuse_unseen(self, ranks: list[Facts] | None) -> None:
+        """Collective. Raises Unusable where a rank has not checked just what its transfers have brought."""
+        of = [
+            f"rank {at} has checked {rank['messages']:,} of the {rank['moved']:,} messages that it received"
+            for at, rank in enumerate(ranks or ())
+            if rank["messages"] != rank["moved"]
+        ]
+        if why := self._context.comm.share(of[0] if of else ""):
+            raise Unusable(why)
 
     def _counted(self, soak: SoakHandle) -> list[Facts] | None:
         """Each rank's counters, on rank 0."""
@@ -184,6 +198,7 @@ class SoakRun:
         mine = {
             "iterations": counts.iterations,
             "messages": counts.checked,
+            "moved": counts.iterations * self._received,
             "planted": counts.planted,
             "wrong": wrong,
             "first": first,
