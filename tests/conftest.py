@@ -16,6 +16,7 @@ from hypothesis import settings
 from support import leftovers, mpis, session_lock
 from support.builds import builds_folder
 from support.examples import PROFILES
+from support.golden import Golden
 from support.selection import its_turn, mark_further
 
 ROOT = Path(__file__).parents[1]
@@ -176,6 +177,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--accept", action="store_true", help="take what is printed now into tests/golden")
     parser.addoption(
         "--turn",
         type=int,
@@ -216,6 +218,12 @@ def mpi(request: pytest.FixtureRequest) -> mpis.InstalledMpi:
     if isinstance(found, str):
         pytest.skip(found)
     return found
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest, tmp_path: Path) -> Golden:
+    """Holds a table of texts against a file of tests/golden."""
+    return Golden(request.config.getoption("--accept"), {str(tmp_path): "TMP", str(ROOT): "ROOT"})
 
 
 @pytest.fixture(scope="session")

@@ -78,8 +78,8 @@ class FigureVerdict:
 
     @property
     def harm(self) -> tuple[int, float, Key]:
-        """A key to sort by, the most harmful first."""
-        return list(SAYS).index(self.what), -(self.change.log_ratio if self.change else 0.0), self.key
+        """A key to sort by, the most harmful first; what is as harmful to a millionth, by its size."""
+        return list(SAYS).index(self.what), -round(self.change.log_ratio if self.change else 0.0, 6), self.key
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,48 @@
+"""Commands over made-up files, against tests/golden/**/*.transcript (`pytest --accept` takes what is new)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.fake_run import FakeRun
+from support.golden import GOLDEN, Golden
+from support.transcripts import cases
+
+from wirespeed.cli.main import main
+
+
+@pytest.mark.parametrize("file", sorted(GOLDEN.rglob("*.transcript")), ids=lambda file: file.stem)
+def test_transcript(
+    file: Path,
+    fake: FakeRun,
+    tmp_path: Path,
+    golden: Golden,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Protects what the titles of its cases say: whole outputs and exit codes."""
+
+    def command(words: list[str], variables: dict[str, str]) -> str:
+        with monkeypatch.context() as patch:
+            for name, value in variables.items():
+                patch.setenv(name, value)
+            code = main(words)
+        said = capsys.readouterr()
+        return f"{said.out}{said.err}exit code {code:d}"
+
+    intro, found = cases(file.read_text())
+    texts = [intro]
+    for number, case in enumerate(found):
+        (folder := tmp_path / str(number)).mkdir()
+        (folder / "results").symlink_to(GOLDEN.parents[1] / "results")
+        monkeypatch.chdir(folder)
+        texts.append(case.run(command))
+    golden.compare(file, "\n".join(texts))
+
+
+def test_every_golden_file_is_some_test_s() -> None:
+    """Protects from texts that nothing is held against any more."""
+    tests = "".join(file.read_text() for file in GOLDEN.parent.rglob("test_*.py"))
+    found = [str(file.relative_to(GOLDEN).with_suffix("")) for file in GOLDEN.rglob("*.txt")]
+    assert [name for name in found if f'"{name}"' not in tests] == []
