@@ -12,7 +12,6 @@ import pytest
 from wirespeed.errors import WirespeedError
 from wirespeed.patterns import (
     Figure,
-    Option,
     Pattern,
     Shape,
     Step,
@@ -22,30 +21,6 @@ from wirespeed.patterns import (
     find_pattern,
 )
 from wirespeed.units import parse_sizes
-
-COLLECTIVES = ("allgather", "allreduce", "alltoall", "barrier", "broadcast", "reduce", "reducescatter")
-
-
-@pytest.mark.parametrize(
-    ("trait", "those"),
-    [
-        ("barrier_per_sample", ("copy", "custom", "groups", "halo", "offload")),
-        (
-            "slowest_counts",
-            ("custom", "groups", "halo", "jacobi", "lbm", "offload", "ring", "stream", *COLLECTIVES),
-        ),
-        ("baseline", ("blocks", "offload")),
-        ("in_place", ("jacobi", "lbm", "ring", *COLLECTIVES)),
-        ("intra_rank", ("copy", "offload")),
-        ("one_sided", ("rma",)),
-        ("published", ("pingpong",)),
-        ("by_host", ("groups",)),
-        ("collective", tuple(name for name in COLLECTIVES if name != "barrier")),
-    ],
-)
-def test_traits(trait: str, those: tuple[str, ...]) -> None:
-    """Protects what a figure means: where a barrier goes before each sample, whose time a team's is, ..."""
-    assert {name for name, pattern in all_patterns().items() if getattr(pattern, trait)} == {*those}
 
 
 def test_ranks_that_a_pattern_takes() -> None:
@@ -120,82 +95,6 @@ def test_loads() -> None:
     assert rma.sums(0, shape, 8) is None and rma.fixed_sizes(shape) is None
     sizes = parse_sizes(str(rma.default_sizes(shape.options)))
     assert sizes == tuple(4**step << 16 for step in range(8))
-
-
-MILLIONS = 10_000_000
-
-
-def test_options() -> None:
-    """Protects the command line: defaults, and the least and the most that may be given."""
-    found = {
-        f"{name} --{one.name}": (one.default, one.least, one.most)
-        for name, pattern in all_patterns().items()
-        for one in pattern.options
-        if name not in COLLECTIVES or one.name in ("algorithm", "root")
-    }
-    assert found == {
-        **{f"{name} --algorithm": ("library,best", 1, MILLIONS) for name in COLLECTIVES},
-        "broadcast --root": (0, 0, MILLIONS),
-        "reduce --root": (0, 0, MILLIONS),
-        **{
-            f"{name} --{option}": limits
-            for name in ("blocks", "offload")
-            for option, limits in {
-                "count": (None, 0, 1 << 18),
-                "total": (None, 1, MILLIONS),
-                "layout": ("random", 1, MILLIONS),
-                "seed": (1, 0, MILLIONS),
-                "kv": (None, 1, MILLIONS),
-                "layers": (False, 1, MILLIONS),
-                "list": (None, 1, MILLIONS),
-                "pool": (None, 1, MILLIONS),
-                "multiprocessors": (None, 1, MILLIONS),
-                "element": (1, 1, 4096),
-            }.items()
-        },
-        "copy --node": (None, 0, MILLIONS),
-        "copy --both-ways": (False, 1, MILLIONS),
-        "custom --file": (None, 1, MILLIONS),
-        "groups --group": (1, 1, MILLIONS),
-        "groups --count": (None, 1, MILLIONS),
-        "halo --columns": (None, 1, MILLIONS),
-        "halo --periodic": (False, 1, MILLIONS),
-        "jacobi --size": (None, 1, MILLIONS),
-        "jacobi --scaling": ("weak", 1, MILLIONS),
-        "jacobi --steps": (None, 1, MILLIONS),
-        "jacobi --columns": (None, 1, MILLIONS),
-        "jacobi --overlap": ("yes", 1, MILLIONS),
-        "jacobi --fp": ("32", 1, MILLIONS),
-        "jacobi --edges": ("periodic", 1, MILLIONS),
-        "jacobi --norm-every": (1, 0, 100),
-        "lbm --size": (None, 1, MILLIONS),
-        "lbm --scaling": ("strong", 1, MILLIONS),
-        "lbm --steps": (None, 1, MILLIONS),
-        "lbm --columns": (None, 1, MILLIONS),
-        "lbm --overlap": ("yes", 1, MILLIONS),
-        "lbm --case": ("shear-wave", 1, MILLIONS),
-        "pairing --at-once": (None, 1, MILLIONS),
-        "pairing --rank-pairs": (None, 1, MILLIONS),
-        "pairing --within-hosts": (False, 1, MILLIONS),
-        "pairs --alone": (False, 1, MILLIONS),
-        "pairs --fan": (None, 1, MILLIONS),
-        "pairs --sample": (None, 1, MILLIONS),
-        "pairs --seed": (1, 0, MILLIONS),
-        "ring --steps": (None, 2, MILLIONS),
-        "rma --operation": ("put", 1, MILLIONS),
-        "stream --window": (64, 1, 4096),
-        "stream --both-ways": (False, 1, MILLIONS),
-        "stream --pairs": (1, 1, 100_000),
-    }
-    reduces = [one.name for one in find_pattern("reduce").options]
-    assert reduces == ["algorithm", "type", "op", "root", "in-place"]
-    every = [one for name, each in all_patterns().items() for one in each.options if name not in COLLECTIVES]
-    assert [one.name for one in every if one.many] == ["group", "overlap", "overlap", "operation"]
-    assert [one.name for one in every if one.for_transport] == [
-        *("multiprocessors", "node", "multiprocessors", "within-hosts", "operation")
-    ]
-    assert [one.name for one in every if one.each_node] == ["node"]
-    assert Option("both-ways", "", default=False).key == "both_ways"
 
 
 def test_phase_left_out_is_the_first_one() -> None:
