@@ -19,6 +19,8 @@ from support.examples import PROFILES
 from support.golden import Golden
 from support.selection import its_turn, mark_further
 
+from wirespeed._version import __version__
+
 ROOT = Path(__file__).parents[1]
 
 # A test must not inherit a launcher's variables (it would take itself for a rank) nor a terminal's.
@@ -223,7 +225,8 @@ def mpi(request: pytest.FixtureRequest) -> mpis.InstalledMpi:
 @pytest.fixture
 def golden(request: pytest.FixtureRequest, tmp_path: Path) -> Golden:
     """Holds a table of texts against a file of tests/golden."""
-    return Golden(request.config.getoption("--accept"), {str(tmp_path): "TMP", str(ROOT): "ROOT"})
+    known = {str(tmp_path): "TMP", str(ROOT): "ROOT", f"wirespeed {__version__}": "wirespeed VERSION"}
+    return Golden(request.config.getoption("--accept"), known)
 
 
 @pytest.fixture(scope="session")

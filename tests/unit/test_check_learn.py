@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from support.checks import Check, site, write
+from support.checks import Check, site
 from support.examples import examples
 from support.fake_run import FakeRun, one_line
 from support.measured import measured, name_of
@@ -128,42 +128,6 @@ class TestLearn:
         code, out, _ = check_(Path("learnt.toml").read_text(), file)
         assert code == ExitCode.OK and re.fullmatch(r"all \d+ bounds hold", out[-1])
 
-    def test_a_loaded_host_is_named_as_the_reason(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        """Protects from a search for more samples, where a quiet machine is what is lacking."""
-        cores = {"waited": 0.8, "rank": 0, "preempted": 9, "shared": None}
-        loaded = write(tmp_path / "loaded.jsonl", entry("host", 8, 1e-6, cores=cores))
-        assert main(["check", "--learn", str(loaded)]) == ExitCode.USAGE
-        said = one_line(capsys.readouterr().err)
-        assert "ranks waited for CPUs" in said and "enough samples" not in said
-
-    def test_a_slower_machine_fails(self, check_: Check) -> None:
-        good = make_run(*(entry("host", size, 1e-6 + size * 1e-10) for size in (8, 1 << 20)))
-        text = learn([good], ["good.jsonl"], 0.01)
-        slow = write(Path("slow.jsonl"), *(entry("host", s, 1.25 * (1e-6 + s * 1e-10)) for s in (8, 1 << 20)))
-        code, out, _ = check_(text, slow)
-        assert (
-            code == ExitCode.WORSE and out[0].startswith("FAILED") and "2 of 2 bounds, 8 B to 1 MiB" in out[0]
-        )
-
-    def test_its_words(self) -> None:
-        run = make_run(step("host"), entry("host", 8, 1e-6), entry("host", 1 << 20, 1e-4))
-        text = learn([run], ["r.jsonl"], 0.01)
-        seen = (
-            '"8" = "at most 1.038 us, usually 1.00[01] us [(]spread 1.44 %[)]" +# 1.00 us [(]0.996 to 1.00 '
-        )
-        assert re.search(seen + "within this launch[)], 1 launch\n", text)
-        assert '"1M" = "at least 10.10 GB/s, usually 10.48 GB/s (spread 1.44 %)"' in text
-        assert "from r.jsonl" in text and "# What n1 must reach" in text
-
-    def test_fewer_than_five_launches_make_no_bound(self) -> None:
-        """Protects nodes from bounds that a healthy launch breaks."""
-        runs = [make_run({**entry("host", 8, 1e-6 * (1 + 0.01 * n)), "launch": n + 1}) for n in range(5)]
-        assert "[[require]]" not in learn(runs[:4], ["r"])
-        assert "too few launches to derive a bound: 5 are needed, or --spread" in learn(runs[:4], ["r"])
-        assert "[[require]]" in learn(runs, ["r"]) and "[[require]]" in learn(runs[:1], ["r"], 0.02)
-
     def test_false_alarms_are_those_that_bounds_are_derived_for(self) -> None:
         """Protects readers of the file from another share than the code's and the documentation's."""
         runs = [make_run(entry("host", 8, 1e-6 * (1 + 0.01 * n))) for n in range(5)]
@@ -172,11 +136,6 @@ class TestLearn:
         said = f"break any in {share} % of cases; bounds\n# in '% of contiguous' add at most {share} %."
         assert said in file
         assert f"in {share} % of cases" in page and f"shares add at most {share})" in page
-
-    def test_without_an_interval_nothing_is_as_read(self) -> None:
-        bare = entry("host", 8, 2e-6) | {"precision": None}
-        text = learn([make_run(bare)], ["r.jsonl"], 0.01)
-        assert '# "8": 2.00 us' in text and '\n"8"' not in text and "[[require]]" not in text
 
 
 class TestMeasuring:
@@ -194,12 +153,6 @@ class TestMeasuring:
         assert [(plan.out, plan.resume) for plan in fake.plans] == [("m.jsonl", n > 0) for n in range(3)]
         assert isinstance(fake.plan, Plan) and "results: m.jsonl" in err
         assert code == ExitCode.WORSE and "bounds do not hold" in out[-1]
-
-    def test_not_inside_a_launcher(self, check_: Check, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("PMI_RANK", "0")
-        monkeypatch.setenv("PMI_SIZE", "2")
-        code, _, err = check_(site('8 = "at most 2 us"'), "--measure")
-        assert code == ExitCode.USAGE and "not inside a launcher's job" in one_line(err)
 
 
 class TestDocument:

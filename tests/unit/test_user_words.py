@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.checks import Check, site, write
 from support.fleet_files import START, write_run
 from support.records import end, entry, failure, head, make_run, shown, step
 
@@ -19,7 +18,6 @@ from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.paths import all_paths
 from wirespeed.patterns import Shape, find_pattern
-from wirespeed.report.check.learn import learn
 from wirespeed.report.export.matplotlib_figure import name_of
 from wirespeed.report.page import read_sources
 from wirespeed.report.sources import measured
@@ -143,40 +141,6 @@ def test_the_mark_names_only_marked_sizes(crowded: dict[str, tuple[int, ...]], w
     ]
     text = " ".join(shown(make_run(head(paths), *map(step, paths), *marked, end())).split())
     assert f"& slowed by other processes: {where}; a rank waited" in text
-
-
-@pytest.mark.parametrize(
-    ("bounds", "said"),
-    [
-        (("5", "5"), "all 2 bounds hold"),
-        (("5", "0.5"), "1 of 2 bounds does not hold"),
-        (("5", "1.01"), "1 of 2 bounds hold; cannot tell: 1"),
-        (("0.5", "1.01"), "1 of 2 bounds does not hold; cannot tell: 1"),
-        (("5",), "the bound holds"),
-        (("0.5",), "the bound does not hold"),
-        (("1.01",), "cannot tell whether the bound holds"),
-    ],
-)
-def test_a_check_counts_what_holds(check_: Check, bounds: tuple[str, ...], said: str) -> None:
-    """Protects from "all 8 bounds hold" below a missed one."""
-    sizes = (8, 64)[: len(bounds)]
-    file = write(Path("r.jsonl"), *(entry("host", size, 1.02e-6, 0.02) for size in sizes))
-    rules = "\n".join(f'{size} = "at most {bound} us"' for size, bound in zip(sizes, bounds, strict=True))
-    _, out, _ = check_(site(rules), file)
-    assert out[-1].removesuffix("; --explain has every bound") == said
-
-
-def test_a_wide_interval_makes_no_bound() -> None:
-    """Protects from "at least 0.419 GB/s" learnt of 5.94 GB/s +-97 %."""
-    runs = [make_run(head(("host",)), step("host"), entry("host", 1 << 20, 1.7e-4, 0.97), end())]
-    (line,) = [one for one in learn(runs, ["r.jsonl"], 0.01).splitlines() if '"1M"' in one]
-    assert line.startswith("#") and line.endswith("its interval is wider than ±50 %, which makes no bound")
-
-
-def test_a_loose_bound_says_so() -> None:
-    runs = [make_run(head(("host",)), step("host"), entry("host", 1 << 20, 1.7e-4, 0.49), end())]
-    (line,) = [one for one in learn(runs, ["r.jsonl"], 0.2).splitlines() if '"1M"' in one]
-    assert line.startswith('"1M" = "at least') and line.endswith("times that time")
 
 
 @pytest.mark.parametrize(
