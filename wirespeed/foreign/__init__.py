@@ -1,0 +1,1 @@
+"""Reads what other tools print: figures with their definitions, settings, transports, topology, failures."""
