@@ -372,7 +372,7 @@ class TestApplication:
         assert {*names[0]} == {"survey", *all_patterns()}
         assert names[1:] == [
             *(
-                ["doctor", "show", "paths", "systems"],
+                ["doctor", "explain", "show", "paths", "systems"],
                 ["compare", "check", "watch", "fleet"],
                 ["report", "plot", "script", "completion"],
             )

@@ -8,7 +8,7 @@ import pytest
 from support.limited import H200, ranks, used, wire
 
 from wirespeed.limits import Ceiling, Used, ceiling
-from wirespeed.limits.rates import _table, device_links, gpu_links, memory, pcie, slot_of
+from wirespeed.limits.rates import device_links, gpu_links, memory, pcie, slot_of, table
 
 MI300X = "AMD Instinct MI300X"
 
@@ -264,8 +264,7 @@ def test_a_half_percent_more_than_all_is_rounding() -> None:
 
 def test_memories_name_their_caches_and_where_those_are_known_from() -> None:
     """Protects percentages at sizes that caches hold; an H100 has ten of its chip's twelve parts."""
-    table = _table()["memory"]
-    assert all(one["cache"] and one["cache_source"] for one in table)
+    assert all(one["cache"] and one["cache_source"] for one in table()["memory"])
     h100 = memory("NVIDIA H100 80GB HBM3")
     assert h100 and h100.applies((50 << 20) + 1) and not h100.applies(50 << 20)
     assert "cache" not in h100.source, "a limit's equation is printed with its source"

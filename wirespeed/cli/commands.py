@@ -16,7 +16,7 @@ FIRST = (
     *("halo", "ring", "rma"),
     *("allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "reduce", "barrier"),
     *("jacobi", "lbm", "custom", "pairing"),
-    *("doctor", "show", "paths", "systems", "compare", "check", "watch", "fleet"),
+    *("doctor", "explain", "show", "paths", "systems", "compare", "check", "watch", "fleet"),
     *("report", "plot", "script", "completion"),
 )
 """By use; the others of their group come behind them, in alphabetical order."""

@@ -32,7 +32,7 @@ class Point:
     """Wrong elements, or the largest error; 0: checked and right."""
     in_place: bool | None = None
     line: int = 0
-    """Of the text, from 1."""
+    """Number of the line in the text, from 1."""
 
 
 @dataclass(frozen=True)
@@ -46,21 +46,21 @@ class Curve:
     name: str = ""
     """The tool's word."""
     direction: str = "one"
-    """What the rate counts: 'one' direction, the sum of 'both', 'algorithm' or 'bus' bandwidth."""
+    """Bytes that the rate counts: of 'one' direction, the sum of 'both', 'algorithm' or 'bus' bandwidth."""
     memory: str = ""
     """'H H', 'H D', 'D D': of the sender and the receiver; '': not said."""
     ranks: int | None = None
     hosts: int | None = None
     points: tuple[Point, ...] = ()
     unit_words: str = ""
-    """What the rate's unit is: 'MB = 1e6 B'."""
+    """Unit of the printed rate: 'MB = 1e6 B'."""
     pair: str = ""
     """GPUs or NIC: 'GPU0 GPU3', 'mlx5_0'."""
     placement: str = ""
 
 
 @dataclass(frozen=True)
-class Failure:
+class FailingLine:
     """A line that tells of a failure."""
 
     kind: str
@@ -78,7 +78,7 @@ class Transport:
     kind: str
     """'P2P', 'SHM', 'NET', or the transport's own name."""
     detail: str
-    """What follows the kind: 'IBext_v8/7/GDRDMA', 'CUMEM', 'direct pointer'."""
+    """Words behind the kind: 'IBext_v8/7/GDRDMA', 'CUMEM', 'direct pointer'."""
     sender: str = ""
     receiver: str = ""
     host: str = ""
@@ -97,9 +97,17 @@ class Log:
     transports: tuple[Transport, ...] = ()
     topology: dict[str, Any] = field(default_factory=dict)
     """'gpus', 'nics': names; 'links': {(a, b): 'NV4'}; 'legend'; 'nvlink': {gpu: (rates)}; 'ports': [...]."""
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[FailingLine, ...] = ()
     unknown: tuple[tuple[int, str], ...] = ()
     """(line, text) of lines that look like figures, and that no reader knows."""
+    commands: tuple[tuple[int, str], ...] = ()
+    """(line, text) of command lines."""
+
+    def __bool__(self) -> bool:
+        """Was anything understood?"""
+        return bool(
+            self.curves or self.settings or self.versions or self.transports or self.topology or self.failures
+        )
 
 
 @dataclass(frozen=True)

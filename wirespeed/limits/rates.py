@@ -49,13 +49,14 @@ CPU_CACHES = 64 << 20
 
 
 @cache
-def _table() -> dict[str, Any]:
+def table() -> dict[str, Any]:
+    """Content of links.toml."""
     return parse(Path(__file__).with_name("links.toml").read_text("utf-8"))
 
 
 def device_links(name: str) -> Record | None:
     """A GPU's links, by the name that its driver gives it."""
-    return next((gpu for gpu in _table()["gpu"] if name in gpu["names"]), None)
+    return next((gpu for gpu in table()["gpu"] if name in gpu["names"]), None)
 
 
 def switch_may_sum(name: str) -> bool:
@@ -79,7 +80,7 @@ def gpu_links(name: str, count: int | None = None) -> Ceiling | None:
 
 def memory(name: str) -> Ceiling | None:
     """A GPU's own memory, reads and writes together."""
-    known = next((item for item in _table()["memory"] if name in item["names"]), None)
+    known = next((item for item in table()["memory"] if name in item["names"]), None)
     if known is None:
         return None
     text = f"{known['rate'] / 1e9:g} GB/s"
@@ -88,10 +89,10 @@ def memory(name: str) -> Ceiling | None:
 
 def pcie(generation: int, width: int, *, to_device: bool) -> Ceiling | None:
     """A slot's payload rate: lanes x rate of a lane x share of a packet that is payload."""
-    known = next((item for item in _table()["pcie"] if item["generation"] == generation), None)
+    known = next((item for item in table()["pcie"] if item["generation"] == generation), None)
     if known is None:
         return None
-    packets = _table()["pcie_packets"]
+    packets = table()["pcie_packets"]
     around = packets["to_device" if to_device else "to_host"]
     value = width * known["lane"] * packets["payload"] / around
     raw = f"PCIe {generation}.0 x{width}, {width * known['lane'] / 1e9:.1f} GB/s"

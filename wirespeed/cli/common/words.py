@@ -216,6 +216,18 @@ def _link(word: str) -> tuple[str, float]:
     return name, Word("RATE", parse_rate).read(rate)
 
 
+def _known_link(word: str) -> tuple[str, float]:
+    from wirespeed.limits.named import parse_link
+
+    return parse_link(word)
+
+
+def _name(word: str) -> str:
+    if not word.strip() or not word.isprintable() or len(word) > 100:
+        raise ValueError("write a name, as in H100")
+    return word.strip()
+
+
 def _part(word: str) -> float:
     share = parse_share(word)
     if not 0 <= share < 1:
@@ -303,9 +315,11 @@ FILE = File("FILE", _file)
 GRID = Word("WxH", _grid)
 HOSTS = several(Word("NAME", _host))
 KV = Word("MODEL", _kv, _models)
+KNOWN_LINKS = several(Word("LINK", _known_link))
 LAUNCHER = Word("NAME", _launcher)
 LINKS = several(Word("NAME=RATE", _link))
 MPI = File("PATH", _file)
+NAME = Word("NAME", _name)
 PAIRS = Word("I-J,...", _pairs)
 PATHS = Word("NAME,...", _paths, _path_names)
 PROFILER = choice(*PROFILERS)

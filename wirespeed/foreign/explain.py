@@ -1,0 +1,75 @@
+"""Everything that is said of a log: each curve with its wire, findings, and what would tell more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from wirespeed.errors import ExitCode, gravest
+from wirespeed.foreign.findings import find
+from wirespeed.foreign.question import CurveWire, Question, limit_of, reference_of, wire_of
+from wirespeed.foreign.shapes import Curve, Finding, Log
+from wirespeed.systems.reference import Reference
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A curve and what it can be held against."""
+
+    curve: Curve
+    wire: CurveWire | None
+    limit: float | None
+    """The most that its rate can be, bytes per second."""
+    reference: Reference | None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """All that is printed of a log."""
+
+    log: Log
+    curves: tuple[Explained, ...]
+    findings: tuple[Finding, ...]
+    """Worst first."""
+    missing: tuple[str, ...]
+
+    @property
+    def code(self) -> ExitCode:
+        """Exit code of the command."""
+        impossible = any(finding.impossible for finding in self.findings)
+        worse = any(finding.severity >= 2 for finding in self.findings)
+        judged = self.findings or any(one.limit or one.reference for one in self.curves)
+        return gravest(
+            ExitCode.IMPOSSIBLE if impossible else ExitCode.OK,
+            ExitCode.WORSE if worse else ExitCode.OK,
+            ExitCode.OK if judged or self.log.topology else ExitCode.CANNOT_TELL,
+        )
+
+
+def explain(log: Log, question: Question) -> Explanation:
+    """Raises WirespeedError for a system that is not known."""
+    curves = []
+    for curve in log.curves:
+        wire = wire_of(curve, log, question)
+        reference = reference_of(curve, wire, log, question)
+        curves.append(Explained(curve, wire, limit_of(curve, wire), reference))
+    return Explanation(log, tuple(curves), tuple(find(log)), tuple(_missing(log, curves, question)))
+
+
+def _missing(log: Log, curves: list[Explained], question: Question) -> Iterator[str]:
+    """What would tell more."""
+    if any(one.limit is None and one.curve.operation != "local-copy" for one in curves):
+        yield (
+            "which wire is it? The text names none: --link HDR (or NDR200, 10GbE, NVLink4x18, NAME=RATE), "
+            "--gpu H100, --system perlmutter"
+        )
+    tools = {curve.tool for curve in log.curves}
+    if tools & {"nccl-tests", "rccl-tests"} and not log.transports:
+        yield "NCCL_DEBUG=INFO: its lines name the transport of each channel, and NCCL's version"
+    mpi = any(tool.startswith(("OSU", "IMB", "MPIBenchmarks")) for tool in tools)
+    if mpi and not log.commands:
+        yield "the command line: which hosts, how many ranks, which variables"
+    if mpi and not log.versions:
+        yield "the MPI and its version (mpirun --version), and UCX's (ucx_info -v)"
+    if any("D" in curve.memory for curve in log.curves) and not log.topology.get("links"):
+        yield "nvidia-smi topo -m: which GPU and NIC are near each other"

@@ -1,0 +1,116 @@
+"""A log in the making, and the interface of a reader."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+from wirespeed.foreign.shapes import Curve, FailingLine, Log, Point, Transport
+
+MOST = 10_000
+"""Failures, unknown lines, commands and settings that are kept."""
+MOST_TRANSPORTS = 200_000
+
+
+@dataclass
+class Found:
+    """A Log in the making."""
+
+    curves: list[Curve] = field(default_factory=list)
+    settings: dict[str, str] = field(default_factory=dict)
+    versions: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    transports: dict[tuple[str, ...], Transport] = field(default_factory=dict)
+    topology: dict[str, Any] = field(default_factory=dict)
+    failures: list[FailingLine] = field(default_factory=list)
+    unknown: list[tuple[int, str]] = field(default_factory=list)
+    commands: list[tuple[int, str]] = field(default_factory=list)
+
+    def setting(self, name: str, value: str) -> None:
+        if len(self.settings) < MOST:
+            self.settings[name] = value
+
+    def version(self, library: str, version: str) -> None:
+        known = self.versions.setdefault(library, ())
+        if version not in known and len(known) < MOST:
+            self.versions[library] = (*known, version)
+
+    def transport(self, made: Transport) -> None:
+        key = (made.library, made.kind, made.detail, made.sender, made.receiver, made.host)
+        if len(self.transports) < MOST_TRANSPORTS:
+            self.transports.setdefault(key, made)
+
+    def failure(self, kind: str, text: str, line: int) -> None:
+        if len(self.failures) < MOST:
+            self.failures.append(FailingLine(kind, text.strip(), line))
+
+    def log(self) -> Log:
+        return Log(
+            tuple(sorted(self.curves, key=lambda curve: curve.points[0].line)),
+            self.settings,
+            self.versions,
+            tuple(self.transports.values()),
+            self.topology,
+            tuple(self.failures),
+            tuple(self.unknown),
+            tuple(self.commands),
+        )
+
+
+class LogStream:
+    """Lines of one rank, or of one host: a table's rows do not mix with another's."""
+
+    def __init__(self, found: Found, kinds: tuple[type[Reader], ...]) -> None:
+        self.found = found
+        self.readers = [kind(self) for kind in kinds]
+        self.caption = ""
+        """The last line that no reader knows: often a table's title."""
+        self.command = ""
+        """The last command line."""
+
+    def opened(self, reader: Reader) -> None:
+        """A table begins: the one before ends."""
+        for other in self.readers:
+            if other is not reader:
+                other.close()
+
+    def close(self) -> None:
+        for reader in self.readers:
+            reader.close()
+
+
+class Reader(ABC):
+    """Reads one tool's lines."""
+
+    words: ClassVar[tuple[str, ...]]
+    """One of them stands in each line that begins something of this tool."""
+
+    def __init__(self, stream: LogStream) -> None:
+        self.stream, self.found = stream, stream.found
+        self.curve: Curve | None = None
+        """Of the open table, without its points."""
+        self.points: list[Point] = []
+
+    @abstractmethod
+    def take(self, text: str, line: int) -> bool:
+        """Is this line understood? Called for lines with one of the words, and while a table is open."""
+
+    def take_json(self, value: Any, line: int) -> bool:
+        """The same of a JSON value that begins in this line."""
+        return False
+
+    @property
+    def is_open(self) -> bool:
+        return self.curve is not None
+
+    def open(self, curve: Curve) -> None:
+        """Begins a table."""
+        self.close()
+        self.stream.opened(self)
+        self.curve = curve
+
+    def close(self) -> None:
+        """Ends the open table."""
+        if self.curve is not None and self.points:
+            self.found.curves.append(replace(self.curve, points=tuple(self.points)))
+        self.curve, self.points = None, []

@@ -1,0 +1,122 @@
+"""Options that say more than the text, and what follows for a curve's wire."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from wirespeed.foreign.shapes import Curve, Log
+from wirespeed.limits.rates import Ceiling, gpu_links, pcie, slot_of
+from wirespeed.systems import load
+from wirespeed.systems.reference import Reference, usual
+
+_LATENCY_BYTES = 8
+_OF_ONE_WIRE = ("pingpong", "bandwidth", "both-ways", "sendrecv", "exchange", "rma", "copy")
+_COPIES = {"H D": "host-device", "D H": "device-host"}
+
+
+@dataclass(frozen=True)
+class Question:
+    """Options of the command."""
+
+    links: dict[str, float] = field(default_factory=dict)
+    """Name -> bytes per second of one direction."""
+    gpu: str = ""
+    system: str = ""
+
+
+@dataclass(frozen=True)
+class CurveWire:
+    """The wire that a curve's bytes travel over."""
+
+    name: str
+    rate: float
+    """Bytes per second in one direction."""
+    words: str
+    """Source of the rate."""
+
+
+def wire_of(curve: Curve, log: Log, question: Question) -> CurveWire | None:
+    """None where neither the text nor the options tell. Raises WirespeedError for an unknown system."""
+    if curve.operation == "local-copy":
+        return None
+    if question.links:
+        name, rate = next(iter(question.links.items()))
+        return CurveWire(name, rate, "as you say")
+    name, between_hosts = gpu_of(log, question), (curve.hosts or 0) > 1
+    if question.system and (ceiling := _of_system(curve, question.system)):
+        return CurveWire(ceiling.wire or question.system, ceiling.rate, ceiling.equation)
+    if not between_hosts and name and (ceiling := _of_gpu(curve, name)):
+        return CurveWire(ceiling.wire, ceiling.rate, ceiling.equation)
+    rates = {port["rate"] for port in log.topology.get("ports", ()) if port.get("rate")}
+    if len(rates) == 1 and curve.memory != "H D" and _on_network(curve, between_hosts):
+        return CurveWire(
+            "network", (rate := rates.pop()), f"its ports run at {rate * 8 / 1e9:g} Gb/s, by the text"
+        )
+    return None
+
+
+def _on_network(curve: Curve, between_hosts: bool) -> bool:
+    return between_hosts or curve.tool == "perftest"
+
+
+def gpu_of(log: Log, question: Question) -> str:
+    """The GPU's name; '' where it is not said, or where there are several."""
+    models = set(log.topology.get("models", ()))
+    return question.gpu or (models.pop() if len(models) == 1 else "")
+
+
+def _of_gpu(curve: Curve, name: str) -> Ceiling | None:
+    if curve.memory in _COPIES and curve.operation == "copy":
+        slot = slot_of(name)
+        return pcie(*slot, to_device=curve.memory == "H D") if slot else None
+    if curve.hosts == 1 and "D" in curve.memory:
+        return gpu_links(name)
+    return None
+
+
+def _of_system(curve: Curve, name: str) -> Ceiling | None:
+    system = load(name)
+    if curve.memory in _COPIES and curve.operation == "copy":
+        return None
+    if curve.hosts != 1 and system.network and system.network.nic_rate:
+        rate = system.network.nic_rate
+        words = f"a NIC of {system.name}: {rate / 1e9:g} GB/s"
+        return Ceiling(rate, words, system.network.source, "network")
+    return (
+        gpu_links(system.node.driver_names[0]) if system.node.driver_names and "D" in curve.memory else None
+    )
+
+
+def limit_of(curve: Curve, wire: CurveWire | None) -> float | None:
+    """The most that this curve's rate can be over the wire; None where no simple rule says so."""
+    if wire is None or not wire.rate or curve.direction == "algorithm":
+        return None
+    if curve.direction != "bus" and curve.operation not in _OF_ONE_WIRE:
+        return None
+    return wire.rate * (2 if curve.direction == "both" else 1)
+
+
+def reference_of(curve: Curve, wire: CurveWire | None, log: Log, question: Question) -> Reference | None:
+    """Figures of others on such a machine; None where nobody did, or where the machine is not known."""
+    points = [point for point in curve.points if point.bytes > 0 and not point.wrong]
+    if not points or curve.direction == "both":
+        return None
+    machine, name = gpu_of(log, question) or None, wire.name if wire else None
+    if curve.operation == "all-reduce" and curve.direction == "bus" and curve.hosts == 1:
+        best = max(points, key=lambda point: point.rate or 0)
+        rate = best.rate or 0
+        return usual(machine, name, "allreduce-node", best.bytes, rate, ranks=curve.ranks) if rate else None
+    if curve.operation == "copy" and curve.memory in _COPIES:
+        best = points[-1]
+        return usual(machine, "PCIe", _COPIES[curve.memory], best.bytes, best.rate or 0)
+    if curve.operation == "bandwidth":
+        best = points[-1]
+        network = usual(machine, name, "network-bandwidth", best.bytes, best.rate or 0)
+        if network or curve.memory != "D D":
+            return network
+        return usual(machine, name, "device-device", best.bytes, best.rate or 0)
+    if curve.operation == "pingpong":
+        small = next((point for point in points if point.bytes == _LATENCY_BYTES and point.seconds), None)
+        if small and small.seconds:
+            return usual(machine, name, "network-latency", small.bytes, small.bytes / small.seconds)
+    return None

@@ -1,0 +1,144 @@
+"""OSU micro-benchmarks: point to point, several pairs, one-sided, collective; MB = 1e6 bytes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from wirespeed.foreign.found import LogStream, Reader
+from wirespeed.foreign.shapes import Curve, Point
+from wirespeed.foreign.text import number
+
+_TITLE = re.compile(r"#?\s*OSU (?P<over>MPI|NCCL|OpenSHMEM|UPC|UPC\+\+|xCCL)?(?P<gpu>-\w+)?[ _]?(?P<test>.*?)"
+                    r"\s+Test(?:\s+v(?P<version>[\d.]+\w*))?\s*$", re.IGNORECASE)  # fmt: skip
+_BUFFERS = re.compile(
+    r"# *(?:Send Buffer|Rank 0 Memory) on (HOST|DEVICE|MANAGED)\b.* on (HOST|DEVICE|MANAGED)\b"
+)
+_PAIRS = re.compile(r"# *\[ *pairs: *(\d+) *\] *\[ *window size: *(\d+) *\]")
+_SYNCHRONISATION = re.compile(r"# *(?:Window creation|Synchronization): *(\S+)")
+_COLUMN = re.compile(
+    r"Size|(?:(?:Avg|Min|Max) )?Latency ?\(us\)|Bandwidth \(MB/s\)|MB/s|Messages/s|Iterations|Validation"
+    r"|P\d+ Tail \w+ ?\([^)]*\)|Overall ?\(us\)|Compute ?\(us\)|Pure Comm\. ?\(us\)|Overlap ?\(%\)"
+    r"|Coll\. Init ?\(us\)|MPI_\w+ ?\(us\)"
+)
+_OPERATIONS = (
+    (r"multiple bandwidth", "bandwidth"),
+    (r"bi-?directional", "both-ways"),
+    (r"multi(-pair|ple)? latency|multi-threaded latency|multi-process latency", "pingpong"),
+    (r"(put|get|accumulate|fetch|compare|swap|finc|fadd|cswap|add|inc)\w*", "rma"),
+    (r"all-?reduce", "all-reduce"),
+    (r"all-?gather", "all-gather"),
+    (r"reduce.?scatter", "reduce-scatter"),
+    (r"all-?to-?all", "all-to-all"),
+    (r"broadcast|bcast", "broadcast"),
+    (r"barrier", "barrier"),
+    (r"gather", "gather"),
+    (r"scatter", "scatter"),
+    (r"reduce", "reduce"),
+    (r"latency", "pingpong"),
+    (r"bandwidth", "bandwidth"),
+)
+_MEMORY = {"HOST": "H", "DEVICE": "D", "MANAGED": "M"}
+
+
+class Osu(Reader):
+    """A title, then lines that begin with '#', then a row a size."""
+
+    words = ("OSU ", "# Size", "# Send Buffer", "# Rank 0 Memory", "# [ pairs", "# Avg Latency", "# Datatype")
+
+    def __init__(self, stream: LogStream) -> None:
+        super().__init__(stream)
+        self.columns: list[str] = []
+
+    def take(self, text: str, line: int) -> bool:
+        if (title := _TITLE.match(text.lstrip())) and title["over"]:
+            self._begin(title)
+            return True
+        if self.curve is None:
+            return False
+        return self._comment(text.lstrip()) if text.lstrip().startswith("#") else self._row(text, line)
+
+    def _begin(self, title: re.Match[str]) -> None:
+        test = title["test"].strip()
+        operation = next((ours for theirs, ours in _OPERATIONS if re.search(theirs, test, re.I)), "")
+        pair = operation in ("pingpong", "bandwidth", "both-ways", "rma")
+        two = pair and not re.search("mult", test, re.I)
+        self.columns = []
+        self.open(
+            Curve(
+                "OSU " + (title["over"] or "") + (title["gpu"] or ""),
+                title["version"] or "",
+                operation,
+                f"{test} Test",
+                "both" if operation == "both-ways" else "one",
+                "" if title["gpu"] else "H H",
+                ranks=2 if two else None,
+                unit_words="MB = 1e6 B",
+            )
+        )
+
+    def _comment(self, text: str) -> bool:
+        assert self.curve is not None
+        if found := _BUFFERS.match(text):
+            memory = " ".join(_MEMORY[word] for word in found.groups())
+            self.curve = replace(self.curve, memory=memory)
+        elif found := _PAIRS.match(text):
+            ranks, placement = 2 * int(found[1]), f"{int(found[1])} pairs, window of {int(found[2])}"
+            self.curve = replace(self.curve, ranks=ranks, placement=placement)
+        elif found := _SYNCHRONISATION.match(text):
+            placement = f"{self.curve.placement}, {found[1]}".strip(", ")
+            self.curve = replace(self.curve, placement=placement)
+        elif columns := _COLUMN.findall(text):
+            self.columns = [re.sub(r" ?\(", " (", column) for column in columns]
+        else:
+            return "Datatype" in text or "Overall =" in text
+        return True
+
+    def _row(self, text: str, line: int) -> bool:
+        tokens = text.split()
+        if len(tokens) != len(self.columns):
+            return False
+        commas = any("," in token for token in tokens)
+        cells = dict(zip(self.columns, tokens, strict=True))
+        values = {
+            name: found
+            for name, token in cells.items()
+            if (found := number(token, commas=commas)) is not None and name not in ("Size", "Validation")
+        }
+        size = cells.get("Size", "0")
+        validation = cells.get("Validation", "").lower()
+        if not size.isdigit() or len(values) + ("Size" in cells) + bool(validation) != len(cells):
+            return False
+        # Of the first column behind the size: two decimals are always printed, unless the line was cut off.
+        if not all(re.search(r"[.,]\d\d$", cells[name]) for name in values if name not in WHOLE):
+            return False
+        if self.points and int(size) <= self.points[-1].bytes:
+            return False
+        latency = values.get("Avg Latency (us)", values.get("Latency (us)", values.get("Overall (us)")))
+        rate = values.get("Bandwidth (MB/s)", values.get("MB/s"))
+        if latency is None and rate is None:
+            return False
+        self.points.append(
+            Point(
+                int(size),
+                None if latency is None else latency / 1e6,
+                None if rate is None else rate * 1e6,
+                t_min=_seconds(values.get("Min Latency (us)")),
+                t_max=_seconds(values.get("Max Latency (us)")),
+                repetitions=int(values["Iterations"]) if "Iterations" in values else None,
+                wrong={"pass": 0.0, "fail": 1.0}.get(validation),
+                line=line,
+            )
+        )
+        return True
+
+
+WHOLE = ("Iterations",)
+"""Columns without decimals."""
+
+
+def _seconds(microseconds: float | None) -> float | None:
+    return None if microseconds is None else microseconds / 1e6
+
+
+READER = Osu

@@ -1,0 +1,151 @@
+"""Command lines, variables and versions that stand around figures."""
+
+from __future__ import annotations
+
+import re
+
+from wirespeed.foreign.found import MOST, Reader
+
+ORDER = -1
+_PREFIXES = (
+    *(
+        "UCX_",
+        "NCCL_",
+        "RCCL_",
+        "OMPI_",
+        "PMIX_",
+        "PRTE_",
+        "MPICH_",
+        "MPIR_",
+        "I_MPI_",
+        "MV2_",
+        "MVP_",
+        "FI_",
+    ),
+    *(
+        "CUDA_",
+        "HIP_",
+        "ROCR_",
+        "HSA_",
+        "GPU_DEVICE",
+        "PSM2_",
+        "PSM3_",
+        "CXI_",
+        "SLURM_",
+        "NVSHMEM_",
+        "PMPI_",
+    ),
+    *(
+        "SHARP_",
+        "HCOLL_",
+        "IBV_",
+        "MLX5_",
+        "RDMAV_",
+        "OMP_",
+        "FLUX_",
+        "PALS_",
+        "LD_PRELOAD",
+        "LD_LIBRARY_PATH",
+    ),
+    *("CRAY_", "HCA_"),
+)
+_SETTING = re.compile(
+    rf"(?<![\w$])((?:{'|'.join(_PREFIXES)})\w*)\s*(?:=|:=)\s*"
+    r"(\"[^\"]*\"|'[^']*'|[^\s;,\"']*(?:,[^\s;\"']+)*)"
+)
+_MCA = re.compile(r"--?(?:g?mca|prtemca|pmixmca) +(\w+) +(\S+)")
+_SET_BY = re.compile(r"NCCL INFO (\w+) set by (?:environment|user) to ['\"]?([^\s'\"]+?)\.?['\"]?$")
+_PROGRAMS = (
+    r"mpirun|mpiexec(?:\.\w+)?|srun|jsrun|flux|torchrun|prun|aprun|orterun|salloc|sbatch|numactl|taskset|ib_\w+|ucx_\w+|osu_\w+"
+    r"|\w+_perf|nvbandwidth|IMB-\w+|p2pBandwidthLatencyTest|bandwidthTest|TransferBench|nixlbench|nvidia-smi|ibstat|fi_\w+"
+    r"|ompi_info|docker|singularity|apptainer|kubectl"
+)
+_COMMAND = re.compile(
+    rf"\s*(?:[\w.@~:/-]*[$#%>]\s+)?(?:(?:export|env|time|sudo|exec)\s+)*(?:\w+=\S*\s+)*(?:\S*/)?(?:{_PROGRAMS})(?:\s+\S|$)"
+)
+_PROMPT = re.compile(r"\s*(?:[\w.@~:/()\[\] -]{0,60})\$\s+\S")
+_OPTION = re.compile(
+    r"(--(?:gpus(?:-per-\w+)?|gpu-bind|gres|mpi|cpu-bind|use_cuda\w*|use_rocm\w*|ntasks\S*|nodes))[= ](\S+)"
+)
+_VERSIONS = (
+    ("Open MPI", re.compile(r"\(Open MPI\) (\d[\w.]*)|Open MPI:? v?(\d[\w.]*)|Open MPI v(\d[\w.]*)")),
+    ("MPICH", re.compile(r"MPICH Version:?\s+(\d[\w.]*)|\bMPICH (\d[\w.]*)")),
+    ("Intel MPI", re.compile(r"Intel\(R\) MPI Library(?: for Linux\* OS)?,? (?:Version )?(\d[\w.]*)")),
+    ("MVAPICH", re.compile(r"MVAPICH\S*\s+(?:Version:?\s+)?v?(\d[\w.]*)")),
+    ("UCX", re.compile(r"(?:Library version:|UCX (?:version )?v?|ucx[/-])(\d+\.\d+[\w.]*)")),
+    (
+        "CUDA",
+        re.compile(
+            r"CUDA (?:Runtime |Driver )?[Vv]ersion:?\s+(\d[\d.]*)|Cuda compilation tools, release (\d[\d.]*)"
+        ),
+    ),
+    ("ROCm", re.compile(r"ROCm (?:version:?\s+)?v?(\d[\d.]*)|rocm-(\d[\d.]+)")),
+    ("libfabric", re.compile(r"libfabric(?: version)?:? v?(\d[\w.]*)|OFI version:? v?(\d[\w.]*)")),
+    ("driver", re.compile(r"Driver Version:\s+(\d[\d.]*)")),
+)
+
+
+class Surroundings(Reader):
+    """Takes no line for itself but command lines and settings."""
+
+    words = (
+        *_PREFIXES,
+        *(
+            "mpirun",
+            "mpiexec",
+            "srun",
+            "torchrun",
+            "$ ",
+            "mca ",
+            "Version",
+            "version",
+            "Open MPI",
+            "MPICH",
+            "UCX",
+            "ucx",
+        ),
+        *(
+            "ib_",
+            "osu_",
+            "_perf",
+            "nvbandwidth",
+            "IMB-",
+            "flux",
+            "Cuda",
+            "ROCm",
+            "rocm",
+            "libfabric",
+            "Intel(R) MPI",
+        ),
+    )
+
+    def take(self, text: str, line: int) -> bool:
+        command = bool(_COMMAND.match(text) or _PROMPT.match(text))
+        settings = 0
+        if "=" in text:
+            for found in _SETTING.finditer(text):
+                self.found.setting(found[1], found[2].strip("\"'"))
+                settings += 1
+        if "mca " in text:
+            for found in _MCA.finditer(text):
+                self.found.setting(f"OMPI_MCA_{found[1]}", found[2])
+                settings += 1
+        if "set by" in text and (one := _SET_BY.search(text)):
+            self.found.setting(one[1], one[2])
+            settings += 1
+        if command:
+            self.stream.command = text.strip()
+            self.stream.caption = ""
+            for reader in self.stream.readers:
+                reader.close()
+            if len(self.found.commands) < MOST:
+                self.found.commands.append((line, text.strip()))
+            for option in _OPTION.finditer(text):
+                self.found.setting(option[1], option[2])
+        for library, pattern in _VERSIONS:
+            if version := pattern.search(text):
+                self.found.version(library, next(filter(None, version.groups())).rstrip("."))
+        return command or settings > 0
+
+
+READER = Surroundings

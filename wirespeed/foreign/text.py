@@ -1,0 +1,76 @@
+"""Lines of a log without what launchers, terminals and web pages put into them, and the numbers in them."""
+
+from __future__ import annotations
+
+import re
+
+LONGEST = 4000
+"""Letters of a line that are looked at; no tool prints a longer line of figures."""
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)?")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]")
+_TIME = r"\d\d:\d\d:\d\d(?:[.,]\d+)?"
+_STAMP = re.compile(
+    rf"\s*(?:\[?\d{{4}}[-/]\d\d[-/]\d\d[T ]{_TIME}(?:Z|[+-]\d\d:?\d\d)?\]?:?|\[?{_TIME}\]?:?"
+    rf"|[A-Z][a-z]{{2}} [ \d]\d {_TIME}|std(?:out|err) [FP]|>)(?=\s|$) ?"
+)
+_TAG = re.compile(
+    r"\s*(\[\d+,\d+\]<\w+>:|\[\d+(?:,\d+)?\](?::(?=\s|$))?|\[rank\d+\]:|\d{1,6}:(?=\s)|"
+    r"\([\w.-]+(?: pid=\d+)?(?:, ip=[\d.]+)?\)(?= )) ?"
+)
+HOST = re.compile(r"([\w./@-]+):\s?(?=\S)")
+"""Word that pdsh, grep and others put before a line; a tool may print such a word itself."""
+_NUMBER = re.compile(r"[-+]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][-+]?\d+)?$")
+_COMMA = re.compile(r"\d,(?!\d{3}(?:\D|$))\d*")
+"""A comma that separates no thousands."""
+
+
+def clean(line: bytes) -> str:
+    """The line as printable text; of one that was overwritten (carriage returns), what was left of it."""
+    text = line[: 2 * LONGEST].decode("utf-8", "replace")
+    if not text.isprintable():
+        if "\x1b" in text:
+            text = _ESCAPES.sub("", text)
+        text = text.rstrip("\r\n").rpartition("\r")[2]
+        text = _CONTROLS.sub("", text)
+    return text[:LONGEST].replace("\xa0", " ").rstrip()
+
+
+def without_prefixes(text: str) -> tuple[str, str]:
+    """(tags of the rank that printed the line, the line without them and without time stamps)."""
+    tags = ""
+    for _ in range(4):
+        if match := _STAMP.match(text):
+            text = text[match.end() :]
+        elif match := _TAG.match(text):
+            tags += match[1].rstrip(":")
+            text = text[match.end() :]
+        else:
+            break
+    return tags, text
+
+
+def number(token: str, *, commas: bool = False) -> float | None:
+    """The value of a token; None where it is no number. `commas`: they stand for decimal points."""
+    if not _NUMBER.match(token):
+        return None
+    if "," in token:
+        if not commas:
+            return None
+        token = token.replace(",", ".")
+    return float(token)
+
+
+def numbers(text: str) -> list[float] | None:
+    """The values of a line that holds numbers alone; None for any other line.
+
+    Commas are decimal points where one of them can be nothing else.
+    """
+    tokens = text.split()
+    commas = "," in text and _COMMA.search(text) is not None
+    found = [number(token, commas=commas) for token in tokens]
+    return None if not found or None in found else [value for value in found if value is not None]
+
+
+def whole(token: str) -> int | None:
+    """A number of bytes, ranks or iterations."""
+    return int(token) if token.isascii() and token.isdigit() and len(token) <= 18 else None

@@ -1,0 +1,1 @@
+"""Another tool's output, explained."""

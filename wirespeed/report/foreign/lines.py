@@ -1,0 +1,190 @@
+"""An explanation as lines: what it is, its figures, findings, and what would tell more."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from wirespeed.foreign.definitions import definition, rate_of, rates_of
+from wirespeed.foreign.explain import Explained, Explanation
+from wirespeed.foreign.shapes import Curve, Finding, Log
+from wirespeed.units import counted, format_rate, format_seconds, format_size
+
+MOST_LINES = 40
+FEWEST_ROWS = 4
+_MEMORY = {"H": "host", "D": "device", "M": "managed memory"}
+_DIRECTIONS = {"both": "both directions added", "bus": "bus bandwidth", "algorithm": "algorithm bandwidth"}
+
+
+def title(curve: Curve) -> str:
+    """'OSU MPI-CUDA 7.2, Bandwidth Test: bandwidth, 2 ranks, device to device'."""
+    tool = f"{curve.tool} {curve.version}".strip()
+    name = f"{tool}, {curve.name}" if curve.name else tool
+    ends = [_MEMORY.get(end, end) for end in curve.memory.split()]
+    parts = [curve.operation or "an operation that the text does not name"]
+    parts += [counted(curve.ranks, "rank")] if curve.ranks else []
+    parts += [counted(curve.hosts, "host")] if curve.hosts else []
+    parts += [" to ".join(ends)] if ends else []
+    parts += [_DIRECTIONS[curve.direction]] if curve.direction in _DIRECTIONS else []
+    parts += [part for part in (curve.pair, curve.placement) if part]
+    return f"{name}: {', '.join(parts)}"
+
+
+def about(log: Log) -> Iterator[str]:
+    """Versions, settings, transports."""
+    if log.versions:
+        words = [f"{name} {', '.join(versions[:3])}" for name, versions in log.versions.items()]
+        yield f"versions: {', '.join(words[:8])}"
+    if log.settings:
+        words = [f"{name}={value}" for name, value in log.settings.items()]
+        more = f", and {len(words) - 12} more" if len(words) > 12 else ""
+        yield f"settings: {', '.join(words[:12])}{more}"
+    kinds = {f"{made.library} {made.kind}/{made.detail}".rstrip("/"): 0 for made in log.transports}
+    for made in log.transports:
+        kinds[f"{made.library} {made.kind}/{made.detail}".rstrip("/")] += 1
+    if kinds:
+        words = [f"{kind} ({number})" for kind, number in sorted(kinds.items(), key=lambda item: -item[1])]
+        yield f"transports (connections): {', '.join(words[:6])}"
+
+
+def figures(explained: Sequence[Explained], rows: int) -> Iterator[str]:
+    """The curves, each in `rows` lines at most besides its head; many alike in one line."""
+    for _, alike in groupby(explained, key=lambda one: (one.curve.tool, one.curve.name, one.curve.memory)):
+        group = list(alike)
+        if len(group) > 3:
+            yield from _many(group)
+        else:
+            for one in group:
+                yield from _curve(one, rows)
+
+
+def _many(group: list[Explained]) -> Iterator[str]:
+    first = group[0].curve
+    rates = [rate for one in group for rate in rates_of(one.curve)]
+    times = [point.seconds for one in group for point in one.curve.points if point.seconds]
+    what = first.memory and f" ({first.memory})"
+    if rates:
+        ends = f"{format_rate(min(rates))} to {format_rate(max(rates))} GB/s"
+        yield f"{first.tool}, {first.name}{what}, {len(group)} pairs: {ends}"
+    elif times:
+        ends = f"{format_seconds(min(times))} to {format_seconds(max(times))}"
+        yield f"{first.tool}, {first.name}{what}, {len(group)} pairs: {ends}"
+
+
+def _curve(one: Explained, rows: int) -> Iterator[str]:
+    curve = one.curve
+    yield title(curve)
+    yield from _table(one, rows)
+    yield f"  {definition(curve)}"
+    if one.wire:
+        rate = f"{one.wire.rate / 1e9:g} GB/s one way ({one.wire.words})"
+        yield f"  wire: {one.wire.name}, {rate}{_shares(one)}"
+    if one.reference and one.reference.words:
+        yield f"  {one.reference.words}"
+
+
+def _shares(one: Explained) -> str:
+    """'; best 26 % of it at 8 KiB, largest message 15 %'."""
+    points = one.curve.points
+    rates = [(rate, index) for index in range(len(points)) if (rate := rate_of(one.curve, index)) is not None]
+    if not one.limit or not rates:
+        return ""
+    (best, at), (last, _) = max(rates), rates[-1]
+    of = "it" if one.curve.direction != "both" else "twice it"
+    words = f"; best {100 * best / one.limit:.0f} % of {of}"
+    words += f" at {_size(points[at].bytes)}" if points[at].bytes >= 0 else ""
+    return words if last == best else f"{words}, largest message {100 * last / one.limit:.0f} %"
+
+
+def _size(size: int) -> str:
+    return format_size(size) if size >= 0 else "?"
+
+
+def _table(one: Explained, rows: int) -> Iterator[str]:
+    """Sizes beside times and rates; in place and out of place side by side."""
+    curve = one.curve
+    places = sorted({point.in_place for point in curve.points}, key=bool)
+    by_size: dict[tuple[int, int], dict[bool | None, int]] = {}
+    times: Counter[tuple[int, bool | None]] = Counter()
+    for index, each in enumerate(curve.points):
+        again = times[each.bytes, each.in_place]
+        times[each.bytes, each.in_place] += 1
+        by_size.setdefault((each.bytes, again), {})[each.in_place] = index
+    keys = _chosen(curve, list(by_size), by_size, rows)
+    timed = any(point.seconds is not None for point in curve.points)
+    rated = bool(rates_of(curve))
+    head = ["size"]
+    for place in places:
+        suffix = {True: " in pl.", False: "", None: ""}[place]
+        head += [f"time{suffix}"] * timed + [f"GB/s{suffix}"] * rated
+        head += ["of limit"] * bool(one.limit and rated)
+    lines = [head]
+    for key in keys:
+        cells = [_size(key[0])]
+        for place in places:
+            found = by_size[key].get(place)
+            point = None if found is None else curve.points[found]
+            rate = None if found is None else rate_of(curve, found)
+            wrong = bool(point and point.wrong)
+            if timed:
+                cells.append(format_seconds(point.seconds) if point and point.seconds is not None else "-")
+            if rated:
+                cells.append("wrong" if wrong else "-" if rate is None else format_rate(rate))
+            if one.limit and rated:
+                cells.append("-" if rate is None or wrong else f"{100 * rate / one.limit:.0f} %")
+        lines.append(cells)
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    for line in lines:
+        yield "  " + "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))
+
+
+def _chosen(
+    curve: Curve,
+    keys: list[tuple[int, int]],
+    by_size: dict[tuple[int, int], dict[bool | None, int]],
+    rows: int,
+) -> list[tuple[int, int]]:
+    """As many rows as there is room for: the ends, the best, and where the rate or time changes most."""
+    if len(keys) <= rows:
+        return keys
+
+    def value(key: tuple[int, int]) -> float:
+        index = next(iter(by_size[key].values()))
+        point, rate = curve.points[index], rate_of(curve, index)
+        return rate or (1 / point.seconds if point.seconds else 0.0) or 0.0
+
+    values = [value(key) for key in keys]
+    drops = [(values[place - 1] / values[place], place) for place in range(1, len(keys)) if values[place] > 0]
+    wanted = {0, len(keys) - 1, values.index(max(values))}
+    for _, place in sorted(drops, reverse=True)[: max(0, (rows - len(wanted)) // 4)]:
+        wanted |= {place - 1, place}
+    spread = [round(step * (len(keys) - 1) / max(1, rows - 1)) for step in range(rows)]
+    for place in spread:
+        if len(wanted) >= rows:
+            break
+        wanted.add(place)
+    return [keys[place] for place in sorted(wanted)[:rows]]
+
+
+def finding_lines(finding: Finding, number: int) -> Iterator[str]:
+    """Seen, likely cause, remedy."""
+    yield f"{number}. {finding.seen}"
+    if finding.cause:
+        yield f"   likely cause: {finding.cause}"
+    if finding.do:
+        yield f"   do: {finding.do}"
+
+
+def ending(explanation: Explanation) -> Iterator[str]:
+    """Findings, and what would tell more."""
+    for number, finding in enumerate(explanation.findings, 1):
+        yield from finding_lines(finding, number)
+    if not explanation.findings and explanation.curves:
+        yield "findings: none"
+    if explanation.log.unknown:
+        line, text = explanation.log.unknown[0]
+        more = f" and {len(explanation.log.unknown) - 1} more" if len(explanation.log.unknown) > 1 else ""
+        yield f"not understood: line {line}{more}: {text[:80]}"
+    for text in explanation.missing:
+        yield f"to say more: {text}"
