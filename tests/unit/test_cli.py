@@ -378,6 +378,17 @@ class TestApplication:
             )
         ]
         assert all(text.count("\n") == len(found) for text, found in zip(groups.values(), names, strict=True))
+        shown = dict(re.findall(r"^  (\w+) +(.*)$", groups["Measure"], re.MULTILINE))
+        assert shown.items() >= {(name, pattern.summary) for name, pattern in all_patterns().items()}
+
+    def test_help_imports_no_pattern(self) -> None:
+        """Protects the time of a newcomer's first command, and of each word that a shell completes."""
+        look = "import sys; from wirespeed.cli.main import main; main(['--help']); print(*sys.modules)"
+        done = subprocess.run([sys.executable, "-I", "-c", look], capture_output=True, text=True, check=True)
+        modules = done.stdout.splitlines()[-1].split()
+        assert "wirespeed.cli.commands" in modules
+        unwanted = ("wirespeed.patterns", "wirespeed.programs", "numpy", "msgspec", "rich")
+        assert not [name for name in modules if name.startswith(unwanted)]
 
     @pytest.mark.parametrize("command", ["survey", "check", "show", "script", "systems", "ring"])
     def test_both_words_for_help(self, command: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
+import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,6 +21,9 @@ FIRST = (
     *("report", "plot", "script", "completion"),
 )
 """By use; the others of their group come behind them, in alphabetical order."""
+
+_SUMMARY = re.compile(r'name ?= ?"(\w+)",?\s+summary ?= ?"([^"\\]+)"')
+"""A pattern's name and summary, in its source."""
 
 
 class Commands(click.Group):
@@ -67,11 +71,20 @@ def _summaries(group: str) -> dict[str, str]:
         with file.open(encoding="utf-8") as lines:
             found[name] = next(lines).strip().strip('"')
     if group == "measure":
-        from wirespeed.patterns import all_patterns
-
-        found |= {name: pattern.summary for name, pattern in all_patterns().items()}
+        found |= _pattern_summaries()
     ordered = sorted(found, key=lambda name: (FIRST.index(name) if name in FIRST else len(FIRST), name))
     return {name: found[name] for name in ordered}
+
+
+def _pattern_summaries() -> dict[str, str]:
+    """What each pattern and program measures, in one line, without importing it."""
+    found: dict[str, str] = {}
+    for package in ("wirespeed.patterns", "wirespeed.programs"):
+        spec = importlib.util.find_spec(package)
+        for folder in (spec and spec.submodule_search_locations) or ():
+            for file in Path(folder).rglob("*.py"):
+                found |= _SUMMARY.findall(file.read_text(encoding="utf-8"))
+    return found
 
 
 @click.group(

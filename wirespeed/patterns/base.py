@@ -190,7 +190,7 @@ class Pattern(ABC):
 
     name: str
     summary: str
-    """One line, for the list of commands."""
+    """One line, for the list of commands. It stands behind `name`: both are read in the source."""
     help: str = ""
     """The rest of --help: what is measured, and examples."""
     options: tuple[Option, ...] = ()

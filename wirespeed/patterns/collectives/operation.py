@@ -65,7 +65,7 @@ class CollectivePattern(Pattern):
     in_place = True
     slowest_counts = True
 
-    def __init__(self, name: str, summary: str, moved: str, factor: str) -> None:
+    def __init__(self, moved: str, factor: str, *, name: str, summary: str) -> None:
         """`moved`: what a size counts; `factor`: of the bus bandwidth, in words."""
         self.name, self.summary, self._moved, self._factor = name, summary, moved, factor
         self.options = tuple(self._options())
@@ -309,15 +309,26 @@ def as_operation(pattern: Pattern | None) -> CollectivePattern:
 
 _EVERY, _BLOCKS = "the bytes that each rank has", "the bytes of all ranks' blocks together"
 PATTERNS = (
-    CollectivePattern("allreduce", "Measure all-reduce: every rank gets the sum of all.", _EVERY, "2(n-1)/n"),
-    CollectivePattern("allgather", "Measure all-gather: every rank gets all blocks.", _BLOCKS, "(n-1)/n"),
     CollectivePattern(
-        "reducescatter", "Measure reduce-scatter: every rank gets a block of the sum.", _BLOCKS, "(n-1)/n"
+        _EVERY, "2(n-1)/n", name="allreduce", summary="Measure all-reduce: every rank gets the sum of all."
     ),
     CollectivePattern(
-        "alltoall", "Measure all-to-all: every rank sends a block to each.", _BLOCKS, "(n-1)/n"
+        _BLOCKS, "(n-1)/n", name="allgather", summary="Measure all-gather: every rank gets all blocks."
     ),
-    CollectivePattern("broadcast", "Measure broadcast: every rank gets the root's data.", _EVERY, "1"),
-    CollectivePattern("reduce", "Measure reduce: the root gets the sum of all.", _EVERY, "1"),
-    CollectivePattern("barrier", "Measure barrier: no rank goes on before all have come.", "nothing", "0"),
+    CollectivePattern(
+        _BLOCKS,
+        "(n-1)/n",
+        name="reducescatter",
+        summary="Measure reduce-scatter: every rank gets a block of the sum.",
+    ),
+    CollectivePattern(
+        _BLOCKS, "(n-1)/n", name="alltoall", summary="Measure all-to-all: every rank sends a block to each."
+    ),
+    CollectivePattern(
+        _EVERY, "1", name="broadcast", summary="Measure broadcast: every rank gets the root's data."
+    ),
+    CollectivePattern(_EVERY, "1", name="reduce", summary="Measure reduce: the root gets the sum of all."),
+    CollectivePattern(
+        "nothing", "0", name="barrier", summary="Measure barrier: no rank goes on before all have come."
+    ),
 )
