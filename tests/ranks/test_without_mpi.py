@@ -220,6 +220,27 @@ def test_a_rank_with_another_number_of_ranks_says_so(tmp_path: Path) -> None:
     )
 
 
+def test_ranks_that_say_different_numbers_name_both(tmp_path: Path) -> None:
+    """Protects whoever has set WORLD_SIZE on each host by hand: each log says what is wrong."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+
+    def start(rank: int, size: int) -> subprocess.Popen[str]:
+        variables = {"RANK": str(rank), "WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1"}
+        variables |= {"WIRESPEED_PORT": str(port), "TMPDIR": str(tmp_path)}
+        return subprocess.Popen(
+            [sys.executable, "-I", "-m", "wirespeed", "groups", "--out", str(tmp_path / "r.jsonl")],
+            env=os.environ | variables,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    ranks = [start(0, 2), start(1, 4)]
+    said = [rank.communicate(timeout=PATIENCE)[1] for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [5, 5]
+    assert all(one.count("\n") == 1 and "rank 1 of 4 came to rank 0 of 2: " in one for one in said), said
+
+
 def test_no_rank_writes_what_a_terminal_obeys(tmp_path: Path) -> None:
     """Protects terminals from what is in another user's, or a site's, variables."""
     environment = {

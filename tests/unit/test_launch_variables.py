@@ -19,6 +19,7 @@ OPENMPI = {
 }
 HYDRA = {"PMI_RANK": "1", "PMI_SIZE": "2", "MPI_LOCALRANKID": "0"}
 SRUN = {"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2", "SLURM_LOCALID": "0", "SLURM_STEP_ID": "0"}
+PALS = {"PALS_RANKID": "1", "PMI_RANK": "1", "PMI_SIZE": "2", "PALS_LOCAL_RANKID": "0"}
 SHELL = SRUN | {"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1", "SLURM_STEP_ID": "4294967290"}
 """What salloc's interactive step has; `srun --pty` has it with another number of its step."""
 PMIX = {
@@ -43,6 +44,11 @@ class TestAJob:
                 OPENMPI | {"OMPI_COMM_WORLD_SIZE": "1", "OMPI_COMM_WORLD_RANK": "0"} | HYDRA,
                 LaunchedRank("hydra", 1, 2, 0),
             ),
+            # Steps of a batch system that hold jobs; Cray's mpiexec, too.
+            (SRUN | HYDRA | {"PMI_SIZE": "4"}, LaunchedRank("hydra", 1, 4, 0)),
+            (SRUN | TORCHRUN | {"WORLD_SIZE": "8"}, LaunchedRank("torchrun", 1, 8, 1)),
+            (PALS | TORCHRUN | {"WORLD_SIZE": "8"}, LaunchedRank("torchrun", 1, 8, 1)),
+            (OPENMPI | TORCHRUN, LaunchedRank("openmpi", 1, 2, 0)),
             # An incomplete set beside a job's.
             (SRUN | {"RANK": "7"}, LaunchedRank("srun", 1, 2, 0)),
         ],
@@ -137,6 +143,8 @@ class TestContradictions:
             (SRUN | {"SLURM_PROCID": "2"}, "SLURM_PROCID=2", "SLURM_STEP_NUM_TASKS=2"),
             (TORCHRUN | {"LOCAL_RANK": "2"}, "LOCAL_RANK=2", "LOCAL_WORLD_SIZE=2"),
             (TORCHRUN | {"LOCAL_WORLD_SIZE": "4"}, "LOCAL_WORLD_SIZE=4", "WORLD_SIZE=2"),
+            (OPENMPI | TORCHRUN | {"WORLD_SIZE": "4"}, "OMPI_COMM_WORLD_SIZE=2", "WORLD_SIZE=4"),
+            (OPENMPI | HYDRA | {"PMI_SIZE": "4"}, "OMPI_COMM_WORLD_SIZE=2", "PMI_SIZE=4"),
         ],
     )
     def test_are_refused_and_both_are_named(

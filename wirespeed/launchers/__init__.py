@@ -150,12 +150,32 @@ def launched_rank(environment: Mapping[str, str] | None = None) -> LaunchedRank 
     Raises WirespeedError where variables contradict each other.
     """
     given = os.environ if environment is None else environment
-    for said in _said(given):
+    found = list(_said(given))
+    for said in found:
         if said.contradiction and not said.lacks:
             raise WirespeedError(said.contradiction)
         if said.job:
+            if other := _other_size(said, found):
+                raise WirespeedError(other)
             return LaunchedRank(said.launcher.name, said.rank, said.size, said.local)
     return None
+
+
+def _other_size(said: _Said, found: Sequence[_Said]) -> str:
+    """A number of ranks that contradicts an mpiexec's, in words; '' where none does.
+
+    Steps of a batch system may hold jobs of their own: an mpiexec's, or torchrun's.
+    """
+    if said.launcher.order < 50:
+        return ""
+    for other in found:
+        if other.job and not other.launcher.allocation and other.size != said.size:
+            one, two = (f"{each.launcher.variables[1]}={each.size}" for each in (said, other))
+            return (
+                f"{one} contradicts {two}: a process is a rank of one job; unset the variables of the "
+                f"launcher ({said.launcher.name} or {other.launcher.name}) whose rank this is not"
+            )
+    return ""
 
 
 def _contradiction(environment: Mapping[str, str], launcher: Launcher) -> str:

@@ -16,7 +16,7 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext, suppress
 from multiprocessing.connection import Connection
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host.core import Core
@@ -129,11 +129,18 @@ class SocketWorld(World):
         allow_all_descriptors()
         try:
             self._secret = self._welcome() if self.rank == 0 else self._join()
-            self._ranks: list[tuple[str, str]] = self.everyone((host_name(), self._own_address()))
+            self._ranks = self._introduced()
             self._connect(teams if self.size <= _MAX_LINKED else ())
         except BaseException:
             self.close()
             raise
+
+    def _introduced(self) -> list[tuple[str, str]]:
+        """Collective. Every rank's host, and the address where others reach it."""
+        ranks: Any = self.share(self.gather((host_name(), self._own_address())))
+        if isinstance(ranks, str):
+            raise wrong(ranks)
+        return list(ranks)
 
     def _welcome(self) -> bytes:
         """Rank 0 waits for all others. The job's secret."""
@@ -190,8 +197,10 @@ class SocketWorld(World):
                 )
             claim, opened = came
             if claim != Claim(purpose, claim.rank, self.rank, self.size) or claim.rank not in waited_for:
-                opened.close()
-                raise wrong(f"a rank {claim.rank} of {claim.size} came to a job of {self.size}")
+                why = _refusal(claim, self.size)
+                with suppress(OSError), closing(Connection(opened.detach())) as refused:
+                    refused.send_bytes(encode(why))
+                raise wrong(why)
             links[claim.rank] = Connection(opened.detach())
         return links
 
@@ -345,6 +354,15 @@ class SocketSubworld:
 def _sent_to(rank: int, of_ranks: Sequence[dict[int, list[bytes]]]) -> dict[int, list[bytes]]:
     """What each rank has for this one; `of_ranks`: what each has, by receiver."""
     return {sender: messages[rank] for sender, messages in enumerate(of_ranks) if rank in messages}
+
+
+def _refusal(claim: Claim, size: int) -> str:
+    if claim.size != size:
+        return (
+            f"rank {claim.rank} of {claim.size} came to rank 0 of {size}: the number of ranks (WORLD_SIZE) "
+            "must be the same for every rank"
+        )
+    return f"a rank {claim.rank} of {size} came twice: give each rank a number (RANK) of its own"
 
 
 def _gone(rank: int) -> WirespeedError:
