@@ -12,6 +12,7 @@ import pytest
 from support.command import PATIENCE, WIRESPEED, wirespeed
 from support.fake_run import one_line
 
+from wirespeed.cli.common import measuring
 from wirespeed.host import process
 from wirespeed.job import shm_cleanup
 
@@ -32,7 +33,7 @@ os.execv(sys.argv[2], sys.argv[2:])
     [(b"\xff\xfe", r"\xff\xfe"), (b"a\x1b]0;b\x07", r"a\x1b]0;b\x07"), (b"n\xc3\xa9", "n\u00e9")],
 )
 def test_the_name_of_a_host_is_printable(name: bytes, shown: str) -> None:
-    assert process.shown_host(name) == shown and process.shown_host(shown.encode()) == shown
+    assert process.printable_name(name) == shown and process.printable_name(shown.encode()) == shown
 
 
 def test_what_a_launcher_may_leave_on_a_host_of_any_name_is_listed(
@@ -59,10 +60,31 @@ def test_a_host_of_any_name_measures(name: str, tmp_path: Path) -> None:
         pytest.skip("no name may be given to a host here")
     done.no_stack_trace()
     assert "unexpected" not in done.err and (tmp_path / "r.jsonl").exists()
-    shown = process.shown_host(bytes.fromhex(name))
+    shown = process.printable_name(bytes.fromhex(name))
     assert done.of("run")[0]["environment"]["host"] == shown
     if "the launcher could not start" not in done.out:
         assert done.code == 0 and {rank["host"] for rank in done.of("step")[0]["ranks"]} == {shown}
+
+
+@pytest.mark.parametrize("name", [b"\xff\xfe", b"a) \x1b[31m"])
+def test_the_name_of_a_process_is_printable(name: bytes) -> None:
+    """Protects the line about a launcher that was stopped; a wrapper may have any name."""
+    renamed = f"import ctypes; ctypes.CDLL(None).prctl(15, {name!r}); print(flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-I", "-c", renamed], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout and other.stdout.readline()
+        assert process.command_name(other.pid) == process.printable_name(name)
+        assert process.process_state(other.pid) in ("S", "R") and process.parent(other.pid) == os.getpid()
+        other.kill()
+
+
+def test_a_module_that_cannot_be_imported_ahead_is_named_where_it_is_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Protects from a thread's stack trace, where hardly any files may be open."""
+    monkeypatch.setattr(measuring, "SHOWS", "wirespeed.nowhere")
+    measuring._import_ahead()
 
 
 @pytest.mark.parametrize("files", [10, 24])

@@ -17,7 +17,7 @@ from wirespeed.frontend.machine import Machine
 from wirespeed.host import variables
 from wirespeed.host.libraries import known_libraries
 from wirespeed.host.mpi import Mpi
-from wirespeed.host.process import shown_host
+from wirespeed.host.process import printable_name
 from wirespeed.results import environment
 
 
@@ -49,7 +49,7 @@ def collect(machine: Machine, sources: Sources) -> MachineFacts:
     found = _numbered((*gpus.gpus, *amd.gpus(tree)), machine.devices)
     no_adapters = "" if adapters else "no RDMA network adapter (/sys/class/infiniband)"
     return MachineFacts(
-        host=shown_host(os.fsencode(system.nodename)),
+        host=printable_name(os.fsencode(system.nodename)),
         kernel=f"{system.sysname} {system.release}",
         kind=machine.kind,
         virtual=numa.virtual(tree),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -15,7 +16,7 @@ def cpu_quota(root: Path = Path("/")) -> float | None:
 def _quotas(root: Path) -> Iterator[float]:
     lines: list[str] = []
     with suppress(OSError):
-        lines = (root / "proc/self/cgroup").read_text().splitlines()
+        lines = os.fsdecode((root / "proc/self/cgroup").read_bytes()).splitlines()
     for number, controllers, name in (line.split(":", 2) for line in lines if line.count(":") >= 2):
         if number != "0" and "cpu" not in controllers.split(","):
             continue

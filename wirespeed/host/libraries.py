@@ -71,7 +71,11 @@ def ucx_folder() -> Path | None:
 def loaded_file(*stems: str) -> str | None:
     """The library of this process whose file's name begins with one of these; None: none does."""
     with suppress(OSError):
-        files = (line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "/" in line)
+        files = (
+            line.split()[-1]
+            for line in os.fsdecode(Path("/proc/self/maps").read_bytes()).splitlines()
+            if "/" in line
+        )
         return next((file for file in files if Path(file).name.startswith(stems)), None)
     return None
 

@@ -42,7 +42,7 @@ def _stat(pid: int) -> list[str]:
     """What the kernel says of a process behind its name (proc_pid_stat(5)); empty when there is none."""
     with suppress(OSError):
         # The name, in brackets, may hold anything: the rest follows the last bracket.
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
     return []
 
 
@@ -57,19 +57,19 @@ def waited_for_cpu(pid: int) -> float:
 
 
 def command_name(pid: int) -> str:
-    """The name of the program that a process runs; '' when there is no such process."""
+    """The name of the program that a process runs, printable; '' when there is no such process."""
     with suppress(OSError):
-        return Path(f"/proc/{pid}/comm").read_text().strip()
+        return printable_name(Path(f"/proc/{pid}/comm").read_bytes().strip())
     return ""
 
 
 def host_name() -> str:
     """This host's name, printable whatever it is."""
-    return shown_host(os.fsencode(os.uname().nodename))
+    return printable_name(os.fsencode(os.uname().nodename))
 
 
-def shown_host(name: bytes) -> str:
-    """A host's name, with escape sequences for what no terminal prints."""
+def printable_name(name: bytes) -> str:
+    """A host's or a process's name, with escape sequences for what no terminal prints."""
     text = name.decode("utf-8", "backslashreplace")
     return text if text.isprintable() else repr(text)[1:-1]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from wirespeed.host import private_folder
-from wirespeed.host.process import process_state, shown_host
+from wirespeed.host.process import printable_name, process_state
 from wirespeed.units import format_size
 
 _MAGIC = 0x3167615064707377
@@ -108,7 +108,7 @@ def read_page(file: Path) -> RankState | None:
     return RankState(
         rank=rank,
         pid=pid,
-        host=shown_host(host.split(b"\0", 1)[0]),
+        host=printable_name(host.split(b"\0", 1)[0]),
         path=_text(path),
         bytes=size,
         iteration=iteration,

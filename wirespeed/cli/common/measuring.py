@@ -111,13 +111,19 @@ def measure_plan(
                     begin(event)
                 # While the ranks start: nobody is to wait for it after the last figure. This is no rank.
                 if not launched_rank():
-                    Thread(target=import_module, args=(SHOWS,), daemon=True).start()
+                    Thread(target=_import_ahead, daemon=True).start()
             progress(event)
 
         # A second Ctrl-C, or one before the run could catch it: the table shows what there is.
         with suppress(KeyboardInterrupt), background_load.running(plan):
             measured.code = session.measure(plan, observe)
     return measured
+
+
+def _import_ahead() -> None:
+    # What is wrong shows when the module is used.
+    with suppress(Exception):
+        import_module(SHOWS)
 
 
 def _earlier(plan: Plan) -> list[Event]:

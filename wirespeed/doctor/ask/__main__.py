@@ -30,7 +30,7 @@ def queries(library: Any) -> dict[str, bool]:
 
 def loaded() -> list[str]:
     """Files of libraries in this process."""
-    lines = Path("/proc/self/maps").read_text().splitlines()
+    lines = os.fsdecode(Path("/proc/self/maps").read_bytes()).splitlines()
     return sorted({line.split()[-1] for line in lines if "/" in line and ".so" in line})
 
 
