@@ -5,23 +5,39 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from gpu.conftest import DEVICE
 from support import tools
 from support.command import Done, wirespeed
+from support.selection import thorough
 
 from wirespeed.paths import find_path
 
 PATHS = ("aware", "ipc-write", "gpu", "nccl", "staged")
+OWN_GPU = ("gpu", "nccl")
+"""Those whose ranks share no GPU."""
 PEER = ("ipc-write", "gpu")
 """Those that open the memory in another process by a legacy IPC handle."""
 CONTEXT = {"driver": "primary", "pool": "none", "vmm": "none", "openmp": "primary", "openacc": "primary"}
 PATTERNS = {"pingpong": "8,64K,16M", "ring": "8,1M", "halo": "4K,1M"}
+FIRST = ("driver", "vmm", "openmp")
+CASES = [
+    (pattern, name) if pattern == "pingpong" and name in FIRST else thorough(pattern, name)
+    for pattern in PATTERNS
+    for name in CONTEXT
+]
+pytestmark = [pytest.mark.gpus(1), pytest.mark.nvidia]
 
 
-def measured(pattern: str, allocator: str, prefix: Path, out: Path, *words: str) -> Done:
+@pytest.fixture(scope="module")
+def paths(shared: bool) -> list[str]:
+    return [path for path in PATHS if not (shared and path in OWN_GPU)]
+
+
+def measured(pattern: str, allocator: str, prefix: Path, out: Path, paths: list[str], *words: str) -> Done:
     if allocator.startswith("open") and (why := tools.why_no_gcc_offloading()):
         pytest.skip(why)
     done = wirespeed(
-        *(pattern, "--device", "cuda", "--allocator", allocator, "--paths", ",".join(PATHS), *words),
+        *(pattern, "--device", DEVICE, "--allocator", allocator, "--paths", ",".join(paths), *words),
         *(() if pattern == "pingpong" else ("--ranks", "2")),
         *("--sizes", PATTERNS[pattern], "--max-time", "0.05", "--mpi", prefix),
         out=out,
@@ -31,17 +47,16 @@ def measured(pattern: str, allocator: str, prefix: Path, out: Path, *words: str)
     return done
 
 
-@pytest.mark.parametrize("allocator", CONTEXT)
-@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize(("pattern", "allocator"), CASES)
 def test_every_path_takes_it_or_says_why_not(
-    pattern: str, allocator: str, prefix: Path, tmp_path: Path
+    pattern: str, allocator: str, prefix: Path, paths: list[str], shared: bool, tmp_path: Path
 ) -> None:
     """Protects every path from memory that the driver did not hand out by cuMemAlloc."""
-    done = measured(pattern, allocator, prefix, tmp_path / "r.jsonl")
+    done = measured(pattern, allocator, prefix, tmp_path / "r.jsonl", paths)
     broken = [one for one in done.failures if one["what"] != "unavailable"]
     assert not broken, broken
     lacking = {one["path"]: one["text"] for one in done.failures}
-    for path in PATHS:
+    for path in paths:
         entries = [one for one in done.entries if one["path"] == path]
         if allocator in ("pool", "vmm") and path in PEER:
             assert "has no IPC handle" in lacking[path] and not entries
@@ -53,31 +68,32 @@ def test_every_path_takes_it_or_says_why_not(
             assert all(one["checked"]["iterations"] > 0 for one in entries)
     for step in done.of("step"):
         for rank, pointer in enumerate(step["pointers"]):
-            assert (pointer["memory"], pointer["device"]) == ("device", rank), step["path"]
+            assert (pointer["memory"], pointer["device"]) == ("device", 0 if shared else rank), step["path"]
             assert pointer["context"] == CONTEXT[allocator]
             assert pointer["ipc"] is (allocator not in ("pool", "vmm"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("allocator", ["openmp", "openmp:map", "openacc", "openacc:map"])
-def test_direct_paths_stay_direct(allocator: str, prefix: Path, tmp_path: Path) -> None:
+def test_direct_paths_stay_direct(allocator: str, prefix: Path, paths: list[str], tmp_path: Path) -> None:
     """Protects the answer to the page's question: no path declared direct stages such memory."""
-    done = measured("pingpong", allocator, prefix, tmp_path / "r.jsonl")
+    done = measured("pingpong", allocator, prefix, tmp_path / "r.jsonl", paths)
     verdicts = {(one["path"], one["verdict"]) for one in done.of("evidence") if one["bytes"] >= 1 << 24}
     assert verdicts
-    direct = {path for path in PATHS if find_path(path).claims_direct}
+    direct = {path for path in paths if find_path(path).claims_direct}
     assert not [path for path, verdict in verdicts if path in direct and verdict == "staged"], verdicts
 
 
-@pytest.mark.parametrize("allocator", ["openmp", "openacc"])
-def test_the_trap(allocator: str, prefix: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("allocator", ["openmp", thorough("openacc")])
+def test_the_trap(allocator: str, prefix: Path, paths: list[str], tmp_path: Path) -> None:
     """Protects the outcome of memory that is older than any context: a figure, or a line that says why.
 
     Whatever MPI does, our own paths work, and where MPI fails or stages the doctor has the remedy.
     """
     file = tmp_path / "r.jsonl"
-    done = measured("pingpong", allocator, prefix, file, "--context", "own")
+    done = measured("pingpong", allocator, prefix, file, paths, "--context", "own")
     steps = {step["path"]: step for step in done.of("step")}
-    for path in ("staged", *PEER):
+    for path in {"staged", *PEER} & {*paths}:
         assert {one["context"] for one in steps[path]["pointers"]} == {"own"}
         assert len([one for one in done.entries if one["path"] == path]) == 3
     proofs = [one for one in done.of("evidence") if one["path"] == "aware"]
@@ -92,7 +108,7 @@ def test_the_ring_counts_its_copies(prefix: Path, tmp_path: Path) -> None:
     if why := tools.why_no_gcc_offloading():
         pytest.skip(why)
     done = wirespeed(
-        *("ring", "--device", "cuda", "--allocator", "openmp", "--ranks", "2", "--steps", "500"),
+        *("ring", "--device", DEVICE, "--allocator", "openmp", "--ranks", "2", "--steps", "500"),
         *("--paths", "staged,aware", "--sizes", "1M", "--max-time", "0.05", "--mpi", prefix),
         out=tmp_path / "r.jsonl",
         environment={"WIRESPEED_NO_EVIDENCE": ""},

@@ -10,52 +10,28 @@ import pytest
 from gpu.conftest import DEVICE, Ranks
 from support import every_kernel, tools
 from support.alone import Alone
-from support.command import Record
 from support.selection import thorough
 
 from wirespeed.patterns.collectives.rank_view import REDUCTIONS, TYPES
 
-TWO_RANKS = tuple(name for name, count in every_kernel.RANKS.items() if count == 2 and name != "streams")
-PLANTED = {"copies": {"batch-damaged", "batch-stale", "batch-lost"}, "soaks": {"soak-damaged", "soak-late"}}
 ALLOCATORS = ("driver", "pool", "vmm", "openmp", "openacc")
 MEMORY = ("pinned", "device", "managed", "managed-host")
 pytestmark = pytest.mark.gpus(1)
 
 
-def sound(told: list[Record], faults: set[str]) -> None:
-    """All that was measured is right, and every planted fault, no other, was found."""
-    failures = [one for one in told if one["kind"] == "failure" and one["what"] != "unavailable"]
-    wrong = [one for one in told if one["kind"] == "soak" and any(one["wrong"].values())]
-    assert not [one for one in failures + wrong if one["planted"] not in faults], failures + wrong
-    assert {one["planted"] for one in failures + wrong} == faults
-    entries = [one for one in told if one["kind"] == "entry"]
-    assert entries or any(one["kind"] == "soak" for one in told)
-    assert all(one["checked"]["bytes"] for one in entries)
-
-
-def test_every_kernel_of_one_rank(ranks: Ranks) -> None:
-    """Protects copies by kernels, chains, and the solvers in each number of bits and steps a pass."""
-    sound(ranks("every_kernel.py", DEVICE, "alone", count=1), set())
-
-
-@pytest.fixture(scope="module")
-def of_two_ranks(ranks: Ranks, shared: bool) -> list[Record]:
-    """What all parts told, from one start."""
-    told: list[Record] = ranks("every_kernel.py", DEVICE, ",".join(TWO_RANKS), *["shared"] * shared)
-    return told
-
-
-@pytest.mark.parametrize("part", TWO_RANKS)
-def test_every_kernel_of_two_ranks(part: str, of_two_ranks: list[Record]) -> None:
-    """Protects protocols, sums, soaks and lists, whichever of them a figure would choose."""
-    sound([one for one in of_two_ranks if one["part"] == part], PLANTED.get(part, set()))
+@pytest.mark.parametrize("part", every_kernel.ONE_GPU)
+def test_every_kernel(part: str, ranks: Ranks, shared: bool) -> None:
+    """Protects copies, chains, solvers, protocols, sums, soaks and lists, whichever a figure would choose."""
+    every_kernel.judge(
+        part, ranks(*every_kernel.command(DEVICE, part, shared), count=every_kernel.RANKS[part])
+    )
 
 
 @pytest.mark.gpus(2)
 @pytest.mark.nvidia
 def test_kernels_in_nccl_s_stream(ranks: Ranks) -> None:
     """Protects the check of a soak that goes with the next message in a stream."""
-    sound(ranks("every_kernel.py", DEVICE, "streams"), set())
+    every_kernel.judge("streams", ranks("every_kernel.py", DEVICE, "streams"))
 
 
 @pytest.fixture

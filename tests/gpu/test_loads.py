@@ -5,16 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from gpu.conftest import DEVICE
 from support.command import Done, wirespeed
+from support.selection import thorough
 
 SIZES = {"64K": 1 << 16, "2M": 2 << 20, "256M": 256 << 20}
-LOADS = ("rma", "--operation", "load", "--device", "cuda")
+LOADS = ("rma", "--operation", "load", "--device", DEVICE)
 
 
 def loads(prefix: Path, out: Path, *words: str) -> Done:
     return wirespeed(*LOADS, "--mpi", prefix, *words, out=out, environment={"WIRESPEED_NO_EVIDENCE": ""})
 
 
+@pytest.mark.nvidia
 def test_a_load_from_each_memory(prefix: Path, tmp_path: Path) -> None:
     """Protects the figure: each end right, the way to the other GPU in it, the first-level cache not."""
     done = loads(prefix, tmp_path / "r.jsonl", "--sizes", ",".join(SIZES))
@@ -33,6 +36,8 @@ def test_a_load_from_each_memory(prefix: Path, tmp_path: Path) -> None:
         assert found[path, large]["seconds"]["low"] > found[path, small]["seconds"]["high"], path
 
 
+@pytest.mark.nvidia
+@pytest.mark.thorough
 def test_the_wire_of_a_load(prefix: Path, tmp_path: Path) -> None:
     """Protects the verdict: where counters can be read, they show that loads cross the wire."""
     done = loads(prefix, tmp_path / "r.jsonl", "--sizes", "2M")
@@ -41,7 +46,8 @@ def test_the_wire_of_a_load(prefix: Path, tmp_path: Path) -> None:
     assert evidence[0]["suspicious"] is None, evidence[0]["text"]
 
 
-@pytest.mark.parametrize("path", ["gpu-load", "gpu-load-own"])
+@pytest.mark.gpus(1)
+@pytest.mark.parametrize("path", ["gpu-load", thorough("gpu-load-own")])
 def test_a_wrong_link_is_found_out(path: str, prefix: Path, tmp_path: Path) -> None:
     words = ("--paths", path, "--sizes", "64K", "--test", "wrong-link=5")
     done = loads(prefix, tmp_path / "r.jsonl", *words)

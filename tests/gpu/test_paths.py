@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from gpu.conftest import Ranks, by_pattern_and_path
+from gpu.conftest import DEVICE, Ranks, by_pattern_and_path
 from support.command import wirespeed
+from support.selection import thorough
 
 from wirespeed.job.path_selection import unsuited
 from wirespeed.paths import find_path
@@ -29,11 +30,25 @@ ANY_PATTERN = (
 """Those that need no variables of their own in the ranks."""
 
 
-@pytest.mark.parametrize("offset", ["0", "3"])
+@pytest.fixture(scope="module")
+def words(shared: bool) -> tuple[str, ...]:
+    """What lets kernels of ranks that share a GPU wait for each other."""
+    return ("share=yes",) * shared
+
+
+@pytest.fixture(scope="module")
+def any_pattern(shared: bool) -> tuple[str, ...]:
+    """NCCL's ranks share no GPU, and have no emulated one."""
+    without = shared or DEVICE == "emulated"
+    return tuple(path for path in ANY_PATTERN if not (without and path.startswith("nccl")))
+
+
+@pytest.mark.nvidia
+@pytest.mark.parametrize("offset", ["0", thorough("3")])
 def test_every_byte_arrives(offset: str, prefix: Path, tmp_path: Path) -> None:
     """Protects each path as users run it, also where messages do not lie on words."""
     done = wirespeed(
-        *("pingpong", "--device", "cuda", "--paths", ",".join(PAIR), *FAST, "--mpi", prefix),
+        *("pingpong", "--device", DEVICE, "--paths", ",".join(PAIR), *FAST, "--mpi", prefix),
         *("--sizes", ",".join(SIZES), "--test", f"offset={offset}"),
         out=tmp_path / "r.jsonl",
     )
@@ -49,19 +64,23 @@ def test_every_byte_arrives(offset: str, prefix: Path, tmp_path: Path) -> None:
     assert lacking <= {"shmem"}, done.failures
 
 
-def test_every_pattern(ranks: Ranks, tmp_path: Path) -> None:
+@pytest.mark.gpus(1)
+def test_every_pattern(
+    words: tuple[str, ...], any_pattern: tuple[str, ...], shared: bool, ranks: Ranks, tmp_path: Path
+) -> None:
     """Protects programs of many transfers and steps, and sums on the device."""
     custom = tmp_path / "custom.csv"
     custom.write_text("step,from,to,bytes\n0,0,1,4K\n0,0,1,7\n0,1,0,8\n1,1,0,64K\n")
-    sizes = "1,8,4097,65536,1048576"
-    told = ranks("all_patterns.py", "cuda", sizes, ",".join(ANY_PATTERN), CUSTOM_FILE=str(custom))
+    # Where ranks share a GPU, each turn of theirs is a time slice of the driver's.
+    sizes = "8,4097" if shared else "1,8,4097,65536,1048576"
+    told = ranks("all_patterns.py", DEVICE, sizes, ",".join(any_pattern), *words, CUSTOM_FILE=str(custom))
     found = by_pattern_and_path(told)
     wanted = [
         one
         for one in all_patterns().values()
         if not (isinstance(one, CollectivePattern) or one.intra_rank or one.one_sided)
     ]
-    paths = {path: find_path(path) for path in ANY_PATTERN}
+    paths = {path: find_path(path) for path in any_pattern}
     assert set(found) == {
         (one.name, name) for one in wanted for name, path in paths.items() if not unsuited(path, one)
     }
@@ -76,57 +95,49 @@ def test_every_pattern(ranks: Ranks, tmp_path: Path) -> None:
         assert all(entry["checked"]["bytes"] > 0 for entry in entries)
 
 
-@pytest.mark.parametrize("both", [False, True])
-def test_copies_by_engines_and_by_kernels(both: bool, prefix: Path, tmp_path: Path) -> None:
-    """Protects kernels that read and write pinned host memory, and two directions at once."""
-    paths = ["h2d-pinned", "h2d-kernel", "h2d-managed"] + ["d2h-pinned", "d2h-kernel"] * (not both)
-    done = wirespeed(
-        *("copy", "--device", "cuda", "--ranks", "2", "--paths", ",".join(paths), "--mpi", prefix, *FAST),
-        *("--sizes", "1,4097,1M,16M", *["--both-ways"] * both),
-        out=tmp_path / "r.jsonl",
-    )
-    copies = [entry for entry in done.entries if entry["pattern"] == "copy"]
-    assert not done.failures and {entry["path"] for entry in copies} == set(paths), done.failures
-    for entry in copies:
-        moved = entry["bytes"] * (1 + both)
-        assert entry["bandwidth_bytes"] == moved
-        # Rank 0's copies are compared alone and with all.
-        assert entry["checked"]["bytes"] % moved == 0 < entry["checked"]["bytes"]
-
-
-@pytest.mark.parametrize("fault", ["drop-byte", "drop-iteration", "repeat-iteration"])
-def test_a_path_that_lies_is_found_out(fault: str, ranks: Ranks) -> None:
+@pytest.mark.gpus(1)
+@pytest.mark.parametrize("fault", ["drop-byte", *map(thorough, ("drop-iteration", "repeat-iteration"))])
+def test_a_path_that_lies_is_found_out(
+    fault: str, words: tuple[str, ...], any_pattern: tuple[str, ...], ranks: Ranks
+) -> None:
     """Protects the check itself, whose kernels run on the GPU."""
-    told = ranks("all_patterns.py", "cuda", "8,65536", ",".join(ANY_PATTERN), f"fault={fault}")
+    lies = (f"fault={fault}", *words)
+    told = ranks("all_patterns.py", DEVICE, "8,65536", ",".join(any_pattern), *lies, ONLY="pingpong")
     found = by_pattern_and_path(told)
-    for path in ANY_PATTERN:
+    for path in any_pattern:
         failures = [m for m in found["pingpong", path] if m["kind"] == "failure"]
         # A path that is tried before it is measured ends there.
         assert failures and {failure["what"] for failure in failures} == {"mismatch"}, (path, failures)
         assert not [m for m in found["pingpong", path] if m["kind"] == "entry"], path
 
 
-@pytest.mark.parametrize("protocol", ["LL", "stores", "TMA", "pull", "TMA-pull"])
-def test_irregular_patterns(protocol: str, ranks: Ranks) -> None:
+@pytest.mark.gpus(1)
+@pytest.mark.parametrize("protocol", [*map(thorough, ("LL", "stores", "TMA", "pull", "TMA-pull"))])
+def test_irregular_patterns(protocol: str, words: tuple[str, ...], ranks: Ranks) -> None:
     """Protects each protocol of `gpu`: windows, several steps, one buffer for both ways, odd addresses."""
     blocks = (1,) if protocol == "LL" else (1, 16, 100)
-    options = [f"protocol={protocol};blocks={count}" for count in blocks]
-    found = ranks("peer_patterns.py", ranks.library, "2", "gpu", *options, DEVICE_KIND="cuda")  # type: ignore[attr-defined]
+    options = [";".join((f"protocol={protocol}", f"blocks={count}", *words)) for count in blocks]
+    found = ranks("peer_patterns.py", ranks.library, "2", "gpu", *options, DEVICE_KIND=DEVICE)  # type: ignore[attr-defined]
     for chosen in found.values():
         assert chosen["short_ring"]["protocol"] == protocol
 
 
-@pytest.mark.parametrize("count", [2, 4, 8])
-@pytest.mark.parametrize(
-    "options",
-    [("protocol=LL",), ("protocol=stores", "blocks=16"), ("protocol=pull", "blocks=16"), ("offset=8",), ()],
+OPERATIONS = (
+    ("protocol=LL",),
+    ("protocol=stores", "blocks=16"),
+    ("protocol=pull", "blocks=16"),
+    ("offset=8",),
 )
+
+
+@pytest.mark.parametrize("count", [2, *map(thorough, (4, 8))])
+@pytest.mark.parametrize("options", [(), *map(thorough, OPERATIONS)])
 def test_collective_operations_in_the_kernel(options: tuple[str, ...], count: int, ranks: Ranks) -> None:
     """Protects what the kernel combines by itself: every operation, type and reduction, odd ends."""
     paths = "gpu:ring,gpu:doubling,gpu:direct,gpu:one-shot"
     # Of messages above 1 MiB, also of eight ranks, a block waits for its own share.
     sizes = "8,1002,65536,1048576" + (",9437192" if "protocol=stores" in options else "")
-    told = ranks("all_patterns.py", "cuda", sizes, paths, *options, count=count, COLLECTIVES="5")
+    told = ranks("all_patterns.py", DEVICE, sizes, paths, *options, count=count, COLLECTIVES="5")
     found = by_pattern_and_path(told)
     for (pattern, path), messages in found.items():
         failures = [m for m in messages if m["kind"] == "failure" and m["what"] != "unavailable"]
@@ -137,10 +148,11 @@ def test_collective_operations_in_the_kernel(options: tuple[str, ...], count: in
     assert {path for pattern, path in found if pattern == "allreduce"} == set(paths.split(","))
 
 
+@pytest.mark.thorough
 def test_counts_beyond_the_sign(prefix: Path, tmp_path: Path) -> None:
     """Protects a transport that has moved more than 2^31 messages by another protocol."""
     done = wirespeed(
-        *("pingpong", "--device", "cuda", "--paths", "gpu", "--sizes", "8,64K,16M", *FAST, "--mpi", prefix),
+        *("pingpong", "--device", DEVICE, "--paths", "gpu", "--sizes", "8,64K,16M", *FAST, "--mpi", prefix),
         *("--test", f"transfers-before={(1 << 31) + 100}"),
         out=tmp_path / "r.jsonl",
     )

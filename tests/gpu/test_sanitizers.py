@@ -1,4 +1,4 @@
-"""The persistent kernel under compute-sanitizer: accesses out of bounds, races in shared memory, barriers.
+"""Every kernel under compute-sanitizer: accesses out of bounds, races in shared memory, barriers.
 
 It does not prove the protocol of flags between GPUs, which lie in global memory: the head of
 native/kernels/persistent.h argues for that.
@@ -6,16 +6,22 @@ native/kernels/persistent.h argues for that.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 from pathlib import Path
 
 import pytest
-from gpu.conftest import Ranks
+from gpu.conftest import DEVICE, Ranks
+from support import every_kernel
+from support.command import Record
+from support.selection import thorough
 
-TOOLS = ("memcheck", "racecheck", "synccheck")
+FIRST, *LATER = TOOLS = ("memcheck", "racecheck", "synccheck")
 PROTOCOLS = ("LL", "stores", "TMA", "pull", "TMA-pull")
+PATTERNS = ("all_patterns.py", DEVICE)
+BLOCKS = ("blocks=8", "threads=128")
 
 
 @pytest.fixture
@@ -28,49 +34,66 @@ def sanitizer() -> str:
     return found
 
 
+@pytest.mark.gpus(1)
+@pytest.mark.parametrize("tool", [FIRST, *map(thorough, LATER)])
+@pytest.mark.parametrize("part", every_kernel.ONE_GPU)
+def test_every_kernel(part: str, tool: str, sanitizer: str, ranks: Ranks, shared: bool) -> None:
+    """Protects each kernel once, small, and that it still finds what is planted."""
+    words = every_kernel.command(DEVICE, part, shared)
+    told = nothing_found(tool, sanitizer, ranks, *words, count=every_kernel.RANKS[part])
+    every_kernel.judge(part, told)
+
+
+@pytest.mark.thorough
 @pytest.mark.parametrize("tool", TOOLS)
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_the_kernels(tool: str, protocol: str, sanitizer: str, ranks: Ranks) -> None:
     """Protects every protocol in every pattern of two ranks, short and long messages."""
-    words = ("cuda", "8,4097,1048576", "gpu", f"protocol={protocol}", "blocks=8", "threads=128")
+    words = (*PATTERNS, "8,4097,1048576", "gpu", f"protocol={protocol}", *BLOCKS)
     nothing_found(tool, sanitizer, ranks, *words)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("tool", TOOLS)
 @pytest.mark.parametrize("protocol", ["LL", "stores", "pull"])
 def test_the_kernels_that_combine(tool: str, protocol: str, sanitizer: str, ranks: Ranks) -> None:
     """Protects collective operations, one packet a thread and several, in shares and in pieces."""
-    words = ("cuda", "8,4096,65536", "gpu", f"protocol={protocol}", "blocks=8", "threads=128")
+    words = (*PATTERNS, "8,4096,65536", "gpu", f"protocol={protocol}", *BLOCKS)
     nothing_found(tool, sanitizer, ranks, *words, COLLECTIVES="2")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("tool", TOOLS)
 def test_the_kernels_that_combine_what_they_send(tool: str, sanitizer: str, ranks: Ranks) -> None:
     """Protects rings of long messages, of which a block waits for its own share."""
-    words = ("cuda", "4194312", "gpu:ring", "protocol=stores", "blocks=8", "threads=128")
+    words = (*PATTERNS, "4194312", "gpu:ring", "protocol=stores", *BLOCKS)
     nothing_found(tool, sanitizer, ranks, *words, COLLECTIVES="1")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("tool", TOOLS)
 @pytest.mark.parametrize("blocks", [1, 8])
 def test_the_kernels_that_exchange_with_several(tool: str, blocks: int, sanitizer: str, ranks: Ranks) -> None:
     """Protects collective operations with three peers, by one block and by several."""
-    words = ("cuda", "64,65536", "gpu:direct,gpu:one-shot", "protocol=LL", f"blocks={blocks}", "threads=128")
+    words = (*PATTERNS, "64,65536", "gpu:direct,gpu:one-shot", "protocol=LL", *BLOCKS[1:], f"blocks={blocks}")
     nothing_found(tool, sanitizer, ranks, *words, COLLECTIVES="1", count=4)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("tool", TOOLS)
 def test_the_kernels_that_check(tool: str, sanitizer: str, ranks: Ranks) -> None:
     """Protects soaks: short messages, checked by the kernel that moves them, and longer ones beside it."""
-    nothing_found(tool, sanitizer, ranks, "cuda", "8,264,4097", "gpu", SOAK="0.05")
+    nothing_found(tool, sanitizer, ranks, *PATTERNS, "8,264,4097", "gpu", SOAK="0.05")
 
 
 def nothing_found(
     tool: str, sanitizer: str, ranks: Ranks, *words: str, count: int = 2, **variables: str
-) -> None:
+) -> list[Record]:
+    """What rank 0 told, of which the tool says nothing."""
     under = (sanitizer, "--tool", tool, "--target-processes", "all", "--error-exitcode", "9")
+    variables = {"PATIENCE": "200", **variables}
     try:
-        said = ranks("all_patterns.py", *words, count=count, under=under, **variables)
+        said = ranks(*words, count=count, under=under, **variables)
     except AssertionError as failure:
         # The tool crashes, or stops a launch until the kernel that waits for this launch ends.
         at_fault = (
@@ -79,10 +102,13 @@ def nothing_found(
         )
         if not all(at_fault):
             raise
-        said = ranks("all_patterns.py", *words, count=count, under=under, **variables)
+        said = ranks(*words, count=count, under=under, **variables)
     # One for all processes, or one for each.
     summaries = re.findall(r"(?:ERROR|RACECHECK) SUMMARY: (.*)", said)
     assert summaries, said[-2000:]
     assert all(re.match(r"0 (errors|hazards displayed)", summary) for summary in summaries), said[-4000:]
-    failures = re.findall(r'"kind": "failure", "what": "(?!unavailable).{300}', said)
-    assert not failures, failures
+    (line,) = (line for line in said.splitlines() if line.startswith("[{"))
+    told: list[Record] = json.loads(line)
+    failures = [one for one in told if one["kind"] == "failure" and one["what"] != "unavailable"]
+    assert not [one for one in failures if one["planted"] is None], failures
+    return told

@@ -14,6 +14,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from support.all_patterns import Measuring, begin, chosen, end
+from support.command import Record
 
 PROTOCOLS = ("LL", "stores", "TMA", "pull", "TMA-pull")
 WARP = ("protocol=LL", "blocks=1", "threads=32")
@@ -98,6 +99,26 @@ def streams(rank: Measuring, *shared: str) -> None:
 
 PARTS = {part.__name__: part for part in (alone, messages, copies, sums, soaks, waiting, streams)}
 RANKS = {name: 1 if name == "alone" else 2 for name in PARTS}
+ONE_GPU = tuple(name for name in PARTS if name != "streams")
+PLANTED = {"copies": {*FAULTS}, "soaks": {"soak-damaged", "soak-late"}}
+
+
+def command(device: str, part: str, shared: bool) -> tuple[str, ...]:
+    """`shared`: there is one GPU."""
+    return (Path(__file__).name, device, part, *["shared"] * (shared and RANKS[part] > 1))
+
+
+def judge(part: str, told: list[Record]) -> None:
+    """All that was measured is right, and every planted fault, no other, was found."""
+    told = [one for one in told if one["part"] == part]
+    found = [one for one in told if one["kind"] == "failure" and one["what"] != "unavailable"]
+    found += [one for one in told if one["kind"] == "soak" and any(one["wrong"].values())]
+    faults = PLANTED.get(part, set())
+    assert not [one for one in found if one["planted"] not in faults], found
+    assert {one["planted"] for one in found} == faults
+    entries = [one for one in told if one["kind"] == "entry"]
+    assert entries or any(one["kind"] == "soak" for one in told)
+    assert all(one["checked"]["bytes"] for one in entries)
 
 
 def main() -> None:

@@ -132,7 +132,8 @@ class Rank:
     def __init__(self, world: MpiWorld, transport: str, options: str, timeout: float = 0) -> None:
         self.core, self.world = core(), world
         self.lib, self.check = self.core.lib, self.core.check
-        self.device = self.core.open_device(os.environ.get("DEVICE_KIND", "emulated"), world.rank)
+        kind = os.environ.get("DEVICE_KIND", "emulated")
+        self.device = self.core.open_device(kind, world.rank % self.core.device_count(kind))
         self._folder = TemporaryDirectory()
         self._file = Path(self._folder.name, "page")
         self.page = self.check(self.lib.ws_page_open(str(self._file).encode(), world.rank))
