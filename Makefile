@@ -40,7 +40,7 @@ test-all:  ## Every test: more MPIs, devices, shapes, and planted faults
 	@$(PREPARE) test && exec .venv/bin/pytest $(WORKERS) --hypothesis-profile all \
 		-m "thorough or not thorough" $(ARGS)
 
-test-gpu:  ## Test every path and kernel on this machine's GPUs (ARGS="-k sanitizer" for a part)
+test-gpu:  ## Test each path and kernel on this machine's GPUs in 5 minutes (ARGS="-m thorough": what takes longer)
 	@$(PREPARE) test-gpu && exec .venv/bin/python -I -m pytest tests/gpu $(ARGS)
 
 lint:  ## Style, types and architecture rules: what CI checks besides the tests
