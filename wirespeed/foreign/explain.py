@@ -22,6 +22,12 @@ class Explained:
     """The most that its rate can be, bytes per second."""
     reference: Reference | None
 
+    @property
+    def bound(self) -> float | None:
+        """The limit, if nothing sound can be beyond it: switches may do a part of an all-reduce's sums."""
+        summed = self.curve.operation == "all-reduce" and self.curve.ranks != 2
+        return None if summed else self.limit
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -42,7 +48,7 @@ class Explanation:
         return gravest(
             ExitCode.IMPOSSIBLE if impossible else ExitCode.OK,
             ExitCode.WORSE if worse else ExitCode.OK,
-            ExitCode.OK if judged or self.log.topology else ExitCode.CANNOT_TELL,
+            ExitCode.OK if judged or self.log.topology.get("links") else ExitCode.CANNOT_TELL,
         )
 
 

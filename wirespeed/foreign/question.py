@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from wirespeed.foreign.definitions import is_wrong
 from wirespeed.foreign.shapes import Curve, Log
 from wirespeed.limits.rates import Ceiling, gpu_links, pcie, slot_of
 from wirespeed.systems import load
@@ -98,7 +99,7 @@ def limit_of(curve: Curve, wire: CurveWire | None) -> float | None:
 
 def reference_of(curve: Curve, wire: CurveWire | None, log: Log, question: Question) -> Reference | None:
     """Figures of others on such a machine; None where nobody did, or where the machine is not known."""
-    points = [point for point in curve.points if point.bytes > 0 and not point.wrong]
+    points = [point for point in curve.points if point.bytes > 0 and not is_wrong(point)]
     if not points or curve.direction == "both":
         return None
     machine, name = gpu_of(log, question) or None, wire.name if wire else None

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from wirespeed.foreign.definitions import definition, rate_of, rates_of
+from wirespeed.foreign.definitions import definition, is_wrong, rate_of, rates_of
 from wirespeed.foreign.explain import Explained, Explanation
 from wirespeed.foreign.shapes import Curve, Finding, Log
 from wirespeed.units import counted, format_rate, format_seconds, format_size
@@ -49,14 +49,15 @@ def about(log: Log) -> Iterator[str]:
 
 
 def figures(explained: Sequence[Explained], rows: int) -> Iterator[str]:
-    """The curves, each in `rows` lines at most besides its head; many alike in one line."""
+    """The curves, each in `rows` lines at most besides its head; many that are alike in one line."""
+    said: set[str] = set()
     for _, alike in groupby(explained, key=lambda one: (one.curve.tool, one.curve.name, one.curve.memory)):
         group = list(alike)
         if len(group) > 3:
             yield from _many(group)
         else:
             for one in group:
-                yield from _curve(one, rows)
+                yield from _curve(one, rows, said)
 
 
 def _many(group: list[Explained]) -> Iterator[str]:
@@ -72,27 +73,54 @@ def _many(group: list[Explained]) -> Iterator[str]:
         yield f"{first.tool}, {first.name}{what}, {len(group)} pairs: {ends}"
 
 
-def _curve(one: Explained, rows: int) -> Iterator[str]:
+def _curve(one: Explained, rows: int, said: set[str]) -> Iterator[str]:
+    """`said`: lines that need no second time."""
     curve = one.curve
-    yield title(curve)
-    yield from _table(one, rows)
-    yield f"  {definition(curve)}"
-    if one.wire:
-        rate = f"{one.wire.rate / 1e9:g} GB/s one way ({one.wire.words})"
-        yield f"  wire: {one.wire.name}, {rate}{_shares(one)}"
+    if rows:
+        yield title(curve)
+        yield from _table(one, rows)
+    else:
+        yield f"{title(curve)}{_best(curve)}"
+    wire = (
+        f"  wire: {one.wire.name}, {one.wire.rate / 1e9:g} GB/s one way ({one.wire.words})"
+        if one.wire
+        else ""
+    )
+    for line in (f"  {definition(curve)}", wire):
+        if line.strip() and line not in said:
+            said.add(line)
+            yield line
+    if shares := _shares(one):
+        yield f"  {shares}"
     if one.reference and one.reference.words:
         yield f"  {one.reference.words}"
 
 
+def _best(curve: Curve) -> str:
+    """': best 6.42 GB/s at 8 KiB, largest message 3.84'."""
+    rates = [(rate, at) for at in range(len(curve.points)) if (rate := rate_of(curve, at)) is not None]
+    if not rates:
+        times = [point.seconds for point in curve.points if point.seconds is not None]
+        return f": {format_seconds(min(times))} at least" if times else ""
+    (best, at), (last, _) = max(rates), rates[-1]
+    size = curve.points[at].bytes
+    words = f": best {_rate(best)} GB/s" + (f" at {_size(size)}" if size >= 0 else "")
+    return words if last == best else f"{words}, largest message {_rate(last)}"
+
+
+def _rate(rate: float) -> str:
+    return format_rate(rate) if rate else "0"
+
+
 def _shares(one: Explained) -> str:
-    """'; best 26 % of it at 8 KiB, largest message 15 %'."""
+    """'best 26 % of the wire at 8 KiB, largest message 15 %'."""
     points = one.curve.points
     rates = [(rate, index) for index in range(len(points)) if (rate := rate_of(one.curve, index)) is not None]
     if not one.limit or not rates:
         return ""
     (best, at), (last, _) = max(rates), rates[-1]
-    of = "it" if one.curve.direction != "both" else "twice it"
-    words = f"; best {100 * best / one.limit:.0f} % of {of}"
+    of = "the wire" if one.curve.direction != "both" else "the wire both ways"
+    words = f"best {100 * best / one.limit:.0f} % of {of}"
     words += f" at {_size(points[at].bytes)}" if points[at].bytes >= 0 else ""
     return words if last == best else f"{words}, largest message {100 * last / one.limit:.0f} %"
 
@@ -116,8 +144,7 @@ def _table(one: Explained, rows: int) -> Iterator[str]:
     rated = bool(rates_of(curve))
     head = ["size"]
     for place in places:
-        suffix = {True: " in pl.", False: "", None: ""}[place]
-        head += [f"time{suffix}"] * timed + [f"GB/s{suffix}"] * rated
+        head += ["in place" if place else "time"] * timed + ["GB/s"] * rated
         head += ["of limit"] * bool(one.limit and rated)
     lines = [head]
     for key in keys:
@@ -126,11 +153,11 @@ def _table(one: Explained, rows: int) -> Iterator[str]:
             found = by_size[key].get(place)
             point = None if found is None else curve.points[found]
             rate = None if found is None else rate_of(curve, found)
-            wrong = bool(point and point.wrong)
+            wrong = bool(point and is_wrong(point))
             if timed:
                 cells.append(format_seconds(point.seconds) if point and point.seconds is not None else "-")
             if rated:
-                cells.append("wrong" if wrong else "-" if rate is None else format_rate(rate))
+                cells.append("wrong" if wrong else "-" if rate is None else _rate(rate))
             if one.limit and rated:
                 cells.append("-" if rate is None or wrong else f"{100 * rate / one.limit:.0f} %")
         lines.append(cells)

@@ -19,9 +19,9 @@ def print_explanation(console: Console, explanation: Explanation, *, everything:
     head, tail = list(about(explanation.log)), list(ending(explanation))
     rows = 1000
     if not everything:
-        without = _height(console, [*head, *figures(explanation.curves, 0), *tail])
-        tables = max(1, sum(len(one.curve.points) > 0 for one in explanation.curves))
-        rows = max(FEWEST_ROWS, (MOST_LINES - without) // tables)
+        without = _height(console, [*head, *figures(explanation.curves, 1), *tail])
+        rows = 1 + (MOST_LINES - without) // max(1, len(explanation.curves))
+        rows = rows if rows >= FEWEST_ROWS else 0
     lines = [*head, *figures(explanation.curves, rows), *tail]
     left = 10**9 if everything else MOST_LINES
     for place, line in enumerate(lines):

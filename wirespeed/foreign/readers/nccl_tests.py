@@ -1,0 +1,273 @@
+"""nccl-tests and rccl-tests: their tables and JSON; GB = 1e9 bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from wirespeed.foreign.found import LogStream, Reader
+from wirespeed.foreign.shapes import Curve, Point
+from wirespeed.foreign.text import number, whole
+
+_DEVICE = re.compile(
+    r"#\s*Rank\s+(\d+)(?:\s+Group\s+\d+)?\s+Pid\s+\d+ on\s+(\S+)\s+device\s+\d+\s+\[[^]]*\]\s*(.*)"
+)
+_VERSION = re.compile(
+    r"#\s*(nccl|rccl)-tests version (\S+)(?:.*\b(?:nccl|rccl)-library=(\d+))?", re.IGNORECASE
+)
+_TEST = re.compile(r"(?:[Cc]ollective test starting: |(?:^|[\s/]))(\w+)_perf\b")
+_BEGINS = re.compile(r"#\s*nThread\s+\d+")
+_COLUMNS = re.compile(r"#\s*size\s+count\s+type\b.*\balgbw\s+busbw\b")
+_PREFIX_INSIDE = re.compile(r"(?<=[\w.])\[\d+(?:,\d+)?\](?:<\w+>:?)?(?=\s)")
+_LATE = re.compile(r"\s{25,}\S")
+"""A gap as wide as the figures out of place."""
+_OPERATIONS = {
+    "all_reduce": "all-reduce",
+    "all_gather": "all-gather",
+    "reduce_scatter": "reduce-scatter",
+    "alltoall": "all-to-all",
+    "alltoallv": "all-to-all",
+    "broadcast": "broadcast",
+    "reduce": "reduce",
+    "sendrecv": "sendrecv",
+    "gather": "gather",
+    "scatter": "scatter",
+    "hypercube": "all-gather",
+}
+_SHARE = {"all-reduce": 2, "all-gather": 1, "reduce-scatter": 1, "all-to-all": 1, "gather": 1, "scatter": 1}
+"""Bus over algorithm bandwidth is this times (n - 1) / n, of n ranks."""
+_MOST_RANKS = 4096
+_ROUNDING = 0.005
+"""GB/s: both bandwidths have two decimals."""
+
+
+class NcclTests(Reader):
+    """A head of columns, then a row a size: out of place and in place."""
+
+    words = ("algbw", "-tests version", "_perf", "nThread", "Pid", '"bus_bw"', '"busBw"')
+
+    def __init__(self, stream: LogStream) -> None:
+        super().__init__(stream)
+        self.labels: list[str] = []
+        self.groups: list[list[str]] = []
+        self.rows: list[tuple[float, float]] = []
+        """(algorithm, bus bandwidth) of each row."""
+        self.hosts: dict[str, int] = {}
+        self.redop = ""
+        self.test = self.version = ""
+        self.tool = "nccl-tests"
+
+    def take(self, text: str, line: int) -> bool:
+        stripped = text.lstrip()
+        if stripped.startswith("#"):
+            return self._comment(stripped)
+        if found := _TEST.search(text):
+            self.test = _OPERATIONS.get(found[1], "")
+            return False
+        return self.curve is not None and self._row(text, line)
+
+    def _comment(self, text: str) -> bool:
+        if device := _DEVICE.match(text):
+            self.hosts[device[2]] = self.hosts.get(device[2], 0) + 1
+            self._model(device[3])
+        elif version := _VERSION.match(text):
+            self.close()
+            self.hosts, self.test = {}, ""
+            self.tool, self.version = f"{version[1].lower()}-tests", version[2]
+            if version[3]:
+                self.found.version("NCCL", _of_code(int(version[3])))
+        elif _BEGINS.match(text):
+            self.close()
+            self.hosts = {}
+        elif found := _TEST.search(text):
+            self.test = _OPERATIONS.get(found[1], "")
+        elif _COLUMNS.match(text):
+            self._columns(text.lstrip("# ").split())
+        else:
+            return self.curve is not None and ("(B)" in text or "out-of-place" in text)
+        return True
+
+    def _model(self, name: str) -> None:
+        if name := name.strip():
+            models = self.found.topology.setdefault("models", ())
+            if name not in models:
+                self.found.topology["models"] = (*models, name)
+            self.tool = "rccl-tests" if "AMD" in name else self.tool
+
+    def _columns(self, names: list[str]) -> None:
+        starts = [place for place, name in enumerate(names) if name in ("time", "cputime")]
+        if not starts:
+            return
+        self.open(Curve(self.tool, self.version, self.test, direction="bus", memory="D D"))
+        ends = [*starts[1:], len(names)]
+        self.labels = names[: starts[0]]
+        self.groups = [names[start:end] for start, end in zip(starts, ends, strict=True)]
+        if "timestamp" in self.groups[-1]:
+            self.groups[-1].remove("timestamp")
+        self.rows = []
+
+    def _row(self, text: str, line: int) -> bool:
+        if re.search(r"\d\[\d", text):
+            text = _PREFIX_INSIDE.sub("", text)
+        tokens = text.split()
+        if len(tokens) < 6 or (size := whole(tokens[0])) is None or whole(tokens[1]) is None:
+            return False
+        at = 3
+        if number(tokens[2]) is not None:
+            return False
+        if "redop" in self.labels and number(tokens[at]) is None:
+            self.redop, at = tokens[at], at + 1
+        at += "root" in self.labels
+        places: Iterator[bool] = iter((False, True))
+        if len(tokens) - at <= len(self.groups[0]) and _LATE.search(text[len(text) // 2 - 40 :]):
+            next(places)
+        made = []
+        for names, place in zip(self.groups, places, strict=False):
+            cells = dict(zip(names, tokens[at : at + len(names)], strict=False))
+            at += len(names)
+            point = self._point(size, cells, names, line, in_place=place)
+            if point is None:
+                break
+            made.append(point)
+        self.points += made
+        return bool(made)
+
+    def _point(
+        self, size: int, cells: dict[str, str], names: list[str], line: int, *, in_place: bool
+    ) -> Point | None:
+        commas = any("," in cell for cell in cells.values())
+        values = {name: number(cell, commas=commas) for name, cell in cells.items()}
+        time = values.get("time", values.get("cputime"))
+        algorithm, bus = values.get("algbw"), values.get("busbw")
+        if len(cells) < len(names) or time is None or algorithm is None or bus is None:
+            return None
+        self.rows.append((algorithm, bus))
+        wrong = values.get("#wrong", values.get("error"))
+        return Point(size, time / 1e6, bus * 1e9, wrong=wrong, in_place=in_place, line=line)
+
+    def close(self) -> None:
+        if self.curve is not None:
+            operation = self.curve.operation or _by_columns(self.labels, self.redop, self.rows)
+            self.curve = self._described(self.curve, operation)
+        super().close()
+
+    def _described(self, curve: Curve, operation: str) -> Curve:
+        name = next((name for name, ours in _OPERATIONS.items() if ours == operation), "")
+        ranks: int | None = sum(self.hosts.values()) or None
+        placement = curve.placement
+        if ranks is None and (ranks := _by_ratio(operation, self.rows)):
+            placement = "ranks by busbw / algbw"
+        return replace(
+            curve,
+            operation=operation,
+            name=f"{name}_perf" if name else "",
+            ranks=ranks,
+            hosts=len(self.hosts) or None,
+            placement=placement,
+        )
+
+    def take_json(self, value: Any, line: int) -> bool:
+        if not isinstance(value, dict) or not isinstance(value.get("results"), list):
+            return False
+        points = [point for one in value["results"] for point in _of_json(one, line)]
+        if not points:
+            return False
+        config = _part(value, "config", dict)
+        devices = [one for one in _part(config, "devices", list) if isinstance(one, dict)]
+        found = _TEST.search(" ".join(str(word) for word in _part(value, "args", list)))
+        operation = _OPERATIONS.get(found[1], "") if found else ""
+        self.open(Curve("nccl-tests", "", operation, direction="bus", memory="D D"))
+        self.hosts = {}
+        for device in devices:
+            host = str(device.get("hostname", "")).strip()
+            self.hosts[host] = self.hosts.get(host, 0) + 1
+            self._model(str(device.get("device_info", "")))
+        if isinstance(value.get("nccl_version"), int):
+            self.found.version("NCCL", _of_code(value["nccl_version"]))
+        for word in _part(value, "env", list):
+            name, sign, text = str(word).partition("=")
+            if sign and name.startswith(("NCCL_", "RCCL_", "UCX_", "CUDA_VISIBLE", "OMPI_MCA_")):
+                self.found.setting(name, text)
+        self.labels, self.rows, self.points = ["root"], [], points
+        self.close()
+        return True
+
+
+def _of_json(one: Any, line: int) -> Iterator[Point]:
+    if not isinstance(one, dict) or (size := _whole(one.get("size"))) is None:
+        return
+    for name, in_place in (("out_of_place", False), ("in_place", True)):
+        cells = one.get(name)
+        if not isinstance(cells, dict):
+            continue
+        time, bus = _real(cells.get("time", cells.get("cpu_time"))), _real(cells.get("bus_bw"))
+        if time is not None and bus is not None:
+            yield Point(
+                size,
+                time / 1e6,
+                bus * 1e9,
+                wrong=_real(cells.get("nwrong")),
+                repetitions=_whole(one.get("actual_iterations")),
+                in_place=in_place,
+                line=line,
+            )
+
+
+def _part(value: dict[str, Any], name: str, kind: type[Any]) -> Any:
+    """A member of this type, or an empty one."""
+    found = value.get(name)
+    return found if isinstance(found, kind) else kind()
+
+
+def _whole(value: Any) -> int | None:
+    if isinstance(value, str):
+        return whole(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 60 else None
+
+
+def _real(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if abs(value) < 1e18 else None
+
+
+def _of_code(code: int) -> str:
+    """'2.18.3' of 21803; '2.7.8' of 2708."""
+    if code < 10_000:
+        return f"{code // 1000}.{code // 100 % 10}.{code % 100}"
+    return f"{code // 10_000}.{code // 100 % 100}.{code % 100}"
+
+
+def _by_columns(labels: list[str], redop: str, rows: list[tuple[float, float]]) -> str:
+    """The operation that has such columns and such a ratio of both bandwidths; '': more than one has."""
+    ratios = {round(bus / algorithm, 1) for algorithm, bus in rows if algorithm > 1}
+    above = any(bus > algorithm * 1.01 + 2 * _ROUNDING for algorithm, bus in rows)
+    below = any(bus < algorithm * 0.99 - 2 * _ROUNDING for algorithm, bus in rows)
+    if above:
+        return "all-reduce"
+    reduces = redop not in ("", "none")
+    if below:
+        return "reduce-scatter" if reduces else ""
+    return "sendrecv" if ratios == {1.0} and not reduces and "root" not in labels else ""
+
+
+def _by_ratio(operation: str, rows: list[tuple[float, float]]) -> int | None:
+    """The one number of ranks that all ratios of bus and algorithm bandwidth allow."""
+    factor = _SHARE.get(operation)
+    if not factor or not rows:
+        return None
+    good = [row for row in rows if row[0] > 1]
+    fits = [
+        ranks
+        for ranks in range(2, _MOST_RANKS)
+        if all(
+            abs(bus - algorithm * factor * (ranks - 1) / ranks) <= _ROUNDING * (1 + factor) + 1e-9
+            for algorithm, bus in good
+        )
+    ]
+    return fits[0] if len(fits) == 1 else None
+
+
+READER = NcclTests
