@@ -1,0 +1,157 @@
+"""Findings that two curves of one text show: direct and staged, near and far, one way and both."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from wirespeed.judge.given import CurveFinding, GivenCurve, finding
+from wirespeed.judge.moments import PEAK, bits, near_sizes, rate_of
+from wirespeed.judge.series import Series, is_wrong, series_of, times, usable
+from wirespeed.units import format_rate
+
+Links = Mapping[tuple[str, str], str]
+"""(GPU, GPU) -> 'PIX'."""
+SLOWER = 1.1
+"""Ratio of a rate that should be lower to one that should be higher."""
+BOTH_WAYS = 0.8
+"""Rate of both ways over that of one way, at most: less means that they hinder each other."""
+ALIKE = 1.1
+"""Ratio of peaks that are alike, at most."""
+SUM = (1.9, 2.1)
+NEAR = ("NV", "PIX", "PXB", "PHB", "NODE", "SYS")
+"""Nearest first, as nvidia-smi topo -m calls them."""
+_PEER = re.compile(r"P2P ?= ?(Enabled|Disabled)", re.IGNORECASE)
+
+
+def between(curves: Sequence[GivenCurve], links: Links | None = None) -> Iterator[CurveFinding]:
+    """`links`: as far as the text tells."""
+    yield from _staged_faster(curves)
+    yield from _near_slower(curves, links or {})
+    yield from _both_ways(curves)
+    yield from _one_stalls(curves)
+    yield from _near_sizes(curves)
+    yield from _sum(curves)
+
+
+def _rate(curve: GivenCurve) -> float | None:
+    """The largest size's rate."""
+    rows = [point for point in curve.points if usable(rate_of(point)) and not is_wrong(point)]
+    return rate_of(max(rows, key=lambda point: point.bytes)) if rows else None
+
+
+def _rated(curves: Sequence[GivenCurve]) -> list[tuple[GivenCurve, float]]:
+    """Without copies inside a device."""
+    return [(curve, rate) for curve in curves if curve.operation != "local-copy" and (rate := _rate(curve))]
+
+
+def _span(rates: Sequence[float]) -> str:
+    return " to ".join(dict.fromkeys(format_rate(rate) for rate in (min(rates), max(rates))))
+
+
+def _pair(curve: GivenCurve) -> str:
+    return " ".join(sorted(curve.pair.split()))
+
+
+def _staged_faster(curves: Sequence[GivenCurve]) -> Iterator[CurveFinding]:
+    """Direct copies between GPUs that are slower than those through the host."""
+    pairs: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for curve, rate in _rated(curves):
+        if found := _PEER.search(f"{curve.name} {curve.placement}"):
+            pairs.setdefault((curve.direction, curve.pair), {}).setdefault(found[1].lower(), []).append(rate)
+    both = [way for way in pairs.values() if len(way) == 2]
+    slower = [way for way in both if min(way["disabled"]) > SLOWER * max(way["enabled"])]
+    if slower:
+        direct, staged = ([rate for way in slower for rate in way[name]] for name in ("enabled", "disabled"))
+        whose = "for every pair" if len(slower) == len(both) else f"for {len(slower)} of {len(both)} pairs"
+        seen = (
+            f"direct ({_span(direct)} GB/s) is slower than through the host ({_span(staged)} GB/s), {whose}"
+        )
+        yield finding("staged-faster", 2, seen)
+
+
+def _near_slower(curves: Sequence[GivenCurve], links: Links) -> Iterator[CurveFinding]:
+    """Pairs below one switch that are slower than pairs far apart, by the same test."""
+    tests: dict[tuple[str, str, str], dict[str, list[float]]] = {}
+    for curve, rate in _rated(curves):
+        names = curve.pair.split()
+        link = (
+            links.get((names[0], names[-1])) or links.get((names[-1], names[0])) if len(names) == 2 else None
+        )
+        if kind := next((kind for kind in NEAR if link and link.startswith(kind)), None):
+            test = tests.setdefault((curve.tool, curve.name, curve.direction), {})
+            test.setdefault(kind, []).append(rate)
+    for (_, name, _), rates in tests.items():
+        for near, far in pairwise(kind for kind in NEAR if kind in rates):
+            if min(rates[far]) > SLOWER * max(rates[near]):
+                seen = (
+                    f"{name}: {near} pairs ({_span(rates[near])} GB/s) are slower than {far} pairs "
+                    f"({_span(rates[far])} GB/s), which are farther apart"
+                )
+                yield finding("near-slower", 2, seen, near=near)
+
+
+def _both_ways(curves: Sequence[GivenCurve]) -> Iterator[CurveFinding]:
+    """Both ways together that are slower than one way alone, by the same tool."""
+    one_way: dict[tuple[str, str, str], float] = {}
+    for curve, rate in _rated(curves):
+        if curve.direction == "one" and curve.operation in ("bandwidth", "copy"):
+            key = (curve.tool, curve.memory, _pair(curve))
+            one_way[key] = max(rate, one_way.get(key, 0.0))
+    both = (
+        (rate / alone, rate, alone, curve)
+        for curve, rate in _rated(curves)
+        if curve.direction == "both" and (alone := one_way.get((curve.tool, curve.memory, _pair(curve))))
+    )
+    slower = sorted((row for row in both if row[0] < BOTH_WAYS), key=lambda row: row[0])
+    for _, rate, alone, curve in slower[:1]:
+        whose = f"{curve.pair}: " if curve.pair else ""
+        seen = f"{whose}both ways together {format_rate(rate)} GB/s, one way alone {format_rate(alone)} GB/s"
+        yield finding("both-ways", 2, seen, curve)
+
+
+def _one_stalls(curves: Sequence[GivenCurve]) -> Iterator[CurveFinding]:
+    """Of several NICs with alike peaks, one whose average is lower."""
+    groups: dict[tuple[str, str, str, int], list[tuple[float, float, GivenCurve]]] = {}
+    for curve in curves:
+        for point in curve.points[-1:]:
+            peak, average = point.peak, point.average or point.rate
+            if peak and average and usable(peak) and usable(average):
+                key = (curve.tool, curve.name, curve.memory, point.bytes)
+                groups.setdefault(key, []).append((average, peak, curve))
+    for rows in groups.values():
+        fast, slow = max(rows, key=lambda row: row[0]), min(rows, key=lambda row: row[0])
+        alike = max(row[1] for row in rows) < ALIKE * min(row[1] for row in rows)
+        if alike and fast[0] > PEAK * slow[0]:
+            names = [row[2].pair or f"table {rows.index(row) + 1}" for row in (fast, slow)]
+            seen = (
+                f"{names[0]} has {bits(fast[0])} on average and {names[1]} {bits(slow[0])}, though their "
+                f"peaks are alike ({bits(fast[1])} and {bits(slow[1])})"
+            )
+            yield finding("one-stalls", 2, seen, slow[2], slow=names[1])
+
+
+def _near_sizes(curves: Sequence[GivenCurve]) -> Iterator[CurveFinding]:
+    groups: dict[tuple[str, str, str, str, bool | None], list[Series]] = {}
+    for curve in curves:
+        for series in series_of(curve):
+            key = (curve.tool, curve.operation, curve.memory, curve.pair, series.in_place)
+            groups.setdefault(key, []).append(series)
+    for group in groups.values():
+        yield from near_sizes(group)
+
+
+def _sum(curves: Sequence[GivenCurve]) -> Iterator[CurveFinding]:
+    """Another tool's figure that is twice as high because it counts both directions."""
+    for both, double in _rated(curves):
+        for one, single in _rated(curves):
+            same = (both.memory, _pair(both)) == (one.memory, _pair(one)) and both.tool != one.tool
+            ratio = double / single if (both.direction, one.direction) == ("both", "one") and same else 0.0
+            if SUM[0] < ratio < SUM[1]:
+                seen = (
+                    f"{both.tool}'s {both.name} ({format_rate(double)} GB/s) is {times(ratio)} times "
+                    f"{one.tool}'s {one.name} ({format_rate(single)} GB/s)"
+                )
+                yield finding("sum", 1, seen, both)
+                return

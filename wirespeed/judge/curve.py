@@ -1,0 +1,71 @@
+"""All findings about curves, worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from wirespeed.judge.between import Links, between
+from wirespeed.judge.given import CurveFinding, FigureRow, GivenCurve, PlainCurve
+from wirespeed.judge.moments import few_repetitions, in_place_apart, peaks, two_speeds, uneven
+from wirespeed.judge.possible import impossible, slow_message, wrong_data
+from wirespeed.judge.series import series_of
+from wirespeed.judge.shape import shape
+
+BY_INTERRUPTION = ("cliff", "hump", "fall", "uneven", "scattered")
+"""Kinds that few repetitions may explain."""
+
+
+def find(
+    curves: Sequence[GivenCurve], links: Links | None = None, limits: Mapping[int, float] | None = None
+) -> list[CurveFinding]:
+    """`limits`: number of a curve -> the most that its rate can be over its wire, bytes per second."""
+    known = limits or {}
+    found = [finding for at, curve in enumerate(curves) for finding in of_curve(curve, known.get(at))]
+    together = list(between(curves, links))
+    if any(finding.kind == "one-stalls" for finding in together):
+        found = [finding for finding in found if finding.kind != "peak-average"]
+    return ordered([*found, *together])
+
+
+def ordered(found: Iterable[CurveFinding]) -> list[CurveFinding]:
+    """Worst first."""
+    return sorted(found, key=lambda finding: (not finding.impossible, not finding.wrong, -finding.severity))
+
+
+def of_curve(curve: GivenCurve, limit: float | None = None) -> list[CurveFinding]:
+    """Findings of one curve by itself, worst first."""
+    beyond = list(impossible(curve, limit))
+    if beyond and "no figure of this table" in beyond[0].seen:
+        return beyond
+    speeds = list(two_speeds(curve))
+    found = [
+        *wrong_data(curve),
+        *beyond,
+        *speeds,
+        *peaks(curve),
+        *in_place_apart(curve),
+        *slow_message(curve),
+    ]
+    found += [*([] if speeds else _shapes(curve)), *uneven(curve)]
+    if any(finding.kind in BY_INTERRUPTION for finding in found):
+        found += [finding for series in series_of(curve)[:1] for finding in few_repetitions(series)]
+    return ordered(found)
+
+
+def _shapes(curve: GivenCurve) -> Iterator[CurveFinding]:
+    """Of a kind that stands in place and out of place, those of the first."""
+    seen: set[str] = set()
+    for series in series_of(curve):
+        found = [finding for finding in shape(series) if finding.kind not in seen]
+        yield from found
+        seen |= {finding.kind for finding in found}
+
+
+def of_figures(
+    figures: Iterable[tuple[int, float]], *, rates: bool = False, memory: str = "", operation: str = ""
+) -> list[CurveFinding]:
+    """Findings of a plain list of (bytes, seconds), or of (bytes, bytes per second)."""
+    points = tuple(
+        FigureRow(size, None, value) if rates else FigureRow(size, value) for size, value in figures
+    )
+    return of_curve(PlainCurve(points, memory=memory, operation=operation))

@@ -1,0 +1,111 @@
+"""Figures that are none: wrong data, more than any wire or memory carries, less time than anything takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from wirespeed.judge.given import CurveFinding, GivenCurve, GivenPoint, finding
+from wirespeed.judge.moments import rate_of
+from wirespeed.judge.series import is_wrong, on_gpu, seconds_words, times, usable
+from wirespeed.units import format_rate, format_size
+
+MEMORY = 20e12
+"""Bytes per second, beyond the memory of any device: reads and writes of the fastest add up to 16e12."""
+BETWEEN_CORES_S = 20e-9
+"""Less than a message between two processes takes: a cache line goes from core to core in 30 ns or more."""
+LAUNCH_S = 0.5e-6
+"""Less than a call takes that starts work on a GPU."""
+TOLERANCE = 1.02
+SMALL, SLOW_S, SLOW_RDMA_S = 1024, 200e-6, 100e-6
+"""Bytes of a small message, and seconds that it takes over long distances alone; the same by RDMA."""
+RDMA = ("ucx", "perftest", "ib_", "fabtests")
+MANY = 0.5
+"""Share of the figures that are impossible, from which on none of the curve can be used."""
+
+
+def wrong_data(curve: GivenCurve) -> Iterator[CurveFinding]:
+    """Figures of transfers whose data were wrong."""
+    failed = [point for point in curve.points if is_wrong(point)]
+    if not failed:
+        return
+    ways = {True: " in place", False: " out of place", None: ""}
+    sizes = ", ".join(f"{_size(point)}{ways[point.in_place]} ({point.wrong:.3g})" for point in failed[:3])
+    more = f" and {len(failed) - 3} more" if len(failed) > 3 else ""
+    sound = len(curve.points) - len(failed)
+    rest = f"; {sound} other{'s stand' if sound > 1 else ' stands'}" if sound else ""
+    whose = "their figures are" if len(failed) > 1 else "its figure is"
+    seen = f"wrong data at {sizes}{more}: {whose} none{rest}"
+    yield finding("wrong-data", 3, seen, curve)
+
+
+def impossible(curve: GivenCurve, limit: float | None = None) -> Iterator[CurveFinding]:
+    """`limit`: the most that the rate can be over its wire, bytes per second."""
+    reasons = [(point, reason) for point in curve.points if (reason := _why(curve, point, limit))]
+    if not reasons:
+        return
+    point, reason = max(reasons, key=lambda item: rate_of(item[0]) or 0.0)
+    seen = f"impossible: at {_size(point)}, {reason}"
+    if len(reasons) > 1:
+        seen += f"; {len(reasons)} sizes in all"
+    if spoils_all(curve, len(reasons)):
+        seen += ": no figure of this table can be used"
+    rate, count = rate_of(point), point.repetitions
+    words = {"count": f"{count}", "rate": format_rate(rate / count) if rate and count else ""}
+    advice = "impossible-iterations" if words["rate"] and count != 1 else "impossible"
+    yield finding("impossible", 3, seen, curve, advice, **words)
+
+
+def spoils_all(curve: GivenCurve, impossible_figures: int) -> bool:
+    figures = sum(1 for point in curve.points if usable(rate_of(point)) or usable(point.seconds))
+    return impossible_figures > MANY * figures
+
+
+def _why(curve: GivenCurve, point: GivenPoint, limit: float | None) -> str:
+    rate, seconds = rate_of(point), point.seconds
+    if rate and rate > MEMORY:
+        return f"{format_rate(rate)} GB/s is beyond every memory and wire"
+    if rate and limit and rate > TOLERANCE * limit:
+        most = f"{format_rate(limit)} GB/s"
+        return f"{format_rate(rate)} GB/s is {times(rate / limit)} times what its wire carries ({most})"
+    if point.bytes <= 0 or (curve.ranks or 2) < 2 or _pipelined(curve):
+        return ""
+    if seconds is None or not usable(seconds):
+        seconds = point.bytes / rate if rate else None
+    if seconds and seconds < BETWEEN_CORES_S:
+        return f"{seconds_words(seconds)} is less than a cache line takes between two cores"
+    if seconds and seconds < LAUNCH_S and on_gpu(curve) and "ccl" in curve.tool.lower():
+        return f"{seconds_words(seconds)} is less than the launch of a kernel takes"
+    return ""
+
+
+def _pipelined(curve: GivenCurve) -> bool:
+    """Many messages at once, of many pairs perhaps: the time of one of them is no time that passes."""
+    return curve.operation in ("copy", "local-copy") or "pairs" in curve.placement
+
+
+def slow_message(curve: GivenCurve) -> Iterator[CurveFinding]:
+    """Small messages that take far longer than any network within a site needs."""
+    if curve.operation not in ("pingpong", "latency", "rma"):
+        return
+    rdma = any(word in curve.tool.lower() for word in RDMA)
+    small = [point for point in curve.points if usable(point.seconds) and _bytes(point) <= SMALL]
+    seconds = sorted(point.seconds or 0.0 for point in small)
+    if not small or seconds[0] <= (SLOW_RDMA_S if rdma else SLOW_S):
+        return
+    if all(point.bytes < 0 for point in small):
+        size = f"a few bytes (by its rates at most some {float(f'{max(map(_bytes, small)):.1g}'):.0f} B)"
+    else:
+        size = f"up to {_size(max(small, key=lambda point: point.bytes))}"
+    seen = f"{' to '.join(dict.fromkeys(map(seconds_words, (seconds[0], seconds[-1]))))} for {size}"
+    if rdma:
+        seen += f": {times(seconds[0] / 5e-6)} to {times(seconds[-1] / 1e-6)} times the 1 to 5 us of a NIC"
+    yield finding("slow", 2, seen, curve)
+
+
+def _bytes(point: GivenPoint) -> float:
+    """Of a row without a size, by its rate and time."""
+    return point.bytes if point.bytes >= 0 else (point.rate or 0.0) * (point.seconds or 0.0)
+
+
+def _size(point: GivenPoint) -> str:
+    return format_size(point.bytes) if point.bytes >= 0 else "an unknown size"

@@ -1,0 +1,116 @@
+"""A curve's rows as times by size, one series for each way of measuring."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from wirespeed.judge.given import GivenCurve, GivenPoint
+from wirespeed.units import format_rate, format_seconds, format_size
+
+COLLECTIVE = ("all-", "allreduce", "allgather", "alltoall", "reduce", "broadcast", "gather", "scatter")
+"""Beginnings of the names of operations of all ranks."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """Time of one message, and its rate."""
+
+    bytes: int
+    seconds: float
+    rate: float
+    point: GivenPoint
+
+
+@dataclass(frozen=True)
+class Series:
+    """Rows with ascending, different sizes."""
+
+    curve: GivenCurve
+    rows: tuple[Row, ...]
+    in_place: bool | None = None
+
+    @property
+    def where(self) -> str:
+        """' in place'; '' where there is nothing to tell apart."""
+        return "" if self.in_place is None else " in place" if self.in_place else " out of place"
+
+    def rate_words(self, row: Row) -> str:
+        """'29.5 GB/s bus bandwidth'."""
+        kind = {"bus": " bus bandwidth", "both": " both ways"}.get(self.curve.direction, "")
+        return f"{format_rate(row.rate)} GB/s{kind}"
+
+
+def usable(value: float | None) -> bool:
+    """Is it a number above 0?"""
+    return value is not None and math.isfinite(value) and value > 0
+
+
+def series_of(curve: GivenCurve) -> list[Series]:
+    """Without rows that have no size, no time, or wrong data. Of a size that stands twice, the first."""
+    found = []
+    for in_place in dict.fromkeys(point.in_place for point in curve.points):
+        rows: dict[int, Row] = {}
+        for point in curve.points:
+            if point.in_place is in_place and point.bytes > 0 and not is_wrong(point):
+                row = _row(point)
+                if row is not None:
+                    rows.setdefault(point.bytes, row)
+        found.append(Series(curve, tuple(rows[size] for size in sorted(rows)), in_place))
+    return [series for series in found if series.rows]
+
+
+def _row(point: GivenPoint) -> Row | None:
+    seconds, rate = point.seconds, point.rate
+    if not usable(rate):
+        rate = point.bytes / seconds if seconds is not None and usable(seconds) else None
+    if rate is None or not usable(rate):
+        return None
+    if seconds is None or not usable(seconds):
+        seconds = point.bytes / rate
+    return Row(point.bytes, seconds, rate, point) if usable(seconds) else None
+
+
+MOST_ERROR = 0.1
+"""Largest rounding error of a sum that a test prints of sound data, in half precision."""
+
+
+def is_wrong(point: GivenPoint) -> bool:
+    """Did a check of its data fail?"""
+    return point.wrong is not None and not point.wrong <= MOST_ERROR
+
+
+def is_collective(curve: GivenCurve) -> bool:
+    return curve.operation.startswith(COLLECTIVE)
+
+
+def on_gpu(curve: GivenCurve) -> bool:
+    """Does a GPU's memory take part?"""
+    tool = curve.tool.lower()
+    return "D" in curve.memory.split() or any(word in tool for word in ("nccl", "rccl", "nvbandwidth", "p2p"))
+
+
+def between_hosts(curve: GivenCurve) -> bool:
+    """Is it known that a network carries it?"""
+    return (curve.hosts or 1) > 1 or curve.tool.lower().startswith(("perftest", "ib_"))
+
+
+def sizes_words(rows: tuple[Row, ...]) -> str:
+    """'64 B to 1 KiB'."""
+    first, last = format_size(rows[0].bytes), format_size(rows[-1].bytes)
+    return first if first == last else f"{first} to {last}"
+
+
+def times(ratio: float) -> str:
+    """'11.2'."""
+    return f"{ratio:.0f}" if ratio >= 100 else f"{ratio:.3g}"
+
+
+def time_words(row: Row) -> str:
+    """'64 MiB takes 24.4 ms'."""
+    return f"{format_size(row.bytes)} takes {seconds_words(row.seconds)}"
+
+
+def seconds_words(seconds: float) -> str:
+    """As units.py has it; of less than ten nanoseconds in two figures."""
+    return format_seconds(seconds) if seconds >= 10e-9 else f"{seconds * 1e9:.2g} ns"

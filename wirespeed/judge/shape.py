@@ -1,0 +1,193 @@
+"""Findings about the form of a curve: cliffs, humps, and falls from a peak."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+
+from wirespeed.judge.given import CurveFinding, GivenCurve, finding
+from wirespeed.judge.series import (
+    Row,
+    Series,
+    between_hosts,
+    is_collective,
+    on_gpu,
+    seconds_words,
+    sizes_words,
+    time_words,
+    times,
+)
+from wirespeed.units import format_rate, format_size
+
+CLIFF = 3.0
+"""Growth of the time, over that of the bytes, between neighbouring sizes. Of 700 curves in results/, 1.9."""
+NEIGHBOURS = 8
+"""Ratio of neighbouring sizes, at most: over larger steps a cache or a wire is filled in between."""
+HUMP = 2.5
+"""Time over that of a larger message. Where Open MPI changes its protocol for GPU memory, it is 2.05."""
+EDGE = 1.25
+"""The same of the sizes beside it that belong to the hump."""
+FIRST = 5.0
+"""The same of the first size alone, which may carry what is set up once."""
+CACHED = 5.0
+"""Highest rate over that of the largest message, in host memory: caches explain 4.2 on a virtual machine."""
+CACHED_SLOW, SLOW = 3.0, 1.5e9
+"""The same where the largest message is slower than SLOW: so slow is no host's memory."""
+UNCACHED = 1.5
+"""The same where no cache has a part: in GPU memory, and between hosts."""
+LARGE = 1 << 20
+"""Bytes from which a fall is no matter of a protocol's first size."""
+SCATTERED = 3
+"""Humps that are separate: so many are noise, not thresholds."""
+
+
+def shape(series: Series) -> Iterator[CurveFinding]:
+    """The findings of one series."""
+    humps = list(_humps(series.rows))
+    if len(humps) >= SCATTERED:
+        yield _scattered(series, humps)
+        return
+    inside = {row.bytes for hump in humps for row in hump.rows}
+    yield from (_hump(series, hump) for hump in humps)
+    rest = tuple(row for row in series.rows if row.bytes not in inside)
+    sound = Series(series.curve, rest, series.in_place)
+    if cliff := _cliff(sound.rows):
+        yield _cliff_finding(sound, *cliff)
+    elif fall := _fall(sound):
+        yield _fall_finding(sound, *fall)
+
+
+@dataclass(frozen=True)
+class _Hump:
+    """Sizes that take longer than a larger one."""
+
+    rows: tuple[Row, ...]
+    quicker: Row
+    first: bool
+    """It begins with the curve's first size."""
+
+    @property
+    def slowest(self) -> Row:
+        return max(self.rows, key=lambda row: row.seconds)
+
+    @property
+    def ratio(self) -> float:
+        return self.slowest.seconds / self.quicker.seconds
+
+
+def _humps(rows: tuple[Row, ...]) -> Iterator[_Hump]:
+    quickest = list(rows)
+    for at in range(len(rows) - 2, -1, -1):
+        later = quickest[at + 1]
+        quickest[at] = rows[at] if rows[at].seconds <= later.seconds else later
+    ratios = [row.seconds / quickest[at].seconds for at, row in enumerate(rows)]
+    for slow, group in groupby(range(len(rows)), key=lambda at: ratios[at] > EDGE):
+        places = list(group)
+        if not slow:
+            continue
+        own = tuple(rows[at] for at in places)
+        hump = _Hump(own, rows[places[-1] + 1], places[0] == 0)
+        if hump.ratio > (FIRST if hump.first and len(own) == 1 else HUMP):
+            yield hump
+
+
+def _cliff(rows: tuple[Row, ...]) -> tuple[Row, Row] | None:
+    """The steepest step."""
+    steps = [
+        (slow.seconds / fast.seconds * fast.bytes / slow.bytes, fast, slow) for fast, slow in pairwise(rows)
+    ]
+    steep = [step for step in steps if step[0] > CLIFF and step[2].bytes <= NEIGHBOURS * step[1].bytes]
+    found = max(steep, key=lambda step: step[0], default=None)
+    return found[1:] if found else None
+
+
+def _fall(series: Series) -> tuple[Row, Row] | None:
+    """The fastest row, and the last one."""
+    rows = series.rows
+    if len(rows) < 3:
+        return None
+    peak, last = max(rows, key=lambda row: row.rate), rows[-1]
+    if last.bytes < LARGE:
+        return None
+    ratio, each_way = peak.rate / last.rate, last.rate / (2 if series.curve.direction == "both" else 1)
+    through_memory = not on_gpu(series.curve) or "staged" in series.curve.name
+    cached = through_memory and not between_hosts(series.curve)
+    slow = each_way < SLOW and not is_collective(series.curve)
+    most = UNCACHED if not cached else CACHED_SLOW if slow else CACHED
+    return (peak, last) if ratio > most else None
+
+
+def _cliff_finding(series: Series, fast: Row, slow: Row) -> CurveFinding:
+    later = [row.rate for row in series.rows if row.bytes > slow.bytes]
+    stays = later and max(later) < fast.rate
+    seen = (
+        f"{time_words(slow)}, {format_size(fast.bytes)} {seconds_words(fast.seconds)}{series.where}: "
+        f"{times(slow.seconds / fast.seconds)} times as long for {times(slow.bytes / fast.bytes)} times the "
+        f"bytes; {format_rate(fast.rate)} -> {series.rate_words(slow)}"
+    )
+    if stays:
+        seen += f"; no larger size is faster than {format_rate(max(later))} GB/s"
+    sizes = {"below": format_size(fast.bytes), "above": format_size(slow.bytes)}
+    return finding("cliff", 2, seen, series.curve, _threshold(series.curve), **sizes)
+
+
+def _threshold(curve: GivenCurve) -> str:
+    """Advice where another way begins between two sizes."""
+    if any("ccl" in name.lower() for name in (curve.tool, curve.name)):
+        return "cliff-nccl"
+    return "cliff-collective" if is_collective(curve) else "cliff-gpu" if on_gpu(curve) else "cliff"
+
+
+def _fall_finding(series: Series, peak: Row, last: Row) -> CurveFinding:
+    between = (row for row in series.rows if peak.bytes < row.bytes < last.bytes)
+    half = next((row for row in between if row.rate * UNCACHED < peak.rate), None)
+    by_way = f", {format_size(half.bytes)} {format_rate(half.rate)}" if half else ""
+    seen = (
+        f"falls from {format_rate(peak.rate)} GB/s at {format_size(peak.bytes)}{by_way} to "
+        f"{series.rate_words(last)} at {format_size(last.bytes)}{series.where}, "
+        f"{times(peak.rate / last.rate)} times less"
+    )
+    return finding("fall", 2, seen, series.curve, "fall-gpu" if on_gpu(series.curve) else "fall")
+
+
+def _hump(series: Series, hump: _Hump) -> CurveFinding:
+    slow, quick, rows = hump.slowest, hump.quicker, hump.rows
+    verb = "take up to" if len(rows) > 1 else "takes"
+    seen = (
+        f"{sizes_words(rows)} {verb} {times(hump.ratio)} times as long as {format_size(quick.bytes)}"
+        f"{series.where} ({seconds_words(slow.seconds)} at {format_size(slow.bytes)} against "
+        f"{seconds_words(quick.seconds)})"
+    )
+    words = {
+        "sizes": sizes_words(rows),
+        "first": format_size(rows[0].bytes),
+        "below": format_size(rows[-1].bytes),
+        "above": format_size(quick.bytes),
+    }
+    if len(rows) == 1 and hump.first:
+        return finding("hump", 1, seen, series.curve, "hump-first")
+    slope = _slope(rows)
+    if slope and on_gpu(series.curve):
+        seen += f"; about {slope * 1e6:.1g} us a byte"
+        return finding("hump", 2, seen, series.curve, "hump-bytewise", **words)
+    return finding("hump", 2, seen, series.curve, "hump-single" if len(rows) == 1 else "hump", **words)
+
+
+def _slope(rows: tuple[Row, ...]) -> float | None:
+    """Seconds a byte where times grow evenly with size, from the first to the last of at least three rows."""
+    if len(rows) < 3:
+        return None
+    slopes = [(more.seconds - less.seconds) / (more.bytes - less.bytes) for less, more in pairwise(rows)]
+    even = min(slopes) > 0 and max(slopes[1:]) < 2 * min(slopes[1:])
+    return (rows[-1].seconds - rows[0].seconds) / (rows[-1].bytes - rows[0].bytes) if even else None
+
+
+def _scattered(series: Series, humps: list[_Hump]) -> CurveFinding:
+    worst = max(humps, key=lambda hump: hump.ratio)
+    seen = (
+        f"{len(humps)} separate sizes take much longer than larger ones{series.where}; worst: "
+        f"{time_words(worst.slowest)}, {format_size(worst.quicker.bytes)} "
+        f"{seconds_words(worst.quicker.seconds)}"
+    )
+    return finding("scattered", 2, seen, series.curve)
