@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import click
 import pytest
 
+from wirespeed.cli.commands import cli
+from wirespeed.cli.patterns import plans
 from wirespeed.frontend.fitting import fitting, with_room
 from wirespeed.frontend.run_steps import completed
 from wirespeed.job.plan import Plan
@@ -48,8 +51,23 @@ def test_what_is_left_out_is_said() -> None:
 
 def test_sizes_that_are_asked_for_are_kept() -> None:
     """Protects what a user writes: such a size fails, with its reason."""
-    asked = replace(GROUPS, sizes=(8, GIB))
-    assert fitting(asked, 1 << 20) == (8, GIB)
+    for asked in (replace(GROUPS, sizes=(8, GIB)), replace(GROUPS, sizes_named=True)):
+        assert fitting(asked, 1 << 20) == asked.sizes
+
+
+@pytest.mark.parametrize("words", [[], ["--sizes", "1:1G"]])
+def test_a_plan_knows_whether_its_sizes_were_written(words: list[str]) -> None:
+    """Protects a user who writes what is the default as well."""
+    pattern = find_pattern("pingpong")
+    command = cli.get_command(click.Context(cli), "pingpong")
+    assert command is not None
+    context = command.make_context("pingpong", list(words))
+    given = dict(context.params)
+    for name in ("style", "against", "explain", "all_sizes", "background"):
+        given.pop(name, None)
+    (plan,) = plans(pattern, given, context)
+    assert plan.sizes == parse_sizes("1:1G") and plan.sizes_named == bool(words)
+    assert "sizes_named" not in plan.to_dict()
 
 
 def test_a_window_shrinks_instead() -> None:

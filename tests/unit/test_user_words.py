@@ -66,6 +66,7 @@ def test_binary_sizes_are_read() -> None:
     [
         (["barrier", "--sizes", "8"], "--sizes: barrier fixes the sizes here; leave --sizes out"),
         (["groups", "--sizes", "8", "--count", "1"], "--sizes: --count fixes the sizes here"),
+        (["groups", "--sizes", "1:1G", "--count", "1"], "--sizes: --count fixes the sizes here"),
         (["pingpong", "--with", "stream"], "wirespeed: --with 'stream': write PATTERN:PATH"),
         (
             ["fleet", "run", "--hosts", "none.txt"],

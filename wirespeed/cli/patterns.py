@@ -116,7 +116,7 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
         what = "--with compares figures" if background else "one file takes one soak"
         raise WirespeedError(f"--soak: {what}; leave out --with, and lists of --ranks and other options")
     fixed = pattern.fixed_sizes(Shape(max(plan.ranks, 2), dict(plan.options)))
-    if fixed is not None and plan.sizes != parse_sizes(pattern.sizes or DEFAULT_SIZES):
+    if fixed is not None and plan.sizes_named:
         set_by = next((f"--{option.name}" for option in pattern.options if option.fixes_sizes), pattern.name)
         word = f"--{pattern.size_option}"
         raise WirespeedError(f"{word}: {set_by} fixes the sizes here; leave {word} out")
@@ -164,10 +164,12 @@ def plans(pattern: Pattern, given: dict[str, Any], context: click.Context) -> li
         (ranks, own) for ranks, own in found if not ranks or not pattern.refuse(Shape(ranks, dict(own)))
     ]
     # If none is possible, what is wrong with the first one is said.
+    named = context.get_parameter_source("sizes") is not ParameterSource.DEFAULT
     chosen = [
-        plan_of(common, ranks, pattern=pattern.name, options=own) for ranks, own in possible or found[:1]
+        plan_of(common, ranks, pattern=pattern.name, options=own, sizes_named=named)
+        for ranks, own in possible or found[:1]
     ]
-    if context.get_parameter_source("sizes") is not ParameterSource.DEFAULT:
+    if named:
         return chosen
     fixed = pattern.fixed_sizes(Shape(max(chosen[0].ranks, 2), dict(chosen[0].options)))
     if common.get("soak") and fixed is None:

@@ -18,7 +18,7 @@ def fitting(plan: Plan, room: int | None) -> tuple[int, ...]:
     `room`: bytes for each of a rank's two buffers; None: nobody knows.
     """
     pattern, options = find_pattern(plan.pattern), dict(plan.options)
-    if room is None:
+    if room is None or plan.sizes_named:
         return plan.sizes
     shape = Shape(plan.ranks, options, memory=int(SHARE * room))
     usual = parse_sizes(pattern.default_sizes(options) or pattern.sizes or DEFAULT_SIZES)

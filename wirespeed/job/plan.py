@@ -74,11 +74,14 @@ class Plan:
     reported_phase_only: bool = False
     """Measure only the phase that the figure is of."""
     debug: bool = False
+    sizes_named: bool = False
+    """The user wrote the sizes: none is left out, and none is replaced. It is no condition of a figure."""
     test: tuple[tuple[str, str], ...] = ()
     """For the project's tests alone: ("fault", "drop-byte"), ("offset", "3"), ..."""
 
     def to_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
+        """What a result file says of it."""
+        return {name: value for name, value in dataclasses.asdict(self).items() if name != "sizes_named"}
 
 
 def encode(orders: object) -> str:

@@ -10,13 +10,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from wirespeed.cli.common.options import Reporting, launches, measuring, plan_of, profiling, reporting, where
 from wirespeed.cli.common.streams import distrust_terminals, note, one_of_ranks
 from wirespeed.errors import ExitCode
 from wirespeed.host.memory import free_memory
 from wirespeed.job.plan import Plan
-from wirespeed.units import format_size, parse_sizes
+from wirespeed.units import format_size
 
 if TYPE_CHECKING:
     from wirespeed.frontend.machine import Machine
@@ -36,7 +37,8 @@ MEMORY_PER_BYTE = 12
 @where
 def command(style: str, against: str | None, explain: bool, all_sizes: bool, **given: Any) -> ExitCode:
     """Measures and prints."""
-    plan = plan_of(given)
+    source = click.get_current_context().get_parameter_source("sizes")
+    plan = plan_of(given, sizes_named=source is not ParameterSource.DEFAULT)
     from wirespeed.cli.common.waking import wake_gpus
 
     wake_gpus(plan.device)
@@ -48,7 +50,7 @@ def command(style: str, against: str | None, explain: bool, all_sizes: bool, **g
     how = Reporting(style, against, explain, all_sizes)
     distrust_terminals()
     wanted = len(plan.sizes)
-    if plan.sizes == parse_sizes(SIZES):
+    if not plan.sizes_named:
         plan = replace(plan, sizes=fitting(plan.sizes, free_memory()))
     machine = look(plan)
     console = how.console()
