@@ -1,7 +1,7 @@
 """Transcripts: files that cases need, the commands, and all that they print; tests/golden/**/*.transcript.
 
 A case begins with "== TITLE", a file with "-- NAME"; each line of a result file is a record (see `records`).
-"$ VARIABLE=VALUE wirespeed WORDS" is a command, whose output stands below it, indented.
+"$ VARIABLE=VALUE wirespeed WORDS" is a command, whose output stands below it, indented; so is "$ cat FILE".
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Case:
             while "=" in words[0]:
                 variables |= [words.pop(0).split("=", 1)]  # type: ignore[list-item]
             lines.append(f"$ {line}")
-            lines += [f"{INDENT}{text}".rstrip() for text in command(words[1:], variables).splitlines()]
+            lines += [f"{INDENT}{text}".rstrip() for text in command(words, variables).splitlines()]
         return "".join(f"{line}\n" for line in lines)
 
 

@@ -12,20 +12,15 @@ from typing import Any
 import pytest
 from rich.console import Console
 from support.fake_run import FakeRun
-from support.records import as_read, console, entry, full_run, head, make_run, shown, text_of
+from support.records import as_read, console, entry, head, make_run, text_of
 
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode
 from wirespeed.job.plan import Plan
-from wirespeed.report.check.learn import learn
 from wirespeed.report.drift.detection import Drift
 from wirespeed.report.drift.summary import print_summary, summaries
 from wirespeed.report.drift.terminal import Watching, line
-from wirespeed.report.export.prometheus import to_prometheus
-from wirespeed.report.facts import health as facts
-from wirespeed.report.facts.markers import MEANINGS, sign
-from wirespeed.results.reading import read
-from wirespeed.results.runs import Run, collect
+from wirespeed.results.runs import Run
 
 Record = dict[str, Any]
 
@@ -54,107 +49,6 @@ def measured(*records: Record) -> Run:
     return make_run(*entries, *records)
 
 
-class TestNotes:
-    def test_errors_in_words(self) -> None:
-        run = measured(health("aware", error(12), error(1, "GPU 1", "PCIe replays")), health("staged"))
-        assert facts.notes(run) == [
-            "aware: new NVLink replay errors: 12 on GPU 0 link 3",
-            "aware: new PCIe replays: 1 on GPU 1",
-        ]
-
-    def test_many_places_and_hosts(self) -> None:
-        """Protects the note's length: 18 links of a bad board are one line, the worst first."""
-        links = [error(number, f"GPU 0 link {number}") for number in range(1, 19)]
-        run = measured(health("aware", *links, error(40, host="n2")))
-        (note,) = facts.notes(run)
-        assert note == (
-            "aware: new NVLink replay errors: 40 on n2 GPU 0 link 3, 18 on n1 GPU 0 link 18, 153 on 17 more"
-        )
-
-    @pytest.mark.parametrize(
-        ("how", "says"),
-        [
-            ({"seconds": 0.31, "after": True}, "for 0.31 s"),
-            ({"times": 1}, "1 time"),
-            ({"times": 4}, "4 times"),
-            ({"before": True}, "when the path began"),
-            ({"after": True}, "when the path ended"),
-            ({"before": True, "after": True}, "when the path began and when it ended"),
-        ],
-    )
-    def test_throttling_in_words(self, how: Record, says: str) -> None:
-        run = measured(health("aware", throttled=(held(**how),)))
-        assert facts.notes(run) == [f"aware: the clocks of GPU 0 were held back by its power cap, {says}"]
-
-    def test_what_paths_share_is_one_line(self) -> None:
-        both = (held(after=True), held("GPU 1", after=True))
-        twice = [health(path, throttled=both) for path in ("aware", "staged")]
-        assert facts.notes(measured(*twice)) == [
-            "aware, staged: the clocks of GPU 0, GPU 1 were held back by its power cap, when the path ended"
-        ]
-
-    def test_a_resumed_file(self) -> None:
-        """Protects each run's figures from another run's errors, though the path is the same."""
-        later = [{**record, "run": "s"} for record in (head(), entry("aware", 64, 1e-6), health("aware"))]
-        records = [head(), entry("aware", 8, 1e-6), health("aware", error(1)), *later]
-        first, second = collect(as_read(records))
-        entries = [(run, entry) for run in (first, second) for entry in run.of_path("aware")]
-        assert [sign(*place) for place in entries] == ["#", ""]
-
-
-class TestShown:
-    def test_a_marked_table(self) -> None:
-        text = shown(measured(health("aware", error(12)), health("staged")))
-        table = text.split("best:")[0]
-        assert table.count("#1.00 us") == 2, "both figures of the path, and none of the other"
-        assert MEANINGS[-1] in text and "aware: new NVLink replay errors: 12 on GPU 0 link 3" in text
-
-    def test_the_mark_takes_the_place_of_another(self) -> None:
-        """Protects narrow cells: one mark in each."""
-        text = shown(make_run(entry("aware", 8, 1e-6, 0.2, stopped="max-time"), health("aware", error(1))))
-        assert "#1.00 us" in text and "~#" not in text and "#~" not in text
-
-    def test_a_healthy_run_looks_as_ever(self) -> None:
-        assert shown(measured(health("aware"), health("staged"))) == shown(measured())
-
-    def test_many_paths(self) -> None:
-        run = full_run(["host", "staged", "aware", "nccl", "gpu", "rma"])
-        plain = shown(run, 160)
-        (record,) = as_read([health("nccl", error(1))])
-        run.add(record)
-        assert shown(run, 160).count("#") == plain.count("#") + len(run.of_path("nccl")) + 4
-
-    def test_what_was_wrong_before(self) -> None:
-        text = shown(measured(health("aware", notes=["n1 GPU 0: memory rows wait to be remapped"])))
-        assert "n1 GPU 0: memory rows wait" in text and "#" not in text
-
-    def test_page_and_markdown(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        file = tmp_path / "r.jsonl"
-        records = [head(), entry("aware", 8, 1e-6), entry("aware", 1 << 20, 1e-5), health("aware", error(12))]
-        file.write_text("".join(f"{json.dumps(record)}\n" for record in records))
-        note = "aware: new NVLink replay errors: 12 on GPU 0 link 3"
-        for name in ("r.html", "r.md"):
-            assert main(["report", str(file), "-o", str(tmp_path / name)]) == ExitCode.OK
-            assert note in (tmp_path / name).read_text()
-        assert "\\# 1.00 us" in (tmp_path / "r.md").read_text()
-        capsys.readouterr()
-        assert main(["show", str(file), "--format", "json"]) == ExitCode.OK
-        (found,) = (one for one in json.loads(capsys.readouterr().out) if one["kind"] == "health")
-        assert found["errors"] == [error(12)]
-        assert read(str(file)).health[0].errors[0].count == 12
-
-    def test_prometheus(self) -> None:
-        records = health("aware", error(12)), health("staged", throttled=(held(after=True),))
-        text = to_prometheus([measured(*records)])
-        where = 'pattern="pingpong",path="{}",memory="",bytes="",host="n1",options=""'
-        for path, count in (("aware", 12), ("staged", 0)):
-            labels = f'{where.format(path)},what="NVLink replay errors"'
-            assert f"wirespeed_new_errors{{{labels}}} {count}\n" in text
-        assert f"wirespeed_throttled{{{where.format('aware')}}} 0\n" in text
-        assert f"wirespeed_throttled{{{where.format('staged')}}} 1\n" in text
-
-
-NONE_NEW = "no new errors (NVLink replay errors, PCIe replays)"
 RULES = """[[require]]
 path = "aware"
 new_errors = 0
@@ -174,73 +68,6 @@ class TestRules:
         lines = [head(), entry("aware", 8, 1e-6, 0.002), *records]
         Path("r.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in lines))
         return main(["check", "--require", "site.toml", "r.jsonl", "--all"])
-
-    def test_a_healthy_path_passes(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert self.check(RULES, health("aware")) == ExitCode.OK
-        out = capsys.readouterr().out.splitlines()
-        assert out[0] == f"ok       site.toml:3: pingpong aware: new_errors = 0: {NONE_NEW}"
-        assert out[1] == "ok       site.toml:4: pingpong aware: throttled = false: no clock was held back"
-        assert out[-1] == "all 3 bounds hold"
-
-    def test_errors_and_throttling_fail(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert self.check(RULES, health("aware", error(2), throttled=(held(seconds=0.5),))) == ExitCode.WORSE
-        out = capsys.readouterr().out.splitlines()
-        assert out[0].startswith("FAILED   site.toml:3:") and "2 on GPU 0 link 3" in out[0]
-        assert out[1].startswith("FAILED   site.toml:4:") and "by its power cap, for 0.50 s" in out[1]
-        assert out[-1] == "2 of 3 bounds do not hold"
-
-    def test_each_path_has_its_own_line(self, capsys: pytest.CaptureFixture[str]) -> None:
-        """Protects a healthy path's rule from being told together with a sick one's."""
-        more = [entry("staged", 8, 1e-6, 0.002), health("aware"), health("staged", error(2))]
-        assert self.check(RULES + RULES.replace("aware", "staged"), *more) == ExitCode.WORSE
-        out = capsys.readouterr().out
-        assert f"site.toml:3: pingpong aware: new_errors = 0: {NONE_NEW}\n" in out
-        assert "site.toml:9: pingpong staged: new_errors = 0: new NVLink replay errors: 2 on GPU 0" in out
-
-    def test_some_errors_may_be_allowed(self) -> None:
-        text = RULES.replace("new_errors = 0", "new_errors = 2").replace("throttled = false\n", "")
-        assert self.check(text, health("aware", error(2))) == ExitCode.OK
-        assert self.check(text, health("aware", error(2), error(1, "GPU 1"))) == ExitCode.WORSE
-
-    def test_what_nobody_counted_is_no_pass(self, capsys: pytest.CaptureFixture[str]) -> None:
-        """Protects an acceptance test from a file, or a machine, that says nothing of errors."""
-        assert self.check(RULES) == ExitCode.CANNOT_TELL
-        assert capsys.readouterr().out.count("cannot tell site.toml") == 2
-        assert self.check(RULES, health("aware", counted=[], watched=[])) == ExitCode.CANNOT_TELL
-        out = capsys.readouterr().out
-        assert "nothing here counts errors" in out
-        assert "nothing here tells whether clocks are held back" in out
-
-    def test_no_figure(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert self.check(RULES.replace("aware", "host"), health("aware")) == ExitCode.WORSE
-        assert capsys.readouterr().out.count("MISSING") == 3
-
-    @pytest.mark.parametrize(
-        ("rule", "says"),
-        [
-            ("new_errors = false", "site.toml, line 3: new_errors = false: write the most that may come"),
-            ("new_errors = -1", "new_errors = -1: write the most"),
-            ('new_errors = "none"', "new_errors = none: write the most"),
-            ("throttled = true", "throttled = true: write false"),
-            ("throttled = 0", "throttled = 0: write false"),
-        ],
-    )
-    def test_mistakes(self, rule: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
-        text = RULES.replace("new_errors = 0\nthrottled = false", rule)
-        assert self.check(text, health("aware")) == ExitCode.USAGE
-        assert says in capsys.readouterr().err
-
-    def test_learnt_where_it_held(self) -> None:
-        """Protects a learnt file from rules that the machine it was learnt from would break."""
-        run = measured(health("aware"), health("staged", error(1), throttled=(held(after=True),)))
-        staged, aware = learn([run], ["r.jsonl"], 0.01).split("[[require]]")[1:]
-        assert "\nnew_errors = 0\nthrottled = false\n[require.sizes]" in aware
-        assert "new_errors" not in staged and "throttled" not in staged
-        assert "new_errors" not in learn([measured()], ["r.jsonl"], 0.01)
-        once = [measured(health("aware")), measured(health("aware", error(1), throttled=(held(times=1),)))]
-        assert "new_errors" not in learn(once, ["r"], 0.01) and "throttled" not in learn(once, ["r"], 0.01)
-        unknown = learn([measured(health("aware", counted=[], watched=[]))], ["r.jsonl"], 0.01)
-        assert "new_errors" not in unknown and "throttled" not in unknown
 
     def test_measure_needs_no_size_of_it(self, fake: FakeRun) -> None:
         """Protects --measure from a rule that is no size's."""
@@ -262,20 +89,6 @@ def summed(drift: Drift) -> str:
     screen = console(100)
     print_summary(screen, drift)
     return text_of(screen)
-
-
-def test_launches_are_added_up() -> None:
-    """Protects notes from naming a place once for each launch."""
-    one, more = (error(count, place="GPU 0 link 3") for count in (12, 3))
-    first = health("aware", one, throttled=(held(seconds=0.25), held("CPU", "heat", times=1)), notes=["old"])
-    second = health("aware", more, error(1, "GPU 1"), throttled=(held(seconds=0.5, after=True),))
-    run = measured(first, second)
-    assert facts.notes(run) == [
-        "aware: new NVLink replay errors: 15 on GPU 0 link 3, 1 on GPU 1",
-        "aware: the clocks of GPU 0 were held back by its power cap, for 0.75 s",
-        "aware: the clocks of CPU were held back by heat, 1 time",
-    ]
-    assert facts.standing(run) == ["old"]
 
 
 class TestWatch:

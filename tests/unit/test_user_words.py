@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.fleet_files import START, write_run
-from support.records import end, entry, failure, head, make_run, shown, step
+from support.records import end, entry, head, step
 
 import wirespeed
 from wirespeed.cli.main import main
@@ -103,45 +103,6 @@ def test_a_job_script_is_no_measurement(capsys: Captured) -> None:
     main(["--help"])
     measure, *_, share = re.split(r"\n(?=[A-Z]\w+:)", capsys.readouterr().out.partition("Measure:")[2])
     assert " script " not in measure and " script " in share
-
-
-def test_a_path_that_broke_is_said_to_have_no_figure() -> None:
-    """Protects from 'fastest: host-tcp' for sizes at which host, whose rank was killed, has no figure."""
-    records = [
-        head(("host", "host-tcp")),
-        step("host"),
-        step("host-tcp"),
-        *(entry("host", size, 1e-6) for size in (8, 64)),
-        *(entry("host-tcp", size, 5e-6) for size in (8, 64, 512, 1024)),
-        failure("host", 512, "death", "rank 1 was killed"),
-        end(),
-    ]
-    text = " ".join(shown(make_run(*records)).split())
-    assert "host-tcp for 512 B to 1 KiB (no figure of host at 512 B to 1 KiB)" in text
-
-
-CROWDED = {"waited": 0.5, "rank": 0, "preempted": 9, "by": "others", "shared": None}
-
-
-@pytest.mark.parametrize(
-    ("crowded", "where"),
-    [
-        ({"host": (8, 16, 64)}, "host at 8 B to 16 B and 64 B"),
-        ({"host": (8,), "host-tcp": (8, 16, 32, 64)}, "host at 8 B, host-tcp at 8 B to 64 B"),
-        ({"host": (16, 32), "host-tcp": (16, 32)}, "host, host-tcp at 16 B to 32 B"),
-        ({"host": (8, 32, 128, 512)}, "host at 4 of 7 sizes from 8 B to 512 B"),
-    ],
-)
-def test_the_mark_names_only_marked_sizes(crowded: dict[str, tuple[int, ...]], where: str) -> None:
-    """Protects from "& at 8 B to 1 MiB" for a sweep of which two sizes are marked."""
-    paths, sizes = ("host", "host-tcp"), [8 << power for power in range(7)]
-    marked = [
-        entry(path, size, 1e-6) | ({"cores": CROWDED} if size in crowded.get(path, ()) else {})
-        for path in paths
-        for size in sizes
-    ]
-    text = " ".join(shown(make_run(head(paths), *map(step, paths), *marked, end())).split())
-    assert f"& slowed by other processes: {where}; a rank waited" in text
 
 
 @pytest.mark.parametrize(
