@@ -39,5 +39,5 @@ class Golden:
         for value, word in self.known.items():
             text = text.replace(value, word)
         # The last digits of a float depend on the machine's mathematics.
-        text = re.sub(r"\b\d+\.\d{6,}(e-?\d+)?", lambda found: f"{float(found[0]):.6g}", text)
+        text = re.sub(r"\b\d+\.\d{11,}(e-?\d+)?", lambda found: f"{float(found[0]):.6g}", text)
         return "".join(f"{line.rstrip()}\n" for line in text.splitlines())

@@ -15,8 +15,6 @@ from support.records import console, entry, head, make_run, shown, step, text_of
 
 from wirespeed.report.cannot_tell import CANNOT_TELL
 from wirespeed.report.export.formats import FORMATS
-from wirespeed.report.export.markdown import markdown
-from wirespeed.report.facts.contrasts import pairs
 from wirespeed.report.facts.programs import parts
 from wirespeed.report.page import read_sources, render
 from wirespeed.report.page.answers import answers
@@ -25,8 +23,6 @@ from wirespeed.report.terminal.contention import print_ratios
 from wirespeed.report.terminal.progress import ProgressLines
 from wirespeed.report.views import bars, view_of
 from wirespeed.results.runs import Run
-
-SIZES = ("8 B", "1 KiB")
 
 
 def words(text: str) -> str:
@@ -39,47 +35,7 @@ def cells(text: str, start: str) -> list[str]:
     return line.split()
 
 
-NAMES = ("host", "host-pinned", "host-shared", "host-tcp", "rma-host", "ucx-host")
-
-
-def paths(count: int) -> list[dict[str, Any]]:
-    """Messages of 8 B and 1 KiB on so many paths: the last one's is impossible, the first one's uncertain."""
-    names = NAMES[:count]
-    figures = [entry(path, 8, 1e-6, **{"share": WIDE} if path == names[0] else {}) for path in names[:-1]]
-    larger = [entry(path, 1 << 10, 2e-6) for path in names]
-    return [*figures, entry(names[-1], 8, 7.77e-9, **FALSE), *larger]
-
-
 # ---- tables ----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("width", [80, 120, 200])
-@pytest.mark.parametrize("count", [2, 3, 6])
-def test_the_cell_has_a_word(count: int, width: int) -> None:
-    """Protects every layout from a number that cannot be; a line names both figures that contradict."""
-    run = make_run(*paths(count))
-    text = shown(run, width)
-    rows = {
-        size: " ".join(line for line in text.splitlines() if line.strip().startswith(size)) for size in SIZES
-    }
-    assert rows["8 B"].split().count("impossible") == rows["8 B"].split().count("uncertain") == 1
-    assert "impossible" not in rows["1 KiB"] and "uncertain" not in rows["1 KiB"]
-    assert not re.search(r"0\.01 us|0\.0078|1\.03", text), "its time and its bandwidth"
-    assert f"{NAMES[count - 1]} at 8 B: impossible: {WHY}; --resume measures it again" in words(text)
-
-
-@pytest.mark.parametrize("width", [30, 40])
-def test_uncertain_stays_in_the_narrowest_table(width: int) -> None:
-    """Protects who has a narrow terminal: columns of intervals go first there, but not such a one."""
-    assert "uncertain" in shown(make_run(*paths(2)), width)
-    assert "±0.4 %" not in shown(make_run(entry("host", 8, 1e-6)), 20)
-
-
-def test_a_run_of_impossible_figures_alone_has_its_table() -> None:
-    """Protects from a page without any word of what was measured."""
-    text = shown(make_run(entry("host", 8, 1e-9, **FALSE)))
-    assert cells(text, "8 B") == ["8", "B", "impossible", "-", "-"] and f"impossible: {WHY}" in words(text)
-    assert shown(make_run(entry("host", 8, 1e-9, **FALSE)), explain=True)
 
 
 def program(path: str, seconds: float, **more: Any) -> list[dict[str, Any]]:
@@ -198,17 +154,6 @@ def test_a_ratio_has_the_marks_of_its_figures() -> None:
     assert "1.01x" not in with_load(sharp, {**sharp, **FALSE})
 
 
-def test_a_speedup_has_the_marks_of_its_figures() -> None:
-    """Protects the price of a switch from a doubtful figure, and from an impossible one."""
-    off = step("aware-nogdr", {"UCX_TLS": "^cuda_ipc"}, without="aware")
-    switched = [step("aware"), off, entry("aware", 8, 1e-6)]
-    run = make_run(*switched, entry("aware-nogdr", 8, 9e-6, stopped="max-time"))
-    (pair,) = pairs(run)
-    assert (worth := pair.worth(run, 8)) and worth.mark == "~" and "~9.00x" in shown(run, 120)
-    run = make_run(*switched, entry("aware-nogdr", 8, 9e-6, **FALSE))
-    assert [pair.worth(run, 8) for pair in pairs(run)] == [None]
-
-
 def test_progress() -> None:
     """Protects who watches a run from a number that its file calls impossible."""
     stream = io.StringIO()
@@ -233,18 +178,6 @@ def page_files(folder: Path) -> list[str]:
         if (one.get("path"), one.get("bytes"), one["kind"]) == ("aware", 1 << 16, "entry"):
             one |= made.entry("aware", 1 << 16, one["seconds"]["median"], precision=WIDE)
     return [made.write(folder / "a.jsonl", *records, made.end())]
-
-
-def test_markdown(tmp_path: Path) -> None:
-    """Protects a merge request from numbers that cannot be."""
-    text = markdown(*read_sources(page_files(tmp_path)))
-    rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| 1 KiB | ")]
-    rows = rows[-2:]
-    assert len(rows[0]) == len(rows[1]) == 3 and all(row[2].strip(" |") == "impossible" for row in rows)
-    assert all("impossible" not in row[1] for row in rows)
-    (times, rates) = [line for line in text.splitlines() if line.startswith("| 64 KiB | ")]
-    assert "us (uncertain)" in times and "(uncertain)" in rates
-    assert f"**gpu at 1 KiB**: impossible: {WHY}" in text
 
 
 def test_the_page_s_data(tmp_path: Path) -> None:
@@ -293,22 +226,6 @@ def exported(form: str, run: Run) -> str:
     stream = io.StringIO()
     FORMATS[form]([run], stream, None)
     return stream.getvalue()
-
-
-def test_exports() -> None:
-    """Protects other programs: a mark beside the raw number, or a failure, or nothing."""
-    run = make_run(entry("host", 8, 1e-9, **FALSE), entry("host", 1024, 1e-6))
-    csv = exported("csv", run).splitlines()
-    assert csv[0].endswith(",impossible") and csv[1].endswith(f'"{WHY}"') and csv[2].endswith(",")
-    marks = [len(one["impossible"]) for one in json.loads(exported("json", run)) if one["kind"] == "entry"]
-    assert marks == [1, 0]
-    assert "bytes=8 failed=impossible" in exported("reframe", run)
-    assert re.search(r'wirespeed_failed\{.*bytes="8".*what="impossible"\} 1', exported("prometheus", run))
-    assert not re.search(r'wirespeed_time_seconds\{.*bytes="8"', exported("prometheus", run))
-    assert not re.search(r"^8 ", exported("osu", run), re.M) and re.search(
-        r"^1024 ", exported("osu", run), re.M
-    )
-    assert exported("tutorial", run).count("Transfer size") == 1
 
 
 def test_nccl_tests() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from msgspec import structs, to_builtins
+from msgspec import structs
 from support import fake_machine
 from support.fake_facts import facts_of, keys, one
 from support.records import console, entry, make_run, shown, step, text_of
@@ -13,7 +13,6 @@ from support.records import console, entry, make_run, shown, step, text_of
 from wirespeed.doctor.facts.model import MachineFacts
 from wirespeed.doctor.nic_choice import Farther, farther, farther_lines, one_for_all
 from wirespeed.report.doctor.machine_drawing import draw
-from wirespeed.report.facts import nics
 from wirespeed.report.facts.statement import WARNING
 from wirespeed.report.facts.statements import statements
 from wirespeed.results.runs import Run
@@ -23,7 +22,6 @@ GPUS = ("0000:17:00.0", "0000:65:00.0")
 PORTS = ("mlx5_0", "mlx5_1")
 NEAR = {"name": "mlx5_0:1", "share": 1.0, "distance": "PIX"}
 FAR = {"name": "mlx5_1:1", "share": 1.0, "distance": "SYS"}
-PATHS = (("host", NEAR), ("host-tcp", FAR))
 
 
 def of_rank(number: int, *used: dict[str, Any], host: str = "", by: tuple[str, ...] = ("counters",)) -> Any:
@@ -66,85 +64,6 @@ def said(found: Run) -> str:
     return " ".join(shown(found, 140).split())
 
 
-def test_alike_ranks_are_one_word() -> None:
-    """Protects the line from growing with the number of ranks."""
-    found = run(*(of_rank(number, NEAR) for number in range(64)))
-    assert nics.lines(found) == ["NICs: every rank by mlx5_0:1 (same PCIe switch as its GPU)"]
-    assert "NICs: every rank by mlx5_0:1 (same PCIe switch as its GPU)" in said(found)
-
-
-def test_each_rank_with_its_nics() -> None:
-    """Protects the answer itself: which rank, which NIC, how far, which share, GPUDirect RDMA or not."""
-    rails = ({**NEAR, "share": 0.75, "transport": "IB", "gpudirect": True}, {**FAR, "share": 0.25})
-    line = "NICs: rank 0 by mlx5_0:1 75 % (same PCIe switch as its GPU, GPUDirect RDMA) and mlx5_1:1 25 % (other NUMA node than its GPU); rank 1 by eth0"  # noqa: E501
-    assert nics.lines(run(of_rank(0, *rails), of_rank(1, {"name": "eth0"}))) == [line]
-
-
-def test_shares_that_are_the_hosts() -> None:
-    """Protects from a share of each rank where the counters have the host's alone."""
-    halves = ({"name": "a", "share": 0.5}, {"name": "b", "share": 0.5})
-    ranks = [
-        of_rank(number, *halves, host=f"n{number // 2}", by=("counters of its host",)) for number in range(4)
-    ]
-    assert nics.lines(run(*ranks)) == [
-        "NICs: every rank by a 50 % and b 50 %, with the other ranks of its host"
-    ]
-
-
-def test_the_page_has_them() -> None:
-    """Protects the report page, whose notes name the NICs."""
-    words = [said.words for said in statements(run(of_rank(0, NEAR), of_rank(1, NEAR)))]
-    assert "NICs: every rank by mlx5_0:1 (same PCIe switch as its GPU)" in words
-
-
-def test_one_host_says_nothing() -> None:
-    """Protects runs on one host, and result files from before, from an empty line."""
-    assert nics.lines(run()) == [] == [*nics.doubts(run())]
-    assert "NIC" not in said(run())
-
-
-def test_paths_that_differ_have_a_line_each() -> None:
-    """Protects the line of one path from being read as that of all."""
-    first, second = (run(of_rank(0, NEAR), of_rank(1, nic), path=path) for path, nic in PATHS)
-    both = make_run(*(to_builtins(one) for found in (first, second) for one in found.records[1:-1]))
-    near, far = "by mlx5_0:1 (same PCIe switch as its GPU)", "by mlx5_1:1 (other NUMA node than its GPU)"
-    assert nics.lines(both) == [
-        f"NICs of host: every rank {near}",
-        f"NICs of host-tcp: rank 0 {near}; rank 1 {far}",
-    ]
-
-
-def test_many_groups_of_ranks() -> None:
-    """Protects the screen: eight groups are named, and how many there are."""
-    ranks = [of_rank(number, {"name": f"eth{number}"}) for number in range(9)]
-    (line,) = nics.lines(run(*ranks))
-    assert line.endswith("; rank 7 by eth7; ... 9 groups of ranks in all")
-    (line,) = nics.lines(run(*ranks[:8]))
-    assert line.endswith("; rank 7 by eth7")
-    assert nics.lines(run(of_rank(3, NEAR))) == ["NICs: rank 3 by mlx5_0:1 (same PCIe switch as its GPU)"]
-    pair = [of_rank(number, {"name": f"eth{number // 2}"}) for number in range(4)]
-    assert nics.lines(run(*pair)) == ["NICs: ranks 0-1 by eth0; ranks 2-3 by eth1"]
-
-
-def test_gpudirect_in_words() -> None:
-    """Protects the word on GPUDirect RDMA, which a socket cannot do and which no log may have told."""
-    nic = {"name": "p", "transport": "IB"}
-    told = (
-        {**nic, "gpudirect": True},
-        {**nic, "gpudirect": False},
-        nic,
-        {**nic, "transport": "Socket", "gpudirect": False},
-    )
-    lines = [nics.lines(run(of_rank(0, one)))[0].removeprefix("NICs: rank 0 by ") for one in told]
-    assert lines == ["p (GPUDirect RDMA)", "p (without GPUDirect RDMA)", "p", "p"]
-
-
-def test_a_contradiction_is_said() -> None:
-    """Protects the finding that a log and the counters disagree."""
-    text = "on n1 the log names mlx5_0:1, but the counters show the traffic on mlx5_1:1"
-    assert f"host: {text}" in said(run(of_rank(0, NEAR), of_rank(1, NEAR), nics_differ=text))
-
-
 def facts(*runs: Run, **more: Any) -> MachineFacts:
     return MachineFacts(runs=runs, **more)
 
@@ -166,14 +85,6 @@ def test_a_nearer_nic() -> None:
     assert finding.remedy[1].startswith("NCCL_IB_HCA='=mlx5_0:1' PROGRAM  # ")
     restricted = one(facts(found, variables={"UCX_NET_DEVICES": "mlx5_1:1"}), "nic-far")
     assert restricted.remedy[0].startswith("unset UCX_NET_DEVICES  # ")
-
-
-def test_many_ranks_are_a_line() -> None:
-    """Protects the screen from a line for each of many ranks with the same fault."""
-    found = run(*(of_rank(number, (NEAR, FAR)[number % 2]) for number in range(64)))
-    assert [line.partition(";")[0] for line in nics.doubts(found)] == [
-        f"host: ranks {','.join(map(str, range(1, 64, 2)))} use mlx5_1:1 (other NUMA node than the GPU)"
-    ]
 
 
 def test_groups_of_ranks_with_far_nics() -> None:
