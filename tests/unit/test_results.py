@@ -283,6 +283,17 @@ def test_an_option_that_is_no_more(tmp_path: Path, depth: Any, words: list[str])
     assert (found.head.plan == plan) == (not words)
 
 
+@pytest.mark.parametrize("options", [[], [["depth", "1"]]])
+def test_an_older_plan_is_exported_as_it_is(tmp_path: Path, options: list[Any]) -> None:
+    """Protects exported records from members that nobody said, because the file is older than they are."""
+    file, head = tmp_path / "r.jsonl", run(Plan("jacobi"))
+    plan = {name: value for name, value in head["plan"].items() if name not in ("budget", "soak")}
+    file.write_bytes(b"".join(lines([{**head, "plan": {**plan, "options": options}}])))
+    (found,) = read(file).runs
+    assert json.loads(msgspec.json.encode(found))["plan"].keys() == plan.keys()
+    assert found.plan.options == () and found.plan.soak is None
+
+
 def test_one_bad_member_costs_that_member(tmp_path: Path) -> None:
     """Protects the figures of a file that a newer version, or somebody else, has written."""
     odd: dict[str, Any] = {"precision": "1 %", "samples": -3, "memory": 7, "checked": [], "at": None}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -146,7 +147,11 @@ class Results:
 def _without_former_options(head: Head) -> Head:
     plan = head.plan
     options = tuple(option for option in plan.options if (plan.pattern, *option) not in FORMER)
-    return msgspec.structs.replace(head, plan=replace(plan, options=options))
+    if len(options) < len(plan.options):
+        # Not by replace(): it adds the members that an older file does not have.
+        plan = copy(plan)
+        object.__setattr__(plan, "options", options)
+    return msgspec.structs.replace(head, plan=plan)
 
 
 def decoded(line: bytes) -> Record | None:
