@@ -276,14 +276,15 @@ struct ws_soak {
 };
 
 ws_soak* ws_soak_open(ws_transport* transport, ws_buffers* buffers, const ws_transfer* transfers,
-                      uint64_t count, uint64_t apart, const char* fault, uint64_t every) {
+                      uint64_t count, uint64_t apart, const ws_program* timed, const char* fault,
+                      uint64_t every) {
     return guarded<ws_soak*>(nullptr, [&] {
         const std::vector<Step> steps = steps_of(*transport, *buffers, {transfers, count});
         for (uint64_t i = 0; i < count; ++i)
             require_inside(buffers->buffers, transfers[i].offset + (ws_soak_places - 1) * apart,
                            transfers[i].bytes);
         return new ws_soak{std::make_unique<Soak>(*transport->transport, transport->context, steps,
-                                                  buffers->buffers, apart,
+                                                  buffers->buffers, apart, *timed->program,
                                                   PlantedFault{fault, every})};
     });
 }

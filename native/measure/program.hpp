@@ -64,6 +64,11 @@ class Program {
     virtual bool has_barrier() const { return false; }
     /// What was chosen for this program, as JSON members, for the record.
     virtual std::string describe() const { return {}; }
+    /// May a message be in use at its sender until an answer has come, because its receiver fetches
+    /// it?
+    virtual bool fetches() const { return false; }
+    /// What does the work, where others are wrapped around it.
+    virtual const Program& innermost() const { return *this; }
     /// The clock that stamps its samples: the CPU's, unless it says otherwise.
     virtual ClockQuality clock() const { return {clock_cost(), clock_resolution()}; }
 };
@@ -88,6 +93,8 @@ class WrappedProgram : public Program {
     }
     bool has_barrier() const override { return program_->has_barrier(); }
     std::string describe() const override { return program_->describe(); }
+    bool fetches() const override { return program_->fetches(); }
+    const Program& innermost() const override { return program_->innermost(); }
     ClockQuality clock() const override { return program_->clock(); }
 
   protected:

@@ -61,7 +61,7 @@ Transfer shifted(Transfer transfer, std::size_t shift) {
 }  // namespace
 
 Soak::Soak(Transport& transport, Context& context, std::vector<Step> steps, const Buffers& buffers,
-           std::size_t apart, const PlantedFault& fault)
+           std::size_t apart, const Program& timed, const PlantedFault& fault)
     : context_(context), buffers_(buffers), kind_(buffers.worked_on()), fault_(fault) {
     if (!on_host(kind_) && !context.device.has_kernels())
         throw Unavailable("a soak checks messages by kernels, and this device runs none");
@@ -75,9 +75,12 @@ Soak::Soak(Transport& transport, Context& context, std::vector<Step> steps, cons
         if (count > steps.size()) steps.resize(count);
     const std::size_t round = ws_soak_places * steps.size();
     const bool gated = transport.takes_gated_work();
+    buffers_.like = &timed;
     // By number of the step in a round that it follows: what a step has received is checked, and
     // what it has sent is refilled at once, so that a message is damaged whose sender was told too
-    // early that it has left.
+    // early that it has left. One that its receiver fetches has left when the iteration after it is
+    // over: all that send to this rank have ended their part of its own then.
+    const std::uint64_t behind = timed.fetches() ? 2 : 0;
     std::vector<Turn> turns(round);
     for (std::size_t u = 0; u < round; ++u) {
         const Step& step = steps[u % steps.size()];
@@ -87,7 +90,8 @@ Soak::Soak(Transport& transport, Context& context, std::vector<Step> steps, cons
         const std::uint64_t first = iteration - (comes_first ? ws_soak_places : 0);
         turns[u].first = places_.size();
         add_places(turns[u], step.receives, false, place, first);
-        add_places(turns[u], step.sends, true, place, first);
+        add_places(turns[u], step.sends, true,
+                   (iteration + ws_soak_places - behind) % ws_soak_places * apart, first - behind);
     }
     for (std::size_t u = 0; u < round; ++u)
         for (std::uint64_t i = 0; i < turns[u].checks; ++i)

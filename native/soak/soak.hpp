@@ -29,9 +29,10 @@ struct SoakCounts {
 class Soak {
   public:
     /// Collective. `steps`: of one iteration. Messages of ws_soak_places iterations take turns in
-    /// places that lie `apart` bytes from each other, the same on all ranks.
+    /// places that lie `apart` bytes from each other, the same on all ranks. `timed` moves these
+    /// steps: the soak does it in the same way, where that can be checked.
     Soak(Transport& transport, Context& context, std::vector<Step> steps, const Buffers& buffers,
-         std::size_t apart, const PlantedFault& fault);
+         std::size_t apart, const Program& timed, const PlantedFault& fault);
 
     /// Collective. So many rounds of ws_soak_places iterations without interruption; seconds of an
     /// iteration.

@@ -56,6 +56,8 @@ struct Buffers {
     std::size_t bytes = 0;           ///< of each
     /// Work reads what has arrived while peers may be an iteration ahead.
     bool read_between = false;
+    /// Of a soak: moves the same messages, one in a place, in the way that is to be checked.
+    const Program* like = nullptr;
 
     /// Where work finds its data: kernels' places count from the receive buffer's start.
     Memory worked_on() const { return send == receive ? kind : into; }

@@ -74,6 +74,43 @@ def test_planted_faults_are_found(path: str, kind: str, tmp_path: Path, builds: 
     assert first["iteration"] < soaks[8]["iterations"]
 
 
+def _soaked_by(path: str, size: str, way: str, out: Path, *planted: str) -> dict[str, Any]:
+    """The soak of a size that goes by what a --test option asks for."""
+    done = wirespeed(
+        *("pingpong", "--paths", path, "--device", "emulated", "--sizes", size, "--soak", "0.5", *QUIET),
+        *("--test", way, *planted),
+        out=out / "r.jsonl",
+    )
+    assert done.code == (ExitCode.FAILED_ENTRY if planted else ExitCode.OK), done.err + done.out
+    (soak,) = _soaks(done.records).values()
+    assert ("no soak of" in done.out) == bool(soak["uncovered"])
+    return soak
+
+
+@pytest.mark.parametrize("size", ["8", "64K"])
+@pytest.mark.parametrize(
+    "protocol", ["pull", *(thorough(each) for each in ("LL", "stores", "TMA", "TMA-pull"))]
+)
+def test_gpu_is_soaked_by_the_protocol_of_its_figures(protocol: str, size: str, tmp_path: Path) -> None:
+    """Protects what a soak says of `gpu`: figures went by pull, and their soak by LL and stores."""
+    planted = ("--test", "blocks=2", "--test", "fault=soak-lost", "--test", "soak-every=40")
+    soak = _soaked_by("gpu", size, f"protocol={protocol}", tmp_path, *planted)
+    assert soak["details"]["protocol"] == protocol
+    assert not soak["uncovered"]
+    assert soak["wrong"]["lost"] == soak["planted"] > 0
+
+
+@pytest.mark.parametrize(
+    ("size", "uncovered"),
+    [("8", {}), ("64K", {"copied by": "kernel that waits for the host's word"})],
+)
+def test_ipc_write_keeps_its_mover(size: str, uncovered: dict[str, str], tmp_path: Path) -> None:
+    """Protects what a soak says of `ipc-write`, and names the mover that none covers."""
+    soak = _soaked_by("ipc-write", size, "copy=waiting-kernel", tmp_path)
+    assert soak["uncovered"] == uncovered
+    assert bool(uncovered) == (soak["details"]["copied by"] != "kernel that waits for the host's word")
+
+
 @pytest.mark.parametrize("kind", [thorough(kind) for kind in WRONG_KINDS])
 def test_one_in_ten_thousand_is_found(kind: str, tmp_path: Path, builds: Path) -> None:
     """Protects the promise itself: faults as rare as those that free-running kernels have had."""

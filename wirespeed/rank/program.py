@@ -98,6 +98,11 @@ class Program:
         with context.ranges("protocol"):
             self._handle = self._compile(compiled, fault)
 
+    @property
+    def handle(self) -> ProgramHandle:
+        """The core's, until it is closed."""
+        return self._handle
+
     def close(self) -> None:
         self._core.lib.ws_program_close(self._handle)
 

@@ -76,6 +76,8 @@ class Soak(RunRecord, frozen=True, kw_only=True, tag="soak"):
     """Faults planted on purpose; null: this is no test."""
     details: Texts = {}
     """Choices of the transport."""
+    uncovered: Texts = {}
+    """What the timed messages went by and those of the soak could not, which no soak checks."""
     at: Moment = ""
 
     @property

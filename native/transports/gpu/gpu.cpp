@@ -97,7 +97,12 @@ class GpuTransport final : public Transport {
         // Blocks of a kernel go on by themselves: one may be a message ahead of another.
         op_list.guarded = has_overwrite_hazard(context_.control, given, buffers, false);
         lay_out(op_list, extent);
-        if (by == WorkBy::soak && (op_list.slots == 0 || extent.lists)) by = WorkBy::gate;
+        const auto* const like =
+            buffers.like ? dynamic_cast<const PersistentProgram*>(&buffers.like->innermost())
+                         : nullptr;
+        if (by == WorkBy::soak &&
+            (op_list.slots == 0 || extent.lists || (like && like->tuning().protocol != ws_ll)))
+            by = WorkBy::gate;
         exchange(context_.control, [&] {
             write(op_list, steps, theirs, buffers);
             set_plan(op_list, steps, buffers, by, extent);
@@ -106,16 +111,23 @@ class GpuTransport final : public Transport {
             return true;
         });
         op_list.agree(context_.control, says_it_is_free(steps, buffers));
+        if (auto* const gated = std::get_if<GatedPlan>(&op_list.plan); gated && like)
+            gated->like = like->tuning().protocol;
         std::vector<Tuning> tunings =
             protocols_.candidates(extent.largest, extent.packets_of(extent.largest), op_list);
-        const std::vector<u64> same = numbers_of(steps, extent, op_list);
+        const std::optional<Tuning> same =
+            like ? op_list.choices().nearest(like->tuning()) : std::nullopt;
+        const std::vector<u64> numbers = numbers_of(steps, extent, op_list);
         std::unique_ptr<PersistentProgram> program;
         exchange(context_.control, [&] {
             program = std::make_unique<PersistentProgram>(
                 context_, mailbox_, counts_, std::move(op_list), tunings.front(), clock_);
             return true;
         });
-        protocols_.choose(*program, std::move(tunings), extent.largest, same);
+        if (same)
+            protocols_.take(*program, *same);
+        else
+            protocols_.choose(*program, std::move(tunings), extent.largest, numbers);
         return preparation.noted(std::move(program));
     }
 

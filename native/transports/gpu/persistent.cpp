@@ -183,8 +183,7 @@ Stamps PersistentProgram::settle() {
     stamps.look_seconds = context_.device.look_seconds();
     // Where receivers fetch, the kernel ends when they have fetched the last step's message, which
     // its sender has stamped before.
-    const bool fetched = tuning_.protocol == ws_pull || tuning_.protocol == ws_tma_pull;
-    if (fetched && !stamps.samples.empty()) {
+    if (fetches() && !stamps.samples.empty()) {
         const auto& [begin, end] = stamps.samples.back();
         stamps.look_seconds += (end - begin) / schedule_.iterations_per_sample /
                                static_cast<double>(op_list_.steps.size());

@@ -38,6 +38,10 @@ class PersistentProgram final : public Program {
     }
 
     void use(Tuning tuning) { tuning_ = tuning; }
+    const Tuning& tuning() const { return tuning_; }
+    bool fetches() const override {
+        return tuning_.protocol == ws_pull || tuning_.protocol == ws_tma_pull;
+    }
 
   private:
     void raise_stale_words();

@@ -77,6 +77,11 @@ bool Choices::allow(const Tuning& tuning) const {
            blocks <= most_blocks;
 }
 
+std::optional<Tuning> Choices::nearest(Tuning tuning) const {
+    if (tuning.protocol != ws_ll) tuning.blocks = std::min(tuning.blocks, most_blocks);
+    return allow(tuning) ? std::optional(tuning) : std::nullopt;
+}
+
 void MessagePlan::agree(Control& control, OpList&) { on_every_rank(control, in_turn); }
 
 /// A message that may overwrite what is in use takes a protocol that says when it may.
@@ -151,6 +156,14 @@ KernelChoice SoakPlan::launch(const Tuning& tuning, const OpList& op_list) const
         return {op_list.on_whole_words() ? "ws_soak_ll_words" : "ws_soak_ll", tuning.threads};
     if (packets == 1) return {"ws_soak_pair_lane", 1};
     return {tuning.threads == 32 ? "ws_soak_pair_warp" : "ws_soak_pair_block", tuning.threads};
+}
+
+/// The work's kernels want room. Other work than a soak's may change what its peer still fetches.
+Choices GatedPlan::choices(const OpList& op_list) const {
+    const bool pull = like == ws_pull || like == ws_tma_pull;
+    return {.pull = pull,
+            .tma = (like == ws_tma || like == ws_tma_pull) && !op_list.guarded,
+            .most_blocks = work_lags ? 64u : 16u};
 }
 
 KernelChoice GatedPlan::launch(const Tuning& tuning, const OpList& op_list) const {

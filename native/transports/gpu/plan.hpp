@@ -36,6 +36,8 @@ struct Choices {
     bool all_tried = false;            ///< also what was slow for other programs' long messages
 
     bool allow(const Tuning& tuning) const;
+    /// With as many of its blocks as there may be; none: this protocol is not possible.
+    std::optional<Tuning> nearest(Tuning tuning) const;
 };
 
 struct KernelChoice {
@@ -115,11 +117,10 @@ struct SoakPlan : KernelPlan {
 struct GatedPlan : KernelPlan {
     std::vector<Work> works;  ///< of an iteration
     bool work_lags = false;   ///< by a step
+    /// Of a soak: the protocol that it is to have, and that its work leaves time for.
+    std::optional<WsProtocol> like = {};
 
-    /// The work's kernels want room.
-    Choices choices(const OpList&) const {
-        return {.pull = false, .tma = false, .most_blocks = work_lags ? 64u : 16u};
-    }
+    Choices choices(const OpList& op_list) const;
     KernelChoice launch(const Tuning& tuning, const OpList& op_list) const;
     void tell(WsProgram& program, const Tuning&) const { program.work_lags = work_lags; }
     std::vector<u64> numbers() const { return {works.size()}; }

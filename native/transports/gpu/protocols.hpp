@@ -30,6 +30,8 @@ class Protocols {
     /// measured again. `bytes`: of its largest message.
     void choose(PersistentProgram& program, std::vector<Tuning> tunings, std::size_t bytes,
                 std::vector<u64> numbers);
+    /// One that is to move its messages as another one does.
+    void take(PersistentProgram& program, const Tuning& tuning) { try_one(program, tuning, 0); }
 
   private:
     using Chosen = std::pair<std::vector<u64>, Tuning>;

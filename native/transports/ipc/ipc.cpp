@@ -56,6 +56,14 @@ class IpcTransport final : public HostTransport {
         return best;
     }
 
+    std::unique_ptr<Program> compile_with_work(std::span<const Step> steps,
+                                               const Buffers& buffers) override {
+        like_ = buffers.like ? buffers.like->describe() : "";
+        auto program = compile(steps, buffers);
+        like_.clear();
+        return program;
+    }
+
     std::unique_ptr<StartLine> align() override { return wirespeed::align(context_); }
 
   private:
@@ -89,7 +97,10 @@ class IpcTransport final : public HostTransport {
         if (engine != Writer::engine_then_host) found.push_back(Writer::engine_then_host);
         found.push_back(Writer::kernel);
         if (all.kernel_can_wait) found.push_back(Writer::waiting_kernel);
-        return found;
+        const auto same = std::ranges::find_if(found, [&](Writer each) {
+            return like_.find('"' + std::string(name_of(each)) + '"') != std::string::npos;
+        });
+        return same == found.end() ? found : std::vector{*same};
     }
 
     bool has_lists(std::span<const Step> steps) {
@@ -244,6 +255,7 @@ class IpcTransport final : public HostTransport {
     PeerBuffers buffers_;
     Link link_;
     bool shares_devices_ = false;
+    std::string like_;  ///< what the program says of itself whose writer the next one is to have
     std::optional<bool> kernel_can_wait_;
 };
 

@@ -27,11 +27,25 @@ LARGEST_RUN = 1 << 29
 PLACES = 5
 """Places that messages of as many iterations take by turns (ws_soak_places, native/kernels/soak_types.h)."""
 ALIGNMENT = 256
+OWN_CHOICES = {"work", "samples"}
+"""Details of a program that say nothing of how its messages move."""
 
 
 def apart(needed: int) -> int:
     """Bytes between the places of two messages that take turns, where an iteration needs so many."""
     return -(-max(needed, 1) // ALIGNMENT) * ALIGNMENT
+
+
+def not_covered(timed: Facts, soaked: Facts) -> dict[str, str]:
+    """Choices of a timed program's transport, in words, that are others in its soak."""
+    found = {}
+    for name in (timed | soaked).keys() - OWN_CHOICES:
+        was, now = timed.get(name, False), soaked.get(name, False)
+        if was != now and isinstance(was, bool) and isinstance(now, bool):
+            found[name] = f"{'' if was else 'no '}{name.replace('_', ' ')}"
+        elif was != now and isinstance(was, str):
+            found[name] = was
+    return found
 
 
 @dataclass
@@ -83,13 +97,15 @@ class SoakRun:
         self._received = 0
         """Messages that this rank receives in an iteration, of those that have bytes."""
         self._details: dict[str, str] = {}
+        self._uncovered: dict[str, str] = {}
+        """Choices of timed programs that this soak does not have."""
 
     def run(self) -> None:
         """Rank 0 tells the counters after each chunk. Raises Unusable."""
         for phase in self._phases:
-            timed = self._timed_iteration(phase)
-            with self._opened(phase) as soak:
-                self._chunks(soak, timed)
+            timed = Program(self._context, self._transport, self._buffers, self._size, phase)
+            with closing(timed), self._opened(phase, timed) as soak:
+                self._chunks(soak, self._timed_iteration(timed))
                 self._core.check(self._core.lib.ws_soak_settle(soak))
                 counted = self._counted(soak)
                 if counted is not None:
@@ -131,18 +147,17 @@ class SoakRun:
         self._core.check(self._core.lib.ws_soak_run(soak, rounds, seconds))
         return max(float(seconds[0]), 1e-9)
 
-    def _timed_iteration(self, phase: int) -> float:
+    def _timed_iteration(self, program: Program) -> float:
         """Seconds of an iteration that nobody checks, in the fastest batch."""
         comm = self._context.comm
         budget = min(TIMED_SECONDS, TIMED_SHARE * self._seconds)
-        program = Program(self._context, self._transport, self._buffers, self._size, phase)
-        with closing(program):
-            first = comm.maximum(min(program.run(), program.run(2)))
-            count = comm.share(min(max(1, round(budget / max(first, 1e-9))), LARGEST_RUN))
-            return float(comm.maximum(min(program.run(count) for _ in range(TIMED_BATCHES))))
+        first = comm.maximum(min(program.run(), program.run(2)))
+        count = comm.share(min(max(1, round(budget / max(first, 1e-9))), LARGEST_RUN))
+        return float(comm.maximum(min(program.run(count) for _ in range(TIMED_BATCHES))))
 
     @contextmanager
-    def _opened(self, phase: int) -> Iterator[SoakHandle]:
+    def _opened(self, phase: int, timed: Program) -> Iterator[SoakHandle]:
+        """Messages go as those of `timed` do, where that can be checked."""
         context, core = self._context, self._core
         steps = context.pattern.steps(context.comm.rank, context.shape, self._size, phase)
         flat = native_transfers([shifted(step, context.offset) for step in steps])
@@ -154,7 +169,7 @@ class SoakRun:
             return core.check(
                 core.lib.ws_soak_open(
                     *(self._transport, self._buffers, transfers, len(flat)),
-                    *(self._apart, kind.encode(), every),
+                    *(self._apart, timed.handle, kind.encode(), every),
                 )
             )
 
@@ -162,6 +177,7 @@ class SoakRun:
         try:
             found = core.described(core.lib.ws_soak_describe(soak))
             self._details = {name: word for name, word in found.items() if isinstance(word, str)}
+            self._uncovered |= not_covered(timed.described(), found)
             yield soak
         finally:
             core.lib.ws_soak_close(soak)
@@ -233,5 +249,6 @@ class SoakRun:
             "timed_messages_per_s": timed,
             "planted": total.planted if context.planted else None,
             "details": self._details,
+            "uncovered": self._uncovered,
         }
         context.tell(Recorded(record))

@@ -32,6 +32,8 @@ def build(run: Run) -> Table[Soak]:
         Column("of timed", _share, gap=2),
     ]
     found = soaks.soaks(run)
+    if any(soak.uncovered for soak in found):
+        columns.append(Column("no soak of", lambda soak: Text(", ".join(soak.uncovered.values())), left=True))
     if any(soak.planted is not None for soak in found):
         columns.insert(3, Column("planted", lambda soak: f"{soak.planted or 0:,}", gap=2))
     return table(columns, found)
