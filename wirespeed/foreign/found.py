@@ -107,7 +107,7 @@ class Reader(ABC):
         """Begins a table."""
         self.close()
         self.stream.opened(self)
-        self.curve = curve
+        self.curve, self.stream.caption = curve, ""
 
     def close(self) -> None:
         """Ends the open table."""

@@ -135,7 +135,6 @@ class Surroundings(Reader):
             settings += 1
         if command:
             self.stream.command = text.strip()
-            self.stream.caption = ""
             for reader in self.stream.readers:
                 reader.close()
             if len(self.found.commands) < MOST:

@@ -8,11 +8,14 @@ from itertools import groupby
 
 from wirespeed.foreign.definitions import definition, is_wrong, rate_of, rates_of
 from wirespeed.foreign.explain import Explained, Explanation
+from wirespeed.foreign.islands import sentences
 from wirespeed.foreign.shapes import Curve, Finding, Log
 from wirespeed.units import counted, format_rate, format_seconds, format_size
 
 MOST_LINES = 40
 FEWEST_ROWS = 4
+FURTHER = ("peak", "overall")
+"""Further rates of a point that are printed."""
 _MEMORY = {"H": "host", "D": "device", "M": "managed memory"}
 _DIRECTIONS = {"both": "both directions added", "bus": "bus bandwidth", "algorithm": "algorithm bandwidth"}
 
@@ -21,14 +24,17 @@ def title(curve: Curve) -> str:
     """'OSU MPI-CUDA 7.2, Bandwidth Test: bandwidth, 2 ranks, device to device'."""
     tool = f"{curve.tool} {curve.version}".strip()
     name = f"{tool}, {curve.name}" if curve.name else tool
-    ends = [_MEMORY.get(end, end) for end in curve.memory.split()]
     parts = [curve.operation or "an operation that the text does not name"]
     parts += [counted(curve.ranks, "rank")] if curve.ranks else []
     parts += [counted(curve.hosts, "host")] if curve.hosts else []
-    parts += [" to ".join(ends)] if ends else []
+    parts += [_ends(curve)] if curve.memory else []
     parts += [_DIRECTIONS[curve.direction]] if curve.direction in _DIRECTIONS else []
     parts += [part for part in (curve.pair, curve.placement) if part]
     return f"{name}: {', '.join(parts)}"
+
+
+def _ends(curve: Curve) -> str:
+    return " to ".join(_MEMORY.get(end, end) for end in curve.memory.split())
 
 
 def about(log: Log) -> Iterator[str]:
@@ -40,6 +46,8 @@ def about(log: Log) -> Iterator[str]:
         words = [f"{name}={value}" for name, value in log.settings.items()]
         more = f", and {len(words) - 12} more" if len(words) > 12 else ""
         yield f"settings: {', '.join(words[:12])}{more}"
+    if topology := list(sentences(log.topology)):
+        yield f"topology: {'; '.join(topology)}"
     kinds = {f"{made.library} {made.kind}/{made.detail}".rstrip("/"): 0 for made in log.transports}
     for made in log.transports:
         kinds[f"{made.library} {made.kind}/{made.detail}".rstrip("/")] += 1
@@ -61,16 +69,26 @@ def figures(explained: Sequence[Explained], rows: int) -> Iterator[str]:
 
 
 def _many(group: list[Explained]) -> Iterator[str]:
+    """Copies inside a device apart from those between two."""
     first = group[0].curve
-    rates = [rate for one in group for rate in rates_of(one.curve)]
-    times = [point.seconds for one in group for point in one.curve.points if point.seconds]
-    what = first.memory and f" ({first.memory})"
-    if rates:
-        ends = f"{format_rate(min(rates))} to {format_rate(max(rates))} GB/s"
-        yield f"{first.tool}, {first.name}{what}, {len(group)} pairs: {ends}"
-    elif times:
-        ends = f"{format_seconds(min(times))} to {format_seconds(max(times))}"
-        yield f"{first.tool}, {first.name}{what}, {len(group)} pairs: {ends}"
+    what = f"{first.tool}, {first.name}{first.memory and f' ({_ends(first)})'}"
+    local = [one.curve for one in group if one.curve.operation == "local-copy"]
+    pairs = [one.curve for one in group if one.curve.operation != "local-copy"]
+    both = ", read and written" if local and local[0].direction == "both" else ""
+    for curves, number in (
+        (pairs, counted(len(pairs), "pair")),
+        (local, f"{counted(len(local), 'device')} each with itself{both}"),
+    ):
+        rates = [rate for curve in curves for rate in rates_of(curve)]
+        times = [point.seconds for curve in curves for point in curve.points if point.seconds]
+        if rates:
+            yield f"{what}, {number}: {_span(_rate(min(rates)), _rate(max(rates)))} GB/s"
+        elif times:
+            yield f"{what}, {number}: {_span(format_seconds(min(times)), format_seconds(max(times)))}"
+
+
+def _span(low: str, high: str) -> str:
+    return low if low == high else f"{low} to {high}"
 
 
 def _curve(one: Explained, rows: int, said: set[str]) -> Iterator[str]:
@@ -142,9 +160,10 @@ def _table(one: Explained, rows: int) -> Iterator[str]:
     keys = _chosen(curve, list(by_size), by_size, rows)
     timed = any(point.seconds is not None for point in curve.points)
     rated = bool(rates_of(curve))
+    further = [name for name in FURTHER if any(getattr(point, name) for point in curve.points)]
     head = ["size"]
     for place in places:
-        head += ["in place" if place else "time"] * timed + ["GB/s"] * rated
+        head += ["in place" if place else "time"] * timed + ["GB/s"] * rated + further
         head += ["of limit"] * bool(one.limit and rated)
     lines = [head]
     for key in keys:
@@ -158,6 +177,8 @@ def _table(one: Explained, rows: int) -> Iterator[str]:
                 cells.append(format_seconds(point.seconds) if point and point.seconds is not None else "-")
             if rated:
                 cells.append("wrong" if wrong else "-" if rate is None else _rate(rate))
+            values = [getattr(point, name) if point else None for name in further]
+            cells += ["-" if value is None else _rate(value) for value in values]
             if one.limit and rated:
                 cells.append("-" if rate is None or wrong else f"{100 * rate / one.limit:.0f} %")
         lines.append(cells)

@@ -1,0 +1,114 @@
+"""CSV whose columns are named with their units; MPIBenchmarks.jl writes such files."""
+
+from __future__ import annotations
+
+import re
+
+from wirespeed.foreign.found import LogStream, Reader
+from wirespeed.foreign.shapes import Curve, Point
+
+ORDER = 2
+_SIZE = re.compile(r"(?:message |msg )?(?:size|bytes)s?(?: ?[(\[](?:bytes?|B)[)\]])?", re.IGNORECASE)
+_TIME = re.compile(
+    r"(?:avg |average |mean |one.way )?(?:time|latency|t_avg)\s*[(\[_ ](s|seconds|ms|us|µs|usec|ns)[)\]]?",
+    re.IGNORECASE,
+)
+_RATE = re.compile(
+    r"(?:avg |average |mean )?(?:bandwidth|bw|rate|throughput)\s*"
+    r"[(\[_ ]((?:[KMGT]i?)(?:B|b|bit))(?:/s|ps|/sec)[)\]]?"
+)
+_TIMES = re.compile(r"(?:iterations|iters?|repetitions|#?reps)", re.IGNORECASE)
+_SECONDS = {"s": 1.0, "seconds": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "usec": 1e-6, "ns": 1e-9}
+_POWERS = {"K": 1, "M": 2, "G": 3, "T": 4}
+_JULIA = ("size (bytes)", "iterations")
+_REAL = re.compile(r"[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
+
+
+class CsvColumns(Reader):
+    """The head names a size and a time or a rate; a column without a unit is none."""
+
+    words = ("size", "Size", "bytes", "Bytes", "SIZE")
+
+    def __init__(self, stream: LogStream) -> None:
+        super().__init__(stream)
+        self.separator = ","
+        self.columns: list[tuple[str, float]] = []
+
+    def take(self, text: str, line: int) -> bool:
+        if self.curve is not None and self._row(text, line):
+            return True
+        separator = next((letter for letter in (",", ";", "\t") if letter in text), None)
+        if separator is None:
+            return False
+        names = [name.strip().strip("\"'") for name in text.split(separator)]
+        columns = [_column(name) for name in names]
+        kinds = [kind for kind, _ in columns]
+        if kinds.count("size") != 1 or not {"time", "rate"} & set(kinds):
+            return False
+        self.columns, self.separator = columns, separator
+        julia = tuple(name.lower() for name in names[:2]) == _JULIA
+        rated = "rate" in kinds
+        unit = next((name for name, (kind, _) in zip(names, columns, strict=True) if kind == "rate"), "")
+        found = _RATE.fullmatch(unit)
+        words = f"{found[1]} = {_exact(dict(columns)['rate'])}" if found else ""
+        self.open(
+            Curve(
+                "MPIBenchmarks.jl" if julia else "CSV",
+                "",
+                "bandwidth" if rated else "",
+                ", ".join(names)[:80],
+                unit_words=words,
+            )
+        )
+        return True
+
+    def _row(self, text: str, line: int) -> bool:
+        cells = [cell.strip().strip("\"'") for cell in text.split(self.separator)]
+        if len(cells) != len(self.columns):
+            return False
+        values: dict[str, float] = {}
+        for cell, (kind, factor) in zip(cells, self.columns, strict=True):
+            if not kind:
+                continue
+            if self.separator != ",":
+                cell = cell.replace(",", ".")
+            if not _REAL.fullmatch(cell):
+                return False
+            values.setdefault(kind, float(cell) * factor)
+        if values["size"] != int(values["size"]) or min(values.values()) < 0:
+            return False
+        times = values.get("times")
+        self.points.append(
+            Point(
+                int(values["size"]),
+                values.get("time"),
+                values.get("rate"),
+                repetitions=None if times is None else int(times),
+                line=line,
+            )
+        )
+        return True
+
+
+def _exact(factor: float) -> str:
+    """'1e6 B', '2^20 B', '1e9 bits'."""
+    value = int(factor)
+    if value.bit_count() == 1:
+        return f"2^{value.bit_length() - 1} B"
+    bits = str(value).strip("0") != "1"
+    return f"1e{len(str(8 * value if bits else value)) - 1} {'bits' if bits else 'B'}"
+
+
+def _column(name: str) -> tuple[str, float]:
+    """(kind, what a value of 1 is in bytes, seconds or bytes per second); '': another column."""
+    if _SIZE.fullmatch(name):
+        return "size", 1.0
+    if found := _TIME.fullmatch(name):
+        return "time", _SECONDS[found[1].lower()]
+    if found := _RATE.fullmatch(name):
+        base = 1024.0 if "i" in found[1][:2] and not found[1].endswith("bit") else 1000.0
+        return "rate", base ** _POWERS[found[1][0]] / (1 if found[1].endswith("B") else 8)
+    return ("times", 1.0) if _TIMES.fullmatch(name) else ("", 1.0)
+
+
+READER = CsvColumns

@@ -1,0 +1,52 @@
+"""p2pBandwidthLatencyTest of CUDA's samples, and rocm-bandwidth-test: matrices; GB = 1e9 bytes."""
+
+from __future__ import annotations
+
+import re
+
+from wirespeed.foreign.matrix import Matrix, MatrixReader
+from wirespeed.foreign.shapes import Curve
+
+_BANDWIDTH = re.compile(
+    r"\s*((Uni|Bi)directional P2P=(?:Enabled|Disabled) Bandwidth (?:\(P2P \w+\) )?Matrix) \((GB)/s\)"
+)
+_LATENCY = re.compile(r"\s*(P2P=(?:Enabled|Disabled) Latency (?:\(P2P \w+\) )?Matrix) \(us\)")
+_ROCM = re.compile(r"\s*((Uni|B[i]?)directional copy peak bandwidth) GB/s\s*$")
+_DEVICE = re.compile(r"\s*Device: \d+, +(.+?), *pciBusID")
+
+
+class P2pBandwidth(MatrixReader):
+    """The matrix by the CPU's clock is another one than that by the GPU's."""
+
+    words = ("P2P=", "pciBusID", "directional copy peak")
+
+    def take(self, text: str, line: int) -> bool:
+        if device := _DEVICE.match(text):
+            models = self.found.topology.get("models", ())
+            if device[1] not in models:
+                self.found.topology["models"] = (*models, device[1])
+            return True
+        for pattern, tool in ((_BANDWIDTH, "p2pBandwidthLatencyTest"), (_ROCM, "rocm-bandwidth-test")):
+            if found := pattern.match(text):
+                direction = "one" if found[2] == "Uni" else "both"
+                memory = "D D" if pattern is _BANDWIDTH else ""
+                hosts = 1
+                curve = Curve(
+                    tool, "", "copy", found[1], direction, memory, hosts=hosts, unit_words="GB = 1e9 B"
+                )
+                kind = "GPU" if pattern is _BANDWIDTH else "device"
+                self.begin(Matrix(curve, kind, kind))
+                return True
+        if found := _LATENCY.match(text):
+            self._latency(found[1])
+            return True
+        if self.matrix and self.matrix.times and text.split()[:1] == ["CPU"]:
+            self._latency(f"{self.matrix.curve.name.removesuffix(', CPU clock')}, CPU clock")
+        return self.take_row(text, line)
+
+    def _latency(self, name: str) -> None:
+        curve = Curve("p2pBandwidthLatencyTest", "", "latency", name, memory="D D", hosts=1)
+        self.begin(Matrix(curve, factor=1e-6, times=True))
+
+
+READER = P2pBandwidth

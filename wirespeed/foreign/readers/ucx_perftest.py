@@ -1,0 +1,115 @@
+"""ucx_perftest: MB = 2^20 bytes; a line a second, then `Final:`; in batch mode a size a line."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from wirespeed.foreign.found import LogStream, Reader
+from wirespeed.foreign.shapes import Curve, Point
+from wirespeed.foreign.text import numbers
+
+_MB = 2**20
+_KINDS = re.compile(r"\|\s*(overhead|latency) \(usec\)\s*\|\s*bandwidth \((MB|GB)/s\)")
+_ROW = re.compile(r"\s*(\[thread \d+\]|Final:|\d[\d_]*(?=\s+\d+\s))(.*)")
+_LAST = re.compile(r"(?:\S+:)?\s*(Final:)\s+(\d.*)")
+_TEST = re.compile(r"-t\s+(\w+)")
+_SIZE = re.compile(r"-s\s+(\d+)\b(?![:,])")
+_MEMORY = re.compile(r"-m\s+([\w-]+)(?:,([\w-]+))?")
+_HEADER = re.compile(
+    r"\|\s*(API|Test|Data layout|Send memory|Recv memory|Message size|Window size):\s*(.*?)\s*\|?\s*$"
+)
+_OPERATIONS = (("_bw", "bandwidth"), ("_lat", "pingpong"), ("put", "rma"), ("get", "rma"), ("add", "rma"))
+_COLUMNS = 8
+"""Iterations; percentile, average, overall time; average, overall bandwidth; average, overall rate."""
+
+
+class UcxPerftest(Reader):
+    """The box of columns opens a table."""
+
+    words = ("overhead (usec)", "latency (usec)", "| API:", "| Test:", "memory:", "Message size:", "| Data")
+
+    def __init__(self, stream: LogStream) -> None:
+        super().__init__(stream)
+        self.head: dict[str, str] = {}
+        self.latency = False
+        self.factor = float(_MB)
+        self.size = -1
+        self.before = ("", 0.0)
+        """Label and iterations of the last row."""
+
+    def take(self, text: str, line: int) -> bool:
+        if head := _HEADER.match(text):
+            if head[1] in ("API", "Test") and self.points:
+                self.close()
+            self.head[head[1]] = head[2]
+            return True
+        if kinds := _KINDS.search(text):
+            self._open(latency=kinds[1] == "latency", giga=kinds[2] == "GB")
+            return True
+        if text.startswith("+--") or text.lstrip().startswith("|"):
+            return self.curve is not None
+        return self.curve is not None and self._row(text, line)
+
+    def _open(self, *, latency: bool, giga: bool) -> None:
+        command = self.stream.command if "ucx_perftest" in self.stream.command else ""
+        found = _TEST.search(command)
+        test = found[1] if found else self.head.get("Test", "")
+        kind = found[1] if found else ("_lat" if latency else "_bw")
+        usual = "pingpong" if latency else "bandwidth"
+        operation = next((ours for theirs, ours in _OPERATIONS if theirs in kind), usual)
+        self.latency, self.factor = latency, 2.0**30 if giga else float(_MB)
+        head, self.head = self.head, {}
+        self.open(
+            Curve(
+                "ucx_perftest",
+                "",
+                operation,
+                test,
+                memory=self._memory(head, command),
+                ranks=2,
+                unit_words="GB = 2^30 B" if giga else "MB = 2^20 B",
+            )
+        )
+        self.size = int(size[1]) if (size := _SIZE.search(command)) else -1
+        if "Message size" in head and head["Message size"].isdigit():
+            self.size = int(head["Message size"])
+
+    def _memory(self, head: dict[str, str], command: str) -> str:
+        words = [head.get("Send memory", ""), head.get("Recv memory", "")]
+        if not all(words) and (found := _MEMORY.search(command)):
+            words = [found[1], found[2] or found[1]]
+        if not all(words):
+            return ""
+        return " ".join("D" if re.match("cuda|rocm|ze", word) else "H" for word in words)
+
+    def _row(self, text: str, line: int) -> bool:
+        found = _ROW.match(text) or _LAST.match(text)
+        values = numbers(found[2]) if found else None
+        if found is None or values is None or len(values) != _COLUMNS or self.curve is None:
+            return False
+        label = found[1].replace("_", "")
+        size = int(label) if label.isdigit() else self.size
+        iterations, _, _, overall, rate, whole = values[:6]
+        if any(value < 0 for value in values) or iterations != int(iterations):
+            return False
+        before, self.before = self.before, (label, iterations)
+        if label == "Final:" and before[0].startswith("[") and before[1] == iterations:
+            return True  # the last line once more
+        if self.latency:
+            # Both are of the whole run, so that the size follows from them.
+            made = Point(size, overall / 1e6, whole * self.factor, repetitions=int(iterations), line=line)
+        else:
+            now, mean = rate * self.factor, whole * self.factor
+            repeated = int(iterations)
+            made = Point(size, None, now, average=now, overall=mean, repetitions=repeated, line=line)
+        self.points.append(made)
+        return True
+
+    def close(self) -> None:
+        if self.curve is not None and self.points and all(point.bytes < 0 for point in self.points):
+            self.curve = replace(self.curve, placement="the size is not said")
+        super().close()
+
+
+READER = UcxPerftest
