@@ -46,14 +46,14 @@ def of_curve(curve: GivenCurve, limit: float | None = None) -> list[CurveFinding
         *in_place_apart(curve),
         *slow_message(curve),
     ]
-    found += [*([] if speeds else _shapes(curve)), *uneven(curve)]
+    found += [*([] if speeds else of_shape(curve)), *uneven(curve)]
     if any(finding.kind in BY_INTERRUPTION for finding in found):
         found += [finding for series in series_of(curve)[:1] for finding in few_repetitions(series)]
     return ordered(found)
 
 
-def _shapes(curve: GivenCurve) -> Iterator[CurveFinding]:
-    """Of a kind that stands in place and out of place, those of the first."""
+def of_shape(curve: GivenCurve) -> Iterator[CurveFinding]:
+    """Cliffs, humps and falls. Of a kind that stands in place and out of place, those of the first."""
     seen: set[str] = set()
     for series in series_of(curve):
         found = [finding for finding in shape(series) if finding.kind not in seen]

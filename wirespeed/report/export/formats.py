@@ -12,6 +12,7 @@ from wirespeed.report.export.osu import to_osu
 from wirespeed.report.export.prometheus import to_prometheus
 from wirespeed.report.export.reframe import to_reframe
 from wirespeed.report.export.tutorial import tutorial
+from wirespeed.results import curves
 from wirespeed.results.launches import Combined
 from wirespeed.results.runs import Entry, Run
 
@@ -39,11 +40,12 @@ def _table(
 
 
 def _json(runs: Sequence[Run]) -> str:
-    """Every record; behind those of a run its figures of several launches."""
+    """Every record; behind those of a run its figures of several launches, and findings about its curves."""
     records: list[Any] = []
     for run in runs:
         records += [run.judged(record) if isinstance(record, Entry) else record for record in run.records]
         records += [entry.to_builtins() for entry in run.figures.values() if isinstance(entry, Combined)]
+        records += curves.as_records(run)
     lines = ",\n".join(msgspec.json.encode(record).decode() for record in records)
     return f"[\n{lines}\n]\n" if lines else "[]\n"
 

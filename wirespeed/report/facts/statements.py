@@ -26,6 +26,7 @@ from wirespeed.report.facts.legend import Layout, legend, two_speeds
 from wirespeed.report.facts.shares import unlimited
 from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING, ReportSection, Statement
 from wirespeed.report.facts.transport_choices import choices, library_start
+from wirespeed.results.curves import curve_findings
 from wirespeed.results.runs import Run
 
 WHOLE = Layout(spread=True)
@@ -88,6 +89,8 @@ def _doubts(run: Run) -> Iterator[Statement]:
         health.standing(run),
     ):
         yield from _lines(ReportSection.DOUBTS, WARNING, lines)
+    for path, found in curve_findings(run):
+        yield Statement(ReportSection.DOUBTS, WARNING, path, f"{found.seen}: {found.cause}")
 
 
 def _paths(run: Run) -> Iterator[Statement]:

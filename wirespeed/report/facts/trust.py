@@ -9,6 +9,7 @@ from wirespeed.report.facts.best_figures import greatest_rate, quickest
 from wirespeed.report.facts.failures import lasting
 from wirespeed.report.facts.wire_verdicts import beyond, suspicions
 from wirespeed.report.grouping import grouped
+from wirespeed.results.curves import curve_findings
 from wirespeed.results.model import FAR
 from wirespeed.results.runs import IMPOSSIBLE, Run
 from wirespeed.units import format_rate, format_seconds, format_size
@@ -53,7 +54,9 @@ def trust(run: Run) -> tuple[bool, str]:
     widest = markers.widest(entry for entry in run.entries.values() if entry.stopped != "fixed")
     width = f", no interval wider than {figures.widest(widest)}" if widest is not None else ""
     number = len(run.entries)
-    return True, f"yes, {number} figure{'s' * (number > 1)}, all data compared{width}"
+    curves = list(dict.fromkeys(path for path, _ in curve_findings(run)))
+    but = f"; but a curve is not sound, read its line: {', '.join(curves)}" if curves else ""
+    return True, f"yes, {number} figure{'s' * (number > 1)}, all data compared{width}{but}"
 
 
 def _reasons(run: Run) -> Iterator[str]:
