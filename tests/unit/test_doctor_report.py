@@ -15,6 +15,7 @@ from support import fake_machine
 from support.fake_facts import facts_of
 from support.fake_machine import GPUS, FakeGpu, FakeNvml
 from support.fake_run import one_line
+from support.golden import Golden
 
 from wirespeed.cli.main import main
 from wirespeed.doctor import examine
@@ -68,87 +69,39 @@ def test_no_line_is_wider_than_the_terminal(facts: MachineFacts, width: int) -> 
         assert word in text
 
 
-def test_boxes_stand_beside_each_other_where_they_fit(facts: MachineFacts) -> None:
-    def rows(width: int) -> int:
-        return sum("NUMA node " in line for line in printed(Result(facts, ()), width))
+BEST = (
+    Stretch("GPU", False, 8, 65536, ("gpu",), "aware", 1.5, 19.2),
+    Stretch("GPU", False, 1 << 20, 1 << 30, ("ipc-read", "ipc-write"), "aware", 1.01, 1.04),
+    Stretch("GPU", True, 8, 1 << 20, ("rma",), "aware", 1.02, 2.3),
+    Stretch("GPU", True, 1 << 21, 1 << 30, ("aware",)),
+    Stretch("CPU", False, 8, 8, ("host",), "rma-host", 0.9, 0.9),
+    Stretch("CPU", False, 64, 64, ("host",), "rma-host", 0.9, 1.3),
+)
+PAIRS = (GpuPair(0, 1, 18, "SYS", "ok"), GpuPair(0, 2, 0, "PHB", "not supported"), GpuPair(1, 2, 0, "SYS"))
 
-    assert (rows(60), rows(140)) == (2, 1)
 
-
-def test_a_terminal_that_knows_ascii_alone(facts: MachineFacts) -> None:
-    """Strict: a letter that it does not know would be an error."""
-    assert printed(Result(facts, FINDINGS), 80, "ascii")
-
-
-def test_links_that_differ_are_a_matrix(facts: MachineFacts) -> None:
-    pairs = (
-        GpuPair(0, 1, 18, "SYS", "ok"),
-        GpuPair(0, 2, 0, "PHB", "not supported"),
-        GpuPair(1, 2, 0, "SYS"),
-    )
+def test_whole_pages(facts: MachineFacts, golden: Golden) -> None:
+    """Protects the drawing, findings with what they are worth, and the fastest path of each size."""
     third = structs.replace(facts.gpus[1], index=2, number=2)
-    lines = printed(Result(structs.replace(facts, gpus=(*facts.gpus, third), pairs=pairs), ()), 80)
-    row = next(line for line in lines if line.strip().startswith("GPU 0  "))
-    assert row.split() == ["GPU", "0", "NV18", "PHB!"]
-
-
-def test_without_a_gpu_it_says_that_mpi_was_not_tried(facts: MachineFacts) -> None:
-    """Protects from silence on the question that most come with."""
-    mpi = (MpiFact("Open MPI 5.0.11", "openmpi"),)
-    said = "GPU-aware MPI"
-    assert not any(said in line for line in printed(Result(structs.replace(facts, mpis=mpi), ()), 100))
-    lines = printed(Result(structs.replace(facts, mpis=mpi, gpus=()), ()), 100)
-    (line,) = (line for line in lines if said in line)
-    assert line.split(maxsplit=2)[2] == "not tried, because there is no GPU"
-
-
-def test_no_findings(facts: MachineFacts) -> None:
-    assert "No findings." in printed(Result(facts, ()), 80)
-
-
-def test_a_finding_whole(facts: MachineFacts) -> None:
-    text = "\n".join(printed(Result(facts, FINDINGS), 100))
-    assert "1. [breaks] Something fails" in text
-    assert "3.00x faster at 64 KiB (measured now)" in text
-    assert "64 KiB: 30.0 us before, 10.0 us after" in text
-    assert "works, 4.00 us" in text
-    assert "hung: again" in text
-    assert "not measured; --try measures it" in text
-
-
-def test_which_path_is_best(facts: MachineFacts) -> None:
-    best = (
-        Stretch("GPU", False, 8, 65536, ("gpu",), "aware", 1.5, 19.2),
-        Stretch("GPU", False, 1 << 20, 1 << 30, ("ipc-read", "ipc-write"), "aware", 1.01, 1.04),
-        Stretch("GPU", True, 8, 1 << 20, ("rma",), "aware", 1.02, 2.3),
-        Stretch("GPU", True, 1 << 21, 1 << 30, ("aware",)),
-        Stretch("CPU", False, 8, 8, ("host",), "rma-host", 0.9, 0.9),
-        Stretch("CPU", False, 64, 64, ("host",), "rma-host", 0.9, 1.3),
-    )
-    lines = printed(Result(structs.replace(facts, file="f.jsonl"), (), best), 100)
-    start = lines.index("Fastest path by size (f.jsonl)")
-    assert lines[start + 1 :] == [
-        "  GPU data, of all paths",
-        "    8 B to 64 KiB: gpu; aware takes 1.5 to 19.2 times as long",
-        "    1 MiB to 1 GiB: ipc-read or ipc-write; aware is as fast within 5 %",
-        "  GPU data, of the paths through MPI",
-        "    8 B to 1 MiB: rma; aware takes up to 2.3 times as long",
-        "    2 MiB to 1 GiB: aware",
-        "  CPU data, of all paths",
-        "    8 B: host; rma-host is as fast within 5 %",
-        "    64 B: host; rma-host takes up to 1.3 times as long",
-    ]
+    mpi = structs.replace(facts, mpis=(MpiFact("Open MPI 5.0.11", "openmpi"),))
+    pages = {
+        "findings, those with a trial, and remedies after a hang": (Result(facts, FINDINGS), 100),
+        "boxes below each other, and no findings": (Result(facts, ()), 60),
+        "links that differ are a matrix": (
+            Result(structs.replace(facts, gpus=(*facts.gpus, third), pairs=PAIRS), ()),
+            80,
+        ),
+        "an MPI that nobody has tried": (Result(mpi, ()), 100),
+        "without a GPU it says why MPI was not tried": (Result(structs.replace(mpi, gpus=()), ()), 100),
+        "the fastest path by size": (Result(structs.replace(facts, file="f.jsonl"), (), BEST), 100),
+    }
+    texts = {title: "\n".join(printed(result, width)) for title, (result, width) in pages.items()}
+    texts["a terminal that knows ASCII alone"] = "\n".join(printed(Result(facts, FINDINGS), 80, "ascii"))
+    texts["--fix: what changes this shell; the rest is a comment"] = "\n".join(shell_lines(FINDINGS))
+    golden("doctor/pages", texts)
 
 
 class TestFix:
-    def test_only_what_changes_this_shell_is_no_comment(self) -> None:
-        """Protects whoever runs eval "$(wirespeed doctor --fix)" from commands of an administrator."""
-        lines = shell_lines(FINDINGS)
-        assert [line for line in lines if not line.startswith("#")] == ["unset A", "export Z=1"]
-        assert "# sudo reboot now  # as root" in lines
-        assert "# export X=0" in lines
-        assert "# export Y=0" not in lines
-
     def test_what_made_it_worse_is_left_out(self) -> None:
         worse = Improvement("host", (RemedyPoint(8, 1e-6, 2e-6, 0.5, 0.4, 0.6),), "now")
         assert shell_lines((structs.replace(FINDINGS[1], worth=worse),)) == []

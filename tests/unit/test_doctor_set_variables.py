@@ -76,14 +76,6 @@ def test_columns_are_aligned(root: Path) -> None:
     assert starts["FI_HOOK"] > 40
 
 
-def test_what_a_finding_says_is_not_said_twice(root: Path) -> None:
-    facts = facts_of(root, variables={"UCX_RNDV_THRESH": "inf", "UCX_PROTO_INFO": "y"})
-    screen = console(100)
-    print_result(screen, Result(facts, tuple(find_all(facts))))
-    shown = text_of(screen).partition("Also set")[2]
-    assert "UCX_PROTO_INFO" in shown and "UCX_RNDV_THRESH" not in shown
-
-
 def test_nothing_where_nothing_is_set() -> None:
     assert set_variables({"PATH": "/bin", "SLURM_JOB_ID": "1", "OMPI_COMM_WORLD_RANK": "0"}) == []
 
