@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import signal
 from pathlib import Path
 
 import pytest
-from support.command import disturbed
+from support.command import disturbed, wirespeed
 from support.mpis import InstalledMpi
 from support.selection import thorough
 from support.strikes import PATIENCE, SLOW, after, strike
 
+from wirespeed.errors import ExitCode
 from wirespeed.job import shm_cleanup
 
+OTHER_USER_NAMESPACE = """#!/bin/sh
+test "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" = 1 && exec unshare --user --map-root-user "$@"
+exec "$@"
+"""
+"""Rank 1 may not read rank 0's memory, as in a container: MPICH's receive of a long message fails there."""
 PATIENT = {"PRTE_MCA_odls_base_sigkill_timeout": "10"}
 """Open MPI 5 kills ranks a second after the signal, in which a busy machine may give them no CPU."""
 
@@ -87,3 +95,25 @@ def test_a_signal_to_a_foreign_launcher(number: int, mpi: InstalledMpi, tmp_path
     assert f"interrupted; results: {out}; go on with --resume" in done.err
     # Ranks that both end by the signal may leave their pages, which a later run sweeps.
     shm_cleanup.sweep(older_than=0.0)
+
+
+@pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
+def test_an_mpi_error_on_another_rank(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the reason: MPICH's launcher kills rank 0 as soon as rank 1 ends."""
+    if os.geteuid() or not shutil.which("unshare"):
+        pytest.skip("makes a user namespace as root: needs root and util-linux's unshare")
+    shim = tmp_path / "shim"
+    shim.write_text(OTHER_USER_NAMESPACE)
+    shim.chmod(0o755)
+    done = wirespeed(
+        *("pingpong", "--paths", "host", "--sizes", "8,64K", "--loops", "50"),
+        out=tmp_path / "r.jsonl",
+        before=tuple(mpi.command(2, shim)),
+        environment=mpi.variables,
+    )
+    done.no_stack_trace()
+    assert done.code == ExitCode.FAILED_ENTRY
+    assert [entry["bytes"] for entry in done.entries] == [8]
+    assert done.failures[0]["rank"] == 1 and "MPI_Recv" in done.failures[0]["text"]
+    assert "rank 1: " in done.out + done.err and "MPI_Recv" in done.out + done.err
+    assert done.records[-1]["kind"] == "end"

@@ -10,7 +10,7 @@ import atexit
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -34,10 +34,11 @@ from wirespeed.host.core import NativeError, core
 from wirespeed.host.pci_topology import local_cpus
 from wirespeed.host.process import ancestors
 from wirespeed.job import shm_cleanup
-from wirespeed.job.messages import Facts, Message, Note, RankPlace, RankReport
+from wirespeed.job.message_lines import send
+from wirespeed.job.messages import Facts, Message, Note, RankError, RankPlace, RankReport
 from wirespeed.job.outcome import Outcome, place_of, stack
 from wirespeed.job.plan import Plan
-from wirespeed.job.status_page import EXITING, RankState, own_folder, read_pages
+from wirespeed.job.status_page import EXITING, RankState, alive_file, own_folder, read_pages
 from wirespeed.job.step_spec import ExpectedJob, startup_limit
 from wirespeed.launchers import LaunchedRank
 from wirespeed.paths import TransferPath
@@ -58,6 +59,10 @@ from wirespeed.results.recorder import Observer
 
 _DAEMONS = dict.fromkeys(("prterun", "prted", "orterun", "orted", "mpirun"), "openmpi")
 _DAEMONS["hydra_pmi_proxy"] = "hydra"
+HEARD_S = 1.0
+"""Seconds in which rank 0 has ended by an error that all ranks have."""
+RECORDED_S = 10.0
+"""Seconds in which rank 0 has written the error of another rank and ended by it, however busy its host is."""
 _LAUNCHERS = ("mpiexec", "mpiexec.hydra", "mpiexec.mpich", "mpiexec.openmpi", "orterun", "prterun")
 
 
@@ -76,12 +81,30 @@ def measure_inside(plan: Plan, observe: Observer) -> ExitCode:
         if own:
             # Rank 0 will not know.
             say(f"rank {place.rank}: {error}")
+        heard = not own and _tell_rank0(RankError(place.rank, str(error), int(code)))
         # A launcher ends the job at the first rank that fails: rank 0 must have spoken by then.
-        time.sleep(2.0)
-        if unjoined and not own:
-            # It has not failed, or nobody ends this rank: this one has other variables, or a log of its own.
+        time.sleep(RECORDED_S if heard else 2 * HEARD_S)
+        if not own and (unjoined or code != ExitCode.USAGE):
+            # Rank 0 has not failed, or nobody ends this rank: this one has other variables, or a log of its
+            # own.
             say(f"rank {place.rank} of {place.size}: {error}")
         os._exit(int(code))
+
+
+def _run_name() -> str:
+    """Name of the run's folder: the same for all ranks that a launcher's daemon starts on this host."""
+    return f"job-{os.getppid()}"
+
+
+def _tell_rank0(error: RankError) -> bool:
+    """Writes it into the pipe that rank 0 reads; False where that one is on another host, or gone."""
+    file = alive_file(own_folder(_run_name()), 0)
+    with suppress(OSError), private_folder.opened(file.parent) as folder:
+        flags = os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(file.name, flags, dir_fd=folder), "wb", buffering=0) as pipe:
+            send(error, pipe.fileno())
+            return True
+    return False
 
 
 def expected_job(plan: Plan, place: LaunchedRank) -> tuple[ExpectedJob, dict[str, str]]:
@@ -126,27 +149,54 @@ def _of_environment() -> mpi.Mpi | None:
 
 
 class _Voice:
-    """Reads this rank's own watchdog: rank 0 records what it says, every rank names halted neighbours."""
+    """Reads this rank's own watchdog: rank 0 records what it says, every rank names halted neighbours.
 
-    def __init__(
-        self, folder: Path, record_failure: Callable[[RankReport, RankState | None], object]
-    ) -> None:
-        self.descriptor, self.folders, self._record = -1, {str(folder)}, record_failure
-        self._reading, self.descriptor = os.pipe()
+    Rank 0 also reads the errors of other ranks of its host.
+    """
+
+    def __init__(self, folder: Path, recorder: _Rank0 | None) -> None:
+        self.folders, self._recorder = {str(folder)}, recorder
+        self.watchdog: Watchdog | None = None
+        try:
+            self._reading, self.descriptor = self._named(folder) if recorder else os.pipe()
+        except OSError:
+            # Other ranks' errors are then on stderr alone.
+            self._reading, self.descriptor = os.pipe()
         threading.Thread(target=self._listen, daemon=True).start()
+
+    def _named(self, folder: Path) -> tuple[int, int]:
+        """Both ends of a new pipe, which other ranks open by its name. Raises OSError."""
+        name = alive_file(folder, 0).name
+        with private_folder.opened(private_folder.make(folder)) as descriptor:
+            with suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=descriptor)
+            os.mkfifo(name, 0o600, dir_fd=descriptor)
+            end = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=descriptor)
+        return end, os.dup(end)
 
     def _listen(self) -> None:
         with os.fdopen(self._reading, errors="replace") as pipe:
             reader = MessageReader()
             for line in pipe:
                 _, message = reader.read(line.rstrip("\n"))
-                if not isinstance(message, RankReport):
-                    continue
-                halted = self.halted() if message.kind == "stuck" else []
-                for state in halted:
-                    say(str(state.halted()))
                 with suppress(WirespeedError):
-                    self._record(message, next(iter(halted), None))
+                    if isinstance(message, RankReport):
+                        self._stuck(message)
+                    elif isinstance(message, RankError) and self._recorder:
+                        # All ranks may have this error: rank 0 then ends by itself.
+                        time.sleep(HEARD_S)
+                        self._recorder.broken(message)
+                        if self.watchdog:
+                            self.watchdog.close()
+                        shm_cleanup.remove_own()
+                        os._exit(message.code)
+
+    def _stuck(self, report: RankReport) -> None:
+        halted = self.halted() if report.kind == "stuck" else []
+        for state in halted:
+            say(str(state.halted()))
+        if self._recorder:
+            self._recorder.heard(report, next(iter(halted), None))
 
     def halted(self) -> list[RankState]:
         """Ranks of this host that are stopped, or gone without an end of their own."""
@@ -193,9 +243,10 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
             problem = error
     if place.local_rank <= 0:
         shm_cleanup.sweep()
-    run = f"job-{os.getppid()}"
-    voice = _Voice(own_folder(run), recorder.heard if recorder else lambda *_: None)
+    run = _run_name()
+    voice = _Voice(own_folder(run), recorder)
     watchdog = Watchdog(opened, run, place.rank, reports=voice.descriptor, give_up=True)
+    voice.watchdog = watchdog
     # Ranks that sockets join come within a time of their own, and who has not is named then.
     own_limit = 0.0 if launchers.joins_mpi(place) else rendezvous.patience(os.environ)
     watchdog.stage("start", 0, startup_limit(plan) + own_limit)
@@ -359,6 +410,17 @@ class _Rank0:
                 self._step.fail(outcome)
             self._over = True
             self._recorder.end("interrupted" if self._paths_left or not outcome else "complete")
+
+    def broken(self, error: RankError) -> None:
+        """Another rank has ended by an error, and waits for this one to say so."""
+        with self._lock:
+            if self._over:
+                return
+            if self._begun:
+                self.lost(Outcome("error", f"rank {error.rank}: {error.text}", error.rank))
+            else:
+                say(f"rank {error.rank}: {error.text}")
+                self._recorder.close()
 
     def interrupted(self, gone: RankState | None) -> None:
         """Ends the run's records for good. The user hears of it first: closing the file may take its time.

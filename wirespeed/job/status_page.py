@@ -124,7 +124,7 @@ def read_page(file: Path) -> RankState | None:
 
 
 def alive_file(folder: Path, rank: int) -> Path:
-    """The pipe that a rank holds open as long as it runs."""
+    """The pipe that a rank holds open as long as it runs; in a user's own launcher rank 0 reads it."""
     return folder / f"{rank}.alive"
 
 
