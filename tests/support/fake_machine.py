@@ -101,6 +101,11 @@ class FakeGpu:
     mig: int = 0
     processes: list[Any] = field(default_factory=list)
     fabric: int = 3
+    lost: str = ""
+    """Calls that fail: handle (the first one), later (those whose answers are not remembered), denied."""
+
+
+REMEMBERED = ("nvmlDeviceGetName", "nvmlDeviceGetPciInfo", "nvmlDeviceGetUUID")
 
 
 class FakeNvml:
@@ -111,6 +116,19 @@ class FakeNvml:
     def __init__(self, *gpus: FakeGpu, p2p: int = 0, lacks: str = "") -> None:
         self.gpus = list(gpus) or [FakeGpu(pci) for pci in GPUS]
         self.p2p, self.lacks, self.open = p2p, lacks, 0
+
+    def __getattribute__(self, name: str) -> Any:
+        """Calls on a lost GPU fail, but for those whose answers the driver remembers."""
+        found = super().__getattribute__(name)
+        if not name.startswith("nvmlDevice") or name in ("nvmlDeviceGetCount", "nvmlDeviceGetHandleByIndex"):
+            return found
+
+        def call(*arguments: Any) -> Any:
+            if any(isinstance(word, FakeGpu) and word.lost and name not in REMEMBERED for word in arguments):
+                raise NvmlError("GPU is lost")
+            return found(*arguments)
+
+        return call
 
     def nvmlInit(self) -> None:
         if self.lacks:
@@ -133,6 +151,10 @@ class FakeNvml:
         return len(self.gpus)
 
     def nvmlDeviceGetHandleByIndex(self, index: int) -> FakeGpu:
+        if self.gpus[index].lost == "handle":
+            raise NvmlError("GPU is lost")
+        if self.gpus[index].lost == "denied":
+            raise NvmlError("Insufficient Permissions")
         return self.gpus[index]
 
     def nvmlDeviceGetName(self, gpu: FakeGpu) -> str:
@@ -143,6 +165,12 @@ class FakeNvml:
 
     def nvmlDeviceGetPciInfo(self, gpu: FakeGpu) -> Any:
         return SimpleNamespace(busId=f"0000{gpu.pci.upper()}".encode())
+
+    def nvmlDeviceGetMemoryInfo(self, gpu: FakeGpu) -> Any:
+        return SimpleNamespace(total=141 * GIB)
+
+    def nvmlDeviceGetPowerState(self, gpu: FakeGpu) -> int:
+        return 0
 
     def nvmlDeviceGetComputeMode(self, gpu: FakeGpu) -> int:
         return gpu.mode

@@ -9,12 +9,14 @@ from pathlib import Path
 import pynvml
 import pytest
 from support import fake_machine
-from support.fake_facts import facts_of, one
-from support.fake_machine import GPUS, FakeNvml, pci_device
+from support.fake_facts import facts_of, keys, one
+from support.fake_machine import GPUS, FakeGpu, FakeNvml, pci_device
+from support.records import console, text_of
 from support.stand_ins import nvml as nvml_library
 
 from wirespeed.doctor.collect import own_limits
 from wirespeed.doctor.findings import find_all
+from wirespeed.report.doctor.machine_drawing import draw
 
 
 @pytest.fixture
@@ -43,6 +45,25 @@ class TestGpus:
         assert f"GPU 0: {', '.join(uuids)}" in found["mig"].evidence
         command = f"wirespeed pingpong --device cuda:{',cuda:'.join(uuids)}  # a rank on each slice"
         assert (command in found["mig"].remedy) == (slices == "2")
+
+    @pytest.mark.parametrize("lost", ["handle", "later"])
+    def test_a_lost_gpu_ends_nothing(self, root: Path, lost: str) -> None:
+        """Protects the other GPUs' findings: every call on a lost GPU may fail, and some still answer."""
+        third = FakeGpu("0000:b4:00.0", links=[1] * 18, mode=2, lost=lost)
+        facts = facts_of(root, FakeNvml(FakeGpu(GPUS[0]), FakeGpu(GPUS[1], links=[0] * 18), third))
+        found = one(facts, "gpu-lost")
+        assert found.title == "GPU 2 is lost (NVML), not used here"
+        assert keys(facts) == ["nvlink-down", "gpu-lost"]
+        assert [(pair.first, pair.second) for pair in facts.pairs] == [(0, 1)]
+        screen = console(100)
+        draw(screen, facts)
+        (line,) = (line for line in text_of(screen).splitlines() if "GPU 2" in line)
+        assert "not reachable" in line and "NVLink" not in line
+
+    def test_a_gpu_of_another_job_is_not_lost(self, root: Path) -> None:
+        """Protects jobs whose batch system hides the other GPUs: NVML counts them, too."""
+        others = FakeGpu("0000:b4:00.0", lost="denied")
+        assert keys(facts_of(root, FakeNvml(FakeGpu(GPUS[0]), FakeGpu(GPUS[1]), others))) == []
 
 
 class TestAmd:

@@ -72,6 +72,8 @@ class Gpu(Struct, frozen=True):
     """RDMA adapters nearest to it on PCIe; empty: not known."""
     distance: str = ""
     """To these: PIX, PXB, PHB, NODE or SYS."""
+    lost: str = ""
+    """The driver's words where it cannot reach the GPU; nothing else is known of it then."""
 
     @property
     def title(self) -> str:
@@ -253,7 +255,8 @@ class MachineFacts(Struct, frozen=True):
 
     @property
     def real_gpus(self) -> tuple[Gpu, ...]:
-        return tuple(gpu for gpu in self.gpus if gpu.kind != "emulated")
+        """Without those that are lost."""
+        return tuple(gpu for gpu in self.gpus if gpu.kind != "emulated" and not gpu.lost)
 
     @property
     def active_ports(self) -> list[str]:

@@ -64,9 +64,9 @@ def read(api: Any | None, tree: Tree) -> NvmlFacts:
         return NvmlFacts(lacks=str(error))
     try:
         count = nvml.ask("nvmlDeviceGetCount", 0)
-        handles = [nvml.call("nvmlDeviceGetHandleByIndex", index) for index in range(count)]
-        gpus = [(_gpu(nvml, tree, index, handle), handle) for index, handle in enumerate(handles)]
-        pairs = tuple(_pair(nvml, *first, *second) for first, second in itertools.combinations(gpus, 2))
+        gpus = [_found(nvml, tree, index) for index in range(count)]
+        sound = [(gpu, handle) for gpu, handle in gpus if not gpu.lost]
+        pairs = tuple(_pair(nvml, *first, *second) for first, second in itertools.combinations(sound, 2))
         cuda = nvml.ask("nvmlSystemGetCudaDriverVersion", 0)
         return NvmlFacts(
             tuple(gpu for gpu, _ in gpus),
@@ -76,6 +76,32 @@ def read(api: Any | None, tree: Tree) -> NvmlFacts:
         )
     finally:
         nvml.close()
+
+
+_ANSWERED = (
+    "nvmlDeviceGetUUID",
+    "nvmlDeviceGetPciInfo",
+    "nvmlDeviceGetMemoryInfo",
+    "nvmlDeviceGetPowerState",
+)
+"""Calls that sound GPUs answer or do not support; of a lost one the library remembers some answers."""
+
+
+def _found(nvml: Nvml, tree: Tree, index: int) -> tuple[Gpu, GpuHandle]:
+    """A GPU with its handle. Of one that gives none, or is lost, NVML's words and what else is known."""
+    try:
+        handle = nvml.call("nvmlDeviceGetHandleByIndex", index)
+    except NvmlError as error:
+        return Gpu(index, "GPU", "cuda", lost=str(error)), GpuHandle(None)
+    gpu = _gpu(nvml, tree, index, handle)
+    for name in _ANSWERED:
+        try:
+            nvml.call(name, handle)
+        except NvmlError as error:
+            if "lost" in str(error):
+                kept = {"uuid": gpu.uuid, **pci.location(tree, gpu.pci)}
+                return Gpu(index, gpu.name, "cuda", lost=str(error), **kept), handle
+    return gpu, handle
 
 
 def _gpu(nvml: Nvml, tree: Tree, index: int, handle: GpuHandle) -> Gpu:

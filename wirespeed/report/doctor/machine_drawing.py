@@ -80,6 +80,8 @@ def _lines(facts: MachineFacts, node: int | None, *, strays: bool) -> list[Line]
 
 
 def _gpu(facts: MachineFacts, gpu: Gpu) -> Line:
+    if gpu.lost:
+        return gpu.title, "red", (gpu.name.removeprefix("NVIDIA "), "not reachable", gpu.pci)
     active = sum(link.active for link in gpu.nvlinks)
     down = f" ({len(gpu.nvlinks) - active} inactive)" if active < len(gpu.nvlinks) else ""
     hidden = gpu.number is None and gpu.kind != "emulated" and facts.kind != "host"
