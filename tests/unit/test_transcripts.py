@@ -33,6 +33,8 @@ def test_transcript(
         said = capsys.readouterr()
         return f"{said.out}{said.err}exit code {code:d}"
 
+    for name in ("LMOD_SYSTEM_NAME", "NERSC_HOST"):
+        monkeypatch.delenv(name, raising=False)
     intro, found = cases(file.read_text())
     texts = [intro]
     for number, case in enumerate(found):
