@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wirespeed.errors import ExitCode, gravest
-from wirespeed.foreign.findings import find
+from wirespeed.foreign.findings import AnyFinding, find, worst_first
 from wirespeed.foreign.question import CurveWire, Question, limit_of, reference_of, wire_of
-from wirespeed.foreign.shapes import Curve, Finding, Log
+from wirespeed.foreign.shapes import Curve, Log
+from wirespeed.judge.curve import find as judged
 from wirespeed.systems.reference import Reference
 
 
@@ -35,7 +36,7 @@ class Explanation:
 
     log: Log
     curves: tuple[Explained, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[AnyFinding, ...]
     """Worst first."""
     missing: tuple[str, ...]
 
@@ -59,7 +60,9 @@ def explain(log: Log, question: Question) -> Explanation:
         wire = wire_of(curve, log, question)
         reference = reference_of(curve, wire, log, question)
         curves.append(Explained(curve, wire, limit_of(curve, wire), reference))
-    return Explanation(log, tuple(curves), tuple(find(log)), tuple(_missing(log, curves, question)))
+    limits = {at: one.bound for at, one in enumerate(curves) if one.bound}
+    found: list[AnyFinding] = [*judged(log.curves, log.topology.get("links"), limits), *find(log)]
+    return Explanation(log, tuple(curves), tuple(worst_first(found)), tuple(_missing(log, curves, question)))
 
 
 def _missing(log: Log, curves: list[Explained], question: Question) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,6 @@ from wirespeed.errors import WirespeedError
 
 if TYPE_CHECKING:
     from wirespeed.foreign.shapes import Log
-
-STDIN = "/dev/stdin"
 
 
 def read_logs(files: Sequence[str]) -> Log:
@@ -30,7 +29,10 @@ def read_logs(files: Sequence[str]) -> Log:
 
 def _lines(file: str) -> Iterator[bytes]:
     try:
-        yield from inputs.lines(STDIN if file == "-" else file)
+        if file == "-":
+            yield from iter(lambda: sys.stdin.buffer.readline(inputs.LONGEST_LINE), b"")
+        else:
+            yield from inputs.lines(file)
     except inputs.CutOff:
         return
     except (OSError, ValueError) as error:

@@ -8,11 +8,18 @@ from collections.abc import Callable, Iterable
 from functools import cache
 
 from wirespeed.foreign.shapes import Finding, Log
+from wirespeed.judge.given import CurveFinding
+
+AnyFinding = Finding | CurveFinding
 
 
 def find(log: Log) -> list[Finding]:
-    """All findings, worst first."""
-    found = [finding for find in _finders() for finding in find(log)]
+    """Findings of all modules."""
+    return [finding for find_in in _finders() for finding in find_in(log)]
+
+
+def worst_first(found: Iterable[AnyFinding]) -> list[AnyFinding]:
+    """Sorts findings."""
     return sorted(found, key=lambda finding: (not finding.impossible, not finding.wrong, -finding.severity))
 
 

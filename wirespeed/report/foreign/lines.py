@@ -8,8 +8,9 @@ from itertools import groupby
 
 from wirespeed.foreign.definitions import definition, is_wrong, rate_of, rates_of
 from wirespeed.foreign.explain import Explained, Explanation
+from wirespeed.foreign.findings import AnyFinding
 from wirespeed.foreign.islands import sentences
-from wirespeed.foreign.shapes import Curve, Finding, Log
+from wirespeed.foreign.shapes import Curve, Log
 from wirespeed.units import counted, format_rate, format_seconds, format_size
 
 MOST_LINES = 40
@@ -215,7 +216,7 @@ def _chosen(
     return [keys[place] for place in sorted(wanted)[:rows]]
 
 
-def finding_lines(finding: Finding, number: int) -> Iterator[str]:
+def finding_lines(finding: AnyFinding, number: int) -> Iterator[str]:
     """Seen, likely cause, remedy."""
     yield f"{number}. {finding.seen}"
     if finding.cause:
