@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import structs
 
-from wirespeed.doctor.facts import amd, gpudirect, load, memory, network, numa, nvml, software
+from wirespeed.doctor.facts import amd, gpudirect, iommu, load, memory, network, numa, nvml, software
 from wirespeed.doctor.facts.model import Gpu, Limits, MachineFacts, MpiFact
 from wirespeed.doctor.facts.tree import Tree
 from wirespeed.frontend.machine import Machine
@@ -55,7 +55,10 @@ def collect(machine: Machine, sources: Sources) -> MachineFacts:
         virtual=numa.virtual(tree),
         cpu=environment.cpu(),
         nodes=numa.nodes(tree),
-        gpus=tuple(network.with_nearest(tree, gpu, adapters) for gpu in found),
+        gpus=tuple(
+            structs.replace(network.with_nearest(tree, gpu, adapters), **iommu.between(tree, gpu))
+            for gpu in found
+        ),
         pairs=gpus.pairs,
         nics=adapters,
         nets=network.nets(tree),

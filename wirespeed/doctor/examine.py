@@ -111,7 +111,8 @@ def _learned_before(fact: MpiFact, facts: MachineFacts) -> MpiFact:
     for run in reversed(facts.runs):
         own = run.step("aware").mpi
         if run.of_path("aware") and own and (own.vendor, own.version) == (fact.vendor, fact.version):
-            attempt = job.Attempt({entry.bytes: entry for entry in run.of_path("aware")})
+            wrong = [one for one in run.failures if (one.path, one.what) == ("aware", "mismatch")]
+            attempt = job.Attempt({entry.bytes: entry for entry in run.of_path("aware")}, wrong)
             return trials.with_outcome(fact, attempt, f"in {facts.file}")
         for failure in run.failures:
             if failure.path == "aware" and failure.text.startswith(f"{fact.title} "):

@@ -14,6 +14,7 @@ from wirespeed.errors import WirespeedError
 from wirespeed.results.model import Doctor
 from wirespeed.results.reading import is_named_so, read
 from wirespeed.results.runs import Entry, Run, collect
+from wirespeed.results.wrong_data import also_distrusted, wrong_bytes
 from wirespeed.statistics import samples
 from wirespeed.transports import find_transport
 
@@ -124,10 +125,14 @@ class Stretch(Struct, frozen=True):
 
 
 def stretches(run: Run) -> list[Stretch]:
-    """Best path by size, and the sizes at which it changes: of all paths, and of those through MPI."""
+    """Best path by size, and the sizes at which it changes: of all paths, and of those through MPI.
+
+    A path that delivered wrong bytes is none, and none that crosses the same peer access.
+    """
     found: list[Stretch] = []
+    doubtful = {*wrong_bytes(run), *also_distrusted(run)}
     for home in run.competing:
-        everything = {entry.path for entry in run.entries.values() if entry.memory_domain == home}
+        everything = {entry.path for entry in run.entries.values() if entry.memory_domain == home} - doubtful
         by_mpi = {path for path in everything if find_transport(run.step(path).transport).moved_by == "mpi"}
         found += _stretches(run, home, everything, mpi=False)
         if 1 < len(by_mpi) < len(everything):

@@ -72,6 +72,10 @@ class Gpu(Struct, frozen=True):
     """RDMA adapters nearest to it on PCIe; empty: not known."""
     distance: str = ""
     """To these: PIX, PXB, PHB, NODE or SYS."""
+    iommu: str = ""
+    """Type of its IOMMU group: DMA and DMA-FQ translate, identity does not; empty: there is none."""
+    redirects: tuple[str, ...] = ()
+    """PCIe bridges above it that redirect peer traffic (ACS), as far as this user may read it."""
     lost: str = ""
     """The driver's words where it cannot reach the GPU; nothing else is known of it then."""
 

@@ -12,6 +12,7 @@ from wirespeed.report.grouping import grouped
 from wirespeed.results.curves import curve_findings
 from wirespeed.results.model import FAR
 from wirespeed.results.runs import IMPOSSIBLE, Run
+from wirespeed.results.wrong_data import also_distrusted
 from wirespeed.units import format_rate, format_seconds, format_size
 
 BROKEN = ("crash", "death", "hang", "error")
@@ -65,7 +66,9 @@ def _reasons(run: Run) -> Iterator[str]:
     wrong = [failure for failure in run.failures if failure.what == "mismatch"]
     if wrong:
         paths = ", ".join(dict.fromkeys(failure.path for failure in wrong))
-        yield f"wrong bytes arrived ({paths}): do not use what moved them"
+        others = also_distrusted(run)
+        more = f", nor {', '.join(others)}, over peer access, too" if others else ""
+        yield f"wrong bytes arrived ({paths}): do not use what moved them{more}"
     if run.impossible:
         yield f"{_of(run, len(run.impossible))} {IMPOSSIBLE}: read the lines that name them, measure again"
     yield from _broken(run)
