@@ -128,7 +128,7 @@ class TestFiles:
 
     def test_a_wrong_file_is_told_where(self, golden: Golden) -> None:
         """Nothing is passed over: a misspelt key would be a fact that silently does not count."""
-        told = {}
+        told: dict[str, object] = {}
         for text in WRONG:
             with pytest.raises(WirespeedError) as caught:
                 read(text, "small.toml", System)

@@ -67,7 +67,7 @@ def _reasons(run: Run) -> Iterator[str]:
     if wrong:
         paths = ", ".join(dict.fromkeys(failure.path for failure in wrong))
         others = also_distrusted(run)
-        more = f", nor {', '.join(others)}, over peer access, too" if others else ""
+        more = f", nor {', '.join(others)}: those go over peer access, too" if others else ""
         yield f"wrong bytes arrived ({paths}): do not use what moved them{more}"
     if run.impossible:
         yield f"{_of(run, len(run.impossible))} {IMPOSSIBLE}: read the lines that name them, measure again"
