@@ -86,6 +86,28 @@ std::vector<Step> steps_of(const ws_transport& transport, const ws_buffers& buff
     return steps;
 }
 
+/// Has this rank something to do? Where no message accompanies an operation, one side has not.
+bool has_part(std::span<const Step> steps, const Context& context) {
+    const std::string operation = context.option("operation", "");
+    const bool fetches = operation == "get" || operation == "load";
+    return std::any_of(steps.begin(), steps.end(), [&](const Step& step) {
+        const bool moves = operation.empty() ? step.has_transfers()
+                           : fetches         ? !step.receives.empty()
+                                             : !step.sends.empty();
+        return moves || step.has_work() || !step.gated.empty();
+    });
+}
+
+/// Runs a part of a batch; meanwhile and afterwards the page says whether the rank only waits.
+template <class Run> auto run_part(ws_program& program, Run run) {
+    Page& page = program.owner->context.page;
+    page.begin_part(program.has_part);
+    const double began = now();
+    const auto found = run(*program.program);
+    if (program.has_part) page.end_part(now() - began);
+    return found;
+}
+
 std::map<std::string, std::string> options_from(const char* text) {
     std::map<std::string, std::string> options;
     std::istringstream words(text ? text : "");
@@ -189,12 +211,19 @@ ws_program* ws_program_open(ws_transport* transport, ws_buffers* buffers,
             for (const Transfer& each : step.receives)
                 if (!each.back) received = std::max(received, each.offset + each.bytes);
         auto& to = *transport->transport;
+        const bool part = has_part(steps, transport->context);
         if (flags & 4)
             return new ws_program{
-                transport, used, 0, false,
+                transport,
+                used,
+                0,
+                false,
+                part,
                 make_work_program(transport->context, steps, used, to.takes_gated_work())};
-        return new ws_program{transport, used, received, (flags & 2) != 0,
-                              works ? to.compile_with_work(steps, used) : to.compile(steps, used)};
+        return new ws_program{
+            transport, used,
+            received,  (flags & 2) != 0,
+            part,      works ? to.compile_with_work(steps, used) : to.compile(steps, used)};
     });
 }
 ws_program* ws_collective_open(ws_transport* transport, ws_buffers* buffers,
@@ -220,24 +249,33 @@ ws_program* ws_collective_open(ws_transport* transport, ws_buffers* buffers,
                                     given->to,
                                     given->gets != 0,
                                     given->in_place != 0};
-        return new ws_program{transport, used, 0, (flags & 2) != 0,
-                              transport->transport->compile_collective(collective, used)};
+        return new ws_program{
+            transport,        used, 0,
+            (flags & 2) != 0, true, transport->transport->compile_collective(collective, used)};
     });
 }
 void ws_program_close(ws_program* program) { delete program; }
 int ws_program_run(ws_program* program, int iterations, double* seconds) {
-    return succeeded([&] { *seconds = run_untimed(*program->program, iterations); });
+    return succeeded([&] {
+        *seconds = run_part(*program, [&](Program& run) { return run_untimed(run, iterations); });
+    });
 }
 int ws_program_sample(ws_program* program, int untimed, int iterations_per_sample, int samples,
                       double* seconds, ws_batch_clocks* clocks) {
     return succeeded([&] {
         StartBoard& board = *program->owner->context.start_board;
         if (program->barrier_per_sample) board.record(program->start_skew);
-        const BatchClocks found =
-            run_samples(*program->program,
-                        {untimed, iterations_per_sample, samples, program->barrier_per_sample},
-                        {seconds, static_cast<std::size_t>(samples)});
+        const std::span<double> found_seconds{seconds, static_cast<std::size_t>(samples)};
+        BatchClocks found = run_part(*program, [&](Program& run) {
+            return run_samples(
+                run, {untimed, iterations_per_sample, samples, program->barrier_per_sample},
+                found_seconds);
+        });
         board.record(nullptr);
+        if (!program->has_part) {
+            std::fill(found_seconds.begin(), found_seconds.end(), 0.0);
+            found = {};
+        }
         *clocks = {found.host, found.stamped, found.verdict};
     });
 }

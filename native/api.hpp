@@ -103,7 +103,9 @@ struct ws_transport {
                  std::map<std::string, std::string> options, const std::string& name)
         : control(calls), context{control, device, page, std::move(options),
                                   std::make_shared<wirespeed::StartBoard>(control)},
-          transport(wirespeed::open_transport(name, context)) {}
+          transport(wirespeed::open_transport(name, context)) {
+        page.layout().ranks = control.size();
+    }
     wirespeed::api::ForeignControl control;
     wirespeed::Context context;
     std::unique_ptr<wirespeed::Transport> transport;
@@ -120,6 +122,7 @@ struct ws_program {
     wirespeed::Buffers buffers;
     std::size_t received;
     bool barrier_per_sample;
+    bool has_part;  ///< else this rank only waits for those that have one
     std::unique_ptr<wirespeed::Program> program;
     std::shared_ptr<wirespeed::StartSkew> start_skew = std::make_shared<wirespeed::StartSkew>();
 };

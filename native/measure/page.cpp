@@ -14,6 +14,9 @@
 namespace wirespeed {
 namespace {
 
+/// Ranks of one batch differ by less: in speed, and, for who has no part in it, in seconds.
+constexpr double slower = 10, no_part = 300;
+
 void put(char* to, std::size_t capacity, std::string_view text) {
     const auto length = std::min(text.size(), capacity - 1);
     std::memcpy(to, text.data(), length);
@@ -25,9 +28,9 @@ void put(char* to, std::size_t capacity, std::string_view text) {
 // wirespeed/job/status_page.py unpacks the page without a header.
 static_assert(offsetof(PageLayout, frames) == 192 && offsetof(PageLayout, calls) == 704 &&
               offsetof(PageLayout, stack) == 3776 && offsetof(PageLayout, signal) == 7872 &&
-              sizeof(PageLayout) == 8136);
+              offsetof(PageLayout, waits) == 8136 && sizeof(PageLayout) == 8152);
 
-Page::Page(const std::string& path, int rank) {
+Page::Page(const std::string& path, int rank) : file_(path) {
     int descriptor = -1;
     if (!path.empty()) {
         descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -66,8 +69,16 @@ CallId Page::name(std::string_view call) {
 void Page::stage(std::string_view path, std::uint64_t bytes, double timeout) noexcept {
     put(layout_->path, sizeof layout_->path, path);
     layout_->bytes = bytes;
+    layout_->waits.store(0);
     layout_->stages.fetch_add(1);
     layout_->timeout.store(timeout);
+}
+
+void Page::begin_part(bool has_part) noexcept { layout_->waits.store(has_part ? 0 : no_part); }
+
+void Page::end_part(double seconds) noexcept {
+    // Others that are no more than that behind are waited for anyway.
+    if (slower * seconds > layout_->timeout.load()) layout_->waits.store(slower * seconds);
 }
 
 }  // namespace wirespeed

@@ -38,6 +38,10 @@ struct PageLayout {
     std::atomic<std::int32_t> signal;  ///< the signal that is killing the rank, or 0
     std::atomic<std::uint32_t> asked;  ///< set by who watches: name the frames and report
     char fault[256];                   ///< "opal_convertor_pack in libopen-pal.so.80"
+    /// 0: the rank has something to do. Else it only waits for others, where it cannot see all of
+    /// them for so many seconds more than `timeout`.
+    std::atomic<double> waits;
+    std::atomic<std::int32_t> ranks;  ///< of the job; 0 at first
 };
 
 static_assert(std::atomic<double>::is_always_lock_free && sizeof(std::atomic<double>) == 8);
@@ -64,10 +68,16 @@ class Page {
     }
     /// Says what comes next; counts as progress.
     void stage(std::string_view path, std::uint64_t bytes, double timeout) noexcept;
+    /// The rank begins its part of a batch; false: it has none, and waits for those that have one.
+    void begin_part(bool has_part) noexcept;
+    /// It took so many seconds, and others may take longer.
+    void end_part(double seconds) noexcept;
 
     PageLayout& layout() noexcept { return *layout_; }
+    const std::string& file() const noexcept { return file_; }
 
   private:
+    std::string file_;
     PageLayout* layout_;
 };
 

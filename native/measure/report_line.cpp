@@ -58,7 +58,8 @@ std::string as_json(const PageLayout& page, const Situation& situation) {
         ", \"iteration\": " + std::to_string(page.iteration.load()) +
         ", \"call\": " + (call.empty() ? "null" : json_text(call)) +
         ", \"peer\": " + std::to_string(peer) + ", \"state\": " + json_text(situation.what) +
-        ", \"fault\": " + json_text(shortened(situation.fault));
+        ", \"fault\": " + json_text(shortened(situation.fault)) +
+        ", \"waits\": " + (situation.waits ? "true" : "false");
     const std::size_t room = most_bytes - std::min(most_bytes, line.size() + 40);
     line += ", \"native\": " + as_array(texts(situation.native), room / 2);
     line += ", \"python\": " + as_array(situation.python, room / 2);

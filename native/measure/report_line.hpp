@@ -15,6 +15,7 @@ struct Situation {
     std::string fault;  ///< the outside function it happened in, or empty
     std::vector<Frame> native;
     std::vector<std::string> python;
+    bool waits = false;  ///< for ranks of which some cannot be seen from here
 };
 
 /// The name of the call that the page says the rank is in, and its peer (-1: none).

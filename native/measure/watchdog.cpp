@@ -16,6 +16,7 @@
 
 #include "core/error.hpp"
 #include "measure/clock.hpp"
+#include "measure/host_pages.hpp"
 #include "measure/report_line.hpp"
 
 namespace wirespeed {
@@ -155,6 +156,7 @@ void watch(Page& page, Reports reports, std::string python_stack, pthread_t thre
     };
     auto seen = progress();
     std::set<std::string> added;
+    HostPages pages(page);
     bool reported = false;
     double still = 0, last = now();
     while (true) {
@@ -164,20 +166,29 @@ void watch(Page& page, Reports reports, std::string python_stack, pthread_t thre
         // A stopped process is not a stuck one: only ticks that came on time count.
         still += std::min(time - last, 0.3);
         last = time;
-        const double limit = layout.timeout.load();
+        const double limit = layout.timeout.load(), waits = layout.waits.load();
         if (const auto next = progress(); next != seen) {
             seen = next;
             still = 0;
             reported = false;
         }
+        // A rank that only waits is as stuck as those that it waits for, of which it may see some.
+        const double quiet = waits > 0 ? pages.quiet(still, limit) : still;
+        const double unseen = waits > 0 && !pages.all_seen() ? waits : 0;
+        if (waits > 0 && quiet < limit) reported = false;
         const bool asked = layout.asked.exchange(0) != 0;
-        const bool stuck = !reported && limit > 0 && still >= limit;
+        const bool stuck =
+            !reported && limit > 0 && quiet >= limit + (reports.give_up ? unseen : 0);
         // A rank that has lost its front end would wait for a message for ever.
-        if (!reports.give_up && reported && still >= limit + orphaned) _exit(gave_up_code);
+        if (!reports.give_up && reported && quiet >= limit + orphaned + unseen) _exit(gave_up_code);
         if (!asked && !stuck) continue;
         reported = true;
         if (!asked) layout.nframes.store(0);
-        say(page, reports, look(page, thread, python_stack, still));
+        Situation situation = look(page, thread, python_stack, still);
+        situation.waits = unseen > 0;
+        // It may have gone on since.
+        if (!asked && progress() != seen) continue;
+        say(page, reports, situation);
         if (reports.give_up && stuck) {
             std::this_thread::sleep_for(grace);
             if (progress() != seen) continue;

@@ -117,3 +117,30 @@ def test_an_mpi_error_on_another_rank(mpi: InstalledMpi, tmp_path: Path) -> None
     assert done.failures[0]["rank"] == 1 and "MPI_Recv" in done.failures[0]["text"]
     assert "rank 1: " in done.out + done.err and "MPI_Recv" in done.out + done.err
     assert done.records[-1]["kind"] == "end"
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
+def test_a_rank_without_a_part_in_a_long_batch(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects a healthy job, and its figure, where one rank has nothing to do for longer than --timeout."""
+    done = wirespeed(
+        *("pairs", "--paths", "ipc-write", "--device", "emulated", "--sizes", "8M", "--loops", "40"),
+        *("--timeout", "1"),
+        out=tmp_path / "r.jsonl",
+        before=tuple(mpi.command(3)),
+        environment={**mpi.variables, "WIRESPEED_EMULATED": "count=3,peer=2.5e8"},
+    )
+    assert (done.code, done.failures) == (0, []), done.err
+    assert "no progress" not in done.err and done.entries
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
+def test_the_target_of_one_sided_operations(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the same of puts that no message accompanies: their target waits in a barrier."""
+    done = wirespeed(
+        *("rma", "--paths", "rma-host", "--operation", "put", "--sizes", "16M", "--loops", "2000"),
+        *("--timeout", "1"),
+        out=tmp_path / "r.jsonl",
+        before=tuple(mpi.command(2)),
+        environment=mpi.variables,
+    )
+    assert (done.code, done.failures) == (0, []), done.err

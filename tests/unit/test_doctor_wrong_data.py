@@ -139,7 +139,7 @@ class TestOtherFigures:
         rates = {"gpu": 1e-6, "nccl": 2e-6, "staged": 9e-6, "staged-pinned": 30e-6}
         run = made(*(entry(path, 1 << 20, seconds) for path, seconds in rates.items()), wrong())
         assert [stretch.paths for stretch in measured.stretches(run)] == [("staged",)]
-        assert "nor gpu, nccl, over peer access, too" in trust(run)[1]
+        assert "nor gpu, nccl: those go over peer access, too" in trust(run)[1]
         found = one(with_runs(facts_of(root), run), "wrong-data")
         assert "also over peer access, and not to be trusted: gpu, nccl" in found.evidence
 

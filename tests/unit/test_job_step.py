@@ -158,3 +158,27 @@ def test_a_rank_that_gets_no_cpu_does_not_hang(
         watched = step(STUCK, tmp_path)
         list(watched.messages())
     assert watched.outcome.what == what, watched.outcome.text
+
+
+WAITS = """
+send(RankReport("stuck", 3, 3, "n3", "host", 8, 5, "MPI_Barrier", -1, "no progress", "", [], [], waits=True))
+time.sleep(5)
+send(Done())
+"""
+LATE_REPORT = """
+send(RankReport("stuck", 3, 3, "n3", "host", 8, 5, "MPI_Barrier", -1, "no progress", "", [], []))
+send(Done())
+time.sleep(5)
+"""
+
+
+@pytest.mark.parametrize("program", [WAITS, LATE_REPORT], ids=["others work", "all is done"])
+def test_a_rank_that_only_waits_does_not_hang(
+    program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects a figure that takes long from a rank that has no part in it, and does nothing meanwhile."""
+    monkeypatch.setattr(job_step, "GRACE", 0.5)
+    monkeypatch.setattr(job_step, "LONG_GRACE", 0.5)
+    watched = step(program, tmp_path)
+    assert [type(message) for message in watched.messages()] == [Hello, Done]
+    assert watched.outcome.what == "ok", watched.outcome.text

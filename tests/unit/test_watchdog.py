@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
+from pathlib import Path
+
+import pytest
 
 SCRIPT = """
 import gc, time
@@ -23,3 +27,45 @@ def test_the_core_stays_while_its_thread_runs() -> None:
     command = [sys.executable, "-c", SCRIPT]
     done = subprocess.run(command, cwd="/", capture_output=True, text=True, check=False)
     assert done.returncode == 0, (done.returncode, done.stderr)
+
+
+WAITING = """
+import mmap, struct, sys, threading, time
+from wirespeed.host.core import core
+from wirespeed.job import status_page
+from wirespeed.rank.observe.watchdog import Watchdog
+
+name, moves, ranks = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
+opened = core()
+watchdog = Watchdog(opened, name, 0, reports=-1, give_up=True)
+watchdog.stage("host", 8, 0.8)
+with watchdog.file.open("r+b") as file:
+    page = mmap.mmap(file.fileno(), status_page.SIZE)
+at = status_page.SIZE - 16
+page[at:at + 12] = struct.pack("=di", 3.0, ranks)
+other = opened.check(opened.lib.ws_page_open(str(watchdog.file.with_name("1.page")).encode(), 1))
+
+def other_rank():
+    until = time.monotonic() + moves
+    while time.monotonic() < until:
+        opened.lib.ws_page_stage(other, b"host", 8, 0.8)
+        time.sleep(0.05)
+
+threading.Thread(target=other_rank, daemon=True).start()
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize(
+    ("moves", "ranks", "least"),
+    [(3.0, 2, 3.0), (0.0, 2, 0.8), (0.0, 3, 3.8)],
+    ids=["the other rank works", "nobody works", "a rank on another host"],
+)
+def test_a_rank_that_only_waits(moves: float, ranks: int, least: float, tmp_path: Path) -> None:
+    """Protects a healthy job, which a rank with nothing to do must not end while others get somewhere."""
+    began = time.monotonic()
+    command = [sys.executable, "-c", WAITING, tmp_path.name, str(moves), str(ranks)]
+    done = subprocess.run(command, cwd="/", capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 75, (done.returncode, done.stderr)
+    assert "no progress for" in done.stderr
+    assert time.monotonic() - began >= least

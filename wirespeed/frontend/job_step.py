@@ -168,9 +168,11 @@ class JobStep:
             self._follow(states)
             for state in states:
                 self._note_progress(state, now)
-            first_report = (first_report or now) if self._seen.reports else 0.0
-            if len(self._seen.reports) != reported:
-                reported, latest_report = len(self._seen.reports), now
+            # A rank that only waits for others of which it cannot see all says nothing about them.
+            telling = sum(not report.waits for report in self._seen.reports.values())
+            first_report = (first_report or now) if telling else 0.0
+            if telling != reported:
+                reported, latest_report = telling, now
             waited = first_report and (
                 now - latest_report > self._grace(states) or now - first_report > MAX_GRACE
             )
@@ -243,6 +245,8 @@ class JobStep:
                         )
                 case Done():
                     self._seen.finished = True
+                    # Each rank has gone on since.
+                    self._seen.reports.clear()
             yield message
             # While the message was recorded, on a slow disk for long, nobody listened to the ranks.
             self._last_sign = time.monotonic()
@@ -264,6 +268,8 @@ class JobStep:
         if not states and self._stopped_launchers():
             return SLOW_LAUNCHER
         limit = max([state.timeout for state in states], default=self._startup) + 5.0
+        if len(states) < self._seen.ranks:
+            limit += min((state.waits for state in states), default=0.0)
         return max(limit, self._patience())
 
     def _patience(self) -> float:

@@ -179,6 +179,8 @@ class RankReport(NamedTuple):
     fault: str
     native: list[str]
     python: list[str]
+    waits: bool = False
+    """Does the rank only wait for others, of which it cannot see all?"""
 
 
 class RankError(NamedTuple):

@@ -22,7 +22,8 @@ _STACK_AT = _CALLS_AT + _CALLS * _NAME
 _SIGNAL_AT = _STACK_AT + _TEXT
 _ASKED_AT = _SIGNAL_AT + 4
 _FAULT_AT = _ASKED_AT + 4
-SIZE = _FAULT_AT + _FAULT
+_WAITS_AT = _FAULT_AT + _FAULT
+SIZE = _WAITS_AT + 16
 STOPPED, GONE = ("T", "t"), ("", "Z", "X")
 """States from process_state(): of a process that somebody has stopped, and of one that has ended."""
 EXITING = 0.5
@@ -57,6 +58,9 @@ class RankState(RankIdentity):
     state: str
     """The kernel's letter for the process (R, S, T, Z, ...); '' when it is gone."""
     stack: list[str] = field(default_factory=list)
+    waits: float = 0.0
+    """0: the rank has something to do. Else it waits for others, and for those of other hosts so many seconds
+    longer than `timeout`."""
 
     @property
     def stopped(self) -> bool:
@@ -117,9 +121,10 @@ def read_page(file: Path) -> RankState | None:
         call=call,
         peer=peer,
         signal=struct.unpack_from("=i", raw, _SIGNAL_AT)[0],
-        fault=_text(raw[_FAULT_AT:SIZE]),
+        fault=_text(raw[_FAULT_AT:_WAITS_AT]),
         state=process_state(pid),
         stack=_text(raw[_STACK_AT:_SIGNAL_AT]).splitlines(),
+        waits=struct.unpack_from("=d", raw, _WAITS_AT)[0],
     )
 
 

@@ -94,20 +94,22 @@ template <class Base> class UcxTransport : public Base {
 /// answer), so none stops before all have flushed.
 class FlushedProgram final : public WrappedProgram {
   public:
-    FlushedProgram(Device& device, Endpoints& endpoints, std::unique_ptr<Program> program,
+    FlushedProgram(Context& context, Endpoints& endpoints, std::unique_ptr<Program> program,
                    std::unique_ptr<Action> barrier)
-        : WrappedProgram(std::move(program)), device_(device), ucx_(endpoints),
-          barrier_(std::move(barrier)) {}
+        : WrappedProgram(std::move(program)), device_(context.device), page_(context.page),
+          ucx_(endpoints), barrier_(std::move(barrier)) {}
 
   private:
     void before(const Schedule&) override { device_.enter(); }
-    void after(Stamps&) override {
+    void after(Stamps& stamps) override {
+        page_.end_part(stamps.end - stamps.begin);
         ucx_.flush();
         barrier_->run();
         ucx_.flush();
     }
 
     Device& device_;
+    Page& page_;
     Endpoints& ucx_;
     std::unique_ptr<Action> barrier_;
 };
@@ -124,7 +126,7 @@ class TagTransport final : public UcxTransport<StepTransport> {
         ucx_.connect(peers_of(steps));
         preparation_ = {};
         auto program = std::make_unique<FlushedProgram>(
-            context_.device, ucx_, StepTransport::compile(steps, buffers), barrier());
+            context_, ucx_, StepTransport::compile(steps, buffers), barrier());
         return preparation_.noted(std::move(program));
     }
 
@@ -212,8 +214,7 @@ class PutTransport final : public UcxTransport<HostTransport> {
             program = std::make_unique<HostProgram>(context_.page, std::move(iteration), align(),
                                                     details);
         }
-        return std::make_unique<FlushedProgram>(context_.device, ucx_, std::move(program),
-                                                barrier());
+        return std::make_unique<FlushedProgram>(context_, ucx_, std::move(program), barrier());
     }
 
   private:
@@ -236,7 +237,7 @@ class PutTransport final : public UcxTransport<HostTransport> {
                 std::vector<std::unique_ptr<Action>> iteration;
                 iteration.push_back(std::move(operations));
                 return std::make_unique<FlushedProgram>(
-                    context_.device, ucx_,
+                    context_, ucx_,
                     std::make_unique<HostProgram>(context_.page, std::move(iteration), align()),
                     barrier());
             },
