@@ -88,10 +88,23 @@ void list_mapped(std::set<std::string>& added) {
     }
 }
 
+/// Seconds that a report of a crash may take.
+constexpr unsigned last_words = 3;
+
+void die_by(int number) {
+    std::signal(number, SIG_DFL);
+    std::raise(number);
+}
+
 // The process dies right after this: taking a lock or memory that the fault left broken can only
-// hang it, and an alarm ends that.
+// hang it. The watchdog's thread ends that, or an alarm, where the fault was that thread's.
 void on_crash(int number) {
-    alarm(3);
+    std::signal(SIGALRM, SIG_DFL);
+    sigset_t alarms;
+    sigemptyset(&alarms);
+    sigaddset(&alarms, SIGALRM);
+    pthread_sigmask(SIG_UNBLOCK, &alarms, nullptr);
+    alarm(last_words + 2);
     auto& layout = watched->layout();
     if (layout.signal.exchange(number) == 0) {
         std::uint64_t addresses[PageLayout::frames_max];
@@ -109,8 +122,7 @@ void on_crash(int number) {
         // Under the user's own launcher another thread of this very process writes the report down.
         if (crash_reports.give_up) std::this_thread::sleep_for(500ms);
     }
-    std::signal(number, SIG_DFL);
-    std::raise(number);
+    die_by(number);
 }
 
 std::vector<std::string> last_lines(const std::string& file, std::size_t most) {
@@ -158,7 +170,7 @@ void watch(Page& page, Reports reports, std::string python_stack, pthread_t thre
     std::set<std::string> added;
     HostPages pages(page);
     bool reported = false;
-    double still = 0, last = now();
+    double still = 0, last = now(), crashing = 0;
     while (true) {
         std::this_thread::sleep_for(tick);
         if (std::strncmp(layout.path, "start", sizeof layout.path) == 0) list_mapped(added);
@@ -166,7 +178,12 @@ void watch(Page& page, Reports reports, std::string python_stack, pthread_t thre
         // A stopped process is not a stuck one: only ticks that came on time count.
         still += std::min(time - last, 0.3);
         last = time;
-        const double limit = layout.timeout.load(), waits = layout.waits.load();
+        if (const int number = layout.signal.load()) {
+            if (crashing == 0) crashing = time;
+            if (time - crashing > last_words) die_by(number);
+        }
+        const double limit = layout.timeout.load();
+        const double waits = limit > 0 ? layout.waits.load() : 0;
         if (const auto next = progress(); next != seen) {
             seen = next;
             still = 0;

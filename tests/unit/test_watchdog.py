@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
@@ -69,3 +70,30 @@ def test_a_rank_that_only_waits(moves: float, ranks: int, least: float, tmp_path
     assert done.returncode == 75, (done.returncode, done.stderr)
     assert "no progress for" in done.stderr
     assert time.monotonic() - began >= least
+
+
+CRASHING = """
+import fcntl, os, signal, sys, time
+from wirespeed.host.core import core
+from wirespeed.rank.observe.watchdog import Watchdog
+
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+read, write = os.pipe()
+while fcntl.fcntl(write, fcntl.F_SETFL, os.O_NONBLOCK) == 0:
+    try:
+        os.write(write, bytes(1 << 16))
+    except BlockingIOError:
+        break
+os.set_blocking(write, True)
+Watchdog(core(), sys.argv[1], 0, reports=write, give_up=False).stage("host", 8, 60.0)
+signal.signal(signal.SIGALRM, lambda *_: None)
+os.kill(os.getpid(), signal.SIGSEGV)
+time.sleep(60)
+"""
+
+
+def test_a_crash_whose_report_never_ends(tmp_path: Path) -> None:
+    """Protects the end of a crashed rank from what it dies of, where a library has taken SIGALRM away."""
+    command = [sys.executable, "-c", CRASHING, tmp_path.name]
+    done = subprocess.run(command, cwd="/", capture_output=True, timeout=30, check=False)
+    assert done.returncode == -signal.SIGSEGV
