@@ -130,6 +130,10 @@ int main() {
         require(refused,
                 "stamps out of order, of a clock that stands still, or too few, are refused");
     }
+    Sleeping brief(0, 0, [](Stamps& stamps) { scale(stamps, 0); });
+    double none[2];
+    require(run_samples(brief, {1, 1, 2}, none).verdict == BatchClocks::agree && none[0] == 0,
+            "a clock that is too coarse for a batch says nothing against it");
     Sleeping program(each, 0.03, nothing);
     const double estimate = run_untimed(program, 3);
     require(program.iterations == 3 && estimate >= each && estimate < 0.03,
