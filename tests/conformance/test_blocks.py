@@ -74,6 +74,19 @@ def test_device_pointers_in_lists(mpi: InstalledMpi, builds: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+def test_what_copies_messages_copies_lists(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects a path's name: its list is moved by what the path says, and not by a quicker engine."""
+    words = ("--paths", "ipc-kernel,ipc-gather,ipc-write", "--count", "7", "--block", "8,4097")
+    done = measured("emulated", mpi, tmp_path / "r", *words)
+    assert done.code == 0, done.err
+    engine = "copy engine, completion signalled by the stream"
+    by = {"ipc-kernel": "kernel", "ipc-gather": "kernel", "ipc-write": engine}
+    assert [(one["path"], one["details"]["copied by"]) for one in done.entries] == [
+        (path, by[path]) for path in by for _ in range(2)
+    ]
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_places_from_a_file(mpi: InstalledMpi, tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("# from to\n0 4K\n4096 8193\n0 0\n")
     done = measured("cpu", mpi, tmp_path / "r", "--list", str(tmp_path / "mine.txt"))

@@ -40,8 +40,9 @@ class IpcTransport final : public HostTransport {
     void release(Buffers& buffers) override { buffers_.release(buffers); }
     void abandon(Buffers& buffers) noexcept override { buffers_.abandon(buffers); }
 
-    std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
-        const std::vector<Step> theirs = peer_offsets(context_.control, steps);
+    std::unique_ptr<Program> compile(std::span<const Step> given, const Buffers& buffers) override {
+        const std::vector<Step> steps = as_messages(given);
+        const std::vector<Step> theirs = as_messages(peer_offsets(context_.control, given));
         const std::vector<Writer> writers = has_lists(steps) ? for_lists() : candidates(steps);
         const bool guarded = writes_ && has_overwrite_hazard(context_.control, steps, buffers);
         std::unique_ptr<Program> best;
@@ -103,6 +104,18 @@ class IpcTransport final : public HostTransport {
             return like_.find('"' + std::string(name_of(each)) + '"') != std::string::npos;
         });
         return same == found.end() ? found : std::vector{*same};
+    }
+
+    /// Where the path's option says what copies messages, and none what copies lists, each block of
+    /// a list is a message.
+    std::vector<Step> as_messages(std::span<const Step> given) const {
+        std::vector<Step> steps(given.begin(), given.end());
+        const std::string copy = context_.option("copy", "auto");
+        if (lists_ != ListBy::loop || copy == "auto" || copy == "engine") return steps;
+        for (Step& step : steps)
+            for (auto* const transfers : {&step.sends, &step.receives})
+                for (Transfer& each : *transfers) each.list = 0;
+        return steps;
     }
 
     bool has_lists(std::span<const Step> steps) {
