@@ -177,11 +177,12 @@ WS_INLINE bool ws_exchange_with(const WsProgram& program, const WsCommon& common
                                 WsExchangeLane lane, WsStamps& stamps) {
     WsGridBarrier barrier = {ws_at<u32>(folds->met), 0};
     const u64 bytes = ops[0].bytes;
-    const u32 each = (u32)program.iterations_per_sample, step_count = program.step_count;
-    u64 iteration = 0, samples = program.samples + 1;
+    const u32 step_count = program.step_count;
+    u64 iteration = 0, stretches = program.stretches;
     u32 turn = 0;
     ws_stamp<ws_ll>(stamps, ws_have_met);
-    for (u32 left = (u32)program.untimed;; left = each) {
+    for (u32 left = (u32)program.untimed;; left = ws_iterations(program, stretches--)) {
+        iteration += left;
         WS_ROLLED
         for (; left; --left) {
             bool good = true;
@@ -194,8 +195,7 @@ WS_INLINE bool ws_exchange_with(const WsProgram& program, const WsCommon& common
             if (!good) return false;
         }
         ws_stamp<ws_ll>(stamps, iteration);
-        iteration += each;
-        if (--samples == 0) return true;
+        if (stretches == 0) return true;
     }
 }
 

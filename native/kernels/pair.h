@@ -55,7 +55,7 @@ WS_INLINE bool ws_pair_iterations(const WsProgram& program, const WsCommon& comm
     WsChannel out = ws_channel(common, ops[sends_first ? 0 : 1], 0);
     WsChannel in = ws_channel(common, ops[sends_first ? 1 : 0], 0);
     u64 iteration = 0;
-    u64 samples = program.samples + 1;
+    u64 stretches = program.stretches;
     u32 left = (u32)program.untimed;
     bool first = true;
     ws_stamp<protocol>(stamps, ws_have_met);
@@ -75,7 +75,7 @@ WS_INLINE bool ws_pair_iterations(const WsProgram& program, const WsCommon& comm
             }
         }
         ws_stamp<protocol>(stamps, iteration);
-        if (--samples == 0) return true;
-        left = (u32)program.iterations_per_sample;
+        if (stretches == 0) return true;
+        left = ws_iterations(program, stretches--);
     }
 }

@@ -278,18 +278,17 @@ WS_INLINE bool ws_any_iterations(const WsProgram& program, const WsCommon& commo
     WsFoldTables tables = {};
     if constexpr (folding) tables = ws_fold_tables(folds);
     ws_sync();
-    const u64 total = program.untimed + program.iterations_per_sample * program.samples;
-    u64 next = program.untimed;
+    u64 next = program.untimed, stretches = program.stretches;
     ws_stamp<protocol>(stamps, ws_have_met);
     for (u64 iteration = 0;; ++iteration) {
         if (iteration == next) {
             ws_stamp<protocol>(stamps, iteration);
-            if (iteration == total) return true;
-            next += program.iterations_per_sample;
+            if (stretches == 0) return true;
+            next += ws_iterations(program, stretches--);
         }
+        const bool last = stretches == 0 && iteration + 1 == next;
         if (!ws_any_iteration<protocol, words, own, folding, Soak>(
-                program, common, steps, ops, known, (u32)iteration, iteration + 1 == total, tma,
-                stopped, &tables))
+                program, common, steps, ops, known, (u32)iteration, last, tma, stopped, &tables))
             return false;
     }
 }

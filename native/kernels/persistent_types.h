@@ -46,7 +46,7 @@ struct WsPeer {
 
 struct WsProgram {
     u64 steps, ops, peers;  ///< addresses of arrays
-    u64 stamps;             ///< samples + 2 times: at the begin, and around each sample
+    u64 stamps;             ///< stretches + 2 times: at the begin, and around each stretch
     u64 progress;           ///< iterations done so far, now and then; in host memory
     u64 stop;               ///< not 0: give up; in host memory
     u64 finished;           ///< counts blocks that are at their end
@@ -55,7 +55,9 @@ struct WsProgram {
                 ///< gate is told of it
     u64 ready, arrived;  ///< a gate's words (gate.h); 0: no other kernel takes part
     u64 soak;            ///< address of a WsSoak, of kernels that check messages
-    u64 untimed, iterations_per_sample, samples;
+    /// `untimed` iterations, and then so many stretches of `each`. Of the last `timed` ones,
+    /// `parts` in a row make a sample, and the last of them has `rest` iterations.
+    u64 untimed, each, stretches, timed;
     u64 show_after;  ///< ticks between two reports of progress to the host, at least
     u32 step_count, op_count, peer_count;
     u32 slots;  ///< of a ring, a power of two
@@ -66,6 +68,7 @@ struct WsProgram {
     u32 steps_before;  ///< steps of this gate before the launch
     u32 work_lags;     ///< a step may begin while the gate's work of the one before still runs
     u32 defers_work;   ///< all work can be done when its message is sent on
+    u32 parts, rest;
 };
 
 /// By which kernels in another stream are ordered with the transfers (gate.h).

@@ -101,11 +101,12 @@ template <int group, int exact, class Soak>
 WS_INLINE bool ws_exact_iterations(const WsProgram& program, const WsCommon& common,
                                    bool sends_first, WsEnd& out, WsEnd& in, WsStamps& stamps,
                                    Soak& soak) {
-    const u32 each = (u32)program.iterations_per_sample * Soak::places;
-    u64 iteration = 0, samples = program.samples + 1;
+    u64 iteration = 0, stretches = program.stretches;
     bool received = false;
     ws_stamp<ws_ll>(stamps, ws_have_met);
-    for (u32 left = (u32)program.untimed * Soak::places;; left = each) {
+    u32 left = (u32)program.untimed * Soak::places;
+    for (;; left = ws_iterations(program, stretches--) * Soak::places) {
+        iteration += left;
         if (sends_first) {
             WS_ROLLED
             for (; left; --left) {
@@ -125,8 +126,7 @@ WS_INLINE bool ws_exact_iterations(const WsProgram& program, const WsCommon& com
             }
         }
         ws_stamp<ws_ll>(stamps, iteration);
-        iteration += each;
-        if (--samples == 0) break;
+        if (stretches == 0) break;
     }
     if (sends_first && received) soak.template end<group>(in);
     return true;

@@ -1,4 +1,4 @@
-// The times at which samples begin and end, stamped by one thread of the grid.
+// The times at which stretches of iterations begin and end, stamped by one thread of the grid.
 #pragma once
 
 #include "kernels/channel.h"
@@ -35,4 +35,10 @@ template <int protocol> WS_INLINE void ws_stamp(WsStamps& stamps, u64 iteration)
         stamps.shown = time;
         ws_store_stamp(stamps.progress, iteration);
     }
+}
+
+/// Iterations of a stretch, the `left`th last one.
+WS_INLINE u32 ws_iterations(const WsProgram& program, u64 left) {
+    const bool ends = left <= program.timed && (u32)(left - 1) % program.parts == 0;
+    return ends ? program.rest : (u32)program.each;
 }

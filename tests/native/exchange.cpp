@@ -116,8 +116,8 @@ struct Job {
         program.stop = (u64)&mine.stop;
         program.gathered = (u64)&mine.gathered;
         program.untimed = untimed;
-        program.iterations_per_sample = 1;
-        program.samples = shape.samples;
+        program.each = program.parts = program.rest = 1;
+        program.stretches = program.timed = shape.samples;
         program.step_count = shape.steps;
         program.peer_count = others;
         program.op_count = (u32)mine.ops.size();

@@ -52,3 +52,9 @@ def test_chains_meet_and_streams_are_waited_for(native: Path, builds: Path) -> N
     loops = ("transports/work/chain.cpp", "transports/work/stream_batch.cpp")
     done = ended(native, builds, "loops", *parts, *loops)
     assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_iterations_are_cut_into_short_stretches(native: Path, builds: Path) -> None:
+    """Protects a GPU's kernel from being taken to hang: a prime number of iterations gave no sign of life."""
+    done = ended(native, builds, "stretches")
+    assert (done.returncode, done.stdout) == (0, "")

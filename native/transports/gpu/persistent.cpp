@@ -15,16 +15,10 @@
 namespace wirespeed {
 namespace {
 
-/// The kernel shows progress with each stamp: a sample of a great many iterations is stamped in
-/// equal parts, each of well below a second. A prime number of iterations stays whole.
-int part_of(int iterations, const OpList& op_list) {
-    constexpr u64 bytes = u64{1} << 32, most = u64{1} << 17, short_message = 16 << 10;
-    u64 iteration = short_message;
-    for (const auto& each : op_list.ops) iteration += each.op.bytes;
-    const int limit = static_cast<int>(std::clamp<u64>(bytes / iteration, 1, most));
-    for (int part = std::min(limit, iterations); 64 * part >= limit; --part)
-        if (iterations % part == 0) return part;
-    return iterations;
+std::uint64_t bytes_of(const OpList& op_list) {
+    std::uint64_t bytes = 0;
+    for (const auto& each : op_list.ops) bytes += each.op.bytes;
+    return bytes;
 }
 
 /// The words that kernel and host share while the kernel runs, in pinned memory.
@@ -79,9 +73,8 @@ void PersistentProgram::raise_stale_words() {
 }
 
 /// Writes what the kernel reads: one block of bytes, which the stream copies to the device.
-void PersistentProgram::prepare(const Schedule& schedule) {
-    const auto samples = static_cast<std::size_t>(schedule.samples);
-    if (const auto size = (samples + 2) * sizeof(u64); stamps_.bytes() < size) {
+void PersistentProgram::prepare() {
+    if (const auto size = stretches_.stamps() * sizeof(u64); stamps_.bytes() < size) {
         stamps_ = Allocation(context_.device, Memory::device, size);
         stamps_here_ = Allocation(context_.device, Memory::pinned, size);
     }
@@ -112,9 +105,12 @@ void PersistentProgram::prepare(const Schedule& schedule) {
     program.stamps = reinterpret_cast<u64>(stamps_.address());
     program.progress = reinterpret_cast<u64>(host + offsetof(HostWords, progress));
     program.stop = reinterpret_cast<u64>(host + offsetof(HostWords, stop));
-    program.untimed = static_cast<u64>(schedule.untimed);
-    program.iterations_per_sample = static_cast<u64>(schedule.iterations_per_sample);
-    program.samples = samples;
+    program.untimed = static_cast<u64>(stretches_.first);
+    program.each = static_cast<u64>(stretches_.each);
+    program.stretches = stretches_.all();
+    program.timed = stretches_.timed;
+    program.parts = static_cast<u32>(stretches_.parts);
+    program.rest = static_cast<u32>(stretches_.rest);
     program.step_count = static_cast<u32>(op_list_.steps.size());
     program.op_count = static_cast<u32>(ops.size());
     program.peer_count = static_cast<u32>(op_list_.peers.size());
@@ -159,19 +155,15 @@ void PersistentProgram::begin(const Schedule& schedule) {
     began_ = now();
     raise_stale_words();
     if (gated_) gated_->prepare(schedule);
-    // Without samples the untimed iterations are stamped in parts.
-    const bool timed = schedule.samples > 0;
-    const int stretch = timed ? schedule.iterations_per_sample : schedule.untimed;
-    const int part = part_of(stretch, op_list_);
-    parts_ = stretch / part;
-    prepare({timed ? schedule.untimed : 0, part, std::max(schedule.samples, 1) * parts_});
+    stretches_ = Stretches(schedule, bytes_of(op_list_));
+    prepare();
     void* program = program_.address();
     void* arguments[] = {&program, &folds_};  // of those that fold; others take the first one
     const auto [kernel, threads] = op_list_.launch(tuning_);
     stream_->launch_resident(kernel, std::max(tuning_.blocks, tuning_.place + 1), threads,
                              arguments);
     if (gated_) gated_->begin(schedule);
-    stream_->copy(stamps_here_.address(), stamps_.address(), count_of_stamps() * sizeof(u64));
+    stream_->copy(stamps_here_.address(), stamps_.address(), stretches_.stamps() * sizeof(u64));
 }
 
 Stamps PersistentProgram::settle() {
@@ -193,26 +185,18 @@ Stamps PersistentProgram::settle() {
     return stamps;
 }
 
-/// At the begin, before the first part, and after each one.
-std::size_t PersistentProgram::count_of_stamps() const {
-    return static_cast<std::size_t>(std::max(schedule_.samples, 1)) *
-               static_cast<std::size_t>(parts_) +
-           2;
-}
-
 Stamps PersistentProgram::stamps_of_kernel() const {
-    const std::span ticks(reinterpret_cast<const u64*>(stamps_here_.address()), count_of_stamps());
+    const std::span ticks(reinterpret_cast<const u64*>(stamps_here_.address()),
+                          stretches_.stamps());
     const auto seconds = [&](std::size_t i) {
         // Signed: a clock that goes backwards is found out by who reads the stamps.
         return clock_.tick * static_cast<double>(static_cast<std::int64_t>(ticks[i] - ticks[0]));
     };
     Stamps stamps;
     stamps.end = seconds(ticks.size() - 1);
-    const auto parts = static_cast<std::size_t>(parts_);
-    for (int i = 0; i < schedule_.samples; ++i) {
-        const std::size_t first = 1 + static_cast<std::size_t>(i) * parts;
-        stamps.samples.push_back({seconds(first), seconds(first + parts)});
-    }
+    for (int i = 0; i < schedule_.samples; ++i)
+        stamps.samples.push_back(
+            {seconds(stretches_.begin_of(i)), seconds(stretches_.begin_of(i + 1))});
     return stamps;
 }
 

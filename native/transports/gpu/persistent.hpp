@@ -11,6 +11,7 @@
 #include "transports/gpu/gated_work.hpp"
 #include "transports/gpu/mailbox.hpp"
 #include "transports/gpu/plan.hpp"
+#include "transports/gpu/stretches.hpp"
 #include "transports/transport.hpp"
 
 namespace wirespeed {
@@ -45,10 +46,9 @@ class PersistentProgram final : public Program {
 
   private:
     void raise_stale_words();
-    void prepare(const Schedule& schedule);
+    void prepare();
     void wait_for_kernel();
     void count(u64 iterations);
-    std::size_t count_of_stamps() const;
     Stamps stamps_of_kernel() const;
 
     Context& context_;
@@ -59,7 +59,7 @@ class PersistentProgram final : public Program {
     GpuClock clock_;
     CallId running_;
     Schedule schedule_;
-    int parts_ = 1;          ///< of each sample, which the kernel stamps one by one
+    Stretches stretches_{{}, 0};
     double began_ = 0;       ///< when begin() was called
     double host_began_ = 0;  ///< when the host saw that the kernels had met
     std::unique_ptr<Stream> stream_;
