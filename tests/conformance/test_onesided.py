@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -119,6 +120,30 @@ def test_messages_beyond_the_int(mpi: InstalledMpi, tmp_path: Path) -> None:
     )
     assert done.code == 0, done.err
     assert [entry["path"] for entry in done.entries] == ["host"] * 6 + [HOST[0]] * 6 + [HOST[1]] * 6
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
+def test_operations_of_several_calls(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects every byte of puts and gets that no message accompanies, where they take several calls."""
+    done = wirespeed(
+        *("rma", "--operation", "put,get", "--paths", "rma-host", "--mpi", mpi.mpiexec, *FAST),
+        *("--sizes", "0,999,1000,1001,4097", "--test", "largest-count=1000"),
+        out=tmp_path / "r.jsonl",
+    )
+    assert done.code == 0 and len(done.entries) == 10, done.err
+
+
+@pytest.mark.parametrize("mpi", [thorough("openmpi")], indirect=True)
+def test_operations_beyond_a_gibibyte(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects them where no option lowers the most bytes of a call; four buffers take 4.1 GiB."""
+    if os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") < 6 << 30:
+        pytest.skip("less than 6 GiB of memory are free")
+    done = wirespeed(
+        *("rma", "--operation", "put", "--paths", "rma-host", "--mpi", mpi.mpiexec, "--loops", "1"),
+        *("--sizes", "1025M", "--warmup", "0", "--no-evidence"),
+        out=tmp_path / "r.jsonl",
+    )
+    assert done.code == 0 and done.entries[0]["bytes"] == 1025 << 20, done.err
 
 
 @pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)

@@ -2,6 +2,7 @@
 // meanwhile.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -17,9 +18,10 @@ template <class Abi> class OneSidedCalls {
     using Part = rma::Part;
     static constexpr const char* flush_name = "MPI_Win_flush";
 
+    /// `piece`: the most bytes for one call.
     OneSidedCalls(mpi::World<Abi>& world, const mpi::WindowCalls<Abi>& calls,
-                  typename Abi::Win window)
-        : mpi_(world.calls), calls_(calls), window_(window) {}
+                  typename Abi::Win window, std::size_t piece)
+        : mpi_(world.calls), calls_(calls), window_(window), piece_(piece) {}
 
     const char* name(OneSidedOperation operation) const {
         return operation == OneSidedOperation::put   ? "MPI_Put"
@@ -27,8 +29,15 @@ template <class Abi> class OneSidedCalls {
                                                      : "MPI_Fetch_and_op";
     }
     void start(const Part& part, OneSidedOperation operation, Additions& additions) {
-        mpi_.check(issue(part, operation, additions), name(operation),
-                   std::to_string(part.bytes) + " bytes");
+        std::size_t begin = 0;
+        do {
+            const std::size_t bytes = std::min(piece_, part.bytes - begin);
+            const Part piece{part.here + begin, part.remote_offset + static_cast<mpi::Aint>(begin),
+                             bytes, part.peer, 0};
+            mpi_.check(issue(piece, operation, additions), name(operation),
+                       std::to_string(bytes) + " bytes");
+            begin += bytes;
+        } while (begin < part.bytes);
     }
     void flush(const Part& part, CallId) {
         mpi_.check(calls_.flush(part.peer, window_), flush_name);
@@ -54,6 +63,7 @@ template <class Abi> class OneSidedCalls {
     const mpi::Calls<Abi>& mpi_;
     const mpi::WindowCalls<Abi>& calls_;
     typename Abi::Win window_;
+    std::size_t piece_;
 };
 
 /// Ranks come together with what they have written, and part with what others have put.

@@ -94,12 +94,9 @@ template <class Abi> class RmaTransport final : public Transport {
         const bool put = operation_ == OneSidedOperation::put;
         const auto window = windows_.at(put ? buffers.receive : buffers.send).handle();
         using Calls = rma::OneSidedCalls<Abi>;
-        auto list =
-            std::make_unique<OneSided<Calls>>(Calls(world_, calls_, window), *operation_, context_);
+        auto list = std::make_unique<OneSided<Calls>>(Calls(world_, calls_, window, piece_),
+                                                      *operation_, context_);
         list->add(steps, theirs, buffers, [](std::byte* here, const Transfer& seen) -> rma::Part {
-            if (seen.bytes > largest_operation)
-                throw Error("one-sided operations of at most 1 GiB, not " +
-                            std::to_string(seen.bytes) + " bytes");
             return {here, static_cast<mpi::Aint>(seen.offset), seen.bytes, seen.peer, 0};
         });
         return std::make_unique<OneSidedProgram<Calls>>(
