@@ -118,6 +118,24 @@ void no_memory(int size) {
     });
 }
 
+cpu_set_t of(std::initializer_list<int> cpus) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (const int cpu : cpus) CPU_SET(cpu, &set);
+    return set;
+}
+
+void crowds() {
+    const auto none = of({});
+    using Masks = std::vector<cpu_set_t>;
+    require(!is_crowded(Masks{of({0}), of({1})}), "each rank has a CPU of its own");
+    require(!is_crowded(Masks{of({0, 1}), of({0, 1})}), "two ranks have two CPUs");
+    require(!is_crowded(Masks{none, none}), "CPUs that are not known");
+    require(is_crowded(Masks{of({0, 1}), of({0, 1}), of({0, 1})}), "three ranks have two CPUs");
+    require(is_crowded(Masks{of({0}), of({0}), of({0, 1, 2, 3})}), "two ranks have one CPU");
+    require(is_crowded(Masks{of({0, 1}), of({1, 2}), of({0, 2}), of({0, 1})}), "four have three");
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -130,6 +148,7 @@ int main(int count, char** words) {
     if (name == "notes") notes(size, false);
     if (name == "agreed notes") notes(size, true);
     if (name == "no memory") no_memory(size);
+    if (name == "crowds") crowds();
     std::puts("as it should be");
     return 0;
 }

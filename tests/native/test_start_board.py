@@ -18,11 +18,12 @@ def program(native: Path, builds: Path) -> Path:
 
 
 @pytest.mark.parametrize("ranks", [2, 5])
-@pytest.mark.parametrize("case", ["meet", "wrap", "notes", "agreed notes", "no memory"])
+@pytest.mark.parametrize("case", ["meet", "wrap", "notes", "agreed notes", "no memory", "crowds"])
 def test_a_start_board(case: str, ranks: int, program: Path) -> None:
     """Protects short figures: nobody starts before the last has come, all at one moment, and notes are right.
 
-    Also with counters that wrap, after ranks have lost patience, and where no memory can be shared.
+    Also with counters that wrap, after ranks have lost patience, where no memory can be shared, and where
+    ranks are bound to CPUs.
     """
     done = subprocess.run([program, str(ranks), case], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout) == (0, "as it should be\n"), done.stderr

@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "core/shared_words.hpp"
 #include "measure/clock.hpp"
+#include "transports/local/exchange.hpp"
 
 namespace wirespeed {
 namespace {
@@ -19,14 +20,32 @@ constexpr std::int64_t patience = 100'000'000;
 /// Nanoseconds in which all ranks see that the last one has come: a line goes to one after another.
 constexpr std::int64_t least_margin = 2000, margin_of_a_rank = 100;
 
-bool is_crowded(std::uint32_t ranks) {
+cpu_set_t own_cpus() {
     cpu_set_t allowed;
     CPU_ZERO(&allowed);
-    return sched_getaffinity(0, sizeof allowed, &allowed) == 0 &&
-           ranks > static_cast<std::uint32_t>(CPU_COUNT(&allowed));
+    sched_getaffinity(0, sizeof allowed, &allowed);
+    return allowed;
+}
+
+bool is_crowded(const cpu_set_t& cpus, std::span<const cpu_set_t> allowed) {
+    const auto inside = std::ranges::count_if(allowed, [&](const cpu_set_t& each) {
+        cpu_set_t both;
+        CPU_AND(&both, &each, &cpus);
+        return CPU_COUNT(&each) && CPU_EQUAL(&both, &each);
+    });
+    return inside > CPU_COUNT(&cpus);
 }
 
 }  // namespace
+
+bool is_crowded(std::span<const cpu_set_t> allowed) {
+    cpu_set_t all;
+    CPU_ZERO(&all);
+    for (const cpu_set_t& each : allowed) CPU_OR(&all, &all, &each);
+    return is_crowded(all, allowed) || std::ranges::any_of(allowed, [&](const cpu_set_t& each) {
+               return is_crowded(each, allowed);
+           });
+}
 
 /// Zero at first. `phase` is 2 m while meeting number m waits for ranks, 2 m + 1 when one of them
 /// has lost patience, and 2 m + 2 when `start` is that of meeting m.
@@ -64,6 +83,13 @@ void StartBoard::share(Control& control, std::uint32_t first) {
     const HostRanks here = ranks_of_host(control);
     ranks_ = static_cast<std::uint32_t>(here.count);
     me_ = static_cast<std::uint32_t>(here.before);
+    struct RankCpus {
+        int host;
+        cpu_set_t allowed;
+    };
+    std::vector<cpu_set_t> cpus;
+    for (const RankCpus& rank : exchange(control, [&] { return RankCpus{here.first, own_cpus()}; }))
+        if (rank.host == here.first) cpus.push_back(rank.allowed);
     segment_ = share_segment(control, here, SharedMoments::bytes(ranks_), [&](Segment& made) {
         auto* const moments = reinterpret_cast<SharedMoments*>(made.address());
         moments->arrived = first * ranks_;
@@ -73,7 +99,7 @@ void StartBoard::share(Control& control, std::uint32_t first) {
     has_all_ranks_ = here.count == control.size();
     meeting_ = first;
     arrivals_ = first * ranks_;
-    crowded_ = is_crowded(ranks_);
+    crowded_ = is_crowded(cpus);
     margin_ = least_margin + margin_of_a_rank * ranks_;
 }
 

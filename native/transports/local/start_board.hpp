@@ -2,9 +2,12 @@
 // when each did.
 #pragma once
 
+#include <sched.h>
+
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "measure/start_skew.hpp"
@@ -16,6 +19,10 @@ namespace wirespeed {
 struct StartTimes {
     std::int64_t agreed, left;
 };
+
+/// By the CPUs that each rank of a host may use: are there more ranks than CPUs among those of one
+/// rank, or of all? An empty mask is not known.
+bool is_crowded(std::span<const cpu_set_t> allowed);
 
 class StartBoard {
   public:
