@@ -2,6 +2,7 @@
 
 A case begins with "== TITLE", a file with "-- NAME"; each line of a result file is a record (see `records`).
 "$ VARIABLE=VALUE wirespeed WORDS" is a command, whose output stands below it, indented; so is "$ cat FILE".
+"| grep TEXT" keeps the lines that have the text.
 """
 
 from __future__ import annotations
@@ -44,12 +45,14 @@ class Case:
             lines += [f"-- {name}", *content]
             write(name, content)
         for line in self.commands:
-            words = shlex.split(line)
+            whole, _, wanted = line.partition(" | grep ")
+            words = shlex.split(whole)
             variables: dict[str, str] = {}
             while "=" in words[0]:
                 variables |= [words.pop(0).split("=", 1)]  # type: ignore[list-item]
             lines.append(f"$ {line}")
-            lines += [f"{INDENT}{text}".rstrip() for text in command(words, variables).splitlines()]
+            said = command(words, variables).splitlines()
+            lines += [f"{INDENT}{text}".rstrip() for text in said if wanted in text]
         return "".join(f"{line}\n" for line in lines)
 
 
