@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import translate
 from functools import cache
 from importlib.resources import files
@@ -22,6 +22,14 @@ def _tables() -> dict[str, Any]:
 def table(kind: str) -> tuple[TableRow, ...]:
     """Entries of a kind: library, fault or mpi."""
     return tuple(_tables()[kind])
+
+
+def bad_settings(variables: Mapping[str, str]) -> Iterator[tuple[TableRow, str]]:
+    """(entry, value) of each variable that is known to hurt by its value."""
+    for row in table("fault"):
+        value = variables.get(row["name"])
+        if value is not None and re.fullmatch(row["bad"], value.strip(), re.IGNORECASE):
+            yield row, value
 
 
 def switches_of(vendor: str) -> TableRow:

@@ -13,6 +13,7 @@ from wirespeed.judge.shape import shape
 
 BY_INTERRUPTION = ("cliff", "hump", "fall", "uneven", "scattered")
 """Kinds that few repetitions may explain."""
+OF_A_MOMENT = ("in-place", "hump", "scattered")
 
 
 def find(
@@ -28,8 +29,12 @@ def find(
 
 
 def ordered(found: Iterable[CurveFinding]) -> list[CurveFinding]:
-    """Worst first."""
-    return sorted(found, key=lambda finding: (not finding.impossible, not finding.wrong, -finding.severity))
+    """Worst first; of equal ones those that one interruption cannot explain."""
+
+    def key(finding: CurveFinding) -> tuple[bool, bool, int, bool]:
+        return not finding.impossible, not finding.wrong, -finding.severity, finding.kind in OF_A_MOMENT
+
+    return sorted(found, key=key)
 
 
 def of_curve(curve: GivenCurve, limit: float | None = None) -> list[CurveFinding]:

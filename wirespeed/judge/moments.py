@@ -112,9 +112,10 @@ def uneven(curve: GivenCurve) -> Iterator[CurveFinding]:
         for point in curve.points
         if point.t_min and point.t_max and usable(point.t_min) and usable(point.t_max)
     ]
-    rows = [row for row in rows if row[2] > LONG_S]
-    ratio, t_min, t_max, point = max(rows, key=lambda row: row[0], default=(0.0, 0.0, 0.0, None))
-    if point and ratio > UNEVEN:
+    rows = [row for row in rows if row[0] > UNEVEN and row[2] > LONG_S]
+    # The largest size: short ones are uneven by chance.
+    ratio, t_min, t_max, point = max(rows, key=lambda row: row[3].bytes, default=(0.0, 0.0, 0.0, None))
+    if point:
         count = f", with {point.repetitions} repetitions" if point.repetitions else ""
         seen = (
             f"at {format_size(point.bytes)} the slowest rank takes {times(ratio)} times as long as the "
@@ -127,8 +128,9 @@ def few_repetitions(series: Series) -> Iterator[CurveFinding]:
     """Few repetitions: they may be the reason where something else is wrong."""
     rows = [row for row in series.rows if row.point.repetitions is not None and row.point.repetitions <= FEW]
     if rows:
-        fewest = min(row.point.repetitions or 0 for row in rows)
-        yield finding("few", 1, f"few repetitions: {fewest} at {sizes_words(tuple(rows))}", series.curve)
+        counts = [row.point.repetitions or 0 for row in rows]
+        words = " to ".join(dict.fromkeys(map(str, (min(counts), max(counts)))))
+        yield finding("few", 1, f"few repetitions: {words} at {sizes_words(tuple(rows))}", series.curve)
 
 
 def near_sizes(series: Sequence[Series]) -> Iterator[CurveFinding]:

@@ -39,20 +39,21 @@ UNCACHED = 1.5
 LARGE = 1 << 20
 """Bytes from which a fall is no matter of a protocol's first size."""
 SCATTERED = 3
-"""Humps that are separate: so many are noise, not thresholds."""
+"""Humps, and a cliff beside them, that are separate: so many are noise, not thresholds."""
 
 
 def shape(series: Series) -> Iterator[CurveFinding]:
     """The findings of one series."""
     humps = list(_humps(series.rows))
-    if len(humps) >= SCATTERED:
-        yield _scattered(series, humps)
-        return
     inside = {row.bytes for hump in humps for row in hump.rows}
-    yield from (_hump(series, hump) for hump in humps)
     rest = tuple(row for row in series.rows if row.bytes not in inside)
     sound = Series(series.curve, rest, series.in_place)
-    if cliff := _cliff(sound.rows):
+    cliff = _cliff(rest)
+    if humps and len(humps) + bool(cliff) >= SCATTERED:
+        yield _scattered(series, humps)
+        return
+    yield from (_hump(series, hump) for hump in humps)
+    if cliff:
         yield _cliff_finding(sound, *cliff)
     elif fall := _fall(sound):
         yield _fall_finding(sound, *fall)
@@ -171,7 +172,8 @@ def _hump(series: Series, hump: _Hump) -> CurveFinding:
     if slope and on_gpu(series.curve):
         seen += f"; about {slope * 1e6:.1g} us a byte"
         return finding("hump", 2, seen, series.curve, "hump-bytewise", **words)
-    return finding("hump", 2, seen, series.curve, "hump-single" if len(rows) == 1 else "hump", **words)
+    many = "hump-nccl" if _threshold(series.curve) == "cliff-nccl" else "hump"
+    return finding("hump", 2, seen, series.curve, "hump-single" if len(rows) == 1 else many, **words)
 
 
 def _slope(rows: tuple[Row, ...]) -> float | None:
@@ -186,7 +188,7 @@ def _slope(rows: tuple[Row, ...]) -> float | None:
 def _scattered(series: Series, humps: list[_Hump]) -> CurveFinding:
     worst = max(humps, key=lambda hump: hump.ratio)
     seen = (
-        f"{len(humps)} separate sizes take much longer than larger ones{series.where}; worst: "
+        f"sizes here and there take much longer than larger ones{series.where}; worst: "
         f"{time_words(worst.slowest)}, {format_size(worst.quicker.bytes)} "
         f"{seconds_words(worst.quicker.seconds)}"
     )
