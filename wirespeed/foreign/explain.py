@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wirespeed.errors import ExitCode, gravest
+from wirespeed.foreign.definitions import rates_of
 from wirespeed.foreign.findings import AnyFinding, find, worst_first
 from wirespeed.foreign.question import CurveWire, Question, limit_of, reference_of, wire_of
 from wirespeed.foreign.shapes import Curve, Log
@@ -67,7 +68,8 @@ def explain(log: Log, question: Question) -> Explanation:
 
 def _missing(log: Log, curves: list[Explained], question: Question) -> Iterator[str]:
     """What would tell more."""
-    if any(one.limit is None and one.curve.operation != "local-copy" for one in curves):
+    rated = [one for one in curves if rates_of(one.curve) and one.curve.operation != "local-copy"]
+    if rated and not any(one.wire for one in rated):
         yield (
             "which wire is it? The text names none: --link HDR (or NDR200, 10GbE, NVLink4x18, NAME=RATE), "
             "--gpu H100, --system perlmutter"

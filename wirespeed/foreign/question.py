@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from wirespeed.foreign.definitions import is_wrong
 from wirespeed.foreign.shapes import Curve, Log
 from wirespeed.limits.rates import Ceiling, gpu_links, pcie, slot_of
+from wirespeed.limits.wires import WIRE_KINDS
 from wirespeed.systems import load
 from wirespeed.systems.reference import Reference, usual
 
 _LATENCY_BYTES = 8
+_USUAL_SIZES = {"nvbandwidth": 512 << 20, "p2pBandwidthLatencyTest": 160_000_000}
+"""Bytes that a tool copies unless it is told otherwise, of those that do not print them."""
+_NAMES = {kind: wire.name for kind, wire in WIRE_KINDS.items()}
 _OF_ONE_WIRE = ("pingpong", "bandwidth", "both-ways", "sendrecv", "exchange", "rma", "copy")
 _COPIES = {"H D": "host-device", "D H": "device-host"}
 
@@ -45,9 +49,9 @@ def wire_of(curve: Curve, log: Log, question: Question) -> CurveWire | None:
         return CurveWire(name, rate, "as you say")
     name, between_hosts = gpu_of(log, question), (curve.hosts or 0) > 1
     if question.system and (ceiling := _of_system(curve, question.system)):
-        return CurveWire(ceiling.wire or question.system, ceiling.rate, ceiling.equation)
+        return CurveWire(_NAMES.get(ceiling.wire, question.system), ceiling.rate, ceiling.equation)
     if not between_hosts and name and (ceiling := _of_gpu(curve, name)):
-        return CurveWire(ceiling.wire, ceiling.rate, ceiling.equation)
+        return CurveWire(_NAMES.get(ceiling.wire, ceiling.wire), ceiling.rate, ceiling.equation)
     rates = {port["rate"] for port in log.topology.get("ports", ()) if port.get("rate")}
     if len(rates) == 1 and curve.memory != "H D" and _on_network(curve, between_hosts):
         return CurveWire(
@@ -99,7 +103,12 @@ def limit_of(curve: Curve, wire: CurveWire | None) -> float | None:
 
 def reference_of(curve: Curve, wire: CurveWire | None, log: Log, question: Question) -> Reference | None:
     """Figures of others on such a machine; None where nobody did, or where the machine is not known."""
-    points = [point for point in curve.points if point.bytes > 0 and not is_wrong(point)]
+    usual_size = _USUAL_SIZES.get(curve.tool, 0)
+    points = [
+        replace(point, bytes=point.bytes if point.bytes > 0 else usual_size)
+        for point in curve.points
+        if (point.bytes > 0 or usual_size) and not is_wrong(point)
+    ]
     if not points or curve.direction == "both":
         return None
     machine, name = gpu_of(log, question) or None, wire.name if wire else None

@@ -61,7 +61,7 @@ _PROGRAMS = (
     r"|ompi_info|docker|singularity|apptainer|kubectl"
 )
 _COMMAND = re.compile(
-    rf"\s*(?:[\w.@~:/-]*[$#%>]\s+)?(?:(?:export|env|time|sudo|exec)\s+)*(?:\w+=\S*\s+)*(?:\S*/)?(?:{_PROGRAMS})(?:\s+\S|$)"
+    rf"\s*(?:[\w.@~:/-]*[$#%>]\s+)?(?:(?:export|env|time|sudo|exec)\s+)*(?:\w+=\S*\s+)*(?:\S*/)?(?:{_PROGRAMS})(?!\s+[Vv]ersion)(?:\s+\S|$)"
 )
 _PROMPT = re.compile(r"\s*(?:[\w.@~:/()\[\] -]{0,60})\$\s+\S")
 _OPTION = re.compile(
@@ -81,7 +81,7 @@ _VERSIONS = (
     ),
     ("ROCm", re.compile(r"ROCm (?:version:?\s+)?v?(\d[\d.]*)|rocm-(\d[\d.]+)")),
     ("libfabric", re.compile(r"libfabric(?: version)?:? v?(\d[\w.]*)|OFI version:? v?(\d[\w.]*)")),
-    ("driver", re.compile(r"Driver Version:\s+(\d[\d.]*)")),
+    ("driver", re.compile(r"(?<!CUDA )Driver Version:\s+(\d[\d.]*)")),
 )
 
 
@@ -143,8 +143,14 @@ class Surroundings(Reader):
                 self.found.setting(option[1], option[2])
         for library, pattern in _VERSIONS:
             if version := pattern.search(text):
-                self.found.version(library, next(filter(None, version.groups())).rstrip("."))
+                self.found.version(library, _plain(next(filter(None, version.groups())).rstrip(".")))
         return command or settings > 0
+
+
+def _plain(version: str) -> str:
+    """'12.8' of CUDA's 12080."""
+    code = int(version) if version.isdigit() and 1000 < int(version) < 10**6 else 0
+    return f"{code // 1000}.{code % 1000 // 10}" if code else version
 
 
 READER = Surroundings

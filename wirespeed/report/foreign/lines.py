@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 
 from wirespeed.foreign.definitions import definition, is_wrong, rate_of, rates_of
 from wirespeed.foreign.explain import Explained, Explanation
@@ -14,6 +14,8 @@ from wirespeed.foreign.shapes import Curve, Log
 from wirespeed.units import counted, format_rate, format_seconds, format_size
 
 MOST_LINES = 40
+_PAIR = re.compile(r"(?:CPU|GPU|device)?\d* ?(?:CPU|GPU|device)\d+")
+"""Names of a pair in a matrix."""
 FEWEST_ROWS = 4
 FURTHER = ("peak", "overall")
 """Further rates of a point that are printed."""
@@ -60,32 +62,58 @@ def about(log: Log) -> Iterator[str]:
 def figures(explained: Sequence[Explained], rows: int) -> Iterator[str]:
     """The curves, each in `rows` lines at most besides its head; many that are alike in one line."""
     said: set[str] = set()
-    for _, alike in groupby(explained, key=lambda one: (one.curve.tool, one.curve.name, one.curve.memory)):
-        group = list(alike)
-        if len(group) > 3:
-            yield from _many(group)
+    groups: dict[tuple[str, ...], list[Explained]] = {}
+    for at, one in enumerate(explained):
+        curve = one.curve
+        alone = len(curve.points) > 1 or not _PAIR.fullmatch(curve.pair)
+        key = (curve.tool, curve.name, curve.direction * (curve.operation != "local-copy"), str(at * alone))
+        groups.setdefault(key if alone else (*key[:2], curve.placement, "pair"), []).append(one)
+    for group in groups.values():
+        if len(group) > 1:
+            yield from _many(group, said)
         else:
-            for one in group:
-                yield from _curve(one, rows, said)
+            yield from _curve(group[0], rows, said)
 
 
-def _many(group: list[Explained]) -> Iterator[str]:
-    """Copies inside a device apart from those between two."""
+def _many(group: list[Explained], said: set[str]) -> Iterator[str]:
+    """A matrix: each kind of pair in a line."""
     first = group[0].curve
-    what = f"{first.tool}, {first.name}{first.memory and f' ({_ends(first)})'}"
-    local = [one.curve for one in group if one.curve.operation == "local-copy"]
-    pairs = [one.curve for one in group if one.curve.operation != "local-copy"]
-    both = ", read and written" if local and local[0].direction == "both" else ""
-    for curves, number in (
-        (pairs, counted(len(pairs), "pair")),
-        (local, f"{counted(len(local), 'device')} each with itself{both}"),
-    ):
+    how = f", {first.placement}" if first.placement else ""
+    yield f"{f'{first.tool} {first.version}'.strip()}, {first.name}{how}"
+    kinds: dict[tuple[str, str], list[Explained]] = {}
+    for one in group:
+        kinds.setdefault((one.curve.memory, one.curve.operation), []).append(one)
+    for (_, operation), alike in sorted(kinds.items(), key=lambda item: item[0][1] == "local-copy"):
+        curves = [one.curve for one in alike]
         rates = [rate for curve in curves for rate in rates_of(curve)]
         times = [point.seconds for curve in curves for point in curve.points if point.seconds]
+        local, ends = operation == "local-copy", _ends(curves[0])
+        words = (
+            f"{counted(len(curves), 'device')} each with itself" if local else counted(len(curves), "pair")
+        )
+        words += f", {ends}" if ends and not local else ""
+        limit = alike[0].limit
         if rates:
-            yield f"{what}, {number}: {_span(_rate(min(rates)), _rate(max(rates)))} GB/s"
+            share = f", at most {100 * max(rates) / limit:.0f} % of the wire" if limit else ""
+            yield f"  {words}: {_span(_rate(min(rates)), _rate(max(rates)))} GB/s{share}"
         elif times:
-            yield f"{what}, {number}: {_span(format_seconds(min(times)), format_seconds(max(times)))}"
+            yield f"  {words}: {_span(format_seconds(min(times)), format_seconds(max(times)))}"
+        yield from _once(f"  {definition(curves[0])}", said)
+        yield from _wire(alike[0], said)
+        if lines := [one.reference.words for one in alike if one.reference and one.reference.words]:
+            yield f"  {lines[0]}"
+
+
+def _once(line: str, said: set[str]) -> Iterator[str]:
+    if line.strip() and line not in said:
+        said.add(line)
+        yield line
+
+
+def _wire(one: Explained, said: set[str]) -> Iterator[str]:
+    if one.wire:
+        line = f"  wire: {one.wire.name}, {one.wire.rate / 1e9:g} GB/s one way ({one.wire.words})"
+        yield from _once(line, said)
 
 
 def _span(low: str, high: str) -> str:
@@ -100,15 +128,8 @@ def _curve(one: Explained, rows: int, said: set[str]) -> Iterator[str]:
         yield from _table(one, rows)
     else:
         yield f"{title(curve)}{_best(curve)}"
-    wire = (
-        f"  wire: {one.wire.name}, {one.wire.rate / 1e9:g} GB/s one way ({one.wire.words})"
-        if one.wire
-        else ""
-    )
-    for line in (f"  {definition(curve)}", wire):
-        if line.strip() and line not in said:
-            said.add(line)
-            yield line
+    yield from _once(f"  {definition(curve)}", said)
+    yield from _wire(one, said)
     if shares := _shares(one):
         yield f"  {shares}"
     if one.reference and one.reference.words:

@@ -1,0 +1,125 @@
+"""nvbandwidth: matrices of copies and latencies, text and JSON; GB = 1e9 bytes."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from wirespeed.foreign.found import LogStream
+from wirespeed.foreign.matrix import Matrix, MatrixReader
+from wirespeed.foreign.shapes import Curve
+from wirespeed.foreign.text import number
+
+_VERSION = re.compile(r"nvbandwidth Version: v?(\S+)")
+_RUNNING = re.compile(r"Running (\w+)\.\s*$")
+_TITLE = re.compile(
+    r"(mem\w+ .*?(?:(CPU|GPU)\(row\) ?(->|<-|<->) ?)?(CPU|GPU)\(column\)"
+    r"(?: (Read1|Read2|Write1|Write2|Total))?.*?"
+    r"(?:bandwidth \((GB)/s\)|latency.*?\((ns)\)|\((ns)\)))"
+)
+_DEVICE = re.compile(r"Device (\d+): (.+?)(?: \([0-9A-Fa-f]+:[0-9A-Fa-f:.]+\))?\s*$")
+_SUM = re.compile(r"SUM (\w+) ([\d.]+)")
+_MEMORY = {"host_to_device": "H D", "device_to_host": "D H", "device_to_device": "D D", "device_local": "D D"}
+
+
+class Nvbandwidth(MatrixReader):
+    """The name of a test, the title of its matrix, and the matrix."""
+
+    words = ("nvbandwidth", "Running ", "(column)", "SUM ", "Device ", "Version: ")
+
+    def __init__(self, stream: LogStream) -> None:
+        super().__init__(stream)
+        self.version = self.test = ""
+        self.found_tool = False
+
+    def take(self, text: str, line: int) -> bool:
+        if version := _VERSION.search(text):
+            self.version, self.found_tool = version[1], True
+            return True
+        if running := _RUNNING.match(text.strip()):
+            self.close()
+            self.test = running[1]
+            return True
+        if (title := _TITLE.search(text)) and self.test:
+            self._begin(title)
+            return True
+        if self.found_tool and (device := _DEVICE.match(text.strip())):
+            self._model(device[2])
+            return True
+        return _SUM.match(text.strip()) is not None or self.take_row(text, line)
+
+    def _model(self, name: str) -> None:
+        models = self.found.topology.get("models", ())
+        if name not in models:
+            self.found.topology["models"] = (*models, name)
+
+    def _begin(self, title: re.Match[str]) -> None:
+        columns = title[4]
+        times = title[6] is None
+        self.begin(
+            Matrix(
+                self._curve(title[1], title[5] or "", times=times),
+                title[2] or "",
+                columns,
+                1e-9 if times else 1e9,
+                times=times,
+            )
+        )
+
+    def _curve(self, title: str, part: str, *, times: bool) -> Curve:
+        test = self.test
+        memory = next((ends for start, ends in _MEMORY.items() if start in test), "")
+        local = "local" in test
+        operation = "latency" if times else "local-copy" if local else "copy"
+        how = {"sm": "by kernels", "ce": "by the copy engine"}.get(test[-2:], "")
+        words = [
+            *([part.lower()] if part else []),
+            *(["both directions at once"] if "bidirectional" in test else []),
+            *(["all at once"] if "all_" in test or test.startswith("one_to_all") else []),
+            *([how] if how else []),
+        ]
+        return Curve(
+            "nvbandwidth",
+            self.version,
+            operation,
+            test,
+            "both" if part == "Total" else "one",
+            memory,
+            hosts=None if "multinode" in test else 1,
+            unit_words="" if times else "GB = 1e9 B",
+            placement=", ".join(words),
+        )
+
+    def take_json(self, value: Any, line: int) -> bool:
+        root = value.get("nvbandwidth") if isinstance(value, dict) else None
+        if not isinstance(root, dict) or not isinstance(root.get("testcases"), list):
+            return False
+        self.version, self.found_tool = str(root.get("version", ""))[:40].lstrip("v"), True
+        for name, library in (("CUDA Runtime Version", "CUDA Runtime"), ("Driver Version", "driver")):
+            if isinstance(root.get(name), str | int):
+                self.found.version(library, str(root[name])[:40])
+        for one in root["testcases"]:
+            if isinstance(one, dict) and isinstance(one.get("bandwidth_matrix"), list):
+                self._matrix(one, line)
+        self.close()
+        return True
+
+    def _matrix(self, one: dict[str, Any], line: int) -> None:
+        self.test = str(one.get("name", ""))[:80]
+        title = _TITLE.search(str(one.get("bandwidth_description", "")))
+        if title is None:
+            return
+        self._begin(title)
+        for row, cells in enumerate(one["bandwidth_matrix"]):
+            self.devices = list(range(len(cells))) if isinstance(cells, list) else []
+            for column in self.devices:
+                value = cells[column]
+                figure = number(value) if isinstance(value, str) else None
+                if figure is not None and figure >= 0:
+                    self._add(row, column, figure, line)
+
+    def local(self, operation: str) -> str:
+        return operation
+
+
+READER = Nvbandwidth
