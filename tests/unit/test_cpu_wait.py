@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 import threading
 import time
 
 import pytest
+from support import control_groups
 
 from wirespeed.rank.observe.cpu_wait import CpuWait, Use, whose
 
@@ -37,6 +40,9 @@ def use(process: float, threads: float, busy: float, cpus: tuple[int, ...] = (0,
         # Nobody is known to have run.
         ([use(0.5, 0.0, 0.5)], 0.5, None),
         ([use(0.5, 0.0, math.nan)], 0.5, None),
+        # Two ranks whose group has half of two CPUs, on a machine where nothing else runs.
+        ([use(0.5, 0.0, 0.5)._replace(throttled=1.0), use(0.5, 0.0, 0.5)], 0.5, "quota"),
+        ([use(0.5, 0.0, 1.0)._replace(throttled=0.1)], 0.5, "others"),
         ([use(1.0, 0.5, math.nan)], 0.5, "threads"),
     ],
 )
@@ -65,3 +71,26 @@ def test_threads_on_other_cpus_are_in_nobodys_way(alone: bool) -> None:
         thread.join()
     used = wait._use()
     assert (used.threads == 0) == alone and (used.process < 0.1 * used.threads + 0.1) == alone
+
+
+SPIN = """
+import os, sys, time
+from pathlib import Path
+from wirespeed.rank.observe.cpu_wait import CpuWait, whose
+Path(sys.argv[1], "cgroup.procs").write_text(str(os.getpid()))
+wait = CpuWait()
+with wait.timed():
+    end = time.monotonic() + 1.0
+    while time.monotonic() < end:
+        pass
+print(whose([wait._use()], 0, wait.share))
+"""
+
+
+def test_a_real_quota() -> None:
+    """Protects from "measure again when nothing else runs" where the group itself was stopped."""
+    if why := control_groups.why_none():
+        pytest.skip(why)
+    with control_groups.cpu_group(0.05) as group:
+        words = [sys.executable, "-c", SPIN, str(group)]
+        assert subprocess.run(words, capture_output=True, text=True, check=True).stdout == "quota\n"

@@ -123,7 +123,7 @@ class TestTrials:
 
         seen: list[str] = []
 
-        def measure(path: str, sizes: object, base: object, setting: Conditions) -> Attempt:
+        def measure(path: str, sizes: object, base: object, setting: Conditions, *_: object) -> Attempt:
             seen.append(setting.words())
             return attempt((8, 2e-6 if setting == Conditions() else 1e-6))
 

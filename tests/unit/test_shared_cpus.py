@@ -18,7 +18,7 @@ from wirespeed.errors import WirespeedError
 from wirespeed.frontend import run_steps
 from wirespeed.frontend.rank_messages import FoundRecord
 from wirespeed.frontend.shared_cpus import _crowded, sharing
-from wirespeed.host.cgroup import cpu_quota
+from wirespeed.host.cgroup import cpu_quota, throttled_s
 from wirespeed.paths import find_path
 from wirespeed.report.cannot_tell import CANNOT_TELL
 from wirespeed.report.check.evaluate import FAILED, KEPT, check
@@ -145,6 +145,31 @@ class TestControlGroups:
         assert cpu_quota(self.tree(tmp_path, {"proc/self/cgroup": groups, **under})) == quota
         assert cpu_quota(tmp_path / "nowhere") is None
 
+    @pytest.mark.parametrize(
+        ("groups", "files", "seconds"),
+        [
+            (
+                "0::/a\n",
+                {"a/cpu.max": "150000 100000\n", "a/cpu.stat": "nr_throttled 3\nthrottled_usec 250000\n"},
+                0.25,
+            ),
+            ("0::/a\n", {"a/cpu.max": "max 100000\n", "a/cpu.stat": "throttled_usec 250000\n"}, 0.0),
+            (
+                "3:cpu,cpuacct:/j\n",
+                {
+                    "cpu,cpuacct/j/cpu.cfs_quota_us": "300000",
+                    "cpu,cpuacct/j/cpu.cfs_period_us": "100000",
+                    "cpu,cpuacct/j/cpu.stat": "nr_periods 9\nthrottled_time 2000000000\n",
+                },
+                2.0,
+            ),
+            ("0::/a\n", {"a/cpu.max": "150000 100000\n", "a/cpu.stat": "damaged\n"}, 0.0),
+        ],
+    )
+    def test_throttled(self, groups: str, files: dict[str, str], seconds: float, tmp_path: Path) -> None:
+        under = {f"sys/fs/cgroup/{name}": text for name, text in files.items()}
+        assert throttled_s(self.tree(tmp_path, {"proc/self/cgroup": groups, **under})) == seconds
+
 
 def cores(waited: float | None, shared: str | None = None) -> dict[str, Any]:
     return {"waited": waited, "rank": 0, "preempted": 9, "shared": shared}
@@ -180,6 +205,7 @@ class TestFigures:
             ("others", "slowed by other processes: host at 8 B; a rank waited for a CPU up to 40 %"),
             ("threads", "slowed by their own threads: host at 8 B; a rank waited"),
             ("ranks", "ranks met on a CPU: host at 8 B; a rank waited"),
+            ("quota", "stopped by the control group's quota: host at 8 B; a rank waited"),
             (None, "ranks waited for CPUs: host at 8 B; a rank waited"),
             ("a later word", "ranks waited for CPUs: host at 8 B; a rank waited"),
         ],

@@ -108,7 +108,8 @@ def test_what_the_project_itself_sets_or_advises_is_known() -> None:
     names |= {name for one in tables("tunings") for name in one["variables"]}
     names |= {name for one in tables("hang_remedies") for name in one.get("variables", {})}
     names |= {fault["name"] for fault in variables.table("fault")}
-    switches = [one[key] for one in variables.table("mpi") for key in ("on", "direct_off", "rdma_off")]
+    keys = ("on", "direct_off", "rdma_off", "idle")
+    switches = [one.get(key, {}) for one in variables.table("mpi") for key in keys]
     names |= {name for switch in switches for name in switch}
     names |= {
         mpi._KILL_DELAY,

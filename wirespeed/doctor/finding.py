@@ -32,6 +32,8 @@ class Trial(Struct, frozen=True):
     before: Conditions = AS_IT_IS
     left: str = ""
     """Path that remains where this one does not work at all."""
+    pattern: Sequence[str] = ()
+    """Words of another pattern than a ping-pong of two ranks."""
 
 
 class Finding(RecordedFinding, frozen=True):

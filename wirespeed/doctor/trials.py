@@ -101,7 +101,7 @@ def try_remedy(finding: Finding, trial: Trial, base: Base) -> Finding:
     for _ in range(LAUNCHES):
         # In turn, so that a change of the machine's load affects both.
         sides = (trial.before, trial.after)
-        launches.append([job.measure(trial.path, trial.sizes, base, side) for side in sides])
+        launches.append([job.measure(trial.path, trial.sizes, base, side, trial.pattern) for side in sides])
         if not all(attempt.entries for attempt in launches[-1]):
             break
     before, after = map(merged, zip(*launches, strict=True))
@@ -111,12 +111,12 @@ def try_remedy(finding: Finding, trial: Trial, base: Base) -> Finding:
 
 def _try_options(finding: Finding, trial: Trial, base: Base) -> Finding:
     """Tries each option once; the improvement of the best one over the path that remains without it."""
-    tried = [try_option(option, trial.path, trial.sizes, base) for option in finding.options]
+    tried = [try_option(option, trial.path, trial.sizes, base, trial.pattern) for option in finding.options]
     options = compared([option for option, _ in tried])
     worth = finding.worth
     if trial.left and options[0].outcome == WORKS:
         after = next(attempt for option, attempt in tried if option is options[0])
-        before = job.measure(trial.left, trial.sizes, base, trial.before)
+        before = job.measure(trial.left, trial.sizes, base, trial.before, trial.pattern)
         what = f"{trial.left}; then {trial.path} with {options[0].title}"
         worth = compare(what, before, after, trial.sizes)
     return structs.replace(finding, options=options, worth=worth)

@@ -1,19 +1,39 @@
-"""The CPU time that this process's control group may use."""
+"""The CPU time that this process's control group may use, and how long it was stopped for having used it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 
 def cpu_quota(root: Path = Path("/")) -> float | None:
     """CPUs' worth of time, by the strictest of the groups that this process is in; None: no limit."""
-    return min(_quotas(root), default=None)
+    return min((quota for quota, _ in _quotas(root)), default=None)
 
 
-def _quotas(root: Path) -> Iterator[float]:
+@cache
+def _throttle_counters(root: Path) -> tuple[Path, ...]:
+    return tuple(folder / "cpu.stat" for _, folder in _quotas(root))
+
+
+def throttled_s(root: Path = Path("/")) -> float:
+    """Seconds, summed over CPUs, for which groups with a limit were stopped so far; 0 without a limit."""
+    longest = 0.0
+    for file in _throttle_counters(root):
+        with suppress(OSError, ValueError):
+            counts = dict(line.split() for line in file.read_text().splitlines())
+            seconds = (
+                int(counts.get("throttled_usec", 0)) * 1e-6 + int(counts.get("throttled_time", 0)) * 1e-9
+            )
+            longest = max(longest, seconds)
+    return longest
+
+
+def _quotas(root: Path) -> Iterator[tuple[float, Path]]:
+    """(CPUs' worth of time, folder) of each group with a limit."""
     lines: list[str] = []
     with suppress(OSError):
         lines = os.fsdecode((root / "proc/self/cgroup").read_bytes()).splitlines()
@@ -30,7 +50,7 @@ def _quotas(root: Path) -> Iterator[float]:
                     quota = (folder / "cpu.cfs_quota_us").read_text()
                     period = (folder / "cpu.cfs_period_us").read_text()
                 if quota != "max" and int(quota) > 0:
-                    yield int(quota) / int(period)
+                    yield int(quota) / int(period), folder
 
 
 def _parts(name: str) -> Iterator[str]:

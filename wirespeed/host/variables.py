@@ -45,7 +45,7 @@ def _known() -> re.Pattern[str]:
         everything = {f"{prefix}*" for prefix in library["prefix"]}
         names += [*library.get("also", ()), *(library["does"].keys() - everything)]
     for mpi in table("mpi"):
-        names += [*mpi["on"], *mpi["direct_off"], *mpi["rdma_off"]]
+        names += [*mpi["on"], *mpi["direct_off"], *mpi["rdma_off"], *mpi.get("idle", ())]
     return _any_of(names)
 
 

@@ -297,8 +297,9 @@ class Cores(RecordPart, frozen=True, kw_only=True):
     """That rank."""
     preempted: Whole = 0
     """Number of times that the kernel took its CPU away from it (involuntary context switches)."""
-    by: Annotated[str, one_of("others", "threads", "ranks")] | None = None
-    """Who had its CPU: other processes, its own threads, or other ranks; null: not known."""
+    by: Annotated[str, one_of("others", "threads", "ranks", "quota")] | None = None
+    """Who had its CPU: other processes, its own threads, or other ranks; quota: the control group had used up
+    its time; null: not known."""
     shared: str | None = None
     """Ranks that have fewer CPUs than they are, and so take turns; null: each can have one of its own."""
 

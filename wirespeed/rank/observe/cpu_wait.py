@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from wirespeed.host.cgroup import throttled_s
 from wirespeed.host.process import host_name
 from wirespeed.rank.world import World
 
@@ -30,7 +31,7 @@ class CpuWait:
     """Are this process's other threads on other CPUs?"""
 
     def __init__(self) -> None:
-        self._waited = self._wall = self._threads = 0.0
+        self._waited = self._wall = self._threads = self._throttled = 0.0
         self._preempted = 0
         self._cpus = frozenset(os.sched_getaffinity(0))
         self._began = _Moment.now(self._cpus)
@@ -38,12 +39,14 @@ class CpuWait:
     @contextmanager
     def timed(self) -> Iterator[None]:
         """Around timed iterations, on the thread that runs them."""
+        throttled = throttled_s()
         began, waited, preempted, threads = time.monotonic(), _waited(), _preempted(), _other_threads()
         yield
         self._threads += _other_threads() - threads
         self._wall += time.monotonic() - began
         self._waited += _waited() - waited
         self._preempted += _preempted() - preempted
+        self._throttled += throttled_s() - throttled
 
     @property
     def share(self) -> float | None:
@@ -70,6 +73,7 @@ class CpuWait:
             (now.thread - self._began.thread if self.alone else now.process - self._began.process) / seconds,
             0.0 if self.alone else self._threads / max(self._wall, 1e-9),
             (now.busy - self._began.busy) / seconds,
+            self._throttled / max(self._wall, 1e-9),
         )
 
 
@@ -85,14 +89,18 @@ class Use(NamedTuple):
     """Part of it by threads beside the one that is timed, while it is timed."""
     busy: float
     """The use of its CPUs, by whomever; NaN: not known."""
+    throttled: float = 0.0
+    """CPUs that its control group lacked while it was stopped for having used up its quota."""
 
 
 def whose(uses: Sequence[Sequence[Any]], rank: int, waited: float) -> str | None:
     """Who ran on a rank's CPUs while it waited: others, threads (its own) or ranks, and of several who ran
-    most; None: not known.
+    most; quota: nobody needed to, its control group was stopped; None: not known.
     """
     every = [Use(*use) for use in uses]
     mine = every[rank]
+    if mine.throttled >= waited / 2:
+        return "quota"
     ranks = sum(
         use.process
         for number, use in enumerate(every)

@@ -19,6 +19,10 @@ CAUSES = {
     "others": ("slowed by other processes", "measure again when nothing else runs"),
     "threads": ("slowed by their own threads", "give each rank more CPUs, or its libraries fewer threads"),
     "ranks": ("ranks met on a CPU", "give each rank a CPU of its own, where it stays"),
+    "quota": (
+        "stopped by the control group's quota",
+        "give the group more CPU time (cpu.max, --cpus of a container), or start fewer ranks",
+    ),
     "shared": ("ranks take turns on CPUs", "give each rank a CPU of its own"),
     None: ("ranks waited for CPUs", "measure again when nothing else runs on these CPUs"),
 }
@@ -50,9 +54,9 @@ def remedy(entries: list[Entry]) -> str:
 
 
 def _cause(entry: Entry) -> str | None:
-    if entry.cores and entry.cores.shared:
-        return "shared"
     by = entry.cores.by if entry.cores else None
+    if entry.cores and entry.cores.shared and by != "quota":
+        return "shared"
     return by if by in CAUSES else None
 
 
