@@ -69,7 +69,7 @@ def sums(rank: Measuring, *shared: str) -> None:
         ours = "gpu:ring,gpu:direct,gpu:one-shot"
         rank.run(chosen("allreduce", collective=True), "8,66,2048,32768", ours, *words, collectives=2)
     rank.run(chosen("allreduce", collective=True), "16", "gpu:one-shot", *WARP, *shared, collectives=1)
-    off_words = ("protocol=LL", *FEW, "offset=2", *shared)
+    off_words = ("protocol=LL", *FEW, "offset=4", *shared)
     rank.run(chosen("allreduce", collective=True), "2048", "gpu:ring", *off_words, collectives=1)
 
 
@@ -81,7 +81,9 @@ def soaks(rank: Measuring, *shared: str) -> None:
     rank.run(chosen("pingpong", soaked=True), "8,4097", "ipc-write", *shared, soak=0.01)
     for fault in ("soak-damaged", "soak-late"):
         words = (f"fault={fault}", "soak-every=3", *gpu)
-        rank.run(chosen("pingpong", soaked=True), "264,4097", "gpu", *words, soak=0.01)
+        # Ranks that share a GPU take turns of milliseconds: a message takes as long, the third one is faulty.
+        seconds = 0.5 if shared else 0.01
+        rank.run(chosen("pingpong", soaked=True), "264,4097", "gpu", *words, soak=seconds)
 
 
 def waiting(rank: Measuring, *shared: str) -> None:
