@@ -271,8 +271,8 @@ typedef struct ws_soak ws_soak;
 /* Collective. The transfers of an iteration. Five iterations take turns in places that lie `apart`
  * bytes from each other, the same on all ranks: buffers hold five times as much. timed: a program
  * of these transfers; they go as its do, where that can be checked. fault: what is
- * planted in one message of `every`, "damaged", "late", "stale", "lost" or "unseen" (by the check);
- * "": nothing. */
+ * planted in one message of `every`, "damaged", "late", "stale", "lost", "unseen" (by the check) or
+ * "beyond" (a byte behind it is written); "": nothing. */
 ws_soak* ws_soak_open(ws_transport* transport, ws_buffers* buffers, const ws_transfer* transfers,
                       uint64_t count, uint64_t apart, const ws_program* timed, const char* fault,
                       uint64_t every);

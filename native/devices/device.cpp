@@ -1,5 +1,7 @@
 #include "devices/device.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "core/error.hpp"
@@ -60,6 +62,11 @@ Memory memory_from(std::string_view word) {
     if (word == "managed-host") return Memory::managed_host;
     throw Error("memory is pageable, pinned, device, managed or managed-host, not '" +
                 std::string(word) + "'");
+}
+
+std::size_t guard_bytes() {
+    static const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    return std::max<std::size_t>(page, 4096);
 }
 
 const std::vector<DeviceKind>& device_kinds() { return kinds(); }

@@ -27,6 +27,9 @@ enum class Memory { pageable, pinned, device, managed, managed_host, coherent };
 /// "pageable", "pinned", "device", "managed" or "managed-host"; throws Error for any other word.
 Memory memory_from(std::string_view word);
 
+/// Whole pages of the host, 4 KiB at least: what lies behind them is aligned as if it began.
+std::size_t guard_bytes();
+
 /// May the CPU read and write this kind of memory directly?
 constexpr bool on_host(Memory kind) {
     return kind == Memory::pageable || kind == Memory::pinned || kind == Memory::managed_host;
@@ -165,6 +168,14 @@ class Device {
     virtual void release(Memory kind, void* address) noexcept = 0;
     /// Memory for messages, which another allocator may hand out; release() takes it back.
     virtual void* allocate_buffer(Memory kind, std::size_t bytes) { return allocate(kind, bytes); }
+    /// The same with guard_bytes() before and behind, in which nothing may be written.
+    std::byte* allocate_guarded(Memory kind, std::size_t bytes) {
+        return static_cast<std::byte*>(allocate_buffer(kind, bytes + 2 * guard_bytes())) +
+               guard_bytes();
+    }
+    void release_guarded(Memory kind, std::byte* address) noexcept {
+        if (address) release(kind, address - guard_bytes());
+    }
     /// The driver's own other ways to allocate device memory, "pool" and "vmm". Throws Unavailable.
     virtual std::unique_ptr<Allocator> allocator(std::string_view name);
     virtual PointerFacts facts(const void*) { return {}; }
@@ -264,12 +275,14 @@ class Allocation {
     Allocation() = default;
     Allocation(Device& device, Memory kind, std::size_t bytes)
         : Allocation(device, kind, bytes, device.allocate(kind, bytes)) {}
-    /// Memory for messages.
+    /// Memory for messages, with guard_bytes() around it: release_guarded() takes it back.
     static Allocation buffer(Device& device, Memory kind, std::size_t bytes) {
-        return {device, kind, bytes, device.allocate_buffer(kind, bytes)};
+        Allocation found(device, kind, bytes, device.allocate_guarded(kind, bytes));
+        found.before_ = guard_bytes();
+        return found;
     }
     ~Allocation() {
-        if (address_) device_->release(kind_, address_);
+        if (address_) device_->release(kind_, address() - before_);
     }
     Allocation(Allocation&& other) noexcept { *this = std::move(other); }
     Allocation& operator=(Allocation&& other) noexcept {
@@ -277,6 +290,7 @@ class Allocation {
         std::swap(kind_, other.kind_);
         std::swap(bytes_, other.bytes_);
         std::swap(address_, other.address_);
+        std::swap(before_, other.before_);
         return *this;
     }
     std::byte* address() const { return static_cast<std::byte*>(address_); }
@@ -293,6 +307,7 @@ class Allocation {
     Memory kind_ = Memory::pageable;
     std::size_t bytes_ = 0;
     void* address_ = nullptr;
+    std::size_t before_ = 0;  ///< bytes of the allocation that lie before the address
 };
 
 }  // namespace wirespeed

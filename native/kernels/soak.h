@@ -428,6 +428,10 @@ WS_INLINE void ws_soak_plant_here(const WsSoakShare& share, WsSoak* soak, const 
             }
         }
         if (hit && share.me == 0 && kind == ws_soak_unseen) --soak->checked;
+        if (hit && share.me == 0 && kind == ws_soak_beyond) {
+            const u64 draw = ws_soak_draw(soak, here.base, now);
+            ws_at<u8>(here.at)[bytes + draw % 16] = (u8)(draw >> 8);
+        }
         if (hit && share.me == 0) ++soak->fault.planted;
     }
 }

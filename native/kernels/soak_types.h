@@ -27,14 +27,16 @@ struct WsSoakLook {
     u64 reserved[13];
 };
 
-/// ws_soak_unseen: planted alone, a message that the check passes by.
+/// Planted alone: ws_soak_unseen, a message that the check passes by, and ws_soak_beyond, one that
+/// is longer than it should be.
 enum WsSoakKind {
     ws_soak_damaged,
     ws_soak_late,
     ws_soak_stale,
     ws_soak_lost,
     ws_soak_kinds,
-    ws_soak_unseen = ws_soak_kinds
+    ws_soak_unseen = ws_soak_kinds,
+    ws_soak_beyond
 };
 
 /// What is planted, one message in `every`.

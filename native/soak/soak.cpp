@@ -12,8 +12,8 @@
 namespace wirespeed {
 namespace {
 
-constexpr const char* error_kinds[] = {"damaged", "late", "stale", "lost", "unseen"};
-static_assert(std::size(error_kinds) == ws_soak_unseen + 1);
+constexpr const char* error_kinds[] = {"damaged", "late", "stale", "lost", "unseen", "beyond"};
+static_assert(std::size(error_kinds) == ws_soak_beyond + 1);
 
 /// Bytes that a block of a check is worth its launch for.
 constexpr std::size_t bytes_per_block = 16 << 10;
@@ -36,7 +36,8 @@ std::uint64_t address(const void* at) { return reinterpret_cast<std::uint64_t>(a
 std::uint64_t kind_number(const std::string& kind) {
     const auto found = std::find(std::begin(error_kinds), std::end(error_kinds), kind);
     if (found == std::end(error_kinds))
-        throw Error("a soak's fault is damaged, late, stale, lost or unseen, not '" + kind + "'");
+        throw Error("a soak's fault is damaged, late, stale, lost, unseen or beyond, not '" + kind +
+                    "'");
     return static_cast<std::uint64_t>(found - std::begin(error_kinds));
 }
 

@@ -13,8 +13,8 @@
 
 namespace wirespeed {
 
-/// What is planted, for tests: one message in `every` of "damaged", "late", "stale", "lost" or, in
-/// what is counted, "unseen"; "": nothing.
+/// What is planted, for tests, in one message of `every`: "damaged", "late", "stale", "lost",
+/// "unseen" (by the check) or "beyond" (a byte behind it is written); "": nothing.
 struct PlantedFault {
     std::string kind;
     std::uint64_t every = 10000, seed = 1;

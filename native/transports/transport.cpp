@@ -176,8 +176,8 @@ std::unique_ptr<Program> HostTransport::program_of(std::span<const Step> steps,
 }
 
 void Transport::abandon(Buffers& buffers) noexcept {
-    if (buffers.send) context_.device.release(buffers.kind, buffers.send);
-    if (buffers.receive) context_.device.release(buffers.into, buffers.receive);
+    context_.device.release_guarded(buffers.kind, buffers.send);
+    context_.device.release_guarded(buffers.into, buffers.receive);
     buffers = {};
 }
 

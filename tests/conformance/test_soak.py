@@ -183,6 +183,22 @@ def test_a_message_that_nobody_checked_is_no_success(
     )
 
 
+@pytest.mark.parametrize(
+    ("path", "device"), [("host", "cpu"), *(thorough(path, "emulated") for path in ("gpu", "ipc-write"))]
+)
+def test_a_byte_behind_a_message_is_found(path: str, device: str, tmp_path: Path) -> None:
+    """Protects what lies beside a buffer: one message in many is longer than it should be."""
+    done = wirespeed(
+        *("pingpong", "--paths", path, "--device", device, "--sizes", "8,13,64K", "--soak", "0.5", *QUIET),
+        *("--test", "fault=soak-beyond", "--test", "soak-every=40"),
+        out=tmp_path / "r.jsonl",
+    )
+    assert done.code == ExitCode.FAILED_ENTRY, done.err + done.out
+    failures = [record for record in done.records if record["kind"] == "failure"]
+    assert [each["bytes"] for each in failures] == [8, 13, 65536], done.out
+    assert all("behind the message from rank" in each["text"] for each in failures), failures
+
+
 def test_ctrl_c_keeps_what_was_found(tmp_path: Path) -> None:
     """Protects hours of a soak: what had been told is in the file, and the table shows it."""
     out = tmp_path / "r.jsonl"

@@ -63,6 +63,12 @@ class ThreadRank:
         told = self.everyone(outgoing)
         return {sender: sent[self.rank] for sender, sent in enumerate(told) if self.rank in sent}
 
+    def guard(self, used: int) -> None:
+        """Nothing around its memory is looked at."""
+
+    def stray(self) -> str:
+        return ""
+
     def launch(self, work: Any) -> None:
         self._job.launch(self.rank, work)
 

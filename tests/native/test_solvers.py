@@ -224,6 +224,12 @@ class AloneAsRank:
     def first(self, value: Any) -> Any:
         return value and (0, value)
 
+    def guard(self, used: int) -> None:
+        """Nothing around its memory is looked at."""
+
+    def stray(self) -> str:
+        return ""
+
     def launch(self, work: Any) -> None:
         self._job.launch(0, work)
 

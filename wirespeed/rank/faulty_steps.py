@@ -21,6 +21,9 @@ WORD = 8
 """Bytes in which the core says whether a batch runs; behind them lies room for a message."""
 MISPLACED, STRAY = "misplaced-block", "stray-byte"
 """Faults of lists: two blocks at each other's place; a byte outside of all blocks, in timed batches alone."""
+BEYOND = "beyond"
+"""Before a number: a byte as far behind what a rank uses of its buffer, or, negative, before it, in timed
+batches alone."""
 _GATE = 0
 """A launch's first argument, in whose place the transport puts its gate, if it has one."""
 _FROM_END = 72

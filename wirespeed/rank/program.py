@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from wirespeed.patterns import Place, Step, Sums, Transfer, Work, rma
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.faulty_steps import (
+    BEYOND,
     MISPLACED,
     NATIVE_FAULTS,
     STRAY,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 IN_PLACE, BARRIER_PER_SAMPLE, ALONE = 1, 2, 4
 """Flags of ws_program_open (native/wirespeed.h)."""
+_ANY_PLACE = (1 << 64) - 1
 LONG_STAMPS, SHORT_STAMPS = 1, 2
 """Verdicts of ws_batch_clocks."""
 
@@ -73,7 +75,7 @@ class Program:
         if steps is None:
             steps = pattern.steps(rank, context.shape, size, phase)
             places = pattern.damage(rank, context.shape) if fault else None
-            if fault and places and fault not in NATIVE_FAULTS:
+            if fault and places and not fault.startswith((*NATIVE_FAULTS, BEYOND)):
                 aside, computed = places
                 steps = with_fault(steps, fault, aside, computed)
                 if of_batches(fault):
@@ -92,6 +94,10 @@ class Program:
         compiled = self.steps
         if fault == MISPLACED:
             compiled, fault = [misplaced(step) for step in compiled], None
+        if fault and fault.startswith(BEYOND):
+            away, used = int(fault.removeprefix(BEYOND)), pattern.extent(rank, context.shape, size)
+            begin = context.offset + (used + away - 1 if away > 0 else away)
+            self._arrived, fault = (begin & _ANY_PLACE, 1, 1), "batch-damaged"
         if fault == STRAY:
             place = stray_place(compiled)
             self._arrived, fault = (place or 0, 1, 1), None if place is None else "batch-damaged"

@@ -62,8 +62,8 @@ void PeerBuffers::release(Buffers& buffers) {
     abandon(buffers);
     // Memory that a peer has still open may not be freed.
     context_.control.barrier();
-    context_.device.release(mine.kind, mine.send);
-    context_.device.release(mine.kind, mine.receive);
+    context_.device.release_guarded(mine.kind, mine.send);
+    context_.device.release_guarded(mine.kind, mine.receive);
 }
 
 void PeerBuffers::abandon(Buffers& buffers) noexcept {

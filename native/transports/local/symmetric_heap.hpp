@@ -98,22 +98,23 @@ template <class Heap> class SymmetricTransport : public Transport {
     Heap heap_;
 
   private:
+    /// With guard_bytes() before and behind, as all memory for messages has.
     std::byte* symmetric(std::size_t bytes) {
         void* address = nullptr;
         context_.page.enter(context_.page.name(Heap::allocate_name));
         exchange(context_.control, [&] {
-            address = heap_.allocate(bytes);
+            address = heap_.allocate(bytes + 2 * guard_bytes());
             if (!address)
                 throw Error(Heap::allocate_name, std::to_string(bytes) + " bytes", Heap::no_room);
             return true;
         });
         context_.page.leave();
-        return static_cast<std::byte*>(address);
+        return static_cast<std::byte*>(address) + guard_bytes();
     }
     void give_back(std::byte* address) {
         if (!address) return;
         context_.page.enter(context_.page.name(Heap::release_name));
-        heap_.release(address);
+        heap_.release(address - guard_bytes());
         context_.page.leave();
     }
 

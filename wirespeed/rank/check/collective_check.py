@@ -65,6 +65,7 @@ class CollectiveCheck(Check):
     def _prepare(self, program: Program, content: Content) -> None:
         job = self._pattern.rank_view(self._comm.rank, self._shape, program.size)
         kind = list(TYPES).index(job.type)
+        self._memory.guard(self._pattern.extent(self._comm.rank, self._shape, program.size))
         # Where nothing arrives lies -1, which is no rank's; what a rank gives comes after it.
         if job.gets:
             self._fill(job.got, job.got_bytes // job.element, kind, Content(0, content.odd))
@@ -85,6 +86,9 @@ class CollectiveCheck(Check):
                 wrong.append(f"the first is element {first} of {result.count}, with the bytes {held.hex()}")
         self._turn += 1
         self._raise_if(count, wrong, when)
+        if stray := self._comm.first(self._memory.stray() or None):
+            rank, beside = stray
+            raise PayloadMismatch(WrongData(rank, f"wrong data on rank {rank}: {beside}, {when}"))
 
     def _raise_if(self, count: int, wrong: list[str], when: str) -> None:
         counts = self._comm.everyone(count)

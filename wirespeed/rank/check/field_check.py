@@ -57,6 +57,7 @@ class FieldCheck(Check):
             self._wrong_field(pattern.comparisons(rank, shape), *alone),
             self._wrong_norm(),
             self._wrong_sums(before, after),
+            self._stray(alone[1]),
         ]
         self.iterations += pattern.checked_iterations(shape)
         self._raise_first(wrong)
@@ -80,13 +81,14 @@ class FieldCheck(Check):
         ]
         when = after_batch(iterations)
         wrong = self._wrong_field(saved, "a rerun over set-up traffic makes", when)
-        self._raise_first([wrong, self._other_norm(norms, when)])
+        self._raise_first([wrong, self._other_norm(norms, when), self._stray(when)])
         self.batches += 1
         self.rerun_steps += iterations * pattern.facts(shape).steps_per_iteration
 
     def restart(self) -> None:
         """Fills the field anew, on this rank alone."""
         self._seed = 1 + self._seed % SEEDS
+        self._memory.guard(self._pattern.extent(self._comm.rank, self._context.shape, 0))
         self._fill()
 
     def told(self) -> dict[str, Any]:
@@ -98,6 +100,10 @@ class FieldCheck(Check):
     def _raise_first(self, wrong: Sequence[WrongData | None]) -> None:
         if found := self._comm.first(next(filter(None, wrong), None)):
             raise PayloadMismatch(found[1])
+
+    def _stray(self, when: str) -> WrongData | None:
+        rank, beside = self._comm.rank, self._memory.stray()
+        return WrongData(rank, f"wrong data on rank {rank}: {beside}, {when}") if beside else None
 
     def _own_norms(self) -> list[float]:
         norms = self._pattern.norms(self._comm.rank, self._context.shape)

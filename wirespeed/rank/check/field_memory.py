@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from wirespeed.patterns import Place, Work
 from wirespeed.programs import Scratch, Values
+from wirespeed.rank.check.guards import GuardedBuffer, Guards, Span
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.work_list import packed
 
@@ -21,8 +22,20 @@ class FieldMemory:
 
     def __init__(self, context: RankContext, memory: str, buffers: BuffersHandle) -> None:
         self._core, self._device, self._memory = context.core, context.device, memory.encode()
-        self._own = self._address(self._core.lib.ws_buffers_send(buffers)) + context.offset
+        first = self._core.ffi.cast("char *", self._core.lib.ws_buffers_send(buffers))
+        self._offset, self._first = context.offset, first
+        self._own = self._address(first) + context.offset
+        self._guards = Guards(context.core, context.device)
         self._scratch = self._address(self._core.lib.ws_buffers_receive(buffers))
+
+    def guard(self, used: int) -> None:
+        """Poisons what lies around the program's own buffer, of which `used` bytes may be written."""
+        span = Span(self._offset, self._offset + used, "the buffer of this rank")
+        self._guards.poison([GuardedBuffer(self._memory, self._first, [span])])
+
+    def stray(self) -> str:
+        """What was written there since guard(), in words; '': nothing."""
+        return self._guards.stray()
 
     def launch(self, all_work: Iterable[Work]) -> None:
         """Does it, and waits."""

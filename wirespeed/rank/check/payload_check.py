@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from wirespeed.host.core import Core
 from wirespeed.patterns import Step, Sums, Transfer
 from wirespeed.patterns.block_list import Blocks
+from wirespeed.rank.check.guards import GuardedBuffer, Guards, Span
 from wirespeed.rank.program import Program
 from wirespeed.rank.world import World
 
@@ -125,12 +127,13 @@ class PayloadMismatch(Exception):
 
 
 class PayloadCheck(Check):
-    """Lets programs move new content, and compares every byte that arrives."""
+    """Lets programs move new content, and compares every byte that arrives, and those around messages."""
 
     def __init__(self, core: Core, comm: World, device: DeviceHandle, memory: str, into: str = "") -> None:
         """`memory`: where the send buffer lies; `into`: where the receive buffer does, if elsewhere."""
         self._core, self._comm, self._device = core, comm, device
         self._from, self._into = memory.encode(), (into or memory).encode()
+        self._guards = Guards(core, device)
         self._turn = 0
         """Counts contents: each is new."""
 
@@ -142,7 +145,9 @@ class PayloadCheck(Check):
         return seconds
 
     def begin_batch(self, program: Program) -> None:
-        if sums := program.sums_after(1):
+        sums = program.sums_after(1)
+        self.guard(program.steps, program.buffers, sums)
+        if sums:
             self._prepare_sums(sums, program.buffers)
         else:
             self.prepare(program.steps, program.buffers, program.size)
@@ -154,12 +159,39 @@ class PayloadCheck(Check):
 
     def _compare(self, program: Program, iterations: int, when: str) -> None:
         if sums := program.sums_after(iterations):
-            wrong = self._verify_sums(sums, program.buffers, when)
+            wrong: Mismatch | None = self._verify_sums(sums, program.buffers, when)
         else:
             wrong = self.verify(program.steps, program.buffers, program.size, when)
         self._turn += 1
-        if found := self._comm.first(wrong):
+        if found := self._comm.first(wrong or self.stray(when)):
             raise PayloadMismatch(found[1])
+
+    def guard(self, steps: Sequence[Step], buffers: BuffersHandle, sums: Sums | None = None) -> None:
+        """Poisons what lies around messages. `sums`: one buffer is sent from and received into."""
+        used: dict[bool, list[Span]] = {True: [], False: []}
+        arrives = {True} if sums else set[bool]()
+        rank = self._comm.rank
+        for step in steps:
+            for sent, transfers in ((True, step.sends), (False, step.receives)):
+                for transfer in transfers:
+                    in_send_buffer = sums is not None or sent != transfer.back
+                    way = (rank, transfer.peer) if sent else (transfer.peer, rank)
+                    length = transfer.blocks.pool if transfer.blocks else transfer.bytes
+                    # One of no bytes may be sent as one.
+                    end = transfer.offset + max(length, 1)
+                    name = "the message from rank {} to rank {}".format(*way)
+                    used[in_send_buffer].append(Span(transfer.offset, end, name))
+                    arrives |= set() if sent else {in_send_buffer}
+        if sums:
+            used[True].append(Span(sums.offset, sums.offset + sums.bytes, "the sums"))
+        send, receive = self._addresses(buffers)
+        places = {True: (self._from, send), False: (self._into, receive)}
+        self._guards.poison(GuardedBuffer(*places[at], used[at]) for at in arrives if used[at])
+
+    def stray(self, when: str) -> WrongData | None:
+        """What this rank finds written around messages since guard()."""
+        beside = self._guards.stray()
+        return WrongData(self._comm.rank, f"wrong data: {beside}, {when}") if beside else None
 
     def prepare(self, steps: list[Step], buffers: BuffersHandle, size: int) -> None:
         """Fills what will be sent with new content, and poisons what will be received."""

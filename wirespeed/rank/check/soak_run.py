@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from wirespeed.job.messages import Facts, Progress, Recorded
 from wirespeed.job.soaking import WRONG_KINDS
 from wirespeed.paths import TransferPath
+from wirespeed.rank.check.guards import GUARD
+from wirespeed.rank.check.payload_check import PayloadCheck, PayloadMismatch
 from wirespeed.rank.context import RankContext, Unusable
 from wirespeed.rank.program import Program, native_transfers, shifted
 
@@ -32,8 +34,8 @@ OWN_CHOICES = {"work", "samples"}
 
 
 def apart(needed: int) -> int:
-    """Bytes between the places of two messages that take turns, where an iteration needs so many."""
-    return -(-max(needed, 1) // ALIGNMENT) * ALIGNMENT
+    """Bytes between two places that take turns, where an iteration needs so many: guard bytes follow."""
+    return -(-max(needed, 1) // ALIGNMENT) * ALIGNMENT + GUARD
 
 
 def not_covered(timed: Facts, soaked: Facts) -> dict[str, str]:
@@ -87,6 +89,7 @@ class SoakRun:
         self._context, self._core, self._path = context, context.core, path
         self._transport, self._buffers, self._size = transport, buffers, size
         self._apart, self._position = apart_bytes, position
+        self._payload = PayloadCheck(context.core, context.comm, context.device, path.memory, path.into)
         self._phases = range(context.pattern.phases(context.shape))
         self._seconds = (context.plan.soak or 0.0) / len(self._phases)
         self._before = _Total()
@@ -101,7 +104,7 @@ class SoakRun:
         """Choices of timed programs that this soak does not have."""
 
     def run(self) -> None:
-        """Rank 0 tells the counters after each chunk. Raises Unusable."""
+        """Rank 0 tells the counters after each chunk. Raises Unusable and PayloadMismatch."""
         for phase in self._phases:
             timed = Program(self._context, self._transport, self._buffers, self._size, phase)
             with closing(timed), self._opened(phase, timed) as soak:
@@ -131,6 +134,10 @@ class SoakRun:
             self._timed += PLACES * rounds * timed
             length = max(GROWTH * length, GROWTH * done)
             counted = self._counted(soak)
+            # Nobody repairs what was written beyond a message.
+            stray = self._context.comm.first(self._payload.stray(f"in {count:,} iterations of a soak"))
+            if stray:
+                raise PayloadMismatch(stray[1])
             if counted is None:
                 continue
             total = replace(self._before, wrong=dict(self._before.wrong))
@@ -160,7 +167,8 @@ class SoakRun:
         """Messages go as those of `timed` do, where that can be checked."""
         context, core = self._context, self._core
         steps = context.pattern.steps(context.comm.rank, context.shape, self._size, phase)
-        flat = native_transfers([shifted(step, context.offset) for step in steps])
+        steps = [shifted(step, context.offset) for step in steps]
+        flat = native_transfers(steps)
         self._received = sum(1 for _, receives, *_, size, _, _ in flat if receives and size)
         kind, every = context.planted or ("", 1)
 
@@ -178,6 +186,8 @@ class SoakRun:
             found = core.described(core.lib.ws_soak_describe(soak))
             self._details = {name: word for name, word in found.items() if isinstance(word, str)}
             self._uncovered |= not_covered(timed.described(), found)
+            places = range(0, PLACES * self._apart, self._apart)
+            self._payload.guard([shifted(step, place) for place in places for step in steps], self._buffers)
             yield soak
         finally:
             core.lib.ws_soak_close(soak)

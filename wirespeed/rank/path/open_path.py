@@ -240,7 +240,7 @@ class OpenPath:
                     position = self._position(sizes, index)
                     place = (self._transport, held, size, needs[index] // PLACES, position)
                     SoakRun(self._context, self._path, *place).run()
-            except Unusable as error:
+            except (Unusable, PayloadMismatch) as error:
                 self._failure(error, size)
 
     def _figure(self, sizes: Sequence[int], needs: Sequence[int], index: int, draws: bool) -> Turns[None]:

@@ -1,0 +1,59 @@
+"""What a path writes beyond a message is wrong data, in every check."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.command import Done, wirespeed
+from support.selection import thorough
+
+from wirespeed.errors import ExitCode
+
+
+@pytest.mark.parametrize("away", [1, *(thorough(each) for each in (5, 16, 4096, -1, -16))])
+@pytest.mark.parametrize(
+    ("pattern", "paths", "device"),
+    [
+        ("pingpong", "host,host-tcp", "cpu"),
+        ("pingpong", "gpu,ipc-write", "emulated"),
+        ("allreduce", "host", "cpu"),
+        thorough("alltoall", "host-shared", "cpu"),
+        thorough("blocks", "host,host-tcp", "cpu"),
+        thorough("halo", "host-shared", "cpu"),
+        thorough("ring", "host", "cpu"),
+        thorough("rma", "rma-host,ucx-host", "cpu"),
+        thorough("exchange", "staged,gpu", "emulated"),
+    ],
+)
+def test_a_byte_beyond_a_message_is_found(
+    pattern: str, paths: str, device: str, away: int, tmp_path: Path
+) -> None:
+    """Protects what lies beside a buffer: no path may write there, and a figure of one that does is none."""
+    done = wirespeed(
+        *(pattern, "--paths", paths, "--device", device, "--max-time", "0.01", "--no-evidence"),
+        *(() if pattern == "blocks" else ("--sizes", "8,64K")),
+        *("--test", f"fault=beyond{away}"),
+        out=tmp_path / "r.jsonl",
+    )
+    assert done.code == ExitCode.FAILED_ENTRY, done.err + done.out
+    assert not done.entries
+    side, many = "behind" if away > 0 else "before", "s" * (abs(away) > 1)
+    said = f": something was written {abs(away)} byte{many} {side} the "
+    assert said in _failures(done), done.out
+
+
+@pytest.mark.parametrize("program", [thorough("jacobi"), thorough("lbm")])
+def test_a_byte_beyond_a_field_is_found(program: str, tmp_path: Path) -> None:
+    """Protects programs: what their halos and kernels may not touch lies around all that they use."""
+    done = wirespeed(
+        *(program, "--paths", "host", "--device", "cpu", "--no-evidence", "--max-time", "0.01"),
+        *("--test", "fault=beyond3"),
+        out=tmp_path / "r.jsonl",
+    )
+    assert done.code == ExitCode.FAILED_ENTRY, done.err + done.out
+    assert "something was written 3 bytes behind the buffer of this rank" in _failures(done), done.out
+
+
+def _failures(done: Done) -> str:
+    return "\n".join(record["text"] for record in done.records if record["kind"] == "failure")
