@@ -322,6 +322,7 @@ def test_both_ways_and_sums() -> None:
     (slow,) = find(both_and_one(9e9, 12e9))
     assert "both ways together 9.00 GB/s, one way alone 12.0 GB/s" in slow.seen
     assert not find(both_and_one(24e9, 12e9)), "twice as much is what both ways are"
+    assert not find([replace(c, points=(replace(c.points[0], bytes=8),)) for c in both_and_one(9e6, 12e6)])
     (counted,) = find(both_and_one(24e9, 12e9, "IMB"))
     assert counted.kind == "sum" and counted.severity == 1
 
@@ -334,6 +335,21 @@ def test_a_change_of_protocol_is_not_blamed(factor: float) -> None:
     assert not of_figures(stepped, operation="pingpong")
     dropped = [(size, seconds if size > 8192 else seconds * factor) for size, seconds in figures]
     assert not of_figures(dropped, operation="pingpong", memory="D D")
+
+
+def test_a_step_that_soon_recovers_is_something_to_know() -> None:
+    """Device memory over NVLink: by gdr_copy up to 8 KiB, then by CUDA IPC, which soon is faster."""
+    rates = [(4096, 3.8e9), (8192, 6.4e9), (16384, 1.5e9), (32768, 3e9), (65536, 6e9), (131072, 12e9)]
+    traits: dict[str, Any] = {"rates": True, "operation": "bandwidth", "memory": "D D"}
+    (step,) = of_figures(rates, **traits)
+    assert (step.kind, step.severity) == ("cliff", 1)
+    (cliff,) = of_figures(rates[:-1], **traits)
+    assert cliff.severity == 2
+
+
+def test_pageable_copies_that_leave_a_cache_are_not_blamed() -> None:
+    rates = [(MIB, 12e9), (16 * MIB, 14e9), (256 * MIB, 6.6e9)]
+    assert not of_figures(rates, rates=True, operation="copy", memory="H D")
 
 
 def test_a_cache_is_not_blamed() -> None:

@@ -17,6 +17,8 @@ SLOWER = 1.1
 """Ratio of a rate that should be lower to one that should be higher."""
 BOTH_WAYS = 0.8
 """Rate of both ways over that of one way, at most: less means that they hinder each other."""
+LONG = 64 << 10
+"""Bytes from which a rate is that of wires, not of calls."""
 ALIKE = 1.1
 """Ratio of peaks that are alike, at most."""
 SUM = (1.9, 2.1)
@@ -95,13 +97,14 @@ def _near_slower(curves: Sequence[GivenCurve], links: Links) -> Iterator[CurveFi
 def _both_ways(curves: Sequence[GivenCurve]) -> Iterator[CurveFinding]:
     """Both ways together that are slower than one way alone, by the same tool."""
     one_way: dict[tuple[str, str, str], float] = {}
-    for curve, rate in _rated(curves):
+    long = [(curve, rate) for curve, rate in _rated(curves) if not 0 <= curve.points[-1].bytes < LONG]
+    for curve, rate in long:
         if curve.direction == "one" and curve.operation in ("bandwidth", "copy"):
             key = (curve.tool, curve.memory, _pair(curve))
             one_way[key] = max(rate, one_way.get(key, 0.0))
     both = (
         (rate / alone, rate, alone, curve)
-        for curve, rate in _rated(curves)
+        for curve, rate in long
         if curve.direction == "both" and (alone := one_way.get((curve.tool, curve.memory, _pair(curve))))
     )
     slower = sorted((row for row in both if row[0] < BOTH_WAYS), key=lambda row: row[0])

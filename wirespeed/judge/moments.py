@@ -23,7 +23,7 @@ FEW = 20
 """Repetitions that one interruption spoils."""
 NEAR, NEAR_TIMES = 0.01, 1.4
 """Share by which two sizes differ, at most, and ratio of their times, at least."""
-ROOTED = ("broadcast", "reduce", "gather", "scatter")
+ROOTED = ("broadcast", "reduce", "gather", "gatherv", "scatter", "scatterv")
 """Operations of which a rank may return early."""
 
 

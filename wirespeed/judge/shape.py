@@ -24,6 +24,8 @@ CLIFF = 3.0
 """Growth of the time, over that of the bytes, between neighbouring sizes. Of 700 curves in results/, 1.9."""
 NEIGHBOURS = 8
 """Ratio of neighbouring sizes, at most: over larger steps a cache or a wire is filled in between."""
+RECOVERED = 8
+"""Ratio of sizes within which a rate that exceeds the one before the cliff makes it a mere step."""
 HUMP = 2.5
 """Time over that of a larger message. Where Open MPI changes its protocol for GPU memory, it is 2.05."""
 EDGE = 1.25
@@ -112,8 +114,9 @@ def _fall(series: Series) -> tuple[Row, Row] | None:
     if last.bytes < LARGE:
         return None
     ratio, each_way = peak.rate / last.rate, last.rate / (2 if series.curve.direction == "both" else 1)
-    through_memory = not on_gpu(series.curve) or "staged" in series.curve.name
-    cached = through_memory and not between_hosts(series.curve)
+    curve = series.curve
+    through_memory = not on_gpu(curve) or "H" in curve.memory or "staged" in curve.name
+    cached = through_memory and not between_hosts(curve)
     slow = each_way < SLOW and not is_collective(series.curve)
     most = UNCACHED if not cached else CACHED_SLOW if slow else CACHED
     return (peak, last) if ratio > most else None
@@ -122,6 +125,8 @@ def _fall(series: Series) -> tuple[Row, Row] | None:
 def _cliff_finding(series: Series, fast: Row, slow: Row) -> CurveFinding:
     later = [row.rate for row in series.rows if row.bytes > slow.bytes]
     stays = later and max(later) < fast.rate
+    soon = [row.rate for row in series.rows if slow.bytes < row.bytes <= RECOVERED * slow.bytes]
+    severity = 1 if max(soon, default=0.0) > fast.rate else 2
     seen = (
         f"{time_words(slow)}, {format_size(fast.bytes)} {seconds_words(fast.seconds)}{series.where}: "
         f"{times(slow.seconds / fast.seconds)} times as long for {times(slow.bytes / fast.bytes)} times the "
@@ -130,7 +135,7 @@ def _cliff_finding(series: Series, fast: Row, slow: Row) -> CurveFinding:
     if stays:
         seen += f"; no larger size is faster than {format_rate(max(later))} GB/s"
     sizes = {"below": format_size(fast.bytes), "above": format_size(slow.bytes)}
-    return finding("cliff", 2, seen, series.curve, _threshold(series.curve), **sizes)
+    return finding("cliff", severity, seen, series.curve, _threshold(series.curve), **sizes)
 
 
 def _threshold(curve: GivenCurve) -> str:

@@ -22,9 +22,9 @@ def find(log: Log) -> Iterator[Finding]:
         why = f"although {adapter} is there" if adapter else "right only without InfiniBand, RoCE or EFA"
         seen = f"NCCL uses IP sockets, {why}: {_some(sockets, log.transports)}"
         yield told("sockets", 2 if adapter else 1, seen)
-    verbs = [made for made in network if made.detail.startswith("IB")]
-    if staged := [made for made in verbs if "GDR" not in made.detail]:
-        yield told("no-gpudirect", 2, f"no GPUDirect RDMA over InfiniBand or RoCE: {_some(staged, verbs)}")
+    by_rdma = [made for made in network if not made.detail.startswith("Socket")]
+    if staged := [made for made in by_rdma if "GDR" not in made.detail]:
+        yield told("no-gpudirect", 2, f"no GPUDirect RDMA between hosts: {_some(staged, by_rdma)}")
     if network and log.topology.get("nccl-hosts") == 1:
         seen = f"GPUs of one host talk over the network: {_some(network, log.transports)}"
         yield told("network-inside", 2, seen)
