@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import random
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -335,6 +336,21 @@ def test_a_change_of_protocol_is_not_blamed(factor: float) -> None:
     assert not of_figures(stepped, operation="pingpong")
     dropped = [(size, seconds if size > 8192 else seconds * factor) for size, seconds in figures]
     assert not of_figures(dropped, operation="pingpong", memory="D D")
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_noise_of_a_sound_machine_is_not_blamed(seed: int) -> None:
+    """Latency, bandwidth, a rendezvous that costs some microseconds, and noise of 10 % on each figure."""
+    chance = random.Random(seed)
+    latency, rate, extra = chance.uniform(0.3e-6, 30e-6), chance.uniform(1e9, 400e9), chance.uniform(0, 10e-6)
+    begins = 1 << chance.randint(10, 18)
+    figures = [
+        (1 << at, (latency + 2**at / rate + (min(extra, latency) if 1 << at >= begins else 0.0)))
+        for at in range(28)
+    ]
+    noisy = [(size, seconds * math.exp(chance.gauss(0, 0.1))) for size, seconds in figures]
+    for memory in ("H H", "D D"):
+        assert not of_figures(noisy, operation="pingpong", memory=memory)
 
 
 def test_a_step_that_soon_recovers_is_something_to_know() -> None:

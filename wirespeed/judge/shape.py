@@ -38,6 +38,8 @@ CACHED_SLOW, SLOW = 3.0, 1.5e9
 """The same where the largest message is slower than SLOW: so slow is no host's memory."""
 UNCACHED = 1.5
 """The same where no cache has a part: in GPU memory, and between hosts."""
+ALONE = 2.2
+"""The same where only the largest size is so much slower."""
 LARGE = 1 << 20
 """Bytes from which a fall is no matter of a protocol's first size."""
 SCATTERED = 3
@@ -118,7 +120,10 @@ def _fall(series: Series) -> tuple[Row, Row] | None:
     through_memory = not on_gpu(curve) or "H" in curve.memory or "staged" in curve.name
     cached = through_memory and not between_hosts(curve)
     slow = each_way < SLOW and not is_collective(series.curve)
-    most = UNCACHED if not cached else CACHED_SLOW if slow else CACHED
+    # Ours have intervals; of another's, one low figure alone may be noise.
+    lasting = rows[-2].rate * UNCACHED < peak.rate or curve.tool == "wirespeed"
+    uncached = UNCACHED if lasting else ALONE
+    most = uncached if not cached else CACHED_SLOW if slow else CACHED
     return (peak, last) if ratio > most else None
 
 
