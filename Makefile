@@ -24,23 +24,22 @@ SUITABLE = { command -v $(PYTHON) >/dev/null || { echo "wirespeed needs Python 3
            $(PYTHON) scripts/preflight.py --python
 PREPARE = $(SUITABLE) && $(PYTHON) scripts/install.py --offline "$(OFFLINE)" --cuda "$(CUDA)" $(if $(REUSE),--reuse)
 
-help:  ## Say what there is
+help:  ## Say what there is; the times are those of two idle cores
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST))
 
 run:  ## Install what is missing and measure this machine (ARGS="--sizes 8:1M" OFFLINE=DIR)
 	@$(PREPARE) run && exec .venv/bin/wirespeed survey $(ARGS)
 
-unit:  ## Test the pure parts, which starts no ranks: less than a minute
-	@$(PREPARE) test && exec .venv/bin/pytest $(WORKERS) -n $$(nproc) tests/unit -m "not thorough and not slow" $(ARGS)
+unit:  ## Test the pure parts, which starts no ranks (1 minute)
+	@$(PREPARE) test && exec .venv/bin/pytest $(WORKERS) -n $$(nproc) tests/unit $(ARGS)
 
-test:  ## Two thirds of the tests, against the installed package (ARGS="-k page", ARGS="-n 0": one after the other)
+test:  ## Test what is not slow, against the installed package (4 minutes; ARGS="-k page" for a part)
 	@$(PREPARE) test && exec .venv/bin/pytest $(WORKERS) $(ARGS)
 
-test-all:  ## Every test: more MPIs, devices, shapes, and planted faults
-	@$(PREPARE) test && exec .venv/bin/pytest $(WORKERS) --hypothesis-profile all \
-		-m "thorough or not thorough" $(ARGS)
+test-all:  ## Test all: more MPIs, devices, shapes and planted faults (more than an hour)
+	@$(PREPARE) test && exec .venv/bin/pytest $(WORKERS) --all $(ARGS)
 
-test-gpu:  ## Test each path and kernel on this machine's GPUs in 5 minutes (ARGS="-m thorough": what takes longer)
+test-gpu:  ## Test each path and kernel on this machine's GPUs in 5 minutes (ARGS="-m slow": what takes longer)
 	@$(PREPARE) test-gpu && exec .venv/bin/python -I -m pytest tests/gpu $(ARGS)
 
 lint:  ## Style, types and architecture rules: what CI checks besides the tests

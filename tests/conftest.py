@@ -9,17 +9,22 @@ import tempfile
 from collections.abc import Generator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 from hypothesis import settings
 from support import leftovers, mpis, session_lock
 from support.builds import builds_folder
+from support.checks import Check
 from support.examples import PROFILES
+from support.fake_run import FakeRun
 from support.golden import Golden
-from support.selection import its_turn, mark_further
+from support.selection import TURNS, its_turn, slow_case, slow_tests
 
+import wirespeed.frontend
 from wirespeed._version import __version__
+from wirespeed.cli.main import main
 
 ROOT = Path(__file__).parents[1]
 
@@ -43,14 +48,14 @@ _UNWANTED = (
     *("COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "PYTHONPATH", "TERM"),
 )
 _LOCK = "WIRESPEED_TEST_LOCK"
-"""A file that tests hold while they run: those marked `alone` by themselves, all others together."""
+"""A file that tests hold while they run: those with the fixture `alone` by themselves, others together."""
 # Loads a core built with a sanitizer instead of the installed one.
 _WANTED = ("WIRESPEED_LIBRARY", _LOCK)
 
 _BEFORE = pytest.StashKey[set[leftovers.Left]]()
 _SEEN = pytest.StashKey[list[str]]()
-_LEFT_OUT = pytest.StashKey[int]()
-"""Tests that their mark has left to `make test-all`."""
+_LEFT_OUT = pytest.StashKey[dict[str, int]]()
+"""Tests that do not run, by why."""
 
 
 def _clean_environment() -> None:
@@ -90,7 +95,9 @@ def _in_source_tree() -> bool:
 def pytest_configure(config: pytest.Config) -> None:
     # What asserts are rewritten to is kept, whatever the environment says: it takes most of the collection.
     sys.dont_write_bytecode = False
-    settings.load_profile(config.getoption("--hypothesis-profile") or next(iter(PROFILES)))
+    quick, whole = PROFILES
+    all_of_them = config.getoption("--all") or config.getoption("--turn") is not None
+    settings.load_profile(whole if all_of_them else quick)
     _clean_environment()
     _heed_signals()
     leftovers.mark_session()
@@ -113,9 +120,13 @@ def pytest_unconfigure() -> None:
         session_lock.remove(Path(os.environ[_LOCK]))
 
 
+def _alone(item: pytest.Item) -> bool:
+    return isinstance(item, pytest.Function) and "alone" in item.fixturenames
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    with session_lock.hold(Path(os.environ[_LOCK]), alone=item.get_closest_marker("alone") is not None):
+    with session_lock.hold(Path(os.environ[_LOCK]), alone=_alone(item)):
         return (yield)
 
 
@@ -153,69 +164,77 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
     item.config.stash.setdefault(_SEEN, []).append(f"{item.nodeid}: {text}")
 
 
+def _leave_out(config: pytest.Config, why: str, count: int) -> None:
+    left_out = config.stash.setdefault(_LEFT_OUT, {})
+    left_out[why] = left_out.get(why, 0) + count
+
+
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:
-    thorough = [item for item in items if item.get_closest_marker("thorough")]
-    if thorough and not thorough[0].config.option.keyword:
-        stash = thorough[0].config.stash
-        stash[_LEFT_OUT] = stash.get(_LEFT_OUT, 0) + len(thorough)
+    if items:
+        _leave_out(items[0].config, "by your words", len(items))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if (output := getattr(session.config, "workeroutput", None)) is not None:
-        output["left_out"] = session.config.stash.get(_LEFT_OUT, 0)
+        output["left_out"] = session.config.stash.get(_LEFT_OUT, {})
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Each of xdist's workers has collected them all."""
-    node.config.stash[_LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", 0)
+    node.config.stash[_LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", {})
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    if left_out := config.stash.get(_LEFT_OUT, 0):
-        terminalreporter.write_line(f"{left_out} more tests are thorough: make test-all runs them, too")
     for line in config.stash.get(_SEEN, []):
         terminalreporter.write_line(f"left behind, here or by another session: {line}")
+    ran: set[str] = set()
+    for how in ("passed", "failed", "error", "xfailed"):
+        ran |= {report.nodeid for report in terminalreporter.stats.get(how, ())}
+    skipped = {report.nodeid for report in terminalreporter.stats.get("skipped", ())} - ran
+    left_out: dict[str, int] = {
+        **config.stash.get(_LEFT_OUT, {}),
+        "skipped, for the reasons above": len(skipped),
+    }
+    told = [f"{count:,} {why}" for why, count in left_out.items() if count]
+    there = len(ran) + sum(left_out.values())
+    if not config.option.collectonly:
+        terminalreporter.write_line(f"ran {len(ran):,} of {there:,}; left out: {', '.join(told) or 'none'}")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--accept", action="store_true", help="take what is printed now into tests/golden")
+    parser.addoption("--all", action="store_true", help="run the tests marked slow, too, and all examples")
     parser.addoption(
         "--turn",
         type=int,
         metavar="N",
-        help="of the thorough tests those whose turn it is: a third of the further, a sixtieth of others",
+        help=f"run the slow tests whose turn it is, too: of {TURNS} numbers in a row each of them once",
     )
 
 
-# First: what is marked here is then chosen or left out by its mark.
+# First: the words after -k and -m then choose among these.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marks as thorough what `make test` leaves out; with --turn only a part of that is left."""
-    for item in items:
-        own = [mark.args[0] for mark in item.iter_markers("parametrize")]
-        chosen = any("mpi" in (names.split(",") if isinstance(names, str) else names) for names in own)
-        name = (
-            item.callspec.params.get("mpi")
-            if isinstance(item, pytest.Function) and hasattr(item, "callspec")
-            else None
-        )
-        # What is measured hardly depends on the MPI; how ranks start, and what becomes of them, does.
-        others = ("impi", "debian", *(["mpich"] if "conformance" in item.path.parts else []))
-        if name in others and not chosen and not item.get_closest_marker("every_mpi"):
-            item.add_marker(pytest.mark.thorough)
-    mark_further(items)
-    # First, before others run that they would wait for.
-    items.sort(key=lambda item: item.get_closest_marker("alone") is None)
-    if (turn := config.getoption("--turn")) is not None:
-        not_now = {item for item in items if item.get_closest_marker("thorough") and not its_turn(item, turn)}
-        config.hook.pytest_deselected(items=list(not_now))
-        items[:] = [item for item in items if item not in not_now]
+    """Leaves slow tests out, if neither --all nor -m asks for them; what runs alone comes first."""
+    # Before others run that they would wait for.
+    items.sort(key=lambda item: not _alone(item))
+    if config.getoption("--all") or config.option.markexpr:
+        return
+    turn = config.getoption("--turn")
+    slow = {item for item in slow_tests(items) if turn is None or not its_turn(item, turn)}
+    items[:] = [item for item in items if item not in slow]
+    _leave_out(config, "slow (make test-all runs them)", len(slow))
 
 
-@pytest.fixture(params=mpis.NAMES)
+@pytest.fixture
+def alone() -> None:
+    """The test needs a quiet machine, or takes all cores: no other one runs at the same time."""
+
+
+@pytest.fixture(params=[mpis.NAMES[0], *map(slow_case, mpis.NAMES[1:])])
 def mpi(request: pytest.FixtureRequest) -> mpis.InstalledMpi:
-    """Each MPI in turn; skipped where it is not installed."""
+    """Each MPI in turn, of which all but the first are slow; skipped where it is not installed."""
     found = mpis.find(request.param)
     if isinstance(found, str):
         pytest.skip(found)
@@ -227,6 +246,32 @@ def golden(request: pytest.FixtureRequest, tmp_path: Path) -> Golden:
     """Holds a table of texts against a file of tests/golden."""
     known = {str(tmp_path): "TMP", str(ROOT): "ROOT", f"wirespeed {__version__}": "wirespeed VERSION"}
     return Golden(request.config.getoption("--accept"), known)
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeRun:
+    made = FakeRun()
+    module = ModuleType("wirespeed.frontend.session")
+    module.measure, module.discover = made.measure, made.discover  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "wirespeed.frontend.session", module)
+    monkeypatch.setattr(wirespeed.frontend, "session", module, raising=False)
+    monkeypatch.chdir(tmp_path)
+    return made
+
+
+@pytest.fixture
+def check_(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
+    """Runs the command on a site.toml with this text."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(text: str, *words: str | Path) -> tuple[int, list[str], str]:
+        Path("site.toml").write_text(text)
+        capsys.readouterr()
+        code = main(["check", "--require", "site.toml", *map(str, words)])
+        printed = capsys.readouterr()
+        return code, printed.out.splitlines(), printed.err
+
+    return call
 
 
 @pytest.fixture(scope="session")

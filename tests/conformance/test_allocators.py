@@ -8,9 +8,11 @@ import pytest
 from support import tools
 from support.command import Done, wirespeed
 from support.mpis import InstalledMpi
-from support.selection import thorough
+from support.selection import slow_case
 from support.shim import aware, particular
 from support.stand_ins import fake_driver
+
+pytestmark = pytest.mark.slow
 
 FAST = ("--max-time", "0.005", "--warmup", "0")
 SMALL = ("--sizes", "8,4097,64K")
@@ -40,7 +42,7 @@ IN_SHORT = ("pingpong", "ring", "copy", "jacobi")
 
 @pytest.mark.parametrize(
     "pattern",
-    [name if name in IN_SHORT else thorough(name) for name in PATTERNS],
+    [name if name in IN_SHORT else slow_case(name) for name in PATTERNS],
 )
 def test_every_pattern_on_a_pool(pattern: str, tmp_path: Path) -> None:
     """Protects patterns and programs from memory whose owner they would take for the driver."""
@@ -60,9 +62,9 @@ def test_every_pattern_on_a_pool(pattern: str, tmp_path: Path) -> None:
     ("pattern", "allocator", "paths"),
     [
         ("pingpong", "openmp", "staged,ipc-write,gpu"),
-        thorough("pingpong", "openmp:map", "ipc-write"),
+        slow_case("pingpong", "openmp:map", "ipc-write"),
         ("pingpong", "openacc", "ipc-write"),
-        thorough("ring", "openmp", "staged,gpu"),
+        slow_case("ring", "openmp", "staged,gpu"),
         ("halo", "openacc:map", "staged,gpu"),
     ],
 )
@@ -122,7 +124,7 @@ def test_an_mpi_that_does_not_take_it(mpi: InstalledMpi, builds: Path, tmp_path:
     assert "Memory of openmp that is older than any current CUDA context is refused by MPI" in said
 
 
-@pytest.mark.parametrize("allocator", ["pool", thorough("vmm")])
+@pytest.mark.parametrize("allocator", ["pool", slow_case("vmm")])
 def test_paths_that_cannot_take_it_say_so(allocator: str, tmp_path: Path) -> None:
     """Protects a table from silence: legacy IPC handles do not exist for such memory."""
     done = wirespeed(

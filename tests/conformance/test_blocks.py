@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from support.command import Done, disturbed, wirespeed
 from support.mpis import InstalledMpi
-from support.selection import thorough
+from support.selection import slow_case
 from support.shim import aware
 from support.strikes import LONG, PATIENCE, after, strike
+
+pytestmark = pytest.mark.slow(after=1)
 
 PATHS = {
     "cpu": "host,host-datatype,host-packed,host-shared,host-tcp,rma-host",
@@ -27,8 +29,8 @@ def measured(device: str, mpi: InstalledMpi, out: Path, *words: str) -> Done:
     return wirespeed("blocks", *where, *FIXED, *words, out=out)
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
-@pytest.mark.parametrize("device", ["emulated", thorough("cpu")])
+@pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
+@pytest.mark.parametrize("device", ["emulated", slow_case("cpu")])
 def test_every_block_arrives_in_its_place(device: str, mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects odd sizes at odd places on every path, also lists of one block."""
     done = measured(device, mpi, tmp_path / "r", "--count", "7", "--block", "1,13,4097", "--test", "offset=1")
@@ -63,7 +65,7 @@ def test_lists_of_few_and_of_many(words: tuple[str, ...], mpi: InstalledMpi, tmp
     assert done.code == 0 and len(done.entries) == 4, done.err + done.out
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
+@pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
 def test_device_pointers_in_lists(mpi: InstalledMpi, builds: Path, tmp_path: Path) -> None:
     """Protects a derived datatype on device memory, and lists that a kernel packs."""
     paths = "aware,aware-datatype,aware-packed"
@@ -103,6 +105,7 @@ def to_seven(mpi: InstalledMpi, out: Path, *words: str) -> Done:
     return wirespeed("blocks", *where, *FIXED, "--oversubscribe", *words, out=out, environment=EIGHT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_lists_to_seven_ranks_at_once(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects every path whose lists share a step, and the figure: bytes out of rank 0."""
@@ -121,6 +124,7 @@ def test_lists_to_seven_ranks_at_once(mpi: InstalledMpi, tmp_path: Path) -> None
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 @pytest.mark.parametrize("fault", ["misplaced-block", "stray-byte", "drop-byte"])
 def test_faults_of_one_of_seven_are_found(fault: str, mpi: InstalledMpi, tmp_path: Path) -> None:
@@ -190,6 +194,7 @@ def test_check_finds_lists_that_are_slow(mpi: InstalledMpi, tmp_path: Path) -> N
     assert waited or said.startswith("FAILED")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 @pytest.mark.parametrize(("number", "what"), [(signal.SIGKILL, "death"), (signal.SIGSTOP, "hang")])
 def test_a_struck_rank_is_named(number: int, what: str, mpi: InstalledMpi, tmp_path: Path) -> None:

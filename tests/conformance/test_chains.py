@@ -41,6 +41,7 @@ def test_a_round_takes_all_its_steps(tmp_path: Path) -> None:
         assert step["median"] == pytest.approx(entry["seconds"]["median"] / STEPS)
 
 
+@pytest.mark.slow
 def test_a_sample_of_several_rounds_is_the_time_of_one(tmp_path: Path) -> None:
     """Protects figures of a fixed count: a sample is divided by its rounds, and none of these is left out."""
     loops = 6

@@ -10,11 +10,13 @@ import pytest
 from conformance.test_patterns import played
 from support.command import wirespeed
 from support.mpis import InstalledMpi
-from support.selection import thorough
+from support.selection import slow_case
 from support.shim import fake_nvshmem
 from support.stand_ins import fake_nccl
 
 from wirespeed.patterns.collectives import PATTERNS
+
+pytestmark = pytest.mark.slow(after=1)
 
 NAMES = {pattern.name for pattern in PATTERNS}
 OURS = ("ring", "doubling", "direct", "one-shot")
@@ -70,7 +72,7 @@ def exact(told: list[dict[str, Any]], paths: str, ranks: int, operations: Collec
     [
         ("openmpi", 3, "host,host:ring,host:doubling,host:direct,host:one-shot", 2),
         ("openmpi", 3, "host,host:ring,host:doubling,host:direct,host:one-shot", 5),
-        thorough("openmpi", 8, "host:best", 5),
+        slow_case("openmpi", 8, "host:best", 5),
         ("mpich", 2, "host,host:ring,host:doubling", 5),
         ("impi", 2, "host,host:direct", 5),
     ],
@@ -91,14 +93,15 @@ def test_every_operation_on_host_buffers(
     assert chosen <= {*OURS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mpi", "ranks", "paths", "variants"),
     [
         ("openmpi", 3, "staged:direct,gpu:ring", 1),
-        thorough("openmpi", 3, "staged:direct,gpu:ring", 3),
-        thorough("openmpi", 2, "ipc-write:doubling,staged-pipelined:ring", 3),
+        slow_case("openmpi", 3, "staged:direct,gpu:ring", 3),
+        slow_case("openmpi", 2, "ipc-write:doubling,staged-pipelined:ring", 3),
         # Compiling is collective, and some ranks have fewer messages, and the same ones twice.
-        thorough("openmpi", 5, "staged-pipelined:doubling", 3),
+        slow_case("openmpi", 5, "staged-pipelined:doubling", 3),
     ],
     indirect=["mpi"],
 )
@@ -110,6 +113,7 @@ def test_every_operation_on_devices(
     exact(told_by(mpi, ranks, "emulated", paths, tmp_path, sizes="1000", libraries=asked), paths, ranks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_operations_of_a_stand_in_of_nccl(mpi: InstalledMpi, builds: Path, tmp_path: Path) -> None:
     """Protects NCCL's own calls, with and without the CPU between iterations, and ours over its messages."""
@@ -118,6 +122,7 @@ def test_operations_of_a_stand_in_of_nccl(mpi: InstalledMpi, builds: Path, tmp_p
     exact(told, paths, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mpi", "ranks"), [("openmpi", 3), ("mpich", 2)], indirect=["mpi"])
 def test_operations_of_nvshmem_s_team(mpi: InstalledMpi, ranks: int, builds: Path, tmp_path: Path) -> None:
     """Protects NVSHMEM's calls for a team: places, counts, types and roots, in symmetric memory."""
@@ -147,6 +152,7 @@ def test_one_wrong_element_is_found(mpi: InstalledMpi, fault: str, tmp_path: Pat
             assert "element" in failure["text"] and "iteration 0" in failure["text"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["batch-lost", "batch-damaged"])
 @pytest.mark.parametrize(
     ("operation", "algorithms"),
@@ -170,6 +176,7 @@ def test_a_batch_of_sums_in_place_is_checked(
     assert len(found) == len(sound.entries) and all("after a batch of" in text for text in found)
 
 
+@pytest.mark.slow
 def test_counts_beyond_mpi_s_are_cut(tmp_path: Path) -> None:
     """Protects sizes beyond 2^31 elements, with a small limit in their place: pieces, or one clear line."""
     words = ("--ranks", "2", "--paths", "host", "--algorithm", "library", "--sizes", "4K", "--loops", "2")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from support.command import Done, wirespeed
-from support.selection import thorough
+from support.selection import slow_case
 
 from wirespeed.errors import ExitCode
 
@@ -40,11 +40,12 @@ def measured(out: Path, program: str, *words: str, work: float = WORK_S) -> Done
     return done
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "warmup", "loops"),
     [
         ("jacobi", 1, 3),
-        *(thorough(*one) for one in (("lbm", 0, 1), ("jacobi", 0, 1), ("lbm", 1, 3), ("jacobi", 0, 3))),
+        *(slow_case(*one) for one in (("lbm", 0, 1), ("jacobi", 0, 1), ("lbm", 1, 3), ("jacobi", 0, 3))),
     ],
 )
 def test_a_sample_holds_all_its_launches_and_no_waiting(
@@ -61,7 +62,8 @@ def test_a_sample_holds_all_its_launches_and_no_waiting(
         assert least <= entry["seconds"]["min"] < LATE_S / loops / steps + least, entry["path"]
 
 
-@pytest.mark.parametrize("program", ["jacobi", thorough("lbm")])
+@pytest.mark.slow
+@pytest.mark.parametrize("program", ["jacobi", slow_case("lbm")])
 def test_every_sample_of_many(program: str, tmp_path: Path) -> None:
     """Protects batches of several samples, the computation alone, and the agreement of both clocks."""
     done = measured(tmp_path / "r.jsonl", program, "--max-time", "0.1")
@@ -73,6 +75,7 @@ def test_every_sample_of_many(program: str, tmp_path: Path) -> None:
         assert clock["batches"] and not clock["long"] and not clock["short"], entry["path"]
 
 
+@pytest.mark.slow
 def test_the_last_launch_has_ended_when_a_batch_has(tmp_path: Path) -> None:
     """Protects work beside a persistent kernel: stamps of its transfers come a launch before its end."""
     # Of four launches one is more than a busy host may see late.
@@ -89,6 +92,7 @@ def test_the_last_launch_has_ended_when_a_batch_has(tmp_path: Path) -> None:
     assert not clock["long"] and not clock["short"], clock
 
 
+@pytest.mark.slow
 def test_a_collective_of_several_steps_does_not_time_the_meeting(tmp_path: Path) -> None:
     """Protects operations that are chains of programs: the ranks meet before the clock starts."""
     done = wirespeed(
@@ -113,12 +117,13 @@ def test_a_ring_of_chains_does_not_time_the_meeting(tmp_path: Path) -> None:
     assert 0 < done.entries[0]["seconds"]["median"] < LATE_S
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "rule", "paths"),
     [
         ("early-stamp", "clock", CLASSES),
-        *(thorough(fault, "clock", LAUNCHES) for fault in ("fast-clock", "slow-clock", "early-stamp")),
-        thorough("lost-work", "computation", LAUNCHES),
+        *(slow_case(fault, "clock", LAUNCHES) for fault in ("fast-clock", "slow-clock", "early-stamp")),
+        slow_case("lost-work", "computation", LAUNCHES),
     ],
 )
 def test_a_false_clock_gives_no_figure(fault: str, rule: str, paths: Collection[str], tmp_path: Path) -> None:
@@ -141,6 +146,7 @@ def test_a_false_clock_gives_no_figure(fault: str, rule: str, paths: Collection[
     assert table.count("impossible") >= len(paths) and "fastest for GPU data: gpu" not in done.out
 
 
+@pytest.mark.slow
 def test_a_field_in_the_cache_is_sound(tmp_path: Path) -> None:
     """Protects figures that are fast, and true: no byte that memory must move."""
     done = wirespeed(
@@ -152,6 +158,7 @@ def test_a_field_in_the_cache_is_sound(tmp_path: Path) -> None:
     assert not any(entry["impossible"] for entry in done.entries)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["pull", "TMA-pull"])
 def test_what_is_fetched_after_the_last_stamp_is_no_contradiction(protocol: str, tmp_path: Path) -> None:
     """Protects large messages that receivers fetch: their sender is done a message before its kernel is.

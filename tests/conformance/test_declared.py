@@ -13,6 +13,8 @@ import pytest
 from support import mpis
 from support.command import Done, wirespeed
 
+pytestmark = pytest.mark.slow
+
 SIZE, RATE = 8 << 20, 2.5e8
 
 

@@ -9,6 +9,8 @@ import pytest
 from support.command import Done, wirespeed
 from support.mpis import InstalledMpi
 
+pytestmark = pytest.mark.slow(after=1)
+
 COUNTED = {"WIRESPEED_NO_EVIDENCE": ""}
 # Nothing here depends on the MPI but what it costs to start one.
 one_mpi = pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
@@ -51,6 +53,7 @@ def test_the_bytes_counted_are_those_sent(mpi: InstalledMpi, tmp_path: Path) -> 
         assert one["payload_bytes"] == 2 * each["bytes"]
 
 
+@pytest.mark.slow
 @one_mpi
 def test_a_ring_with_and_without_device_pointers(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the count of copies per rank: one of each kind a step where it is staged, else none."""
@@ -87,7 +90,7 @@ def others_talk() -> bool:
     return counter.read_text() != before
 
 
-@pytest.mark.alone
+@pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_tcp_on_one_host_is_not_taken_for_shared_memory(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the verdict by elimination: an MPI without shared memory goes over the loopback interface."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from support.command import wirespeed
 
 from wirespeed.patterns import Shape, find_pattern
@@ -22,6 +23,7 @@ def test_every_send_has_its_receive() -> None:
     assert pattern.refuse(Shape(3)) and not pattern.refuse(Shape(2))
 
 
+@pytest.mark.slow
 def test_every_byte_arrives_both_ways(tmp_path: Path) -> None:
     """Protects paths from waiting for each other when both send first, and the name of what is measured."""
     sizes = ",".join(map(str, SIZES))

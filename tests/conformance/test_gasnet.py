@@ -19,6 +19,8 @@ from support.mpis import InstalledMpi
 from support.shim import fake_gasnet
 from support.strikes import PATIENCE, SLOW, after, strike
 
+pytestmark = pytest.mark.slow
+
 FAST = ("--device", "cpu", "--max-time", "0.02")
 SIZES = {"0": 0, "1": 1, "7": 7, "8": 8, "4097": 4097, "64K": 1 << 16, "1M": 1 << 20, "64M": 1 << 26}
 
@@ -68,6 +70,7 @@ def conduit(request: pytest.FixtureRequest, session_builds: Path, stand_in: Cond
     return Conduit(request.param, installed(mpi), {"XDG_DATA_HOME": str(folder), **apart})
 
 
+@pytest.mark.slow(after=1)
 def test_every_byte_arrives(conduit: Conduit, tmp_path: Path) -> None:
     """Protects puts of every size, and the word behind them, which must not come before the last byte."""
     done = wirespeed(

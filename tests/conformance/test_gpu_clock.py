@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 from support import mpis
 from support.command import Done, wirespeed
-from support.selection import thorough
+from support.selection import slow_case
 from support.stand_ins import fake_driver
 
 from wirespeed.errors import ExitCode
+
+pytestmark = pytest.mark.slow
 
 
 def measured(builds: Path, out: Path, kilohertz: str) -> Done:
@@ -39,7 +41,7 @@ def test_a_true_rate_gives_figures(builds: Path, tmp_path: Path) -> None:
     assert [entry["bytes"] for entry in done.entries] == [8, 64]
 
 
-@pytest.mark.parametrize("kilohertz", ["4000000", thorough("250000")])
+@pytest.mark.parametrize("kilohertz", ["4000000", slow_case("250000")])
 def test_a_rate_that_is_not_so_is_refused(kilohertz: str, builds: Path, tmp_path: Path) -> None:
     """Protects figures from a clock that is said to count four times faster, or slower, than it does."""
     done = measured(builds, tmp_path / "r.jsonl", kilohertz)
@@ -48,7 +50,7 @@ def test_a_rate_that_is_not_so_is_refused(kilohertz: str, builds: Path, tmp_path
     assert failure["what"] == "error" and "the clock's rate is not the one" in failure["text"]
 
 
-@pytest.mark.parametrize("kilohertz", ["0", thorough("unknown")])
+@pytest.mark.parametrize("kilohertz", ["0", slow_case("unknown")])
 def test_a_rate_that_nobody_tells_makes_the_path_unavailable(
     kilohertz: str, builds: Path, tmp_path: Path
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from conformance.test_collectives import NAMES, OURS, exact, told_by
 from support.mpis import InstalledMpi
-from support.selection import thorough
+from support.selection import slow_case
 
 LL, STORES = ("protocol=LL", "threads=16"), ("protocol=stores", "blocks=3", "threads=16")
 PULL = ("protocol=pull", "blocks=3", "threads=16")
@@ -69,13 +69,14 @@ def in_the_kernel(messages: list[dict[str, Any]], protocol: str) -> None:
             assert one["details"]["work"] == "by the same kernel", one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 @pytest.mark.parametrize(
     ("ranks", "paths", "options"),
     [
         (2, "gpu:doubling,gpu:direct", (*LL, "offset=2")),
         (2, "gpu:direct,gpu:one-shot", STORES),
-        thorough(3, "gpu:one-shot", STORES),
+        slow_case(3, "gpu:one-shot", STORES),
     ],
 )
 def test_operations_in_the_kernel(
@@ -85,16 +86,17 @@ def test_operations_in_the_kernel(
     judged(mpi, ranks, paths, options, tmp_path, sizes=BRIEF, variants=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 @pytest.mark.parametrize(
     ("ranks", "paths", "options", "sizes", "variants"),
     [
         (2, "gpu:doubling,gpu:one-shot", GRID, "8,150,400", 3),
-        thorough(2, "gpu:doubling,gpu:one-shot", GRID, "8,150,384,400", 5),
-        thorough(4, "gpu:direct", GRID, "64,8192", 1),
-        thorough(2, "gpu:direct,gpu:one-shot", (*GRID, "offset=4"), "16,384,400,4096", 5),
-        thorough(5, "gpu:direct", (*GRID, "offset=8"), "80,1280,20480", 1),
-        thorough(8, "gpu:direct", GRID, "64,8192", 1),
+        slow_case(2, "gpu:doubling,gpu:one-shot", GRID, "8,150,384,400", 5),
+        slow_case(4, "gpu:direct", GRID, "64,8192", 1),
+        slow_case(2, "gpu:direct,gpu:one-shot", (*GRID, "offset=4"), "16,384,400,4096", 5),
+        slow_case(5, "gpu:direct", (*GRID, "offset=8"), "80,1280,20480", 1),
+        slow_case(8, "gpu:direct", GRID, "64,8192", 1),
     ],
 )
 def test_an_exchange_of_several_blocks(
@@ -110,7 +112,7 @@ def test_an_exchange_of_several_blocks(
     judged(mpi, ranks, paths, options, tmp_path, sizes=sizes, variants=variants)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 @pytest.mark.parametrize(("ranks", "path", "options"), EVERY)
 def test_every_operation_in_the_kernel(
@@ -120,7 +122,7 @@ def test_every_operation_in_the_kernel(
     judged(mpi, ranks, path, options, tmp_path, sizes=ODD, variants=5)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 @pytest.mark.parametrize("fault", ["drop-element", "repeat-element", "swap-elements", "repeat-iteration"])
 def test_one_wrong_element_is_found(mpi: InstalledMpi, fault: str, tmp_path: Path) -> None:
@@ -132,10 +134,11 @@ def test_one_wrong_element_is_found(mpi: InstalledMpi, fault: str, tmp_path: Pat
     assert {one["pattern"] for one in told if one["kind"] == "entry"} <= {"barrier"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 @pytest.mark.parametrize(
     ("ranks", "offset"),
-    [(3, "offset=0"), thorough(2, "offset=8"), thorough(4, "offset=2"), thorough(5, "offset=0")],
+    [(3, "offset=0"), slow_case(2, "offset=8"), slow_case(4, "offset=2"), slow_case(5, "offset=0")],
 )
 def test_sums_of_what_lies_at_its_senders(mpi: InstalledMpi, ranks: int, offset: str, tmp_path: Path) -> None:
     """Protects operations that fetch: nothing is overwritten before all have read it, in place or not."""
@@ -151,14 +154,15 @@ def test_sums_of_what_lies_at_its_senders(mpi: InstalledMpi, ranks: int, offset:
     assert fetched >= {(name, "gpu:direct") for name in ("allreduce", "reducescatter", "allgather")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 @pytest.mark.parametrize(
     ("ranks", "paths", "size"),
     [
         (3, "gpu:ring", 3 * ((1 << 20) + 1024)),
-        thorough(2, "gpu:ring,gpu:direct", 2 * ((1 << 20) + 400) + 12),
-        thorough(3, "gpu:ring,gpu:doubling", 3 * ((1 << 20) + 400) + 12),
-        thorough(4, "gpu:ring,gpu:direct", 4 * ((1 << 20) + 1024)),
+        slow_case(2, "gpu:ring,gpu:direct", 2 * ((1 << 20) + 400) + 12),
+        slow_case(3, "gpu:ring,gpu:doubling", 3 * ((1 << 20) + 400) + 12),
+        slow_case(4, "gpu:ring,gpu:direct", 4 * ((1 << 20) + 1024)),
     ],
 )
 def test_sums_that_are_made_while_they_are_sent(
@@ -174,6 +178,7 @@ def test_sums_that_are_made_while_they_are_sent(
     judged(*(mpi, ranks, paths, (*STORES, "offset=0"), tmp_path), sizes=sizes, variants=2, only=only)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_ranks_without_a_part_try_what_the_others_try(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects from a hang: of two elements on three ranks one has none, and its messages all are equal."""

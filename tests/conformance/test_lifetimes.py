@@ -12,6 +12,8 @@ import pytest
 from support import mpis
 from support.stand_ins import fake_nccl
 
+pytestmark = pytest.mark.slow(after=1)
+
 SUPPORT = Path(__file__).parents[1] / "support"
 SCRIPT, PATTERNS = SUPPORT / "two_ranks.py", SUPPORT / "peer_patterns.py"
 
@@ -28,11 +30,13 @@ def two_ranks(scenario: str, builds: Path, **variables: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_a_program_keeps_what_it_stages_through(builds: Path) -> None:
     """Protects a program from a later one that needs more memory."""
     assert two_ranks("staging_outlived", builds) == {"moved": "all"}
 
 
+@pytest.mark.slow
 def test_no_communicator_is_left_where_a_peer_has_none(builds: Path) -> None:
     """Protects the GPU's memory, and NCCL's end, after a start that failed on another rank."""
     found = two_ranks("communicator_of_a_peer_that_failed", builds, FAKE_NCCL_INIT_FAILS_ON="1")

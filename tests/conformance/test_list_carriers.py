@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.command import Done, wirespeed
 from support.mpis import InstalledMpi
-from support.selection import thorough
+from support.selection import slow_case
 
 CARRIERS = {
     "blocks": "ipc-write,ipc-write-batch,ipc-gather,ipc-read,gpu",
@@ -22,8 +22,9 @@ def measured(pattern: str, mpi: InstalledMpi, out: Path, *words: str) -> Done:
     return wirespeed(pattern, *where, *FIXED, *words, out=out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
-@pytest.mark.parametrize("shape", ["random", thorough("few multiprocessors"), thorough("layers")])
+@pytest.mark.parametrize("shape", ["random", slow_case("few multiprocessors"), slow_case("layers")])
 @pytest.mark.parametrize("pattern", ["blocks", "offload"])
 def test_every_block_arrives(pattern: str, shape: str, mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects odd sizes at odd places, pieces of long blocks, and several lists, of each way."""
@@ -45,7 +46,7 @@ def test_every_block_arrives(pattern: str, shape: str, mpi: InstalledMpi, tmp_pa
 
 
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
-@pytest.mark.parametrize("pattern", ["blocks", thorough("offload")])
+@pytest.mark.parametrize("pattern", ["blocks", slow_case("offload")])
 def test_planted_faults_are_found(pattern: str, mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the check: a block in the place of another, a byte between blocks, a byte that is lost."""
     faults = {
@@ -83,6 +84,7 @@ def test_what_a_list_needs_is_said_in_one_line(tmp_path: Path) -> None:
         assert not done.records
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_a_list_that_changed_is_measured_again(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects --resume from the figures of other places."""

@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 from support.command import Done, wirespeed
 from support.mpis import InstalledMpi
-from support.selection import thorough
+from support.selection import slow_case
 from support.stand_ins import fake_driver
 
 from wirespeed.errors import ExitCode
+
+pytestmark = pytest.mark.slow(after=1)
 
 PATHS = ("gpu-load", "gpu-load-own")
 LINKS = {1: 2, 1000: 7, 64 << 10: 512, 1 << 20: 8192}
@@ -61,7 +63,7 @@ def test_a_sample_of_several_launches(mpi: InstalledMpi, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
-@pytest.mark.parametrize("path", [PATHS[0], thorough(PATHS[1])])
+@pytest.mark.parametrize("path", [PATHS[0], slow_case(PATHS[1])])
 def test_a_wrong_link_is_found_out(mpi: InstalledMpi, path: str, tmp_path: Path) -> None:
     """Protects from a figure of another chain: one link that leaves the next one out is found before it."""
     done = loads(mpi, tmp_path / "r.jsonl", "--paths", path, "--sizes", "64K", "--test", "wrong-link=5")
@@ -106,6 +108,7 @@ def test_what_cannot_be_combined_is_one_line(
     assert text in said or any(text in f"{one['path']}: {one['text']}" for one in done.failures), said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_loads_over_a_vendors_driver(mpi: InstalledMpi, builds: Path, tmp_path: Path) -> None:
     """Protects AMD's GPUs, of which no test has one: memory opened and kernels launched by HIP's calls."""

@@ -13,11 +13,13 @@ from pathlib import Path
 import pytest
 from support import mpis
 from support.command import Done, wirespeed
-from support.selection import thorough
+from support.selection import slow_case
 from support.stand_ins import fake_driver, fake_nccl
 
 from wirespeed.errors import ExitCode
 from wirespeed.host.libraries import _LOADED
+
+pytestmark = pytest.mark.slow(after=1)
 
 SIZES = (0, 1, 7, 8, 4097, 1 << 16, 1 << 20)
 LARGE = 1 << 26
@@ -77,9 +79,9 @@ def measure(libraries: Environment, tmp_path: Path) -> Measure:
     ("device", "mpi"),
     [
         ("emulated", "openmpi"),
-        thorough("emulated", "mpich"),
+        slow_case("emulated", "mpich"),
         ("cuda", "openmpi"),
-        thorough("hip", "mpich"),
+        slow_case("hip", "mpich"),
     ],
 )
 def test_every_byte_arrives(measure: Measure, device: str, mpi: str) -> None:
@@ -103,7 +105,8 @@ def test_every_byte_arrives(measure: Measure, device: str, mpi: str) -> None:
         assert empty == ("sent as 1 byte" if entry["bytes"] == 0 else None)
 
 
-@pytest.mark.parametrize("device", ["cuda", thorough("hip")])
+@pytest.mark.slow
+@pytest.mark.parametrize("device", ["cuda", slow_case("hip")])
 @pytest.mark.parametrize("enqueue", ["graph", "direct"])
 def test_both_ways_into_the_stream(measure: Measure, device: str, enqueue: str) -> None:
     """Protects rounds replayed from a graph and rounds enqueued one by one, whichever is faster here."""
@@ -112,6 +115,7 @@ def test_both_ways_into_the_stream(measure: Measure, device: str, enqueue: str) 
     assert [entry["details"]["enqueue"] for entry in done.entries] == [enqueue] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("clock", "faster"), [("graph=700,call=200", "direct"), ("graph=200,call=700", "graph")]
 )
@@ -126,6 +130,7 @@ def test_the_faster_way_is_taken(measure: Measure, clock: str, faster: str) -> N
     assert 200e-6 <= entry["seconds"]["median"] < 700e-6
 
 
+@pytest.mark.slow
 def test_without_graphs(measure: Measure) -> None:
     """Protects drivers that capture nothing: rounds are enqueued, and the record says why."""
     for device, words in (("emulated", "cannot be captured"), ("cuda", "cuGraphInstantiateWithFlags")):
@@ -220,6 +225,7 @@ def test_after_a_failure_there_is_a_fresh_communicator(measure: Measure) -> None
     assert all(_starts(done).values()) and len(done.entries) == 2
 
 
+@pytest.mark.slow
 def test_an_end_that_fails_is_the_failure_of_the_path_before(libraries: Environment, tmp_path: Path) -> None:
     """Protects figures, and the next path's: the failure is told of the path that joined the ranks."""
     mpi = _mpi("openmpi")
@@ -275,6 +281,7 @@ def test_nccl_s_log_stays_out_of_sight(measure: Measure, tmp_path: Path) -> None
     assert not [file for file in tmp_path.rglob("*") if file.is_file() and b"NCCL INFO" in file.read_bytes()]
 
 
+@pytest.mark.slow
 def test_no_library(measure: Measure) -> None:
     """Protects machines without NCCL from more than a line: what is missing, and what installs it."""
     for device, kind, variable in (("emulated", "cuda", "NCCL"), ("hip", "hip", "RCCL")):
@@ -324,7 +331,7 @@ def test_versions_that_differ(measure: Measure) -> None:
     ("failing", "words"),
     [
         ("ncclGetUniqueId=2", "rank 0: ncclGetUniqueId(): made to fail: says the stand-in"),
-        thorough("ncclCommInitRank=1", "rank 0: ncclCommInitRank(2 ranks): made to fail"),
+        slow_case("ncclCommInitRank=1", "rank 0: ncclCommInitRank(2 ranks): made to fail"),
         ("ncclSend=4", r"ncclSend(1 bytes, peer [01]): made to fail"),
         ("ncclGroupEnd=3", "ncclGroupEnd(): made to fail"),
     ],
@@ -349,7 +356,7 @@ def test_an_error_that_only_nccl_hears_of(measure: Measure) -> None:
     assert "says the stand-in" in text
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_bench_runs(libraries: Environment) -> None:
     """Protects bench/nccl_pingpong.py from rotting where it cannot run: it compiles, and compares."""
     bench = Path(__file__).parents[2] / "bench" / "nccl_pingpong.py"
@@ -365,12 +372,13 @@ def test_the_bench_runs(libraries: Environment) -> None:
         assert float(line[line.index("ours") + 1]) > 0 and float(line[line.index("bare") + 1]) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "device", "ranks"),
     [
         ("iterations=host", "emulated", 4),
         ("iterations=stream;enqueue=direct", "cuda", 3),
-        thorough("iterations=stream;enqueue=graph", "cuda", 3),
+        slow_case("iterations=stream;enqueue=graph", "cuda", 3),
         ("iterations=stream;enqueue=graph", "cuda", 4),
     ],
 )

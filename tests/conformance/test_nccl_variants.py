@@ -9,10 +9,12 @@ import pytest
 from conformance.test_collectives import exact, told_by
 from support.command import Done, wirespeed
 from support.mpis import InstalledMpi
-from support.selection import thorough
+from support.selection import slow_case
 from support.stand_ins import fake_driver, fake_nccl, old_nccl
 
 from wirespeed.units import format_seconds
+
+pytestmark = pytest.mark.slow
 
 FAST = ("--max-time", "0.02", "--sizes", "1000,64K")
 
@@ -45,8 +47,8 @@ def reduced(tmp: Path, environment: dict[str, str], algorithms: str, device: str
         ("openmpi", "registered"),
         ("mpich", "symmetric"),
         ("openmpi", "graph"),
-        thorough("mpich", "registered"),
-        thorough("openmpi", "symmetric"),
+        slow_case("mpich", "registered"),
+        slow_case("openmpi", "symmetric"),
     ],
     indirect=["mpi"],
 )

@@ -12,8 +12,10 @@ import pytest
 from support import mpis
 from support.command import wirespeed
 from support.mpis import InstalledMpi
-from support.selection import thorough
+from support.selection import slow_case
 from support.shim import aware
+
+pytestmark = pytest.mark.slow(after=1)
 
 SIZES = {"0": 0, "1": 1, "7": 7, "8": 8, "4097": 4097, "64K": 1 << 16, "1M": 1 << 20}
 FAST = ("--max-time", "0.02")
@@ -107,7 +109,7 @@ def test_unaligned_buffers(mpi: InstalledMpi, tmp_path: Path) -> None:
     assert [entry["path"] for entry in done.entries] == [HOST[0]] * 5 + [HOST[1]] * 5
 
 
-@pytest.mark.parametrize("mpi", [thorough("openmpi"), "mpich"], indirect=True)
+@pytest.mark.parametrize("mpi", [slow_case("openmpi"), "mpich"], indirect=True)
 def test_messages_beyond_the_int(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects messages that take several calls, with the most bytes of a call lowered to 1000.
 
@@ -122,7 +124,7 @@ def test_messages_beyond_the_int(mpi: InstalledMpi, tmp_path: Path) -> None:
     assert [entry["path"] for entry in done.entries] == ["host"] * 6 + [HOST[0]] * 6 + [HOST[1]] * 6
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
+@pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
 def test_operations_of_several_calls(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects every byte of puts and gets that no message accompanies, where they take several calls."""
     done = wirespeed(
@@ -133,7 +135,7 @@ def test_operations_of_several_calls(mpi: InstalledMpi, tmp_path: Path) -> None:
     assert done.code == 0 and len(done.entries) == 10, done.err
 
 
-@pytest.mark.parametrize("mpi", [thorough("openmpi")], indirect=True)
+@pytest.mark.parametrize("mpi", [slow_case("openmpi")], indirect=True)
 def test_operations_beyond_a_gibibyte(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects them where no option lowers the most bytes of a call; four buffers take 4.1 GiB."""
     if os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") < 6 << 30:
@@ -146,7 +148,7 @@ def test_operations_beyond_a_gibibyte(mpi: InstalledMpi, tmp_path: Path) -> None
     assert done.code == 0 and done.entries[0]["bytes"] == 1025 << 20, done.err
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
+@pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
 def test_device_pointers(mpi: InstalledMpi, builds: Path, tmp_path: Path) -> None:
     """Protects windows over device memory, by an MPI that stands for a GPU-aware one."""
     done = wirespeed(
@@ -162,7 +164,7 @@ def test_device_pointers(mpi: InstalledMpi, builds: Path, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("mpi", "call"),
-    [("openmpi", "get"), ("openmpi", "put"), thorough("mpich", "put"), thorough("mpich", "get")],
+    [("openmpi", "get"), ("openmpi", "put"), slow_case("mpich", "put"), slow_case("mpich", "get")],
     indirect=["mpi"],
 )
 def test_irregular_patterns(mpi: InstalledMpi, call: str) -> None:
@@ -200,8 +202,9 @@ def test_an_unknown_call_is_refused() -> None:
     assert "call is put or get for one-sided MPI, not 'push'" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "words", [("ucx", "call=put", "pageable", "host"), thorough(("rma", "call=put", "pageable", "host"))]
+    "words", [("ucx", "call=put", "pageable", "host"), slow_case(("rma", "call=put", "pageable", "host"))]
 )
 def test_who_has_no_room_costs_the_others_no_memory(words: tuple[str, ...]) -> None:
     """Protects a run that goes on with smaller sizes: buffers that a peer could not have are given back."""

@@ -9,6 +9,8 @@ from support import tools
 from support.command import Done, wirespeed
 from support.stand_ins import driver
 
+pytestmark = pytest.mark.slow
+
 FAST = ("--max-time", "0.005", "--warmup", "0", "--sizes", "8,4097,64K")
 NO_GPU = "these OpenMP devices are the CPU: no figure of this run is one of a GPU"
 
@@ -48,6 +50,7 @@ def test_the_real_libgomp(libgomp: dict[str, str], tmp_path: Path) -> None:
     assert NO_GPU not in done.out
 
 
+@pytest.mark.slow(after=1)
 def test_devices_that_are_the_cpu(llvm: dict[str, str], tmp_path: Path) -> None:
     """Protects from calling the CPU a GPU: these figures say so, and no MPI is called GPU-aware."""
     paths = ("staged", "staged-pinned", "aware")

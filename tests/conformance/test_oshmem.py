@@ -9,8 +9,10 @@ import pytest
 from conformance.test_onesided import everything_right, installed, irregular
 from support.command import disturbed, wirespeed
 from support.mpis import InstalledMpi
-from support.selection import thorough
+from support.selection import slow_case
 from support.strikes import PATIENCE, SLOW, after, strike
+
+pytestmark = pytest.mark.slow
 
 FAST = ("--max-time", "0.02")
 
@@ -24,6 +26,7 @@ def debian() -> InstalledMpi:
     return mpi
 
 
+@pytest.mark.slow(after=1)
 def test_every_byte_arrives(debian: InstalledMpi, tmp_path: Path) -> None:
     """Protects puts of every size, and the paths that come after in the same run."""
     done = wirespeed(
@@ -70,7 +73,7 @@ def test_a_lie_is_found_out(debian: InstalledMpi, fault: str, tmp_path: Path) ->
     assert "wrong data" in done.failures[0]["text"]
 
 
-@pytest.mark.parametrize(("number", "what"), [(signal.SIGKILL, "death"), thorough(signal.SIGSTOP, "hang")])
+@pytest.mark.parametrize(("number", "what"), [(signal.SIGKILL, "death"), slow_case(signal.SIGSTOP, "hang")])
 def test_a_rank_that_is_struck(debian: InstalledMpi, number: int, what: str, tmp_path: Path) -> None:
     """Protects the name of the rank that died or hangs, though OpenSHMEM takes over signals."""
     out = tmp_path / "r.jsonl"

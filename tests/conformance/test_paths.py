@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from support.command import wirespeed
 from support.mpis import InstalledMpi
-from support.selection import thorough
+from support.selection import slow_case
 from support.shim import aware
+
+pytestmark = pytest.mark.slow(after=1)
 
 SIZES = {"0": 0, "1": 1, "7": 7, "8": 8, "4097": 4097, "64K": 1 << 16, "1M": 1 << 20}
 FAST = ("--max-time", "0.02")
@@ -38,6 +40,7 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
         assert checked["bytes"] == (checked["iterations"] + checked["batches"]) * entry["bytes"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_every_byte_arrives_without_mpi(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the paths that stand in for MPI's: messages of no byte, of many chunks, and of odd sizes."""
@@ -52,7 +55,7 @@ def test_every_byte_arrives_without_mpi(mpi: InstalledMpi, tmp_path: Path) -> No
         assert all(entry["checked"]["iterations"] for entry in done.entries)
 
 
-@pytest.mark.parametrize(("mpi", "offset"), [("openmpi", "1"), thorough("impi", "3")], indirect=["mpi"])
+@pytest.mark.parametrize(("mpi", "offset"), [("openmpi", "1"), slow_case("impi", "3")], indirect=["mpi"])
 def test_unaligned_buffers(mpi: InstalledMpi, offset: str, tmp_path: Path) -> None:
     """Protects content and check where words do not lie on word boundaries, in host and in GPU memory."""
     done = wirespeed(
@@ -64,7 +67,7 @@ def test_unaligned_buffers(mpi: InstalledMpi, offset: str, tmp_path: Path) -> No
     assert [entry["path"] for entry in done.entries] == ["host"] * 5 + ["staged"] * 5
 
 
-@pytest.mark.parametrize("mpi", [thorough("impi"), "debian"], indirect=True)
+@pytest.mark.parametrize("mpi", [slow_case("impi"), "debian"], indirect=True)
 def test_messages_beyond_the_int(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the derived datatypes of large messages, with the int's range lowered to 1000 bytes.
 
@@ -79,7 +82,7 @@ def test_messages_beyond_the_int(mpi: InstalledMpi, tmp_path: Path) -> None:
     assert len(done.entries) == 6
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_a_real_message_beyond_two_gib(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects messages of more than 2^31 bytes as they are."""
@@ -125,8 +128,8 @@ def test_an_mpi_that_takes_device_pointers(mpi: InstalledMpi, builds: Path, tmp_
     [
         ("openmpi", "pingpong"),
         ("impi", "exchange"),
-        thorough("mpich", "pingpong"),
-        thorough("debian", "halo"),
+        slow_case("mpich", "pingpong"),
+        slow_case("debian", "halo"),
     ],
     indirect=["mpi"],
 )
@@ -192,7 +195,7 @@ def test_an_mpi_that_does_not(mpi: InstalledMpi, tmp_path: Path) -> None:
     assert "\n" not in by_path["rma"]["text"]
 
 
-@pytest.mark.parametrize("fault", ["batch-stale", thorough("batch-lost"), thorough("batch-damaged")])
+@pytest.mark.parametrize("fault", ["batch-stale", slow_case("batch-lost"), slow_case("batch-damaged")])
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_a_fault_of_timed_batches_is_found(
     mpi: InstalledMpi, fault: str, builds: Path, tmp_path: Path

@@ -16,13 +16,15 @@ import pytest
 from support import mpis
 from support.command import wirespeed
 from support.mpis import InstalledMpi
-from support.selection import thorough
+from support.selection import slow_case
 from support.shim import fake_nvshmem
 from support.stand_ins import fake_nccl
 
 from wirespeed.paths import find_path
 from wirespeed.patterns import all_patterns
 from wirespeed.patterns.collectives.operation import CollectivePattern
+
+pytestmark = pytest.mark.slow(after=1)
 
 SCRIPT = Path(__file__).parents[1] / "support" / "all_patterns.py"
 MESSAGES = {
@@ -86,11 +88,11 @@ def judged(told: list[dict[str, Any]], paths: str) -> None:
     [
         *((2, device, "openmpi") for device in ("host", "emulated")),
         (2, "host", "mpich"),
-        thorough(2, "emulated", "mpich"),
+        slow_case(2, "emulated", "mpich"),
         (4, "host", "openmpi"),
         (4, "emulated", "openmpi"),
-        thorough(4, "host", "mpich"),
-        thorough(4, "emulated", "mpich"),
+        slow_case(4, "host", "mpich"),
+        slow_case(4, "emulated", "mpich"),
     ],
     indirect=["mpi"],
 )
@@ -113,14 +115,15 @@ def test_every_pattern_on_every_path(mpi: InstalledMpi, device: str, ranks: int,
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 @pytest.mark.parametrize(
     ("ranks", "paths"),
     [
-        thorough(2, "nccl,nccl-stream,shmem"),
+        slow_case(2, "nccl,nccl-stream,shmem"),
         (3, "nccl,nccl-stream"),
         (4, "shmem"),
-        thorough(4, "nccl,nccl-stream"),
+        slow_case(4, "nccl,nccl-stream"),
     ],
 )
 def test_every_pattern_over_stand_ins_of_libraries(
@@ -146,8 +149,9 @@ def test_every_pattern_over_stand_ins_of_libraries(
     assert seen == {(name, path) for name in between for path in paths.split(",")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
-@pytest.mark.parametrize("fault", ["drop-byte", thorough("drop-iteration"), thorough("batch-damaged")])
+@pytest.mark.parametrize("fault", ["drop-byte", slow_case("drop-iteration"), slow_case("batch-damaged")])
 def test_a_lie_is_found_out_in_every_pattern(mpi: InstalledMpi, fault: str, tmp_path: Path) -> None:
     """Protects the checks of many ranks, and the closed form of what is summed on the way."""
     told = played(mpi, 4, "emulated", "host,gpu,h2d-pinned", tmp_path, f"fault={fault}", sizes="4096")
@@ -169,16 +173,15 @@ def test_a_lie_is_found_out_in_every_pattern(mpi: InstalledMpi, fault: str, tmp_
     assert {failure["what"] for failure in failures} == {"mismatch"}
 
 
+@pytest.mark.slow
 # MPICH's ranks spin, and so many of them leave no other test a core.
-SPINNING = (pytest.mark.thorough, pytest.mark.alone)
-
-
+@pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize(
     ("mpi", "ranks", "command"),
     [
         ("openmpi", 16, ("groups", "--group", "8")),
-        pytest.param("mpich", 16, ("groups", "--group", "8"), marks=SPINNING),
-        pytest.param("mpich", 24, ("pairs", "--sample", "2"), marks=SPINNING),
+        ("mpich", 16, ("groups", "--group", "8")),
+        ("mpich", 24, ("pairs", "--sample", "2")),
     ],
     indirect=["mpi"],
 )
@@ -215,6 +218,7 @@ def test_the_slowest_of_two_groups_leaves_room_for_chance(mpi: InstalledMpi, tmp
     assert entry["precision"] == pytest.approx((seconds["high"] - seconds["low"]) / 2 / seconds["median"])
 
 
+@pytest.mark.slow
 def test_a_file_is_all_that_a_new_pattern_takes(tmp_path: Path) -> None:
     """Protects CONTRIBUTING's promise, with its own example: command, help, tests, tables, from one file."""
     package = Path(importlib.import_module("wirespeed").__file__ or "").parent

@@ -12,7 +12,9 @@ import pytest
 from support import mpis
 from support.command import Done, Record, wirespeed
 from support.mpis import InstalledMpi
-from support.selection import thorough
+from support.selection import slow_case
+
+pytestmark = pytest.mark.slow(after=1)
 
 PATHS = ("ipc-write", "ipc-read", "ipc-kernel", "gpu")
 # Ranks that spin hand over by time slices here: without a warm-up nothing is measured by the hundred.
@@ -75,7 +77,7 @@ def test_more_than_one_block_is_to_move(tmp_path: Path) -> None:
     entries_by_path(done, {"24M": 24 << 20}, ("gpu",))
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
+@pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
 def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects all four paths as they run when nothing is fixed, and what the record says of each choice."""
     sizes = SIZES if mpi.name == "openmpi" else FEW | {"16M": 1 << 24}
@@ -103,6 +105,7 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
     assert step["details"]["clock_ns"] >= 1
 
 
+@pytest.mark.slow
 def test_the_fastest_copy_is_taken(tmp_path: Path) -> None:
     """Protects the choice of ipc-write, which is measured up to 512 KiB."""
     # An engine takes 0.1 s to start; a kernel, whose speed nobody declares, a fraction of that anywhere.
@@ -119,7 +122,7 @@ def test_the_fastest_copy_is_taken(tmp_path: Path) -> None:
     [
         *(("LL", "1"), ("stores", "3"), ("TMA", "3"), ("pull", "3"), ("TMA-pull", "0")),
         # Aligned they run in test_many_threads_in_any_order, too.
-        *(thorough(protocol, "0") for protocol in ("LL", "stores", "TMA", "pull")),
+        *(slow_case(protocol, "0") for protocol in ("LL", "stores", "TMA", "pull")),
     ],
 )
 def test_each_protocol_of_gpu(protocol: str, offset: str, tmp_path: Path) -> None:
@@ -166,7 +169,7 @@ def test_many_threads_in_any_order(protocol: str, threads: int, sizes: str, tmp_
         ("ipc-write", ("copy=engine", "offset=3"), (ENGINE,)),
         ("ipc-write", ("copy=kernel", "offset=1"), ("kernel",)),
         ("ipc-write", ("copy=waiting-kernel", "offset=3"), (WAITS, ENGINE)),
-        thorough("ipc-write", ("signal=host",), (HOST_SIGNALS, "kernel", WAITS)),
+        slow_case("ipc-write", ("signal=host",), (HOST_SIGNALS, "kernel", WAITS)),
         ("ipc-read", ("offset=3",), (HOST_SIGNALS,)),
     ],
     ids=str,
@@ -272,13 +275,14 @@ GPU_PROTOCOLS = (
 IPC_WAYS = ("by=write", "by=write;copy=engine", "by=write;copy=kernel", "by=read")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("transport", "ranks", "device"),
     [
         ("gpu", 3, MANY_THREADS),
         ("ipc", 4, MANY_THREADS),
-        thorough("gpu", 3, "count=4"),
-        thorough("ipc", 3, "count=4"),
+        slow_case("gpu", 3, "count=4"),
+        slow_case("ipc", 3, "count=4"),
     ],
 )
 def test_patterns_of_many_ranks(transport: str, ranks: int, device: str) -> None:
@@ -312,12 +316,14 @@ def test_patterns_by_a_kernel_that_waits() -> None:
     assert chosen["one_after_the_other"]["copied by"] == ENGINE
 
 
+@pytest.mark.slow
 def test_a_kernel_whose_peer_never_comes() -> None:
     """Protects the GPU from a kernel that waits for ever: the host tells it to stop, and names the peer."""
     said = patterns(2, "gpu", "nobody")
     assert said.startswith("the persistent kernel got no answer from rank 1 and was told to end"), said
 
 
+@pytest.mark.slow
 def test_one_sample_longer_than_the_watchdog_waits() -> None:
     """Protects --loops of a great many: the kernel tells inside a sample, too, that it goes on."""
     # 259 iterations are stamped in seven parts; without parts there are words at the start and the end alone.

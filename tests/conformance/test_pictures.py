@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 from support.command import wirespeed
-from support.selection import thorough
+from support.selection import slow_case
+
+pytestmark = pytest.mark.slow
 
 SHORT = ("--max-time", "0.02", "--no-evidence")
 
@@ -18,7 +20,7 @@ HOST, EMULATED = ("--device", "cpu", "--paths", "host"), ("--device", "emulated"
     ("program", "ways"),
     [
         (("jacobi", "--scaling", "strong", "--fp", "64"), {"2": EMULATED, "4": HOST}),
-        thorough(("lbm", "--case", "rayleigh-taylor"), {"1": HOST, "4": EMULATED}),
+        slow_case(("lbm", "--case", "rayleigh-taylor"), {"1": HOST, "4": EMULATED}),
         (("lbm", "--case", "heat", "--columns", "2"), {"2": HOST, "4": EMULATED}),
     ],
 )
@@ -77,8 +79,8 @@ def test_a_file_that_cannot_be_is_one_line(name: str, code: int, says: str, tmp_
     ("case", "name", "within"),
     [
         ("shear-wave", "viscosity", 0.01),
-        thorough("sound-wave", "speed of sound", 0.01),
-        thorough("heat", "thermal diffusivity", 0.02),
+        slow_case("sound-wave", "speed of sound", 0.01),
+        slow_case("heat", "thermal diffusivity", 0.02),
     ],
 )
 def test_constants_beside_theory(case: str, name: str, within: float, tmp_path: Path) -> None:

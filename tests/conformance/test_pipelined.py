@@ -11,7 +11,9 @@ import pytest
 from support import mpis, tools
 from support.command import Done, wirespeed
 from support.mpis import InstalledMpi
-from support.selection import thorough
+from support.selection import slow_case
+
+pytestmark = pytest.mark.slow
 
 FAST = ("--max-time", "0.02")
 SIZES = {"0": 0, "1": 1, "7": 7, "8": 8, "4097": 4097, "64K": 1 << 16, "1M": 1 << 20}
@@ -36,7 +38,8 @@ def any_mpi(name: str = "mpich") -> InstalledMpi:
     return mpi
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", *map(thorough, ("mpich", "impi", "debian"))], indirect=True)
+@pytest.mark.slow(after=1)
+@pytest.mark.parametrize("mpi", ["openmpi", *map(slow_case, ("mpich", "impi", "debian"))], indirect=True)
 def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the path under each MPI, as it runs when nothing is fixed; 64 MiB under one of each ABI."""
     sizes = SIZES | ({"64M": 1 << 26} if mpi.name in ("openmpi", "mpich") else {"9M": 9 << 20})
@@ -57,12 +60,12 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("mpi", "offset", "fixed"),
     [
-        thorough("openmpi", "1", ("by=streams",)),
-        thorough("mpich", "0", ("shared=no",)),
-        thorough("openmpi", "1", ("by=streams", "chunk=70001", "slots=3")),
+        slow_case("openmpi", "1", ("by=streams",)),
+        slow_case("mpich", "0", ("shared=no",)),
+        slow_case("openmpi", "1", ("by=streams", "chunk=70001", "slots=3")),
         ("openmpi", "3", ("by=streams", "chunk=70001", "slots=2")),
         ("mpich", "0", ("by=streams", "chunk=4096", "slots=64", "streams=2")),
-        thorough("openmpi", "3", ("by=host", "chunk=70001", "slots=3", "streams=2")),
+        slow_case("openmpi", "3", ("by=host", "chunk=70001", "slots=3", "streams=2")),
         ("openmpi", "3", ("shared=no", "chunk=70001", "slots=3")),
     ],
     indirect=["mpi"],
@@ -92,8 +95,8 @@ def test_each_way_of_handing_chunks_over(
 @pytest.mark.parametrize(
     ("mpi", "options"),
     [
-        thorough("openmpi", ""),
-        thorough("mpich", "by=streams"),
+        slow_case("openmpi", ""),
+        slow_case("mpich", "by=streams"),
         ("openmpi", "by=streams"),
         ("openmpi", "chunk=70000;slots=3"),
         ("openmpi", "shared=no;chunk=50001;slots=2"),

@@ -9,13 +9,15 @@ from pathlib import Path
 import pytest
 from support.command import disturbed, ranks_of, whole_lines, wirespeed
 from support.mpis import InstalledMpi
-from support.selection import thorough
+from support.selection import slow_case
 from support.shim import aware
+
+pytestmark = pytest.mark.slow(after=1)
 
 SMALL = ("jacobi", "--size", "96x40", "--steps", "8", "--max-time", "0.05")
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
+@pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
 def test_one_rank_and_two(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects efficiency: one rank computes alone, once, and two are compared with it in the same file."""
     done = wirespeed(
@@ -62,8 +64,8 @@ def test_one_rank_and_two(mpi: InstalledMpi, tmp_path: Path) -> None:
     [
         ("jacobi", "batch-stale"),
         ("lbm", "batch-lost"),
-        *(thorough("jacobi", fault) for fault in ("batch-damaged", "batch-lost", "batch-short")),
-        *(thorough("lbm", fault) for fault in ("batch-damaged", "batch-stale", "batch-short")),
+        *(slow_case("jacobi", fault) for fault in ("batch-damaged", "batch-lost", "batch-short")),
+        *(slow_case("lbm", fault) for fault in ("batch-damaged", "batch-stale", "batch-short")),
     ],
 )
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
@@ -85,6 +87,7 @@ def test_a_fault_of_timed_batches_is_found(
         assert "is not what a rerun over set-up traffic makes, after a batch of " in failure["text"]
 
 
+@pytest.mark.slow
 def test_overlap_and_its_absence_are_two_runs_of_one_file(tmp_path: Path) -> None:
     """Protects the comparison of both: neither may replace the other's figure."""
     file = tmp_path / "r.jsonl"
@@ -94,6 +97,7 @@ def test_overlap_and_its_absence_are_two_runs_of_one_file(tmp_path: Path) -> Non
     assert overlaps == ["yes", "no"] and len(done.entries) == 2
 
 
+@pytest.mark.slow
 def test_cpus_have_smaller_defaults(tmp_path: Path) -> None:
     """Protects a first try without a GPU from minutes of waiting; what was measured is on record."""
     done = wirespeed("jacobi", "--ranks", "1", out=tmp_path / "r.jsonl")
@@ -131,7 +135,7 @@ def test_a_grid_beyond_the_memory(tmp_path: Path) -> None:
     assert "the memory that is free holds" in done.err
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
+@pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_rank_that_ends_in_mid_program(mpi: InstalledMpi, number: signal.Signals, tmp_path: Path) -> None:
     """Protects the name of the rank, and the figures of the paths before."""

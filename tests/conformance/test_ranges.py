@@ -16,12 +16,14 @@ from support import leftovers
 from support.builds import compiler, once
 from support.command import Done, disturbed, ranks_of, wirespeed
 from support.mpis import InstalledMpi
-from support.selection import thorough
+from support.selection import slow_case
 
 from wirespeed.frontend.job_step import SLOW_LAUNCHER
 from wirespeed.host.process import process_state
 from wirespeed.job import shm_cleanup
 from wirespeed.job.status_page import own_folder
+
+pytestmark = pytest.mark.slow
 
 SUPPORT = Path(__file__).parents[1] / "support"
 SHORT = ("--sizes", "8,4K", "--max-time", "0.02", "--device", "cpu")
@@ -149,7 +151,7 @@ def test_a_clock_that_is_not_rank_0_s_is_brought_onto_it(ahead: str, tmp_path: P
         assert max(begins) < min(ends)
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
+@pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
 def test_inside_a_launcher_rank_0_writes_the_timeline(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the ranges of all paths of one job, and from a rank that was not given the option."""
     timeline = tmp_path / "t.json"
@@ -192,9 +194,9 @@ def profiled(name: str, folder: Path, profilers: dict[str, str], *more: str) -> 
     ("name", "suffix"),
     [
         ("nsys", ".nsys-rep"),
-        thorough("rocprof", "_results.pftrace"),
-        thorough("ncu", ".ncu-rep"),
-        thorough("vtune", ""),
+        slow_case("rocprof", "_results.pftrace"),
+        slow_case("ncu", ".ncu-rep"),
+        slow_case("vtune", ""),
     ],
 )
 def test_every_rank_runs_under_the_profiler(
@@ -257,8 +259,8 @@ def test_inside_a_launcher_the_profiler_goes_before_the_command(mpi: InstalledMp
     [
         (signal.SIGINT, "openmpi"),
         (signal.SIGKILL, "mpich"),
-        thorough(signal.SIGINT, "mpich"),
-        thorough(signal.SIGKILL, "openmpi"),
+        slow_case(signal.SIGINT, "mpich"),
+        slow_case(signal.SIGKILL, "openmpi"),
     ],
     indirect=["mpi"],
 )

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 from support.command import wirespeed
-from support.selection import thorough
+from support.selection import slow_case
+
+pytestmark = pytest.mark.slow(after=1)
 
 SIZES = "8,24,4096,40000"
 """One packet, part of a block's share, and messages that are shared by blocks, or would be."""
 
 
-@pytest.mark.parametrize("ranks", [thorough(2), 3])
+@pytest.mark.parametrize("ranks", [slow_case(2), 3])
 @pytest.mark.parametrize(("protocol", "offset"), [("LL", 3), ("stores", 0), ("stores", 8), ("pull", 0)])
 def test_every_sum_is_right(protocol: str, offset: int, ranks: int, tmp_path: Path) -> None:
     """Protects what is put off until a message is sent on, early invitations, and shares of blocks.
@@ -39,6 +41,7 @@ def test_every_sum_is_right(protocol: str, offset: int, ranks: int, tmp_path: Pa
         assert chosen["blocks"] == 1
 
 
+@pytest.mark.slow
 def test_a_long_sum_off_16_bytes_is_done_by_a_single_block(tmp_path: Path) -> None:
     """Protects sums of more than a block moves at most where others could help it: here none can."""
     done = wirespeed(

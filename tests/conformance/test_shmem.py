@@ -12,11 +12,13 @@ from conformance.test_onesided import IRREGULAR, everything_right, installed
 from support.builds import compiler
 from support.command import disturbed, wirespeed
 from support.mpis import InstalledMpi
-from support.selection import thorough
+from support.selection import slow_case
 from support.shim import fake_nvshmem
 from support.strikes import PATIENCE, SLOW, after, strike
 
 from wirespeed.host.libraries import _LOADED
+
+pytestmark = pytest.mark.slow
 
 FAST = ("--max-time", "0.02")
 SIZES = {"0": 0, "1": 1, "7": 7, "8": 8, "4097": 4097, "64K": 1 << 16, "1M": 1 << 20}
@@ -29,6 +31,7 @@ def shmem(builds: Path) -> dict[str, str]:
     return {"PYTHONPATH": str(fake_nvshmem(builds)), "WIRESPEED_EMULATED": "count=3"}
 
 
+@pytest.mark.slow(after=1)
 def test_every_byte_arrives(mpi: InstalledMpi, shmem: dict[str, str], tmp_path: Path) -> None:
     """Protects puts of every size beside every MPI, and buffers that grow between sizes."""
     sizes = SIZES | ({"64M": 1 << 26} if mpi.name == "openmpi" else {"3M": 3 << 20})
@@ -117,7 +120,7 @@ def test_a_lie_is_found_out(shmem: dict[str, str], fault: str, tmp_path: Path) -
     assert "wrong data" in done.failures[0]["text"]
 
 
-@pytest.mark.parametrize(("number", "what"), [thorough(signal.SIGKILL, "death"), (signal.SIGSTOP, "hang")])
+@pytest.mark.parametrize(("number", "what"), [slow_case(signal.SIGKILL, "death"), (signal.SIGSTOP, "hang")])
 def test_a_rank_that_is_struck(shmem: dict[str, str], number: int, what: str, tmp_path: Path) -> None:
     """Protects the name of the rank that died or hangs while the other's stream waits for its signal."""
     out = tmp_path / "r.jsonl"

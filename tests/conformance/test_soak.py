@@ -14,12 +14,14 @@ from typing import Any
 import pytest
 from support import mpis
 from support.command import wirespeed
-from support.selection import thorough
+from support.selection import slow_case
 from support.shim import aware, early
 from support.stand_ins import fake_nccl
 
 from wirespeed.errors import ExitCode
 from wirespeed.job.soaking import WRONG_KINDS
+
+pytestmark = pytest.mark.slow
 
 HOST = ("--device", "cpu", "--paths", "host")
 QUIET = ("--no-evidence",)
@@ -62,7 +64,7 @@ def _found(
 
 
 @pytest.mark.parametrize("kind", WRONG_KINDS)
-@pytest.mark.parametrize("path", ["host", *(thorough(path) for path in DEVICE_PATHS)])
+@pytest.mark.parametrize("path", ["host", *(slow_case(path) for path in DEVICE_PATHS)])
 def test_planted_faults_are_found(path: str, kind: str, tmp_path: Path, builds: Path) -> None:
     """Protects the check on every path: all that was planted is found, as what it is, and nothing else."""
     sizes = "8,64K" if path == "host" else "8,64K,1M"
@@ -89,7 +91,7 @@ def _soaked_by(path: str, size: str, way: str, out: Path, *planted: str) -> dict
 
 @pytest.mark.parametrize("size", ["8", "64K"])
 @pytest.mark.parametrize(
-    "protocol", ["pull", *(thorough(each) for each in ("LL", "stores", "TMA", "TMA-pull"))]
+    "protocol", ["pull", *(slow_case(each) for each in ("LL", "stores", "TMA", "TMA-pull"))]
 )
 def test_gpu_is_soaked_by_the_protocol_of_its_figures(protocol: str, size: str, tmp_path: Path) -> None:
     """Protects what a soak says of `gpu`: figures went by pull, and their soak by LL and stores."""
@@ -111,7 +113,7 @@ def test_ipc_write_keeps_its_mover(size: str, uncovered: dict[str, str], tmp_pat
     assert bool(uncovered) == (soak["details"]["copied by"] != "kernel that waits for the host's word")
 
 
-@pytest.mark.parametrize("kind", [thorough(kind) for kind in WRONG_KINDS])
+@pytest.mark.parametrize("kind", [slow_case(kind) for kind in WRONG_KINDS])
 def test_one_in_ten_thousand_is_found(kind: str, tmp_path: Path, builds: Path) -> None:
     """Protects the promise itself: faults as rare as those that free-running kernels have had."""
     assert _found("host", kind, "8", 10_000, tmp_path, builds)[8]["planted"]
@@ -122,14 +124,14 @@ def test_one_in_ten_thousand_is_found(kind: str, tmp_path: Path, builds: Path) -
     [
         ("pingpong", "gpu,staged-pipelined", "emulated"),
         ("exchange", "host-shared,host-tcp", "cpu"),
-        thorough("exchange", "gpu,ipc-write,ipc-read,staged-pipelined", "emulated"),
-        thorough("stream", "host,host-shared,ucx-host", "cpu"),
-        thorough("stream", "gpu,ipc-write,staged-pipelined", "emulated"),
+        slow_case("exchange", "gpu,ipc-write,ipc-read,staged-pipelined", "emulated"),
+        slow_case("stream", "host,host-shared,ucx-host", "cpu"),
+        slow_case("stream", "gpu,ipc-write,staged-pipelined", "emulated"),
         ("broadcast", "host:direct", "cpu"),
-        thorough("allgather", "host:direct,host-shared:direct", "cpu"),
-        thorough("alltoall", "gpu:direct,ipc-write:direct", "emulated"),
-        thorough("halo", "host,host-shared", "cpu"),
-        thorough("pairs", "host-shared", "cpu"),
+        slow_case("allgather", "host:direct,host-shared:direct", "cpu"),
+        slow_case("alltoall", "gpu:direct,ipc-write:direct", "emulated"),
+        slow_case("halo", "host,host-shared", "cpu"),
+        slow_case("pairs", "host-shared", "cpu"),
     ],
 )
 def test_right_messages_are_right(pattern: str, paths: str, device: str, tmp_path: Path) -> None:
@@ -165,7 +167,7 @@ def test_a_send_that_ends_too_early_is_found(size: str, tmp_path: Path, builds: 
 
 
 @pytest.mark.parametrize(
-    ("path", "device"), [("host", "cpu"), *(thorough(path, "emulated") for path in ("gpu", "nccl-stream"))]
+    ("path", "device"), [("host", "cpu"), *(slow_case(path, "emulated") for path in ("gpu", "nccl-stream"))]
 )
 def test_a_message_that_nobody_checked_is_no_success(
     path: str, device: str, tmp_path: Path, builds: Path

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.command import Done, wirespeed
 from support.mpis import InstalledMpi
-from support.selection import thorough
+from support.selection import slow_case
 from support.shim import aware
 
 WORDS = ("--device", "emulated", "--sizes", "1,4097", "--max-time", "0.02")
@@ -24,7 +24,8 @@ def inside(mpi: InstalledMpi, out: Path, **variables: str) -> Done:
     )
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
+@pytest.mark.slow
+@pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
 def test_the_switch_is_set_for_its_path_alone(mpi: InstalledMpi, builds: Path, tmp_path: Path) -> None:
     """Protects aware-nogdr's way to success, and the other paths from its switch."""
     prefix = aware(builds, mpi, needs=UCX_WITH_CUDA)

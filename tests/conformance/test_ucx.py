@@ -11,10 +11,12 @@ from conformance.test_onesided import IRREGULAR, everything_right, installed
 from ranks.test_without_mpi import ended, started
 from support.command import disturbed, wirespeed
 from support.mpis import InstalledMpi
-from support.selection import thorough
+from support.selection import slow_case
 from support.strikes import PATIENCE, SLOW, after, strike
 
 from wirespeed.host.libraries import lacking
+
+pytestmark = pytest.mark.slow
 
 HOST = ("ucx-host", "ucx-host-put")
 BOTH = ",".join(HOST)
@@ -35,7 +37,8 @@ def own_ucx() -> None:
         pytest.skip(why)
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", thorough("debian")], indirect=True)
+@pytest.mark.slow(after=1)
+@pytest.mark.parametrize("mpi", ["openmpi", slow_case("debian")], indirect=True)
 def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects messages and puts of every size, growing buffers, and the statement of what MPI adds."""
     done = wirespeed(
@@ -60,7 +63,7 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
     assert "MPI adds: host - ucx-host, the same UCX without MPI" in done.out
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
+@pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
 @pytest.mark.usefixtures("own_ucx")
 def test_operations_without_an_answer(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects UCX's put, get and fetch-and-add: every byte, the word before, the sum of all additions."""
@@ -118,7 +121,7 @@ def test_a_list_is_one_message(ranks: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("own_ucx")
-@pytest.mark.parametrize("fault", ["misplaced-block", "stray-byte", thorough("drop-byte")])
+@pytest.mark.parametrize("fault", ["misplaced-block", "stray-byte", slow_case("drop-byte")])
 def test_a_wrong_block_is_found_out(fault: str, tmp_path: Path) -> None:
     done = wirespeed(
         *("blocks", "--paths", "ucx-host-iov", "--mpi", installed("impi").mpiexec, "--loops", "2"),
@@ -142,7 +145,7 @@ def test_a_lie_is_found_out(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("path", [HOST[0], thorough(HOST[1])])
+@pytest.mark.parametrize("path", [HOST[0], slow_case(HOST[1])])
 def test_a_rank_that_is_killed(path: str, tmp_path: Path) -> None:
     """Protects the name of the rank that died while the other one asks UCX again and again."""
     out = tmp_path / "r.jsonl"

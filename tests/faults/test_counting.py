@@ -12,6 +12,7 @@ from support.command import Record, disturbed, ranks_of, whole_lines
 from support.mpis import InstalledMpi
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_a_rank_killed_while_bytes_are_counted(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the figures, the next path, and the reader: the line says that only the counting is lost."""

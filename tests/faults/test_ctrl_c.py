@@ -9,7 +9,9 @@ from pathlib import Path
 
 import ctrl_c
 import pytest
-from support.selection import thorough
+from support.selection import slow_case
+
+pytestmark = pytest.mark.slow(after=1)
 
 # Ctrl-C comes while the named function runs, in whichever thread that is.
 STRIKE = """
@@ -41,11 +43,11 @@ PLACES = (
     "wirespeed.report.terminal.run_summary",
     "wirespeed.results.store:Store._open",
     "wirespeed.frontend.job_step:JobStep.__init__",
-    thorough("wirespeed.frontend.session"),
-    thorough("rich.live"),
-    thorough("wirespeed.host.mpi:identify"),
-    thorough("wirespeed.frontend.job_step:JobStep._end"),
-    thorough("rich.console:Console.clear_live"),
+    slow_case("wirespeed.frontend.session"),
+    slow_case("rich.live"),
+    slow_case("wirespeed.host.mpi:identify"),
+    slow_case("wirespeed.frontend.job_step:JobStep._end"),
+    slow_case("rich.console:Console.clear_live"),
 )
 
 
@@ -78,7 +80,7 @@ def test_wherever_it_comes(place: str, tmp_path: Path) -> None:
     assert code == 130 and "Traceback" not in text and "unexpected" not in text, (code, text)
 
 
-@pytest.mark.parametrize("begin", [0.0, 0.25, 0.5, 0.75, thorough(1.0), thorough(1.5)])
+@pytest.mark.parametrize("begin", [0.0, 0.25, 0.5, 0.75, slow_case(1.0), slow_case(1.5)])
 def test_at_moments_of_the_start(begin: float, tmp_path: Path) -> None:
     """The same from outside, as bench/ctrl_c.py has it a thousand times."""
     for number in range(4):

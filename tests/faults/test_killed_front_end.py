@@ -25,6 +25,8 @@ from wirespeed.job import shm_cleanup
 from wirespeed.job.messages import Note
 from wirespeed.job.status_page import own_folder
 
+pytestmark = pytest.mark.slow(after=1)
+
 
 def test_a_front_end_killed_without_warning(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the machine from orphans when even the front end is killed; its file stays readable."""
@@ -73,6 +75,7 @@ def foreign() -> Iterator[Path]:
     path.unlink()
 
 
+@pytest.mark.slow
 def test_what_a_killed_front_end_leaves_is_swept(mpi: InstalledMpi, foreign: Path, tmp_path: Path) -> None:
     """Protects shared memory and TMPDIR from killed runs, and other jobs from the sweep."""
     out = tmp_path / "r.jsonl"
@@ -258,6 +261,7 @@ def test_the_folder_of_a_launcher(name: str, runs: bool, tmp_path: Path) -> None
         process.wait()
 
 
+@pytest.mark.slow
 def test_a_front_end_killed_beside_another_pattern(tmp_path: Path) -> None:
     """Protects later figures from a job of --with that goes on by itself (conftest.py: nothing is left)."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.command import wirespeed
 from support.mpis import InstalledMpi
-from support.selection import thorough
+from support.selection import slow_case
 from support.tools import why_no_mount
 
 SMALL = """
@@ -22,8 +22,8 @@ done
 SWEEP = f"{sys.executable} -c 'from wirespeed.job.shm_cleanup import sweep; sweep(0)'"
 
 
-@pytest.mark.parametrize("mpi", ["mpich", thorough("openmpi"), thorough("impi")], indirect=True)
-@pytest.mark.parametrize("launched", [False, thorough(True)])
+@pytest.mark.parametrize("mpi", ["mpich", slow_case("openmpi"), slow_case("impi")], indirect=True)
+@pytest.mark.parametrize("launched", [False, slow_case(True)])
 def test_no_shared_memory_stays_of_ranks_that_died_as_they_started(
     mpi: InstalledMpi, launched: bool, tmp_path: Path
 ) -> None:
@@ -47,8 +47,8 @@ def test_no_shared_memory_stays_of_ranks_that_died_as_they_started(
         assert all(name.startswith("wirespeed-") for name in left), left
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
-@pytest.mark.parametrize("blocks", [8, thorough(64)])
+@pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
+@pytest.mark.parametrize("blocks", [8, slow_case(64)])
 def test_a_limit_of_files_is_named(mpi: InstalledMpi, blocks: int, tmp_path: Path) -> None:
     """Protects from an exit code -25, and from ranks that die for no reason."""
     words = ["pingpong", "--paths", "host", "--sizes", "8", "--device", "cpu", "--mpi", str(mpi.mpiexec)]

@@ -10,15 +10,17 @@ from pathlib import Path
 import pytest
 from support.command import disturbed, read
 from support.mpis import InstalledMpi
-from support.selection import thorough
+from support.selection import slow_case
 from support.strikes import SLOW, after
 
 from wirespeed.errors import ExitCode
 
+pytestmark = pytest.mark.slow(after=1)
+
 
 @pytest.mark.parametrize(
     "act",
-    [Path.unlink, thorough(lambda file: os.truncate(file, 0))],
+    [Path.unlink, slow_case(lambda file: os.truncate(file, 0))],
     ids=["removed", "emptied"],
 )
 @pytest.mark.parametrize("launched", [False, True])

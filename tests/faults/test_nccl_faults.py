@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from support import mpis
 from support.command import disturbed
-from support.selection import thorough
+from support.selection import slow_case
 from support.stand_ins import fake_driver, fake_nccl
 from support.strikes import PATIENCE, SLOW, after, strike
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +41,8 @@ def struck(
     ("path", "device", "rank"),
     [
         ("nccl", "emulated", 0),
-        thorough("nccl", "cuda", 1),
-        thorough("nccl-stream", "emulated", 1),
+        slow_case("nccl", "cuda", 1),
+        slow_case("nccl-stream", "emulated", 1),
         ("nccl-stream", "cuda", 0),
     ],
 )
@@ -55,7 +57,7 @@ def test_a_killed_rank(path: str, device: str, rank: int, libraries: dict[str, s
 
 
 @pytest.mark.parametrize(
-    ("path", "device"), [("nccl", "emulated"), thorough("nccl", "cuda"), ("nccl-stream", "cuda")]
+    ("path", "device"), [("nccl", "emulated"), slow_case("nccl", "cuda"), ("nccl-stream", "cuda")]
 )
 def test_a_stopped_rank(path: str, device: str, libraries: dict[str, str], tmp_path: Path) -> None:
     """Protects the end of a hang: who is stopped, and the call of NCCL that the other one waits in."""

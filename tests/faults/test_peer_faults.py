@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from support.command import Done, Record, disturbed
 from support.mpis import InstalledMpi
-from support.selection import thorough
+from support.selection import slow_case
 from support.strikes import ALONE, LONG, PATIENCE, after, strike
+
+pytestmark = pytest.mark.slow
 
 PATHS = ("ipc-write", "ipc-read", "ipc-kernel", "gpu")
 FOLLOWING = dict.fromkeys(PATHS, "ipc-read") | {"ipc-read": "ipc-write"}
@@ -67,7 +69,7 @@ def test_a_stopped_rank(mpi: InstalledMpi, path: str, tmp_path: Path) -> None:
         assert stacks[0]["peer"] == 1
 
 
-@pytest.mark.parametrize("path", ["ipc-write", "gpu", thorough("ipc-read"), thorough("ipc-kernel")])
+@pytest.mark.parametrize("path", ["ipc-write", "gpu", slow_case("ipc-read"), slow_case("ipc-kernel")])
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_a_killed_rank(mpi: InstalledMpi, path: str, tmp_path: Path) -> None:
     """Protects the name of the rank that died while its peer's copies and kernels wait for it."""
@@ -124,7 +126,7 @@ def test_sizes_that_took_turns_come_back(mpi: InstalledMpi, tmp_path: Path) -> N
     assert [entry["bytes"] for entry in done.entries if entry["path"] == "staged"] == sizes
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, thorough(signal.SIGSTOP)])
+@pytest.mark.parametrize("number", [signal.SIGKILL, slow_case(signal.SIGSTOP)])
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_a_struck_target_of_loads(mpi: InstalledMpi, number: int, tmp_path: Path) -> None:
     """Protects the name of the rank whose memory is read, which takes no part in the loads."""

@@ -10,6 +10,8 @@ from support.command import Done, Record, disturbed
 from support.mpis import InstalledMpi
 from support.strikes import PATIENCE, after, strike
 
+pytestmark = pytest.mark.slow
+
 
 def struck(mpi: InstalledMpi, way: str, out: Path, rank: int, number: int) -> Done:
     """A run whose rank gets the signal during the largest size of staged-pipelined; staged follows."""

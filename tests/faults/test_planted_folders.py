@@ -15,6 +15,8 @@ from support import tools
 from support.command import PATIENCE, read
 from support.public import public_folder
 
+pytestmark = pytest.mark.slow(after=1)
+
 _PLANT = """
 set -e
 mount -t tmpfs -o mode=1777 shm /dev/shm

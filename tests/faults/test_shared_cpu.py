@@ -13,10 +13,10 @@ import pytest
 from support import tools
 from support.command import Done, wirespeed
 from support.mpis import InstalledMpi
-from support.selection import thorough
+from support.selection import slow_case
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
+@pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
 def test_two_ranks_on_one_cpu(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects from time slices that look like a sure figure: in the table, in the file, in a check."""
     out, site = tmp_path / "r.jsonl", tmp_path / "site.toml"
@@ -109,6 +109,7 @@ __attribute__((constructor)) static void start(void) {
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_a_ranks_own_thread_on_its_cpu(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects from a search for other processes: a library's thread was in the rank's way."""

@@ -8,6 +8,8 @@ import pytest
 from support.command import Done, wirespeed
 from support.mpis import InstalledMpi
 
+pytestmark = pytest.mark.slow(after=1)
+
 HOOK = """
 import importlib.util, os, signal, sys
 from importlib.abc import MetaPathFinder
@@ -75,6 +77,7 @@ def test_a_death_at_the_end_of_a_path(mpi: InstalledMpi, evidence: tuple[str, ..
     assert measured(done, "host") == measured(done, "host-shared") == [8, 1 << 16]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_a_size_that_always_crashes(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects smaller sizes that took turns with it: they are measured once more, in new processes."""

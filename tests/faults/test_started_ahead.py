@@ -15,11 +15,13 @@ import pytest
 from support import leftovers
 from support.command import disturbed, whole_lines, wirespeed
 from support.mpis import InstalledMpi
-from support.selection import thorough
+from support.selection import slow_case
 from support.strikes import after
 
 from wirespeed.job import shm_cleanup
 from wirespeed.job.status_page import RankState, own_folder, read_pages
+
+pytestmark = pytest.mark.slow(after=1)
 
 AHEAD = ("--test", "ahead=1", "--test", "apart=1", "--no-evidence")
 # Long enough for others to start meanwhile on a busy machine.
@@ -50,7 +52,8 @@ def gone(states: list[RankState]) -> bool:
     return True
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
+@pytest.mark.slow
+@pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
 def test_they_measure_when_their_turn_comes(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the figures: ranks that waited take no time of a CPU, and run on their own CPUs again."""
     out, seen = tmp_path / "r.jsonl", list[RankState]()
@@ -90,6 +93,7 @@ def _cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_one_of_them_dies_before_its_turn(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects its path: it has broken nothing yet, and new processes measure it."""
@@ -102,6 +106,7 @@ def test_one_of_them_dies_before_its_turn(mpi: InstalledMpi, tmp_path: Path) -> 
     assert done.code == 0 and len(done.entries) == 6 and not done.failures
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_the_front_end_ends_before_their_turn(mpi: InstalledMpi, tmp_path: Path, number: int) -> None:
@@ -123,6 +128,7 @@ def test_the_front_end_ends_before_their_turn(mpi: InstalledMpi, tmp_path: Path,
         shutil.rmtree(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_a_death_in_the_first_step_leaves_the_second_alone(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the next path from what ended the one before."""
@@ -168,6 +174,7 @@ def test_they_never_start_on_the_cpu_of_a_rank_that_measures(mpi: InstalledMpi, 
     assert {*seen} == {str(sorted(cpus)) for cpus in bound}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU: nothing is free beside a rank's")
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_its_threads_leave_the_cpu_that_is_timed(mpi: InstalledMpi, tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ from wirespeed.cli.common import measuring
 from wirespeed.host import process
 from wirespeed.job import shm_cleanup
 
+pytestmark = pytest.mark.slow(after=1)
+
 QUICK = ("--paths", "host,host-shared", "--sizes", "8", "--loops", "20", "--device", "cpu")
 NAME = """
 import ctypes, os, sys

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from fuzz import cases, hostile, in_process, processes, verdict
 
+pytestmark = pytest.mark.slow(after=1)
+
 CASES, PROCESSES, SEED = (os.environ.get("FUZZ") or "600:15:1").split(":")
 ONE = os.environ.get("FUZZ_CASE")
 PARTS = 1 if ONE else 10

@@ -43,6 +43,8 @@ from wirespeed.report.terminal.progress import make_progress
 from wirespeed.results.model import Event
 from wirespeed.results.recorder import Recorder
 
+pytestmark = pytest.mark.slow(after=1)
+
 CASES, _, SEED = (os.environ.get("FUZZ") or "40:15:1").split(":")
 ONE = os.environ.get("FUZZ_CASE")
 SHOW_FLEET = ("fleet show fleet --format json", "fleet show fleet", "fleet show fleet --format slurm")
@@ -129,6 +131,7 @@ def test_a_damaged_file(name: str, whole: Path, tmp_path: Path) -> None:
     _judge(found)
 
 
+@pytest.mark.slow
 def test_a_damaged_hang_is_tried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,7 +2,7 @@
 
 A test says how many GPUs it takes (`@pytest.mark.gpus(1)`; two without it). What two ranks show while they
 share a GPU runs on one: slowly, since the driver lets their kernels take turns, but every byte is right.
-What is not marked `thorough` is the first tier: each kernel and path once, in five minutes.
+What is not marked `slow` is the first tier: each kernel and path once, in five minutes.
 On a machine without GPUs, GPU_TESTS_DEVICE=emulated GPU_TESTS_COUNT=N runs what can run there, and
 GPU_TESTS_COUNT=N alone, with --co, says what would run on N GPUs.
 """
@@ -90,7 +90,7 @@ def why_not(item: pytest.Item) -> str:
 
 def place(item: pytest.Item) -> tuple[bool, int]:
     file = item.path.stem.removeprefix("test_")
-    return item.get_closest_marker("thorough") is not None, ORDER.index(file)
+    return item.get_closest_marker("slow") is not None, ORDER.index(file)
 
 
 # Last: what is left out by its mark, or by -k, is no test to start at.

@@ -8,7 +8,7 @@ import pytest
 from gpu.conftest import DEVICE
 from support import tools
 from support.command import Done, wirespeed
-from support.selection import thorough
+from support.selection import slow_case
 
 from wirespeed.paths import find_path
 
@@ -21,7 +21,7 @@ CONTEXT = {"driver": "primary", "pool": "none", "vmm": "none", "openmp": "primar
 PATTERNS = {"pingpong": "8,64K,16M", "ring": "8,1M", "halo": "4K,1M"}
 FIRST = ("driver", "vmm", "openmp")
 CASES = [
-    (pattern, name) if pattern == "pingpong" and name in FIRST else thorough(pattern, name)
+    (pattern, name) if pattern == "pingpong" and name in FIRST else slow_case(pattern, name)
     for pattern in PATTERNS
     for name in CONTEXT
 ]
@@ -73,7 +73,7 @@ def test_every_path_takes_it_or_says_why_not(
             assert pointer["ipc"] is (allocator not in ("pool", "vmm"))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("allocator", ["openmp", "openmp:map", "openacc", "openacc:map"])
 def test_direct_paths_stay_direct(allocator: str, prefix: Path, paths: list[str], tmp_path: Path) -> None:
     """Protects the answer to the page's question: no path declared direct stages such memory."""
@@ -84,7 +84,7 @@ def test_direct_paths_stay_direct(allocator: str, prefix: Path, paths: list[str]
     assert not [path for path, verdict in verdicts if path in direct and verdict == "staged"], verdicts
 
 
-@pytest.mark.parametrize("allocator", ["openmp", thorough("openacc")])
+@pytest.mark.parametrize("allocator", ["openmp", slow_case("openacc")])
 def test_the_trap(allocator: str, prefix: Path, paths: list[str], tmp_path: Path) -> None:
     """Protects the outcome of memory that is older than any context: a figure, or a line that says why.
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from gpu.conftest import DEVICE
 from support.command import Done, wirespeed
-from support.selection import thorough
+from support.selection import slow_case
 
 COUNTERS = ("PCIe replays", "NVLink replay errors")
 pytestmark = pytest.mark.nvidia
@@ -56,12 +56,12 @@ def test_a_run_reads_the_gpus_health(prefix: Path, shared: bool, tmp_path: Path)
     [
         ("CUDA_LAUNCH_BLOCKING", "1"),
         ("UCX_TLS", "tcp,sm,self,cuda_copy"),
-        thorough("UCX_RNDV_THRESH", "inf"),
-        thorough("NCCL_PROTO", "Simple"),
-        thorough("UCX_NET_DEVICES", "lo"),
-        thorough("NCCL_P2P_DISABLE", "1"),
-        thorough("NCCL_SHM_DISABLE", "1"),
-        thorough("UCX_MEMTYPE_CACHE", "n"),
+        slow_case("UCX_RNDV_THRESH", "inf"),
+        slow_case("NCCL_PROTO", "Simple"),
+        slow_case("UCX_NET_DEVICES", "lo"),
+        slow_case("NCCL_P2P_DISABLE", "1"),
+        slow_case("NCCL_SHM_DISABLE", "1"),
+        slow_case("UCX_MEMTYPE_CACHE", "n"),
     ],
 )
 def test_a_planted_fault_is_seen(name: str, value: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from gpu.conftest import DEVICE, Ranks
 from support import every_kernel, tools
 from support.alone import Alone
-from support.selection import thorough
+from support.selection import slow_case
 
 from wirespeed.patterns.collectives.rank_view import REDUCTIONS, TYPES
 
@@ -83,7 +83,7 @@ def test_memory_of_each_allocator(alone: Alone) -> None:
 
 
 @pytest.mark.parametrize("origin", MEMORY)
-@pytest.mark.parametrize("to", ["pinned", "device", *map(thorough, ("managed", "managed-host"))])
+@pytest.mark.parametrize("to", ["pinned", "device", *map(slow_case, ("managed", "managed-host"))])
 def test_copies_between_kinds_of_memory(to: str, origin: str, alone: Alone) -> None:
     """Protects the driver's copies, which every path of the host is made of."""
     core, lib, size = alone.core, alone.core.lib, (1 << 20) + 5

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from gpu.conftest import DEVICE
 from support.command import Done, wirespeed
-from support.selection import thorough
+from support.selection import slow_case
 
 SIZES = {"64K": 1 << 16, "2M": 2 << 20, "256M": 256 << 20}
 LOADS = ("rma", "--operation", "load", "--device", DEVICE)
@@ -37,7 +37,7 @@ def test_a_load_from_each_memory(prefix: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.nvidia
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_wire_of_a_load(prefix: Path, tmp_path: Path) -> None:
     """Protects the verdict: where counters can be read, they show that loads cross the wire."""
     done = loads(prefix, tmp_path / "r.jsonl", "--sizes", "2M")
@@ -47,7 +47,7 @@ def test_the_wire_of_a_load(prefix: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.gpus(1)
-@pytest.mark.parametrize("path", ["gpu-load", thorough("gpu-load-own")])
+@pytest.mark.parametrize("path", ["gpu-load", slow_case("gpu-load-own")])
 def test_a_wrong_link_is_found_out(path: str, prefix: Path, tmp_path: Path) -> None:
     words = ("--paths", path, "--sizes", "64K", "--test", "wrong-link=5")
     done = loads(prefix, tmp_path / "r.jsonl", *words)

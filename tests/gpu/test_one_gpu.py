@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from gpu.conftest import DEVICE
 from support.command import Done, wirespeed
-from support.selection import thorough
+from support.selection import slow_case
 
 from wirespeed.paths.copy import PATHS as COPIES
 
@@ -52,7 +52,7 @@ def test_copies_by_engines_and_by_kernels(both: bool, prefix: Path, tmp_path: Pa
         assert entry["checked"]["bytes"] % moved == 0 < entry["checked"]["bytes"]
 
 
-@pytest.mark.parametrize("both", [False, thorough(True)])
+@pytest.mark.parametrize("both", [False, slow_case(True)])
 def test_all_gpus_copy_at_once(both: bool, prefix: Path, tmp_path: Path) -> None:
     """Protects the figure of the slowest rank, also where two share the GPU."""
     paths = ("h2d-pinned", "d2h-kernel")
@@ -81,7 +81,7 @@ def test_lists_between_gpu_and_host(prefix: Path, tmp_path: Path) -> None:
         "jacobi --size 96x64",
         "jacobi --size 130x66 --fp 64 --edges fixed",
         "lbm --size 24x16",
-        thorough("lbm --size 64x24 --case rayleigh-taylor"),
+        slow_case("lbm --size 64x24 --case rayleigh-taylor"),
     ],
 )
 def test_a_program_of_one_rank(words: str, prefix: Path, tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_an_mpi_between_ranks_that_share_a_gpu(path: str, prefix: Path, tmp_path
     all_measured(done, (path,), tuple(SIZES.values()))
 
 
-@pytest.mark.parametrize("pattern", ["ring", *map(thorough, ("halo", "stream", "pairs", "exchange"))])
+@pytest.mark.parametrize("pattern", ["ring", *map(slow_case, ("halo", "stream", "pairs", "exchange"))])
 def test_patterns_of_ranks_that_share_a_gpu(pattern: str, prefix: Path, tmp_path: Path) -> None:
     """Protects several transfers at once, through the command."""
     paths = ("staged", "ipc-write", "ipc-read")
@@ -164,7 +164,7 @@ def test_the_doctor_sees_it(tmp_path: Path) -> None:
     assert "NVIDIA" in done.out, done.out + done.err
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_survey(prefix: Path, tmp_path: Path) -> None:
     """Protects `wirespeed survey` on a machine with few GPUs."""
     done = wirespeed("survey", "--device", DEVICE, "--mpi", prefix, out=tmp_path / "r.jsonl")

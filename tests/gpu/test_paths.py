@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from gpu.conftest import DEVICE, Ranks, by_pattern_and_path
 from support.command import wirespeed
-from support.selection import thorough
+from support.selection import slow_case
 
 from wirespeed.job.path_selection import unsuited
 from wirespeed.paths import find_path
@@ -44,7 +44,7 @@ def any_pattern(shared: bool) -> tuple[str, ...]:
 
 
 @pytest.mark.nvidia
-@pytest.mark.parametrize("offset", ["0", thorough("3")])
+@pytest.mark.parametrize("offset", ["0", slow_case("3")])
 def test_every_byte_arrives(offset: str, prefix: Path, tmp_path: Path) -> None:
     """Protects each path as users run it, also where messages do not lie on words."""
     done = wirespeed(
@@ -96,7 +96,7 @@ def test_every_pattern(
 
 
 @pytest.mark.gpus(1)
-@pytest.mark.parametrize("fault", ["drop-byte", *map(thorough, ("drop-iteration", "repeat-iteration"))])
+@pytest.mark.parametrize("fault", ["drop-byte", *map(slow_case, ("drop-iteration", "repeat-iteration"))])
 def test_a_path_that_lies_is_found_out(
     fault: str, words: tuple[str, ...], any_pattern: tuple[str, ...], ranks: Ranks
 ) -> None:
@@ -112,7 +112,7 @@ def test_a_path_that_lies_is_found_out(
 
 
 @pytest.mark.gpus(1)
-@pytest.mark.parametrize("protocol", [*map(thorough, ("LL", "stores", "TMA", "pull", "TMA-pull"))])
+@pytest.mark.parametrize("protocol", [*map(slow_case, ("LL", "stores", "TMA", "pull", "TMA-pull"))])
 def test_irregular_patterns(protocol: str, words: tuple[str, ...], ranks: Ranks) -> None:
     """Protects each protocol of `gpu`: windows, several steps, one buffer for both ways, odd addresses."""
     blocks = (1,) if protocol == "LL" else (1, 16, 100)
@@ -130,8 +130,8 @@ OPERATIONS = (
 )
 
 
-@pytest.mark.parametrize("count", [2, *map(thorough, (4, 8))])
-@pytest.mark.parametrize("options", [(), *map(thorough, OPERATIONS)])
+@pytest.mark.parametrize("count", [2, *map(slow_case, (4, 8))])
+@pytest.mark.parametrize("options", [(), *map(slow_case, OPERATIONS)])
 def test_collective_operations_in_the_kernel(options: tuple[str, ...], count: int, ranks: Ranks) -> None:
     """Protects what the kernel combines by itself: every operation, type and reduction, odd ends."""
     paths = "gpu:ring,gpu:doubling,gpu:direct,gpu:one-shot"
@@ -148,7 +148,7 @@ def test_collective_operations_in_the_kernel(options: tuple[str, ...], count: in
     assert {path for pattern, path in found if pattern == "allreduce"} == set(paths.split(","))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_counts_beyond_the_sign(prefix: Path, tmp_path: Path) -> None:
     """Protects a transport that has moved more than 2^31 messages by another protocol."""
     done = wirespeed(

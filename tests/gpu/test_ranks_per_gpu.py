@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.command import Done, wirespeed
-from support.selection import thorough
+from support.selection import slow_case
 
 from wirespeed.host.core import core
 
@@ -43,7 +43,7 @@ def test_four_ranks_on_two_gpus(prefix: Path, tmp_path: Path) -> None:
     assert "MPS" in told
 
 
-@pytest.mark.parametrize("digits", [16, thorough(40)])
+@pytest.mark.parametrize("digits", [16, slow_case(40)])
 def test_gpus_by_uuid_and_prefix(digits: int, prefix: Path, tmp_path: Path) -> None:
     """Protects that --device takes the UUIDs that nvidia-smi prints, whole and shortened, in any order."""
     one, two = uuids()

@@ -16,7 +16,7 @@ import pytest
 from gpu.conftest import DEVICE, Ranks
 from support import every_kernel
 from support.command import Record
-from support.selection import thorough
+from support.selection import slow_case
 
 FIRST, *LATER = TOOLS = ("memcheck", "racecheck", "synccheck")
 PROTOCOLS = ("LL", "stores", "TMA", "pull", "TMA-pull")
@@ -35,7 +35,7 @@ def sanitizer() -> str:
 
 
 @pytest.mark.gpus(1)
-@pytest.mark.parametrize("tool", [FIRST, *map(thorough, LATER)])
+@pytest.mark.parametrize("tool", [FIRST, *map(slow_case, LATER)])
 @pytest.mark.parametrize("part", every_kernel.ONE_GPU)
 def test_every_kernel(part: str, tool: str, sanitizer: str, ranks: Ranks, shared: bool) -> None:
     """Protects each kernel once, small, and that it still finds what is planted."""
@@ -44,7 +44,7 @@ def test_every_kernel(part: str, tool: str, sanitizer: str, ranks: Ranks, shared
     every_kernel.judge(part, told)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", TOOLS)
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_the_kernels(tool: str, protocol: str, sanitizer: str, ranks: Ranks) -> None:
@@ -53,7 +53,7 @@ def test_the_kernels(tool: str, protocol: str, sanitizer: str, ranks: Ranks) -> 
     nothing_found(tool, sanitizer, ranks, *words)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", TOOLS)
 @pytest.mark.parametrize("protocol", ["LL", "stores", "pull"])
 def test_the_kernels_that_combine(tool: str, protocol: str, sanitizer: str, ranks: Ranks) -> None:
@@ -62,7 +62,7 @@ def test_the_kernels_that_combine(tool: str, protocol: str, sanitizer: str, rank
     nothing_found(tool, sanitizer, ranks, *words, COLLECTIVES="2")
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", TOOLS)
 def test_the_kernels_that_combine_what_they_send(tool: str, sanitizer: str, ranks: Ranks) -> None:
     """Protects rings of long messages, of which a block waits for its own share."""
@@ -70,7 +70,7 @@ def test_the_kernels_that_combine_what_they_send(tool: str, sanitizer: str, rank
     nothing_found(tool, sanitizer, ranks, *words, COLLECTIVES="1")
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", TOOLS)
 @pytest.mark.parametrize("blocks", [1, 8])
 def test_the_kernels_that_exchange_with_several(tool: str, blocks: int, sanitizer: str, ranks: Ranks) -> None:
@@ -79,7 +79,7 @@ def test_the_kernels_that_exchange_with_several(tool: str, blocks: int, sanitize
     nothing_found(tool, sanitizer, ranks, *words, COLLECTIVES="1", count=4)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", TOOLS)
 def test_the_kernels_that_check(tool: str, sanitizer: str, ranks: Ranks) -> None:
     """Protects soaks: short messages, checked by the kernel that moves them, and longer ones beside it."""

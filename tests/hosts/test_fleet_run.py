@@ -58,7 +58,7 @@ def answer(folder: Path, *words: str) -> dict[str, list[str]]:
 
 
 # On a busy machine Hydra may end the round before the watchdog names the host.
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_a_slow_host_is_named_and_so_is_one_that_falls_silent(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the whole of a run: a host whose cable is pulled in a round costs that round a repetition."""
@@ -116,8 +116,8 @@ sound_and_wrong = pytest.mark.parametrize(
 )
 
 
-@pytest.mark.alone
-@pytest.mark.thorough
+@pytest.mark.usefixtures("alone")
+@pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 @sound_and_wrong
@@ -134,8 +134,8 @@ def test_sixteen_hosts_under_a_plain_mpiexec(mpi: InstalledMpi, tmp_path: Path, 
         assert not sixteen(tmp_path, done, wrong)
 
 
-@pytest.mark.alone
-@pytest.mark.thorough
+@pytest.mark.usefixtures("alone")
+@pytest.mark.slow
 @pytest.mark.timeout(1800)
 @sound_and_wrong
 def test_sixteen_hosts_in_an_allocation_of_slurm(tmp_path: Path, wrong: bool) -> None:

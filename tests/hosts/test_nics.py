@@ -14,6 +14,8 @@ from support.command import Done, wirespeed
 from support.hosts import Hosts
 from support.mpis import InstalledMpi
 
+pytestmark = pytest.mark.slow
+
 OVER_UCX = {
     "MPIR_CVAR_CH4_NETMOD": "ucx",
     "OMPI_MCA_pml": "ucx",

@@ -12,7 +12,7 @@ from support import hosts, node_check, slurm
 from support.command import PATIENCE, WIRESPEED, read
 from support.hosts import Hosts
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

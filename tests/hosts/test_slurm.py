@@ -16,7 +16,9 @@ from support.command import PATIENCE, WIRESPEED, Done, disturbed, ranks_of, read
 from support.hosts import Hosts
 from support.mpis import InstalledMpi
 from support.node_check import script
-from support.selection import thorough
+from support.selection import slow_case
+
+pytestmark = pytest.mark.slow
 
 FAST = ("--sizes", "8,64K", "--max-time", "0.02")
 BIN = WIRESPEED.parent
@@ -145,7 +147,7 @@ def test_the_wrong_kind_of_srun(
     assert f"srun --mpi={kind}" in line and f"use srun --mpi={right}" in line
 
 
-@pytest.mark.parametrize(("paths", "code"), [("host,staged", 0), thorough("staged,host", 0), ("staged", 3)])
+@pytest.mark.parametrize(("paths", "code"), [("host,staged", 0), slow_case("staged,host", 0), ("staged", 3)])
 def test_a_generated_job_ends_as_what_it_measured(
     paths: str, code: int, nodes: Hosts, configuration: dict[str, str], tmp_path: Path
 ) -> None:

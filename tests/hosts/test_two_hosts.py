@@ -27,7 +27,9 @@ from support.command import (
 )
 from support.hosts import Hosts
 from support.mpis import InstalledMpi
-from support.selection import by_turns, thorough
+from support.selection import slow_case
+
+pytestmark = pytest.mark.slow(after=1)
 
 FAST = ("--sizes", "8,64K", "--max-time", "0.02")
 SLOW = ("--sizes", "8,2M,4M", "--loops", "300", "--timeout", "2")
@@ -89,7 +91,7 @@ def test_the_front_end_starts_a_rank_on_each(pair: Hosts, mpi: InstalledMpi, tmp
     is_sane(done, pair["n1"].sent_bytes() - before)
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
+@pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
 def test_lists_of_blocks_go_to_the_other_host(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects lists between hosts: one message each where a path has a way, else one for each block."""
     paths = "host,host-datatype,host-packed,host-tcp,ucx-host,ucx-host-iov"
@@ -250,6 +252,7 @@ def test_chunks_between_hosts(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) ->
     assert pair["n1"].sent_bytes() - before > moved
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_chunks_to_near_and_far_peers_in_one_step(pair: Hosts, mpi: InstalledMpi) -> None:
     """Protects steps whose peers are reached in both ways at once: two ranks on each host."""
@@ -292,6 +295,7 @@ def test_paths_within_a_host(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> 
         assert "\n" not in failure["text"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_each_host_measures_its_own_gpus(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the links between a node's GPUs in a fleet: paths of one host, on many hosts in one launch."""
@@ -351,7 +355,7 @@ def struck(
 
 @pytest.mark.parametrize(
     ("mpi", "rank"),
-    [("openmpi", 1), ("mpich", 0), thorough("impi", 1), thorough("debian", 1)],
+    [("openmpi", 1), ("mpich", 0), slow_case("impi", 1), slow_case("debian", 1)],
     indirect=["mpi"],
 )
 def test_a_killed_rank(pair: Hosts, mpi: InstalledMpi, rank: int, tmp_path: Path) -> None:
@@ -371,7 +375,7 @@ def test_a_killed_rank(pair: Hosts, mpi: InstalledMpi, rank: int, tmp_path: Path
 
 
 # Under MPICH one is stopped on another host in test_slurm.py.
-@pytest.mark.parametrize("mpi", [by_turns("openmpi")], indirect=True)
+@pytest.mark.parametrize("mpi", [slow_case("openmpi")], indirect=True)
 def test_a_stopped_rank(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects from waiting for ever for a rank on another host, whose pages cannot be read here."""
     done = struck(pair, mpi, tmp_path / "r.jsonl", lambda pids: pair["n2"].signal(pids[1], signal.SIGSTOP))
@@ -383,6 +387,7 @@ def test_a_stopped_rank(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
     assert done.records[-1]["kind"] == "end"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_a_cut_network(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the run from a dead network, and the host beyond it from a rank that spins for ever."""
@@ -395,6 +400,7 @@ def test_a_cut_network(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
     assert not pair["n2"].emptied()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_a_stopped_rank_inside_a_launcher(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the record of a hang that no front end watches: who waits, for whom, on which host."""

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from support import tools
 
+pytestmark = pytest.mark.slow
+
 RUNTIMES = ("openmp", "openmp:map", "openacc", "openacc:map")
 ALLOCATORS = ("driver", "pool", "vmm", *RUNTIMES)
 

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from support.builds import program as builds_program
 
+pytestmark = pytest.mark.slow(after=1)
+
 Read = Callable[[str], dict[str, Any]]
 
 

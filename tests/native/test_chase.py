@@ -9,6 +9,8 @@ import pytest
 
 from wirespeed.host.core import Core
 
+pytestmark = pytest.mark.slow(after=1)
+
 LINE, NONE = 128, (1 << 64) - 1
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from support import mpis
 
+pytestmark = pytest.mark.slow(after=1)
+
 DECLARATIONS = Path(__file__).parent / "declarations"
 
 

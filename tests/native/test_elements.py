@@ -10,6 +10,8 @@ import pytest
 from wirespeed.host.core import Core
 from wirespeed.patterns.collectives.rank_view import REDUCTIONS, TYPES
 
+pytestmark = pytest.mark.slow(after=1)
+
 TYPE = {name: number for number, name in enumerate(TYPES)}
 
 

@@ -14,7 +14,7 @@ IN_A_STREAM = {"ws_soak_two_turns"}
 """Launched beside NCCL's, whose ranks share no GPU."""
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_none_is_left_out(mpi: InstalledMpi, cpu_kernels: dict[str, int], tmp_path: Path) -> None:
     """Protects a new kernel from being launched on no GPU, and seen by no sanitizer."""
     file = tmp_path / "launches"

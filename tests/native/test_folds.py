@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from support.kernels import ADDRESS, THREAD, Fault, Workshop
 
+pytestmark = pytest.mark.slow
+
 ALONE = Fault("grid_barrier.h", "i < blocks && good;", "i < blocks && good && false;")
 OTHERS = Fault(
     "folds.h",

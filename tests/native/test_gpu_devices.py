@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.selection import thorough
+from support.selection import slow_case
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +43,7 @@ def test_device(driver: Any, scenario: str) -> None:
     driver.passes(scenario)
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.usefixtures("compiles")
 def test_payload(driver: Any) -> None:
     driver.passes("payload")
@@ -162,7 +165,7 @@ def test_compiled_kernels_are_kept(fake: Any, tmp_path: Path, monkeypatch: pytes
     [
         ("cuda", "/dev/null"),
         ("cuda", "relative"),
-        thorough("hip", "/proc"),
+        slow_case("hip", "/proc"),
     ],
     indirect=["fake"],
 )

@@ -16,6 +16,8 @@ import pytest
 
 from wirespeed.host.core import Core, core
 
+pytestmark = pytest.mark.slow(after=1)
+
 MEMORY = b"pageable"
 LARGE = (40 << 20) + 4096 + 5
 SEED, TAG = 0x1234, 9

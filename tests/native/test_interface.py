@@ -14,6 +14,8 @@ from support.alone import Alone
 
 from wirespeed.host.core import NativeError, core
 
+pytestmark = pytest.mark.slow(after=1)
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 from support.nvrtc import compiled
-from support.selection import thorough
+from support.selection import slow_case
 
 from wirespeed.host.core import Core, NativeError
 from wirespeed.host.libraries import known_libraries
+
+pytestmark = pytest.mark.slow(after=1)
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +32,7 @@ def nvidia(core: Core, nvrtc: Path) -> Core:
     return core
 
 
+@pytest.mark.slow
 def test_gpus_have_every_kernel_that_the_cpu_has(
     nvrtc: Path, units: dict[str, str], cpu_kernels: dict[str, int]
 ) -> None:
@@ -48,7 +51,7 @@ def test_gpus_have_every_kernel_that_the_cpu_has(
 # and the test above compiles for sm_90 as well.
 @pytest.mark.parametrize(
     "architecture",
-    [*map(thorough, ("sm_75", "sm_80", "sm_90", "sm_120"))],
+    [*map(slow_case, ("sm_75", "sm_80", "sm_90", "sm_120"))],
 )
 def test_nvrtc(nvidia: Core, architecture: str) -> None:
     assert compile_for(nvidia, architecture) > 1000
@@ -69,6 +72,7 @@ except NativeError as error:
 """In a process of its own: a process opens one NVRTC."""
 
 
+@pytest.mark.slow
 def test_the_oldest_nvrtc(oldest_nvrtc: Path) -> None:
     """Protects GPUs whose NVRTC is older than the one here, which refuses more."""
     done = subprocess.run(
@@ -86,6 +90,7 @@ def test_the_newest_nvrtc_is_the_one_used(nvrtc: Path, oldest_nvrtc: Path) -> No
     assert known_libraries()["nvrtc"] == nvrtc
 
 
+@pytest.mark.slow
 def test_nvrtc_of_a_gpu_newer_than_itself(nvidia: Core) -> None:
     assert compile_for(nvidia, "sm_999") > 1000
 
@@ -95,9 +100,10 @@ def test_nvrtc_of_a_gpu_that_it_no_longer_knows(nvidia: Core) -> None:
         compile_for(nvidia, "sm_30")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "architecture",
-    ["gfx90a", *map(thorough, ("gfx906", "gfx942", "gfx1030"))],
+    ["gfx90a", *map(slow_case, ("gfx906", "gfx942", "gfx1030"))],
 )
 def test_hiprtc(core: Core, architecture: str) -> None:
     try:
@@ -117,6 +123,7 @@ def test_unknown_architectures(core: Core, architecture: str) -> None:
         compile_for(core, architecture)
 
 
+@pytest.mark.slow
 def test_a_kernel_is_in_the_unit_that_has_it(core: Core, cpu_kernels: dict[str, int]) -> None:
     """Protects launches from a unit whose text names a kernel, alone or in another name, and has it not."""
     for name in cpu_kernels:

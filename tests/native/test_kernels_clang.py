@@ -13,7 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.selection import thorough
+from support.selection import slow_case
+
+pytestmark = pytest.mark.slow
 
 SHIM = Path(__file__).parents[1] / "support/clang_device.h"
 COMMON = ("-x", "hip", "-std=c++17", "-O1", "-ffp-contract=off", "-fms-extensions", "-D__HIPCC_RTC__")
@@ -44,7 +46,7 @@ def compiled(command: list[str], units: dict[str, str], folder: Path, ending: st
 
 @pytest.mark.parametrize(
     "architecture",
-    ["gfx942", *map(thorough, ("gfx90a", "gfx950"))],
+    ["gfx942", *map(slow_case, ("gfx90a", "gfx950"))],
 )
 def test_amd_gpus(
     architecture: str, clang: str, units: dict[str, str], cpu_kernels: dict[str, int], tmp_path: Path

@@ -7,6 +7,8 @@ import re
 import pytest
 from support.kernels import ADDRESS, THREAD, Fault, Workshop
 
+pytestmark = pytest.mark.slow
+
 DIVIDED = "a barrier that not all threads of a block come to: "
 HERE = r"waits at lanes\.cpp:\d+"
 

@@ -16,6 +16,8 @@ from support.lbm_blocks import MIXING, SPLITS, THIN, WIDE, Cut, Device, cuts_of,
 from wirespeed.programs import lbm_math
 from wirespeed.programs.lbm_math import SOUND_SQUARE, VELOCITIES, Fluid, Layers, Wave
 
+pytestmark = pytest.mark.slow(after=1)
+
 TO_REFERENCE = [VELOCITIES.index(each) for each in reference.VELOCITIES]
 STARTS = [
     pytest.param(Wave("shear-wave", 24, 10, (1, -1), 0.05), id="shear-wave"),
@@ -79,6 +81,7 @@ def test_no_bit_depends_on_the_cut(host: Device, start: Wave | Layers) -> None:
     assert len(found) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", ["blocks=3,threads=64,seed=1", "blocks=5,threads=33,seed=7"])
 def test_no_bit_depends_on_the_grid_of_threads(host: Device, threads: str) -> None:
     """Protects GPUs: few blocks or many, threads that do not divide a tile, in any order."""

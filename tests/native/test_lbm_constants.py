@@ -9,6 +9,8 @@ from support.lbm_blocks import Cut, Device
 
 from wirespeed.programs.lbm_math import Fluid, Wave
 
+pytestmark = pytest.mark.slow(after=1)
+
 # The lattice's own error falls with the square of a wave's length; thicker fluids need longer waves.
 GRIDS = [
     pytest.param(64, 4, (1, 0), id="along-x"),

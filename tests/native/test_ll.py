@@ -7,6 +7,7 @@ from support.kernels import ADDRESS, THREAD, Workshop
 
 
 # Here the kernels follow payload that came in packets: the thread sanitizer sees that order too.
+@pytest.mark.slow
 @pytest.mark.parametrize("sanitizer", [ADDRESS, THREAD], ids=["address", "thread"])
 def test_every_length_at_every_alignment(sanitizer: tuple[str, ...], kernels: Workshop) -> None:
     """Protects short messages of `gpu`: no byte beside the message is written, no packet read half."""

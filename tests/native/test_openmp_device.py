@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from support import tools
 
+pytestmark = pytest.mark.slow
+
 Scenario = Callable[[str], str]
 
 

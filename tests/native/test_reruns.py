@@ -19,6 +19,8 @@ from wirespeed.rank.check.field_check import FieldCheck
 from wirespeed.rank.check.payload_check import PayloadMismatch
 from wirespeed.rank.faulty_steps import with_fault
 
+pytestmark = pytest.mark.slow(after=1)
+
 CASES: dict[str, tuple[str, int, dict[str, Any]]] = {
     "jacobi": ("jacobi", 2, {"size": "40x24"}),
     "jacobi-columns": ("jacobi", 4, {"size": "37x9", "columns": 2, "norm_every": 3, "edges": "fixed"}),

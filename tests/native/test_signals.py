@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from support import stand_ins
 
+pytestmark = pytest.mark.slow(after=1)
+
 
 def of_ucx(builds: Path, *words: str) -> Any:
     """What ucx_signals.py prints, over the UCX of fake_ucx.cpp."""

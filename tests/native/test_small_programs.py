@@ -11,6 +11,8 @@ from support.builds import program
 from wirespeed.frontend.rank_messages import MessageReader
 from wirespeed.job.messages import Note, RankReport
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 
 

@@ -12,6 +12,8 @@ from wirespeed.host.core import Core, core
 from wirespeed.job.soaking import WRONG_KINDS
 from wirespeed.rank.check.soak_run import PLACES
 
+pytestmark = pytest.mark.slow
+
 MASK = (1 << 64) - 1
 BASE = 0x1234_5678_9ABC_DEF1
 U64, U32 = ctypes.c_uint64, ctypes.c_uint32

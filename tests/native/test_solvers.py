@@ -129,6 +129,7 @@ def violation(job: Ranks) -> str | None:
     return laws[0].violation(before, sums())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_solvers_are_numpys(solvers: Solvers, case: Case) -> None:
     """Protects the comparisons below from faults that are not planted; odd sizes, cuts, walls."""
@@ -136,6 +137,7 @@ def test_solvers_are_numpys(solvers: Solvers, case: Case) -> None:
         assert is_numpys(job)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=str)
 @pytest.mark.parametrize("size", [None, "260x9", "520x131"])
 def test_what_is_conserved_stays(solvers: Solvers, case: Case, size: str | None) -> None:
@@ -186,6 +188,7 @@ PLANTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_fault_is_not_numpys(solvers: Solvers, name: str) -> None:
     """Protects from a kernel that is wrong wherever it runs, the reference's included."""
@@ -196,6 +199,7 @@ def test_a_planted_fault_is_not_numpys(solvers: Solvers, name: str) -> None:
         assert not is_numpys(job)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, planted in PLANTED.items() if planted.changes])
 def test_a_planted_fault_changes_what_is_conserved(solvers: Solvers, name: str) -> None:
     """Protects every run, at sizes for which there is no reference but the same kernel."""
@@ -250,6 +254,7 @@ class AloneAsRank:
         return 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "fault", "says"),
     [

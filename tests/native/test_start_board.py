@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from support.builds import program as builds_program
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def program(native: Path, builds: Path) -> Path:

@@ -12,6 +12,8 @@ import pytest
 from support import start_lines
 from support.command import PATIENCE
 
+pytestmark = pytest.mark.slow(after=1)
+
 SAMPLES = 2 * start_lines.SAMPLES
 
 

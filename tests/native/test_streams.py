@@ -14,6 +14,8 @@ from support.stand_ins import kernels
 from wirespeed.host.core import core
 from wirespeed.host.libraries import known_libraries
 
+pytestmark = pytest.mark.slow
+
 SOURCES = {
     "core": ("helpers.cpp",),
     "devices": (

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from support.kernels import ADDRESS, Fault, Workshop
 
+pytestmark = pytest.mark.slow
+
 
 def test_every_copy_is_whole(kernels: Workshop) -> None:
     """Protects pieces and what is left over, several copies in a launch, by up to 32 threads and 3 blocks."""

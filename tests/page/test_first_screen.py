@@ -12,6 +12,8 @@ from support.browser_page import Opened, written
 
 from wirespeed.report.page.styles import DASHES
 
+pytestmark = pytest.mark.slow(after=1)
+
 RESULTS = Path(__file__).parents[2] / "results"
 DEFAULT = str(RESULTS / "h200-x2-default.jsonl.gz")
 WINDOWS = ((1400, 900), (390, 844))

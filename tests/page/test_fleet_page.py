@@ -15,6 +15,8 @@ from wirespeed.fleet.state import SilentNode
 from wirespeed.report.fleet.page import render
 from wirespeed.report.fleet.shown import Shown
 
+pytestmark = pytest.mark.slow(after=1)
+
 WINDOWS = pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
 CUT = """[...document.querySelectorAll("main *")].filter(one => {
   const box = one.getBoundingClientRect();

@@ -14,6 +14,8 @@ from support.impossible import FALSE
 from wirespeed.report.facts import figure_columns
 from wirespeed.report.facts.figure_columns import FigureColumn
 
+pytestmark = pytest.mark.slow(after=1)
+
 REAL = sorted(map(str, (Path(__file__).parents[2] / "results").glob("*.jsonl*")))
 
 
@@ -212,6 +214,7 @@ def test_hostile_text_does_no_harm(browser: Any, tmp_path: Path) -> None:
     page.check()
 
 
+@pytest.mark.slow
 def test_a_large_file_opens(browser: Any, tmp_path: Path, record_property: Any) -> None:
     """7 MB of results: the page is complete; how long it took is printed, and judged by nobody here."""
     file = made.large(tmp_path / "large.jsonl", 7)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from support.command import wirespeed
 
 READ = """async () => {
@@ -31,6 +32,7 @@ READ = """async () => {
 }"""
 
 
+@pytest.mark.slow
 def test_a_browser_reads_a_timeline_and_its_ranges_nest(browser: Any, tmp_path: Path) -> None:
     """Protects the file from what Perfetto and Chrome, which read it in a browser, cannot show."""
     file = tmp_path / "t.json"

@@ -12,6 +12,7 @@ from support.command import Done, read, wirespeed
 RUNS = 5
 
 
+@pytest.mark.slow
 def test_runs_that_start_at_once_have_a_file_each(tmp_path: Path) -> None:
     """Protects every run of a job array: none takes another one's name, and none is refused."""
     mpi = mpis.find("mpich")

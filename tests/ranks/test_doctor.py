@@ -34,6 +34,7 @@ def test_an_mpi_that_is_not_gpu_aware(mpi: InstalledMpi, tmp_path: Path) -> None
     assert "is not GPU-aware: it " in done.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_an_mpi_that_is_gpu_aware(mpi: InstalledMpi, builds: Path, tmp_path: Path) -> None:
     """What counts is what happens: this one says no, and takes device pointers all the same."""
@@ -59,6 +60,7 @@ def test_an_environment_that_attacks(tmp_path: Path) -> None:
     assert not (tmp_path / "pwned").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_after_a_hang(mpi: InstalledMpi, tmp_path: Path) -> None:
     """It really hangs once more, and the remedies of the table really reach the ranks and are compared."""

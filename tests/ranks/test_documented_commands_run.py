@@ -13,6 +13,8 @@ from support import measured
 from support.command import wirespeed
 from support.documented_commands import PAGES, ROOT, documented
 
+pytestmark = pytest.mark.slow(after=1)
+
 NEEDS = {
     r"--hosts|fleet run": "several hosts",
     r"cuda:": "NVIDIA's GPUs",

@@ -13,6 +13,8 @@ from support import mpis
 from support.builds import once
 from support.command import PATIENCE
 
+pytestmark = pytest.mark.slow(after=1)
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FLAGS = {"openmp": "-fopenmp", "openacc": "-fopenacc"}
 # Threads that wait for each other would take the CPU from other ranks; a newer ptxas refuses GCC 12's code.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from support.command import wirespeed
 
 LINE = re.compile(
@@ -12,6 +13,7 @@ LINE = re.compile(
 )
 
 
+@pytest.mark.slow
 def test_the_tutorials_line(tmp_path: Path) -> None:
     """Protects --format tutorial with --loops: a figure without an interval is shown all the same."""
     done = wirespeed(

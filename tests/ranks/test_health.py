@@ -29,6 +29,7 @@ def measure(builds: Path, tmp: Path, mpi: InstalledMpi, paths: str, *options: st
     return done
 
 
+@pytest.mark.slow
 def test_new_errors_and_throttling_mark_the_figures(builds: Path, tmp_path: Path, mpi: InstalledMpi) -> None:
     """Protects figures from looking sound that were taken while links replayed and a GPU was throttled."""
     done = measure(builds, tmp_path, mpi, "staged", rises="link-0 0:2=12", reasons="5")
@@ -49,6 +50,7 @@ def test_new_errors_and_throttling_mark_the_figures(builds: Path, tmp_path: Path
     assert MEANINGS[-1] in done.out
 
 
+@pytest.mark.slow
 def test_a_healthy_host_is_silent(builds: Path, tmp_path: Path, mpi: InstalledMpi) -> None:
     """Protects the table of a good machine, and what is said of counters that a GPU does not have."""
     lacks = "nvmlDeviceGetTotalEccErrors,nvmlDeviceGetRemappedRows"

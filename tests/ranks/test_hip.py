@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.command import wirespeed
-from support.selection import thorough
+from support.selection import slow_case
 from support.stand_ins import fake_driver, fake_hiprtc
 
 FAST = ("--sizes", "8", "--max-time", "0.005", "--no-evidence")
@@ -17,6 +17,7 @@ def environment(builds: Path, tmp_path: Path) -> dict[str, str]:
     return {**fake_driver(builds, "hip"), **fake_hiprtc(builds), "XDG_CACHE_HOME": str(tmp_path)}
 
 
+@pytest.mark.slow
 def test_a_compiler_that_aborts(environment: dict[str, str], tmp_path: Path) -> None:
     """Protects ranks on AMD GPUs newer than their hipRTC, which ends the process instead of an error."""
     environment["FAKE_HIPRTC_ABORTS"] = "1"
@@ -30,7 +31,8 @@ def test_a_compiler_that_aborts(environment: dict[str, str], tmp_path: Path) -> 
     assert said in failure["text"]
 
 
-@pytest.mark.parametrize("refused", ["", thorough("hipStreamWriteValue32=1"), "hipStreamWaitValue32=801"])
+@pytest.mark.slow
+@pytest.mark.parametrize("refused", ["", slow_case("hipStreamWriteValue32=1"), "hipStreamWaitValue32=801"])
 def test_streams_that_take_no_host_memory(refused: str, environment: dict[str, str], tmp_path: Path) -> None:
     """Protects runtimes whose streams take words of HIP's signal memory alone: CPUs signal."""
     environment["FAKE_GPU_FAIL"] = refused

@@ -18,6 +18,8 @@ from wirespeed.errors import ExitCode
 from wirespeed.results.model import Entry
 from wirespeed.results.reading import read
 
+pytestmark = pytest.mark.slow(after=1)
+
 IMAGE = ("--batch", "kubernetes", "--image", "registry.example.org/wirespeed:1")
 VERSION = "1.31"
 
@@ -86,6 +88,7 @@ def test_the_ranks_meet_at_the_first_pod(tmp_path: Path) -> None:
     assert job["spec"]["suspend"] is True, "it must not take the GPUs that the MPIJob waits for"
 
 
+@pytest.mark.slow
 def test_two_pods(tmp_path: Path) -> None:
     """Protects the way from the pods' variables to the result file at the end of the first one's log."""
     words = "pingpong --gpus-per-node 0 --nodes 2 --paths host-tcp --sizes 8,64K --max-time 0.02 --device cpu"

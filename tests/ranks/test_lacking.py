@@ -16,6 +16,7 @@ SCRIPT = Path(__file__).parents[1] / "support" / "refusing_ranks.py"
 NO_LIBRARY = {"WIRESPEED_LIBRARY_NVSHMEM": "/nowhere/libnvshmem_host.so.3"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_what_ranks_find_lacking_is_no_failure(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects exit code 0 and the single line of a machine without an optional library."""

@@ -14,6 +14,8 @@ from wirespeed.errors import WirespeedError
 from wirespeed.host.mpi import Mpi
 from wirespeed.launchers import Job
 
+pytestmark = pytest.mark.slow(after=1)
+
 FAST = ("--sizes", "8,64K", "--max-time", "0.02")
 
 # Takes the options of whom it stands in for, notes all words, and lets a real mpiexec start the ranks.
@@ -86,7 +88,9 @@ def test_ranks_with_threads_of_their_own(monkeypatch: pytest.MonkeyPatch) -> Non
         assert ("--bind-to none" in " ".join(words)) == own_threads
 
 
-@pytest.mark.every_mpi
+@pytest.mark.slow
+@pytest.mark.slow(after=len(mpis.NAMES))
+@pytest.mark.parametrize("mpi", mpis.NAMES, indirect=True)
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
 def test_taskset_holds(mpi: mpis.InstalledMpi, tmp_path: Path) -> None:
     """Protects CPUs that the caller took away: Open MPI binds ranks to any core of the machine."""

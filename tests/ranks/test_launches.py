@@ -18,6 +18,8 @@ from wirespeed.job.messages import Progress
 from wirespeed.job.plan import Plan
 from wirespeed.statistics.stopping import Stopping
 
+pytestmark = pytest.mark.slow(after=1)
+
 FAST = ("--sizes", "8,64K", "--max-time", "0.02", "--no-evidence")
 
 
@@ -56,7 +58,8 @@ def test_a_path_that_cannot_be_measured_is_tried_once(device: str, path: str, tm
     assert turns(done.entries) == [(1, "host"), (2, "host")]
 
 
-@pytest.mark.alone
+@pytest.mark.slow
+@pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_a_killed_launch_costs_that_launch_only(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the other launches and paths, the name of the lost one, and what --resume brings back."""
@@ -87,6 +90,7 @@ def test_a_killed_launch_costs_that_launch_only(mpi: InstalledMpi, tmp_path: Pat
     )
 
 
+@pytest.mark.slow
 def test_more_launches_are_added(tmp_path: Path) -> None:
     """Protects what was measured: a file of one launch becomes one of two."""
     out = tmp_path / "r.jsonl"
@@ -97,6 +101,7 @@ def test_more_launches_are_added(tmp_path: Path) -> None:
     assert "2 launches" in more.out
 
 
+@pytest.mark.slow
 def test_beside_another_pattern_too(tmp_path: Path) -> None:
     """Protects --with: alone and beside the other pattern, launch by launch."""
     done = wirespeed(

@@ -9,6 +9,8 @@ from support.command import Done, wirespeed
 from support.mpis import InstalledMpi
 from support.stand_ins import fake_driver
 
+pytestmark = pytest.mark.slow(after=1)
+
 SMALL = ("--size", "64x64", "--max-time", "0.005", "--no-evidence")
 WANTED = "programs want a GPU for each rank, or the driver's time slices are in every step"
 

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from support.command import Done, wirespeed
 from support.mpis import InstalledMpi
-from support.selection import thorough
+from support.selection import slow_case
 from support.stand_ins import fake_driver
+
+pytestmark = pytest.mark.slow(after=1)
 
 FAST = ("--max-time", "0.005", "--no-evidence")
 SLICES = [f"MIG-00010203-0405-0607-0809-0a0b0c0d0e{n:02x}" for n in (1, 2)]
@@ -80,7 +82,7 @@ def test_what_cannot_be_placed_is_one_line(
 class TestSlices:
     """A fake CUDA driver in MIG mode, which shows a process one slice."""
 
-    @pytest.mark.parametrize("named", [True, thorough(False)])
+    @pytest.mark.parametrize("named", [True, slow_case(False)])
     def test_each_rank_has_its_own(self, named: bool, builds: Path, tmp_path: Path) -> None:
         """Protects the second slice, by --device or CUDA_VISIBLE_DEVICES; no IPC is one line, no crash."""
         device = ",".join(f"cuda:{name}" for name in SLICES) if named else "cuda"

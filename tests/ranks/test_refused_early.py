@@ -11,6 +11,8 @@ from support.mpis import InstalledMpi
 
 from wirespeed.errors import ExitCode
 
+pytestmark = pytest.mark.slow(after=1)
+
 REFUSED = {
     "pingpong --device emulated --between 0,7": "there is no device 7; there are 2, numbered from 0",
     "pingpong --device cpu --between 0,99999": "this process may not run on CPU 99999",

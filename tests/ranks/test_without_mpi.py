@@ -18,6 +18,8 @@ from wirespeed.host.process import cpu_list, on_cpus
 from wirespeed.job.status_page import own_folder
 from wirespeed.rank.join.pinning import cores_of
 
+pytestmark = pytest.mark.slow(after=1)
+
 QUICK = ("--max-time", "0.02", "--device", "emulated")
 
 
@@ -129,6 +131,7 @@ def test_a_path_that_needs_mpi_is_one_line(tmp_path: Path) -> None:
     assert "aware: moves bytes by MPI, without which torchrun joins ranks" in first.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pattern", "paths", "statuses"),
     [

@@ -13,13 +13,15 @@ import pytest
 from support import mpis
 from support.command import WIRESPEED, Done, wirespeed
 from support.mpis import InstalledMpi
-from support.selection import thorough
+from support.selection import slow_case
 
 from wirespeed import load
 from wirespeed.frontend import session
 from wirespeed.frontend.background_load import background_plan, parse
 from wirespeed.job.plan import Plan, encode
 from wirespeed.statistics.stopping import Stopping
+
+pytestmark = pytest.mark.slow(after=1)
 
 FAST = ("--sizes", "8,64K", "--max-time", "0.02")
 
@@ -31,7 +33,8 @@ def installed(name: str) -> InstalledMpi:
     return found
 
 
-@pytest.mark.every_mpi
+@pytest.mark.slow(after=len(mpis.NAMES))
+@pytest.mark.parametrize("mpi", mpis.NAMES, indirect=True)
 def test_the_front_end_starts_the_ranks(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the plain way: outside any launcher, one job step per path."""
     done = wirespeed("pingpong", "--mpi", mpi.mpiexec, *FAST, out=tmp_path / "r.jsonl")
@@ -149,6 +152,7 @@ def refused(mixes: Sequence[tuple[str, str]], tmp_path: Path, *, by_option: bool
         return list(pool.map(run, here))
 
 
+@pytest.mark.slow
 def test_a_launcher_and_a_library_that_do_not_belong_together(tmp_path: Path) -> None:
     """Protects from measuring the wrong library, or two worlds of one rank: refused with one line."""
     for done, folder in refused(MIXES, tmp_path, by_option=False):
@@ -159,6 +163,7 @@ def test_a_launcher_and_a_library_that_do_not_belong_together(tmp_path: Path) ->
         assert not [file for file in folder.glob("*.jsonl") if "entry" in file.read_text()], folder.name
 
 
+@pytest.mark.slow
 def test_an_mpi_that_is_named_inside_the_launcher_of_another(tmp_path: Path) -> None:
     """Protects from MPI_Init, which ends the process there: one line and the documented code, no file."""
     mixes = (
@@ -269,7 +274,7 @@ def test_a_rank_imports_little() -> None:
     assert WIRESPEED.exists()
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
+@pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
 def test_a_file_that_only_rank_0_refuses(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the other ranks from waiting for a rank 0 that has gone: all leave together, one line."""
     out = tmp_path / "r.jsonl"

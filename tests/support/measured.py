@@ -32,12 +32,12 @@ def lines(file: Path) -> list[str]:
 
 
 def measured(pattern: str = "**/*.jsonl*", always: Collection[str] = KINDS) -> list[ParameterSet]:
-    """Each file by its name; `thorough` but for the first of each folder and those named `always`."""
+    """Each file by its name; slow but for the first of each folder and those named `always`."""
     folders: set[Path] = set()
     files = []
     for file in sorted(RESULTS.glob(pattern)):
         quick = file.parent not in folders or name_of(file) in always
         folders.add(file.parent)
-        marks = () if quick else pytest.mark.thorough
+        marks = () if quick else pytest.mark.slow
         files.append(pytest.param(file, id=name_of(file), marks=marks))
     return files

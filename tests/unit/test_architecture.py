@@ -9,7 +9,6 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from support import selection
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "wirespeed"
@@ -131,10 +130,3 @@ def test_patterns_are_asked_not_recognised() -> None:
         or (isinstance(node, ast.Compare) and ast.unparse(node.left).endswith(".view"))
     ]
     report("only patterns' own rooms tell patterns apart", found)
-
-
-def test_tests_that_are_left_to_test_all_exist() -> None:
-    """Protects make test's selection from names that nothing has any more."""
-    files = [*(ROOT / "tests").rglob("test_*.py")]
-    defined = {name for file in files for name in re.findall(r"^ *def (test_\w+)\(", file.read_text(), re.M)}
-    assert defined >= selection.LONG and {file.stem for file in files} >= selection.FURTHER

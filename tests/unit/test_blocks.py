@@ -313,7 +313,6 @@ def test_a_list_that_changes_is_another_one(tmp_path: Path) -> None:
         PATTERN.blocks(Shape(2, options), 8)
 
 
-@pytest.mark.slow
 def test_no_file_has_more_blocks_than_a_list_may(tmp_path: Path) -> None:
     file = tmp_path / "long.txt"
     file.write_text("".join(f"{8 * line} {8 * line}\n" for line in range(MAX_BLOCKS + 1)))

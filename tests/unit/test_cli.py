@@ -259,7 +259,6 @@ class TestEndings:
         assert "before all was measured" in printed.out
         assert "Traceback" not in printed.err
 
-    @pytest.mark.slow
     def test_a_closed_pipe_is_quiet(self, tmp_path: Path) -> None:
         file = tmp_path / "f.jsonl"
         file.write_text("".join(json.dumps(entry("host", size, 1e-6)) + "\n" for size in range(1, 9000)))

@@ -23,7 +23,6 @@ def test_a_near_miss_is_an_option_of_the_help(mistyped: str, capsys: pytest.Capt
 
 
 @pytest.mark.parametrize("command", ["survey", "watch", *all_patterns()])
-@pytest.mark.slow
 def test_no_listed_option_is_refused(
     command: str,
     fake: FakeRun,

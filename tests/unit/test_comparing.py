@@ -233,7 +233,6 @@ def alarms(
 
 @pytest.mark.parametrize("common", [0.01, 0.03, 0.05])
 @pytest.mark.parametrize("launches", [(1, 1), (2, 2), (3, 3), (5, 5), (3, 1), (10, 2)])
-@pytest.mark.slow
 def test_what_is_common_to_a_launch_is_no_false_alarm(launches: tuple[int, int], common: float) -> None:
     """Protects from crying wolf: every launch is off as a whole, at all its sizes."""
     # Two sigma of 200 comparisons above what is promised.
@@ -254,7 +253,6 @@ def test_one_late_launch_against_five_is_no_false_alarm(paths: int, sizes: int) 
     assert found <= 8
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("launches", "paths"), [((3, 3), 1), ((5, 5), 9)])
 def test_planted_changes_are_found(launches: tuple[int, int], paths: int) -> None:
     assert alarms(launches, 0.01, 0.003, slower=1.05, paths=paths, sizes=3) >= 0.9

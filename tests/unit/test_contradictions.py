@@ -207,6 +207,7 @@ def test_no_field_passes_its_memory_faster() -> None:
     assert rules(last_run(program_run(0.99 * least, options=options))) == []
 
 
+@pytest.mark.slow
 def test_a_field_in_the_cache_is_sound() -> None:
     """Protects small fields, which never pass the memory, and GPUs of which nothing is known."""
     assert rules(last_run(program_run(1e-6, options={"size": "2048x2048"}))) == []

@@ -53,7 +53,6 @@ class TestDrift:
         assert watched(*[1.0] * 5).verdicts.figures == []
         assert len(watched(*[1.0] * 6).verdicts.figures) == len(SIZES)
 
-    @pytest.mark.slow
     def test_a_quiet_machine_stays_quiet(self) -> None:
         """Protects from alarms at night: 100 looks at five figures, launches that differ by 0.5 %."""
         drift = watched(*[1.0] * 105)

@@ -254,7 +254,6 @@ class TestHostileFiles:
         max_leaves=6,
     )
 
-    @pytest.mark.slow
     @examples(40)
     @given(number=st.integers(0, 40), depth=st.integers(0, 5), value=json_values, seed=st.randoms())
     def test_any_value_anywhere(self, tmp_path: Path, number: int, depth: int, value: Any, seed: Any) -> None:

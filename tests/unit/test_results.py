@@ -54,7 +54,6 @@ def lines(data: list[dict[str, Any]]) -> list[bytes]:
 # ---- records and their schema ---------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_the_published_schema_is_the_model_s() -> None:
     """Protects other programs: what they are told of the file is what is written and read."""
     Draft202012Validator.check_schema(SCHEMA)
@@ -63,7 +62,6 @@ def test_the_published_schema_is_the_model_s() -> None:
     assert SCHEMA["$defs"]["Head"]["properties"]["schema"]["const"] == model.SCHEMA == 2
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("file", measured())
 def test_kept_files_are_valid_and_nothing_of_them_is_lost(file: Path) -> None:
     """Protects measured files: each line fits the schema, and written again it says the same.

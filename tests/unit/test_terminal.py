@@ -107,8 +107,8 @@ class TestTable:
         [
             ("host",),
             ("host", "staged"),
-            pytest.param(("host", "staged", "aware"), marks=pytest.mark.slow),
-            pytest.param(("host", "host-pinned", "staged", "aware"), marks=pytest.mark.slow),
+            ("host", "staged", "aware"),
+            ("host", "host-pinned", "staged", "aware"),
         ],
         ids=len,
     )

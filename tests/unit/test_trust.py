@@ -17,7 +17,7 @@ from support.records import (
     shown,
     text_of,
 )
-from support.selection import by_turns
+from support.selection import slow_case
 
 from wirespeed.cli.common.reading import read_runs
 from wirespeed.report.console.console import say
@@ -39,12 +39,11 @@ NINE = (
     "gpu",
 )
 DEFAULT = [
-    by_turns(name) if name[-1:].isdigit() and not name.endswith("1") else name
+    slow_case(name) if name[-1:].isdigit() and not name.endswith("1") else name
     for name in sorted(map(name_of, (RESULTS / "default").glob("*.jsonl*")))
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("file", DEFAULT)
 def test_nine_paths_fit_a_screen(file: str) -> None:
     """Protects the first screen of a default run; every size, path and word is there for who asks."""

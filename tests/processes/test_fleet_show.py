@@ -21,8 +21,6 @@ from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode
 from wirespeed.fleet.history import read_history
 
-pytestmark = pytest.mark.slow
-
 SLOW = "n05"
 Captured = pytest.CaptureFixture[str]
 

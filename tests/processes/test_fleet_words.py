@@ -13,14 +13,12 @@ from pathlib import Path
 import duckdb
 import pytest
 from support.fleet_files import START, write_fleet, write_run
-from support.selection import by_turns
+from support.selection import slow_case
 
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.fleet.names import compress, natural
 from wirespeed.fleet.state import begin
-
-pytestmark = pytest.mark.slow
 
 Captured = pytest.CaptureFixture[str]
 STYLES = ("table", "json", "prometheus", "slurm", "pbs")
@@ -57,7 +55,7 @@ def silent(node: object) -> dict[str, object]:
     ("name", "slow"),
     [
         *((name, False) for name in NO_NODES),
-        *((name, True) if name in TOLD_TWICE else by_turns(name, True) for name in NO_NODES),
+        *((name, True) if name in TOLD_TWICE else slow_case(name, True) for name in NO_NODES),
     ],
 )
 def test_what_is_no_node_s_name_is_never_told_a_scheduler(
@@ -116,7 +114,7 @@ DAMAGED = (
 
 DAMAGED_FILES = [
     # What is meant for the other file comes by turns.
-    by_turns(file, content) if other in content else pytest.param(file, content)
+    slow_case(file, content) if other in content else pytest.param(file, content)
     for file, other in (("fleet-run.json", '"files"'), ("packed.json", '"figures"'))
     for content in DAMAGED
 ]

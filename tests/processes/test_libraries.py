@@ -10,8 +10,6 @@ from support.command import wirespeed
 
 from wirespeed.host import libraries
 
-pytestmark = pytest.mark.slow
-
 
 def test_what_is_not_there_is_said_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects `wirespeed paths` from calling a path available whose library nobody can open."""

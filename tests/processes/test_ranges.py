@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
@@ -28,8 +27,6 @@ from wirespeed.report.facts.path_ranges import RangeLog, StepRanges
 from wirespeed.report.terminal.timing_table import print_timing, seconds_of
 from wirespeed.results.events import StepEnd, StepStart
 from wirespeed.results.runs import collect
-
-pytestmark = pytest.mark.slow
 
 MS = 1_000_000
 

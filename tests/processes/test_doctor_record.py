@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.examples import examples
@@ -14,8 +13,6 @@ from wirespeed.doctor.measured import Stretch
 from wirespeed.doctor.result import Result
 from wirespeed.report.doctor.terminal import print_result, shell_lines
 from wirespeed.results.findings import RecordedFinding
-
-pytestmark = pytest.mark.slow
 
 PARTS = [part for part in vars(model).values() if isinstance(part, type) and issubclass(part, msgspec.Struct)]
 NAMES = sorted({name for part in PARTS for name in part.__struct_fields__})

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.slow
 
 
 def pytest_of_gpu_tests(*words: str, **variables: str) -> tuple[int, str]:
@@ -47,9 +46,9 @@ def test_one_gpu_shows_much() -> None:
 def test_the_first_tier_is_a_part_in_the_same_order() -> None:
     """Protects the five minutes, and a run in parts: what is left out comes after what is not."""
     _, first = chosen(2)
-    every, names = chosen(2, "-m", "thorough or not thorough")
+    every, names = chosen(2, "-m", "slow or not slow")
     assert names[: len(first)] == first and len(first) < every == len(names)
-    rest, _ = chosen(2, "-m", "thorough")
+    rest, _ = chosen(2, "-m", "slow")
     assert rest == every - len(first)
 
 
@@ -58,7 +57,7 @@ def test_each_sanitizer_sees_each_kernel_on_one_gpu() -> None:
     code, said = pytest_of_gpu_tests(
         "--co",
         "-m",
-        "thorough or not thorough",
+        "slow or not slow",
         "-k",
         "test_sanitizers and test_every_kernel",
         GPU_TESTS_COUNT="1",
@@ -68,7 +67,7 @@ def test_each_sanitizer_sees_each_kernel_on_one_gpu() -> None:
 
 def test_nothing_that_ran_is_a_failure() -> None:
     """Protects from an exit code of 0 where every test was skipped, and the reason is printed."""
-    code, said = pytest_of_gpu_tests("-m", "thorough or not thorough", GPU_TESTS_COUNT="0")
+    code, said = pytest_of_gpu_tests("-m", "slow or not slow", GPU_TESTS_COUNT="0")
     assert code == 1 and "no GPU test ran: there is no CUDA device" in said, said
     assert re.search(r"SKIPPED \[\d+\] tests/gpu/test_paths.py.*: there is no CUDA device", said), said
 

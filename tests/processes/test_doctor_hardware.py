@@ -26,7 +26,6 @@ def root(tmp_path: Path) -> Path:
 
 
 class TestGpus:
-    @pytest.mark.slow
     @pytest.mark.parametrize("slices", ["0", "1", "2"])
     def test_slices_by_the_library_itself(
         self, root: Path, builds: Path, slices: str, monkeypatch: pytest.MonkeyPatch

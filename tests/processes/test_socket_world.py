@@ -20,8 +20,6 @@ from wirespeed.launchers import LaunchedRank, joins_mpi, launched_rank
 from wirespeed.rank.join import rendezvous, socket_world
 from wirespeed.rank.join.socket_world import SocketWorld
 
-pytestmark = pytest.mark.slow
-
 Environment = dict[str, str]
 
 

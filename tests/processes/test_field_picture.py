@@ -17,8 +17,6 @@ from wirespeed.programs.lbm_math import SOUND_SQUARE
 from wirespeed.report.export import matplotlib_figure
 from wirespeed.report.export.field_picture import FieldPicture, refuse_picture
 
-pytestmark = pytest.mark.slow
-
 
 def test_a_cell_is_the_mean_of_its_points() -> None:
     """Protects large fields: no point of a cell is left out, wherever a rank's block ends."""

@@ -16,8 +16,6 @@ from wirespeed.host.libraries import known_libraries
 from wirespeed.host.mpi import Mpi
 from wirespeed.paths import find_path
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(autouse=True)
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

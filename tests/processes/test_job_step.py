@@ -16,8 +16,6 @@ from wirespeed.frontend.rank_messages import Received
 from wirespeed.job.messages import Done, Hello, Measured, RankReport
 from wirespeed.job.status_page import RankState
 
-pytestmark = pytest.mark.slow
-
 BEGIN = """
 import time
 from wirespeed.job.message_lines import send
@@ -43,6 +41,7 @@ def step(program: str, folder: Path) -> JobStep:
     return JobStep([sys.executable, "-c", BEGIN + program], os.environ, folder, 4, 60)
 
 
+@pytest.mark.slow
 def test_ranks_that_report_one_after_the_other(tmp_path: Path) -> None:
     """Protects a rank whose report is under way from the blame for the one that does not answer."""
     watched = step(LATE, tmp_path)
@@ -51,6 +50,7 @@ def test_ranks_that_report_one_after_the_other(tmp_path: Path) -> None:
     assert "does not answer" in watched.outcome.text
 
 
+@pytest.mark.slow
 def test_a_silent_rank_beside_starved_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects the name of a stopped rank where the others wait for CPUs: they do not wait for that alone."""
     monkeypatch.setattr(job_step, "LONG_GRACE", 3.0)
@@ -141,6 +141,7 @@ send(Done())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("share", "what"), [(0.9, "ok"), (0.0, "hang")], ids=["starved", "hung"])
 def test_a_rank_that_gets_no_cpu_does_not_hang(
     share: float, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

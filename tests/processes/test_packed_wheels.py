@@ -20,7 +20,7 @@ from types import ModuleType
 import pytest
 import wheels
 from support.builds import compiler
-from support.selection import by_turns, thorough
+from support.selection import slow_case
 
 import wirespeed
 
@@ -127,7 +127,7 @@ def interpreter(version: str) -> Path | None:
     return None
 
 
-@pytest.fixture(scope="module", params=[by_turns(HERE), thorough(ELSEWHERE)])
+@pytest.fixture(scope="module", params=[slow_case(HERE), slow_case(ELSEWHERE)])
 def packed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, str]:
     """(Python's version, a folder for it, what was said)."""
     folder = tmp_path_factory.mktemp("wheels")

@@ -17,8 +17,6 @@ from wirespeed.errors import ExitCode
 from wirespeed.report.export.markdown import markdown, plain
 from wirespeed.report.page import read_sources
 
-pytestmark = pytest.mark.slow
-
 RESULTS = Path(__file__).parents[2] / "results"
 PAPER = RESULTS / "h200-x2-paths.jsonl.gz"
 

@@ -24,8 +24,6 @@ from wirespeed.host.process import process_state
 from wirespeed.job.messages import Done
 from wirespeed.job.status_page import read_pages
 
-pytestmark = pytest.mark.slow
-
 
 def test_a_folder_that_goes_while_it_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects a whole run from its ranks' end: the last one takes the folder away between two looks."""

@@ -29,8 +29,6 @@ from intervals import (
 from wirespeed.statistics.allowance import COARSE
 from wirespeed.statistics.stopping import Stopping
 
-pytestmark = pytest.mark.slow
-
 RUNS = 300
 QUICK = [*MODELS][5::4]
 """Of each kind of noise one: skewed, slow, two speeds."""
@@ -75,7 +73,7 @@ def test_every_row_of_the_table_holds() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.thorough) for name in MODELS]
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in MODELS]
 )
 def test_every_row_is_what_the_code_does(name: str) -> None:
     """Protects the table's figures: neither less nor more."""

@@ -22,8 +22,6 @@ from wirespeed.frontend.machine import Machine
 from wirespeed.job.plan import Plan
 from wirespeed.patterns import Shape, find_pattern
 
-pytestmark = pytest.mark.slow
-
 Captured = pytest.CaptureFixture[str]
 
 

@@ -20,8 +20,6 @@ from wirespeed.errors import ExitCode
 from wirespeed.systems import load, names
 from wirespeed.systems.model import System
 
-pytestmark = pytest.mark.slow
-
 DIRECTIVES = {
     "slurm": (
         "#SBATCH ",

@@ -22,8 +22,6 @@ from wirespeed.fleet.state import FleetRun, FleetState
 from wirespeed.results.store import Store
 from wirespeed.results.whole_file import refuse_unwritable, write_whole
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

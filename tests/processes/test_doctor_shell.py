@@ -51,7 +51,6 @@ MIXED = st.builds(
     "".join, st.lists(st.sampled_from(["0", "tcp", "lo", "\n", "#", "'", '"', "touch pwned", "$("]))
 )
 
-pytestmark = pytest.mark.slow
 COMMANDS = (
     "touch",
     "sudo",

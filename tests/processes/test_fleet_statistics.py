@@ -21,8 +21,6 @@ from wirespeed.statistics.outliers import (
     spread_of,
 )
 
-pytestmark = pytest.mark.slow
-
 SEEDS = range(1, 4)
 
 
@@ -125,6 +123,7 @@ def test_up_to_least_is_no_fault() -> None:
     assert {name for _, name in subjects(judge(fleet.window, least=0.005))} == {"n0007"}
 
 
+@pytest.mark.slow
 def test_planted_faults_of_ten_percent_are_found_and_nothing_else() -> None:
     """Protects the promise of docs/fleet.md: precision and recall of 95 % and more."""
     fleets = [simulate(seed) for seed in SEEDS]

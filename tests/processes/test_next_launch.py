@@ -25,7 +25,6 @@ from wirespeed.statistics.next_launch import (
 Floats = NDArray[np.float64]
 HUNDREDTH = 0.01
 """Of pairs of launches, at most, break a bound, whatever the noise."""
-pytestmark = pytest.mark.slow
 
 
 def side(logs: list[float]) -> dict[object, LaunchMedian]:
@@ -74,7 +73,7 @@ def broken(launches: int, common: float, of_path: float, own: float, paths: int,
 @pytest.mark.parametrize(
     "effects", [(0.02, 0.0, 0.002), (0.0, 0.02, 0.002), (0.0, 0.0, 0.02), (0.01, 0.01, 0.01)]
 )
-@pytest.mark.parametrize("paths", [pytest.param(1, marks=pytest.mark.thorough), 5])
+@pytest.mark.parametrize("paths", [pytest.param(1, marks=pytest.mark.slow), 5])
 def test_a_healthy_launch_breaks_no_bound(paths: int, effects: tuple[float, float, float]) -> None:
     """Protects nodes: one pair of launches in a hundred breaks any bound, whatever they have in common."""
     assert broken(5, *effects, paths, 6) <= 2 * FALSE_ALARMS

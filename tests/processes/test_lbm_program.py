@@ -13,8 +13,6 @@ from wirespeed.patterns import Place, Shape
 from wirespeed.programs.lbm import PATTERN
 from wirespeed.rank.faulty_steps import FAULTS, of_batches, with_fault
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(params=["host", "emulated"])
 def device(request: pytest.FixtureRequest) -> Iterator[tuple[Core, Any, str]]:

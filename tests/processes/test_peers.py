@@ -24,8 +24,6 @@ from wirespeed.rank.join import peers
 from wirespeed.rank.join.handshake import Claim, Listener, connect
 from wirespeed.rank.join.socket_world import SocketWorld
 
-pytestmark = pytest.mark.slow
-
 SECRET = bytes([7] * 32)
 Address = namedtuple("Address", "family address")
 
@@ -174,6 +172,7 @@ def listener() -> Iterator[Listener]:
         yield listens
 
 
+@pytest.mark.slow
 def test_who_stays_away_is_named(listener: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects from a wait for ever, which strangers cannot make longer either."""
     monkeypatch.setattr(peers, "PATIENCE", 1.5)

@@ -23,8 +23,6 @@ from wirespeed.patterns import Place, Shape
 from wirespeed.programs.jacobi import PATTERN
 from wirespeed.rank.faulty_steps import FAULTS, of_batches, with_fault
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(params=["host", "emulated"])
 def device(
@@ -74,9 +72,10 @@ def test_whole_tiles_and_rests_of_tiles(device: tuple[Core, Any, str], fp: str, 
         assert norm(job, 3) == pytest.approx(list(wanted.values()), rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "threads",
-    ["blocks=5,threads=33,seed=7", pytest.param("blocks=3,threads=64,seed=1", marks=pytest.mark.thorough)],
+    ["blocks=5,threads=33,seed=7", pytest.param("blocks=3,threads=64,seed=1", marks=pytest.mark.slow)],
 )
 def test_no_bit_depends_on_the_grid_of_threads(threads: str) -> None:
     """Protects GPUs: warps that pass numbers to each other, and threads that are no whole warps."""

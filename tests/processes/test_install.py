@@ -12,8 +12,6 @@ import preflight
 import pytest
 from support.builds import compiler
 
-pytestmark = pytest.mark.slow
-
 ROOT = Path(__file__).parents[2]
 
 

@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 from claims import END, TABLES, begin
-from support.selection import thorough
-
-pytestmark = pytest.mark.slow
+from support.selection import slow_case
 
 LONG = ("learn", "intervals")
 """Tables of which one repetition takes long."""
@@ -52,7 +50,8 @@ def test_every_table_is_simulated() -> None:
         assert begin(name) in (ROOT / table.page).read_text()
 
 
-@pytest.mark.parametrize("name", [thorough(name) if name in LONG else name for name in TABLES])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [slow_case(name) if name in LONG else name for name in TABLES])
 def test_it_writes_what_the_pages_have(name: str, tmp_path: Path) -> None:
     for page in PAGES:
         copy = tmp_path / page.relative_to(ROOT)

@@ -20,8 +20,6 @@ from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.fleet import history
 from wirespeed.results.reading import read
 
-pytestmark = pytest.mark.slow
-
 Captured = pytest.CaptureFixture[str]
 SLOW = "n05"
 

@@ -21,8 +21,6 @@ from wirespeed.rank.join import handshake, socket_world
 from wirespeed.rank.join.handshake import Claim, Listener, connect
 from wirespeed.rank.join.socket_world import SocketWorld
 
-pytestmark = pytest.mark.slow
-
 SECRET = b"sixteen random characters"
 
 
