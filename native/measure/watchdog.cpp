@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -69,6 +70,22 @@ const char* name_of(int number) {
     }
 }
 
+/// Why a page could not be touched: shared memory is given when it is, and then there must be room.
+std::string without_room() {
+    struct statvfs space{};
+    if (statvfs("/dev/shm", &space) != 0 || space.f_frsize == 0) return {};
+    const auto page = static_cast<double>(space.f_frsize);
+    constexpr double mib = 1 << 20;
+    const double free = page * static_cast<double>(space.f_bavail) / mib;
+    if (free >= 1) return {};
+    char text[160];
+    std::snprintf(text, sizeof text,
+                  " (/dev/shm is full, %.2g of %.3g MiB are free: enlarge it, or remove what dead "
+                  "processes left there)",
+                  free, page * static_cast<double>(space.f_blocks) / mib);
+    return text;
+}
+
 /// The rank's list of what it uses, which a cleanup reads once the rank has been killed.
 std::string uses_file;
 
@@ -111,6 +128,7 @@ void on_crash(int number) {
         Situation situation;
         situation.kind = "crash";
         situation.what = std::string("killed by ") + name_of(number);
+        if (number == SIGBUS) situation.what += without_room();
         situation.native = name_frames(addresses, take_frames(addresses, PageLayout::frames_max));
         const Frame frame = culprit(situation.native);
         if (!frame.library.empty())

@@ -6,24 +6,24 @@ from pathlib import Path
 
 import pytest
 from support.command import Done, wirespeed
-from support.selection import thorough
+from support.selection import slow_case
 
 from wirespeed.errors import ExitCode
 
 
-@pytest.mark.parametrize("away", [1, *(thorough(each) for each in (5, 16, 4096, -1, -16))])
+@pytest.mark.parametrize("away", [1, *(slow_case(each) for each in (5, 16, 4096, -1, -16))])
 @pytest.mark.parametrize(
     ("pattern", "paths", "device"),
     [
         ("pingpong", "host,host-tcp", "cpu"),
         ("pingpong", "gpu,ipc-write", "emulated"),
         ("allreduce", "host", "cpu"),
-        thorough("alltoall", "host-shared", "cpu"),
-        thorough("blocks", "host,host-tcp", "cpu"),
-        thorough("halo", "host-shared", "cpu"),
-        thorough("ring", "host", "cpu"),
-        thorough("rma", "rma-host,ucx-host", "cpu"),
-        thorough("exchange", "staged,gpu", "emulated"),
+        slow_case("alltoall", "host-shared", "cpu"),
+        slow_case("blocks", "host,host-tcp", "cpu"),
+        slow_case("halo", "host-shared", "cpu"),
+        slow_case("ring", "host", "cpu"),
+        slow_case("rma", "rma-host,ucx-host", "cpu"),
+        slow_case("exchange", "staged,gpu", "emulated"),
     ],
 )
 def test_a_byte_beyond_a_message_is_found(
@@ -43,7 +43,7 @@ def test_a_byte_beyond_a_message_is_found(
     assert said in _failures(done), done.out
 
 
-@pytest.mark.parametrize("program", [thorough("jacobi"), thorough("lbm")])
+@pytest.mark.parametrize("program", [slow_case("jacobi"), slow_case("lbm")])
 def test_a_byte_beyond_a_field_is_found(program: str, tmp_path: Path) -> None:
     """Protects programs: what their halos and kernels may not touch lies around all that they use."""
     done = wirespeed(

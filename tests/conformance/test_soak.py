@@ -186,7 +186,7 @@ def test_a_message_that_nobody_checked_is_no_success(
 
 
 @pytest.mark.parametrize(
-    ("path", "device"), [("host", "cpu"), *(thorough(path, "emulated") for path in ("gpu", "ipc-write"))]
+    ("path", "device"), [("host", "cpu"), *(slow_case(path, "emulated") for path in ("gpu", "ipc-write"))]
 )
 def test_a_byte_behind_a_message_is_found(path: str, device: str, tmp_path: Path) -> None:
     """Protects what lies beside a buffer: one message in many is longer than it should be."""

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import mmap
 import os
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec import structs
 from support import fake_machine
-from support.fake_facts import facts_of
+from support.fake_facts import facts_of, keys, one
+from support.records import as_read, entry, step
 
 from wirespeed.doctor import job
 from wirespeed.doctor.collect import own_limits
-from wirespeed.doctor.facts.model import MachineFacts
-from wirespeed.doctor.finding import Conditions
+from wirespeed.doctor.facts.model import Limits, MachineFacts
+from wirespeed.doctor.finding import Conditions, Cost
+from wirespeed.job.shm_cleanup import left_behind
+from wirespeed.results.runs import collect
 
 
 @pytest.fixture
@@ -44,6 +49,84 @@ class TestSharedMemory:
     def changed(self, root: Path, **memory: Any) -> MachineFacts:
         facts = facts_of(root)
         return structs.replace(facts, memory=structs.replace(facts.memory, **memory))
+
+    @pytest.mark.parametrize(
+        ("vendor", "ranks", "free", "small"),
+        [
+            ("openmpi", 2, 60 << 20, False),
+            ("openmpi", 2, 12 << 20, True),
+            ("openmpi", 8, 60 << 20, True),
+            ("mpich", 8, 60 << 20, False),
+            ("mpich", 2, 8 << 20, True),
+            ("intel", 2, 16 << 20, False),
+            ("spectrum", 8, 1 << 20, False),
+        ],
+    )
+    def test_small_is_what_an_mpi_needs_more_than(
+        self, root: Path, vendor: str, ranks: int, free: int, small: bool
+    ) -> None:
+        """Protects machines whose 64 MiB are enough, and names the need of those whose are not."""
+        facts = self.changed(root, shm_bytes=free, shm_free=free)
+        mpi = structs.replace(facts.mpis[0], vendor=vendor)
+        limits = Limits(None, tuple(range(ranks)))
+        facts = structs.replace(facts, mpis=(mpi,), gpus=(), nics=(), limits=limits, cpu={"cores": ranks})
+        assert keys(facts) == ["shm-small"] * small
+        if small:
+            assert f"MiB a rank, for {ranks} ranks" in one(facts, "shm-small").evidence[1]
+
+    def test_leftovers(self, root: Path) -> None:
+        """Protects /dev/shm from being full of what nobody names: 14 files of 16 MiB."""
+        left = {f"sm_segment.n1.0.36c70001.{number}": 16 << 20 for number in range(14)}
+        found = one(self.changed(root, left=left, left_bytes=1 << 20), "shm-left")
+        assert found.title == "Dead processes left 14 files in /dev/shm: 235 MB" and found.cost is Cost.SMALL
+        assert found.remedy[1].startswith("rm -- /dev/shm/sm_segment.n1.0.36c70001.0 ")
+        full = one(self.changed(root, left=left, left_bytes=1 << 20, shm_free=64 << 20), "shm-left")
+        assert full.cost is Cost.SOME
+
+    def test_leftovers_are_really_looked_for(self) -> None:
+        """What a process maps or holds open is its own; what is new may be about to be."""
+        name = f"sm_segment.test.0.{os.getpid():x}0001"
+        files = [Path(f"/dev/shm/{name}.{number}") for number in range(4)]
+        try:
+            for file in files:
+                file.write_bytes(b"x" * 4096)
+            for old in files[:3]:
+                os.utime(old, (time.time() - 3600,) * 2)
+            with files[0].open("rb") as mapped, files[1].open("rb"):
+                page = mmap.mmap(mapped.fileno(), 4096, prot=mmap.PROT_READ)
+                found = left_behind()
+                page.close()
+            assert [file in found for file in files] == [False, False, True, False]
+        finally:
+            for file in files:
+                file.unlink(missing_ok=True)
+
+    @pytest.mark.parametrize(("verdict", "there"), [("loopback", True), ("shared memory", False)])
+    def test_an_mpi_that_goes_by_loopback(self, root: Path, verdict: str, there: bool) -> None:
+        """Protects from a threshold of shared memory as remedy for what sockets carried."""
+        slow = ((64 << 10, 60e-6), (16 << 10, 55e-6), (8 << 10, 90e-6))
+        records = (
+            {"kind": "run", "run": "r", "plan": {"pattern": "pingpong"}},
+            step("host", transport="mpi"),
+            *(entry("host", size, seconds) for size, seconds in slow),
+            {
+                "kind": "evidence",
+                "run": "r",
+                "path": "host",
+                "bytes": 64 << 10,
+                "verdict": verdict,
+                "text": "over TCP on the loopback interface (100 % of the bytes)",
+            },
+        )
+        (run,) = collect(as_read(records))
+        facts = structs.replace(facts_of(root), runs=(run,), file="r.jsonl")
+        assert keys(facts) == (
+            ["shm-unused"]
+            if there
+            else ["tuning-host-OMPI_MCA_btl_vader_eager_limit-OMPI_MCA_btl_sm_eager_limit"]
+        )
+        if there:
+            assert "Open MPI 5.0.11 sends by loopback TCP" in one(facts, "shm-unused").title
 
     def test_cma_is_really_tried(self) -> None:
         """Processes of one user may read each other here, or the kernel says why not."""

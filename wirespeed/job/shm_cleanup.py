@@ -150,6 +150,36 @@ def remove_listed(pages: Path) -> None:
                             above.rmdir()
 
 
+def left_behind(folder: Path = _FOLDER, older_than: float = 60.0) -> list[Path]:
+    """Segments of MPI libraries and NCCL that no process seen here uses; none is removed."""
+    found = [
+        path
+        for path in folder.glob("*")
+        if any(fnmatch(path.name, pattern) for pattern in _NAMES)
+        and path.is_file()
+        and not path.is_symlink()
+        and (_own(path) or os.geteuid() == 0)
+        and _older(path, time.time() - older_than)
+    ]
+    used = _in_use() if found else set()
+    return sorted(path for path in found if path.stat().st_ino not in used)
+
+
+def _in_use() -> set[int]:
+    """Inodes of what any process maps of /dev/shm, or holds open there."""
+    found: set[int] = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            for line in (process / "maps").read_text(errors="replace").splitlines():
+                if " /dev/shm/" in line:
+                    found.add(int(line.split(None, 5)[4]))
+            for file in (process / "fd").iterdir():
+                with suppress(OSError):
+                    if str(file.readlink()).startswith("/dev/shm/"):
+                        found.add(file.stat().st_ino)
+    return found
+
+
 def remove_unused(segments: Iterable[Path]) -> None:
     """Removes those that belong to this user and that no process maps."""
     if not (found := set(filter(_own, segments))):

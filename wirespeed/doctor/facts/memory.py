@@ -11,6 +11,7 @@ import sys
 
 from wirespeed.doctor.facts.model import HostMemory
 from wirespeed.doctor.facts.tree import Tree
+from wirespeed.job.shm_cleanup import left_behind
 
 _FIRST_IPC = "ipc:[4026531839]"
 """The host's own IPC namespace: PROC_IPC_INIT_INO of the kernel's include/linux/proc_ns.h."""
@@ -36,8 +37,9 @@ def host_memory(tree: Tree, cma: str | None = None) -> HostMemory:
     shm = tree.at("/dev/shm")
     space = os.statvfs(shm) if shm.exists() else None
     namespace = tree.at("/proc/self/ns/ipc")
-    status = tree.text("/proc/self/status") or ""
-    rights = re.search(r"^CapEff:\s*([0-9a-f]+)", status, re.MULTILINE)
+    about = tree.text("/proc/self/status") or ""
+    left = {path: path.lstat() for path in left_behind(shm)}
+    rights = re.search(r"^CapEff:\s*([0-9a-f]+)", about, re.MULTILINE)
     return HostMemory(
         shm_bytes=space and space.f_blocks * space.f_frsize,
         shm_free=space and space.f_bavail * space.f_frsize,
@@ -46,6 +48,8 @@ def host_memory(tree: Tree, cma: str | None = None) -> HostMemory:
         cma=try_cma() if cma is None else cma,
         container=container(tree),
         own_ipc=namespace.is_symlink() and str(namespace.readlink()) != _FIRST_IPC,
+        left={path.name: status.st_size for path, status in left.items()},
+        left_bytes=sum(status.st_blocks * 512 for status in left.values()),
         may_trace=bool(rights and int(rights[1], 16) >> _SYS_PTRACE & 1),
     )
 

@@ -159,6 +159,10 @@ class HostMemory(Struct, frozen=True):
     """This process has an IPC namespace of its own."""
     may_trace: bool = False
     """This process has CAP_SYS_PTRACE."""
+    left: Mapping[str, int] = {}
+    """Segments of MPI libraries in /dev/shm that no process uses, with their sizes in bytes."""
+    left_bytes: int = 0
+    """Memory that they take."""
 
 
 class GpuDirect(Struct, frozen=True):

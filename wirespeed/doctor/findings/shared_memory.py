@@ -1,4 +1,4 @@
-"""Processes of one host that cannot share memory well: /dev/shm, CMA, containers."""
+"""Processes of one host that cannot share memory well: /dev/shm, its leftovers, CMA, containers."""
 
 from __future__ import annotations
 
@@ -6,16 +6,23 @@ from collections.abc import Iterator
 
 from wirespeed.doctor.facts.model import HostMemory, MachineFacts
 from wirespeed.doctor.finding import Cost, Finding
+from wirespeed.doctor.shell import quoted
+from wirespeed.host.variables import switches_of
+from wirespeed.results.parts import LoadedMpi
+from wirespeed.units import format_size
 
-SMALL_SHM = 1 << 30
+NCCL_SHM = 1 << 30
 """NCCL's advice for containers is 1 GiB: its Troubleshooting page, 'Shared memory'."""
+MAX_NAMED = 6
 _NCCL = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html"
 
 
 def find(facts: MachineFacts) -> Iterator[Finding]:
     """Each obstacle by itself."""
     memory = facts.memory
-    yield from _shm(memory)
+    yield from _shm(facts, memory)
+    yield from _left(memory)
+    yield from _unused(facts)
     yield from _cma(memory)
     if memory.container and memory.own_ipc:
         yield Finding(
@@ -29,7 +36,19 @@ def find(facts: MachineFacts) -> Iterator[Finding]:
         )
 
 
-def _shm(memory: HostMemory) -> Iterator[Finding]:
+def _needs(facts: MachineFacts) -> dict[str, int]:
+    """Bytes of /dev/shm that a job on all of this host takes, by what takes it, in words."""
+    needs = {}
+    mpi = facts.chosen
+    if mpi and (each := switches_of(mpi.vendor).get("shm")):
+        ranks = max(2, min(facts.cpu.get("cores") or len(facts.limits.cpus), len(facts.limits.cpus) or 2))
+        needs[f"{mpi.title} takes {each / 2**20:.3g} MiB a rank, for {ranks} ranks"] = each * ranks
+    if len([gpu for gpu in facts.real_gpus if gpu.kind == "cuda"]) > 1:
+        needs["NCCL's advice for several GPUs is"] = NCCL_SHM
+    return needs
+
+
+def _shm(facts: MachineFacts, memory: HostMemory) -> Iterator[Finding]:
     if memory.shm_bytes is None or not memory.shm_writable:
         why = "it does not exist" if memory.shm_bytes is None else "this user may not write there"
         yield Finding(
@@ -41,9 +60,12 @@ def _shm(memory: HostMemory) -> Iterator[Finding]:
             source=_NCCL,
         )
         return
-    full, free = memory.shm_bytes >= SMALL_SHM, memory.shm_free or 0
-    if full and free >= SMALL_SHM // 4:
+    free, needs = memory.shm_free or 0, _needs(facts)
+    lacking = {what: need for what, need in needs.items() if free < (need // 4 if need == NCCL_SHM else need)}
+    small = {what: need for what, need in needs.items() if memory.shm_bytes < need}
+    if not lacking and not small:
         return
+    full = not small
     enlarge = "sudo mount -o remount,size=50% /dev/shm"
     if memory.container:
         enlarge = "docker run --shm-size=4g ...  # or --ipc=host; Kubernetes: an emptyDir of medium Memory"
@@ -52,10 +74,61 @@ def _shm(memory: HostMemory) -> Iterator[Finding]:
         "shm-full" if full else "shm-small",
         f"/dev/shm is {'nearly full' if full else 'small'}{where}: MPI and NCCL may fail or fall back",
         Cost.SOME,
-        (f"/dev/shm: {memory.shm_bytes >> 20} MiB, {free >> 20} MiB of it free",),
+        (
+            f"/dev/shm: {memory.shm_bytes >> 20} MiB, {free >> 20} MiB of it free",
+            *(f"{what} {need / 2**20:.4g} MiB" for what, need in (small or lacking).items()),
+        ),
         ("ls -lS /dev/shm  # killed jobs leave files behind",) if full else (enlarge,),
-        source=_NCCL,
+        source=f"{_NCCL}; measured sizes: wirespeed/host/variables.toml (shm)",
     )
+
+
+def _left(memory: HostMemory) -> Iterator[Finding]:
+    """What dead processes left behind; nothing is removed unasked."""
+    if not (names := sorted(memory.left, key=lambda name: -memory.left[name])):
+        return
+    total, taken = sum(memory.left.values()), memory.left_bytes
+    near = memory.shm_free is not None and max(total, taken) > memory.shm_free
+    shown = [quoted(f"/dev/shm/{name}") for name in names[:MAX_NAMED]]
+    more = f"  # ... {len(names)} in all" if len(names) > MAX_NAMED else ""
+    yield Finding(
+        "shm-left",
+        f"Dead processes left {len(names)} file{'s' * (len(names) > 1)} in /dev/shm: {total / 1e6:.3g} MB",
+        Cost.SOME if near else Cost.SMALL,
+        (
+            f"segments of MPI libraries that no process uses: {', '.join(names[:MAX_NAMED])}"
+            + (f", ... {len(names)} in all" if len(names) > MAX_NAMED else ""),
+            f"they take {taken / 1e6:.3g} MB of memory; /dev/shm has {(memory.shm_free or 0) >> 20} MiB free",
+        ),
+        (f"fuser -v {' '.join(shown)}  # nobody uses them?", f"rm -- {' '.join(shown)}{more}"),
+        source="/proc/PID/maps and /proc/PID/fd of every process that this user sees",
+    )
+
+
+def _unused(facts: MachineFacts) -> Iterator[Finding]:
+    """An MPI whose bytes between ranks of one host went by TCP, as the counters of its interfaces say."""
+    for run in reversed(facts.runs):
+        proofs = [proof for key, proof in sorted(run.evidence.items()) if key[0] == "host"]
+        if not run.of_path("host") or not proofs:
+            continue
+        largest = proofs[-1]
+        if largest.verdict == "loopback":
+            mpi = run.step("host").mpi or LoadedMpi()
+            name = f"{switches_of(mpi.vendor).get('name', 'MPI')} {mpi.version}".strip()
+            free = facts.memory.shm_free
+            room = f"; /dev/shm has {free >> 20} MiB free" if free is not None and not facts.foreign else ""
+            yield Finding(
+                "shm-unused",
+                f"{name} sends by loopback TCP what shared memory could carry",
+                Cost.HIGH,
+                (f"{facts.file}: host at {format_size(largest.bytes)} went {largest.text}{room}",),
+                (
+                    "df -h /dev/shm  # Open MPI goes by TCP where it finds too little room: enlarge it",
+                    "env | grep -e OMPI_MCA_btl -e UCX_TLS -e I_MPI_FABRICS  # or is it switched off?",
+                ),
+                source="counters of the loopback interface; Open MPI's btl_sm looks for room at its start",
+            )
+        return
 
 
 def _cma(memory: HostMemory) -> Iterator[Finding]:

@@ -115,9 +115,14 @@ def _finding(facts: MachineFacts, path: str, tuning: TableRow, slow: list[Slow])
 
 
 def library_of(run: Run, path: str) -> str:
-    """The library that carries the path's bytes, by its job step: ucx, ob1, mpich, mvapich, nccl or ''."""
+    """The library that carries the path's bytes, by its job step: ucx, ob1, mpich, mvapich, nccl or ''.
+
+    tcp: sockets carried them, which no threshold of shared memory concerns.
+    """
     if path == "nccl":
         return "nccl"
+    if any(proof.verdict == "loopback" for (name, _), proof in run.evidence.items() if name == path):
+        return "tcp"
     step = run.step(path)
     variables = step.variables
     if variables.get("OMPI_MCA_pml") == "ucx" or variables.get("MPIR_CVAR_CH4_NETMOD") == "ucx":
