@@ -125,7 +125,7 @@ def test_an_mpi_error_on_another_rank(mpi: InstalledMpi, tmp_path: Path) -> None
 def test_a_rank_without_a_part_in_a_long_batch(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects a healthy job, and its figure, where one rank has nothing to do for longer than --timeout."""
     done = wirespeed(
-        *("pairs", "--paths", "ipc-write", "--device", "emulated", "--sizes", "8M", "--loops", "40"),
+        *("pairs", "--paths", "ipc-write", "--device", "emulated", "--sizes", "8M", "--loops", "80"),
         *("--timeout", "1"),
         out=tmp_path / "r.jsonl",
         before=tuple(mpi.command(3)),
@@ -139,7 +139,7 @@ def test_a_rank_without_a_part_in_a_long_batch(mpi: InstalledMpi, tmp_path: Path
 def test_the_target_of_one_sided_operations(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the same of puts that no message accompanies: their target waits in a barrier."""
     done = wirespeed(
-        *("rma", "--paths", "rma-host", "--operation", "put", "--sizes", "16M", "--loops", "2000"),
+        *("rma", "--paths", "rma-host", "--operation", "put", "--sizes", "16M", "--loops", "4000"),
         *("--timeout", "1"),
         out=tmp_path / "r.jsonl",
         before=tuple(mpi.command(2)),

@@ -172,7 +172,7 @@ struct Job {
         const u64 stamped = std::atomic_ref(rank.progress).load();
         if (stamped == 0 || stamped == ws_have_met) return false;
         for (std::size_t i = 0; i < shape.elements(); ++i)
-            if (ws_load_flag(&rank.memory[i]) < result(i, untimed + stamped)) return true;
+            if (ws_load_flag(&rank.memory[i]) < result(i, stamped)) return true;
         return false;
     }
 
