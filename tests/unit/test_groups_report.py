@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from pathlib import Path
 from typing import Any
 
+import pytest
 from support.records import as_read, entry
 
+from wirespeed import load
+from wirespeed.cli.main import main
 from wirespeed.limits import Used, ceiling
 from wirespeed.report.export.markdown import markdown
 from wirespeed.report.page import read_sources
@@ -41,6 +46,39 @@ def test_lists_to_several_ranks_have_the_senders_links_as_limit() -> None:
     for count, how in ((2, "if all of these links lead to the other GPU"), (8, "GB/s out of a GPU")):
         limit = run_of("blocks", record, ranks=h200s(count), plan={"ranks": count}).ceiling("aware")
         assert limit is not None and how in limit.equation and limit.rate == 450e9
+
+
+def test_every_export_tells_configurations_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    """Protects a spreadsheet from rows that differ in ranks and groups alone."""
+    file = str(next(RESULTS.glob("h200-x4-groups.jsonl*")))
+    assert main(["show", file, "--format", "csv"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert {(row["ranks"], row["group"]) for row in rows} == {("2", "1"), ("4", "1"), ("4", "2")}
+    keys = [tuple(row[name] for name in ("pattern", "path", "bytes", "ranks", "group")) for row in rows]
+    assert len(set(keys)) == len(rows)
+    for row in rows:
+        assert float(row["both_ways_Bps"]) == pytest.approx(2 * float(row["bandwidth_Bps"]))
+    table = load(file).table()
+    assert table["group"].tolist() == [int(row["group"]) for row in rows]
+    assert main(["show", file, "--format", "reframe"]) == 0
+    assert "both_ways_GBps=1339.95296 options=group=2,ranks=4" in capsys.readouterr().out.splitlines()[-1]
+    assert main(["show", file, "--format", "prometheus"]) == 0
+    last = [line for line in capsys.readouterr().out.splitlines() if "wirespeed_further{" in line][-1]
+    assert 'options="group=2,ranks=4",figure="both ways",unit="GB/s"} 1339.95' in last
+
+
+@pytest.mark.parametrize("width", ["80", "100"])
+def test_the_limits_table_keeps_ranks_and_groups(
+    width: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects three rows "groups aware" of different figures; the address of the source goes first."""
+    monkeypatch.setenv("COLUMNS", width)
+    files = [str(next(RESULTS.glob(f"{name}.jsonl*"))) for name in ("h200-x4-groups", "h200-x2-stream-both")]
+    assert main(["systems", *files]) == 0
+    here = capsys.readouterr().out.split("Measured here")[1]
+    rows = [line.split() for line in here.splitlines() if "groups aware " in line]
+    assert [(row[6], row[7]) for row in rows] == [("2", "1"), ("4", "1"), ("4", "2")]
+    assert "stream both ways aware" in here
 
 
 def test_markdown_has_the_matrix() -> None:

@@ -355,7 +355,7 @@ def test_a_table_has_units_and_types(tmp_path: Path) -> None:
     file = tmp_path / "r.jsonl"
     file.write_bytes(b"".join(lines([run(), entry(size=8), entry(size=1024, batches=1)])))
     table = wirespeed.load(file).table()
-    assert list(table) == list(export.COLUMNS)
+    assert list(table)[: len(export.COLUMNS)] == list(export.COLUMNS)
     assert table["bytes"].dtype == np.int64 and table["bytes"].tolist() == [8, 1024]
     assert table["path"].tolist() == ["host", "host"]
     assert table["low_s"][0] > 0 and np.isnan(table["low_s"][1])
@@ -365,24 +365,25 @@ def test_a_table_has_units_and_types(tmp_path: Path) -> None:
 def test_a_table_of_nothing_is_empty(tmp_path: Path) -> None:
     (tmp_path / "r.jsonl").touch()
     table = wirespeed.load(tmp_path / "r.jsonl").table()
-    assert list(table) == list(export.COLUMNS) and all(len(column) == 0 for column in table.values())
+    assert set(table) > set(export.COLUMNS) and all(len(column) == 0 for column in table.values())
 
 
 def test_an_entry_with_gaps_leaves_gaps() -> None:
     bare = Entry(run="r", pattern="p", path="q", bytes=8, times=Times(median=1.0))
-    table = export.to_arrays([read_entry(), bare])
+    table = export.to_arrays(collect([read_entry(), bare]))
     assert np.isnan(table["p99_s"][1]) and table["stopped"].tolist()[1] == ""
     assert np.isnan(table["bandwidth_bytes"][1])
 
 
 def test_csv_says_what_the_entries_say() -> None:
     entries = [read_entry(size=8), read_entry(size=1 << 30, batches=2)]
-    from_csv = list(csv.DictReader(io.StringIO(export.to_csv(entries))))
+    from_csv = list(csv.DictReader(io.StringIO(export.to_csv(collect(entries)))))
     assert len(from_csv) == 2
     for row, one in zip(from_csv, entries, strict=True):
-        assert list(row) == list(export.COLUMNS)
         values = {column: attrgetter(member)(one) for column, member in export.COLUMNS.items()}
-        assert row == {column: "" if value is None else str(value) for column, value in values.items()}
+        assert {column: row[column] for column in values} == {
+            column: "" if value is None else str(value) for column, value in values.items()
+        }
     assert from_csv[1]["low_s"] == "" and float(from_csv[0]["median_s"]) == entries[0].seconds
 
 
@@ -404,5 +405,5 @@ def test_the_page_about_the_file_says_the_truth() -> None:
     page = (Path(__file__).parents[2] / "docs" / "results.md").read_text()
     example = json.loads(page.split("```json\n")[1].split("```")[0])
     assert errors(example) == []
-    columns = page.split("Columns: ")[1].split(". `wirespeed show")[0]
+    columns = page.split("Columns: ")[1].split(".\n`wirespeed show")[0]
     assert re.findall(r"`(\w+)`", columns) == list(export.COLUMNS)

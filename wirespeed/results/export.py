@@ -1,15 +1,18 @@
-"""Entries as tables: CSV, numpy arrays and a DataFrame, one column a member, the unit in its name."""
+"""Figures of runs as tables: CSV, numpy arrays and a DataFrame; units are in the names of the columns."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.job.plan import Plan
 from wirespeed.results.model import Entry
+from wirespeed.results.runs import Run
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -26,6 +29,7 @@ _SAMPLES = (
     "iterations",
     "stopped",
 )
+Value = str | int | float | None
 COLUMNS = {
     **{name: name for name in _PLACE},
     **{f"{name}_s": f"times.{name}" for name in _TIMES},
@@ -41,18 +45,108 @@ COLUMNS = {
     "impossible": "why_impossible",
 }
 """Column: the entry's attribute. _s: seconds, _Bps: bytes per second."""
-_TEXTS = {"run", "pattern", "path", "memory", "stopped", "at", "definition", "impossible"}
-_WHOLE = {"step", "launches", "bytes", "bandwidth_bytes", "samples", "batches", "iterations"}
+_OF_RUN: dict[str, Callable[[Run, Entry], Value]] = {
+    "ranks": lambda run, entry: len(run.step(entry.path).ranks) or run.head.plan.ranks or None,
+    "hosts": lambda run, entry: len({rank.host for rank in run.step(entry.path).ranks}) or None,
+    "mpi": lambda run, entry: _mpi(run, entry.path),
+    "slowed": lambda run, _: run.slowed,
+}
+"""Conditions of a figure that its entry does not hold. `slowed`: by what load, on purpose."""
+_TEXTS = {"run", "pattern", "path", "memory", "stopped", "at", "definition", "impossible", "mpi", "slowed"}
+_WHOLE = {
+    "step",
+    "launches",
+    "bytes",
+    "bandwidth_bytes",
+    "samples",
+    "batches",
+    "iterations",
+    "ranks",
+    "hosts",
+}
 _WHOLE |= {"iterations_per_sample", "checked_iterations", "checked_batches", "checked_bytes"}
+_IF_CHANGED = ("device", "between", "ranks_per_gpu", "launcher", "allocator", "context")
+"""Of the plan; in a column where a run does not have the default."""
 
 
-def to_csv(entries: Iterable[Entry]) -> str:
+def _columns(runs: Sequence[Run]) -> dict[str, Callable[[Run, Entry], Value]]:
+    """COLUMNS, what the figures were measured with, the patterns' options, and further figures of the
+    same samples.
+    """
+    plans, default = [run.head.plan for run in runs], Plan()
+    changed = [name for name in _IF_CHANGED if any(_of(plan, name) != _of(default, name) for plan in plans)]
+    options = dict.fromkeys(name for run in runs for name in run.options)
+    derived = dict.fromkeys(
+        (figure.name, figure.unit)
+        for run in runs
+        for entry in run.figures.values()
+        for figure in entry.derived
+    )
+    found: dict[str, Callable[[Run, Entry], Value]] = {
+        **{name: partial(_member, attrgetter(member)) for name, member in COLUMNS.items()},
+        **_OF_RUN,
+        **{name: partial(_planned, name) for name in changed},
+        **{name: partial(_option, name) for name in options},
+    }
+    for name, unit in derived:
+        factor = 1e9 if unit == "GB/s" else 1.0
+        found[figure_word(name, "B/s" if unit == "GB/s" else unit)] = partial(_derived, name, unit, factor)
+    return found
+
+
+def figure_word(name: str, unit: str) -> str:
+    """Name of a further figure, without blanks: both_ways_GBps, a_step_s, messages_each_way_per_s."""
+    thing, _, per = unit.partition("/")
+    if per and name.startswith(thing):
+        unit = f"/{per}"
+    return f"{name}_{unit}".replace("_/", "/").replace("B/s", "Bps").replace("/", "_per_").replace(" ", "_")
+
+
+def _member(get: Callable[[Entry], Value], _: Run, entry: Entry) -> Value:
+    return get(entry)
+
+
+def _of(plan: Plan, name: str) -> str:
+    value = getattr(plan, name)
+    return _words("+".join(map(str, value)) if isinstance(value, tuple) else value)
+
+
+def _planned(name: str, run: Run, _: Entry) -> str:
+    return _of(run.head.plan, name)
+
+
+def _mpi(run: Run, path: str) -> str:
+    mpi = run.step(path).mpi
+    return _words(f"{mpi.vendor} {mpi.version}") if mpi else ""
+
+
+def _option(name: str, run: Run, _: Entry) -> Value:
+    value = run.options.get(name)
+    return value if type(value) is int else _words(value)
+
+
+def _derived(name: str, unit: str, factor: float, _: Run, entry: Entry) -> float | None:
+    same = (figure.median for figure in entry.derived if (figure.name, figure.unit) == (name, unit))
+    median = next(same, None)
+    return None if median is None else median * factor
+
+
+def _words(value: object) -> str:
+    return "" if value is None else " ".join(str(value).split())
+
+
+def _rows(runs: Sequence[Run]) -> list[tuple[Run, Entry]]:
+    return [(run, entry) for run in runs for entry in run.figures.values()]
+
+
+def to_csv(runs: Sequence[Run]) -> str:
     """With a head line; times and rates to full precision, empty where there is no value."""
-    text = io.StringIO()
+    text, columns = io.StringIO(), _columns(runs)
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in map(attrgetter(*COLUMNS.values()), entries):
-        writer.writerow([_harmless(value) if isinstance(value, str) else value for value in row])
+    writer.writerow(columns)
+    for run, entry in _rows(runs):
+        values = (value_of(run, entry) for value_of in columns.values())
+        writer.writerow([_harmless(value) if isinstance(value, str) else value for value in values])
     return text.getvalue()
 
 
@@ -61,7 +155,7 @@ def _harmless(text: str) -> str:
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
-def to_frame(entries: Sequence[Entry]) -> Any:
+def to_frame(runs: Sequence[Run]) -> Any:
     """A pandas DataFrame of the same columns. Raises WirespeedError where pandas is not installed."""
     try:
         import pandas
@@ -70,16 +164,18 @@ def to_frame(entries: Sequence[Entry]) -> Any:
             "a DataFrame needs pandas, which is not installed: pip install pandas, or use .table()",
             ExitCode.UNAVAILABLE,
         ) from None
-    return pandas.DataFrame(to_arrays(entries))
+    return pandas.DataFrame(to_arrays(runs))
 
 
-def to_arrays(entries: Sequence[Entry]) -> dict[str, ndarray[Any, Any]]:
+def to_arrays(runs: Sequence[Run]) -> dict[str, ndarray[Any, Any]]:
     """Numpy arrays: text, int64, or float64; NaN where an entry has no number, '' where no text."""
     import numpy as np
 
     arrays: dict[str, ndarray[Any, Any]] = {}
-    for column, member in COLUMNS.items():
-        values = list(map(attrgetter(member), entries))
-        whole = column in _WHOLE and None not in values
-        arrays[column] = np.array(values, np.str_ if column in _TEXTS else np.int64 if whole else np.float64)
+    rows = _rows(runs)
+    for column, value_of in _columns(runs).items():
+        values = [value_of(run, entry) for run, entry in rows]
+        is_text = column in _TEXTS or any(isinstance(value, str) for value in values)
+        whole = all(type(value) is int for value in values) if values else column in _WHOLE
+        arrays[column] = np.array(values, np.str_ if is_text else np.int64 if whole else np.float64)
     return arrays

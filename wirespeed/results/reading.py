@@ -91,16 +91,16 @@ class Results:
     def table(self) -> dict[str, ndarray[Any, Any]]:
         """The figures as numpy arrays, one a column, units in the names; docs/results.md lists them."""
         from wirespeed.results.export import to_arrays
-        from wirespeed.results.runs import figures
+        from wirespeed.results.runs import collect, resumed
 
-        return to_arrays(figures(self.records))
+        return to_arrays(resumed(collect(self.records)))
 
     def frame(self) -> Any:
         """The same as a pandas DataFrame. Raises WirespeedError where pandas is not installed."""
         from wirespeed.results.export import to_frame
-        from wirespeed.results.runs import figures
+        from wirespeed.results.runs import collect, resumed
 
-        return to_frame(figures(self.records))
+        return to_frame(resumed(collect(self.records)))
 
     def __repr__(self) -> str:
         lists = (self.records, "record"), (self.runs, "run"), (self.warnings, "warning")

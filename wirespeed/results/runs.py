@@ -385,14 +385,6 @@ def collect(records: Iterable[Event]) -> list[Run]:
     return found
 
 
-def figures(records: Iterable[Record]) -> list[Entry]:
-    """Every figure of a file once, path after path and by size, several launches of it combined.
-
-    Also those that cannot be true, which say so (`impossible`).
-    """
-    return [entry for run in resumed(collect(records)) for entry in run.figures.values()]
-
-
 def resumed(runs: Iterable[Run]) -> list[Run]:
     """The runs, each together with those that went on with it (--resume)."""
     groups: list[list[Run]] = []

@@ -53,7 +53,7 @@ def _json(runs: Sequence[Run]) -> str:
 def _csv(runs: Sequence[Run]) -> str:
     from wirespeed.results.export import to_csv
 
-    return to_csv(entry for run in runs for entry in run.figures.values())
+    return to_csv(runs)
 
 
 def _text(text_of: Callable[[Sequence[Run]], str]) -> Writer:

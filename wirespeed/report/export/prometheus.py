@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timezone
 from functools import reduce
 
-from wirespeed.report.facts.labels import conditions, failures, figures, host
+from wirespeed.report.facts.labels import conditions, derived, failures, figures, host
 from wirespeed.report.facts.labels import pattern as pattern_of
 from wirespeed.report.grouping import grouped
 from wirespeed.results.launches import with_earlier
@@ -65,6 +65,12 @@ def to_prometheus(runs: Sequence[Run]) -> str:
     lines: list[str] = []
     for name, (text, value) in METRICS.items():
         lines += family(name, text, {labels: value(*found) for labels, found in entries.items()})
+    more = {
+        (*labels, ("figure", name), ("unit", unit)): value
+        for labels, (_, entry) in entries.items()
+        for name, unit, value in derived(entry)
+    }
+    lines += family("further", "Another figure of the same samples, in its unit (GB = 1e9 bytes).", more)
     failed = {
         (*_labels(run, "", failure.path, "", failure.bytes), ("what", failure.what)): 1.0
         for run, failure in failures(runs)

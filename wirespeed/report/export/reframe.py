@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from wirespeed.report.facts import labels
+from wirespeed.results.export import figure_word
 from wirespeed.results.runs import Run
 
 DIGITS = 9
@@ -31,6 +32,9 @@ def _lines(runs: Sequence[Run]) -> Iterator[str]:
             words.append(f"bandwidth_GBps={entry.rate / 1e9:.{DIGITS}g}")
         if entry.baseline_s:
             words.append(f"baseline_us={entry.baseline_s * 1e6:.{DIGITS}g}")
+        words += [
+            f"{figure_word(name, unit)}={value:.{DIGITS}g}" for name, unit, value in labels.derived(entry)
+        ]
         if entry.launches > 1:
             words.append(f"launches={entry.launches}")
         yield _joined(run, words)

@@ -48,6 +48,11 @@ def conditions(run: Run) -> str:
     return ",".join(f"{name}={'_'.join(str(value).split())}" for name, value in found.items())
 
 
+def derived(entry: Entry) -> list[tuple[str, str, float]]:
+    """(name, unit, median) of its further figures: ('both ways', 'GB/s', 812.0)."""
+    return [(part.name, part.unit, part.median) for part in entry.derived if part.median is not None]
+
+
 def one_way(entry: Entry) -> bool:
     """True where its time is what others call latency."""
     return entry.definition.startswith("one way")

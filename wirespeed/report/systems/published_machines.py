@@ -116,7 +116,8 @@ def reached_here(runs: Sequence[Run], file: str) -> list[Reached]:
             continue
         limit, count = run.ceiling(path), len(run.step(path).ranks)
         group = int(run.options.get("group") or 0)
-        name = " ".join(filter(None, (pattern(run) or best.pattern, run.slowed)))
+        words = [word for word in run.given_options if not word.startswith("group ")]
+        name = " ".join([pattern(run) or best.pattern, *words, *filter(None, [run.slowed])])
         what = (name, path, group, count, best.bytes, best.rate)
         rate, equation = (limit.rate, limit.equation) if limit and limit.applies(best.bytes) else (None, "")
         rows.append(Reached(_where(run), *what, rate, equation, file, sign(run, best)))
@@ -207,7 +208,7 @@ def print_reached(console: Console, title: str, rows: Sequence[Reached], *, equa
         Column("GB/s", lambda row: f"{format_rate(row.rate)} {row.mark or ' '}", gap=3),
         Column("limit", lambda row: format_rate(row.limit) if row.limit else None, gap=3, drop=1),
         Column("of limit", share, gap=3),
-        Column("source", lambda row: Text(*sources.mark(row.source)), gap=3, drop=1),
+        Column("source", lambda row: Text(*sources.mark(row.source)), gap=3, drop=2),
     ]
     console.print()
     console.print(Text(title, style="bold"))
