@@ -181,6 +181,21 @@ def test_direct_copies_slower_than_through_the_host() -> None:
     assert not find(sound)
 
 
+def test_a_matrix_is_told_once_and_its_directions_by_their_way() -> None:
+    times = [
+        replace(curve, operation="latency", points=(FigureRow(-1, 49e-3),))
+        for curve in matrix("P2P=Enabled Latency (P2P Writes) Matrix", 1.0)
+        if curve.operation == "copy"
+    ]
+    (slow,) = find(times)
+    assert slow.seen == "GPU0 GPU1: 49.0 ms for a few bytes; 5 more pairs like it"
+    both = [
+        replace(curve, direction="both")
+        for curve in matrix("Bidirectional P2P=Disabled Bandwidth Matrix", 18.0)
+    ]
+    assert not find([*matrix("Unidirectional P2P=Enabled Bandwidth Matrix", 390.0), *both])
+
+
 def test_near_pairs_slower_than_far_ones() -> None:
     curves = matrix("Unidirectional P2P=Disabled Bandwidth Matrix", 10.0, 2)
     far = replace(curves[1], pair="GPU0 GPU4", points=(FigureRow(160_000_000, None, 20e9),))

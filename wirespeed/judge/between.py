@@ -21,7 +21,8 @@ LONG = 64 << 10
 """Bytes from which a rate is that of wires, not of calls."""
 ALIKE = 1.1
 """Ratio of peaks that are alike, at most."""
-SUM = (1.9, 2.1)
+SUM, MOST_PAIRS = (1.9, 2.1), 300
+"""Ratio of a sum to one of its parts, and curves of which each is held against each."""
 NEAR = ("NV", "PIX", "PXB", "PHB", "NODE", "SYS")
 """Nearest first, as nvidia-smi topo -m calls them."""
 _PEER = re.compile(r"P2P ?= ?(Enabled|Disabled)", re.IGNORECASE)
@@ -95,23 +96,30 @@ def _near_slower(curves: Sequence[GivenCurve], links: Links) -> Iterator[CurveFi
 
 
 def _both_ways(curves: Sequence[GivenCurve]) -> Iterator[CurveFinding]:
-    """Both ways together that are slower than one way alone, by the same tool."""
-    one_way: dict[tuple[str, str, str], float] = {}
-    long = [(curve, rate) for curve, rate in _rated(curves) if not 0 <= curve.points[-1].bytes < LONG]
+    """Both ways together that are slower than one way alone, by the same tool in the same way."""
+    long = [
+        (curve, rate)
+        for curve, rate in _rated(curves)
+        if not 0 <= curve.points[-1].bytes < LONG and "P2P=Disabled" not in curve.name
+    ]
+    one_way: dict[tuple[str, str, str, bool], float] = {}
     for curve, rate in long:
         if curve.direction == "one" and curve.operation in ("bandwidth", "copy"):
-            key = (curve.tool, curve.memory, _pair(curve))
-            one_way[key] = max(rate, one_way.get(key, 0.0))
+            one_way[_way(curve)] = max(rate, one_way.get(_way(curve), 0.0))
     both = (
         (rate / alone, rate, alone, curve)
         for curve, rate in long
-        if curve.direction == "both" and (alone := one_way.get((curve.tool, curve.memory, _pair(curve))))
+        if curve.direction == "both" and (alone := one_way.get(_way(curve)))
     )
     slower = sorted((row for row in both if row[0] < BOTH_WAYS), key=lambda row: row[0])
     for _, rate, alone, curve in slower[:1]:
         whose = f"{curve.pair}: " if curve.pair else ""
         seen = f"{whose}both ways together {format_rate(rate)} GB/s, one way alone {format_rate(alone)} GB/s"
         yield finding("both-ways", 2, seen, curve)
+
+
+def _way(curve: GivenCurve) -> tuple[str, str, str, bool]:
+    return curve.tool, curve.memory, _pair(curve), "kernels" in curve.placement
 
 
 def _one_stalls(curves: Sequence[GivenCurve]) -> Iterator[CurveFinding]:
@@ -147,11 +155,14 @@ def _near_sizes(curves: Sequence[GivenCurve]) -> Iterator[CurveFinding]:
 
 def _sum(curves: Sequence[GivenCurve]) -> Iterator[CurveFinding]:
     """Another tool's figure that is twice as high because it counts both directions."""
-    for both, double in _rated(curves):
-        for one, single in _rated(curves):
-            same = (both.memory, _pair(both)) == (one.memory, _pair(one)) and both.tool != one.tool
-            ratio = double / single if (both.direction, one.direction) == ("both", "one") and same else 0.0
-            if SUM[0] < ratio < SUM[1]:
+    if len({curve.tool for curve in curves}) < 2:
+        return
+    rated = _rated(curves)[:MOST_PAIRS]
+    for both, double in (row for row in rated if row[0].direction == "both"):
+        for one, single in (row for row in rated if row[0].direction == "one"):
+            alike = both.memory == one.memory and (_pair(both) == _pair(one) or not (both.pair and one.pair))
+            ratio = double / single
+            if both.tool != one.tool and alike and SUM[0] < ratio < SUM[1]:
                 seen = (
                     f"{both.tool}'s {both.name} ({format_rate(double)} GB/s) is {times(ratio)} times "
                     f"{one.tool}'s {one.name} ({format_rate(single)} GB/s)"

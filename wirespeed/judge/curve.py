@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from wirespeed.judge.between import Links, between
 from wirespeed.judge.given import CurveFinding, FigureRow, GivenCurve, PlainCurve
@@ -10,6 +11,7 @@ from wirespeed.judge.moments import few_repetitions, in_place_apart, peaks, two_
 from wirespeed.judge.possible import impossible, slow_message, wrong_data
 from wirespeed.judge.series import series_of
 from wirespeed.judge.shape import shape
+from wirespeed.units import counted
 
 BY_INTERRUPTION = ("cliff", "hump", "fall", "uneven", "scattered")
 """Kinds that few repetitions may explain."""
@@ -25,7 +27,19 @@ def find(
     together = list(between(curves, links))
     if any(finding.kind == "one-stalls" for finding in together):
         found = [finding for finding in found if finding.kind != "peak-average"]
-    return ordered([*found, *together])
+    return ordered([*_once(found), *together])
+
+
+def _once(found: Iterable[CurveFinding]) -> Iterator[CurveFinding]:
+    """Of the pairs of a matrix that have the same kind of finding, the first stands for all."""
+    groups: dict[tuple[str, str, str, int], list[CurveFinding]] = {}
+    for at, one in enumerate(found):
+        alone = 0 if one.curve.pair else at + 1
+        groups.setdefault((one.kind, one.curve.tool, one.curve.name, alone), []).append(one)
+    for first, *others in groups.values():
+        whose = f"{first.curve.pair}: " if first.curve.pair and first.curve.pair not in first.seen else ""
+        more = f"; {counted(len(others), 'more pair')} like it" if others else ""
+        yield replace(first, seen=f"{whose}{first.seen}{more}")
 
 
 def ordered(found: Iterable[CurveFinding]) -> list[CurveFinding]:

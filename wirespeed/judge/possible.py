@@ -93,7 +93,8 @@ def slow_message(curve: GivenCurve) -> Iterator[CurveFinding]:
     if not small or seconds[0] <= (SLOW_RDMA_S if rdma else SLOW_S):
         return
     if all(point.bytes < 0 for point in small):
-        size = f"a few bytes (by its rates at most some {float(f'{max(map(_bytes, small)):.1g}'):.0f} B)"
+        most = max(map(_bytes, small))
+        size = "a few bytes" + (f" (by its rates at most some {float(f'{most:.1g}'):.0f} B)" if most else "")
     else:
         size = f"up to {_size(max(small, key=lambda point: point.bytes))}"
     seen = f"{' to '.join(dict.fromkeys(map(seconds_words, (seconds[0], seconds[-1]))))} for {size}"
