@@ -192,8 +192,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     for how in ("passed", "failed", "error", "xfailed"):
         ran |= {report.nodeid for report in terminalreporter.stats.get(how, ())}
     skipped = {report.nodeid for report in terminalreporter.stats.get("skipped", ())} - ran
-    left_out: dict[str, int] = {
-        **config.stash.get(_LEFT_OUT, {}),
+    none: dict[str, int] = {}
+    left_out = {
+        **config.stash.get(_LEFT_OUT, none),
         "skipped, for the reasons above": len(skipped),
     }
     told = [f"{count:,} {why}" for why, count in left_out.items() if count]
