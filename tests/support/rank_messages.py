@@ -40,6 +40,8 @@ def rank_place(rank: int) -> RankPlace:
         cpu_model="",
         device=None,
         mps=None,
+        copies=None,
+        apart=(),
     )
 
 

@@ -133,3 +133,33 @@ class TestSharedMemory:
         from wirespeed.doctor.facts.memory import try_cma
 
         assert try_cma() in ("works", "after asking", "Operation not permitted", "Function not implemented")
+
+    def of_ranks(self, root: Path, copies: str | None, *apart: str) -> MachineFacts:
+        place = {"host": "n1", "pid": 1, "cpus": "0-3", "device": None}
+        ranks = [{"rank": 0, **place}, {"rank": 1, **place, "copies": copies, "apart": list(apart)}]
+        lines = ({"kind": "run", "run": "r", "plan": {"pattern": "pingpong"}}, step("host", ranks=ranks))
+        (run,) = collect(as_read([*lines, entry("host", 8, 1e-6)]))
+        return structs.replace(facts_of(root), runs=(run,), file="r.jsonl")
+
+    def test_copies_that_ranks_may_not_make(self, root: Path) -> None:
+        """Protects from 'works' where it is this process alone that may read its child's memory."""
+        assert keys(self.of_ranks(root, "works")) == keys(self.of_ranks(root, None)) == []
+        found = one(self.of_ranks(root, "Operation not permitted"), "cma")
+        assert "process_vm_readv: Operation not permitted (between two ranks)" in found.evidence
+
+    @pytest.mark.parametrize(
+        ("kinds", "title", "remedy"),
+        [
+            (
+                ("pid",),
+                "Ranks of one host do not share a PID namespace: no IPC handles of GPUs",
+                "--pid=host",
+            ),
+            (("user",), "Ranks of one host do not share a user namespace: no copies", "--userns=host"),
+            (("shm", "ipc"), "Ranks of one host do not share /dev/shm and an IPC namespace", "--ipc=host"),
+        ],
+    )
+    def test_namespaces_of_ranks(self, root: Path, kinds: tuple[str, ...], title: str, remedy: str) -> None:
+        found = one(self.of_ranks(root, None, *kinds), "namespaces")
+        assert found.title.startswith(title)
+        assert any(remedy in line for line in found.remedy)

@@ -25,6 +25,10 @@ class RankPlace(TypedDict):
     device: Facts | None
     mps: str | None
     """Does NVIDIA's Multi-Process Service run on its host? None: no CUDA device."""
+    copies: str | None
+    """Outcome of reading another rank's memory; None: there is no other on its host."""
+    apart: tuple[str, ...]
+    """Namespaces (pid, user, ipc) and /dev/shm (shm) that are not those of the first rank of its host."""
 
 
 class ClockPlace(TypedDict):

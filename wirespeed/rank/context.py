@@ -62,11 +62,15 @@ class RankContext:
     ending: Callable[[], bool] = lambda: False
     """Is the run to end? Then rank 0 tells the figures that are under way."""
 
+    behind: str = ""
+    """Words that stand behind a failure of the path: what keeps ranks of a host apart."""
+
     def failed(
         self, what: str, text: str, size: int | None = None, rank: int | None = None, fatal: bool = True
     ) -> None:
         """Tells that the path, or one size of it, has no figure. `fatal`: nothing of it will be measured."""
-        self.tell(PathFailure(what, text, size, rank, fatal))
+        behind = "" if what == "mismatch" else self.behind
+        self.tell(PathFailure(what, text + behind, size, rank, fatal))
 
     def collectively(self, call: Callable[[], Result], undo: Callable[[Result], object]) -> Result:
         """Collective. Runs what may fail on some ranks only; raises Unusable on all if it failed on one."""

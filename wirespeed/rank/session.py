@@ -8,6 +8,7 @@ from wirespeed.host.core import Core
 from wirespeed.job.messages import RankPlace
 from wirespeed.job.plan import Plan
 from wirespeed.rank.context import Tell
+from wirespeed.rank.join.apart import look
 from wirespeed.rank.join.free_cpus import FreeForThreads
 from wirespeed.rank.join.startup import introduced, open_device, open_ranges
 from wirespeed.rank.observe.watchdog import Watchdog
@@ -46,9 +47,10 @@ class RankSession:
         `free`: where threads of libraries go before samples are taken; None: they stay.
         """
         with self.ranges("introduce"):
-            ranks = introduced(self._opened, self.comm, self.device, self._kind, cpus)
+            apart = look(self.comm)
+            ranks = introduced(self._opened, self.comm, self.device, self._kind, apart, cpus)
         of_rank = (self._opened, self.comm, self.device, self._watchdog, self._plan)
-        self.runner = PathRunner(*of_rank, tell, self.ranges)
+        self.runner = PathRunner(*of_rank, tell, self.ranges, apart)
         if free:
             self.runner.put_threads(free)
         return ranks

@@ -113,6 +113,11 @@ class Rank(RecordPart, frozen=True, kw_only=True):
     """null: the host's own memory only."""
     mps: Annotated[str, one_of(*MPS_STATES)] | UnsetType = UNSET
     """Does NVIDIA's Multi-Process Service run on its host? Missing: no CUDA device."""
+    copies: str | None = None
+    """Outcome of reading the memory of another rank of its host (process_vm_readv), once they had joined:
+    works, or why not; null: there is no other."""
+    apart: list[str] = []
+    """Namespaces (pid, user, ipc) and /dev/shm (shm) that are not those of the first rank of its host."""
 
 
 class Interval(RecordPart, frozen=True, kw_only=True):

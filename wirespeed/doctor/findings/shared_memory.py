@@ -4,16 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec import structs
+
 from wirespeed.doctor.facts.model import HostMemory, MachineFacts
 from wirespeed.doctor.finding import Cost, Finding
 from wirespeed.doctor.shell import quoted
+from wirespeed.host.process import span
 from wirespeed.host.variables import switches_of
-from wirespeed.results.parts import LoadedMpi
+from wirespeed.results.parts import LoadedMpi, Rank
 from wirespeed.units import format_size
 
 NCCL_SHM = 1 << 30
 """NCCL's advice for containers is 1 GiB: its Troubleshooting page, 'Shared memory'."""
 MAX_NAMED = 6
+NAMESPACES = {
+    "pid": (
+        "a PID namespace",
+        "no IPC handles of GPUs, no copies between processes",
+        "docker run --pid=host ...  # or --pid=container:NAME",
+    ),
+    "user": ("a user namespace", "no copies between processes (CMA)", "docker run --userns=host ..."),
+    "ipc": (
+        "an IPC namespace",
+        "no IPC handles of GPUs",
+        "docker run --ipc=host ...  # or --ipc=container:NAME",
+    ),
+    "shm": ("/dev/shm", "no shared memory", "docker run --ipc=host ...  # or --ipc=container:NAME"),
+}
+"""Kinds of results/parts.py's Rank.apart: a name, what lacks without it, what shares it."""
 _NCCL = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html"
 
 
@@ -23,7 +41,8 @@ def find(facts: MachineFacts) -> Iterator[Finding]:
     yield from _shm(facts, memory)
     yield from _left(memory)
     yield from _unused(facts)
-    yield from _cma(memory)
+    yield from _apart(facts)
+    yield from _cma(_as_ranks_found(facts))
     if memory.container and memory.own_ipc:
         yield Finding(
             "ipc-namespace",
@@ -129,6 +148,44 @@ def _unused(facts: MachineFacts) -> Iterator[Finding]:
                 source="counters of the loopback interface; Open MPI's btl_sm looks for room at its start",
             )
         return
+
+
+def _ranks(facts: MachineFacts) -> list[Rank]:
+    """Ranks of this host in the latest job step, the trial's or the result file's."""
+    for run in filter(None, (facts.trial, *reversed(facts.runs))):
+        if run.steps and run.steps[-1].ranks:
+            return [rank for rank in run.steps[-1].ranks if facts.foreign or rank.host == facts.host]
+    return []
+
+
+def _apart(facts: MachineFacts) -> Iterator[Finding]:
+    """Ranks of one host in namespaces of their own."""
+    found: dict[str, list[int]] = {}
+    for rank in _ranks(facts):
+        for kind in rank.apart:
+            found.setdefault(kind, []).append(rank.rank)
+    known = {kind: ranks for kind, ranks in found.items() if kind in NAMESPACES}
+    if known:
+        names = [NAMESPACES[kind][0] for kind in known]
+        yield Finding(
+            "namespaces",
+            f"Ranks of one host do not share {' and '.join(names)}: {NAMESPACES[next(iter(known))][1]}",
+            Cost.HIGH,
+            tuple(
+                f"rank {span(ranks)}: {NAMESPACES[kind][0]} other than the first one's of its host"
+                for kind, ranks in known.items()
+            ),
+            tuple(dict.fromkeys(NAMESPACES[kind][2] for kind in known)),
+            source="namespaces(7); https://docs.docker.com/engine/containers/run/: --pid, --ipc, --userns",
+        )
+
+
+def _as_ranks_found(facts: MachineFacts) -> HostMemory:
+    """What ranks found between each other counts more than what this process found of its own child."""
+    refused = [rank.copies for rank in _ranks(facts) if rank.copies not in (None, "works")]
+    if refused and facts.memory.cma in ("", "works"):
+        return structs.replace(facts.memory, cma=f"{refused[0]} (between two ranks)")
+    return facts.memory
 
 
 def _cma(memory: HostMemory) -> Iterator[Finding]:

@@ -17,6 +17,7 @@ from wirespeed.host.profilers import RANK
 from wirespeed.job.messages import Message, RankPlace
 from wirespeed.job.plan import Plan
 from wirespeed.job.step_spec import StepSpec
+from wirespeed.rank.join.apart import Apart
 from wirespeed.rank.ranges import Ranges
 from wirespeed.rank.world import World
 
@@ -113,7 +114,7 @@ def open_ranges(opened: Core, plan: Plan, rank: int, began: float) -> Ranges:
 
 
 def introduced(
-    opened: Core, comm: World, device: DeviceHandle, kind: str, cpus: set[int] | None = None
+    opened: Core, comm: World, device: DeviceHandle, kind: str, apart: Apart, cpus: set[int] | None = None
 ) -> tuple[RankPlace, ...]:
     """Collective. Hands the timed communicator to the core; who and where each rank is, on rank 0 alone.
 
@@ -129,6 +130,8 @@ def introduced(
         cpu_model=cpu_model(),
         device=None if kind == "host" else opened.identity(device),
         mps=mps.state() if kind == "cuda" else None,
+        copies=apart.copies,
+        apart=apart.own,
     )
     return tuple(comm.gather(own) or ())
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from wirespeed.host.core import Core
+from wirespeed.host.core import Core, NativeError
 from wirespeed.host.devices import GPU_KINDS
 from wirespeed.host.libraries import loaded_file
 from wirespeed.host.process import host_name
@@ -22,6 +22,7 @@ from wirespeed.patterns import Shape, find_pattern
 from wirespeed.patterns.collectives.operation import LIBRARY
 from wirespeed.programs import A_GPU_EACH, as_program
 from wirespeed.rank.context import RankContext, Tell, Unusable
+from wirespeed.rank.join.apart import TOGETHER, Apart
 from wirespeed.rank.join.free_cpus import FreeForThreads
 from wirespeed.rank.join.startup import share_node
 from wirespeed.rank.observe.clock_offsets import ClockOffsets
@@ -53,10 +54,12 @@ class PathRunner:
         plan: Plan,
         tell: Tell,
         ranges: Ranges | None = None,
+        apart: Apart = TOGETHER,
     ) -> None:
+        """`apart`: what keeps ranks of a host apart, which stands behind a path's failure."""
         self._core, self._comm, self._watchdog, self._plan = core, comm, watchdog, plan
         self._ranges = ranges = ranges or Ranges()
-        self._device = device
+        self._device, self._apart = device, apart
         self._control = comm.control(core)
         test = dict(plan.test)
         fault = test.get("fault")
@@ -130,7 +133,8 @@ class PathRunner:
         `allowance`: seconds for the path, of a run that has a budget.
         """
         more_s = max(allowance - BESIDE_S, 0.0) if self._context.plan.budget else None
-        self._context = replace(self._context, more_s=more_s)
+        behind = self._apart.words(find_path(name))
+        self._context = replace(self._context, more_s=more_s, behind=behind)
         self._ranges.room = max(MAX_RANGES // self._comm.size, MIN_RANGES)
         # Inside a launcher each rank reads its own options.
         kept = self._comm.share(self._ranges.kept)
@@ -142,8 +146,11 @@ class PathRunner:
             shape = replace(self._context.shape, memory=self._room[0])
             self._context = replace(self._context, shape=shape)
         clocks = ClockOffsets(self._comm, self._ranges) if kept else None
-        with self._ranges("path", name):
-            self._run(name, sizes)
+        try:
+            with self._ranges("path", name):
+                self._run(name, sizes)
+        except NativeError as error:
+            raise NativeError(f"{error}{behind}", error.lack) from None
         if clocks:
             self._tell_ranges(name, clocks)
 
@@ -164,6 +171,8 @@ class PathRunner:
         plan, options = self._plan, context.shape.options
         why = unsuited(path, context.pattern, plan.allocator, plan.device, options)
         why = why or context.pattern.lacks(context.shape)
+        if path.one_host and not path.intra_rank and "shm" in self._apart.all_:
+            why = why or f"{path.name} needs memory that all ranks share"
         why = why or (self.shared_gpu() if path.needs_device else None)
         if why := why or next(filter(None, self._comm.everyone(without_effect(path))), None):
             self._context.failed("unavailable", why)

@@ -1,0 +1,74 @@
+"""Ranks of one host in namespaces of their own: recorded, and named where a path needs what they lack."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.command import PATIENCE, Done, read
+from support.tools import why_no_mount
+
+OWN_SHM = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /dev/shm && exec "$@"', "sh")
+OWN_PID = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
+SHARED = "memory that all ranks share; rank 1 and the first one of its host: each has a /dev/shm of its own"
+
+
+@pytest.mark.parametrize(
+    ("before", "apart", "said"),
+    [
+        (OWN_PID, "pid", ""),
+        (("unshare", "--ipc"), "ipc", ""),
+        (("unshare", "--user", "--map-root-user"), "user", ""),
+        (OWN_SHM, "shm", f"host-shared needs {SHARED}"),
+    ],
+    ids=["pid", "ipc", "user", "shm"],
+)
+def test_a_rank_in_a_namespace_of_its_own(
+    before: tuple[str, ...], apart: str, said: str, tmp_path: Path
+) -> None:
+    """Protects users of containers, who were told that no MPI had joined their ranks."""
+    if why := why_no_mount():
+        pytest.skip(why)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    out = tmp_path / "r.jsonl"
+    words = (
+        "pingpong",
+        "--paths",
+        "host-tcp,host-shared",
+        "--sizes",
+        "8",
+        "--loops",
+        "50",
+        "--device",
+        "cpu",
+    )
+    variables = {
+        "WORLD_SIZE": "2",
+        "LOCAL_WORLD_SIZE": "2",
+        "MASTER_ADDR": "127.0.0.1",
+        "WIRESPEED_PORT": str(port),
+    }
+    ranks = [
+        subprocess.Popen(
+            [*(before if rank else ()), sys.executable, "-I", "-m", "wirespeed", *words, "--out", str(out)],
+            env={**os.environ, **variables, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    told = [rank.communicate(timeout=PATIENCE) for rank in ranks]
+    done = Done(ranks[0].returncode, *told[0], read(out))
+    assert done.entries, told
+    step = done.of("step")[0]["ranks"]
+    assert [rank["apart"] for rank in step] == [[], [apart]]
+    # A user namespace below may not be looked into, nor may its processes look out.
+    assert (step[1]["copies"] == "works") == (apart in ("ipc", "shm"))
+    shared = [failure["text"] for failure in done.failures if failure["path"] == "host-shared"]
+    assert [text[: len(said)] for text in shared] == ([said] if said else [])
