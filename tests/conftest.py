@@ -193,8 +193,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         ran |= {report.nodeid for report in terminalreporter.stats.get(how, ())}
     skipped = {report.nodeid for report in terminalreporter.stats.get("skipped", ())} - ran
     none: dict[str, int] = {}
+    unselected = config.stash.get(_LEFT_OUT, none)
     left_out = {
-        **config.stash.get(_LEFT_OUT, none),
+        **unselected,
         "skipped, for the reasons above": len(skipped),
     }
     told = [f"{count:,} {why}" for why, count in left_out.items() if count]
