@@ -40,6 +40,7 @@ def rank_place(rank: int) -> RankPlace:
         cpu_model="",
         device=None,
         mps=None,
+        visible=(),
         copies=None,
         apart=(),
     )

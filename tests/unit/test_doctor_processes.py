@@ -12,11 +12,12 @@ import pytest
 from msgspec import structs
 from support import fake_machine
 from support.fake_facts import facts_of, keys, one
+from support.fake_machine import GPUS
 from support.records import as_read, entry, step
 
 from wirespeed.doctor import job
 from wirespeed.doctor.collect import own_limits
-from wirespeed.doctor.facts.model import Limits, MachineFacts
+from wirespeed.doctor.facts.model import Limits, MachineFacts, RankPlacement
 from wirespeed.doctor.finding import Conditions, Cost
 from wirespeed.job.shm_cleanup import left_behind
 from wirespeed.results.runs import collect
@@ -163,3 +164,35 @@ class TestSharedMemory:
         found = one(self.of_ranks(root, None, *kinds), "namespaces")
         assert found.title.startswith(title)
         assert any(remedy in line for line in found.remedy)
+
+
+class TestHiddenGpus:
+    @pytest.mark.parametrize("tried", ["error", "works", ""])
+    def test_gpus_that_slurm_hides(self, root: Path, tried: str) -> None:
+        """Protects an MPI from blame: with --gpus-per-task=1 no process can open the other's memory."""
+        said = {"tried": tried, "tried_text": "cuIpcOpenMemHandle failed", "where": "here"}
+        places = tuple(
+            RankPlacement(rank, "n1", (4 * rank,), GPUS[rank], f"GPU-{rank}", (f"GPU-{rank}",))
+            for rank in range(2)
+        )
+        facts = facts_of(root)
+        facts = structs.replace(facts, mpis=(structs.replace(facts.mpis[0], **said),), places=places)
+        assert keys(facts) == ["gpus-hidden"]
+        found = one(facts, "gpus-hidden")
+        assert "rank 1 on n1 sees 1 GPU: GPU-1" in found.evidence
+        assert found.cost == (Cost.BREAKS if tried == "error" else Cost.HIGH)
+        assert "--gpu-bind=none" in found.remedy[0] and "allow-task-sharing" in found.remedy[1]
+
+    def test_gpus_that_all_ranks_see(self, root: Path) -> None:
+        """Protects sound jobs: all GPUs of the host, one for all, another host's, slices of one."""
+        both = ("GPU-0", "GPU-1")
+
+        def found(*ranks: tuple[str, str, tuple[str, ...]]) -> list[str]:
+            places = (RankPlacement(n, host, (), "", gpu, seen) for n, (host, gpu, seen) in enumerate(ranks))
+            return keys(structs.replace(facts_of(root), places=tuple(places)))
+
+        assert found(("n1", "GPU-0", both), ("n1", "GPU-1", both)) == []
+        assert found(("n1", "GPU-0", ("GPU-0",)), ("n1", "GPU-0", ("GPU-0",))) == []
+        assert found(("n1", "GPU-0", ("GPU-0",)), ("n2", "GPU-7", ("GPU-7",))) == []
+        assert found(("n1", "MIG-0", ("MIG-0",)), ("n1", "MIG-1", ("MIG-1",))) == []
+        assert found(("n1", "GPU-0", ()), ("n1", "GPU-1", ())) == []

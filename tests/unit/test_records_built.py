@@ -108,7 +108,7 @@ def test_a_step_says_where_its_bytes_go() -> None:
     """Protects copies between kinds of memory; a path that names no other memory ends where it began."""
     copy = TransferPath("d2h", "", "copy", "device", into="pinned")
     rank = {"rank": 0, "host": "n1", "pid": 7, "cpus": "0", "cpu_quota": 1.5, "device": None}
-    rank |= {"copies": "works", "apart": ["pid"]}
+    rank |= {"visible": [], "copies": "works", "apart": ["pid"]}
     rank["cpu_model"] = "Xeon"
     job = {"mpi": None, "launcher": "mpiexec", "variables": {"UCX_TLS": "all"}, "ranks": [rank]}
     pointer = {"rank": 0, "memory": "device", "device": 1, "context": "own", "ipc": True}

@@ -92,8 +92,8 @@ def _tried(facts: MachineFacts, library: mpi.Mpi, request: Request, say: Say) ->
     attempt = job.measure("aware", TRIAL_SIZES, structs.replace(request, mpi=first.mpiexec), evidence=True)
     first = trials.with_outcome(first, attempt, "in a job step of its own")
     placements = job.placements(attempt.run)
-    if not placements and len(facts.nodes) > 1:
-        say("starting two ranks, to see which CPUs they get")
+    if not placements and (len(facts.nodes) > 1 or len(facts.real_gpus) > 1):
+        say("starting two ranks, to see which CPUs and GPUs they get")
         placements = job.placements(job.measure("staged", (8,), request).run)
     return structs.replace(facts, mpis=(first, *others), places=placements, trial=attempt.run)
 

@@ -171,7 +171,12 @@ def placements(run: Run | None) -> tuple[RankPlacement, ...]:
     """CPUs and GPU of each rank in a run's last step."""
     return tuple(
         RankPlacement(
-            rank.rank, rank.host, cpu_list(rank.cpus), ((rank.device and rank.device.pci) or "").lower()
+            rank.rank,
+            rank.host,
+            cpu_list(rank.cpus),
+            ((rank.device and rank.device.pci) or "").lower(),
+            (rank.device and rank.device.id) or "",
+            tuple(rank.visible),
         )
         for rank in (run.steps[-1].ranks if run and run.steps else ())
     )

@@ -25,6 +25,8 @@ class RankPlace(TypedDict):
     device: Facts | None
     mps: str | None
     """Does NVIDIA's Multi-Process Service run on its host? None: no CUDA device."""
+    visible: tuple[str, ...]
+    """Identities of all GPUs that it sees."""
     copies: str | None
     """Outcome of reading another rank's memory; None: there is no other on its host."""
     apart: tuple[str, ...]

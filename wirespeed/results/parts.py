@@ -116,6 +116,8 @@ class Rank(RecordPart, frozen=True, kw_only=True):
     copies: str | None = None
     """Outcome of reading the memory of another rank of its host (process_vm_readv), once they had joined:
     works, or why not; null: there is no other."""
+    visible: list[str] = []
+    """Identities of all GPUs that it sees; empty: unknown, or its own memory is the host's."""
     apart: list[str] = []
     """Namespaces (pid, user, ipc) and /dev/shm (shm) that are not those of the first rank of its host."""
 

@@ -209,6 +209,10 @@ class RankPlacement(Struct, frozen=True):
     cpus: tuple[int, ...]
     pci: str = ""
     """PCI address of its GPU."""
+    gpu: str = ""
+    """Identity of its GPU."""
+    visible: tuple[str, ...] = ()
+    """Identities of all GPUs that it sees; empty: unknown."""
 
 
 class MachineFacts(Struct, frozen=True):

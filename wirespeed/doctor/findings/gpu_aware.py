@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from wirespeed.doctor.facts.model import MachineFacts, MpiFact
 from wirespeed.doctor.finding import TRIAL_SIZES, Conditions, Cost, Finding, Trial
+from wirespeed.doctor.findings.hidden_gpus import blind_pairs
 from wirespeed.doctor.shell import exports, quoted
 from wirespeed.host.variables import switches_of
 from wirespeed.results.findings import RemedyOption
@@ -22,7 +23,7 @@ DID = {
 def find(facts: MachineFacts) -> Iterator[Finding]:
     """For the MPI that is measured with; others are remedies."""
     mpi = facts.chosen
-    if mpi is None or mpi.tried in ("", "works") or facts.kind == "host":
+    if mpi is None or mpi.tried in ("", "works") or facts.kind == "host" or blind_pairs(facts):
         return
     did = DID.get(mpi.tried, "fails on a device pointer")
     key, title = "mpi-not-aware", f"{mpi.title} is not GPU-aware: it {did}"

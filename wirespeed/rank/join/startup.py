@@ -130,6 +130,9 @@ def introduced(
         cpu_model=cpu_model(),
         device=None if kind == "host" else opened.identity(device),
         mps=mps.state() if kind == "cuda" else None,
+        visible=()
+        if kind == "host"
+        else tuple(str(one["id"]) for one in devices.every_identity(opened, kind)),
         copies=apart.copies,
         apart=apart.own,
     )
