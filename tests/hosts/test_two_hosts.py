@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -417,3 +418,27 @@ def test_a_stopped_rank_inside_a_launcher(pair: Hosts, mpi: InstalledMpi, tmp_pa
     # Between two batches all ranks wait for all others: that call has no peer to name.
     waits = r"rank 0 on n1: no progress for 2 s in (MPI_.* with rank 1 on n2 \(pid |set-up)"
     assert re.search(waits, failure["text"]), failure["text"]
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+def test_an_address_that_both_hosts_have(mpi: InstalledMpi, pair: Hosts, tmp_path: Path) -> None:
+    """Protects from a minute's silence: Open MPI calls its own host by docker0's address."""
+    for host in pair:
+        host.run("ip", "link", "add", "docker0", "type", "bridge")
+        host.run("ip", "address", "add", "172.17.0.1/16", "dev", "docker0")
+        host.run("ip", "link", "set", "docker0", "up")
+    words = ("--hosts", pair.names, "--paths", "host", "--sizes", "8", "--loops", "20", "--mpi", mpi.prefix)
+    asked = partial(wirespeed, before=pair["n1"].enter(), environment=pair.environment)
+    try:
+        done = asked("pingpong", *words, out=tmp_path / "r.jsonl")
+        assert done.failures[0]["call"] == "MPI_Comm_dup"
+        assert "WARNING: Open MPI accepted a TCP connection" in done.failures[0]["text"]
+        assert "172.17.0.1 is on n2 and n1 (docker0)" in done.failures[0]["text"]
+        tried = asked("doctor", "--after-hang", tmp_path / "r.jsonl", "--try", "--mpi", mpi.prefix)
+        found = " ".join(tried.out.split())
+        assert "Open MPI over eth0 alone, whose address no other host has" in found
+        first = found.partition("Open MPI over eth0 alone")[2]
+        assert "export OMPI_MCA_btl_tcp_if_include=eth0" in first and "works, " in first.partition("try ")[0]
+    finally:
+        for host in pair:
+            host.run("ip", "link", "delete", "docker0")

@@ -15,6 +15,7 @@ from wirespeed.job.messages import (
     PathStart,
     Picture,
     Progress,
+    RankAddresses,
     RankError,
     RankPlace,
     RankRanges,
@@ -114,6 +115,7 @@ MESSAGES: tuple[Message, ...] = (
     Recorded(RECORDS[4]),
     STUCK,
     STUCK._replace(kind="crash"),
+    RankAddresses("n2", (("eth0", "10.0.0.2"), ("docker0", "172.17.0.1"))),
     RankError(1, "no room"),
     Done(),
 )

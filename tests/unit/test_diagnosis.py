@@ -13,7 +13,7 @@ from support.golden import Golden
 
 from wirespeed.frontend.diagnosis import Events, diagnose
 from wirespeed.job.messages import RankError, RankReport
-from wirespeed.job.outcome import Outcome
+from wirespeed.job.outcome import Outcome, with_call
 from wirespeed.job.status_page import RankIdentity, RankState
 
 ROSTER = {0: RankIdentity(0, "n1", 21), 1: RankIdentity(1, "n2", 36)}
@@ -328,3 +328,49 @@ HANGS = {
 def test_hangs_crashes_and_errors(golden: Golden) -> None:
     """Protects those that wait from the blame, and the cause from what it brought about."""
     golden("frontend/hangs", {title: told(outcome) for title, outcome in HANGS.items()})
+
+
+N1, N2 = ("eth0", "10.0.0.1"), ("eth0", "10.0.0.2")
+DOCKER = ("docker0", "172.17.0.1")
+
+
+@pytest.mark.parametrize(
+    ("hosts", "said"),
+    [
+        ({"n1": (DOCKER, N1), "n2": (DOCKER, N2)}, "172.17.0.1 is on n1 and n2 (docker0)"),
+        ({"n1": (DOCKER, N1), "n2": (DOCKER, N2)}, "; eth0 has an address of its own on each"),
+        ({"n1": (DOCKER,), "n2": (("virbr0", "172.17.0.1"), N2)}, "is on n1 and n2 (docker0, virbr0)"),
+        ({"n1": (N1,), "n2": (N2,)}, ""),
+        ({"n1": (DOCKER, N1), "n2": (N2,)}, ""),
+        ({"n1": (DOCKER, N1)}, ""),
+        ({}, ""),
+        (
+            {"n1": (N1,), "n2": (("eth0", "fd00::2"),)},
+            "n1 has IPv4 addresses alone and n2 has IPv6 addresses alone: they cannot reach each other",
+        ),
+    ],
+)
+def test_addresses_that_keep_ranks_apart(hosts: dict[str, tuple[tuple[str, str], ...]], said: str) -> None:
+    """Protects from 'waits between calls' where an MPI calls its own host by docker0's address."""
+    outcome = hung([], [report(0, 0, path="start", call=None)], roster={}, addresses=hosts)
+    assert said in outcome.text
+    assert said or outcome.text.endswith("with rank 1, 8 B, iteration 0")
+
+
+def test_a_library_s_warning_stands_in_the_line() -> None:
+    """Protects the one sentence that names the cause: it was in the record alone."""
+    log = deque(
+        ["---", "WARNING: Open MPI accepted a TCP connection from what appears to be", "another", "", "x"]
+    )
+    outcome = hung([], [report(0, 0)], roster={}, log=log)
+    end = "; before: WARNING: Open MPI accepted a TCP connection from what appears to be another"
+    assert outcome.text.endswith(end)
+    assert "WARNING" not in hung([], [report(0, 0)], log=log).text
+
+
+def test_the_call_is_that_of_the_stack() -> None:
+    """Protects from 'between calls' of a rank that sits in MPI_Comm_dup, which wirespeed does not time."""
+    frames = ["opal_progress in libopen-pal.so.80", "PMPI_Comm_dup in libmpi.so.40", "main in python"]
+    assert with_call(report(0, 0, call=None, native=frames)).call == "MPI_Comm_dup"
+    assert with_call(report(0, 0, native=frames)).call == "MPI_Recv"
+    assert with_call(report(0, 0, call=None, native=["main in python"])).call is None

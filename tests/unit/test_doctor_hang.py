@@ -39,6 +39,45 @@ def titles(path: str, call: str, vendor: str = "openmpi", nics: bool = False) ->
     return [option.title for option in hang.finding(one, nics, one.vendor).options]
 
 
+TWICE = (
+    "no progress for 60 s; 172.17.0.1 is on n1 and n2 (docker0): a rank may call itself instead of its peer"
+)
+OWN = "; eth0 has an address of its own on each"
+
+
+class TestSameAddress:
+    """docker0 has one address on every host that Docker is installed on."""
+
+    @pytest.mark.parametrize(
+        ("vendor", "setting"),
+        [
+            (
+                "openmpi",
+                {
+                    "OMPI_MCA_btl_tcp_if_include": "eth0",
+                    "OMPI_MCA_oob_tcp_if_include": "eth0",
+                    "PRTE_MCA_prte_if_include": "eth0",
+                },
+            ),
+            ("mpich", {"UCX_NET_DEVICES": "eth0"}),
+            ("intel", {"FI_TCP_IFACE": "eth0", "I_MPI_HYDRA_IFACE": "eth0"}),
+        ],
+    )
+    def test_the_own_interface_is_the_first_remedy(self, vendor: str, setting: dict[str, str]) -> None:
+        (one,) = hang.hangs(file("host", "MPI_Comm_dup", vendor, text=TWICE + OWN))
+        found = hang.finding(one, False, vendor)
+        assert found.key == "hang-same-address"
+        assert found.title == "172.17.0.1 is on n1 and n2 (docker0): host hung in MPI_Comm_dup at 64 B"
+        assert found.options[0].setting.variables == setting
+        assert "over eth0 alone" in found.options[0].title
+
+    def test_without_such_an_interface_others_remain(self) -> None:
+        (one,) = hang.hangs(file("host", "MPI_Comm_dup", text=TWICE))
+        found = hang.finding(one, False, "openmpi")
+        assert found.key == "hang-same-address" and found.options
+        assert not any("{own}" in str(option) or "alone" in option.title for option in found.options)
+
+
 class TestWhatFits:
     def test_device_pointers(self) -> None:
         found = titles("aware", "MPI_Send")

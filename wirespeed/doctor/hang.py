@@ -23,6 +23,10 @@ from wirespeed.units import format_size
 
 _STOPPED = re.compile(r"(?P<rank>rank \d+) on (?P<host>\S+) \(pid \d+\) is stopped")
 """Words in which wirespeed/job/status_page.py says that a signal or a debugger holds a rank."""
+_SHARED = re.compile(
+    r"(?P<what>[0-9a-fA-F.:]+ is on [^()]+ \([^()]+\)).*?(?:; (?P<own>\S+) has an address of its own|$)"
+)
+"""Words of wirespeed/frontend/addresses.py for an address that two hosts have."""
 TIMEOUT_S = 15.0
 """Time without progress after which a trial counts as hung: less than in the first run."""
 
@@ -83,12 +87,16 @@ def finding(hang: Hang, nics: bool, vendor: str) -> Finding:
             _resume(stopped["host"]),
             source="proc_pid_stat(5): states T and t; signal(7): SIGSTOP, SIGCONT",
         )
+    shared = _SHARED.search(hang.text)
+    own = (shared and shared["own"]) or ""
     return Finding(
-        "hang",
-        hang.title,
+        "hang-same-address" if shared else "hang",
+        f"{shared['what']}: {hang.title}" if shared else hang.title,
         Cost.BREAKS,
         (hang.text,),
-        options=tuple(_option(one) for one in table("hang_remedies") if _fits(one, hang, nics, vendor)),
+        options=tuple(
+            _option(one, own) for one in table("hang_remedies") if _fits(one, hang, nics, vendor, own)
+        ),
         source="wirespeed/doctor/hang_remedies.toml",
     )
 
@@ -105,7 +113,8 @@ def _resume(host: str) -> tuple[str, ...]:
     )
 
 
-def _fits(table_row: TableRow, hang: Hang, nics: bool, vendor: str) -> bool:
+def _fits(table_row: TableRow, hang: Hang, nics: bool, vendor: str, own: str) -> bool:
+    """`own`: an interface whose address no other host has, where others' are shared."""
     wants_call, memories = table_row.get("call"), table_row.get("memory")
     return bool(
         (not wants_call or (hang.call and re.search(wants_call, hang.call)))
@@ -113,15 +122,18 @@ def _fits(table_row: TableRow, hang: Hang, nics: bool, vendor: str) -> bool:
         and re.fullmatch(table_row.get("transport", ".*"), hang.transport)
         and (not memories or hang.memory in memories)
         and (not table_row.get("mpi") or vendor in table_row["mpi"])
-        and (table_row.get("needs") != "nics" or nics)
+        and {"nics": nics, "own": bool(own)}.get(table_row.get("needs", ""), True)
         and table_row.get("instead") != hang.path
     )
 
 
-def _option(table_row: TableRow) -> RemedyOption:
-    variables, instead = dict(table_row.get("variables", {})), table_row.get("instead", "")
+def _option(table_row: TableRow, own: str) -> RemedyOption:
+    given, instead = table_row.get("variables", {}), table_row.get("instead", "")
+    variables = {name: str(value).replace("{own}", own) for name, value in given.items()}
     lines = (f"wirespeed pingpong --paths {instead}",) if instead else exports(variables)
-    return RemedyOption(table_row["title"], Conditions(variables), lines, instead, table_row["source"])
+    return RemedyOption(
+        table_row["title"].replace("{own}", own), Conditions(variables), lines, instead, table_row["source"]
+    )
 
 
 def tried(found: Finding, hang: Hang, base: job.Base, say: Callable[[str], None]) -> Finding:

@@ -5,18 +5,21 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import signal
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from wirespeed.frontend.addresses import Addresses, obstacle
 from wirespeed.host.mpi import first_words
 from wirespeed.host.process import span
 from wirespeed.job.messages import RankError, RankReport
 from wirespeed.job.outcome import Outcome, place_of, stack
 from wirespeed.job.status_page import RankIdentity, RankState, where
+from wirespeed.rank.join.peers import by_interface
 from wirespeed.units import format_size
 
 _LAUNCHER_SAYS = (
@@ -82,6 +85,8 @@ class Events:
     """Exit code of the launcher; of a signal that killed it, the negative number."""
     longest_file: int | None = None
     """Bytes that a file may have here; None: as many as there is room for."""
+    addresses: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    """Interfaces and addresses of hosts, as their ranks told them before they joined."""
     quiet: float | None = None
     """Seconds without a sign of progress, for a hang; None: the job step has ended."""
 
@@ -171,6 +176,8 @@ class Events:
         return (identity is None or identity.host == self.here) and rank not in self.watched
 
 
+MAX_WARNING = 240
+"""Letters of a library's warning that stand in a failure's line."""
 Rule = Callable[[Events], "Outcome | None"]
 
 
@@ -181,7 +188,21 @@ def diagnose(events: Events) -> Outcome:
     if outcome.what != "ok" and not events.roster and events.longest_file is not None:
         longest = format_size(events.longest_file)
         outcome.text += f"; a file, shared memory too, may be no longer than {longest} (ulimit -f): raise it"
+    if outcome.what in ("hang", "death", "error") and not events.roster:
+        outcome.text += _warned(events.log) + obstacle(_addresses(events))
     return replace(outcome, log=list(events.log)[-40:])
+
+
+def _addresses(seen: Events) -> Addresses:
+    """Those of the hosts of ranks, this one too if any is here and another elsewhere."""
+    return {**seen.addresses, **({seen.here: by_interface()} if seen.addresses and seen.states else {})}
+
+
+def _warned(log: Iterable[str]) -> str:
+    """'; before: WARNING: Open MPI accepted a TCP connection ...', of the first warning that was printed."""
+    lines = itertools.dropwhile(lambda line: "WARNING" not in line, log)
+    words = list(itertools.takewhile(lambda line: line.strip() and not line.startswith("---"), lines))
+    return f"; before: {' '.join(' '.join(words).split())[:MAX_WARNING]}" if words else ""
 
 
 def _crashed(seen: Events) -> Outcome | None:

@@ -36,7 +36,7 @@ from wirespeed.host.process import ancestors
 from wirespeed.job import shm_cleanup
 from wirespeed.job.message_lines import send
 from wirespeed.job.messages import Facts, Message, Note, RankError, RankPlace, RankReport
-from wirespeed.job.outcome import Outcome, place_of, stack
+from wirespeed.job.outcome import Outcome, place_of, stack, with_call
 from wirespeed.job.plan import Plan
 from wirespeed.job.status_page import EXITING, RankState, alive_file, own_folder, read_pages
 from wirespeed.job.step_spec import ExpectedJob, startup_limit
@@ -462,6 +462,7 @@ class _Rank0:
 
         `halted`: the rank that it waits for.
         """
+        report = with_call(report)
         where = report.call or "set-up"
         peer = next((rank for rank in self._job.get("ranks", ()) if rank["rank"] == report.peer), None)
         towards = f" with rank {peer['rank']} on {peer['host']} (pid {peer['pid']})" if peer else ""

@@ -27,8 +27,8 @@ from wirespeed.host.process import (
     waited_for_cpu,
 )
 from wirespeed.job import shm_cleanup
-from wirespeed.job.messages import Done, Hello, RankError, RankReport
-from wirespeed.job.outcome import Outcome
+from wirespeed.job.messages import Done, Hello, RankAddresses, RankError, RankReport
+from wirespeed.job.outcome import Outcome, with_call
 from wirespeed.job.start_barrier import StartBarrier
 from wirespeed.job.status_page import (
     EXITING,
@@ -228,7 +228,7 @@ class JobStep:
         """Takes in what ranks report of themselves; yields what the recorder needs."""
         for message in self._receive(wait):
             if isinstance(message, RankReport) and message.kind == "stuck":
-                self._seen.reports[message.rank] = message
+                self._seen.reports[message.rank] = with_call(message)
                 continue
             self._last_sign = time.monotonic()
             match message:
@@ -243,6 +243,9 @@ class JobStep:
                         self._seen.roster[rank["rank"]] = RankIdentity(
                             rank["rank"], rank["host"], rank["pid"]
                         )
+                case RankAddresses():
+                    self._seen.addresses[message.host] = message.addresses
+                    continue
                 case Done():
                     self._seen.finished = True
                     # Each rank has gone on since.

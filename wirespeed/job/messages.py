@@ -203,6 +203,14 @@ class RankError(NamedTuple):
     """Ranks of its host that had died by then."""
 
 
+class RankAddresses(NamedTuple):
+    """Network addresses of a rank's host, before an MPI joins it."""
+
+    host: str
+    addresses: tuple[tuple[str, str], ...]
+    """(interface, address), none of loopback."""
+
+
 Told = (
     Hello
     | PathStart
@@ -216,6 +224,7 @@ Told = (
     | Picture
     | RankReport
     | RankError
+    | RankAddresses
 )
 Message = Told | Recorded
 KINDS: dict[str, type[Message]] = {
@@ -233,6 +242,7 @@ KINDS: dict[str, type[Message]] = {
     "stuck": RankReport,
     "crash": RankReport,
     "error": RankError,
+    "addresses": RankAddresses,
 }
 """Kinds by the word for them on a line."""
 NAMES = {kind: name for name, kind in KINDS.items()}

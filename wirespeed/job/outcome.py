@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from wirespeed.job.messages import Facts, RankReport
@@ -36,6 +37,14 @@ def place_of(report: RankReport | RankState) -> Facts:
     place = {name: getattr(report, name) for name in names}
     between = isinstance(report, RankState) and report.path in ("start", "end")
     return place | {"bytes": None, "iteration": None} if between else place
+
+
+def with_call(report: RankReport) -> RankReport:
+    """The report with the MPI call that its stack shows, where the rank itself has not said one."""
+    frames = (re.match(r"P?(MPI_\w+)", frame) for frame in reversed(report.native))
+    return (
+        report if report.call else report._replace(call=next((found[1] for found in frames if found), None))
+    )
 
 
 def stack(report: RankReport) -> Facts:

@@ -16,7 +16,7 @@ from wirespeed.host.core import NativeError, core
 from wirespeed.host.die_with_parent import die_with_parent
 from wirespeed.host.process import cpu_list, host_name
 from wirespeed.job.message_lines import send
-from wirespeed.job.messages import Done, Hello, PathStart, RankError
+from wirespeed.job.messages import Done, Hello, PathStart, RankAddresses, RankError
 from wirespeed.job.plan import decode
 from wirespeed.job.start_barrier import wait_until_open
 from wirespeed.job.status_page import lost, own_folder
@@ -24,6 +24,7 @@ from wirespeed.job.step_spec import StepSpec, startup_limit
 from wirespeed.job.stop_request import asked_to_stop
 from wirespeed.rank.join.free_cpus import FreeCpus, FreeForThreads
 from wirespeed.rank.join.mpi_world import MpiWorld
+from wirespeed.rank.join.peers import by_interface
 from wirespeed.rank.join.pinning import OWN_CPUS, place
 from wirespeed.rank.join.startup import (
     ignore,
@@ -92,6 +93,9 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
         place(spec.cpus, launchers.local_rank(), spec.plan.ranks, whole_cores=spec.device == "host")
     elsewhere = FreeCpus(within=cpu_list(os.environ.get(AHEAD))) if spec.ahead else None
     place_of = rank, launchers.local_rank()
+    if not here and launchers.local_rank() <= 0:
+        # An MPI may hang as it joins, and nobody could ask then.
+        send(RankAddresses(host_name(), by_interface()))
     session = RankSession(opened, spec.plan, spec.device, watchdog, place_of, started)
     comm = session.connect(lambda: MpiWorld(spec.expected))
     # Some MPIs bind a rank as it joins.

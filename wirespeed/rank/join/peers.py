@@ -98,19 +98,7 @@ def _agreed(world: World, value: Value, why: WirespeedError | NativeError | None
 
 def own_addresses(environment: Mapping[str, str]) -> list[str]:
     """This host's addresses that lead to others, IPv4 first. Raises NativeError where there is none."""
-    import psutil
-
-    up, all_ = psutil.net_if_stats(), psutil.net_if_addrs()
-    families = [
-        [
-            (name, one.address)
-            for name in all_
-            if name in up and up[name].isup
-            for one in all_[name]
-            if one.family == family and _leads_elsewhere(one.address)
-        ]
-        for family in (socket.AF_INET, socket.AF_INET6)
-    ]
+    families = _by_family()
     found = [place for family in families for place in family[:MAX_ADDRESSES]]
     if wanted := environment.get("WIRESPEED_INTERFACE"):
         # The first alone, so that nothing else is listened on.
@@ -122,6 +110,27 @@ def own_addresses(environment: Mapping[str, str]) -> list[str]:
     if not found:
         raise NativeError("no interface has an address that leads to other hosts", lack=True)
     return [address for _, address in found]
+
+
+def by_interface() -> tuple[tuple[str, str], ...]:
+    """(interface, address) of this host, as far as they lead to others, IPv4 first."""
+    return tuple(place for family in _by_family() for place in family[:MAX_ADDRESSES])
+
+
+def _by_family() -> list[list[tuple[str, str]]]:
+    import psutil
+
+    up, all_ = psutil.net_if_stats(), psutil.net_if_addrs()
+    return [
+        [
+            (name, one.address)
+            for name in all_
+            if name in up and up[name].isup
+            for one in all_[name]
+            if one.family == family and _leads_elsewhere(one.address)
+        ]
+        for family in (socket.AF_INET, socket.AF_INET6)
+    ]
 
 
 def _leads_elsewhere(address: str) -> bool:
