@@ -311,6 +311,20 @@ def test_two_ranks_on_one_gpu(measure: Measure) -> None:
     (failure,) = done.failures
     assert failure["what"] == "unavailable" and done.code == 3
     assert "rank 0 and rank 1 share one GPU, emulated GPU (host memory) (EMULATED-1)" in failure["text"]
+    assert "NCCL 2.28.3 wants one for each: 2.31 and later take several with NCCL_MULTI" in failure["text"]
+
+
+def test_several_ranks_on_one_gpu_from_2_31_on(measure: Measure) -> None:
+    """Protects users of slices and of one GPU: newer versions take them, if they are told to."""
+    newer = {"FAKE_NCCL_VERSION": "23102"}
+    done = measure("nccl", "8", "--between", "1,1", environment=newer)
+    assert "NCCL takes several only with NCCL_MULTI_RANK_GPU_ENABLE=1: export it" in done.failures[0]["text"]
+    allowed = {**newer, "NCCL_MULTI_RANK_GPU_ENABLE": "1"}
+    done = measure("nccl", "8", "--between", "1,1", environment=allowed)
+    assert done.code == 0 and [entry["bytes"] for entry in done.entries] == [8], done.err
+    # An older one would not heed the variable.
+    done = measure("nccl", "8", "--between", "1,1", environment={"NCCL_MULTI_RANK_GPU_ENABLE": "1"})
+    assert done.failures[0]["what"] == "unavailable"
 
 
 def test_on_the_host_alone(measure: Measure) -> None:

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -18,6 +19,19 @@ namespace {
 
 /// What the stand-in of tests has, and no real NCCL.
 constexpr const char* takes_emulated = "takes_memory_of_emulated_gpus";
+
+/// From here on NCCL takes several ranks on one GPU, or on slices of one, where this is set.
+constexpr int takes_several = 23100;
+constexpr const char* several = "NCCL_MULTI_RANK_GPU_ENABLE";
+
+std::string remedy_of(int version) {
+    const std::string set = std::string(several) + "=1";
+    if (version >= takes_several)
+        return ", and NCCL takes several only with " + set + ": export it";
+    return ", and NCCL " + Nccl::version_text(version) +
+           " wants one for each: 2.31 and later take " + "several with " + set +
+           " (or --between, or fewer ranks)";
+}
 
 template <std::size_t size> void put(char (&to)[size], const std::string& text) {
     text.copy(to, size - 1);
@@ -69,12 +83,13 @@ void Communicator::join() {
             const auto& its = all[static_cast<std::size_t>(other)];
             const bool same_host = std::strcmp(mine.host, its.host) == 0;
             // Slices of a GPU have identities of their own, and NCCL takes them for one GPU.
-            if (same_host && (std::strcmp(mine.gpu, its.gpu) == 0 ||
-                              (*mine.pci && std::strcmp(mine.pci, its.pci) == 0)))
+            const bool refused = mine.version < takes_several || !mine.shares || !its.shares;
+            if (refused && same_host &&
+                (std::strcmp(mine.gpu, its.gpu) == 0 ||
+                 (*mine.pci && std::strcmp(mine.pci, its.pci) == 0)))
                 throw Unavailable("rank " + std::to_string(other) + " and rank " +
                                   std::to_string(rank) + " share one GPU, " + mine.name + " (" +
-                                  mine.gpu + ") on " + mine.host +
-                                  ", and NCCL wants one for each (--between, or fewer ranks)");
+                                  mine.gpu + ") on " + mine.host + remedy_of(mine.version));
         }
     }
     joined_->id = all[0].unique_id;
@@ -120,6 +135,8 @@ Communicator::Introduction Communicator::introduce() {
     page_.enter(page_.name("ncclGetUniqueId"));
     check(calls().get_version(&mine.version), "ncclGetVersion");
     joined_->version = mine.version;
+    const char* const shares = std::getenv(several);
+    mine.shares = shares && std::strcmp(shares, "1") == 0;
     if (rank() == 0) check(calls().get_unique_id(&mine.unique_id), "ncclGetUniqueId");
     return mine;
 }

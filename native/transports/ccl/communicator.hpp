@@ -68,6 +68,7 @@ class Communicator {
     struct Introduction {
         char host[64], gpu[64], name[64], pci[20];
         int version;
+        bool shares;               ///< the user lets NCCL put several ranks on one GPU
         Nccl::UniqueId unique_id;  ///< of rank 0
     };
     bool take_kept();
