@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import threading
 import time
 from collections import namedtuple
 from collections.abc import Callable, Iterator
@@ -111,6 +112,23 @@ def test_where_one_rank_fails_all_say_so(tmp_path: Path, monkeypatch: pytest.Mon
     assert {type(one) for one in said} == {NativeError}
     assert {str(one) for one in said} == {"rank 1: rank 2 has not connected within 1 s"}
     assert len(opened) == 2 and all(each.fileno() == -1 for each in opened)
+
+
+def test_families_that_do_not_fit_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects from ten seconds' silence and 'does not answer': one host has IPv6 addresses alone."""
+    of_thread: dict[int, int] = {}
+    addresses = [["10.0.0.1", "10.1.0.1"], ["fd00::2", "fd01::2"]]
+    monkeypatch.setattr(peers, "network_name", lambda: os.urandom(4).hex())
+    monkeypatch.setattr(peers, "own_addresses", lambda _: addresses[of_thread[threading.get_ident()]])
+
+    def one(world: SocketWorld) -> Any:
+        of_thread[threading.get_ident()] = world.rank
+        return world.connections([1 - world.rank])
+
+    words = (
+        "rank 0 has IPv4 addresses alone and rank 1 has IPv6 addresses alone: they cannot reach each other"
+    )
+    assert [str(said) for said in ranks(2, tmp_path, one)] == [f"rank 0: {words}"] * 2
 
 
 def test_a_host_without_addresses_is_a_lack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

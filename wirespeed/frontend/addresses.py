@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Mapping, Sequence
+
+from wirespeed.rank.join.peers import no_common_family
 
 Addresses = Mapping[str, Sequence[tuple[str, str]]]
 """By host: its interfaces with the address of each, none of loopback."""
@@ -31,7 +32,8 @@ def obstacle(hosts: Addresses) -> str:
         own = _own_interfaces(known, twice)
         better = f"; {own[0]} has an address of its own on each" if own else ""
         return f"; {'; '.join(told)}: a rank may call itself instead of its peer{better}"
-    return _families(known)
+    apart = no_common_family({host: [address for _, address in found] for host, found in known.items()})
+    return f"; {apart}" if apart else ""
 
 
 def _own_interfaces(hosts: Addresses, twice: Mapping[str, object]) -> list[str]:
@@ -41,17 +43,3 @@ def _own_interfaces(hosts: Addresses, twice: Mapping[str, object]) -> list[str]:
     ]
     first = next(iter(hosts.values()))
     return [name for name in dict.fromkeys(name for name, _ in first) if all(name in names for names in each)]
-
-
-def _families(hosts: Addresses) -> str:
-    """Two hosts without any family in common."""
-    versions = {
-        host: {ipaddress.ip_address(address.partition("%")[0]).version for _, address in found}
-        for host, found in hosts.items()
-    }
-    for one, mine in versions.items():
-        for other, theirs in versions.items():
-            if not mine & theirs:
-                has = [f"{host} has IPv{min(versions[host])} addresses alone" for host in (one, other)]
-                return f"; {' and '.join(has)}: they cannot reach each other"
-    return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import itertools
 import os
 import socket
 import time
@@ -55,6 +56,10 @@ def connections(world: World, peers: Collection[int]) -> dict[int, socket.socket
     with closing(listener) if listener else nullcontext():
         places = _agreed(world, ListeningAddress(addresses, listener.port if listener else 0), why)
         try:
+            for peer in sorted(peers):
+                mine = {f"rank {world.rank}": addresses}
+                if apart := no_common_family({**mine, f"rank {peer}": places[peer][0]}):
+                    raise wrong(apart)
             for peer in sorted({*peers} - come):
                 until = time.monotonic() + PATIENCE
                 claim = Claim(_PURPOSE, world.rank, peer, world.size)
@@ -110,6 +115,22 @@ def own_addresses(environment: Mapping[str, str]) -> list[str]:
     if not found:
         raise NativeError("no interface has an address that leads to other hosts", lack=True)
     return [address for _, address in found]
+
+
+def no_common_family(addresses: Mapping[str, Collection[str]]) -> str:
+    """'n1 has IPv4 addresses alone and n2 has IPv6 addresses alone: ...', of the first two of these for whom
+    that is so; empty where it is so for none.
+    """
+    versions = {
+        name: {ipaddress.ip_address(address.partition("%")[0]).version for address in found}
+        for name, found in addresses.items()
+        if found
+    }
+    for one, other in itertools.combinations(versions, 2):
+        if not versions[one] & versions[other]:
+            has = [f"{name} has IPv{min(versions[name])} addresses alone" for name in (one, other)]
+            return f"{' and '.join(has)}: they cannot reach each other"
+    return ""
 
 
 def by_interface() -> tuple[tuple[str, str], ...]:
