@@ -279,6 +279,11 @@ class TestDocuments:
         """Protects the answer to 'what does it look for?': a new finding comes with its row."""
         modules = [rule.__module__.rpartition(".")[2] for rule in all_rules()]
         assert [name for name in modules if f"| `{name}` |" not in self.PAGE] == []
+        folder = Path(examine.__file__).parent
+        text = "".join(file.read_text() for file in (*folder.glob("findings/*.py"), folder / "hang.py"))
+        keys = set(re.findall(r'Finding\(\s*"([\w-]+)"', text)) - {"variable-UCX_TLS"}
+        assert len(keys) > 25
+        assert sorted(key for key in keys if f"`{key}`" not in self.PAGE) == []
 
     def test_every_switch(self) -> None:
         page = (Path(__file__).parents[2] / "docs" / "gpu-aware-mpi.md").read_text()
