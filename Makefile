@@ -47,7 +47,7 @@ lint:  ## Style, types and architecture rules: what CI checks besides the tests
 
 fuzz:  ## Made-up command lines, environments and files (CASES=20000 PROCESSES=200 SEED=7; CASE=7-12: only that one)
 	@$(PREPARE) test && echo "seed $(SEED)" && FUZZ="$(CASES):$(PROCESSES):$(SEED)" FUZZ_CASE="$(CASE)" \
-		exec .venv/bin/pytest -n auto tests/fuzz $(ARGS)
+		exec .venv/bin/pytest -n auto tests/fuzz --all --timeout 0 $(ARGS)
 
 docs:  ## Make the example of a report (docs/example-report.html) and the README's pictures from results/
 	@$(PREPARE) run && .venv/bin/python -I scripts/pictures.py && exec .venv/bin/wirespeed report \

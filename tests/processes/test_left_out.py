@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -60,6 +61,16 @@ def test_a_run_says_what_it_leaves_out(words: tuple[str, ...], last: str, ran: i
     """Protects whoever takes `make test` for all tests, also where xdist's workers have selected them."""
     found, names = ended(tmp_path, *words)
     assert (found, len(names)) == (last, ran) if "-n" not in words else found == last
+
+
+def test_make_fuzz_leaves_nothing_out() -> None:
+    """Protects whoever asks for 10,000 cases from a tenth of them, and of one format of files alone."""
+    make = ["make", "--no-print-directory", "-n", "fuzz", "ARGS="]
+    recipe = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True)
+    words = shlex.split(recipe.stdout.rpartition("pytest -n auto ")[2])
+    command = [sys.executable, "-I", "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", *words]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert "test_in_process[9]" in found and "test_a_damaged_file[soak]" in found
 
 
 def test_every_slow_test_has_its_turn(tmp_path: Path) -> None:
