@@ -17,7 +17,7 @@ from wirespeed import systems
 from wirespeed.cli.commands import cli
 
 ROOT = Path(__file__).parents[2]
-RESULTS = ("results.jsonl", "old.jsonl", "new.jsonl", "folder", "*.jsonl", "folder/a.jsonl")
+RESULTS = ("results.jsonl", "old.jsonl", "new.jsonl", "soak.jsonl", "folder", "*.jsonl", "folder/a.jsonl")
 SLOW = ("plot",)
 GOOD = {
     "MODEL": ("llama-3.1-8b", "deepseek-v3:page=64", "qwen3-32b:tp=16"),
@@ -157,6 +157,9 @@ def whole() -> dict[str, bytes]:
     )
     measured = ROOT / "results" / "h200-x2-large.jsonl"
     survey = ROOT / "results" / "h200-x2-mpich.jsonl"
+    soaks = [
+        ROOT / "results" / "soaks" / name for name in ("h200-two-ranks.jsonl", "h200-planted-damaged.jsonl")
+    ]
     site = '[[require]]\npath = "host"\n[require.sizes]\n8 = "at most 2 us"\n"64" = "at least 1 GB/s"\n'
     return {
         "results.jsonl": made.encode(),
@@ -164,6 +167,8 @@ def whole() -> dict[str, bytes]:
         "new.jsonl": survey.read_bytes(),
         "folder/a.jsonl": survey.read_bytes(),
         "folder/b.jsonl": made.encode(),
+        "soak.jsonl": b"".join(soak.read_bytes() for soak in soaks),
+        "hosts": b"n01 slots=4\nn02:8\n\nn02\n",
         "site.toml": site.encode(),
         "mine.csv": b"step,from,to,bytes\n0,0,1,1M\n0,1,0,8\n1,0,2,64K\n",
         "mine.json": b'[{"step": 0, "from": 0, "to": 1, "bytes": 8}]',

@@ -9,6 +9,9 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
+from wirespeed.fleet.allocation import NODE_FILES
+from wirespeed.launchers import all_launchers
+
 CANARY = "pwned"
 """A file of this name exists if a text was run as a command."""
 
@@ -157,8 +160,20 @@ VARIABLES = (
         "CUDA_VISIBLE_DEVICES",
     ),
 )
-STARTS_RANKS = ("OMPI_COMM_WORLD_", "PMI_", "PMIX_", "SLURM_", "FLUX_", "MPI4PY_")
-"""Variables by which a process finds that a launcher started it."""
+LAUNCHED = tuple(
+    dict.fromkeys(
+        name
+        for launcher in all_launchers()
+        for name in (*launcher.variables, launcher.local_size, *launcher.needs, launcher.allocation)
+        if name
+    )
+)
+"""Variables by which a process finds that a launcher started it, or that it is in an allocation."""
+STARTS_RANKS = (*LAUNCHED, "OMPI_COMM_WORLD_", "PMI_", "PMIX_", "SLURM_", "FLUX_", "MPI4PY_")
+"""Beginnings of variables after which another rank may be the one that speaks."""
+NODE_LISTS = tuple(name for names in NODE_FILES.values() for name in names)
+NODE_LIST_FILES = ("hosts", "hosts", "fifo", "folder", "nowhere", "results.jsonl", "/dev/zero", "/dev/full")
+"""Where the list of an allocation's hosts may be; of the folder of the case, or not."""
 _VALUES: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 1, 1 << 53, 1 << 70, -1e308, 1e308, 1e-320, [], {}, [[]], {"a": 1}, [None]),
     *(
@@ -204,7 +219,31 @@ def environment(rng: Random) -> dict[str, str]:
     """Some variables with some texts, as the kernel would take them."""
     names = rng.sample(VARIABLES, rng.choice((0, 0, 1, 1, 2, 4)))
     found = {name: text(rng) for name in names}
+    if rng.random() < 0.15:
+        found |= _launched(rng)
+    if rng.random() < 0.1:
+        found[rng.choice(NODE_LISTS)] = rng.choice(NODE_LIST_FILES)
     return {name: possible(value) for name, value in found.items()}
+
+
+def _launched(rng: Random) -> dict[str, str]:
+    """Variables of a launcher, or of two: a rank's, one rank's, incomplete, contradictory."""
+    found: dict[str, str] = {}
+    for launcher in rng.sample(all_launchers(), rng.choice((1, 1, 2))):
+        size = rng.choice((1, 1, 2, 2, 4))
+        rank, ranks, local = launcher.variables
+        found |= {rank: str(rng.randrange(size)), ranks: str(size), local: "0"}
+        found |= {name: rng.choice(("1", str(size))) for name in (launcher.local_size,) if name}
+        found |= {name: rng.choice(("127.0.0.1", "localhost", "::1", text(rng))) for name in launcher.needs}
+        found |= {name: "7" for name in (launcher.allocation, "SLURM_STEP_ID") if name and rng.random() < 0.5}
+    for name in rng.sample(sorted(found), rng.choice((0, 0, 0, 1, 2))):
+        if rng.random() < 0.5:
+            del found[name]
+        else:
+            found[name] = rng.choice(("-1", "0", "3", "9" * 5000, "x", " 1", "1.0", text(rng)))
+    if rng.random() < 0.2:
+        found["MASTER_PORT"] = rng.choice(("0", "65535", "9" * 5000, text(rng)))
+    return found
 
 
 def possible(word: str) -> str:
@@ -235,6 +274,8 @@ def damaged(rng: Random, content: bytes) -> bytes:
                 content = content[:start] + rng.randbytes(end - start) + content[end:]
             case 5 | 6:
                 content = _word_replaced(rng, content)
+            case 7:
+                content = _interval_replaced(rng, content)
             case _:
                 content = _member_replaced(rng, content)
     return content
@@ -275,6 +316,32 @@ def _member_replaced(rng: Random, content: bytes) -> bytes:
         place = place[key]
     lines[number] = json.dumps(record, separators=(",", ":")).encode() + b"\n"
     return b"".join(lines)
+
+
+def _interval_replaced(rng: Random, content: bytes) -> bytes:
+    """In a file of JSON lines: times of one figure, its interval's ends, or its precision."""
+    lines = content.splitlines(keepends=True)
+    figures = [number for number, line in enumerate(lines) if b'"seconds":{' in line]
+    if not figures:
+        return _member_replaced(rng, content)
+    number = rng.choice(figures)
+    try:
+        record = json.loads(lines[number])
+        places = [record, record["seconds"], record.get("bytes_per_second") or record]
+        for _ in range(rng.choice((1, 1, 2, 4))):
+            place = rng.choice(places)
+            place[rng.choice((*_ENDS, *place))] = rng.choice(_EXTREMES)
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return content
+    lines[number] = json.dumps(record, separators=(",", ":")).encode() + b"\n"
+    return b"".join(lines)
+
+
+_ENDS = ("low", "high", "median", "min", "max", "precision", "confidence")
+_EXTREMES: tuple[Any, ...] = (
+    *(0, 0.0, -0.0, -1.0, 5e-324, 1e-320, 2.3e-308, 1e-300, 1e-9, 1.0, 1e300, 1.7976931348623157e308),
+    *(1 << 63, (1 << 64) - 1, None, "1e400"),
+)
 
 
 def some(rng: Random, many: Sequence[Any], most: int) -> list[Any]:

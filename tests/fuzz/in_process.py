@@ -21,7 +21,7 @@ from support.fake_run import FakeRun
 from support.results import entry, run, step
 
 import wirespeed.frontend
-from wirespeed import systems
+from wirespeed import interrupts, systems
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode
 from wirespeed.frontend import background_load, machine, run_steps
@@ -64,11 +64,12 @@ _noted: Noted | None = None
 def _hook(event: str, arguments: tuple[Any, ...]) -> None:
     if _noted is None:
         return
-    if event == "open" and isinstance(arguments[0], str | bytes):
-        if arguments[2] & _WRITING:
+    if event in ("open", *_CHANGES):
+        # A descriptor's file was noted when it was opened.
+        if isinstance(arguments[0], str | bytes | os.PathLike) and (
+            event != "open" or arguments[2] & _WRITING
+        ):
             _noted.written.append(Path(os.fsdecode(arguments[0])).absolute())
-    elif event in _CHANGES:
-        _noted.written.append(Path(os.fsdecode(arguments[0])).absolute())
     elif event in _STARTS:
         _noted.started.append(f"{event} {arguments[:2]}")
 
@@ -101,6 +102,8 @@ def lay_out(case: Case, folder: Path) -> None:
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)
+    if not (folder / "fifo").exists():
+        os.mkfifo(folder / "fifo")
 
 
 @contextlib.contextmanager
@@ -117,6 +120,7 @@ def _surroundings(case: Case, folder: Path) -> Iterator[None]:
         enter(mock.patch.object(background_load, "running", lambda plan: contextlib.nullcontext()))
         enter(mock.patch.object(machine, "look", _look))
         enter(mock.patch.object(time, "sleep", lambda seconds: None))
+        enter(mock.patch.object(interrupts, "sleep", lambda seconds: interrupts.check()))
         enter(mock.patch.object(sys, "dont_write_bytecode", True))
         enter(mock.patch.object(sys, "argv", ["wirespeed", *case.words]))
         if (folder / "systems").is_dir():

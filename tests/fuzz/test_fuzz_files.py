@@ -71,6 +71,17 @@ FORMATS = {
             "doctor --after-hang results.jsonl",
         ),
     ),
+    "soak": Format(
+        "soak.jsonl",
+        (
+            *("show soak.jsonl", "show soak.jsonl --explain --all-sizes", "show soak.jsonl --format csv"),
+            *(
+                "report soak.jsonl -o out.html",
+                "compare whole.jsonl soak.jsonl",
+                "show soak.jsonl --share new.jsonl",
+            ),
+        ),
+    ),
     "bounds": Format("site.toml", ("check --require site.toml whole.jsonl",)),
     "steps-csv": Format("mine.csv", ("custom --file mine.csv",)),
     "steps-json": Format("mine.json", ("custom --file mine.json",)),
@@ -86,7 +97,7 @@ FORMATS = {
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a sound file of each format."""
     folder = tmp_path_factory.mktemp("whole")
-    for name in ("results.jsonl", "site.toml", "mine.csv", "mine.json"):
+    for name in ("results.jsonl", "soak.jsonl", "site.toml", "mine.csv", "mine.json"):
         (folder / name).write_bytes(cases.whole()[name])
     (folder / "whole.jsonl").write_bytes(cases.whole()["results.jsonl"])
     (folder / "topology.conf").write_bytes(TOPOLOGY)
