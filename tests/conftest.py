@@ -48,7 +48,7 @@ _UNWANTED = (
     *("COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "PYTHONPATH", "TERM"),
 )
 _LOCK = "WIRESPEED_TEST_LOCK"
-"""A file that tests hold while they run: those with the fixture `alone` by themselves, others together."""
+"""A file that tests hold while they run: those that want a `quiet_machine` alone, others together."""
 # Loads a core built with a sanitizer instead of the installed one.
 _WANTED = ("WIRESPEED_LIBRARY", _LOCK)
 
@@ -121,7 +121,7 @@ def pytest_unconfigure() -> None:
 
 
 def _alone(item: pytest.Item) -> bool:
-    return isinstance(item, pytest.Function) and "alone" in item.fixturenames
+    return isinstance(item, pytest.Function) and "quiet_machine" in item.fixturenames
 
 
 @pytest.hookimpl(wrapper=True)
@@ -230,7 +230,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture
-def alone() -> None:
+def quiet_machine() -> None:
     """The test needs a quiet machine, or takes all cores: no other one runs at the same time."""
 
 

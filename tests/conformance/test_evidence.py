@@ -90,7 +90,7 @@ def others_talk() -> bool:
     return counter.read_text() != before
 
 
-@pytest.mark.usefixtures("alone")
+@pytest.mark.usefixtures("quiet_machine")
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_tcp_on_one_host_is_not_taken_for_shared_memory(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the verdict by elimination: an MPI without shared memory goes over the loopback interface."""

@@ -175,7 +175,7 @@ def test_a_lie_is_found_out_in_every_pattern(mpi: InstalledMpi, fault: str, tmp_
 
 @pytest.mark.slow
 # MPICH's ranks spin, and so many of them leave no other test a core.
-@pytest.mark.usefixtures("alone")
+@pytest.mark.usefixtures("quiet_machine")
 @pytest.mark.parametrize(
     ("mpi", "ranks", "command"),
     [

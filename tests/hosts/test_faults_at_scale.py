@@ -10,7 +10,7 @@ import pytest
 from support import hosts, slurm
 from support.cluster_faults import FAULTS, STARTS, Cluster, Unstruck, cluster, struck
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("alone"), pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("quiet_machine"), pytest.mark.timeout(1200)]
 
 LINES = {
     # Ranks of MPICH may crash where they lose a connection; nothing tells that another had died before.

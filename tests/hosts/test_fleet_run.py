@@ -116,7 +116,7 @@ sound_and_wrong = pytest.mark.parametrize(
 )
 
 
-@pytest.mark.usefixtures("alone")
+@pytest.mark.usefixtures("quiet_machine")
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
@@ -134,7 +134,7 @@ def test_sixteen_hosts_under_a_plain_mpiexec(mpi: InstalledMpi, tmp_path: Path, 
         assert not sixteen(tmp_path, done, wrong)
 
 
-@pytest.mark.usefixtures("alone")
+@pytest.mark.usefixtures("quiet_machine")
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @sound_and_wrong

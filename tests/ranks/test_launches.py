@@ -59,7 +59,7 @@ def test_a_path_that_cannot_be_measured_is_tried_once(device: str, path: str, tm
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("alone")
+@pytest.mark.usefixtures("quiet_machine")
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_a_killed_launch_costs_that_launch_only(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the other launches and paths, the name of the lost one, and what --resume brings back."""
