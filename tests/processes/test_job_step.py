@@ -21,6 +21,7 @@ import time
 from wirespeed.job.message_lines import send
 from wirespeed.job.messages import Done, Hello, Measured, RankReport
 beside = {"cpus": "0", "cpu_quota": None, "cpu_model": "", "device": None, "mps": None}
+beside |= {"copies": None, "apart": ()}
 send(Hello([{"rank": rank, "host": f"n{rank}", "pid": rank, **beside} for rank in range(4)], {}, 0.1))
 """
 LATE = """
