@@ -64,9 +64,9 @@ Memory memory_from(std::string_view word) {
                 std::string(word) + "'");
 }
 
-std::size_t guard_bytes() {
+std::size_t guard_bytes(Memory kind) {
     static const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    return std::max<std::size_t>(page, 4096);
+    return on_host(kind) ? std::max<std::size_t>(page, 4096) : 2UL << 20;
 }
 
 const std::vector<DeviceKind>& device_kinds() { return kinds(); }

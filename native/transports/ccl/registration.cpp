@@ -49,10 +49,10 @@ Buffers Registration::allocate(std::size_t bytes) {
 
 std::byte* Registration::allocated(std::size_t bytes) {
     void* address = nullptr;
-    bytes += 2 * guard_bytes();
+    bytes += 2 * guard_bytes(Memory::device);
     communicator_.check(calls_.allocate(&address, bytes), "ncclMemAlloc",
                         std::to_string(bytes) + " bytes");
-    return static_cast<std::byte*>(address) + guard_bytes();
+    return static_cast<std::byte*>(address) + guard_bytes(Memory::device);
 }
 
 /// Each buffer by itself: a window is made by all ranks together.
@@ -89,7 +89,7 @@ void Registration::release(Buffers& buffers) {
                 communicator_.check(calls_.deregister_buffer(comm, found.mapped()),
                                     "ncclCommDeregister");
         }
-        communicator_.check(calls_.release(address - guard_bytes()), "ncclMemFree");
+        communicator_.check(calls_.release(address - guard_bytes(Memory::device)), "ncclMemFree");
     }
     context_.page.leave();
     buffers = {};

@@ -103,18 +103,18 @@ template <class Heap> class SymmetricTransport : public Transport {
         void* address = nullptr;
         context_.page.enter(context_.page.name(Heap::allocate_name));
         exchange(context_.control, [&] {
-            address = heap_.allocate(bytes + 2 * guard_bytes());
+            address = heap_.allocate(bytes + 2 * guard_bytes(Memory::pageable));
             if (!address)
                 throw Error(Heap::allocate_name, std::to_string(bytes) + " bytes", Heap::no_room);
             return true;
         });
         context_.page.leave();
-        return static_cast<std::byte*>(address) + guard_bytes();
+        return static_cast<std::byte*>(address) + guard_bytes(Memory::pageable);
     }
     void give_back(std::byte* address) {
         if (!address) return;
         context_.page.enter(context_.page.name(Heap::release_name));
-        heap_.release(address - guard_bytes());
+        heap_.release(address - guard_bytes(Memory::pageable));
         context_.page.leave();
     }
 
