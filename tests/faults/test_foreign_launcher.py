@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from support.command import disturbed, wirespeed
+from support.command import Done, disturbed, wirespeed
 from support.mpis import InstalledMpi
 from support.selection import slow_case
 from support.strikes import PATIENCE, SLOW, after, strike
@@ -139,11 +139,16 @@ def test_a_rank_without_a_part_in_a_long_batch(mpi: InstalledMpi, tmp_path: Path
 @pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
 def test_the_target_of_one_sided_operations(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the same of puts that no message accompanies: their target waits in a barrier."""
-    done = wirespeed(
-        *("rma", "--paths", "rma-host", "--operation", "put", "--sizes", "16M", "--loops", "4000"),
-        *("--timeout", "1"),
-        out=tmp_path / "r.jsonl",
-        before=tuple(mpi.command(2)),
-        environment=mpi.variables,
-    )
+
+    def puts(loops: int) -> Done:
+        return wirespeed(
+            *("rma", "--paths", "rma-host", "--operation", "put", "--sizes", "4M", "--loops", str(loops)),
+            *PATIENCE,
+            out=tmp_path / f"{loops}.jsonl",
+            before=tuple(mpi.command(2)),
+            environment=mpi.variables,
+        )
+
+    # It would report after 2 s, and end itself 2 s later.
+    done = puts(int(8 / puts(100).entries[0]["seconds"]["median"]))
     assert (done.code, done.failures) == (0, []), done.err
