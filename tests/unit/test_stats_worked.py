@@ -324,13 +324,15 @@ def test_there_are_never_too_many() -> None:
     """100,000 samples in a batch, 100 million rounds in a sample, whatever the clock shows."""
     assert first_batch(Stopping(max_time=1000), 1e-9, 1e-12, 1e-6, elapsed_s=500) == (1, 100_000)
     assert first_batch(Stopping(), 1e-6, 1e-9, 0.0)[0] == 100_000_000
-    assert StoppingRule(Stopping(), 1e-6, 1e-9).calibration_iterations(0.0) == 100_000_000
+    assert StoppingRule(Stopping(), 1e-6, 1e-12).calibration_iterations(0.0) == 100_000_000
 
 
 def test_an_untimed_run_of_a_millisecond() -> None:
     """Where a round is shorter than ten samples of 12.5 us."""
     rule = StoppingRule(Stopping(), 25e-9, 1e-9)
     assert rule.calibration_iterations(124e-6) == 8 and rule.calibration_iterations(126e-6) == 0
+    # A clock with steps of 1 us shows a shorter round as nothing, and 1,000 of them as 1 ms at most.
+    assert StoppingRule(Stopping(), 25e-9, 1e-6).calibration_iterations(0.0) == 1_000
     # Ten samples of 500 us are longer than a millisecond: one round then.
     assert StoppingRule(Stopping(), 1e-6, 1e-9).calibration_iterations(3e-3) == 1
 

@@ -133,7 +133,9 @@ class StoppingRule:
         """Iterations of one more untimed run, 1 ms in all, that calibrate short ones; 0: none needed."""
         if self._stopping.loops is not None or iteration_s >= 10 * self._shortest:
             return 0
-        return min(max(1, round(1e-3 / max(iteration_s, SHORTEST_S))), MAX_ITERATIONS_A_SAMPLE)
+        # What a coarse clock shows as nothing may take as long as a step of it.
+        longest_s = max(iteration_s, self._resolution_s, SHORTEST_S)
+        return min(max(1, round(1e-3 / longest_s)), MAX_ITERATIONS_A_SAMPLE)
 
     def over(self, samples: Sampled, elapsed_s: float) -> bool:
         """Is all the time spent that there is, however wide the interval?"""
