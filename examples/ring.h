@@ -13,11 +13,14 @@
 enum way { DEVICE, STAGED, TRAP };
 static const char* const ways[] = {"device", "staged", "trap"};
 
+// Copies each way outside of the steps: both buffers to the GPU before all, and back after them.
+enum { SETUP = 2 };
+
 struct ring {
     enum way way;
     double *mine, *other;  // what is sent next, and where the next one arrives
     int count, steps, rank, ranks;
-    long copies;  // between host and GPU
+    long to_device, from_device;  // copies, those of set-up among them
 };
 
 // By the addresses it is given: the GPU's or the host's.
@@ -73,7 +76,7 @@ static long wrong_doubles(const struct ring* ring) {
 // ring_NAME [device|staged|trap] [BYTES] [STEPS]; every rank has its buffers filled.
 static struct ring begin(int argc, char** argv) {
     const long bytes = argc > 2 ? atol(argv[2]) : 1 << 20;
-    struct ring ring = {.count = (int)(bytes / 8), .steps = argc > 3 ? atoi(argv[3]) : 500};
+    struct ring ring = {.count = (int)(bytes / 8), .steps = argc > 3 ? atoi(argv[3]) : 1000};
     int way = 0;
     while (argc > 1 && way < 3 && strcmp(argv[1], ways[way]) != 0) ++way;
     ring.way = (enum way)way;
@@ -104,10 +107,10 @@ static int end(struct ring* ring, double seconds, int devices) {
     MPI_Allreduce(&wrong, &all_wrong, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     if (ring->rank == 0)
         printf(
-            "%s: %d ranks, %d bytes, %d steps: %.2f us a step, %ld copies between host and GPU, "
-            "sums %s%s\n",
+            "%s: %d ranks, %d bytes, %d steps: %.2f us a step, copies of a rank: %ld to the GPU, "
+            "%ld from it, %d and %d of them to set up; sums %s%s\n",
             said[ring->way], ring->ranks, 8 * ring->count, ring->steps, 1e6 * slowest / ring->steps,
-            ring->copies, all_wrong ? "WRONG" : "right",
+            ring->to_device, ring->from_device, SETUP, SETUP, all_wrong ? "WRONG" : "right",
             most_devices > 0 ? "" : " (no GPU: the CPU's memory)");
     free(ring->mine);
     free(ring->other);

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import time
 from pathlib import Path
 
@@ -61,11 +63,28 @@ def test_a_ring_with_and_without_device_pointers(mpi: InstalledMpi, tmp_path: Pa
         mpi, tmp_path / "r.jsonl", "ring", "--ranks", "4", "--paths", "staged,ipc-read", "--sizes", "256K"
     )
     staged, direct = done.of("evidence")
-    per_round = {one["copies"][0]["device_to_host"]["count"] / one["iterations"] for one in (staged,)}
-    assert per_round == {4.0} and staged["verdict"] == "staged"
+    each = {"count": 4 * staged["iterations"], "bytes": (4 * staged["iterations"]) << 18}
+    ways = ("host_to_device", "device_to_host")
+    once = {f"setup_{way}": {"count": 1, "bytes": 8} for way in ways}  # the answer of the comparison
+    assert staged["copies"] == [{"rank": rank, **dict.fromkeys(ways, each), **once} for rank in range(4)]
+    assert staged["verdict"] == "staged" and direct["verdict"] == "direct"
     shown = wirespeed("show", tmp_path / "r.jsonl", "--explain").out
     assert "staged 4 to the host, 4 from the host; ipc-read 4 to a peer" in " ".join(shown.split())
-    assert all(set(one) == {"rank", "peer"} for one in direct["copies"]) and direct["verdict"] == "direct"
+    assert all(set(one) == {"rank", "peer", *once} for one in direct["copies"])
+    said = "copies by each rank in an iteration: staged 4 to device, 4 from device; ipc-read none"
+    assert said in " ".join(done.out.split())
+
+
+@one_mpi
+def test_a_ring_of_1000_steps(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the table that decides for device pointers: so many copies each way, set-up apart."""
+    words = ("--ranks", "2", "--steps", "1000", "--paths", "staged,ipc-read", "--sizes", "4K")
+    measured(mpi, tmp_path / "r.jsonl", "ring", *words)
+    table = wirespeed("show", tmp_path / "r.jsonl", "--format", "csv").out
+    found = {row["path"]: row for row in csv.DictReader(io.StringIO(table))}
+    columns = [f"{when}copies_{way}_device" for when in ("", "setup_") for way in ("to", "from")]
+    assert [found["staged"][name] for name in columns] == ["1000", "1000", "1", "1"]
+    assert [found["ipc-read"][name] for name in columns] == ["0", "0", "1", "1"]
 
 
 @one_mpi

@@ -80,11 +80,12 @@ def run(program: tuple[mpis.InstalledMpi, Path], ranks: int, *words: str) -> sub
 
 @pytest.mark.parametrize(("way", "copies"), [("staged", 1002), ("device", 2), ("trap", 2)])
 def test_the_ring_by_hand(program: tuple[mpis.InstalledMpi, Path], way: str, copies: int) -> None:
-    """Protects plain code that a user holds our ring against: right sums, and the guide's copies."""
-    done = run(program, 3, way, "4096", "500")
+    """Protects plain code that a user holds our ring against: right sums, and 1002 copies against 2."""
+    done = run(program, 3, way, "4096")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "3 ranks, 4096 bytes, 500 steps" in done.stdout
-    assert f"{copies} copies between host and GPU, sums right (no GPU: the CPU's memory)" in done.stdout
+    assert "3 ranks, 4096 bytes, 1000 steps" in done.stdout
+    counts = f"copies of a rank: {copies} to the GPU, {copies} from it, 2 and 2 of them to set up"
+    assert f"{counts}; sums right (no GPU: the CPU's memory)" in done.stdout
 
 
 def test_words_that_it_does_not_know(program: tuple[mpis.InstalledMpi, Path]) -> None:

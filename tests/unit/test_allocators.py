@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from wirespeed.patterns import find_pattern
 from wirespeed.report.compare.comparison import compare
 from wirespeed.report.compare.environment import differences
 from wirespeed.report.facts.machine import memory_lines
+from wirespeed.results.export import to_csv
 from wirespeed.results.reading import read
 from wirespeed.results.runs import Run, collect
 
@@ -126,30 +129,45 @@ class TestCompare:
 
 
 def copied(path: str, count: int, **more: Any) -> dict[str, Any]:
-    times = {"count": count, "bytes": count * 4096}
-    copies = [{"rank": 0, "host_to_device": times, "device_to_host": times}, {"rank": 1}]
+    times, once = ({"count": number, "bytes": number * 4096} for number in (count, 1))
+    kinds = {"host_to_device": times, "device_to_host": times}
+    setup = {f"setup_{kind}": once for kind in kinds}
+    copies = [{"rank": 0, **kinds, **setup}, {"rank": 1, **kinds, **setup}]
     counted = {"iterations": 10, "copies": copies, "pattern": "ring", "bytes": 4096}
     return {"kind": "evidence", "run": "r", "path": path, "verdict": "staged", "text": "t", **counted, **more}
 
 
-def ring(*proofs: dict[str, Any]) -> str:
-    """What the table says, in one line."""
+def ring_run(*proofs: dict[str, Any]) -> Run:
     figures = [entry(path, 4096, 1e-3, pattern="ring") for path in ("staged", "aware")]
     first = head()
     first["plan"] |= {"pattern": "ring"}
     (run,) = collect(as_read([first, step("staged"), step("aware"), *figures, *proofs]))
-    return " ".join(shown(run, 160).split())
+    return run
+
+
+def ring(*proofs: dict[str, Any]) -> str:
+    """What the table says, in one line."""
+    return " ".join(shown(ring_run(*proofs), 160).split())
 
 
 class TestRing:
     def test_counts_its_copies(self) -> None:
         """Protects the figure that decides for device pointers: two copies a step, or none."""
-        text = ring(copied("staged", 5000), copied("aware", 2))
-        counts = "copies between GPU and host in an iteration, of the rank with most: staged 1000, aware none"
-        assert counts in text
+        text = ring(copied("staged", 10_000), copied("aware", 2))
+        counts = (
+            "copies by each rank in an iteration: staged 1000 to device, 1000 from device; aware none; to"
+        )
+        assert f"{counts} fill and compare buffers, once: 1 to device, 1 from device" in text
+        rows = list(csv.DictReader(io.StringIO(to_csv([ring_run(copied("staged", 10_000))]))))
+        columns = [f"{when}copies_{way}_device" for when in ("", "setup_") for way in ("to", "from")]
+        assert [[row[name] for name in columns] for row in rows] == [["1000", "1000", "1", "1"], [""] * 4]
+        lines = shown(ring_run(copied("staged", 10_000)), 160).splitlines()
+        assert any("1000 1000" in " ".join(line.split()) for line in lines if line.startswith("4 KiB"))
 
     def test_is_silent_where_nobody_counted(self) -> None:
-        assert "copies between" not in ring(copied("staged", 0, copies=[]), copied("aware", 0, copies=[]))
+        assert "copies by each rank" not in ring(
+            copied("staged", 0, copies=[]), copied("aware", 0, copies=[])
+        )
 
 
 def findings(*runs: Run) -> list[Finding]:

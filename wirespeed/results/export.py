@@ -88,6 +88,10 @@ def _columns(runs: Sequence[Run]) -> dict[str, Callable[[Run, Entry], Value]]:
         **{name: partial(_planned, name) for name in changed},
         **{name: partial(_option, name) for name in options},
     }
+    if any(run.traits.counts_copies for run in runs):
+        for kind, way in (("host_to_device", "to_device"), ("device_to_host", "from_device")):
+            found[f"copies_{way}"] = partial(_copies, kind)
+            found[f"setup_copies_{way}"] = partial(_copies, f"setup_{kind}")
     for name, unit in derived:
         factor = 1e9 if unit == "GB/s" else 1.0
         found[figure_word(name, "B/s" if unit == "GB/s" else unit)] = partial(_derived, name, unit, factor)
@@ -104,6 +108,12 @@ def figure_word(name: str, unit: str) -> str:
 
 def _member(get: Callable[[Entry], Value], _: Run, entry: Entry) -> Value:
     return get(entry)
+
+
+def _copies(kind: str, run: Run, entry: Entry) -> int | None:
+    """By the rank with most."""
+    seen = run.evidence.get((entry.path, entry.bytes))
+    return max(seen.copies_of(kind)) if seen and seen.copies else None
 
 
 def _of(plan: Plan, name: str) -> str:

@@ -353,6 +353,11 @@ class Evidence(RunRecord, frozen=True, kw_only=True, tag="evidence"):
     """Counters that did not answer, and why."""
     at: Moment = ""
 
+    def copies_of(self, kind: str) -> list[int]:
+        """Each rank's copies of a kind: in an iteration, or (setup_...) outside; empty: not counted."""
+        of = 1 if kind.startswith("setup_") else max(self.iterations, 1)
+        return [round(getattr(rank, kind).count / of) for rank in self.copies]
+
 
 class Health(RunRecord, frozen=True, kw_only=True, tag="health"):
     """Counts of hosts from before a path's first timed iteration until after its last."""

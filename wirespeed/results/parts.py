@@ -409,3 +409,6 @@ class Copies(Sparse, frozen=True, kw_only=True):
     device_to_host: Copied = NO_COPIES
     on_device: Copied = NO_COPIES
     peer: Copied = NO_COPIES
+    setup_host_to_device: Copied = NO_COPIES
+    """Outside of iterations: while buffers were filled and compared, once."""
+    setup_device_to_host: Copied = NO_COPIES

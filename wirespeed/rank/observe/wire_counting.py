@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from wirespeed.evidence.counters import CounterOwner, Reading
@@ -16,6 +18,7 @@ from wirespeed.host.process import host_name
 from wirespeed.job.messages import Recorded
 from wirespeed.limits.wires import NETWORKS
 from wirespeed.paths import TransferPath
+from wirespeed.rank.check.payload_check import Check
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.observe.expected_traffic import ExpectedTraffic, Location, sent_by
 from wirespeed.rank.observe.host_counters import HostCounters, risen
@@ -24,6 +27,7 @@ from wirespeed.rank.program import Program
 
 COUNTED_S, LONGEST_S = 0.01, 0.2
 """Seconds of iterations: at first, and at most where these leave too much uncertainty for a verdict."""
+HOST_COPIES = ("host_to_device", "device_to_host")
 MAX_ITERATIONS = 200_000
 LEAST_FOR_PARTS = 1 << 20
 """Bytes of a message from which it is told what part of it each link of a bundle took: shorter ones take few
@@ -94,8 +98,13 @@ class WireCounting:
                     wire |= {"rate": rate, "stated": True}
         return [wire for each in self._comm.gather(mine) or () for wire in each]
 
-    def evidence(self, program: Program, seconds: float) -> Recorded | None:
-        """Counts; the record on rank 0. `seconds`: what an iteration of the program takes."""
+    def evidence(
+        self, program: Program, seconds: float, setup: dict[str, Any] | None = None
+    ) -> Recorded | None:
+        """Counts; the record on rank 0. `seconds`: what an iteration of the program takes.
+
+        `setup`: of setup_copies().
+        """
         sends = self._comm.gather(sent_by(program.traffic))
         expected = ExpectedTraffic.of(self._counters.locations, sends) if sends is not None else None
         found: Recorded | None = None
@@ -106,7 +115,7 @@ class WireCounting:
                 # Fewer, where a counter would wrap; what one iteration alone fills is not counted.
                 iterations = max(1, min(iterations, (1 << 31) // most))
             iterations = self._comm.share(iterations)
-            counts = self._count(program, iterations)
+            counts = self._count(program, iterations, setup or {})
             # One iteration alone, by which the first attempt was planned, may be far slower than one of many.
             seconds = counts.seconds / iterations
             times = 0.0
@@ -117,7 +126,25 @@ class WireCounting:
                 break
         return found
 
-    def _count(self, program: Program, iterations: int) -> _Counts:
+    def setup_copies(self, check: Check, program: Program) -> dict[str, Any]:
+        """This rank's copies, by kind, while the check fills and compares buffers once."""
+        before = self._copied(partial(check.begin_batch, program))
+        program.run()
+        counted = before, self._copied(partial(check.end_batch, program, 1))
+        whole = {kind: [each[kind] for each in counted if kind in each] for kind in HOST_COPIES}
+        return {
+            f"setup_{kind}": {name: sum(int(part[name]) for part in parts) for name in ("count", "bytes")}
+            for kind, parts in whole.items()
+            if parts
+        }
+
+    def _copied(self, work: Callable[[], None]) -> dict[str, Any]:
+        """This rank's copies during the work, by kind."""
+        watched = self._watch_copies(True)
+        work()
+        return (self._copies() if watched else None) or {}
+
+    def _count(self, program: Program, iterations: int, setup: dict[str, Any]) -> _Counts:
         self._comm.barrier()
         counters = self._counters
         parts = program.size == self.parts_of >= LEAST_FOR_PARTS
@@ -131,7 +158,7 @@ class WireCounting:
             program.run(iterations)
             self._comm.barrier()
             took = time.monotonic() - started
-        copies = self._copies() if watched else None
+        copies = {**(self._copies() or {}), **setup} if watched else None
         end, lasted = counters.read(parts), time.monotonic() - idled
         mine = [
             counted_bytes(wire, first, last, lasted * idle)

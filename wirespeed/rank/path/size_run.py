@@ -95,7 +95,10 @@ class SizeRun:
                 # A program is new to a library at first; what it sets up then crosses wires, too.
                 first = self._context.comm.maximum(program.run())
                 seconds = seconds or first
-            if found := counting.evidence(program, seconds):
+            setup = None
+            if self._context.pattern.counts_copies:
+                setup = counting.setup_copies(self._payload, program)
+            if found := counting.evidence(program, seconds, setup):
                 self._context.tell(found)
                 record = found.record
                 return f"{record['verdict']}, {'suspicious' if record['suspicious'] else 'as declared'}"

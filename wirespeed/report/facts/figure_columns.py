@@ -14,6 +14,7 @@ from wirespeed.paths import all_paths
 from wirespeed.report.facts import figures
 from wirespeed.report.facts.baselines import ShareOfBaseline, baselines, share_of_baseline
 from wirespeed.report.facts.markers import NO_INTERVAL
+from wirespeed.report.facts.wire_verdicts import FROM_DEVICE, TO_DEVICE
 from wirespeed.results.launches import launch
 from wirespeed.results.runs import Entry, Run
 from wirespeed.statistics.comparison import UNSEEN_SPREAD, over_launches
@@ -88,7 +89,7 @@ COLUMNS = (
 
 def figure_columns(run: Run) -> list[FigureColumn]:
     """Columns that say something of this run, from left to right."""
-    columns = (*_of_baselines(run), *COLUMNS, *_derived(run))
+    columns = (*_of_baselines(run), *COLUMNS, *_derived(run), *_copies(run))
     return [column for column in columns if column.is_shown(run.entries.values())]
 
 
@@ -135,6 +136,17 @@ def _derived(run: Run) -> Iterator[FigureColumn]:
             cell=partial(cell, name, unit),
             shown=partial(shown, name, unit),
         )
+
+
+def _copies(run: Run) -> Iterator[FigureColumn]:
+    """Copies between GPU and host, by direction, of the rank with most."""
+
+    def cell(kind: str, entry: Entry) -> str | None:
+        seen = run.evidence.get((entry.path, entry.bytes))
+        return str(max(seen.copies_of(kind))) if seen and seen.copies else None
+
+    for kind, way in ((TO_DEVICE, "to"), (FROM_DEVICE, "from")) if run.traits.counts_copies else ():
+        yield FigureColumn(head=f"copies\n{way} device", cell=partial(cell, kind), drop=1)
 
 
 def _names(entry: Entry) -> list[tuple[str, str]]:

@@ -50,7 +50,7 @@ def _all(run: Run, layout: Layout) -> Iterator[Statement]:
         for far, subject, words in slowest_teams.lines(run):
             yield Statement(ReportSection.TEAMS, WARNING if far else NOTE, subject, words)
         if counted := wire_verdicts.host_copies(run):
-            subject = "copies between GPU and host in an iteration, of the rank with most"
+            subject = "copies by each rank in an iteration"
             yield Statement(ReportSection.COPIES, NOTE, subject, counted)
         yield from _method(run, layout)
     for subject, words, _ in failures.failure_lines(run, replaced=True):

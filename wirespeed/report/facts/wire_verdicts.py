@@ -123,18 +123,32 @@ def _reason(limit: Ceiling, over: Sequence[Entry], largest: Entry) -> str:
     )
 
 
+TO_DEVICE, FROM_DEVICE = "host_to_device", "device_to_host"
+
+
 def host_copies(run: Run) -> str:
-    """'staged 1000, aware none': in an iteration, on the rank with most; empty where nobody counted."""
-    if not run.traits.counts_copies:
+    """'staged 1000 to device, 1000 from device; aware none; besides, once: 1 to device, ...'.
+
+    Of each rank in an iteration, and what filling and comparing the buffers takes; empty where nobody
+    counted.
+    """
+    last = [found[-1] for path in run.paths if (found := of_path(run, path)) and found[-1].copies]
+    if not run.traits.counts_copies or not last:
         return ""
-    last = [found[-1] for path in run.paths if (found := of_path(run, path))]
-    counts = {seen.path: _count(seen) for seen in last if seen.copies and seen.iterations}
-    if len(counts) < 2 or not any(counts.values()):
-        return ""
-    return ", ".join(f"{path} {count or 'none'}" for path, count in counts.items())
+    each = [f"{seen.path} {_both_ways(seen)}" for seen in last]
+    setup = dict.fromkeys(words for seen in last if (words := _both_ways(seen, "setup_")) != "none")
+    return "; ".join([*each, *(f"to fill and compare buffers, once: {words}" for words in setup)])
 
 
-def _count(evidence: Evidence) -> int:
-    """What setting up brings is a few copies in many iterations."""
-    most = max(rank.host_to_device.count + rank.device_to_host.count for rank in evidence.copies)
-    return round(most / evidence.iterations)
+def _both_ways(seen: Evidence, prefix: str = "") -> str:
+    counts = [seen.copies_of(prefix + kind) for kind in (TO_DEVICE, FROM_DEVICE)]
+    if not any(map(any, counts)):
+        return "none"
+    return ", ".join(
+        f"{_range(ranks)} {way} device" for ranks, way in zip(counts, ("to", "from"), strict=True)
+    )
+
+
+def _range(ranks: Sequence[int]) -> str:
+    """'1000', or '998 to 1000' where ranks differ."""
+    return " to ".join(dict.fromkeys(map(str, (min(ranks), max(ranks)))))
