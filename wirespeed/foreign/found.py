@@ -62,7 +62,11 @@ class LogStream:
 
     def __init__(self, found: Found, kinds: tuple[type[Reader], ...]) -> None:
         self.found = found
+        self.open: list[Reader] = []
+        """Readers whose table goes on."""
         self.readers = [kind(self) for kind in kinds]
+        for place, reader in enumerate(self.readers):
+            reader.place = place
         self.caption = ""
         """The last line that no reader knows: often a table's title."""
         self.command = ""
@@ -83,7 +87,10 @@ class Reader(ABC):
     """Reads one tool's lines."""
 
     words: ClassVar[tuple[str, ...]]
-    """One of them stands in each line that begins something of this tool."""
+    """One of them stands in each line that begins something of this tool: runs of letters, with the '_' that
+    may follow ('UCX_' of UCX_TLS); '$' before a command."""
+    place: int = 0
+    """Its place among all readers."""
 
     def __init__(self, stream: LogStream) -> None:
         self.stream, self.found = stream, stream.found
@@ -99,18 +106,17 @@ class Reader(ABC):
         """The same of a JSON value that begins in this line."""
         return False
 
-    @property
-    def is_open(self) -> bool:
-        return self.curve is not None
-
     def open(self, curve: Curve) -> None:
         """Begins a table."""
         self.close()
         self.stream.opened(self)
         self.curve, self.stream.caption = curve, ""
+        self.stream.open.append(self)
 
     def close(self) -> None:
         """Ends the open table."""
         if self.curve is not None and self.points:
             self.found.curves.append(replace(self.curve, points=tuple(self.points)))
+        if self.curve is not None:
+            self.stream.open.remove(self)
         self.curve, self.points = None, []

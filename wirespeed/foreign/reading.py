@@ -6,9 +6,8 @@ import importlib
 import json
 import pkgutil
 import re
-from collections.abc import Iterable, Iterator
-from functools import cache
-from itertools import islice
+from collections.abc import Iterable, Sequence, Set
+from functools import cache, lru_cache
 
 from wirespeed import inputs
 from wirespeed.foreign import readers
@@ -16,13 +15,14 @@ from wirespeed.foreign.found import MOST, Found, LogStream, Reader
 from wirespeed.foreign.shapes import Log
 from wirespeed.foreign.text import HOST, clean, without_prefixes
 
-_BATCH = 512
-"""Lines that are searched for the readers' words at once."""
+_TOKEN = re.compile(r"cudaError|hipError|[A-Za-z]+_?")
+"""Readers name words in such pieces: 'UCX_' of UCX_TLS, 'GPU' of GPU0."""
 _MOST_STREAMS = 4096
 _LOOKS_LIKE_FIGURES = re.compile(
     r"\s*[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?(?:\s+[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?)+\s*$"
 )
-_LONGEST_CAPTION = 200
+_RULES = ("--", "==", "##", "+-", "**")
+"""Beginnings of lines that only divide."""
 _MOST_JSON = 16 << 20
 
 
@@ -41,50 +41,53 @@ def read(lines: Iterable[bytes]) -> Log:
     """All that readers understand of a text; what raises while lines are read passes."""
     reading = _Reading()
     try:
-        for number, line, asked in _with_readers(lines):
-            reading.take(line, number, asked)
+        for number, line in enumerate(lines, 1):
+            reading.take(clean(line), number)
     finally:
         reading.end()
     return reading.found.log()
 
 
-def _with_readers(lines: Iterable[bytes]) -> Iterator[tuple[int, str, tuple[bool, ...]]]:
-    """(number, text, readers one of whose words stands near) of each line."""
-    iterator, number = iter(lines), 0
-    while batch := [clean(line) for line in islice(iterator, _BATCH)]:
-        together = "\n".join(batch)
-        asked = tuple(any(word in together for word in kind.words) for kind in kinds())
-        for text in batch:
-            number += 1
-            yield number, text, asked
+@cache
+def _index() -> dict[str, frozenset[int]]:
+    """Word -> places of the readers that have it."""
+    found: dict[str, set[int]] = {}
+    for place, kind in enumerate(kinds()):
+        for word in kind.words:
+            found.setdefault(word, set()).add(place)
+    return {word: frozenset(places) for word, places in found.items()}
 
 
 class _Reading:
     def __init__(self) -> None:
         self.found = Found()
         self.streams: dict[str, LogStream] = {}
+        self.words = frozenset(_index())
         self.json: list[str] = []
         self.depth = self.json_line = self.json_length = 0
 
-    def take(self, raw: str, line: int, asked: tuple[bool, ...]) -> None:
+    def take(self, raw: str, line: int) -> None:
         tags, text = without_prefixes(raw)
-        if not text or text.isspace():
+        if not text or ((text[0] in " {" or self.depth) and (text.isspace() or self._is_json(text, line))):
             return
-        if self._is_json(text, line):
+        hits = self.words.intersection(_TOKEN.findall(text))
+        if "$ " in text:
+            hits |= {"$"}
+        stream = self.streams.get(tags) or self._stream(tags)
+        if (hits or stream.open) and _taken(stream, text, line, hits):
             return
-        stream = self._stream(tags)
-        if _taken(stream, text, line, asked):
-            return
-        if match := HOST.match(text.lstrip()):
-            rest = text.lstrip()[match.end() :]
-            inner, rest = without_prefixes(rest)
-            host = self._stream(f"{tags} {match[1]}{inner}")
-            if rest and _taken(host, rest, line, asked):
-                return
-        if len(self.found.unknown) < MOST and _LOOKS_LIKE_FIGURES.match(text):
-            self.found.unknown.append((line, text.strip()))
-        elif len(text) < _LONGEST_CAPTION and any(letter.isalnum() for letter in text):
-            stream.caption = text.strip()
+        if ":" in text and (match := HOST.match(text.lstrip())):
+            inner, rest = without_prefixes(text.lstrip()[match.end() :])
+            name = f"{tags} {match[1]}{inner}"
+            if hits or name in self.streams:
+                host = self._stream(name)
+                if rest and (hits or host.open) and _taken(host, rest, line, hits):
+                    return
+        if _LOOKS_LIKE_FIGURES.match(text):
+            if len(self.found.unknown) < MOST:
+                self.found.unknown.append((line, text.strip()))
+        elif not text.startswith(_RULES):
+            stream.caption = text
 
     def end(self) -> None:
         for stream in self.streams.values():
@@ -118,9 +121,16 @@ class _Reading:
         return any(reader.take_json(value, self.json_line) for reader in stream.readers)
 
 
-def _taken(stream: LogStream, text: str, line: int, asked: tuple[bool, ...]) -> bool:
-    return any(
-        reader.take(text, line)
-        for reader, near in zip(stream.readers, asked, strict=True)
-        if near or reader.curve is not None
-    )
+def _taken(stream: LogStream, text: str, line: int, hits: Set[str]) -> bool:
+    places = _places(frozenset(hits))
+    if stream.open:
+        places = sorted({*places, *(reader.place for reader in stream.open)})
+    readers = stream.readers
+    return any(readers[place].take(text, line) for place in places)
+
+
+@lru_cache(maxsize=4096)
+def _places(hits: frozenset[str]) -> Sequence[int]:
+    """Readers that have one of these words, in their order."""
+    index = _index()
+    return sorted({place for word in hits for place in index.get(word, ())})

@@ -17,6 +17,8 @@ _TAG = re.compile(
     r"\s*(\[\d+,\d+\]<\w+>:|\[\d+(?:,\d+)?\](?::(?=\s|$))?|\[rank\d+\]:|\d{1,6}:(?=\s)|"
     r"\([\w.-]+(?: pid=\d+)?(?:, ip=[\d.]+)?\)(?= )) ?"
 )
+_BEGIN = frozenset(" [(>0123456789sADFJMNOS")
+"""First letters of prefixes: brackets, digits, stdout, months."""
 HOST = re.compile(r"([\w./@-]+):\s?(?=\S)")
 """Word that pdsh, grep and others put before a line; a tool may print such a word itself."""
 _NUMBER = re.compile(r"[-+]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][-+]?\d+)?$")
@@ -26,18 +28,20 @@ _COMMA = re.compile(r"\d,(?!\d{3}(?:\D|$))\d*")
 
 def clean(line: bytes) -> str:
     """The line as printable text; of one that was overwritten (carriage returns), what was left of it."""
-    text = line[: 2 * LONGEST].decode("utf-8", "replace")
+    text = line[: 2 * LONGEST].rstrip(b"\r\n").decode("utf-8", "replace")
     if not text.isprintable():
         if "\x1b" in text:
             text = _ESCAPES.sub("", text)
-        text = text.rstrip("\r\n").rpartition("\r")[2]
-        text = _CONTROLS.sub("", text)
-    return text[:LONGEST].replace("\xa0", " ").rstrip()
+        text = _CONTROLS.sub("", text.rstrip("\r").rpartition("\r")[2])
+        text = text.replace("\xa0", " ")
+    return text[:LONGEST].rstrip()
 
 
 def without_prefixes(text: str) -> tuple[str, str]:
     """(tags of the rank that printed the line, the line without them and without time stamps)."""
     tags = ""
+    if text[:1] not in _BEGIN:
+        return tags, text
     for _ in range(4):
         if match := _STAMP.match(text):
             text = text[match.end() :]

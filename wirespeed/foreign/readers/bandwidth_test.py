@@ -20,7 +20,11 @@ _UNITS = {"GB": (1e9, "GB = 1e9 B"), "MB": (2.0**20, "MB = 2^20 B")}
 class BandwidthTest(Reader):
     """A title, the kind of host memory, the columns, and a row a size."""
 
-    words = ("Device(s)", "Memory Transfers", "Transfer Size (Bytes)", "CUDA Bandwidth Test")
+    words = (
+        "Device",
+        "Memory",
+        "Transfer",
+    )
 
     def take(self, text: str, line: int) -> bool:
         if title := _TITLE.match(text):
@@ -31,8 +35,12 @@ class BandwidthTest(Reader):
             self.factor = 0.0
             self.open(Curve("bandwidthTest", "", operation, name, direction, memory, hosts=1))
             return True
+        if "CUDA Bandwidth Test" in text:
+            self.close()
+            self.begun = True
+            return True
         if self.curve is None:
-            if device := _DEVICE.match(text):
+            if self.begun and (device := _DEVICE.match(text)):
                 models = self.found.topology.get("models", ())
                 self.found.topology["models"] = (*(one for one in models if one != device[1]), device[1])
                 return True
@@ -57,6 +65,7 @@ class BandwidthTest(Reader):
         return True
 
     factor = 0.0
+    begun = False
 
 
 READER = BandwidthTest

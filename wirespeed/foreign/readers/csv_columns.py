@@ -27,7 +27,15 @@ _REAL = re.compile(r"[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
 class CsvColumns(Reader):
     """The head names a size and a time or a rate; a column without a unit is none."""
 
-    words = ("size", "Size", "bytes", "Bytes", "SIZE")
+    words = (
+        "size",
+        "Size",
+        "SIZE",
+        "bytes",
+        "Bytes",
+        "message_",
+        "msg_",
+    )
 
     def __init__(self, stream: LogStream) -> None:
         super().__init__(stream)

@@ -44,7 +44,12 @@ _ROUNDING = 0.02
 class Imb(Reader):
     """A title for each benchmark, then the columns, then a row a size."""
 
-    words = ("Benchmarking", "#processes", "#bytes", "MPI Benchmarks")
+    words = (
+        "Benchmarking",
+        "processes",
+        "bytes",
+        "Benchmarks",
+    )
 
     def __init__(self, stream: LogStream) -> None:
         super().__init__(stream)

@@ -23,10 +23,13 @@ _RANKS = re.compile(r"\bnranks (\d+)\b.*\b[Nn][Nn]odes (\d+)|\bnranks (\d+)\b")
 class NcclLog(Reader):
     """Each line stands alone."""
 
-    words = ("NCCL INFO", "NCCL WARN", "RCCL INFO", "NCCL version", "RCCL version")
+    words = (
+        "NCCL",
+        "RCCL",
+    )
 
     def take(self, text: str, line: int) -> bool:
-        if (version := _VERSION.search(text)) and "INFO" not in text:
+        if "INFO" not in text and (version := _VERSION.search(text)):
             self._version(version)
             return True
         match = _HEAD.search(text)
@@ -35,7 +38,7 @@ class NcclLog(Reader):
             if (plain := _PLAIN.search(text)) is None:
                 return False
             level, rest = plain[1], plain[2]
-        if via := _VIA.match(rest):
+        if " via " in rest and (via := _VIA.match(rest)):
             sender, receiver, kind, detail = via.groups()
             made = Transport("NCCL", kind, (detail or "").strip(), sender, receiver, host, line)
             self.found.transport(made)

@@ -46,7 +46,13 @@ _ROUNDING = 0.005
 class NcclTests(Reader):
     """A head of columns, then a row a size: out of place and in place."""
 
-    words = ("algbw", "-tests version", "_perf", "nThread", "Pid", '"bus_bw"', '"busBw"')
+    words = (
+        "algbw",
+        "tests",
+        "perf",
+        "nThread",
+        "Pid",
+    )
 
     def __init__(self, stream: LogStream) -> None:
         super().__init__(stream)

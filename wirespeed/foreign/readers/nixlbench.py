@@ -22,7 +22,13 @@ _MEMORY = {"VRAM": "D", "DRAM": "H"}
 class Nixlbench(Reader):
     """The head of the columns opens the table; each batch size is a curve of its own."""
 
-    words = ("Block Size (B)", "seg_type", "op_type", "backend=")
+    words = (
+        "Block",
+        "initiator_",
+        "target_",
+        "op_",
+        "backend",
+    )
 
     def __init__(self, stream: LogStream) -> None:
         super().__init__(stream)

@@ -25,7 +25,13 @@ _MEMORY = {"host_to_device": "H D", "device_to_host": "D H", "device_to_device":
 class Nvbandwidth(MatrixReader):
     """The name of a test, the title of its matrix, and the matrix."""
 
-    words = ("nvbandwidth", "Running ", "(column)", "SUM ", "Device ", "Version: ")
+    words = (
+        "nvbandwidth",
+        "Running",
+        "column",
+        "SUM",
+        "Device",
+    )
 
     def __init__(self, stream: LogStream) -> None:
         super().__init__(stream)

@@ -44,7 +44,7 @@ _MEMORY = {"HOST": "H", "DEVICE": "D", "MANAGED": "M"}
 class Osu(Reader):
     """A title, then lines that begin with '#', then a row a size."""
 
-    words = ("OSU ", "# Size", "# Send Buffer", "# Rank 0 Memory", "# [ pairs", "# Avg Latency", "# Datatype")
+    words = ("OSU",)
 
     def __init__(self, stream: LogStream) -> None:
         super().__init__(stream)

@@ -18,7 +18,13 @@ _DEVICE = re.compile(r"\s*Device: \d+, +(.+?), *pciBusID")
 class P2pBandwidth(MatrixReader):
     """The matrix by the CPU's clock is another one than that by the GPU's."""
 
-    words = ("P2P=", "pciBusID", "directional copy peak")
+    words = (
+        "Matrix",
+        "pciBusID",
+        "Unidirectional",
+        "Bidirectional",
+        "Bdirectional",
+    )
 
     def take(self, text: str, line: int) -> bool:
         if device := _DEVICE.match(text):

@@ -33,14 +33,18 @@ class Perftest(Reader):
     """A title and fields, then the columns, then a row a size."""
 
     words = (
-        "#bytes",
-        "BW Test",
-        "Latency Test",
-        "Device ",
-        "Link type",
-        "Connection type",
-        '"test_info"',
+        "bytes",
+        "BW",
+        "Latency",
+        "Lat",
+        "Device",
+        "Link",
+        "Connection",
         "CUDA",
+        "ROCm",
+        "GPUDirect",
+        "Number",
+        "Mtu",
     )
 
     def __init__(self, stream: LogStream) -> None:
@@ -68,7 +72,7 @@ class Perftest(Reader):
             return True
         if self.curve is not None and self._row(text, line):
             return True
-        fields = _FIELD.findall(text) if ":" in text else []
+        fields = _FIELD.findall(text) if self.title and ":" in text else []
         self.fields |= dict(fields)
         if _GPU.search(text) and "--" not in text:
             self.gpu = True

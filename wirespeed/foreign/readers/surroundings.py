@@ -67,56 +67,68 @@ _PROMPT = re.compile(r"\s*(?:[\w.@~:/()\[\] -]{0,60})\$\s+\S")
 _OPTION = re.compile(
     r"(--(?:gpus(?:-per-\w+)?|gpu-bind|gres|mpi|cpu-bind|use_cuda\w*|use_rocm\w*|ntasks\S*|nodes))[= ](\S+)"
 )
-_VERSIONS = (
-    ("Open MPI", re.compile(r"\(Open MPI\) (\d[\w.]*)|Open MPI:? v?(\d[\w.]*)|Open MPI v(\d[\w.]*)")),
-    ("MPICH", re.compile(r"MPICH Version:?\s+(\d[\w.]*)|\bMPICH (\d[\w.]*)")),
-    ("Intel MPI", re.compile(r"Intel\(R\) MPI Library(?: for Linux\* OS)?,? (?:Version )?(\d[\w.]*)")),
-    ("MVAPICH", re.compile(r"MVAPICH\S*\s+(?:Version:?\s+)?v?(\d[\w.]*)")),
-    ("UCX", re.compile(r"(?:Library version:|UCX (?:version )?v?|ucx[/-])(\d+\.\d+[\w.]*)")),
-    (
-        "CUDA",
-        re.compile(
-            r"CUDA (?:Runtime |Driver )?[Vv]ersion:?\s+(\d[\d.]*)|Cuda compilation tools, release (\d[\d.]*)"
+_VERSIONS = tuple(
+    (mark, library, re.compile(pattern))
+    for mark, library, pattern in (
+        ("Open MPI", "Open MPI", r"\(Open MPI\) (\d[\w.]*)|Open MPI:? v?(\d[\w.]*)"),
+        ("MPICH", "MPICH", r"MPICH Version:?\s+(\d[\w.]*)|\bMPICH (\d[\w.]*)"),
+        (
+            "Intel(R) MPI",
+            "Intel MPI",
+            r"Intel\(R\) MPI Library(?: for Linux\* OS)?,? (?:Version )?(\d[\w.]*)",
         ),
-    ),
-    ("ROCm", re.compile(r"ROCm (?:version:?\s+)?v?(\d[\d.]*)|rocm-(\d[\d.]+)")),
-    ("libfabric", re.compile(r"libfabric(?: version)?:? v?(\d[\w.]*)|OFI version:? v?(\d[\w.]*)")),
-    ("driver", re.compile(r"(?<!CUDA )Driver Version:\s+(\d[\d.]*)")),
+        ("MVAPICH", "MVAPICH", r"MVAPICH\S*\s+(?:Version:?\s+)?v?(\d[\w.]*)"),
+        ("Library version", "UCX", r"Library version:\s*(\d+\.\d+[\w.]*)"),
+        ("UCX", "UCX", r"UCX (?:version )?v?(\d+\.\d+[\w.]*)"),
+        ("ucx", "UCX", r"ucx[/-](\d+\.\d+[\w.]*)"),
+        ("CUDA", "CUDA", r"CUDA (?:Runtime |Driver )?[Vv]ersion:?\s+(\d[\d.]*)"),
+        ("Cuda", "CUDA", r"Cuda compilation tools, release (\d[\d.]*)"),
+        ("ROCm", "ROCm", r"ROCm (?:version:?\s+)?v?(\d[\d.]*)"),
+        ("rocm", "ROCm", r"rocm-(\d[\d.]+)"),
+        ("libfabric", "libfabric", r"libfabric(?: version)?:? v?(\d[\w.]*)"),
+        ("OFI", "libfabric", r"OFI version:? v?(\d[\w.]*)"),
+        ("Driver Version", "driver", r"(?<!CUDA )Driver Version:\s+(\d[\d.]*)"),
+    )
 )
+"""Mark of a line, library, where its version stands."""
 
 
 class Surroundings(Reader):
     """Takes no line for itself but command lines and settings."""
 
     words = (
-        *_PREFIXES,
+        *(name if name.endswith("_") else f"{name.partition('_')[0]}_" for name in _PREFIXES),
         *(
+            "$",
             "mpirun",
             "mpiexec",
             "srun",
+            "jsrun",
             "torchrun",
-            "$ ",
-            "mca ",
-            "Version",
-            "version",
-            "Open MPI",
+            "prun",
+            "orterun",
+            "salloc",
+            "sbatch",
+            "flux",
+        ),
+        *("mca", "gmca", "ib_", "ucx_", "osu_", "perf", "nvbandwidth", "IMB", "nixlbench", "TransferBench"),
+        *("nvidia", "ibstat", "fi_", "numactl", "taskset", "docker", "singularity", "apptainer", "kubectl"),
+        *("bandwidthTest", "BandwidthLatencyTest", "ompi_", "export"),
+        *(
+            "MPI",
             "MPICH",
+            "MVAPICH",
             "UCX",
             "ucx",
-        ),
-        *(
-            "ib_",
-            "osu_",
-            "_perf",
-            "nvbandwidth",
-            "IMB-",
-            "flux",
+            "CUDA",
             "Cuda",
             "ROCm",
             "rocm",
             "libfabric",
-            "Intel(R) MPI",
+            "OFI",
+            "Driver",
         ),
+        "Library",
     )
 
     def take(self, text: str, line: int) -> bool:
@@ -141,8 +153,8 @@ class Surroundings(Reader):
                 self.found.commands.append((line, text.strip()))
             for option in _OPTION.finditer(text):
                 self.found.setting(option[1], option[2])
-        for library, pattern in _VERSIONS:
-            if version := pattern.search(text):
+        for mark, library, pattern in _VERSIONS:
+            if mark in text and (version := pattern.search(text)):
                 self.found.version(library, _plain(next(filter(None, version.groups())).rstrip(".")))
         return command or settings > 0
 

@@ -24,8 +24,26 @@ class TopologyReader(Reader):
     """Each of these tools prints blocks of its own; none holds figures of a measurement."""
 
     words = (
-        *("GPU0", "GPU1", "GPU ", "NIC", "Link ", "CA '", "nfiniband device", "Port ", "tate:", "ate: "),
-        *("ink layer", "link_layer", "Transport:", "Device:", "bandwidth:", "Type:"),
+        "GPU",
+        "NIC",
+        "mlx",
+        "Link",
+        "CA",
+        "Infiniband",
+        "Port",
+        "State",
+        "state",
+        "Physical",
+        "phys",
+        "Rate",
+        "rate",
+        "layer",
+        "link_",
+        "Transport",
+        "Device",
+        "bandwidth",
+        "Type",
+        "System",
     )
 
     def __init__(self, stream: LogStream) -> None:

@@ -24,7 +24,17 @@ _END = re.compile(r"(?:R\d+)?([CGFBDHMNU])(\d+)")
 class TransferBench(Reader):
     """Each transfer, and each pair of a matrix, is a curve of one point."""
 
-    words = ("TransferBench", "Bytes Per Direction", "directional copy peak", "\\DST", "Transfer ", "Test ")
+    words = (
+        "TransferBench",
+        "Bytes",
+        "Unidirectional",
+        "Bidirectional",
+        "SRC",
+        "Transfer",
+        "Test",
+        "CPU",
+        "GPU",
+    )
 
     def __init__(self, stream: LogStream) -> None:
         super().__init__(stream)

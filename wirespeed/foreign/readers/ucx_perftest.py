@@ -27,7 +27,16 @@ _COLUMNS = 8
 class UcxPerftest(Reader):
     """The box of columns opens a table."""
 
-    words = ("overhead (usec)", "latency (usec)", "| API:", "| Test:", "memory:", "Message size:", "| Data")
+    words = (
+        "overhead",
+        "latency",
+        "API",
+        "Test",
+        "Data",
+        "memory",
+        "Message",
+        "Window",
+    )
 
     def __init__(self, stream: LogStream) -> None:
         super().__init__(stream)
