@@ -151,3 +151,12 @@ def test_links_ports_and_ucx_devices() -> None:
         "InfiniBand",
     )
     assert topology["ucx"] == (("rc_mlx5", "mlx5_0:1", 46523.21 * 2**20),)
+
+
+def test_a_number_beyond_all_numbers_is_none() -> None:
+    """Protects against damaged digits: 118e999 iterations, which no integer has."""
+    text = text_of("07").replace("               118 ", "           118e999 ")
+    assert "118e999" in text
+    assert len(curves_of(text)[0].points) == len(curves_of(text_of("07"))[0].points) - 1
+    (curve,) = curves_of(text_of("22") + "1e999,1,2.0\n")
+    assert len(curve.points) == 20

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 LONGEST = 4000
@@ -61,7 +62,8 @@ def number(token: str, *, commas: bool = False) -> float | None:
         if not commas:
             return None
         token = token.replace(",", ".")
-    return float(token)
+    value = float(token)
+    return value if math.isfinite(value) else None
 
 
 def numbers(text: str) -> list[float] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from wirespeed.foreign.found import LogStream, Reader
@@ -83,7 +84,8 @@ class CsvColumns(Reader):
             if not _REAL.fullmatch(cell):
                 return False
             values.setdefault(kind, float(cell) * factor)
-        if values["size"] != int(values["size"]) or min(values.values()) < 0:
+        finite = all(0 <= value < math.inf for value in values.values())
+        if not finite or values["size"] != int(values["size"]):
             return False
         times = values.get("times")
         self.points.append(
