@@ -20,9 +20,8 @@ BEGIN = """
 import time
 from wirespeed.job.message_lines import send
 from wirespeed.job.messages import Done, Hello, Measured, RankReport
-beside = {"cpus": "0", "cpu_quota": None, "cpu_model": "", "device": None, "mps": None}
-beside |= {"copies": None, "apart": ()}
-send(Hello([{"rank": rank, "host": f"n{rank}", "pid": rank, **beside} for rank in range(4)], {}, 0.1))
+from support.rank_messages import rank_place
+send(Hello([rank_place(rank) for rank in range(4)], {}, 0.1))
 """
 LATE = """
 for rank in (0, 1, 2):
@@ -39,7 +38,8 @@ send(Done())
 
 def step(program: str, folder: Path) -> JobStep:
     """A launcher that says what ranks of four other hosts would say."""
-    return JobStep([sys.executable, "-c", BEGIN + program], os.environ, folder, 4, 60)
+    variables = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    return JobStep([sys.executable, "-c", BEGIN + program], variables, folder, 4, 60)
 
 
 @pytest.mark.slow
