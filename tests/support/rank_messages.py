@@ -82,6 +82,7 @@ RECORDS: tuple[Facts, ...] = (
         "wires": [{**_WIRE, "sent": 9, "received": 9, "expected_sent": 8, "expected_received": 8}],
     },
     {"kind": "health", "path": "host", "seconds": 1.0, "reading_s": 0.1, "errors": [], "throttled": []},
+    {"kind": "fresh", "pattern": "pingpong", **_PLACE, "messages": 9, "seconds": 9e-6, "known_s": 2e-6},
     {"kind": "soak", "pattern": "pingpong", **_PLACE, "messages": 9, "wrong": {}, "elapsed_s": 1.0},
 )
 MESSAGES: tuple[Message, ...] = (

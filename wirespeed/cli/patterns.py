@@ -15,6 +15,7 @@ from wirespeed.cli.common.options import (
     Decorator,
     Reporting,
     flag,
+    fresh,
     launches,
     measuring,
     option,
@@ -65,10 +66,11 @@ def command_of(pattern: Pattern) -> click.Command:
     background = option("--with", words.Word("PATTERN:PATH[:SIZE]", _background), WITH, key="background")
     measured = measuring(pattern.sizes or DEFAULT_SIZES, pattern.size_option)
     shown = together(reporting(pattern.published, pattern.collective), profiling)
-    options = together(*own, measured, soaking, launches, background, shown, where)
+    options = together(*own, measured, soaking, fresh, launches, background, shown, where)
     text = f"{pattern.summary}\n\n{inspect.cleandoc(pattern.help)}"
     made = click.command(pattern.name, help=text)(options(command))
     hidden = ("sizes",) * pattern.own_sizes + ("soak",) * bool(pattern.lacks_soak(Shape(2)))
+    hidden += ("fresh",) * (pattern.program or pattern.one_sided or pattern.intra_rank)
     return unlisted(made, *hidden)
 
 
@@ -115,6 +117,11 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
     if plan.soak and (further or background):
         what = "--with compares figures" if background else "one file takes one soak"
         raise WirespeedError(f"--soak: {what}; leave out --with, and lists of --ranks and other options")
+    if plan.fresh and (plan.soak or pattern.program or pattern.one_sided or pattern.intra_rank):
+        what = "--soak" if plan.soak else pattern.name
+        raise WirespeedError(
+            f"--fresh: {what} has no messages that buffers of their own could send; leave it out"
+        )
     fixed = pattern.fixed_sizes(Shape(max(plan.ranks, 2), dict(plan.options)))
     if fixed is not None and plan.sizes_named:
         set_by = next((f"--{option.name}" for option in pattern.options if option.fixes_sizes), pattern.name)

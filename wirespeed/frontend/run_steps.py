@@ -38,6 +38,7 @@ from wirespeed.paths import TransferPath, all_paths
 from wirespeed.patterns import Option, Shape, find_pattern
 from wirespeed.results.environment import numa_nodes
 from wirespeed.results.events import StepEnd, StepStart
+from wirespeed.results.fresh import Fresh
 from wirespeed.results.lenient import fitted
 from wirespeed.results.model import Entry, Evidence, RankRecord, Wires
 from wirespeed.results.nics import RankNics
@@ -158,7 +159,7 @@ class StepRecorder:
             case Measured():
                 self.counting = True
             case FoundRecord():
-                self.counting = self.counting or not isinstance(message.record, (Entry, Soak))
+                self.counting = self.counting or not isinstance(message.record, (Entry, Soak, Fresh))
                 self.recorder.take(self._completed(message), self.number, self.launch)
             case PathFailure():
                 outcome = Outcome(message.what, message.text, message.rank, bytes=message.bytes)

@@ -31,6 +31,8 @@ class Plan:
     """Seconds in which figures that are far from precise are measured on, as long as they last."""
     soak: float | None = None
     """Seconds for each size in which messages are checked on their way; None: times are measured."""
+    fresh: int = 0
+    """Number of further messages of each size, each from newly allocated memory, checked and timed."""
     launches: int = 1
     """Number of times that every path is measured, with new processes each time."""
     device: str = "auto"

@@ -105,6 +105,11 @@ class TransferPath:
         return {name: value for name, _, value in pairs}
 
     @property
+    def packs(self) -> bool:
+        """Has it memory beside the buffers, in which it packs lists of blocks?"""
+        return self.choices.get("lists") == "packed"
+
+    @property
     def traits(self) -> Transport:
         """Capabilities of its transport."""
         return find_transport(self.transport)

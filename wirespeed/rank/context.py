@@ -47,6 +47,8 @@ class RankContext:
     """For tests: every transfer starts so many bytes into its buffer."""
     fault: str | None = None
     """For tests: the fault injected into each program."""
+    fresh_fault: str | None = None
+    """For tests: the fault injected into programs that move bytes from new memory alone."""
     planted: tuple[str, int] | None = None
     """For tests: the kind of wrong message that a soak has, one in so many; None: none is planted."""
     late_s: float = 0.0

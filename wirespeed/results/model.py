@@ -16,6 +16,7 @@ from wirespeed.job.plan import Plan
 from wirespeed.results.contradiction import BatchClock, Contradiction
 from wirespeed.results.events import StepEnd, StepStart
 from wirespeed.results.findings import RecordedFinding
+from wirespeed.results.fresh import Fresh
 from wirespeed.results.health_parts import ClockRates, NewErrors, Throttled
 from wirespeed.results.nics import RankNics
 from wirespeed.results.parts import (
@@ -401,8 +402,8 @@ class Doctor(RecordPart, frozen=True, kw_only=True, tag_field="kind", tag="docto
     """Best path by size."""
 
 
-Record = Head | StepRecord | Entry | Health | Wires | Evidence | Failure | Soak | Doctor | End
-RankRecord = Entry | Wires | Evidence | Health | Soak
+Record = Head | StepRecord | Entry | Health | Wires | Evidence | Failure | Soak | Fresh | Doctor | End
+RankRecord = Entry | Wires | Evidence | Health | Soak | Fresh
 """Records of what ranks find."""
 Event = Record | Progress | Note | Picture | RankRanges | StepStart | StepEnd
 """A record, or what is of interest at the moment alone."""

@@ -14,6 +14,7 @@ from wirespeed.limits import FAN, Ceiling, Used, ceiling, field_ceiling
 from wirespeed.patterns import Pattern, find_pattern
 from wirespeed.patterns.collectives.operation import VARIANTS
 from wirespeed.results.contradictions import contradictions
+from wirespeed.results.fresh import Fresh
 from wirespeed.results.judgement import IMPOSSIBLE, Judged
 from wirespeed.results.launches import combined, with_earlier
 from wirespeed.results.model import (
@@ -68,6 +69,8 @@ class Run:
     wires: list[Wires] = field(default_factory=list)
     soaks: dict[tuple[str, int, int], Soak] = field(default_factory=dict)
     """By path, bytes and launch, as far as each has come."""
+    fresh: dict[tuple[str, int, int], Fresh] = field(default_factory=dict)
+    """By path, bytes and launch."""
     recorded_failures: list[Failure] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
     others: list[Run] = field(default_factory=list, repr=False)
@@ -236,6 +239,8 @@ class Run:
                 self.wires.append(record)
             case Soak():
                 self.soaks[record.path, record.bytes, record.launch] = record
+            case Fresh():
+                self.fresh[record.path, record.bytes, record.launch] = record
             case Failure():
                 self.recorded_failures.append(record)
         self.records.append(record)

@@ -142,6 +142,15 @@ soaking = option(
 """For patterns that move bytes unchanged."""
 
 
+fresh = option(
+    "--fresh",
+    words.count(1, 100_000),
+    "Check so many further messages of each size, each from memory allocated for it, and say what its first "
+    "use costs.",
+)
+"""For patterns that move bytes unchanged."""
+
+
 launches = option(
     "--launches",
     words.count(1, 1000),

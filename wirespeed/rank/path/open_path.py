@@ -26,6 +26,7 @@ from wirespeed.rank.observe.memory_bandwidth import MOVED
 from wirespeed.rank.observe.watchdog import Watchdog
 from wirespeed.rank.path.algorithm_choice import fastest
 from wirespeed.rank.path.buffers import SMALL, Buffers
+from wirespeed.rank.path.fresh_run import FreshRun
 from wirespeed.rank.path.sampler import Turns
 from wirespeed.rank.path.size_run import SizeResult, SizeRun
 from wirespeed.rank.world import World
@@ -109,6 +110,8 @@ class OpenPath:
             self._soak(sizes)
         else:
             self._measure(sizes)
+            if fresh := context.comm.share(context.plan.fresh):
+                self._fresh(sizes, fresh)
         context.tell(Measured())
         if not observers or self._ending:
             return
@@ -227,6 +230,20 @@ class OpenPath:
             self._failure(error, size)
             return False
         return True
+
+    def _fresh(self, sizes: Sequence[int], messages: int) -> None:
+        """Size after size that has a figure, from buffers of each message's own."""
+        self._buffers.close()
+        for size in sizes:
+            if self._ending or size not in self._measured:
+                continue
+            fresh = FreshRun(self._context, self._path, self._transport, self._patient)
+            try:
+                with self._context.ranges("fresh", format_size(size), bytes=size):
+                    fresh.run(size, messages)
+            except (Unusable, PayloadMismatch) as error:
+                self.failed = True
+                self._context.failed(error.what, f"{error}, in {fresh.where}", size, error.rank, fatal=False)
 
     def _soak(self, sizes: Sequence[int]) -> None:
         """Size after size; what fails costs its own size."""

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 BESIDE_S = 1.6
 """Seconds of a path beside its figures: its start, counted iterations, its end; 1.2 to 3.2 on two H100s. What
 a path takes beyond them, those that follow have less: a slow start must not cost it its figures."""
+FRESH = "fresh-"
+"""Beginning of a fault that messages from new memory alone have."""
 OWN_TEST_KEYS = ("ahead", "apart", "clock", "fault", "late", "offset", "instead", "soak-every")
 """Words of `--test`; all others are options of the transport, for tests and sweeps."""
 
@@ -64,6 +66,7 @@ class PathRunner:
         test = dict(plan.test)
         fault = test.get("fault")
         planted = fault.removeprefix(FAULT) if fault and fault.startswith(FAULT) else None
+        late = fault.removeprefix(FRESH) if fault and fault.startswith(FRESH) else None
         pattern, options = find_pattern(plan.pattern), dict(plan.options)
         given = {k: v for k, v in test.items() if k not in OWN_TEST_KEYS and "@" not in k}
         for option in pattern.options:
@@ -80,7 +83,8 @@ class PathRunner:
             tell=tell,
             open_transport=self._opened,
             offset=int(test.get("offset", "0")),
-            fault=None if planted else fault,
+            fault=None if planted or late else fault,
+            fresh_fault=late,
             planted=(planted, int(test.get("soak-every", "10000"))) if planted else None,
             late_s=float(test.get("late", "0")),
             ranges=ranges,
@@ -186,7 +190,7 @@ class PathRunner:
         except Unusable as error:
             self._context.failed(error.what, str(error))
             return
-        buffers = Buffers(self._context, transport, path.memory, packs=path.choices.get("lists") == "packed")
+        buffers = Buffers(self._context, transport, path.memory, packs=path.packs)
         try:
             opened = OpenPath(self._context, self._watchdog, path, transport, buffers, self._observers)
             opened.run(sizes)

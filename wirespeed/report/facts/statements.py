@@ -9,6 +9,7 @@ from wirespeed.report.facts import (
     contrasts,
     copies,
     failures,
+    fresh,
     health,
     markers,
     nics,
@@ -102,6 +103,8 @@ def _paths(run: Run) -> Iterator[Statement]:
         names = [f" {markers.AS_FAST} ".join([span.name, *span.equals]) for span in spans]
         parts = [f"{name} for {span.words}" for name, span in zip(names, spans, strict=True)]
         yield Statement(ReportSection.FASTEST, NOTE, f"fastest for {domain} data", "; ".join(parts))
+    for subject, words in fresh.lines(run):
+        yield Statement(ReportSection.FASTEST, NOTE, subject, words)
     if aware := awareness.answer(run):
         good, words = aware
         level = {True: GOOD, False: WARNING, None: NOTE}[good]
