@@ -17,11 +17,12 @@ LINE = re.compile(
 def test_the_tutorials_line(tmp_path: Path) -> None:
     """Protects --format tutorial with --loops: a figure without an interval is shown all the same."""
     done = wirespeed(
-        "pingpong", "--sizes", "8,1M", "--loops", "50", "--warmup", "5", "--format", "tutorial",
-        out=tmp_path / "r.jsonl",
+        "pingpong", "--paths", "host", "--sizes", "8,1M", "--loops", "50", "--warmup", "5",
+        "--format", "tutorial", out=tmp_path / "r.jsonl",
     )  # fmt: skip
     assert done.code == 0, done.err
     found = LINE.findall(done.out)
+    assert len(done.out.splitlines()) == len(found)
     assert [int(size) for size, _, _ in found] == [8, 1 << 20]
     for (size, seconds, rate), entry in zip(found, done.entries, strict=True):
         assert entry["iterations"] == 50 and entry["seconds"]["low"] is None
@@ -30,3 +31,18 @@ def test_the_tutorials_line(tmp_path: Path) -> None:
     shown = wirespeed("show", tmp_path / "r.jsonl")
     assert shown.code == 0 and "mean of a fixed count" in shown.out
     assert "cannot show" not in done.err + shown.err
+    said = " ".join(shown.out.split())
+    assert "trust: no" in said and "2 of 2 figures are without an interval: --loops gives none" in said
+
+
+def test_a_barrier_begins_each_of_the_iterations(tmp_path: Path) -> None:
+    """Protects the bisection tester's way: --loops N are N iterations that all ranks begin together."""
+    done = wirespeed(
+        "groups", "--ranks", "2", "--paths", "host", "--sizes", "1K", "--loops", "20", "--warmup", "3",
+        out=tmp_path / "r.jsonl",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    (figure,) = done.entries
+    assert (figure["samples"], figure["iterations_per_sample"], figure["iterations"]) == (20, 1, 20)
+    assert figure["start"]["samples"] == 20 and figure["stopped"] == "fixed"
+    assert "median of a fixed count" in done.out

@@ -239,6 +239,17 @@ class TestCommand:
         assert main(["show", str(file), "--format", name, "--against", "summit"]) == ExitCode.USAGE
 
 
+def test_the_tutorials_output_to_the_letter() -> None:
+    """Protects scripts that read the tutorial's lines: Summit's, as its program printed them."""
+    line = "Transfer size (B): {}, Transfer Time (s):     {}, Bandwidth (GB/s):    {}\n"
+    printed = line.format("         8", "0.000000866", " 0.008603442")
+    printed += line.format("   1048576", "0.000062000", "15.751008065")
+    one = [entry("host", 8, 0.866e-6), entry("host", 1 << 20, 62e-6)]
+    assert export("tutorial", make_run(*one)) == printed
+    several = export("tutorial", make_run(*one, entry("aware", 8, 1e-6)))
+    assert several.startswith("# host\n" + printed + "\n# aware\nTransfer size")
+
+
 class TestTables:
     def test_units_are_in_the_names(self) -> None:
         file = result("h200-x2-pingpong")

@@ -219,6 +219,11 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
         return max(self.high, self.seconds) if wide else self.seconds
 
     @property
+    def is_mean(self) -> bool:
+        """Is it one elapsed time over a fixed count of iterations, not a sample of each?"""
+        return self.stopped == "fixed" and not (self.iterations_per_sample == 1 and self.samples > 1)
+
+    @property
     def sure(self) -> bool:
         """Is it the path's own speed, and known to some extent?"""
         return not (self.contended or self.uncertain)

@@ -165,10 +165,12 @@ class Sampler:
         return seconds
 
     def _fixed(self, loops: int) -> int:
-        """As the ping-pong tutorial: one elapsed time over all loops."""
+        """Iterations per sample: all in one elapsed time, as in the tutorial; one behind each barrier."""
         warm_up = WARM_UP_ITERATIONS if self._stopping.warmup is None else self._stopping.warmup
-        self._take_batch(loops, 1, warm_up, check=self._payload.takes_batches)
-        return loops
+        each = self._context.pattern.barriers(self._context.shape)
+        per_sample, samples = (1, loops) if each else (loops, 1)
+        self._take_batch(per_sample, samples, warm_up, check=self._payload.takes_batches)
+        return per_sample
 
     def _warm_up(self, first: float) -> float:
         """Five iterations or 0.05 s, whichever comes first, or --warmup's; the seconds of one.

@@ -1,4 +1,4 @@
-"""The ping-pong tutorial's own lines, one block a path; GB is 2^30 bytes there."""
+"""The ping-pong tutorial's own lines; GB is 2^30 bytes there. Several paths have a line with their name."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ def line(size: int, seconds: float, amount: int | None = None) -> str:
     )
 
 
-def _block(run: Run, path: str) -> str:
+def _block(run: Run, path: str, named: bool) -> str:
     launches = figures.launches(run.launches)
-    head = f"# {path}, median of {launches}" if launches else f"# {path}"
-    return "\n".join([head, *(line(entry.bytes, entry.seconds, entry.amount) for entry in run.of_path(path))])
+    head = ", median of ".join(filter(None, [f"# {path}", launches]))
+    lines = [line(entry.bytes, entry.seconds, entry.amount) for entry in run.of_path(path)]
+    return "\n".join([head] * bool(named or launches) + lines)
 
 
 def tutorial(runs: Iterable[Run]) -> str:
-    """A block for every path of every run."""
-    blocks = [_block(run, path) for run in runs for path in run.paths]
+    """A block for every path of every run; one alone is what the tutorial's program prints."""
+    found = [(run, path) for run in runs for path in run.paths]
+    blocks = [_block(run, path, len(found) > 1) for run, path in found]
     return "\n\n".join(blocks) + "\n" * bool(blocks)

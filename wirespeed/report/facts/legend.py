@@ -57,14 +57,20 @@ def legend(run: Run, layout: Layout) -> list[str]:
         head = f"{what}, median of {several}, each with new processes; {gb}"
         return [head, *_launches_explained(run, layout), *columns, *spoiled, *ratios, *_limits(run)]
     if all(entry.stopped == "fixed" for entry in entries):
-        head = f"{what}, mean over a fixed count of iterations; {gb}"
-        fixed = "no interval: the clock was read before and after all iterations, as --loops asks"
-        return [head, fixed, *columns, *ratios, *spoiled]
+        counted, why = _fixed(entries)
+        return [f"{what}, {counted}; {gb}", f"no interval: {why}", *columns, *ratios, *spoiled]
     counts = sorted(entry.samples for entry in entries)
     samples = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
     head = f"{what}, median of {samples} samples per size; {gb}"
     lines = [head, *_intervals(run, entries, layout), *columns, *spoiled, *ratios, *_limits(run)]
     return [*lines, *(["min: fastest sample; p99: 99 of 100 samples were faster"] if layout.extremes else [])]
+
+
+def _fixed(entries: Sequence[Entry]) -> tuple[str, str]:
+    """What a figure of --loops is, and why it has no interval."""
+    if all(entry.is_mean for entry in entries):
+        return "mean of a fixed count", "the clock was read before and after all iterations, as --loops asks"
+    return "median of a fixed count", "--loops asks for one uninterrupted run of iterations"
 
 
 def brief(run: Run, layout: Layout, fewer: str = "") -> list[str]:
@@ -77,7 +83,7 @@ def brief(run: Run, layout: Layout, fewer: str = "") -> list[str]:
         return []
     what, fixed = _defined(entries), all(entry.stopped == "fixed" for entry in entries)
     several = figures.launches(run.launches)
-    middle = f"median of {several}" if several else "mean of a fixed count" if fixed else "median"
+    middle = f"median of {several}" if several else _fixed(entries)[0] if fixed else "median"
     marks = [*_apart(run), *_fewer(run)] if several else [] if fixed else _marks(run, entries, layout)
     same = {True: f"; {markers.AS_FAST} no difference", False: ""}
     ratios = [f"{r.what}: times longer without it, {r.words}{same[r.unsure]}" for r in _ratios(run)]

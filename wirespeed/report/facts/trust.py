@@ -98,6 +98,8 @@ def _reasons(run: Run) -> Iterator[str]:
         longer = "--budget" if run.head.plan.budget else "--max-time"
         more = "--launches" if run.launches > 1 else longer
         yield f"{_of(run, wide)} not within ±{figures.percent(FAR)}: more {more} narrows them"
+    if fixed := len(entries) - len(timed):
+        yield f"{_of(run, fixed)} without an interval: --loops gives none, leave it out"
     unknown = sum(entry.precision is None for entry in timed)
     if unknown:
         more = "--launches 3" if run.launches > 1 else "--max-time"

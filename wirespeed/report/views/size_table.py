@@ -105,7 +105,7 @@ def _path_columns(
     )
     # One elapsed time over a fixed count of iterations has no extremes.
     several = run.launches > 1
-    if (alone or several) and any(entry.stopped != "fixed" for entry in entries.values()):
+    if (alone or several) and not all(entry.is_mean for entry in entries.values()):
         for name in ("min", "max" if several else "p99"):
             yield column(name, _seconds(name), style="dim", gap=3, drop=2)
     if all(entry.moves for entry in entries.values()):
