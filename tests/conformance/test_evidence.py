@@ -76,6 +76,16 @@ def test_a_ring_with_and_without_device_pointers(mpi: InstalledMpi, tmp_path: Pa
 
 
 @one_mpi
+def test_declared_rates_are_the_limit_of_staging(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the equation of staging where nobody has a GPU: 1/b = 1/0.5 + 1/1 GB/s."""
+    words = ("pingpong", "--paths", "staged", "--sizes", "1M")
+    done = measured(mpi, tmp_path / "r.jsonl", *words, WIRESPEED_EMULATED="h2d=1e9,d2h=0.5e9,count=2")
+    assert "limit" in done.out
+    explained = " ".join(wirespeed("show", tmp_path / "r.jsonl", "--explain").out.split())
+    assert "b = 0.333 GB/s, one copy after the other: 1/b = 1/b_D2H + 1/b_H2D of 0.500 and 1.00" in explained
+
+
+@one_mpi
 def test_a_ring_of_1000_steps(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the table that decides for device pointers: so many copies each way, set-up apart."""
     words = ("--ranks", "2", "--steps", "1000", "--paths", "staged,ipc-read", "--sizes", "4K")

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 from support.limited import counted, used, wire
+from support.records import as_read, entry, step
 
 from wirespeed.limits import ceiling
+from wirespeed.results.runs import collect
 
 HOST: dict[str, Any] = {"memory": "pageable", "name": ""}
 FAR: dict[str, Any] = {**HOST, "per_host": 1}
@@ -59,6 +61,59 @@ def test_pairs_of_a_stream_share_the_ports_of_their_hosts() -> None:
     assert found.equation == "a 50 GB/s x 1.000 payload = 50 GB/s out of n0, shared by 2 pairs"
     # Pairs that are not all between the hosts share no port alike.
     assert ceiling(used("stream", **four, width=1, evidence=evidence)) is None
+
+
+def test_staging_across_hosts_takes_three_parts() -> None:
+    """Protects the tester's equation, 1/b = 1/b_D2H + 1/b_net + 1/b_H2D, from being the port's rate alone."""
+    evidence = seen(("n0", "a", 100, 100), ("n1", "a", 100, 100), verdict="staged")
+    far: dict[str, Any] = {"per_host": 1, "evidence": evidence, "name": ""}
+    port = ports("a", rate=10e9) + ports("a", host="n1", rate=10e9)
+    declared = [
+        wire("pcie", "declared", host, rates={"to_device": 20e9, "to_host": 5e9}) for host in ("n0", "n1")
+    ]
+    found = ceiling(used(transport="staged", **far, wires=port + declared))
+    assert found and found.rate == pytest.approx(1 / (1 / 5e9 + 1 / 10e9 + 1 / 20e9))
+    assert found.equation == (
+        "b = 2.857 GB/s, one after the other: 1/b = 1/b_D2H + 1/b_net + 1/b_H2D of 5, 10, 20 GB/s "
+        "(5 GB/s; a 10 GB/s x 1.000 payload = 10 GB/s out of n0)"
+    )
+    # Two ranks of a host copy at once, over the same port.
+    group = {**far, "per_host": 2, "count": 4, "width": 2}
+    found = ceiling(used("groups", "staged", **group, wires=port + declared))
+    assert found and found.rate == pytest.approx(1 / (1 / 10e9 + 1 / 10e9 + 1 / 40e9))
+    # Where parts overlap, the slowest one counts; what nobody knows leaves the port's rate.
+    assert ceiling(used(transport="pipelined", **far, wires=port + declared)).rate == 5e9  # type: ignore[union-attr]
+    assert ceiling(used(transport="staged", **far, wires=port)).rate == 10e9  # type: ignore[union-attr]
+    # H200s by their slots.
+    found = ceiling(used(transport="staged", per_host=1, evidence=evidence, wires=port))
+    assert found and found.rate == pytest.approx(1 / (2 / 57.9e9 + 1 / 10e9), rel=0.01)
+    measured = used(transport="staged", **far, wires=port, copies={"to_device": 20e9, "to_host": 5e9})
+    found = ceiling(measured)
+    assert (
+        found and found.rate == pytest.approx(1 / 0.35e-9) and "the fastest copy in this file" in found.source
+    )
+
+
+def test_copies_of_the_same_file_bound_staging() -> None:
+    """Protects a GPU whose slot nobody knows: what its copies reached, in another run of the file."""
+    places = [
+        {"rank": n, "host": "n1", "device": {"kind": "cuda", "name": "GPU", "id": f"{n}"}} for n in (0, 1)
+    ]
+    begun = {"kind": "run", "plan": {"pattern": "copy", "ranks": 2}, "run": "c"}
+    lines: list[dict[str, Any]] = [begun]
+    for path, memory, into, seconds in (
+        ("h2d-pinned", "pinned", "device", 1e-3),
+        ("d2h-pinned", "device", "pinned", 2e-3),
+    ):
+        lines.append(
+            {**step(path, ranks=places), "transport": "copy", "memory": memory, "into": into, "run": "c"}
+        )
+        lines.append({**entry(path, 10**6, seconds), "pattern": "copy", "run": "c"})
+    lines.append({**begun, "plan": {"pattern": "pingpong", "ranks": 2}, "run": "p"})
+    lines.append({**step("staged", ranks=places), "transport": "staged", "memory": "device", "run": "p"})
+    lines.append({**entry("staged", 10**6, 5e-3), "run": "p"})
+    found = collect(as_read(lines))[1].ceiling("staged")
+    assert found and found.rate == pytest.approx(1 / (1 / 1e9 + 1 / 0.5e9))
 
 
 @pytest.mark.parametrize(("moved", "busy"), [(10, False), (11, True)])

@@ -184,3 +184,12 @@ def by_board(devices: Iterable[Identity]) -> dict[str, Identity]:
     for device in devices:
         found[str(device["id"])] = first.setdefault(str(device.get("pci") or device["id"]), device)
     return found
+
+
+def declared_rates(kind: str) -> dict[str, float]:
+    """Bytes per second that an emulated GPU declares for its copies, `to_device` and `to_host`."""
+    words = os.environ.get("WIRESPEED_EMULATED", "") if kind == "emulated" else ""
+    told = dict(word.split("=", 1) for word in words.split(",") if "=" in word)
+    return {
+        way: float(told[name]) for way, name in (("to_device", "h2d"), ("to_host", "d2h")) if name in told
+    }

@@ -12,6 +12,7 @@ from wirespeed.limits.rates import Ceiling
 from wirespeed.limits.summing import point_to_point
 from wirespeed.limits.wires import PORTS
 from wirespeed.transports import find_transport
+from wirespeed.units import format_rate
 
 Record = dict[str, Any]
 
@@ -42,6 +43,8 @@ class Used:
     """True if one call of a library does the whole operation, by an algorithm of its own."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """Environment variables of the ranks."""
+    copies: Mapping[str, float] = field(default_factory=dict)
+    """Bytes per second of the fastest copy by one rank alone, `to_device` and `to_host`, where measured."""
 
     @property
     def ranks(self) -> list[Record]:
@@ -184,9 +187,9 @@ def _staged(used: Used) -> Ceiling | None:
         # A library may overlap them, whether it says so or not.
         return _times(used.width, min(down, up, key=lambda rate: rate.rate), "both copies at once")
     value = 1 / (1 / down.rate + 1 / up.rate)
-    rates_ = f"{down.rate / 1e9:.1f} and {up.rate / 1e9:.1f} GB/s ({down.equation.split(',')[0]})"
+    rates_ = f"{format_rate(down.rate)} and {format_rate(up.rate)} GB/s ({down.equation.split(',')[0]})"
     how = f"one copy after the other: 1/b = 1/b_D2H + 1/b_H2D of {rates_}"
-    return _times(used.width, replace(down, rate=value, equation=f"b = {value / 1e9:.1f} GB/s"), how)
+    return _times(used.width, replace(down, rate=value, equation=f"b = {format_rate(value)} GB/s"), how)
 
 
 def _slot(used: Used, *, to_device: bool) -> Ceiling | None:
@@ -196,7 +199,17 @@ def _slot(used: Used, *, to_device: bool) -> Ceiling | None:
     generation, width = used.facts("pcie", "generation"), used.facts("pcie", "width")
     if not (generation and width) and used.model and (slot := rates.slot_of(used.model)):
         generation, width = slot
-    return rates.pcie(generation, width, to_device=to_device) if generation and width else None
+    if generation and width:
+        return rates.pcie(generation, width, to_device=to_device)
+    way = "to_device" if to_device else "to_host"
+    declared = [float(wire["rates"][way]) for wire in used.wires if wire.get("rates", {}).get(way)]
+    for rate, how, source in (
+        (min(declared, default=0.0), "declared", "the emulated GPU's declaration"),
+        (used.copies.get(way, 0.0), "measured", "the fastest copy in this file"),
+    ):
+        if rate:
+            return Ceiling(rate, f"{rate / 1e9:.4g} GB/s, {how}", source, "pcie")
+    return None
 
 
 def _copies(used: Used) -> Ceiling | None:
@@ -232,7 +245,27 @@ def _between_hosts(used: Used) -> Ceiling | None:
         return None
     least = min(known, key=lambda ceiling: ceiling.rate)
     shared = f", shared by {used.width} pairs" * (used.pattern == "stream" and used.width > 1)
-    return replace(least, equation=least.equation + shared)
+    least = replace(least, equation=least.equation + shared)
+    ends = used.step.get("memory"), used.step.get("into") or used.step.get("memory")
+    return _staged_over(used, least) if used.staged and ends == ("device", "device") else least
+
+
+def _staged_over(used: Used, network: Ceiling) -> Ceiling:
+    """1/b = 1/b_D2H + 1/b_net + 1/b_H2D where each part waits for the one before; else the slowest part.
+
+    The GPUs of a host copy at the same time, and its ports carry what all of them send.
+    """
+    down, up = _slot(used, to_device=False), _slot(used, to_device=True)
+    if down is None or up is None:
+        return network
+    parts = [_times(used.width, down, "copied"), network, _times(used.width, up, "copied")]
+    if not find_transport(used.step.get("transport")).serial:
+        return min(parts, key=lambda part: part.rate)
+    value = 1 / sum(1 / part.rate for part in parts)
+    rates_ = ", ".join(f"{part.rate / 1e9:.4g}" for part in parts)
+    how = f"one after the other: 1/b = 1/b_D2H + 1/b_net + 1/b_H2D of {rates_} GB/s"
+    equation = f"b = {value / 1e9:.4g} GB/s, {how} ({down.equation.split(',')[0]}; {network.equation})"
+    return replace(network, rate=value, equation=equation, source=f"{network.source}; {down.source}")
 
 
 def _of_host(used: Used, host: str) -> Ceiling | None:

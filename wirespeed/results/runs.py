@@ -183,7 +183,22 @@ class Run:
             evidence=to_builtins(told[-1]) if told else {},
             by_library=self.traits.of_all_ranks and way in ("", *VARIANTS),
             variables={**self.head.environment.variables, **step.variables},
+            copies=self._copies_beside(path),
         )
+
+    def _copies_beside(self, path: str) -> dict[str, float]:
+        """Rates of the fastest copies on this path's hosts, in whichever run of the file."""
+        hosts, found = {rank.host for rank in self.step(path).ranks}, dict[str, float]()
+        for run in self.others if self.head.plan.pattern != "copy" else ():
+            for step in run.steps if run.head.plan.pattern == "copy" else ():
+                ends = step.memory, step.into or step.memory
+                if ends.count("device") == 1 and hosts & {rank.host for rank in step.ranks}:
+                    way = "to_device" if ends[1] == "device" else "to_host"
+                    # Judging them would ask for limits again.
+                    entries = (record for record in run.records if isinstance(record, Entry))
+                    rates = [entry.rate for entry in entries if entry.path == step.path and entry.has_time]
+                    found[way] = max([found.get(way, 0.0), *rates])
+        return found
 
     @property
     def _from_one_to_all(self) -> bool:

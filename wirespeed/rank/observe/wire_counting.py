@@ -13,6 +13,7 @@ from wirespeed.evidence.counters import CounterOwner, Reading
 from wirespeed.evidence.verdict import Counted, Declaration, identify_wire, more_would_help
 from wirespeed.host.caches import cache_bytes
 from wirespeed.host.core import NativeError
+from wirespeed.host.devices import declared_rates
 from wirespeed.host.pci_topology import distances
 from wirespeed.host.process import host_name
 from wirespeed.job.messages import Recorded
@@ -85,6 +86,9 @@ class WireCounting:
             }
             for wire in self._counters.wires
         ]
+        if declared := declared_rates(self._core.identity(self._context.device)["kind"]):
+            slot = {"host": host, "kind": "pcie", "name": "declared", "device": None, "rate": None}
+            mine.append(slot | {"rates": declared})
         by_cpu = self._counters.reads and self._path.memory in ("pageable", "pinned")
         if by_cpu and (rates := memory_rates(carried)):
             slower = min(rates, key=rates.__getitem__)
