@@ -8,8 +8,7 @@ from wirespeed.foreign.reading import read
 from wirespeed.foreign.shapes import Curve, Log
 
 INPUTS = Path(__file__).with_name("foreign_inputs")
-OUTPUTS = Path(__file__).with_name("foreign_outputs")
-"""Made by the tools here (real), or of sound machines (healthy)."""
+"""Posts; below them outputs made by the tools here (real), and of sound machines (healthy)."""
 
 
 def text_of(number: str) -> str:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import re
 
-from support.foreign import OUTPUTS, curves_of, read_text
+from support.foreign import INPUTS, curves_of, read_text
 
 
 def healthy(name: str) -> str:
-    return (OUTPUTS / "healthy" / name).read_text()
+    return (INPUTS / "healthy" / name).read_text()
 
 
 def real(name: str) -> str:
-    return (OUTPUTS / "real" / name).read_text()
+    return (INPUTS / "real" / name).read_text()
 
 
 def test_nvbandwidth() -> None:

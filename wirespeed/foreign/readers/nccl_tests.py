@@ -39,6 +39,8 @@ _OPERATIONS = {
 _SHARE = {"all-reduce": 2, "all-gather": 1, "reduce-scatter": 1, "all-to-all": 1, "gather": 1, "scatter": 1}
 """Bus over algorithm bandwidth is this times (n - 1) / n, of n ranks."""
 _MOST_RANKS = 4096
+_DISAGREE = 0.15
+"""Share by which size / time and the algorithm bandwidth may differ."""
 _ROUNDING = 0.005
 """GB/s: both bandwidths have two decimals."""
 
@@ -149,6 +151,8 @@ class NcclTests(Reader):
         algorithm, bus = values.get("algbw"), values.get("busbw")
         if len(cells) < len(names) or time is None or algorithm is None or bus is None:
             return None
+        if min(time, algorithm, bus) < 0 or not (values.get("cputime") or _agree(size, time, algorithm)):
+            return None
         self.rows.append((algorithm, bus))
         wrong = values.get("#wrong", values.get("error"))
         return Point(size, time / 1e6, bus * 1e9, wrong=wrong, in_place=in_place, line=line)
@@ -244,6 +248,12 @@ def _of_code(code: int) -> str:
     if code < 10_000:
         return f"{code // 1000}.{code // 100 % 10}.{code % 100}"
     return f"{code // 10_000}.{code // 100 % 100}.{code % 100}"
+
+
+def _agree(size: int, microseconds: float, algorithm: float) -> bool:
+    """Are these a row's figures, not those of other columns?"""
+    small = algorithm * 10 < 1 or not microseconds
+    return small or abs(size / microseconds / 1e3 / algorithm - 1) < _DISAGREE
 
 
 def _by_columns(labels: list[str], redop: str, rows: list[tuple[float, float]]) -> str:

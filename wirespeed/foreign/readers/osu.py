@@ -105,7 +105,7 @@ class Osu(Reader):
             for name, token in cells.items()
             if (found := number(token, commas=commas)) is not None and name not in ("Size", "Validation")
         }
-        size = cells.get("Size", "0")
+        size = cells.get("Size", "0" if self.curve and self.curve.operation == "barrier" else "")
         validation = cells.get("Validation", "").lower()
         if not size.isdigit() or len(values) + ("Size" in cells) + bool(validation) != len(cells):
             return False

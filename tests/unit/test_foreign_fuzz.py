@@ -1,0 +1,133 @@
+"""Cut, shuffled, prefixed and damaged texts: nothing is raised, and every figure stands in the text."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from support.foreign import INPUTS
+
+from wirespeed.foreign.explain import explain
+from wirespeed.foreign.question import Question
+from wirespeed.foreign.reading import read
+from wirespeed.foreign.shapes import Log
+from wirespeed.report.console.console import make_console
+from wirespeed.report.foreign.terminal import print_explanation
+
+RESULTS = Path(__file__).parents[2] / "results"
+CASES = int(os.environ.get("FUZZ_FOREIGN", "600"))
+"""Damaged texts; FUZZ_FOREIGN=10000 makes more."""
+PIECES = 6
+FACTORS = (1.0, 1e3, 1e6, 1e9, 2.0**20, 2.0**30, 1e9 / 8, 1e-3, 1e-6, 1e-9)
+"""Bytes per second of the units that tools print, and seconds of theirs."""
+TEXTS = [
+    file.read_bytes()[:20_000] for file in sorted([*INPUTS.rglob("*.*"), *RESULTS.glob("*/*nccl-tests*.txt")])
+]
+PREFIXES = (
+    b"[0] ",
+    b"1: ",
+    b"[1,0]<stdout>:",
+    b"node01: ",
+    b"2026-11-28 10:00:00 ",
+    b"\x1b[31m",
+    b"> ",
+    b"| ",
+    b"\t",
+)
+NUMBER = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+
+
+def damaged(text: bytes, random_: random.Random) -> bytes:
+    """The text after one to six changes of what a post may have gone through."""
+    for _ in range(random_.randint(1, PIECES)):
+        lines = text.splitlines(keepends=True) or [b""]
+        at = random_.randrange(len(lines))
+        kind = random_.randrange(12)
+        if kind == 0:
+            text = text[: random_.randrange(len(text) + 1)]
+        elif kind == 1:
+            text = text[random_.randrange(len(text) + 1) :]
+        elif kind == 2:
+            prefix = random_.choice(PREFIXES)
+            text = b"".join(prefix + line for line in lines)
+        elif kind == 3:
+            prefix = random_.choice(PREFIXES)
+            text = b"".join((prefix if random_.random() < 0.5 else b"") + line for line in lines)
+        elif kind == 4:
+            random_.shuffle(lines)
+            text = b"".join(lines)
+        elif kind == 5:
+            text = text.replace(b"\n", random_.choice([b"\r\n", b"\r", b"\n\n", b" ", b"\x00"]))
+        elif kind == 6:
+            place = random_.randrange(len(text) + 1)
+            text = text[:place] + random_.randbytes(random_.randint(1, 9)) + text[place:]
+        elif kind == 7:
+            text = text.replace(b".", b",")
+        elif kind == 8:
+            del lines[at]
+            text = b"".join(lines)
+        elif kind == 9:
+            other = random_.choice(TEXTS).splitlines(keepends=True)
+            text = b"".join([*lines[:at], *other[: random_.randrange(len(other) + 1)], *lines[at:]])
+        elif kind == 10:
+            text = re.sub(rb" +", random_.choice([b" ", b"\t", b"   "]), text)
+        else:
+            digit = random_.choice(b"0123456789-+eE.,")
+            places = [place for place, letter in enumerate(text) if chr(letter).isdigit()]
+            if places:
+                place = random_.choice(places)
+                text = text[:place] + bytes([digit]) * random_.choice([0, 1, 1, 25]) + text[place + 1 :]
+    return text
+
+
+def held(text: bytes) -> set[float]:
+    """All numbers that can be seen in the text, commas as points, too."""
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", text.decode("utf-8", "replace"))
+    plain = re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "", plain.replace("\r", "\n"))
+    words = {*NUMBER.findall(plain), *NUMBER.findall(plain.replace(",", "."))}
+    # A launcher's prefix may stand right behind a number, and a unit before it.
+    return {float(part) for word in words for part in {word, *re.split("[eE]", word)} if part.strip("+-.")}
+
+
+def figures(log: Log) -> list[float]:
+    return [
+        value
+        for curve in log.curves
+        for point in curve.points
+        for value in (
+            *(point.seconds, point.rate, point.peak, point.average, point.overall, point.t_min, point.t_max),
+            *(point.bytes if point.bytes >= 0 and curve.operation != "barrier" else None, point.repetitions),
+        )
+        if value is not None
+    ]
+
+
+def invented(log: Log, text: bytes) -> list[float]:
+    rounded = {f"{number:.9g}" for number in held(text)}
+    return [
+        value for value in figures(log) if all(f"{value / factor:.9g}" not in rounded for factor in FACTORS)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_damaged_texts(seed: int) -> None:
+    random_ = random.Random(seed)
+    read_some = 0
+    for case in range(CASES // 6):
+        text = damaged(random_.choice(TEXTS), random_)
+        log = read(text.splitlines(keepends=True))
+        explanation = explain(
+            log, Question(random_.choice([{}, {"HDR": 25e9}]), random_.choice(["", "H100"]))
+        )
+        screen = StringIO()
+        print_explanation(make_console(screen), explanation)
+        lines = screen.getvalue().splitlines()
+        assert len(lines) <= 40, (seed, case)
+        assert all(line.isprintable() for line in lines), (seed, case)
+        assert invented(log, text) == [], (seed, case)
+        read_some += bool(log.curves)
+    assert read_some > CASES // 6 / 3
