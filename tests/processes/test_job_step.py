@@ -22,8 +22,6 @@ from wirespeed.job.message_lines import send
 from wirespeed.job.messages import Done, Hello, Measured, RankReport
 from support.rank_messages import rank_place
 send(Hello([rank_place(rank) for rank in range(4)], {}, 0.1))
-
-beside |= {"visible": (), "copies": None, "apart": ()}
 """
 LATE = """
 for rank in (0, 1, 2):
