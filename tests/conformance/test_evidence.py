@@ -93,8 +93,10 @@ def test_a_ring_of_1000_steps(mpi: InstalledMpi, tmp_path: Path) -> None:
     table = wirespeed("show", tmp_path / "r.jsonl", "--format", "csv").out
     found = {row["path"]: row for row in csv.DictReader(io.StringIO(table))}
     columns = [f"{when}copies_{way}_device" for when in ("", "setup_") for way in ("to", "from")]
-    assert [found["staged"][name] for name in columns] == ["1000", "1000", "1", "1"]
-    assert [found["ipc-read"][name] for name in columns] == ["0", "0", "1", "1"]
+    # Set-up fills and compares the message, and what lies around it.
+    for path, copies in (("staged", 1000), ("ipc-read", 0)):
+        steps, setup = ([int(found[path][name]) for name in half] for half in (columns[:2], columns[2:]))
+        assert steps == [copies, copies] and 1 <= min(setup) and max(setup) <= 9
 
 
 @one_mpi

@@ -278,7 +278,7 @@ def test_a_sound_message_of_each_kind(tmp_path: Path) -> None:
     screen = io.StringIO()
     _take([MARK + json.dumps(members(message)) for message in MESSAGES], screen, tmp_path / "r.jsonl")
     kinds = [json.loads(line)["kind"] for line in (tmp_path / "r.jsonl").read_text().splitlines()]
-    assert kinds == ["step", "entry", "wires", "evidence", "health", "failure", "soak", "end"]
+    assert kinds == ["step", "entry", "wires", "evidence", "health", "failure", "fresh", "soak", "end"]
     assert "left out" not in screen.getvalue()
 
 

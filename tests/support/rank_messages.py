@@ -113,7 +113,7 @@ MESSAGES: tuple[Message, ...] = (
         1_700_000_000_000_000_003,
     ),
     Picture("jacobi", "temperature", 9, (2, 1), 1, 1, 0, "AAAAAAAAAAA="),
-    Recorded(RECORDS[4]),
+    *map(Recorded, RECORDS[4:]),
     STUCK,
     STUCK._replace(kind="crash"),
     RankAddresses("n2", (("eth0", "10.0.0.2"), ("docker0", "172.17.0.1"))),
