@@ -50,3 +50,7 @@ class WirespeedError(Exception):
     def __init__(self, text: str, code: ExitCode = ExitCode.USAGE) -> None:
         super().__init__(text)
         self.code = code
+
+
+class AgreedError(WirespeedError):
+    """One that every rank has: rank 0 says it for all."""

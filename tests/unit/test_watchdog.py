@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from wirespeed.host.removal import remove_folder
+from wirespeed.job.status_page import own_folder
+
 SCRIPT = """
 import gc, time
 from wirespeed.host.core import Core
@@ -96,4 +99,6 @@ def test_a_crash_whose_report_never_ends(tmp_path: Path) -> None:
     """Protects the end of a crashed rank from what it dies of, where a library has taken SIGALRM away."""
     command = [sys.executable, "-c", CRASHING, tmp_path.name]
     done = subprocess.run(command, cwd="/", capture_output=True, timeout=30, check=False)
+    # As the front end does, which alone outlives the rank.
+    remove_folder(own_folder(tmp_path.name))
     assert done.returncode == -signal.SIGSEGV

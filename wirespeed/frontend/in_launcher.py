@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from wirespeed import launchers
-from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.errors import AgreedError, ExitCode, WirespeedError
 from wirespeed.frontend.fitting import with_room
 from wirespeed.frontend.interruption import Interruption, say
 from wirespeed.frontend.rank_messages import MessageReader, received
@@ -62,7 +62,7 @@ _DAEMONS["hydra_pmi_proxy"] = "hydra"
 HEARD_S = 1.0
 """Seconds in which rank 0 has ended by an error that all ranks have."""
 RECORDED_S = 10.0
-"""Seconds in which rank 0 has written the error of another rank and ended by it, however busy its host is."""
+"""Seconds in which rank 0 has written an error and a launcher has ended the job, however busy the host is."""
 _LAUNCHERS = ("mpiexec", "mpiexec.hydra", "mpiexec.mpich", "mpiexec.openmpi", "orterun", "prterun")
 
 
@@ -81,10 +81,12 @@ def measure_inside(plan: Plan, observe: Observer) -> ExitCode:
         if own:
             # Rank 0 will not know.
             say(f"rank {place.rank}: {error}")
-        heard = not own and _tell_rank0(RankError(place.rank, str(error), int(code)))
+        agreed = isinstance(error, AgreedError) or code == ExitCode.USAGE
+        if not own:
+            _tell_rank0(RankError(place.rank, str(error), int(code)))
         # A launcher ends the job at the first rank that fails: rank 0 must have spoken by then.
-        time.sleep(RECORDED_S if heard else 2 * HEARD_S)
-        if not own and (unjoined or code != ExitCode.USAGE):
+        time.sleep(2 * HEARD_S if own or agreed or unjoined else RECORDED_S)
+        if not own and (unjoined or not agreed):
             # Rank 0 has not failed, or nobody ends this rank: this one has other variables, or a log of its
             # own.
             say(f"rank {place.rank} of {place.size}: {error}")
@@ -96,15 +98,13 @@ def _run_name() -> str:
     return f"job-{os.getppid()}"
 
 
-def _tell_rank0(error: RankError) -> bool:
-    """Writes it into the pipe that rank 0 reads; False where that one is on another host, or gone."""
+def _tell_rank0(error: RankError) -> None:
+    """Writes it into the pipe that rank 0 reads, unless that one is on another host, or gone."""
     file = alive_file(own_folder(_run_name()), 0)
     with suppress(OSError), private_folder.opened(file.parent) as folder:
         flags = os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(file.name, flags, dir_fd=folder), "wb", buffering=0) as pipe:
             send(error, pipe.fileno())
-            return True
-    return False
 
 
 def expected_job(plan: Plan, place: LaunchedRank) -> tuple[ExpectedJob, dict[str, str]]:
@@ -272,7 +272,7 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
         # Rank 0 alone knows of its file; the others would wait for it for ever.
         watchdog.close()
         comm.leave()
-        raise WirespeedError(refused[0], ExitCode(refused[1]))
+        raise AgreedError(refused[0], ExitCode(refused[1]))
     unpinned, free = None, None
     if not launchers.joins_mpi(place) and not plan.between:
         near = () if kind == "host" else local_cpus(str(opened.identity(session.device).get("pci") or "none"))
@@ -286,7 +286,7 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
         if recorder:
             recorder.close()
         comm.leave()
-        raise WirespeedError(f"{plan.pattern}: {why}", ExitCode.UNAVAILABLE)
+        raise AgreedError(f"{plan.pattern}: {why}", ExitCode.UNAVAILABLE)
     voice.folders.update(comm.everyone(str(watchdog.file.parent)))
     if recorder:
         recorder.begin(comm, place.launcher, ranks, variables)

@@ -26,6 +26,7 @@ from wirespeed.host.process import (
     process_state,
     waited_for_cpu,
 )
+from wirespeed.host.removal import try_to_remove_folder
 from wirespeed.job import shm_cleanup
 from wirespeed.job.messages import Done, Hello, RankAddresses, RankError, RankReport
 from wirespeed.job.outcome import Outcome, with_call
@@ -416,8 +417,6 @@ class JobStep:
         # The last rank may take the folder away while it is being listed.
         with suppress(OSError):
             shm_cleanup.remove_listed(self._pages)
-            for file in self._pages.glob("*"):
-                file.unlink(missing_ok=True)
-            self._pages.rmdir()
+        try_to_remove_folder(self._pages)
         # A rank may have come to use more since it wrote its list.
         shm_cleanup.remove_unused(self._segments)

@@ -24,7 +24,7 @@ def remove_folder(folder: str | os.PathLike[str]) -> None:
         while entries := _entries(top):
             for name, is_folder in entries:
                 if not is_folder:
-                    os.unlink(name, dir_fd=top)
+                    _unlink(name, top)
                     continue
                 inner = os.open(name, _FOLDER, dir_fd=top)
                 try:
@@ -34,7 +34,7 @@ def remove_folder(folder: str | os.PathLike[str]) -> None:
                         if is_folder:
                             os.rename(child, new, src_dir_fd=inner, dst_dir_fd=top)
                         else:
-                            os.unlink(child, dir_fd=inner)
+                            _unlink(child, inner)
                 finally:
                     os.close(inner)
                 os.rmdir(name, dir_fd=top)
@@ -49,6 +49,12 @@ def try_to_remove_folder(folder: str | os.PathLike[str]) -> None:
     """The same as far as it can be done; what cannot stays."""
     with suppress(OSError):
         remove_folder(folder)
+
+
+def _unlink(name: str, folder: int) -> None:
+    """Its owner, who has not ended yet, may be quicker."""
+    with suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=folder)
 
 
 def _entries(descriptor: int) -> list[tuple[str, bool]]:

@@ -200,12 +200,13 @@ def _launcher(path: Path) -> int | None:
 
 
 def _lists(pages: Path) -> dict[str, list[str]]:
-    """The lists by their files' names; one that is being written is empty, and left out."""
-    return {
-        file.name: lines
-        for file in pages.glob(f"*{SUFFIX}")
-        if (lines := file.read_text(errors=RAW).splitlines())
-    }
+    """Lists by the names of their files; without those that are being written (empty) or have just gone."""
+    found: dict[str, list[str]] = {}
+    for file in pages.glob(f"*{SUFFIX}"):
+        with suppress(FileNotFoundError):
+            if lines := file.read_text(errors=RAW).splitlines():
+                found[file.name] = lines
+    return found
 
 
 def _is_hash(path: Path) -> bool:
