@@ -81,11 +81,13 @@ def measure_inside(plan: Plan, observe: Observer) -> ExitCode:
         if own:
             # Rank 0 will not know.
             say(f"rank {place.rank}: {error}")
+        # Ranks beside rank 0 load the same library.
+        beside = place.local_rank == place.rank
         agreed = isinstance(error, AgreedError) or code == ExitCode.USAGE
-        if not own:
-            _tell_rank0(RankError(place.rank, str(error), int(code)))
+        agreed |= code == ExitCode.WRONG_WORLD and beside
+        heard = not own and _tell_rank0(RankError(place.rank, str(error), int(code)))
         # A launcher ends the job at the first rank that fails: rank 0 must have spoken by then.
-        time.sleep(2 * HEARD_S if own or agreed or unjoined else RECORDED_S)
+        time.sleep(RECORDED_S if heard else 2 * HEARD_S)
         if not own and (unjoined or not agreed):
             # Rank 0 has not failed, or nobody ends this rank: this one has other variables, or a log of its
             # own.
@@ -98,13 +100,15 @@ def _run_name() -> str:
     return f"job-{os.getppid()}"
 
 
-def _tell_rank0(error: RankError) -> None:
-    """Writes it into the pipe that rank 0 reads, unless that one is on another host, or gone."""
+def _tell_rank0(error: RankError) -> bool:
+    """Writes it into the pipe that rank 0 reads; False where that one is on another host, or gone."""
     file = alive_file(own_folder(_run_name()), 0)
     with suppress(OSError), private_folder.opened(file.parent) as folder:
         flags = os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(file.name, flags, dir_fd=folder), "wb", buffering=0) as pipe:
             send(error, pipe.fileno())
+            return True
+    return False
 
 
 def expected_job(plan: Plan, place: LaunchedRank) -> tuple[ExpectedJob, dict[str, str]]:
