@@ -68,7 +68,7 @@ class TestReport:
         (tmp_path / "bad.jsonl").write_text("x\n")
         assert main(["report", file, "bad.jsonl", "-o", "a.html"]) == 0
         lines = capsys.readouterr().err.splitlines()
-        assert lines[0] == "wirespeed: warning: bad.jsonl is not a result file of wirespeed"
+        assert lines[0].startswith("wirespeed: warning: bad.jsonl is not a result file of wirespeed, nor ")
         assert len(lines) == 1 + 5 + 1 and lines[1].endswith("damaged, left out") and "3 more" in lines[-1]
 
 

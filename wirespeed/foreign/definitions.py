@@ -44,6 +44,17 @@ def definition(curve: Curve) -> str:
     return "; ".join(parts)
 
 
+def entry_definition(curve: Curve) -> str:
+    """The same as our figures have it: 'one way: half of a round trip; GB/s: ...'."""
+    if any(point.seconds is not None for point in curve.points):
+        label, _, rest = _TIMES.get(curve.operation, "one operation").partition(", ")
+        time = f"{label}: {rest or 'its time'}"
+    else:
+        time = "a message: its bytes over the bandwidth"
+    rates = definition(curve).partition("GB/s: ")[2]
+    return f"{time}; GB/s: {rates}" if rates else time
+
+
 def rate_of(curve: Curve, index: int) -> float | None:
     """Bytes per second of a point: as printed, or of a ping-pong's time."""
     point = curve.points[index]

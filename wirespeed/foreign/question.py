@@ -12,7 +12,7 @@ from wirespeed.systems import load
 from wirespeed.systems.reference import Reference, usual
 
 _LATENCY_BYTES = 8
-_USUAL_SIZES = {"nvbandwidth": 512 << 20, "p2pBandwidthLatencyTest": 160_000_000}
+USUAL_SIZES = {"nvbandwidth": 512 << 20, "p2pBandwidthLatencyTest": 160_000_000}
 """Bytes that a tool copies unless it is told otherwise, of those that do not print them."""
 _NAMES = {kind: wire.name for kind, wire in WIRE_KINDS.items()}
 _OF_ONE_WIRE = ("pingpong", "bandwidth", "both-ways", "sendrecv", "exchange", "rma", "copy")
@@ -103,7 +103,7 @@ def limit_of(curve: Curve, wire: CurveWire | None) -> float | None:
 
 def reference_of(curve: Curve, wire: CurveWire | None, log: Log, question: Question) -> Reference | None:
     """Figures of others on such a machine; None where nobody did, or where the machine is not known."""
-    usual_size = _USUAL_SIZES.get(curve.tool, 0)
+    usual_size = USUAL_SIZES.get(curve.tool, 0)
     points = [
         replace(point, bytes=point.bytes if point.bytes > 0 else usual_size)
         for point in curve.points

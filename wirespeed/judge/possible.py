@@ -40,7 +40,7 @@ def wrong_data(curve: GivenCurve) -> Iterator[CurveFinding]:
 
 def impossible(curve: GivenCurve, limit: float | None = None) -> Iterator[CurveFinding]:
     """`limit`: the most that the rate can be over its wire, bytes per second."""
-    reasons = [(point, reason) for point in curve.points if (reason := _why(curve, point, limit))]
+    reasons = [(point, reason) for point in curve.points if (reason := why_impossible(curve, point, limit))]
     if not reasons:
         return
     point, reason = max(reasons, key=lambda item: rate_of(item[0]) or 0.0)
@@ -60,7 +60,8 @@ def spoils_all(curve: GivenCurve, impossible_figures: int) -> bool:
     return impossible_figures > MANY * figures
 
 
-def _why(curve: GivenCurve, point: GivenPoint, limit: float | None) -> str:
+def why_impossible(curve: GivenCurve, point: GivenPoint, limit: float | None = None) -> str:
+    """In words; '': it may be true."""
     rate, seconds = rate_of(point), point.seconds
     if rate and rate > MEMORY:
         return f"{format_rate(rate)} GB/s is beyond every memory and wire"

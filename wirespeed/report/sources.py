@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.foreign.opening import open_figures
 from wirespeed.report.grouping import grouped
 from wirespeed.results.coerce import text
 from wirespeed.results.findings import RecordedFinding
-from wirespeed.results.reading import read, stem
+from wirespeed.results.reading import stem
 from wirespeed.results.runs import Run, collect, resumed
 from wirespeed.units import counted
 
@@ -64,7 +65,7 @@ def read_sources(files: Sequence[str]) -> tuple[list[Source], list[str]]:
 
 
 def _read(file: str) -> Source:
-    results = read(file)
+    results = open_figures(file)
     findings = results.doctors[-1].findings if results.doctors else []
     source = Source(file, resumed(collect(results.records)), findings, results.warnings)
     if not source.runs and not results.doctors:

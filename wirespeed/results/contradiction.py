@@ -7,6 +7,9 @@ from typing import Annotated
 from wirespeed.results.parts import Amount, RecordPart, Whole, one_of
 from wirespeed.units import format_rate, format_seconds, format_size
 
+GIVEN = "given"
+"""Rule of contradictions that the reader of another tool's output found: no record of the run shows them."""
+
 
 class BatchClock(RecordPart, frozen=True, kw_only=True):
     """The host's clock around each batch, held against the sum of the batch's samples."""
@@ -49,7 +52,7 @@ class Quantity(RecordPart, frozen=True, kw_only=True):
 class Contradiction(RecordPart, frozen=True, kw_only=True):
     """Two figures that cannot both be true."""
 
-    rule: Annotated[str, one_of("computation", "limit", "one rank", "clock", "nothing")]
+    rule: Annotated[str, one_of("computation", "limit", "one rank", "clock", "nothing", GIVEN)]
     figure: Quantity
     """The entry's own."""
     other: Quantity

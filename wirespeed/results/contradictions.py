@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from wirespeed.limits.rates import CPU_CACHES, Ceiling
 from wirespeed.patterns import Pattern
-from wirespeed.results.contradiction import Contradiction, Quantity
+from wirespeed.results.contradiction import GIVEN, Contradiction, Quantity
 from wirespeed.results.model import Entry, Head, Health
 from wirespeed.results.parts import Interval, ProgramTimes, Wire
 from wirespeed.units import format_size
@@ -56,9 +56,13 @@ def contradictions(run: Known, entry: Entry, *, so_far: bool = False) -> list[Co
 
     `so_far`: the run goes on. The limit of messages depends on their wires, which are counted later.
     """
-    rules = [_clock, _computation, _one_rank, _nothing]
+    rules = [_given, _clock, _computation, _one_rank, _nothing]
     rules += [] if so_far and not run.traits.program else [_limit]
     return [contradiction for rule in rules for contradiction in rule(run, entry)]
+
+
+def _given(run: Known, entry: Entry) -> Iterator[Contradiction]:
+    yield from (known for known in entry.impossible if known.rule == GIVEN)
 
 
 def single(run: Known, entry: Entry) -> Entry | None:

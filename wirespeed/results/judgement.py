@@ -6,6 +6,7 @@ from functools import cached_property
 from itertools import groupby
 
 from wirespeed.paths import table_order
+from wirespeed.results.contradiction import GIVEN
 from wirespeed.results.contradictions import REMEDY
 from wirespeed.results.model import Entry, Failure
 
@@ -29,7 +30,7 @@ class Judged:
                 bytes=launch.bytes,
                 what=IMPOSSIBLE,
                 text=launch.why_impossible,
-                remedy=REMEDY,
+                remedy=REMEDY if any(found.rule != GIVEN for found in launch.impossible) else None,
                 at=launch.at,
             )
             for entry in self.impossible.values()

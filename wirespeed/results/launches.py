@@ -126,8 +126,9 @@ def _known_sum(amounts: Iterable[Number | None]) -> Number | None:
 
 
 def launch(entry: Entry) -> LaunchMedian:
-    """The figure of one launch, as statistics need it."""
-    ends = (None, None) if entry.precision is None else (entry.low, entry.high)
+    """The figure of one launch, as statistics need it; another tool's is taken as exact within a launch."""
+    known = entry.precision is not None or entry.foreign
+    ends = (entry.low, entry.high) if known else (None, None)
     return LaunchMedian(entry.seconds, *ends)
 
 

@@ -54,6 +54,10 @@ from wirespeed.results.start import Start
 from wirespeed.statistics.stopping import INTERRUPTED
 
 SCHEMA = 2
+OUTPUT_OF = "output of "
+"""Beginning of Head.converted where another tool measured the figures."""
+COUNTS = "counts"
+"""Detail of an entry that another tool measured: which bytes its rate counts."""
 FAR = 0.1
 """A figure whose interval is wider than ± this share of its median may be far off."""
 ROUNDING = 1e-3
@@ -72,7 +76,7 @@ class Head(RunRecord, frozen=True, kw_only=True, tag="run"):
     schema: Annotated[int, Meta(extra_json_schema={"const": SCHEMA})] = SCHEMA
     """Version of this schema."""
     converted: str | UnsetType = UNSET
-    """Origin of a converted file, such as "from schema 1"."""
+    """Origin of a converted file, such as "from schema 1" or "output of OSU MPI 7.2"."""
     wirespeed: str = ""
     """Version of the program."""
     started: Moment = ""
@@ -189,6 +193,11 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
     @property
     def launches(self) -> int:
         return len(self.each)
+
+    @property
+    def foreign(self) -> bool:
+        """Is it another tool's?"""
+        return COUNTS in self.details
 
     @property
     def baseline_s(self) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -201,16 +202,16 @@ def stem(file: str) -> str:
     return Path(file).name.removesuffix(".gz").removesuffix(".jsonl")
 
 
-def read(file: str | os.PathLike[str]) -> Results:
+def read(file: str | os.PathLike[str], lines: Iterable[bytes] | None = None) -> Results:
     """The runs, steps, entries and failures of a result file, one packed by gzip perhaps; `.table()` gives
     numpy arrays, `.frame()` a pandas DataFrame. For users: wirespeed.load.
 
-    Damaged lines are left out and named in `.warnings`. Raises WirespeedError if the file cannot be read, is
-    not a result file, or is of an older schema.
+    Damaged lines are left out and named in `.warnings`. `lines`: its content, if it is read already.
+    Raises WirespeedError if the file cannot be read, is not a result file, or is of an older schema.
     """
     results = Results(os.fspath(file))
     try:
-        ours = _read_lines(file, results)
+        ours = _read_lines(inputs.lines(file) if lines is None else lines, results)
     except (OSError, ValueError) as error:
         raise cannot(f"cannot read {shown(file)}: {why(error)}") from None
     if not ours:
@@ -233,11 +234,11 @@ def read_json(kind: type[Kind], file: str | os.PathLike[str]) -> Kind:
         raise cannot(f"{shown(file)} is damaged: it is no JSON") from None
 
 
-def _read_lines(file: str | os.PathLike[str], results: Results) -> bool:
+def _read_lines(lines: Iterable[bytes], results: Results) -> bool:
     """Adds every line; True if this looks like a result file, a damaged one perhaps."""
     number, first = 0, b""
     try:
-        for number, line in enumerate(inputs.lines(file), 1):
+        for number, line in enumerate(lines, 1):
             first = first or line[: len(START)]
             if len(line) > inputs.LONGEST_LINE and not line.endswith(b"\n"):
                 results._left_out(number, f"longer than {format_size(inputs.LONGEST_LINE)}")

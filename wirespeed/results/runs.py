@@ -18,6 +18,7 @@ from wirespeed.results.fresh import Fresh
 from wirespeed.results.judgement import IMPOSSIBLE, Judged
 from wirespeed.results.launches import combined, with_earlier
 from wirespeed.results.model import (
+    OUTPUT_OF,
     End,
     Entry,
     Event,
@@ -145,6 +146,12 @@ class Run:
     def conditions(self) -> tuple[Any, ...]:
         """Parts of a plan that its figures depend on."""
         return tuple(getattr(self.head.plan, name) for name in CONDITIONS)
+
+    @property
+    def foreign(self) -> bool:
+        """Are its figures another tool's?"""
+        converted = self.head.converted
+        return isinstance(converted, str) and converted.startswith(OUTPUT_OF)
 
     @property
     def published(self) -> bool:

@@ -23,9 +23,9 @@ def read_runs(name: str) -> list[Run]:
 
 def read_results(name: str) -> Results:
     """All records of a file, with a warning for what was left out. Raises WirespeedError for other files."""
-    from wirespeed.results.reading import read
+    from wirespeed.foreign.opening import open_figures
 
-    results = read(name)
+    results = open_figures(name)
     warn_of(name, results.warnings)
     return results
 

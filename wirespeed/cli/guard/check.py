@@ -1,8 +1,8 @@
 """Hold results against bounds in a file, for acceptance tests.
 
-FILE has the results: a result file, a folder of them, or a quoted wildcard. Each rule ([[require]]) that does
-not hold is one line; the exit code is then 6, or 7 if a figure is impossible. It is 8 if all that could be
-judged holds, but some could not be.
+FILE has the results: a result file, a folder of them, a quoted wildcard, or another tool's output. Each rule
+([[require]]) that does not hold is one line; the exit code is then 6, or 7 if a figure is impossible. It is 8
+if all that could be judged holds, but some could not be.
 
 \b
 Examples:

@@ -1,8 +1,9 @@
 """Compare result files: what became slower or faster, and why.
 
-OLD and NEW are each a result file, a folder of them, or a quoted wildcard ('old-*.jsonl'). Three to five
-launches per side (--launches) tell small changes from chance. The exit code is 6 if anything is worse, 7 if
-impossible figures were left out, and 8 if nothing is worse but some could not be told.
+OLD and NEW are each a result file, a folder of them, a quoted wildcard ('old-*.jsonl'), or another tool's
+output. Three to five launches per side (--launches) tell small changes from chance. The exit code is 6 if
+anything is worse, 7 if impossible figures were left out, and 8 if nothing is worse but some could not be
+told.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import click
 
 from wirespeed.cli.common import words
 from wirespeed.cli.common.options import debugging, flag, option, table_or_json
-from wirespeed.errors import ExitCode, WirespeedError, gravest
+from wirespeed.errors import ExitCode, WirespeedError
 
 SHARE = words.PART
 
@@ -36,7 +37,6 @@ def command(
 ) -> ExitCode:
     """Compares and prints."""
     from wirespeed.cli.common.reading import read_side
-    from wirespeed.report import cannot_tell
     from wirespeed.report.compare.as_json import to_json
     from wirespeed.report.compare.comparison import compare, compare_published
     from wirespeed.report.compare.terminal import print_comparison
@@ -67,6 +67,4 @@ def command(
         click.echo(to_json(comparison), nl=False)
     else:
         print_comparison(make_console(), comparison, everything=everything)
-    worse = ExitCode.WORSE if comparison.harmful else ExitCode.OK
-    impossible = ExitCode.IMPOSSIBLE if any(comparison.impossible) else ExitCode.OK
-    return gravest(worse, impossible, cannot_tell.code(bool(comparison.unjudged), strict=strict))
+    return comparison.code(strict=strict)

@@ -1,7 +1,7 @@
 """Draw time and bandwidth against message size, for a paper.
 
-Needs matplotlib: pip install matplotlib. Each FILE is a result file (wirespeed-....jsonl). One figure
-shows the runs of one pattern: that of the run with most entries.
+Needs matplotlib: pip install matplotlib. Each FILE is a result file (wirespeed-....jsonl) or another tool's
+output. One figure shows the runs of one pattern: that of the run with most entries.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Make a report of result files: one page, or Markdown.
 
-The page is one file that needs no network. Each FILE is a result file (wirespeed-....jsonl); several go into
-one report, of different machines, too. Damaged lines are left out, with a warning.
+The page is one file that needs no network. Each FILE is a result file (wirespeed-....jsonl) or another tool's
+output; several go into one report, of different machines, too. Damaged lines are left out, with a warning.
 """
 
 from __future__ import annotations

@@ -2,16 +2,23 @@
 
 FILE is what osu_bw, nccl-tests, nvbandwidth, ib_write_bw, ucx_perftest, IMB and others printed, with all
 that stands around it; - is the standard input. Several files are read as one text. The exit code is 6 if
-something is wrong, 7 if a figure cannot be, 8 if nothing can be told, 2 if nothing was understood.
+something is wrong, 7 if a figure cannot be, 8 if nothing can be told, 2 if nothing was understood; with
+--against also what 'wirespeed compare' says.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import click
 
 from wirespeed.cli.common import words
 from wirespeed.cli.common.options import debugging, flag, option
-from wirespeed.errors import ExitCode
+from wirespeed.errors import ExitCode, gravest
+
+if TYPE_CHECKING:
+    from wirespeed.foreign.shapes import Log
+    from wirespeed.report.compare.comparison import Comparison
 
 
 @click.command(help=__doc__)
@@ -24,6 +31,7 @@ from wirespeed.errors import ExitCode
 )
 @option("--gpu", words.NAME, "The GPU, as in H100 or 'NVIDIA A100-SXM4-80GB'.")
 @option("--system", words.NAME, "The published machine that it ran on; 'wirespeed systems' lists them.")
+@option("--against", words.ANY_FILE, "Figures of before, or of another tool, to compare these with as well.")
 @flag("--all", "Print every line, not 40 at most.", "everything")
 @debugging
 def command(
@@ -31,15 +39,33 @@ def command(
     links: tuple[tuple[str, float], ...] | None,
     gpu: str | None,
     system: str | None,
+    against: str | None,
     everything: bool,
 ) -> ExitCode:
     """Reads, judges and prints."""
-    from wirespeed.cli.common.foreign import read_logs
     from wirespeed.foreign.explain import explain
+    from wirespeed.foreign.opening import read_log
     from wirespeed.foreign.question import Question
+    from wirespeed.report.compare.terminal import print_comparison
     from wirespeed.report.console.console import make_console
     from wirespeed.report.foreign.terminal import print_explanation
 
-    explanation = explain(read_logs(files), Question(dict(links or ()), gpu or "", system or ""))
+    log = read_log(files)
+    explanation = explain(log, Question(dict(links or ()), gpu or "", system or ""))
+    # What cannot be read is told before anything is printed.
+    compared = _against(against, log, ", ".join(files)) if against else None
     print_explanation(make_console(), explanation, everything=everything)
-    return explanation.code
+    if compared is None:
+        return explanation.code
+    make_console().print()
+    print_comparison(make_console(), compared, everything=everything)
+    return gravest(explanation.code, compared.code())
+
+
+def _against(side: str, log: Log, name: str) -> Comparison:
+    """Raises WirespeedError where one of both has no figures."""
+    from wirespeed.cli.common.reading import read_side, runs_of
+    from wirespeed.foreign.opening import figures_of
+    from wirespeed.report.compare.comparison import compare
+
+    return compare(read_side(side), runs_of(figures_of(log, name)), (side, name))

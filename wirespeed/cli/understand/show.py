@@ -1,8 +1,8 @@
 """Print the runs of a result file again.
 
-FILE is a result file (wirespeed-....jsonl). Every run in it is printed as it was when it was measured; of a
-file that only 'wirespeed doctor --out' has written, what the doctor found.
-Damaged lines are left out, with a warning.
+FILE is a result file (wirespeed-....jsonl), or another tool's output ('wirespeed explain' says more of it).
+Every run in it is printed as it was when it was measured; of a file that only 'wirespeed doctor --out' has
+written, what the doctor found. Damaged lines are left out, with a warning.
 """
 
 from __future__ import annotations

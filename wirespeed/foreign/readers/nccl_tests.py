@@ -63,7 +63,8 @@ class NcclTests(Reader):
         self.rows: list[tuple[float, float]] = []
         """(algorithm, bus bandwidth) of each row."""
         self.hosts: dict[str, int] = {}
-        self.redop = ""
+        self.redop = self.root = ""
+        """Of the last row."""
         self.test = self.version = ""
         self.tool = "nccl-tests"
 
@@ -127,7 +128,8 @@ class NcclTests(Reader):
             return False
         if "redop" in self.labels and number(tokens[at]) is None:
             self.redop, at = tokens[at], at + 1
-        at += "root" in self.labels
+        if "root" in self.labels:
+            self.root, at = tokens[at], at + 1
         places: Iterator[bool] = iter((False, True))
         if len(tokens) - at <= len(self.groups[0]) and _LATE.search(text[len(text) // 2 - 40 :]):
             next(places)
@@ -159,7 +161,7 @@ class NcclTests(Reader):
 
     def close(self) -> None:
         if self.curve is not None:
-            operation = self.curve.operation or _by_columns(self.labels, self.redop, self.rows)
+            operation = self.curve.operation or _by_columns(self.root, self.redop, self.rows)
             self.curve = self._described(self.curve, operation)
         super().close()
 
@@ -256,8 +258,11 @@ def _agree(size: int, microseconds: float, algorithm: float) -> bool:
     return small or abs(size / microseconds / 1e3 / algorithm - 1) < _DISAGREE
 
 
-def _by_columns(labels: list[str], redop: str, rows: list[tuple[float, float]]) -> str:
-    """The operation that has such columns and such a ratio of both bandwidths; '': more than one has."""
+def _by_columns(root: str, redop: str, rows: list[tuple[float, float]]) -> str:
+    """The operation that has such columns and such a ratio of both bandwidths; '': more than one has.
+
+    `root`: '' where there is no such column, -1 of operations without one.
+    """
     ratios = {round(bus / algorithm, 1) for algorithm, bus in rows if algorithm > 1}
     above = any(bus > algorithm * 1.01 + 2 * _ROUNDING for algorithm, bus in rows)
     below = any(bus < algorithm * 0.99 - 2 * _ROUNDING for algorithm, bus in rows)
@@ -266,7 +271,12 @@ def _by_columns(labels: list[str], redop: str, rows: list[tuple[float, float]]) 
     reduces = redop not in ("", "none")
     if below:
         return "reduce-scatter" if reduces else ""
-    return "sendrecv" if ratios == {1.0} and not reduces and "root" not in labels else ""
+    if ratios != {1.0}:
+        return ""
+    if root not in ("", "-1"):
+        return "reduce" if reduces else "broadcast"
+    # Of two ranks both bandwidths of an all-reduce are the same.
+    return "all-reduce" if reduces else "sendrecv" if not root else ""
 
 
 def _by_ratio(operation: str, rows: list[tuple[float, float]]) -> int | None:

@@ -71,7 +71,7 @@ class Osu(Reader):
                 operation,
                 f"{test} Test",
                 "both" if operation == "both-ways" else "one",
-                "" if title["gpu"] else "H H",
+                "H H" if not title["gpu"] else "" if pair else "D D",
                 ranks=2 if two else None,
                 unit_words="MB = 1e6 B",
             )

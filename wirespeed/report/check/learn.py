@@ -194,10 +194,8 @@ def _entries(runs: Sequence[Run], spread: float | None) -> Iterator[str]:
             _line(size, learnt.figures[curve, size]) for size in sorted({entry.bytes for _, entry in found})
         ]
         yield ""
-        if not (
-            name in all_patterns()
-            and any(path.partition(":")[0] == known_path.name for known_path in all_paths())
-        ):
+        known = any(path.partition(":")[0] == known_path.name for known_path in all_paths())
+        if name not in all_patterns() or not (known or any(run.foreign for run, _ in found)):
             yield f"# {text(f'{name}, {path}')}: this version has no such pattern or path"
             continue
         if all(line.startswith("#") for line in lines):

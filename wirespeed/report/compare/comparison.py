@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from wirespeed.errors import ExitCode, gravest
+from wirespeed.report import cannot_tell
 from wirespeed.report.cannot_tell import NOTHING_IN_COMMON, Unjudged
+from wirespeed.report.compare.definitions import aligned
 from wirespeed.report.compare.environment import Difference, differences
 from wirespeed.report.compare.matching import Key, LeftOut, match
 from wirespeed.report.compare.verdicts import Verdicts, by_path, unjudged, verdicts
@@ -32,6 +35,8 @@ class Comparison:
 
     least: float = 0.0
     """Changes of the time up to this share count as none."""
+    foreign: bool = False
+    """Has another tool measured one of the sides?"""
     lacking: list[Unjudged] = field(default_factory=list)
     """Figures of one side that the other was to measure; all of them where nothing is in common."""
 
@@ -43,6 +48,12 @@ class Comparison:
     def unjudged(self) -> list[Unjudged]:
         """Things that were asked and are not judged."""
         return [*self.lacking, *unjudged(self.verdicts)]
+
+    def code(self, *, strict: bool = False) -> ExitCode:
+        """Exit code of what is compared; `strict`: what cannot be told fails as well."""
+        worse = ExitCode.WORSE if self.harmful else ExitCode.OK
+        impossible = ExitCode.IMPOSSIBLE if any(self.impossible) else ExitCode.OK
+        return gravest(worse, impossible, cannot_tell.code(bool(self.unjudged), strict=strict))
 
     @property
     def launches(self) -> list[tuple[int, int]]:
@@ -59,15 +70,19 @@ def compare(
     notes: tuple[str, ...] = (),
 ) -> Comparison:
     """`spread`: what launches differ by, if it is known. `notes`: the old side was published."""
+    old, new, refused = aligned(old, new)
     matched = match(old, new)
-    lacking = by_path(matched.lacking)
-    if not (matched.pairs or any(matched.impossible)):
+    lacking = [*refused, *by_path(matched.lacking)]
+    if not (refused or matched.pairs or any(matched.impossible)):
         ends = zip(names, (matched.only_old, matched.only_new), strict=True)
         sides = "; ".join(f"{name} has {_listed(keys)}" for name, keys in ends if keys or not lacking)
         lacking.append(Unjudged(sides or "all figures", NOTHING_IN_COMMON))
     further, only_old = ([], []) if notes else (differences(old, new), matched.only_old)
     told, alone = verdicts(matched, spread, least), (only_old, matched.only_new)
-    return Comparison(*names, told, further, *alone, spread, notes, matched.impossible, least, lacking)
+    foreign = any(run.foreign for run in (*old, *new))
+    return Comparison(
+        *names, told, further, *alone, spread, notes, matched.impossible, least, foreign, lacking
+    )
 
 
 def compare_published(

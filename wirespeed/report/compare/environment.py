@@ -84,7 +84,7 @@ def _of_run(run: Run) -> Iterator[tuple[Fact, str]]:
         ("host", "host", environment.host),
         ("kernel", "kernel", environment.kernel),
         ("CPU", "CPU", cpu_line(cpu) if cpu.model else ""),
-        ("GPU", "GPUs", "; ".join(devices_lines(devices)) or "none"),
+        ("GPU", "GPUs", "; ".join(devices_lines(devices)) or "none" * (not run.foreign)),
         *(("driver", "driver", driver) for driver in dict.fromkeys(device.driver for device in devices)),
         ("wirespeed", "wirespeed", run.head.wirespeed),
     ]
@@ -92,7 +92,7 @@ def _of_run(run: Run) -> Iterator[tuple[Fact, str]]:
     yield from _variables(environment.variables, "")
     for name, value in environment.packages.items():
         yield ("package", name, ""), value
-    for name in HOW:
+    for name in HOW if not run.foreign else ():
         yield ("asked", f"asked for: {name.replace('_', ' ')}", ""), _words(plan[name])
     for step in run.steps:
         yield from _memory_of(step, step.path)

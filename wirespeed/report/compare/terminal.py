@@ -199,6 +199,8 @@ def legend(comparison: Comparison) -> list[str]:
         *(f"launches left out: {text}" for text in and_why(launches_left_out(comparison.verdicts))),
         f"worse, better: more than chance, {share} for all paths and figures together",
     ]
+    if comparison.foreign:
+        told.append("another tool's figures have no interval: each is taken as exact within its launch")
     if paths:
         wholes = [(path.smallest or 0.0, path.key.path) for path in paths]
         sizes = [(path.smallest_of_a_size or 0.0, path.key.path) for path in paths]

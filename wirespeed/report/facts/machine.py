@@ -29,6 +29,7 @@ def title(run: Run) -> str:
         f"{pattern} on {host}" if host else pattern,
         *dict.fromkeys(mpi_title(step.mpi) for step in run.steps if step.mpi),
         *run.given_options,
+        str(run.head.converted) if run.foreign else "",
         run.slowed,
         figures.launches(run.launches),
         _when(run.head.started),

@@ -76,6 +76,9 @@ def _reasons(run: Run) -> Iterator[str]:
         yield "the wires deny what a path declares: read the line in red"
     if beyond(run):
         yield "figures are above the limit of their wires: read the lines in red"
+    if run.foreign:
+        yield "another tool measured: 'wirespeed explain' says what is wrong, and what is missing"
+        return
     if not wrong and outcome.payload(run) is None:
         yield "not every figure's data were compared"
     for mark in reversed(markers.SPOILING):
