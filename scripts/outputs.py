@@ -1,16 +1,19 @@
 """What the reading commands print for every file in results/, before and after a change.
 
     .venv/bin/python scripts/outputs.py COMMIT          what differs between its code and this tree's
-    .venv/bin/python scripts/outputs.py --write FOLDER  only writes the outputs of the installed package
+    .venv/bin/python scripts/outputs.py --write FOLDER [--digests]   only writes those of the installed package
 
 Both use the dependencies of .venv. Files of results/ are this tree's; a commit that cannot read one says so
-in its output. Pages contain their data, and are compared without the time at which they were made.
+in its output. An output beyond 32 KiB is kept as its digest by --digests, with which a folder takes 5 MB;
+`diff -r` compares two such folders.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
+import math
 import os
 import re
 import subprocess
@@ -21,6 +24,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 WIDTH = "100"
+LONGEST = 32 << 10
+"""Bytes of an output beyond which its digest is kept."""
 
 
 def commands(files: list[str]) -> Iterator[tuple[str, list[str]]]:
@@ -33,6 +38,8 @@ def commands(files: list[str]) -> Iterator[tuple[str, list[str]]]:
         yield f"{name}.csv", ["show", file, "--format", "csv"]
         yield f"{name}.md", ["report", file, "-o", "{out}.md"]
         yield f"{name}.html", ["report", file, "-o", "{out}.html"]
+        yield f"{name}.bounds", ["check", "--learn", file, "-o", "{out}.toml"]
+        yield f"{name}.check", ["check", "--require", f"{{folder}}/{name}.bounds.toml", file, "--explain"]
     sets: dict[str, list[str]] = {}
     for file in files:
         sets.setdefault(re.sub(r"[-\d]*\.jsonl(\.gz)?$", "", file), []).append(file)
@@ -46,8 +53,8 @@ def commands(files: list[str]) -> Iterator[tuple[str, list[str]]]:
             )
 
 
-def write(folder: Path, files: list[str]) -> None:
-    """Runs every command in this process."""
+def write(folder: Path, files: list[str], longest: float) -> None:
+    """Runs every command in this process. `longest`: bytes of an output that is kept as it is."""
     os.environ |= {"COLUMNS": WIDTH, "NO_COLOR": "1", "TERM": "dumb"}
     from wirespeed.cli.main import main
 
@@ -57,13 +64,17 @@ def write(folder: Path, files: list[str]) -> None:
         said = io.StringIO()
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
             try:
-                code: object = main([word.replace("{out}", str(target)) for word in words])
+                filled = [word.replace("{out}", str(target)) for word in words]
+                code: object = main([word.replace("{folder}", str(folder)) for word in filled])
             except SystemExit as end:
                 code = end.code
             except Exception as error:
                 code = f"{type(error).__name__}: {error}"
         text = said.getvalue().replace(str(folder), "FOLDER")
         target.write_text(f"{text}\nexit code {code}\n")
+        for made in folder.glob(f"{name}*"):
+            if made.stat().st_size > longest:
+                made.write_text(f"sha256 {hashlib.sha256(made.read_bytes()).hexdigest()}\n")
 
 
 def differences(commit: str) -> int:
@@ -102,9 +113,10 @@ def measured() -> list[str]:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--write"] and len(sys.argv) == 3:
+    if sys.argv[1:2] == ["--write"] and len(sys.argv) == 3 + ("--digests" in sys.argv):
+        folder = Path(sys.argv[2]).absolute()
         os.chdir(ROOT)
-        write(Path(sys.argv[2]).absolute(), measured())
+        write(folder, measured(), LONGEST if "--digests" in sys.argv else math.inf)
     elif len(sys.argv) == 2 and not sys.argv[1].startswith("-"):
         sys.exit(differences(sys.argv[1]))
     else:
