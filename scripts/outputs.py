@@ -1,7 +1,7 @@
 """What the reading commands print for every file in results/, before and after a change.
 
     .venv/bin/python scripts/outputs.py COMMIT          what differs between its code and this tree's
-    .venv/bin/python scripts/outputs.py --write FOLDER [--digests]   only writes those of the installed package
+    .venv/bin/python scripts/outputs.py --write FOLDER [--digests]  only those of the installed package
 
 Both use the dependencies of .venv. Files of results/ are this tree's; a commit that cannot read one says so
 in its output. An output beyond 32 KiB is kept as its digest by --digests, with which a folder takes 5 MB;

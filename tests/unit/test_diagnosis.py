@@ -12,6 +12,7 @@ import pytest
 from support.golden import Golden
 
 from wirespeed.frontend.diagnosis import Events, diagnose
+from wirespeed.job.cause import kind_of
 from wirespeed.job.messages import RankError, RankReport
 from wirespeed.job.outcome import Outcome, with_call
 from wirespeed.job.status_page import RankIdentity, RankState
@@ -79,7 +80,8 @@ def told(outcome: Outcome) -> str:
     where += f", iteration {outcome.iteration}"
     passing = "; may work the next time" if outcome.passing else ""
     stacks = "".join(f"\n  stack {stack}" for stack in outcome.stacks)
-    return f"{outcome.what} [{where}; code {outcome.code}{passing}]\n  {outcome.text}{stacks}"
+    cause = f", {outcome.cause.kind}" if outcome.cause.kind != kind_of(outcome.what) else ""
+    return f"{outcome.what}{cause} [{where}; code {outcome.code}{passing}]\n  {outcome.text}{stacks}"
 
 
 DEATHS = {

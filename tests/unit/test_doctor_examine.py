@@ -23,6 +23,7 @@ from wirespeed.doctor.facts.tree import Tree
 from wirespeed.doctor.job import Attempt
 from wirespeed.frontend import machine
 from wirespeed.frontend.machine import Machine
+from wirespeed.job.cause import Cause
 from wirespeed.results import environment
 from wirespeed.results.reading import read
 from wirespeed.results.runs import Failure, collect
@@ -54,7 +55,7 @@ def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sources:
     monkeypatch.setattr(environment, "cpu", lambda: HOME[1])
     monkeypatch.setattr(trials, "ask", lambda library, launcher: {"queries": {"MPIX_Query_cuda_support": 1}})
     crash = Failure(
-        run="r", path="aware", what="unavailable", text=f"{MPI.title} crashed on a device pointer"
+        run="r", path="aware", what="unavailable", cause=Cause("crash", pointer=True, mpi=MPI.title)
     )
     monkeypatch.setattr(job, "measure", lambda *_, **__: Attempt(failures=[crash]))
     system = type(SYSTEM)(("Linux", HOME[0], "6.8.0", "#1", "x86_64"))

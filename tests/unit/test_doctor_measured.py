@@ -134,20 +134,6 @@ class TestTrials:
         assert finding.worth is not None
         assert finding.worth.verdict == "better"
 
-    @pytest.mark.parametrize(
-        ("text", "kind"),
-        [
-            ("Open MPI 4.1.4 crashed on a device pointer in f", "crash"),
-            ("MPICH 5 hung on a device pointer (x)", "hang"),
-            ("MPICH 5 ended the program on a device pointer (x)", "death"),
-            ("MPICH 5 failed on a device pointer (x)", "error"),
-            ("no GPU", ""),
-            ("Open MPI 4 failed on a device pointer (the launcher could not start the ranks: x)", ""),
-        ],
-    )
-    def test_how_an_mpi_failed(self, text: str, kind: str) -> None:
-        assert trials.kind_of("unavailable", text) == kind
-
 
 class TestAwareness:
     FACT = MpiFact("Open MPI 5.0.11", "openmpi", "5.0.11", chosen=True)

@@ -219,6 +219,7 @@ def test_a_failure_is_one_line_with_its_place() -> None:
         "path": "host",
         "bytes": 8,
         "what": "hang",
+        "cause": {"kind": "hang", "pointer": False, "mpi": "", "instead": "", "addresses": [], "own": ""},
         "text": "rank 1 hangs",
         "remedy": None,
         "rank": 1,

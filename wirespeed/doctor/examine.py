@@ -115,7 +115,7 @@ def _learned_before(fact: MpiFact, facts: MachineFacts) -> MpiFact:
             attempt = job.Attempt({entry.bytes: entry for entry in run.of_path("aware")}, wrong)
             return trials.with_outcome(fact, attempt, f"in {facts.file}")
         for failure in run.failures:
-            if failure.path == "aware" and failure.text.startswith(f"{fact.title} "):
+            if failure.path == "aware" and failure.cause.pointer and failure.cause.mpi == fact.title:
                 return trials.with_outcome(fact, job.Attempt(failures=[failure]), f"in {facts.file}")
     return fact
 

@@ -14,6 +14,7 @@ from wirespeed.doctor.tables import table
 from wirespeed.errors import WirespeedError
 from wirespeed.host import mpi
 from wirespeed.host.variables import TableRow
+from wirespeed.job.cause import CauseKind
 from wirespeed.job.plan import Plan
 from wirespeed.patterns import find_pattern
 from wirespeed.results.findings import RemedyOption
@@ -21,12 +22,6 @@ from wirespeed.results.reading import shown
 from wirespeed.results.runs import Failure, Run
 from wirespeed.units import format_size
 
-_STOPPED = re.compile(r"(?P<rank>rank \d+) on (?P<host>\S+) \(pid \d+\) is stopped")
-"""Words in which wirespeed/job/status_page.py says that a signal or a debugger holds a rank."""
-_SHARED = re.compile(
-    r"(?P<what>[0-9a-fA-F.:]+ is on [^()]+ \([^()]+\)).*?(?:; (?P<own>\S+) has an address of its own|$)"
-)
-"""Words of wirespeed/frontend/addresses.py for an address that two hosts have."""
 TIMEOUT_S = 15.0
 """Time without progress after which a trial counts as hung: less than in the first run."""
 
@@ -39,7 +34,7 @@ class Hang(Struct, frozen=True):
     memory: str
     bytes: int
     call: str
-    text: str
+    failure: Failure
     vendor: str
     plan: Plan
 
@@ -54,7 +49,7 @@ def hangs(runs: Sequence[Run]) -> list[Hang]:
     found: dict[tuple[str, str | None], Hang] = {}
     for run in runs:
         for failure in run.failures:
-            if failure.what == "hang" or " hung on a device pointer" in failure.text:
+            if failure.what == "hang" or failure.cause.hang:
                 found.setdefault((failure.path, failure.call), _hang(run, failure))
     return list(found.values())
 
@@ -70,7 +65,7 @@ def _hang(run: Run, failure: Failure) -> Hang:
     library = next(loaded, None)
     size = (*plan.sizes, 8)[0] if failure.bytes is None else failure.bytes
     call, vendor = failure.call or "", library.vendor if library else ""
-    return Hang(failure.path, transport, memory, size, call, failure.text, vendor, plan)
+    return Hang(failure.path, transport, memory, size, call, failure, vendor, plan)
 
 
 def finding(hang: Hang, nics: bool, vendor: str) -> Finding:
@@ -78,25 +73,23 @@ def finding(hang: Hang, nics: bool, vendor: str) -> Finding:
 
     No setting helps a rank that was stopped from outside: the remedy then shows who did that.
     """
-    if stopped := _STOPPED.search(hang.text):
+    failure, cause = hang.failure, hang.failure.cause
+    if cause.kind == CauseKind.STOPPED:
         return Finding(
             "hang-stopped",
-            f"{hang.path} hung because {stopped['rank']} was stopped (SIGSTOP or a debugger)",
+            f"{hang.path} hung because rank {failure.rank} was stopped (SIGSTOP or a debugger)",
             Cost.BREAKS,
-            (hang.text,),
-            _resume(stopped["host"]),
+            (failure.text,),
+            _resume(failure.host or "its host"),
             source="proc_pid_stat(5): states T and t; signal(7): SIGSTOP, SIGCONT",
         )
-    shared = _SHARED.search(hang.text)
-    own = (shared and shared["own"]) or ""
+    rows = table("hang_remedies")
     return Finding(
-        "hang-same-address" if shared else "hang",
-        f"{shared['what']}: {hang.title}" if shared else hang.title,
+        "hang-same-address" if cause.addresses else "hang",
+        ": ".join((*map(str, cause.addresses[:1]), hang.title)),
         Cost.BREAKS,
-        (hang.text,),
-        options=tuple(
-            _option(one, own) for one in table("hang_remedies") if _fits(one, hang, nics, vendor, own)
-        ),
+        (failure.text,),
+        options=tuple(_option(one, cause.own) for one in rows if _fits(one, hang, nics, vendor, cause.own)),
         source="wirespeed/doctor/hang_remedies.toml",
     )
 

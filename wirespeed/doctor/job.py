@@ -18,6 +18,7 @@ from wirespeed.errors import WirespeedError
 from wirespeed.host.die_with_parent import dies_with_parent
 from wirespeed.host.process import end, last_line, on_cpus
 from wirespeed.host.temporary import temporary_folder
+from wirespeed.job.cause import Cause
 from wirespeed.results.findings import AS_IT_IS, Conditions
 from wirespeed.results.runs import Entry, Failure, Run, collect, joined
 
@@ -64,6 +65,11 @@ class Attempt(Struct):
         if self.entries and not self.failures:
             return "works"
         return self.failures[0].what if self.failures else "error"
+
+    @property
+    def cause(self) -> Cause:
+        """Cause of the failure; of an unknown kind if there was none, or nothing could be measured at all."""
+        return self.failures[0].cause if self.failures and not self.refusal else Cause()
 
 
 def measure(

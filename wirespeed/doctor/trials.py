@@ -19,6 +19,7 @@ from wirespeed.doctor.finding import Finding, Improvement, Trial
 from wirespeed.doctor.job import Attempt, Base
 from wirespeed.errors import WirespeedError
 from wirespeed.host import gpu_aware_mpi, mpi
+from wirespeed.job.cause import Cause, CauseKind
 from wirespeed.results.findings import RemedyOption
 from wirespeed.statistics import samples
 from wirespeed.units import format_size
@@ -54,23 +55,17 @@ def with_outcome(fact: MpiFact, attempt: Attempt, where: str) -> MpiFact:
     if attempt.what == WORKS:
         kind, text = WORKS, "moved and checked device memory up to " + format_size(max(attempt.entries))
     else:
-        text = attempt.text.removeprefix(fact.title).lstrip(": ")
-        kind = "" if attempt.refusal else kind_of(attempt.what, text)
+        text = attempt.text.removeprefix(attempt.cause.mpi).lstrip(": ")
+        kind = kind_of(attempt.cause)
     return structs.replace(fact, tried=kind, tried_text=text, where=where)
 
 
-def kind_of(what: str, text: str) -> str:
-    """Kind of an MPI's failure. A path that does not work at all is 'unavailable' in records: its text
-    tells.
-
-    Empty where no device pointer was passed: the ranks did not start, or something was missing.
-    """
-    if "could not start" in text or "did not start" in text:
+def kind_of(cause: Cause) -> str:
+    """Kind of an MPI's failure; empty where no device pointer was passed: the ranks did not start, or
+    something was missing."""
+    if cause.kind in (CauseKind.NOT_STARTED, CauseKind.LACK):
         return ""
-    if what != "unavailable":
-        return what
-    words = {"crashed": "crash", "hung": "hang", "ended the program": "death", "failed": "error"}
-    return next((kind for word, kind in words.items() if f"{word} on" in text), "")
+    return CauseKind.HANG.value if cause.hang else cause.kind
 
 
 def answers(said: Mapping[str, Any]) -> dict[str, Any]:

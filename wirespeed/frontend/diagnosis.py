@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from wirespeed.frontend.addresses import Addresses, obstacle
+from wirespeed.frontend.addresses import Addresses, obstacle, shared
 from wirespeed.host.mpi import first_words
 from wirespeed.host.process import span
+from wirespeed.job.cause import Cause, CauseKind
 from wirespeed.job.messages import RankError, RankReport
 from wirespeed.job.outcome import Outcome, place_of, stack
 from wirespeed.job.status_page import RankIdentity, RankState, where
@@ -176,6 +177,7 @@ class Events:
         return (identity is None or identity.host == self.here) and rank not in self.watched
 
 
+NOT_STARTED, STOPPED = Cause(CauseKind.NOT_STARTED.value), Cause(CauseKind.STOPPED.value)
 MAX_WARNING = 240
 """Letters of a library's warning that stand in a failure's line."""
 Rule = Callable[[Events], "Outcome | None"]
@@ -189,7 +191,10 @@ def diagnose(events: Events) -> Outcome:
         longest = format_size(events.longest_file)
         outcome.text += f"; a file, shared memory too, may be no longer than {longest} (ulimit -f): raise it"
     if outcome.what in ("hang", "death", "error") and not events.roster:
-        outcome.text += _warned(events.log) + obstacle(_addresses(events))
+        hosts = _addresses(events)
+        addresses, own = shared(hosts)
+        outcome.text += _warned(events.log) + obstacle(hosts, addresses, own)
+        outcome.cause = replace(outcome.cause, addresses=addresses, own=own)
     return replace(outcome, log=list(events.log)[-40:])
 
 
@@ -249,7 +254,8 @@ def _not_all_started(seen: Events) -> Outcome | None:
     why = why or next((line.strip()[:200] for line in seen.log if _NOT_LAUNCHED.search(line)), None)
     if not why or seen.roster:
         return None
-    return Outcome("error", f"the launcher could not start all ranks (exit code {seen.code}): {why}")
+    text = f"the launcher could not start all ranks (exit code {seen.code}): {why}"
+    return Outcome("error", text, cause=NOT_STARTED)
 
 
 def _launcher_killed(seen: Events) -> Outcome | None:
@@ -322,7 +328,8 @@ def _launcher_ended(seen: Events) -> Outcome | None:
 
 def _not_started(seen: Events) -> Outcome:
     text = f"the launcher could not start the ranks (exit code {seen.code}): {first_words(seen.log)}"
-    return Outcome("error", text, passing=any(_PASSING.search(line) for line in seen.log))
+    passing = any(_PASSING.search(line) for line in seen.log)
+    return Outcome("error", text, passing=passing, cause=NOT_STARTED)
 
 
 def _halted(seen: Events) -> Outcome | None:
@@ -339,7 +346,8 @@ def _halted(seen: Events) -> Outcome | None:
         return None
     other = next((other for other in states if other.rank != state.rank and other.call), None)
     waits = f"; rank {other.rank} waits {other.where()}" if other else ""
-    return _hang(seen, f"{state.halted()}{waits}", state)
+    outcome = _hang(seen, f"{state.halted()}{waits}", state)
+    return replace(outcome, cause=STOPPED) if state.stopped else outcome
 
 
 def _unanswering(seen: Events) -> Outcome | None:
@@ -386,7 +394,8 @@ def _pages_alone(seen: Events) -> Outcome | None:
 
 def _no_sign(seen: Events) -> Outcome:
     if not seen.roster:
-        return _hang(seen, f"the ranks did not start within {seen.quiet:.0f} s")
+        outcome = _hang(seen, f"the ranks did not start within {seen.quiet:.0f} s")
+        return replace(outcome, cause=NOT_STARTED)
     why = "they are stopped, or their hosts are unreachable"
     return _hang(seen, f"no rank has answered for {seen.quiet:.0f} s: {why}")
 

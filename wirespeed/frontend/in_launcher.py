@@ -34,6 +34,7 @@ from wirespeed.host.core import NativeError, core
 from wirespeed.host.pci_topology import local_cpus
 from wirespeed.host.process import ancestors
 from wirespeed.job import shm_cleanup
+from wirespeed.job.cause import Cause, CauseKind
 from wirespeed.job.message_lines import send
 from wirespeed.job.messages import Facts, Message, Note, RankError, RankPlace, RankReport
 from wirespeed.job.outcome import Outcome, place_of, stack, with_call
@@ -471,9 +472,11 @@ class _Rank0:
         peer = next((rank for rank in self._job.get("ranks", ()) if rank["rank"] == report.peer), None)
         towards = f" with rank {peer['rank']} on {peer['host']} (pid {peer['pid']})" if peer else ""
         text = f"rank {report.rank} on {report.host}: {report.state} in {where}{towards}"
-        what = "hang" if report.kind == "stuck" else "crash"
+        what, cause = "hang" if report.kind == "stuck" else "crash", Cause()
         if halted:
             what, text = "death" if halted.gone else what, halted.halted() or text
+            cause = Cause(CauseKind.STOPPED.value) if halted.stopped else cause
+        outcome = Outcome(what, text, stacks=[stack(report)], cause=cause, **place_of(halted or report))
         with self._lock:
             if self._step:
-                self._step.fail(Outcome(what, text, stacks=[stack(report)], **place_of(halted or report)))
+                self._step.fail(outcome)

@@ -231,6 +231,7 @@ class PlannedRun:
         if outcome.what == "unavailable":
             # A rank found something lacking before any device pointer was tried.
             outcome.text = f"{library.title}: {outcome.text}"
+            outcome.cause = replace(outcome.cause, mpi=library.title)
         else:
             remedy = gpu_aware_mpi.aware_remedy(library)
             if self._plan.context == "own":
@@ -239,6 +240,7 @@ class PlannedRun:
             outcome = _no_device_pointers(library, outcome)
         if following:
             remedy = f"measured with {following.title} instead (--mpi {following.prefix})"
+            outcome.cause = replace(outcome.cause, instead=following.title)
         else:
             self._give_up(path)
         step.fail(outcome, remedy)
@@ -337,4 +339,5 @@ def _no_device_pointers(library: mpi.Mpi, outcome: Outcome) -> Outcome:
         "death": f"ended the program on a device pointer ({outcome.text})",
     }.get(outcome.what, f"failed on a device pointer ({outcome.text})")
     outcome.what, outcome.text, outcome.bytes = "unavailable", f"{library.title} {did}", None
+    outcome.cause = replace(outcome.cause, pointer=True, mpi=library.title)
     return outcome

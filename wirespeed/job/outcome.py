@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from wirespeed.job.cause import Cause, kind_of
 from wirespeed.job.messages import Facts, RankReport
 from wirespeed.job.status_page import RankState
 
@@ -14,7 +15,7 @@ class Outcome:
     """End of a job step."""
 
     what: str = "ok"
-    """ok, crash, hang, death, error or interrupted."""
+    """What it means for the run: ok, unavailable, crash, hang, death, mismatch, error or interrupted."""
     text: str = ""
     rank: int | None = None
     host: str | None = None
@@ -29,6 +30,12 @@ class Outcome:
     """Nothing was started, and a second attempt may well work."""
     stacks: list[Facts] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
+    cause: Cause = field(default_factory=Cause)
+    """What happened; of kinds that `what` does not tell apart by itself, whoever knows names them."""
+
+    def __post_init__(self) -> None:
+        if not self.cause.kind:
+            self.cause = replace(self.cause, kind=kind_of(self.what))
 
 
 def place_of(report: RankReport | RankState) -> Facts:

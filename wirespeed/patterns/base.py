@@ -129,6 +129,11 @@ class Figure:
     definition: str
     derived: tuple[Derived, ...] = ()
 
+    @property
+    def timed(self) -> str:
+        """What the seconds are called."""
+        return self.definition.split(":")[0].split(",")[0]
+
 
 @dataclass(frozen=True)
 class Team:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, get_args
 
 from msgspec import UNSET, Meta, UnsetType, field, structs
 
+from wirespeed.job.cause import Cause
 from wirespeed.job.messages import Note, Picture, Progress, RankRanges
 from wirespeed.job.plan import Plan
 from wirespeed.results.contradiction import BatchClock, Contradiction
@@ -139,6 +140,8 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
     memory: str = ""
     bytes: Whole
     """Size of one message."""
+    timed: str = ""
+    """Name of the seconds: one way, slowest group, ...: the beginning of the definition."""
     definition: str = ""
     """Meaning of the time, and which bytes its rate counts."""
     bandwidth_bytes: Whole | None = None
@@ -304,6 +307,8 @@ class Failure(RunRecord, frozen=True, kw_only=True, tag="failure"):
     bytes: Whole | None = None
     """null: the whole path."""
     what: Annotated[str, one_of("unavailable", "crash", "hang", "death", "mismatch", "error", "interrupted")]
+    cause: Cause = Cause()
+    """What happened, in values; `text` says it to people."""
     text: str = ""
     """One line."""
     remedy: str | None = None

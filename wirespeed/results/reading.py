@@ -15,6 +15,7 @@ import msgspec
 from wirespeed import inputs
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.inputs import why
+from wirespeed.results.former import as_now
 from wirespeed.results.lenient import DoesNotFit, fitted
 from wirespeed.results.model import (
     KINDS,
@@ -167,7 +168,7 @@ def decoded(line: bytes) -> Record | None:
     try:
         text = line.decode()
         if text.rstrip("\r\n").isprintable() and not (_ESCAPED.search(text) or _LONG.search(text)):
-            return _DECODER.decode(text)
+            return as_now(_DECODER.decode(text))
     except (UnicodeDecodeError, msgspec.MsgspecError, WirespeedError, RecursionError):
         pass
     try:
@@ -187,7 +188,7 @@ def record_of(value: Any) -> Record | None:
     if kind not in KINDS:
         return None
     try:
-        return fitted(KINDS[kind], value)
+        return as_now(fitted(KINDS[kind], value))
     except DoesNotFit as error:
         raise DoesNotFit(f"{kind} without a proper '{error}'") from None
 

@@ -172,7 +172,8 @@ def failure(
     """A path, or one size of it, that gave no figure."""
     text = " ".join(outcome.text.split())
     place = {"run": run, "step": number, "path": path.name, "remedy": remedy, "at": now()}
-    return fitted(Failure, {**vars(outcome), **place, "text": text})
+    told = fitted(Failure, {**vars(outcome), **place, "text": text, "cause": {}})
+    return structs.replace(told, cause=outcome.cause)
 
 
 def with_rates(entry: Entry) -> Entry:

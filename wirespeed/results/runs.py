@@ -53,6 +53,8 @@ CONDITIONS = (
     *("ranks_per_gpu", "ranks", "mpi", "launcher", "hosts", "test", "allocator", "context", "profile"),
 )
 AS_FAST = 1.25
+ONE_WAY = "one way"
+"""Name of the seconds that others call latency."""
 NO_STEP = StepRecord(run="", step=0, path="")
 
 
@@ -85,9 +87,8 @@ class Run:
 
     @property
     def time_label(self) -> str:
-        """Name of a figure's seconds: the first words of its definition."""
-        first = next((entry.definition for entry in self.figures.values() if entry.definition), "one way")
-        return first.split(":")[0].split(",")[0]
+        """Name of a figure's seconds."""
+        return next((entry.timed for entry in self.figures.values() if entry.timed), ONE_WAY)
 
     @property
     def traits(self) -> Pattern | type[Pattern]:

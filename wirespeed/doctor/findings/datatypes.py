@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from wirespeed.doctor.facts.model import MachineFacts
 from wirespeed.doctor.finding import Cost, Finding
+from wirespeed.job.cause import CauseKind
 from wirespeed.results.runs import Entry
 from wirespeed.units import format_seconds, format_size
 
@@ -25,7 +26,8 @@ def find(facts: MachineFacts) -> Iterator[Finding]:
             for entry in run.of_path(TYPES)
             if entry.bytes in packed and entry.low > MIN_RATIO * packed[entry.bytes].high
         ]
-        crashes = (failure for failure in run.failures if failure.path == TYPES and "crashed" in failure.text)
+        failed = (failure for failure in run.failures if failure.path == TYPES)
+        crashes = (failure for failure in failed if failure.cause.kind == CauseKind.CRASH)
         crashed = next(crashes, None) if run.of_path("aware") else None
         if slow:
             yield _finding(facts, "takes derived datatypes on device memory block by block", _seen(slow))

@@ -249,6 +249,7 @@ class SizeRun:
             "path": self._path.name,
             "memory": self._path.data,
             "bytes": self._size,
+            "timed": figure.timed,
             "definition": figure.definition,
             "bandwidth_bytes": figure.bytes,
             "derived": list(map(asdict, figure.derived)),

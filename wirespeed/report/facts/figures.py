@@ -19,8 +19,6 @@ _FAILURES = {
 }
 CRASH_SITE = re.compile(r" in \S+ in [^\s,;]+")
 """The function of a crash: it differs from run to run of the same fault."""
-_REPLACED = re.compile(r"measured with (.+?) instead\b")
-"""Remedy on record with a failure under one MPI, after which another one is tried."""
 WHAT = {kind: words for kind, (words, _) in _FAILURES.items()}
 SHORT = {kind: word for kind, (_, word) in _FAILURES.items()}
 """For cells of narrow columns."""
@@ -136,8 +134,7 @@ def failure_text(failure: Failure) -> str:
 
 def other_mpi(failure: Failure) -> str:
     """'Open MPI 5.0.11', which was measured instead; empty: none was."""
-    found = _REPLACED.match(failure.remedy or "")
-    return found[1] if found else ""
+    return failure.cause.instead
 
 
 def ratio(value: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from wirespeed.results.runs import Entry, Failure, Run
+from wirespeed.results.runs import ONE_WAY, Entry, Failure, Run
 
 USUAL_RANKS = 2
 
@@ -55,4 +55,4 @@ def derived(entry: Entry) -> list[tuple[str, str, float]]:
 
 def one_way(entry: Entry) -> bool:
     """True where its time is what others call latency."""
-    return entry.definition.startswith("one way")
+    return entry.timed == ONE_WAY
