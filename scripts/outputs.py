@@ -70,7 +70,9 @@ def write(folder: Path, files: list[str], longest: float) -> None:
                 code = end.code
             except Exception as error:
                 code = f"{type(error).__name__}: {error}"
-        text = said.getvalue().replace(str(folder), "FOLDER")
+        lines = said.getvalue().replace(str(folder), "FOLDER").splitlines(keepends=True)
+        # A slow moment is told.
+        text = "".join(line for line in lines if not line.rstrip().endswith("so far]"))
         target.write_text(f"{text}\nexit code {code}\n")
         for made in folder.glob(f"{name}*"):
             if made.stat().st_size > longest:

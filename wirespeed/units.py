@@ -84,6 +84,20 @@ def parse_share(text: str) -> float:
         raise WirespeedError(f"'{text}' is not a share: write 1% or 0.01") from None
 
 
+_TIME = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(s|m|h|min)?")
+_UNITS = {None: 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+DAY = 86400.0
+
+
+def parse_time(text: str) -> float:
+    """Seconds of '10', '0.5s', '2m', '1h', below a day. Raises ValueError."""
+    match = _TIME.fullmatch(text.strip())
+    seconds = float(match[1]) * _UNITS[match[2]] if match else -1.0
+    if not 0 <= seconds < DAY:
+        raise ValueError("write a time below a day, as in 0.5, 30s, 5m or 1h")
+    return seconds
+
+
 def counted(number: int, noun: str) -> str:
     """'1 rank', '2 ranks', '1,024 ranks'."""
     return f"{number:,} {noun}{'s' if number != 1 else ''}"
@@ -120,6 +134,12 @@ def format_rate(bytes_per_second: float) -> str:
     limits = (99.95, 9.995, 0.9995, 0.09995)
     digits = next((digits for digits, limit in enumerate(limits) if value >= limit), 4)
     return f"{value:.{digits}f}"
+
+
+def time_word(seconds: float) -> str:
+    """A time as a command line takes it: '10s', '2m', '0.5s'."""
+    whole = seconds >= 60 and seconds % 60 == 0
+    return f"{seconds / 60:.0f}m" if whole else f"{seconds:g}s"
 
 
 def duration(seconds: float) -> str:

@@ -178,7 +178,7 @@ class _Measured:
     def __init__(self) -> None:
         self._runs = 0
 
-    def measure(self, plan: Plan, observe: Any) -> ExitCode:
+    def measure(self, plan: Plan, observe: Any, bound: object = None) -> ExitCode:
         plan = run_steps.completed(plan, plan.ranks or 2, "host")
         run_steps.chosen_paths(plan, "host")
         self._runs += 1

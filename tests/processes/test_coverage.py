@@ -26,7 +26,7 @@ from intervals import (
     truth_of,
 )
 
-from wirespeed.statistics.allowance import COARSE
+from wirespeed.statistics.samples import COARSE
 from wirespeed.statistics.stopping import Stopping
 
 RUNS = 300

@@ -59,7 +59,7 @@ class FakeRun:
     def plan(self) -> Plan:
         return self.plans[-1]
 
-    def measure(self, plan: Plan, observe: Observer) -> ExitCode:
+    def measure(self, plan: Plan, observe: Observer, bound: object = None) -> ExitCode:
         self.plans.append(plan)
 
         def record(line: dict[str, Any]) -> None:

@@ -32,7 +32,7 @@ class Measured(FakeRun):
         super().__init__()
         self.launches = launches
 
-    def measure(self, plan: Plan, observe: Observer) -> ExitCode:
+    def measure(self, plan: Plan, observe: Observer, bound: object = None) -> ExitCode:
         number = len(self.plans)
         self.plans.append(plan)
         launch = self.launches[number]

@@ -41,6 +41,11 @@ class TestPlan:
             ("jacobi --ranks 2", 0.0),
             ("pingpong --budget 5s --max-time 1", 5.0),
             ("pingpong --budget 0", 0.0),
+            ("pingpong --within 2m", 120.0),
+            ("pingpong --within 2m --launches 3", 120.0),
+            ("pingpong --launches 3", 180.0),
+            ("groups --ranks 4 --group 1,2", 120.0),
+            ("pingpong --soak 90", 0.0),
         ],
     )
     def test_the_budget(
@@ -54,7 +59,7 @@ class TestPlan:
     def test_a_budget_of_0_is_named(self, fake: FakeRun, capsys: pytest.CaptureFixture[str]) -> None:
         """Protects whoever wants none from "above 0", which is only half of what is allowed."""
         assert main(["pingpong", "--budget", "-1"]) == ExitCode.USAGE
-        assert "above 0 and below a day, as in 0.5; 0: none" in capsys.readouterr().err
+        assert "below a day, as in 0.5, 30s, 5m or 1h; 0: none" in capsys.readouterr().err
 
     def test_every_option(self, fake: FakeRun) -> None:
         words = (
@@ -212,10 +217,10 @@ class TestEndings:
         """Protects a script from a failure where two of three were measured; the third is named, and why."""
         measure = fake.measure
 
-        def refuses(plan: Plan, observe: Observer) -> ExitCode:
+        def refuses(plan: Plan, observe: Observer, bound: object) -> ExitCode:
             if dict(plan.options)["operation"] == "load":
                 raise WirespeedError("gpu-load: no GPU", ExitCode.UNAVAILABLE)
-            return measure(plan, observe)
+            return measure(plan, observe, bound)
 
         monkeypatch.setattr(sys.modules["wirespeed.frontend.session"], "measure", refuses)
         for words in ("put,get,load", "load,put,get"):

@@ -179,7 +179,7 @@ class TestWatch:
 
     def test_bad_time(self, fake: FakeRun, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["watch", "--for", "soon"]) == ExitCode.USAGE
-        assert "--for 'soon': write a time up to a day" in capsys.readouterr().err and not fake.plans
+        assert "--for 'soon': write a time below a day" in capsys.readouterr().err and not fake.plans
 
     @pytest.mark.parametrize(("words", "code"), [([], ExitCode.OK), (["--fail"], ExitCode.WORSE)])
     def test_new_errors_and_the_exit_code(

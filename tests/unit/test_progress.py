@@ -465,7 +465,7 @@ class TestSilence:
         measure = fake.measure
         told: list[str] = []
 
-        def measured(plan: Plan, observe: Any) -> ExitCode:
+        def measured(plan: Plan, observe: Any, bound: object) -> ExitCode:
             told.append(until(f"repetition {1 + len(told) // 2} is measured", pipe))
             return measure(plan, observe)
 

@@ -7,7 +7,6 @@ import random
 import statistics
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -18,9 +17,8 @@ from support.examples import examples
 
 from wirespeed.statistics import samples as module
 from wirespeed.statistics import stopping
-from wirespeed.statistics.allowance import COARSE, Allowance
 from wirespeed.statistics.histogram import Histogram
-from wirespeed.statistics.samples import Samples, median_interval, order_depth
+from wirespeed.statistics.samples import COARSE, Samples, median_interval, order_depth
 from wirespeed.statistics.stopping import Stopping, StoppingRule
 
 Floats = NDArray[np.float64]
@@ -326,16 +324,19 @@ def test_nothing_takes_longer_once_the_budget_is_spent(left_s: float | None, mos
     assert 0.75 * most_s <= elapsed <= 1.05 * most_s
 
 
-def test_what_a_path_leaves_is_for_those_that_follow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Protects the run's length: the parts of all paths together are the budget."""
-    now = [100.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    allowance = Allowance(60.0)
-    assert allowance.share(3) == pytest.approx(20.0)
-    now[0] += 5.0
-    assert allowance.share(2) == pytest.approx(27.5)
-    now[0] += 90.0
-    assert allowance.share(1) == 0.0
+def test_a_late_figure_ends_with_the_fewest_batches() -> None:
+    """Protects the bound of a command: a figure goes on neither for its precision, nor for --max-time."""
+    late = [False]
+    rule, samples = (
+        StoppingRule(Stopping(), 25e-9, 1e-9, more_s=lambda: 60.0, late=lambda: late[0]),
+        Samples(),
+    )
+    assert rule.decide(samples, 0.0) is None
+    late[0] = True
+    for batch in range(3):
+        assert rule.decide(samples, 0.01 * batch) is None
+        samples.add([1e-3 * (1 + batch)] * 2)
+    assert rule.decide(samples, 0.03) == "max-time"
 
 
 def test_the_pace_of_the_latest_batch_sizes_the_next() -> None:

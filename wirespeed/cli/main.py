@@ -17,6 +17,7 @@ from wirespeed import inputs
 from wirespeed.cli.commands import cli
 from wirespeed.cli.common.streams import note, one_line, warn
 from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.host.process import age
 
 PIPE_CLOSED = 128 + 13
 """Exit code that a shell reports for a program that wrote to a closed pipe."""
@@ -34,6 +35,8 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command. Returns its exit code; prints at most one line about what went wrong."""
+    # A command of its own began with its process.
+    began = time.monotonic() - (age() if arguments is None else 0.0)
     words = list(sys.argv[1:] if arguments is None else arguments)
     # A shell may have closed them (1>&-): then there is nobody to print for.
     sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115
@@ -42,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _never_fail_on_letters(stream)
     inputs.notice = warn
     try:
-        code = _run(words)
+        code = _run(words, began)
         sys.stdout.flush()
         return code
     except (BrokenPipeError, SystemExit):
@@ -67,14 +70,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _say(f"unexpected {type(error).__name__}: {error}; --debug shows where", ExitCode.FAILED_ENTRY)
 
 
-def _run(words: list[str]) -> int:
-    """What click's own `main` does, but for its exit codes after a closed pipe and Ctrl-C."""
+def _run(words: list[str], began: float) -> int:
+    """What click's own `main` does, but for its exit codes after a closed pipe and Ctrl-C.
+
+    `began`: the command, by time.monotonic(); it is the context's object.
+    """
     if asked := os.environ.get(COMPLETE):
         from click.shell_completion import shell_complete
 
         return shell_complete(cli, {}, "wirespeed", COMPLETE, asked)
     try:
-        with cli.make_context("wirespeed", words) as context:
+        with cli.make_context("wirespeed", words, obj=began) as context:
             return int(cli.invoke(context) or ExitCode.OK)
     except click.exceptions.Exit as end:
         return end.exit_code

@@ -113,6 +113,7 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
         raise WirespeedError(
             f"--format nccl-tests: that layout is of collective operations, not of {pattern.name}"
         )
+    by_default = given.get("budget") is None
     plan, *further = plans(pattern, given, click.get_current_context())
     if plan.soak and (further or background):
         what = "--with compares figures" if background else "one file takes one soak"
@@ -141,6 +142,10 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
     ]
     if background:
         further.append(replace(plan, background=background))
+    if by_default:
+        # A time that is given is that of the whole command; the usual one is that of a launch.
+        whole = plan.budget * plan.launches * (1 + len(further))
+        plan, *further = (replace(each, budget=whole) for each in (plan, *further))
     return measure_and_print(plan, how, further)
 
 
@@ -154,7 +159,9 @@ def plans(pattern: Pattern, given: dict[str, Any], context: click.Context) -> li
         own["algorithm"] = (PLAIN,)
     common = {name: value for name, value in given.items() if name not in {*own, "ranks"}}
     timed = any(
-        context.get_parameter_source(name) is not ParameterSource.DEFAULT for name in ("max_time", "loops")
+        context.get_parameter_source(name) is not ParameterSource.DEFAULT
+        for name in ("max_time", "loops", "soak")
+        if name in given
     )
     if common.get("budget") is None and not (timed or pattern.program):
         common["budget"] = BUDGET_S

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterator
 from threading import Thread
 
@@ -24,9 +26,10 @@ class EndingStep:
         self._thread = Thread(target=lambda: list(messages), name="ending step")
         self._thread.start()
 
-    def outcome(self, hurry: bool = False) -> Outcome:
-        """Waits for the end: what became of the processes. `hurry`, or a signal: they are ended."""
-        while self._thread.is_alive() and not (hurry or interrupts.asked()):
+    def outcome(self, hurry: bool = False, end: float = math.inf) -> Outcome:
+        """Waits for the end: what became of the processes. `hurry`, a signal, or that the monotonic clock is
+        beyond `end`: they are ended."""
+        while self._thread.is_alive() and not (hurry or interrupts.asked() or time.monotonic() > end):
             self._thread.join(interrupts.POLL_S)
         if not self._thread.is_alive():
             return self._watched.outcome

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from wirespeed import launchers
 from wirespeed.errors import AgreedError, ExitCode, WirespeedError
+from wirespeed.frontend.bound import ENDING_S, Bound
 from wirespeed.frontend.fitting import with_room
 from wirespeed.frontend.interruption import Interruption, say
 from wirespeed.frontend.rank_messages import MessageReader, received
@@ -67,12 +68,12 @@ RECORDED_S = 10.0
 _LAUNCHERS = ("mpiexec", "mpiexec.hydra", "mpiexec.mpich", "mpiexec.openmpi", "orterun", "prterun")
 
 
-def measure_inside(plan: Plan, observe: Observer) -> ExitCode:
+def measure_inside(plan: Plan, observe: Observer, bound: Bound | None = None) -> ExitCode:
     """Measures as one rank of the job that a launcher started."""
     place = launchers.launched_rank()
     assert place is not None
     try:
-        return _measure(plan, observe, place)
+        return _measure(plan, observe, place, bound)
     except (WirespeedError, NativeError) as error:
         code = error.code if isinstance(error, WirespeedError) else ExitCode.FAILED_ENTRY
         if place.rank == 0:
@@ -220,7 +221,7 @@ class _Voice:
         return next(iter(gone), None)
 
 
-def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
+def _measure(plan: Plan, observe: Observer, place: LaunchedRank, bound: Bound | None) -> ExitCode:
     from wirespeed.rank.path.buffers import buffer_room
     from wirespeed.rank.path.teams import reduced_teams
     from wirespeed.rank.session import RankSession
@@ -296,20 +297,23 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     if recorder:
         recorder.begin(comm, place.launcher, ranks, variables)
     fewer, left_out = with_room(plan, buffer_room(opened, comm, session.device, comm.neighbours()))
+    if recorder:
+        recorder.plans(paths, fewer)
     for text in filter(None, (left_out, unpinned)):
         if recorder:
             observe(Note(text))
 
     def turn(index: int) -> Sequence[int]:
         path = paths[index]
-        wanted = [size for size in recorder.sizes(path) if size in fewer.sizes] if recorder else []
+        wanted = recorder.wanted(path, fewer) if recorder else []
         sizes = comm.share(wanted)
         if recorder:
             recorder.start(path, len(paths) - index - 1)
         return sizes
 
     try:
-        session.measure([path.name for path in paths], turn, plan.budget, goes_on=True)
+        end = bound.end - ENDING_S if bound else None
+        session.measure([path.name for path in paths], turn, end, goes_on=True)
     except (WirespeedError, NativeError) as error:
         watchdog.close()
         if recorder:
@@ -324,7 +328,7 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     watchdog.stage("end", 0, 0.0)
     atexit.register(comm.leave)
     atexit.register(watchdog.close)
-    return recorder.finish() if recorder else ExitCode.OK
+    return recorder.finish(bounded=bound is not None) if recorder else ExitCode.OK
 
 
 def _refuse(plan: Plan, place: LaunchedRank) -> None:
@@ -383,7 +387,7 @@ class _Rank0:
 
     def __init__(self, plan: Plan, observe: Observer) -> None:
         self._recorder = RunRecorder(plan, observe)
-        self.sizes, self.close = self._recorder.missing_sizes, self._recorder.close
+        self.close = self._recorder.close
         self._begun = self._over = False
         self._paths_left = 0
         self._lock = threading.RLock()
@@ -402,11 +406,19 @@ class _Rank0:
             self._recorder.begin_here(found.values())
             self._begun = True
 
-    def finish(self) -> ExitCode:
+    def wanted(self, path: TransferPath, plan: Plan) -> tuple[int, ...]:
+        """Sizes of the plan that the file lacks."""
+        return tuple(size for size in self._recorder.missing_sizes(path) if size in plan.sizes)
+
+    def plans(self, paths: Sequence[TransferPath], plan: Plan) -> None:
+        """What this job is to measure."""
+        self._recorder.planned = [(path, 1, self.wanted(path, plan)) for path in paths]
+
+    def finish(self, *, bounded: bool) -> ExitCode:
         self._recorder.end_path()
         with self._lock:
             self._over = True
-            return self._recorder.end("complete")
+            return self._recorder.end("complete", bounded=bounded)
 
     def lost(self, outcome: Outcome | None) -> None:
         """The job ends before its time. `outcome`: of the rank that has gone, or can do no more."""

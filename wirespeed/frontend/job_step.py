@@ -15,6 +15,7 @@ from typing import BinaryIO
 
 from wirespeed import interrupts
 from wirespeed.evidence.nics.ucx_log import UcxLog
+from wirespeed.frontend.bound import Bound
 from wirespeed.frontend.diagnosis import Events, diagnose
 from wirespeed.frontend.rank_messages import MessageReader, Received
 from wirespeed.host.die_with_parent import dies_with_parent
@@ -48,6 +49,10 @@ GRACE, LONG_GRACE, MAX_GRACE = 2.0, 8.0, 20.0
 and for all others after the first."""
 SLOW_LAUNCHER = 8.0
 """Seconds that a launcher may take to end a job one of whose ranks has died."""
+LATE = "late"
+"""Outcome of a step that the bound of its command has ended."""
+HUNG_S = 3.0
+"""Seconds without progress that count as a hang when the bound is over: short for a busy machine."""
 LONGEST_LINE = 1 << 20
 """Bytes."""
 SHORT_QUIET = 1.0
@@ -99,6 +104,7 @@ class JobStep:
         """Iterations and stages that each rank of this host has begun."""
         self._selector = selectors.DefaultSelector()
         self._start_barrier = StartBarrier(pages) if ahead else None
+        self._bound: Bound | None = None
         since = time.time()
         self._process = subprocess.Popen(
             dies_with_parent(command),
@@ -146,6 +152,10 @@ class JobStep:
         """Lets the ranks tell the figures that are under way, and no others."""
         ask_to_stop(self._pages)
 
+    def ends_with(self, bound: Bound) -> None:
+        """Ends messages() with the time of its plan: then `outcome` is LATE, or a hang if nothing moves."""
+        self._bound = bound
+
     def hurry(self) -> None:
         """Lets messages() come to its end at once, whatever the processes still do."""
         self._hurried = True
@@ -180,6 +190,19 @@ class JobStep:
             first_death = first_death or (now if self._death or self._seen.errors else 0.0)
             quiet = now - self._last_sign
             starved = self._starved(states, quiet, now)
+            halted = any(state.stopped or state.gone for state in states)
+            if self._bound and self._bound.left < 0:
+                if self._seen.finished:
+                    self._hurried = now > self._bound.end
+                elif self._seen.roster and quiet * (1 - starved) > (SHORT_QUIET if halted else HUNG_S):
+                    self._wake(states)
+                    self._diagnose(states, quiet)
+                    self.outcome.text += f"; {self._bound} was over"
+                    return
+                elif now > self._bound.end:
+                    moving = "" if quiet < SHORT_QUIET else f"no progress for {quiet:.0f} s"
+                    self.outcome = Outcome(LATE, moving if self._seen.roster else "its ranks had not met")
+                    return
             if waited or quiet > self._limit(states):
                 silent = bool(first_report) and now - latest_report > LONG_GRACE and self._silent(states)
                 if quiet * (1 - starved) < self._least_limit(states) and not silent:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import dropwhile, takewhile
 
 from wirespeed import interrupts, launchers
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.frontend import budget
+from wirespeed.frontend.bound import PATH_S, START_S, Bound
 from wirespeed.frontend.ending_step import EndingStep
-from wirespeed.frontend.job_step import JobStep
+from wirespeed.frontend.job_step import LATE, JobStep
 from wirespeed.frontend.machine import Machine
 from wirespeed.frontend.profiles import Profiles
 from wirespeed.frontend.rank_messages import FoundRecord
@@ -28,18 +29,14 @@ from wirespeed.paths import TransferPath, all_paths
 from wirespeed.patterns import find_pattern
 from wirespeed.results.model import Entry
 from wirespeed.results.recorder import Observer
-from wirespeed.statistics.allowance import Allowance
 from wirespeed.units import format_size
-
-BESIDE_S = 4.0
-"""Seconds of a budget that go beside all paths: the command's start, and its table; 4 on two H200s."""
 
 
 class PlannedRun:
     """One run: its result file, and its job steps in order."""
 
-    def __init__(self, plan: Plan, found: Machine, observe: Observer) -> None:
-        self._plan, self._found, self._observe = plan, found, observe
+    def __init__(self, plan: Plan, found: Machine, observe: Observer, bound: Bound | None = None) -> None:
+        self._plan, self._found, self._observe, self._bound = plan, found, observe, bound
         self._mpi = found.mpis[0]
         # A launcher that is not there is said before anything starts.
         launchers.check_installed(launchers.choose(plan.launcher, self._mpi))
@@ -47,10 +44,9 @@ class PlannedRun:
         self._to_come: list[PathLaunch] = []
         """Launches of paths that have not begun."""
         self._profiles = Profiles(plan.profile, self._recorder.file) if plan.profile else None
-        allowance = Allowance(max(plan.budget - BESIDE_S, plan.budget / 2))
-        # The path that is being measured, and those to come.
-        share = partial(self._share, allowance)
-        self._starter = Starter(plan, found, self._recorder.run, self._profiles, share)
+        self._starter = Starter(plan, found, self._recorder.run, self._profiles, self._until)
+        self._start_s = START_S
+        """Seconds that processes take until they have met, at most so far."""
         self._ending: list[EndingStep] = []
         self._works: dict[str, mpi.Mpi] = {}
         """The MPI under which each path has moved bytes."""
@@ -59,8 +55,23 @@ class PlannedRun:
         if self._recorder.resumed:
             self._same_as_before()
 
-    def _share(self, allowance: Allowance) -> float:
-        return allowance.share(1 + len(self._to_come))
+    def _until(self, key: StepKey) -> float | None:
+        """When a job step is to be over: what is left has equal parts for its paths and those to come.
+
+        Where those are too short for a figure, the first ones have what they need, and others none.
+        """
+        if self._bound is None:
+            return None
+        left = max(self._bound.left, 0.0)
+        # Processes that are started ahead have other paths before them, one of which is measured now.
+        places = [at for at, launch in enumerate(self._to_come) if launch in key.launches]
+        before = 1 + max(places, default=-1) + 1
+        share = left * before / (1 + len(self._to_come))
+        return time.monotonic() + min(max(share, self._start_s + PATH_S * len(key.launches)), left)
+
+    def _has_time(self) -> bool:
+        """Is there time to start processes, and to measure something?"""
+        return self._bound is None or self._bound.left > self._start_s + PATH_S
 
     def all_steps(self, paths: list[TransferPath], left_out: str | None = None) -> ExitCode:
         """Measures path after path, launch after launch; whatever breaks costs its own path and launch only.
@@ -79,17 +90,18 @@ class PlannedRun:
             every = [(number, path) for number in range(1, launches + 1) for path in found]
             missing = self._recorder.missing_sizes
             self._to_come = [PathLaunch(path, n, sizes) for n, path in every if (sizes := missing(path, n))]
-            if words := budget.too_small(self._plan, self._to_come):
-                self._observe(Note(words))
-            while self._to_come:
+            self._recorder.planned = [(launch.path, launch.number, launch.sizes) for launch in self._to_come]
+            begun = False
+            while self._to_come and (self._has_time() or not begun):
                 self._measure(self._together(self._to_come))
+                begun = True
             status = "complete"
         except KeyboardInterrupt:
             pass
         finally:
             self._starter.end()
             self._settle_ends(hurry=status == "interrupted")
-            code = self._recorder.end(status)
+            code = self._recorder.end(status, bounded=self._bound is not None)
         if self._profiles:
             self._observe(Note(self._profiles.said()))
         return code
@@ -168,12 +180,15 @@ class PlannedRun:
         try:
             for library, following in zip(candidates, [*candidates[1:], None], strict=True):
                 step, outcome = self._job_step(launches, library)
+                following = following if self._has_time() else None
                 if outcome.passing and step.path == launches[0].path:
                     text = f"{step.path.name}: {outcome.text}; starting them once more"
                     self._observe(Note(text))
                     step, outcome = self._job_step(launches, library)
                 if self._settled(step, outcome, library, following):
                     self._again(launches, step, outcome)
+                    break
+                if following is None:
                     break
         finally:
             self._recorder.end_path()
@@ -217,7 +232,9 @@ class PlannedRun:
     ) -> bool:
         """Records what became of a path; False: the `following` MPI may do better, if there is one."""
         path = step.path
-        if outcome.what == "ok":
+        if outcome.what in ("ok", LATE):
+            if outcome.text:
+                self._observe(Note(f"{path.name}: {outcome.text} when {self._bound} was over"))
             return True
         if step.counting:
             outcome.text = f"after all figures: {outcome.text}"
@@ -266,8 +283,10 @@ class PlannedRun:
     def _job_step(self, launches: Sequence[PathLaunch], library: mpi.Mpi) -> tuple[StepRecorder, Outcome]:
         """Processes that measure the launches: the last one that they came to, and what became of it."""
         key = StepKey(tuple(launches), library)
-        ahead = self._starter.waits(key)
+        ahead, began = self._starter.waits(key), time.monotonic()
         watched = self._starter.start(key)
+        if self._bound:
+            watched.ends_with(self._bound)
         step, wrong = self._recorded(launches[0], self._starter.said(key), watched), Outcome()
         messages = watched.messages()
         for message in messages:
@@ -280,6 +299,8 @@ class PlannedRun:
                     break
             if isinstance(message, Hello):
                 self._starter.met(key, message.ranks)
+                if not ahead:
+                    self._start_s = time.monotonic() - began
             if isinstance(message, Done) and wrong.what == "ok" and self._may_end_beside_the_next(key):
                 # Its processes come to their end while the next ones measure, which share the GPUs already.
                 self._ending.append(EndingStep(step, library, watched, messages))
@@ -309,7 +330,10 @@ class PlannedRun:
         interrupts.under_way(None)
         if interrupts.asked():
             interrupts.end()
-        if ahead and "ranks" not in step.job:
+        if self._bound:
+            over = time.monotonic() - self._bound.end
+            self._bound.late(over, f"the processes of {step.path.name} came to their end {over:.1f} s late")
+        if ahead and "ranks" not in step.job and watched.outcome.what != LATE:
             # They never met: a GPU may have let nobody else in while others measured.
             return self._job_step(launches, library)
         return step, watched.outcome if watched.outcome.what != "ok" else wrong
@@ -322,7 +346,8 @@ class PlannedRun:
     def _settle_ends(self, hurry: bool) -> None:
         """What became of processes after their last figure."""
         for ending_step in self._ending:
-            if (outcome := ending_step.outcome(hurry)).what != "ok":
+            end = self._bound.end if self._bound else math.inf
+            if (outcome := ending_step.outcome(hurry, end)).what != "ok":
                 self._settled(ending_step.step, outcome, ending_step.library, None)
 
     def _recorded(self, launch: PathLaunch, job_said: Facts, watched: JobStep) -> StepRecorder:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -40,12 +40,14 @@ from wirespeed.results.environment import numa_nodes
 from wirespeed.results.events import StepEnd, StepStart
 from wirespeed.results.fresh import Fresh
 from wirespeed.results.lenient import fitted
-from wirespeed.results.model import Entry, Evidence, RankRecord, Wires
+from wirespeed.results.model import Entry, Evidence, LeftOut, RankRecord, Wires
 from wirespeed.results.nics import RankNics
 from wirespeed.results.parts import Cores
 from wirespeed.results.recorder import Observer, Recorder
 from wirespeed.results.soak import Soak
 
+BREAKS = ("crash", "death", "hang")
+"""Failures of a size after which others of its path may have no figure either."""
 NO_GPUS = "--ranks-per-gpu places ranks on GPUs, and there is none to use here"
 
 
@@ -128,7 +130,7 @@ class StepRecorder:
 
     number: int
     path: TransferPath
-    recorder: Recorder
+    recorder: RunRecorder
     observe: Observer
     job: Facts
     """Facts of its record about the ranks and what they loaded."""
@@ -158,6 +160,8 @@ class StepRecorder:
                 self.recorder.started(self.number, self.path, self._described(message))
             case Measured():
                 self.counting = True
+                if message.late:
+                    self.recorder.uncounted(self.path, self.launch)
             case FoundRecord():
                 self.counting = self.counting or not isinstance(message.record, (Entry, Soak, Fresh))
                 self.recorder.take(self._completed(message), self.number, self.launch)
@@ -218,6 +222,9 @@ class RunRecorder(Recorder):
     def __init__(self, plan: Plan, observe: Observer) -> None:
         super().__init__(plan, observe)
         self._launches, self._steps, self._over = plan.launches, 0, 0
+        self.planned: list[tuple[TransferPath, int, tuple[int, ...]]] = []
+        """What can be measured: paths, launches, sizes."""
+        self._uncounted: list[LeftOut] = []
 
     def begin_here(self, devices: Iterable[Facts]) -> None:
         """Writes the run's first record, of this process's command and clock."""
@@ -235,6 +242,32 @@ class RunRecorder(Recorder):
         """Tells the observer that the path is over."""
         self._observe(StepEnd(time.monotonic_ns()))
         self._over += 1
+
+    def end(self, status: str, left_out: Sequence[LeftOut] = (), *, bounded: bool = False) -> ExitCode:
+        """As of Recorder. `bounded`: what is lacking was left out, because the run has a bound."""
+        if not bounded or status != "complete":
+            return super().end(status, left_out)
+        measured = {path for path, _ in self._measured.figures}
+        uncounted = [part for part in self._uncounted if part.path in measured]
+        return super().end(status, [*left_out, *self._lacking(), *uncounted])
+
+    def uncounted(self, path: TransferPath, launch: int) -> None:
+        """There was no time to count the path's bytes."""
+        self._uncounted.append(LeftOut(path=path.name, launch=launch))
+
+    def _lacking(self) -> Iterator[LeftOut]:
+        """Sizes with neither a figure nor a failure, of paths that have not broken."""
+        run = self._measured
+        broken = {(f.path, f.launch) for f in run.recorded_failures if f.whole_path or f.what in BREAKS}
+        failed = {(f.path, f.bytes, f.launch) for f in run.recorded_failures}
+        known = {
+            (path, size, each.launch) for (path, size), entry in run.figures.items() for each in entry.each
+        }
+        known |= failed | {*run.soaks}
+        for path, launch, planned in self.planned:
+            sizes = [size for size in planned if (path.name, size, launch) not in known]
+            if sizes and (path.name, launch) not in broken:
+                yield LeftOut(path=path.name, launch=launch, sizes=sizes)
 
     def next_step(self, path: TransferPath, job: Facts, launch: int = 1) -> StepRecorder:
         """Records of the path's next processes. `job`: facts about the ranks and what they loaded."""

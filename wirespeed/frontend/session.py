@@ -9,6 +9,7 @@ from pathlib import Path
 from wirespeed import interrupts, launchers
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.frontend import machine
+from wirespeed.frontend.bound import Bound
 from wirespeed.frontend.fitting import with_room
 from wirespeed.frontend.machine import Machine
 from wirespeed.frontend.rank_limit import refuse_too_many
@@ -39,12 +40,15 @@ def discover(plan: Plan) -> Machine:
     return machine.look(plan)
 
 
-def measure(plan: Plan, observe: Observer) -> ExitCode:
-    """Measures the plan: in this process if a launcher made it a rank, else in job steps of its own."""
+def measure(plan: Plan, observe: Observer, bound: Bound | None = None) -> ExitCode:
+    """Measures the plan: in this process if a launcher made it a rank, else in job steps of its own.
+
+    `bound`: its part of the command's time; None: it has none.
+    """
     if launchers.launched_rank():
         from wirespeed.frontend.in_launcher import measure_inside
 
-        return measure_inside(plan, observe)
+        return measure_inside(plan, observe, bound)
     refuse_too_many([plan])
     plan = dataclasses.replace(plan, device=devices.with_slices(plan.device, os.environ))
     if plan.profile:
@@ -66,7 +70,7 @@ def measure(plan: Plan, observe: Observer) -> ExitCode:
         plan, left_out = with_room(plan, _room(plan, found))
     sweep()
     with interrupts.deferred():
-        return PlannedRun(plan, found, observe).all_steps(paths, left_out)
+        return PlannedRun(plan, found, observe, bound).all_steps(paths, left_out)
 
 
 def _check_places(plan: Plan, found: Machine) -> None:

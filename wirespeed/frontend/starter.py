@@ -11,7 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from wirespeed import launchers
@@ -59,8 +59,8 @@ class Starter:
     found: Machine
     run: str
     profiles: Profiles | None
-    share: Callable[[], float]
-    """Seconds of one path, as long as its figures are far from precise."""
+    until: Callable[[StepKey], float | None]
+    """When the job step is to be over, by the monotonic clock; None: it has no bound."""
     _started: int = 0
     _latest: float = -math.inf
     """When processes were last started ahead."""
@@ -175,7 +175,6 @@ class Starter:
             expected=ExpectedJob(library.vendor, library.version, plan.ranks, str(library.library)),
             device=self.found.kind,
             variables=variables,
-            allowance=self.share() * len(launches),
             profiler=self.profiles.command(launches[0].path.name) if self.profiles else (),
             profiles=str(self.profiles.folder) if self.profiles else "",
             ahead=ahead,
@@ -184,6 +183,9 @@ class Starter:
             bound=bound,
             threads_leave=not self._elsewhere and not own_threads,
         )
+        if (end := self.until(key)) is not None:
+            seconds = max(end - time.monotonic(), 0.0)
+            spec = replace(spec, seconds=seconds, until=time.time() + seconds)
         self._started += 1
         entry = Path(__file__).parents[1] / "rank"
         job = launchers.Job(

@@ -7,6 +7,7 @@ import re
 import resource
 import signal
 import subprocess
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -44,6 +45,14 @@ def _stat(pid: int) -> list[str]:
         # The name, in brackets, may hold anything: the rest follows the last bracket.
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
     return []
+
+
+def age() -> float:
+    """Seconds since this process was started, its own and its loader's; 0 where the kernel does not say."""
+    with suppress(IndexError, ValueError):
+        began = int(_stat(os.getpid())[19]) / os.sysconf("SC_CLK_TCK")
+        return max(time.clock_gettime(time.CLOCK_BOOTTIME) - began, 0.0)
+    return 0.0
 
 
 def waited_for_cpu(pid: int) -> float:

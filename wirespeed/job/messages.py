@@ -122,6 +122,9 @@ class Recorded(NamedTuple):
 class Measured(NamedTuple):
     """The path has all of its figures; what follows counts bytes."""
 
+    late: bool = False
+    """Is no time left in which they could be counted?"""
+
 
 class Done(NamedTuple):
     """The ranks have nothing left to measure."""

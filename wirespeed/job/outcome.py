@@ -15,7 +15,7 @@ class Outcome:
     """End of a job step."""
 
     what: str = "ok"
-    """What it means for the run: ok, unavailable, crash, hang, death, mismatch, error or interrupted."""
+    """Meaning for the run: ok, unavailable, crash, hang, death, mismatch, error, interrupted, or late."""
     text: str = ""
     rank: int | None = None
     host: str | None = None

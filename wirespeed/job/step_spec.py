@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 
 from wirespeed.host.process import host_name
@@ -21,8 +22,10 @@ class StepSpec:
     """Kind of device: host, cuda, hip, openmp or emulated."""
     variables: dict[str, str]
     """Environment that the ranks must have; a launcher may have failed to carry it."""
-    allowance: float = 0.0
-    """Seconds for all of these paths, as long as figures are far from precise."""
+    seconds: float | None = None
+    """Time for all of these paths, from the moment on that this is written; None: they have no bound."""
+    until: float = 0.0
+    """Its end by the clock that tells the time (time.time())."""
     profiler: tuple[str, ...] = ()
     """Command line that each rank is started by (wirespeed/host/profilers.py); empty: none."""
     profiles: str = ""
@@ -41,6 +44,13 @@ class StepSpec:
     """May threads of libraries leave the ranks' CPUs? Not where a batch system hands out CPUs."""
     host: str = field(default_factory=lambda: host_name())
     """Host on which the front end watches."""
+
+    def end(self) -> float | None:
+        """End of the time for all of these paths on this process's monotonic clock."""
+        if self.seconds is None:
+            return None
+        # Hosts tell different times: none has longer than it was given.
+        return time.monotonic() + min(self.until - time.time(), self.seconds)
 
 
 BLOCK_SECONDS = 1e-3

@@ -15,6 +15,7 @@ from wirespeed.rank.world import World
 
 if TYPE_CHECKING:
     from wirespeed.host.interface import DeviceHandle, TransportHandle
+    from wirespeed.rank.path.path_time import PathTime
 
 Tell = Callable[[Message], None]
 Result = TypeVar("Result")
@@ -56,16 +57,21 @@ class RankContext:
     ranges: Ranges = field(default_factory=Ranges)
     put_threads_aside: Callable[[], bool] = lambda: False
     """Moves threads of libraries to CPUs on which no rank measures; False: there are none."""
-    more_s: float | None = None
-    """Seconds, from a path's first figure on, in which figures may take more than --max-time; None: the run
-    has no budget."""
+    time: PathTime | None = None
+    """Time of the path; None: the run has no bound."""
     more_until: float | None = None
-    """Until then (`time.monotonic()`) those that take turns may; None: the run has no budget."""
+    """Until then (`time.monotonic()`) figures that take turns may take more than --max-time; None: the run
+    has no bound."""
     ending: Callable[[], bool] = lambda: False
     """Is the run to end? Then rank 0 tells the figures that are under way."""
 
     behind: str = ""
     """Words that stand behind a failure of the path: what keeps ranks of a host apart."""
+
+    @property
+    def late(self) -> bool:
+        """Is the time for figures over, on this rank's clock?"""
+        return self.time is not None and self.time.over
 
     def failed(
         self, what: str, text: str, size: int | None = None, rank: int | None = None, fatal: bool = True

@@ -123,7 +123,7 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
         comm.barrier()
         return sizes
 
-    session.measure([path for path, _ in spec.paths], turn, spec.allowance, goes_on=False)
+    session.measure([path for path, _ in spec.paths], turn, spec.end(), goes_on=False)
     watchdog.stage("end", 0, 30.0)
     tell(Done())
     watchdog.close(keep_list=here)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 
 from wirespeed.host.core import Core
@@ -14,7 +15,9 @@ from wirespeed.rank.join.startup import introduced, open_device, open_ranges
 from wirespeed.rank.observe.watchdog import Watchdog
 from wirespeed.rank.path.path_run import PathRunner
 from wirespeed.rank.world import World
-from wirespeed.statistics.allowance import Allowance
+
+SHORTEST_S = 0.3
+"""Seconds in which a path has a figure."""
 
 
 class RankSession:
@@ -56,15 +59,24 @@ class RankSession:
         return ranks
 
     def measure(
-        self, paths: Sequence[str], turn: Callable[[int], Sequence[int]], budget: float, *, goes_on: bool
+        self,
+        paths: Sequence[str],
+        turn: Callable[[int], Sequence[int]],
+        end: float | None,
+        *,
+        goes_on: bool,
     ) -> None:
-        """`turn`: begins a path, by its place among them, and returns its sizes. `budget`: of all, in s.
+        """`turn`: begins a path, by its place among them, and returns its sizes. `end`: of the time for all,
+        by time.monotonic(); None: they have no bound. Paths for which no time is left do not begin.
 
         `goes_on`: whether this process does anything else after its last path.
         """
-        allowance = Allowance(budget)
         for index, path in enumerate(paths):
+            now = time.monotonic()
+            if index and self.comm.share(end is not None and end - now < SHORTEST_S):
+                break
             self.runner.make_way(path, orderly=goes_on)
             sizes = turn(index)
-            self.runner.run(path, sizes, allowance.share(len(paths) - index))
+            share = None if end is None else now + max(end - now, 0.0) / (len(paths) - index)
+            self.runner.run(path, sizes, share)
         self.runner.close(orderly=goes_on)

@@ -89,6 +89,15 @@ class Head(RunRecord, frozen=True, kw_only=True, tag="run"):
     clock: Clock | None = None
 
 
+class LeftOut(RecordPart, frozen=True, kw_only=True):
+    """Something of a path for which there was no time."""
+
+    path: str
+    launch: Fact = 1
+    sizes: list[Whole] = []
+    """Without a figure; empty: their bytes were not counted."""
+
+
 class End(RunRecord, frozen=True, kw_only=True, tag="end"):
     """Ends a run. A run without it was killed."""
 
@@ -98,6 +107,8 @@ class End(RunRecord, frozen=True, kw_only=True, tag="end"):
     failures: Whole = 0
     impossible: list[str] = []
     """The figures that cannot be true by all that the run says, and why."""
+    left_out: list[LeftOut] = []
+    """What the bound of the command (--within) left no time for."""
 
 
 class StepRecord(RunRecord, frozen=True, kw_only=True, tag="step"):

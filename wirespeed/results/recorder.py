@@ -20,7 +20,17 @@ from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath
 from wirespeed.results.environment import environment
 from wirespeed.results.lenient import fitted
-from wirespeed.results.model import End, Entry, Event, Failure, Head, RankRecord, Record, StepRecord
+from wirespeed.results.model import (
+    End,
+    Entry,
+    Event,
+    Failure,
+    Head,
+    LeftOut,
+    RankRecord,
+    Record,
+    StepRecord,
+)
 from wirespeed.results.parts import in_unit, rate
 from wirespeed.results.runs import Run, collect, resumed
 from wirespeed.results.soak import Soak
@@ -85,7 +95,7 @@ class Recorder:
         self._failures += outcome.what != "unavailable"
         self.write(failure(self.run, path, outcome, number, remedy))
 
-    def end(self, status: str) -> ExitCode:
+    def end(self, status: str, left_out: Sequence[LeftOut] = ()) -> ExitCode:
         """Writes the last record and closes the file; what became of the run."""
         try:
             self.write(
@@ -99,6 +109,7 @@ class Recorder:
                         f"{entry.path} at {format_size(entry.bytes)}: {entry.why_impossible}"
                         for entry in self._measured.impossible.values()
                     ],
+                    left_out=list(left_out),
                 )
             )
         finally:

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from wirespeed.statistics.allowance import COARSE
 from wirespeed.statistics.histogram import SHORTEST_S, Histogram
 
 CONFIDENCE = 0.95
@@ -34,6 +33,8 @@ WIDEST = 1e9
 # Two-sided 95 % points of Student's t for 2, 3 and 4 degrees of freedom:
 # NIST/SEMATECH e-Handbook of Statistical Methods, section 1.3.6.7.2, column 0.975, to more digits.
 _STUDENT_T = {2: 4.302652729911, 3: 3.182446305284, 4: 2.776445105198}
+COARSE = 0.05
+"""Figures that are within ± this share need no more time."""
 FEWEST_BATCHES = 3
 """Below, there is no interval."""
 _FEWEST_FOR_ORDER = 6

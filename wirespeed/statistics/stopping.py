@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from wirespeed.errors import WirespeedError
-from wirespeed.statistics.allowance import COARSE
 from wirespeed.statistics.histogram import SHORTEST_S
-from wirespeed.statistics.samples import FEWEST_BATCHES
+from wirespeed.statistics.samples import COARSE, FEWEST_BATCHES
 
 BATCH_S = 0.005
 """Seconds of a batch, at most, in the first 5 s; where many sizes take turns, each has less."""
@@ -32,8 +31,8 @@ RESOLUTIONS_A_SAMPLE = 50
 FEWEST_FOR_PRECISION = 24
 """No stop for precision before so many batches: fewer agree by chance too often."""
 FEWEST_TO_END = 27
-"""Nor an end at --max-time, as long as the budget lasts: 24 batches make eight blocks, whose interval reaches
-from the fastest to the slowest of them, and 27 make nine."""
+"""Nor an end at --max-time, as long as the path's time lasts: 24 batches make eight blocks, whose interval
+reaches from the fastest to the slowest of them, and 27 make nine."""
 FEWEST_TO_GIVE_UP = 56
 """The interval of fewer batches is often far wider than the root of the time says."""
 SEEN_ENOUGH = 54
@@ -102,12 +101,14 @@ class StoppingRule:
         divisor: float = 1.0,
         more_s: Callable[[], float] | None = None,
         ending: Callable[[], bool] = lambda: False,
+        late: Callable[[], bool] = lambda: False,
     ) -> None:
         """`divisor`: an iteration's seconds over a sample's (2 where samples are half round trips). `more_s`:
-        seconds that are left for more than --max-time, where the run has a budget. `ending`: is no time left?
+        seconds that are left for more than --max-time, where the run has a bound. `ending`: is the run to
+        end? `late`: has it come so near to its bound that nothing is measured on?
         """
         self._stopping, self._divisor, self._resolution_s = stopping, divisor, clock_resolution_s
-        self._more_s, self._ending = more_s, ending
+        self._more_s, self._ending, self._late = more_s, ending, late
         self._most_s = EXTENSION * stopping.max_time
         # A precision beyond what the clock can tell must not make one sample last for ever.
         fine = min(2 * clock_resolution_s / stopping.precision, self._most_s / FEWEST_FOR_PRECISION)
@@ -143,8 +144,8 @@ class StoppingRule:
         return elapsed_s >= self._limit(samples) and samples.batches >= needed
 
     def _limit(self, samples: Sampled) -> float:
-        """Seconds for the figure: no more than --max-time once the budget is spent, or it is left behind."""
-        if self._ending():
+        """Seconds for the figure: no more than --max-time once its path's time is over, or it is left."""
+        if self._ending() or self._late():
             return 0.0
         left_behind = self.left_behind and self._more_s is None and samples.batches >= FEWEST_TO_END
         spent = self._more_s is not None and self._more_s() <= 0
@@ -160,7 +161,7 @@ class StoppingRule:
 
     def _goes_on(self, samples: Sampled, precision: float | None, elapsed_s: float) -> bool:
         """Lets a coarse figure go on, if the time that is left would make it precise enough."""
-        if precision is None or precision <= COARSE or self._more_s is None or self._ending():
+        if precision is None or precision <= COARSE or self._more_s is None or self._ending() or self._late():
             return False
         times = (precision / COARSE) ** 2
         more_s = self._more_s()

@@ -6,8 +6,7 @@ import math
 from collections.abc import Sequence
 from itertools import groupby
 
-from wirespeed.statistics.allowance import COARSE
-from wirespeed.statistics.samples import median_interval, middle
+from wirespeed.statistics.samples import COARSE, median_interval, middle
 
 MOMENTS = 3
 """Each speed was there at so many separate moments, with the other one between them."""

@@ -10,11 +10,14 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
+import click
+
 from wirespeed.cli.common.options import Reporting
 from wirespeed.cli.common.streams import distrust_terminals, note
 from wirespeed.cli.common.traced import Traced
 from wirespeed.cli.common.waking import wake_gpus
 from wirespeed.errors import ExitCode, WirespeedError, gravest
+from wirespeed.frontend.bound import LEAST_S, Bound
 from wirespeed.job.plan import Plan
 
 if TYPE_CHECKING:
@@ -69,10 +72,12 @@ def measure_plan(
     begin: Callable[[Head], None] | None = None,
     traced: Traced | None = None,
     further: int | None = 0,
+    bound: Bound | None = None,
 ) -> PlanResult:
     """Measures, showing progress on stderr; `begin` gets the run's own record before anything is shown.
 
-    `further`: plans that follow, and will take about as long; None: they take another time.
+    `further`: plans that follow, and will take about as long; None: they take another time. `bound`: the
+    plan's part of the command's time.
     Ctrl-C keeps what was measured until then.
     """
     wake_gpus(plan.device)
@@ -116,7 +121,7 @@ def measure_plan(
 
         # A second Ctrl-C, or one before the run could catch it: the table shows what there is.
         with suppress(KeyboardInterrupt), background_load.running(plan):
-            measured.code = session.measure(plan, observe)
+            measured.code = session.measure(plan, observe, bound)
     return measured
 
 
@@ -150,6 +155,7 @@ def measure_and_print(plan: Plan, reporting: Reporting, further: Sequence[Plan] 
     from wirespeed.frontend.rank_limit import refuse_too_many
 
     refuse_too_many([plan, *further])
+    bound = bound_of(plan)
     if plan.picture:
         from wirespeed.report.export.field_picture import refuse_picture
 
@@ -162,7 +168,11 @@ def measure_and_print(plan: Plan, reporting: Reporting, further: Sequence[Plan] 
     measured: PlanResult | None = None
     codes: list[ExitCode] = []
     lacking: dict[str, WirespeedError] = {}
+    late: list[str] = []
     for number, variant in enumerate((plan, *further)):
+        if bound and number and bound.left < LEAST_S:
+            late.append(_value(variant, (plan, *further)))
+            continue
         if measured:
             if variant.pattern != plan.pattern and not _pins(measured):
                 continue
@@ -173,7 +183,8 @@ def measure_and_print(plan: Plan, reporting: Reporting, further: Sequence[Plan] 
             later = [other for other in further[number:] if other.pattern == variant.pattern]
             # A rank alone has one path, and shows nothing of several ranks' time.
             alike_later = None if variant.ranks == 1 and later else len(later)
-            measured = measure_plan(variant, traced=traced, further=alike_later)
+            part = bound.part(1 + len(further) - number) if bound else None
+            measured = measure_plan(variant, traced=traced, further=alike_later, bound=part)
         except WirespeedError as error:
             # Of the values of a list those are measured that can be.
             if (
@@ -199,6 +210,8 @@ def measure_and_print(plan: Plan, reporting: Reporting, further: Sequence[Plan] 
         raise next(iter(lacking.values()))
     for value, why in lacking.items():
         note(f"{value} is left out: {why}")
+    if late:
+        note(f"left out for {bound}: {'; '.join(late)}")
     if measured.code in GO_ON:
         able = [code for code in codes if code != ExitCode.UNAVAILABLE or len(alike) == 1]
         measured.code = gravest(*(able or codes))
@@ -210,7 +223,19 @@ def measure_and_print(plan: Plan, reporting: Reporting, further: Sequence[Plan] 
         note(f"results: {measured.file}{more}")
         measured.draw()
         traced.finish(reporting.console())
+    tell_missed(bound)
     return measured.code
+
+
+def bound_of(plan: Plan) -> Bound | None:
+    """The bound of the command that measures the plan. Raises WirespeedError where it is too short."""
+    return Bound.of(plan.budget, click.get_current_context().obj)
+
+
+def tell_missed(bound: Bound | None) -> None:
+    """The command's last line, where it has taken longer than it was to."""
+    if bound and (missed := bound.missed()):
+        note(missed)
 
 
 def _pins(measured: PlanResult) -> bool:
@@ -225,9 +250,17 @@ def _condition(plan: Plan) -> tuple[str, str | None]:
 
 def _value(plan: Plan, others: Sequence[Plan]) -> str:
     """'operation load': how the plan differs from the others."""
-    own, *rest = ({"ranks": variant.ranks, **dict(variant.options)} for variant in (plan, *others))
+    own, *rest = (
+        {
+            "pattern": variant.pattern,
+            "with": variant.background,
+            "ranks": variant.ranks,
+            **dict(variant.options),
+        }
+        for variant in (plan, *others)
+    )
     return ", ".join(
-        f"{name} {value}" for name, value in own.items() if any(other[name] != value for other in rest)
+        f"{name} {value}" for name, value in own.items() if any(other.get(name) != value for other in rest)
     )
 
 

@@ -74,19 +74,28 @@ where = together(
 )
 """Options that choose the processors and the MPI."""
 
+
+def within(text: str) -> Decorator:
+    """The bound on a command's time; --budget is its older name."""
+    return click.option(
+        *("--within", "--budget", "budget"),
+        type=words.BOUND,
+        help=text,
+        envvar=["WIRESPEED_WITHIN", "WIRESPEED_BUDGET"],
+        show_envvar=True,
+    )
+
+
 _PATHS = "Paths to measure: names, wildcards such as 'rma*,ipc-*', or all. 'wirespeed paths' lists them."
 _SIZES = "Message sizes in bytes: powers of two as in 8:1G, or a list as in 0,8,1M."
 _BLOCKS = "Sizes of a block in bytes: powers of two as in 4K:1M, or a list as in 4K,96K."
 _sampling = together(
     option("--precision", words.SHARE, "Stop when the median's 95 % interval is within ± this share.", "1%"),
     option("--max-time", words.SECONDS, "Time per size; up to three times that where it helps.", "0.05"),
-    option(
-        "--budget",
-        words.SECONDS_OR_0,
-        "Time of the run as long as figures are not within ±5 %; 0: none. Default: 60; 0 with --max-time and "
-        "--loops, and for programs, survey and watch.",
-        envvar="WIRESPEED_BUDGET",
-        show_envvar=True,
+    within(
+        "Time of the whole command, its start and end included: 10s, 2m; 0: none. What it leaves no time for "
+        "is named. Default: 1m a launch; 0 with --max-time, --loops and --soak, and for programs, survey and "
+        "watch."
     ),
     option("--loops", words.count(1), "Measure exactly N iterations per size, whatever the precision."),
     option("--warmup", words.count(), "Untimed iterations first. Default: 5, fewer if 5 take over 0.05 s."),

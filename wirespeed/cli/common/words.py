@@ -13,7 +13,7 @@ from click.shell_completion import CompletionItem
 from wirespeed.errors import WirespeedError
 from wirespeed.host.profilers import PROFILERS
 from wirespeed.job.plan import ALLOCATORS, CONTEXTS
-from wirespeed.units import parse_rate, parse_share, parse_size, parse_sizes
+from wirespeed.units import parse_rate, parse_share, parse_size, parse_sizes, parse_time
 
 
 class Word(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.3
@@ -107,20 +107,15 @@ def several(one: Word, metavar: str | None = None) -> Word:
 
 def _seconds(word: str) -> float:
     """Above zero, below a day."""
-    try:
-        seconds = float(word.strip().removesuffix("s"))
-    except ValueError:
-        seconds = -1.0
-    if not 0 < seconds < 86400:
-        raise ValueError("write seconds, above 0 and below a day, as in 0.5")
+    if not (seconds := parse_time(word)):
+        raise ValueError("write a time above 0 and below a day, as in 0.5, 30s, 5m or 1h")
     return seconds
 
 
-def _seconds_or_0(word: str) -> float:
-    if re.fullmatch(r"0+s?", word.strip()):
-        return 0.0
+def _bound(word: str) -> float:
+    """0: none."""
     try:
-        return _seconds(word)
+        return parse_time(word)
     except ValueError as why:
         raise ValueError(f"{why}; 0: none") from None
 
@@ -323,8 +318,9 @@ NAME = Word("NAME", _name)
 PAIRS = Word("I-J,...", _pairs)
 PATHS = Word("NAME,...", _paths, _path_names)
 PROFILER = choice(*PROFILERS)
+BOUND = Word("TIME", _bound)
 SECONDS = Word("SECONDS", _seconds)
-SECONDS_OR_0 = Word("SECONDS", _seconds_or_0)
+TIME = Word("TIME", parse_time)
 SHARE = Word("SHARE", parse_share)
 PART = Word("SHARE", _part)
 """A share below 1, or none."""

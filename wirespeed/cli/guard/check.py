@@ -22,13 +22,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from wirespeed.cli.common import words
-from wirespeed.cli.common.options import flag, option, plan_of, where
+from wirespeed.cli.common.options import flag, option, plan_of, where, within
 from wirespeed.cli.common.streams import note, one_of_ranks, print_or_write
 from wirespeed.errors import ExitCode, WirespeedError, gravest
 from wirespeed.job.plan import Plan
 
 if TYPE_CHECKING:
     from wirespeed.cli.common.measuring import PlanResult
+    from wirespeed.frontend.bound import Bound
     from wirespeed.report.check.requirements import Requirement
     from wirespeed.results.runs import Run
 
@@ -45,6 +46,10 @@ MAX_LAUNCHES = 3
     "Measure what --require asks for, instead of reading FILE; again where one launch alone is slow.",
 )
 @option("--out", words.FILE, "Result file of --measure.")
+@within(
+    "With --measure: time of the whole command, as 2m; what it leaves no time for cannot be told (exit code "
+    "8). Default: 0, none."
+)
 @flag("--strict", "What cannot be told fails as well (exit code 6).")
 @flag("--all", "Also print the rules that hold.", "everything")
 @flag("--explain", "Print a line for each size of each rule.")
@@ -111,6 +116,8 @@ def _measure(base: Plan, requirements: Sequence[Requirement], file: str) -> tupl
 
     What one launch does not tell is measured in another one.
     """
+    from wirespeed.cli.common.measuring import bound_of, tell_missed
+    from wirespeed.frontend.bound import LEAST_S
     from wirespeed.frontend.rank_limit import refuse_too_many
     from wirespeed.report.check.evaluate import check, once_broken
     from wirespeed.results.runs import resumed
@@ -119,16 +126,20 @@ def _measure(base: Plan, requirements: Sequence[Requirement], file: str) -> tupl
         raise WirespeedError("--measure starts jobs of its own: not inside a launcher's job; give it a file")
     wanted = [*plans(base, requirements)]
     refuse_too_many(wanted, f"write oversubscribe = true beside ranks in {file}")
-    measured, code = _measured(wanted), ExitCode.OK
+    bound = bound_of(base)
+    measured, code = _measured(wanted, bound), ExitCode.OK
     for launch in range(2, MAX_LAUNCHES + 1):
         doubted = once_broken(check(requirements, resumed(measured.runs)), requirements) if measured else []
         if measured is None or not doubted or measured.code == ExitCode.INTERRUPTED:
+            break
+        if bound and bound.left < LEAST_S:
+            note(f"a second launch, which tells whether the first one was a chance, is left out for {bound}")
             break
         names = ", ".join(dict.fromkeys(asked.name for asked in doubted if asked.bytes is not None))
         note(f"one launch was beyond a bound, so these are measured again: {names}")
         again = [replace(plan, launches=launch) for plan in plans(base, doubted)]
         try:
-            measured = _measured(again, measured.file)
+            measured = _measured(again, bound, measured.file)
         except WirespeedError as error:
             note(str(error))
             code = error.code
@@ -137,17 +148,19 @@ def _measure(base: Plan, requirements: Sequence[Requirement], file: str) -> tupl
         return ExitCode.OK, []
     if measured.file:
         note(f"results: {measured.file}")
+    tell_missed(bound)
     return measured.code if measured.code == ExitCode.INTERRUPTED else code, resumed(measured.runs)
 
 
-def _measured(wanted: Sequence[Plan], file: str = "") -> PlanResult | None:
+def _measured(wanted: Sequence[Plan], bound: Bound | None, file: str = "") -> PlanResult | None:
     """The last plan's outcome, with the records of all; they go on with the file, if there is one."""
     from wirespeed.cli.common.measuring import measure_plan
 
     measured = None
     for number, plan in enumerate(wanted, 1):
         plan = replace(plan, out=file, resume=True) if file else plan
-        measured = measure_plan(plan, further=len(wanted) - number)
+        part = bound.part(1 + len(wanted) - number) if bound else None
+        measured = measure_plan(plan, further=len(wanted) - number, bound=part)
         file = measured.file
         if measured.code == ExitCode.INTERRUPTED:
             break

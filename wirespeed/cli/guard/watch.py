@@ -7,7 +7,6 @@ than chance is named. All are in one result file, as launches for 'wirespeed com
 from __future__ import annotations
 
 import math
-import re
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -28,27 +27,16 @@ SIZES = "8,64K,16M"
 """A latency, a message in the middle, a bandwidth."""
 EVERY = 60.0
 """Seconds from the start of a repetition to the start of the next."""
-_TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h)?")
-_UNITS = {None: 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
-
-
-def interval(text: str) -> float:
-    """Seconds of '30s', '5m', '1h', '0'. Raises ValueError."""
-    match = _TIME.fullmatch(text.strip())
-    seconds = float(match[1]) * _UNITS[match[2]] if match else -1.0
-    if not 0 <= seconds <= 86400:
-        raise ValueError("write a time up to a day, as in 30s, 5m or 1h")
-    return seconds
 
 
 @click.command(help=__doc__)
 @option(
     "--every",
-    words.Word("TIME", interval),
+    words.TIME,
     "Start a repetition every 30s, 5m, 1h; 0 means at once. Default: 60s, with --for 0.",
 )
 @option("--count", words.count(1), "Number of repetitions. Default: until Ctrl-C.")
-@option("--for", words.Word("TIME", interval), "Start no repetition after this time: 30m, 12h.", key="lasts")
+@option("--for", words.TIME, "Start no repetition after this time: 30m, 12h.", key="lasts")
 @option("--first", words.count(1, 1000), "The first N define what is usual.", "5")
 @flag(
     "--fail",
@@ -116,6 +104,7 @@ def command(
 def _once(plan: Plan, store: Any, drift: Any, watching: Any) -> ExitCode:
     """One repetition: measured, stored line by line, compared."""
     from wirespeed.frontend import session
+    from wirespeed.frontend.bound import Bound
     from wirespeed.host.temporary import temporary_folder
     from wirespeed.results.run_record import RunRecord
     from wirespeed.results.runs import Run
@@ -132,7 +121,7 @@ def _once(plan: Plan, store: Any, drift: Any, watching: Any) -> ExitCode:
         for number, soak in enumerate(dict.fromkeys((None, plan.soak))):
             if code != ExitCode.INTERRUPTED:
                 once = replace(plan, soak=soak, out=str(folder / f"{number}.jsonl"))
-                code = gravest(code, session.measure(once, observe))
+                code = gravest(code, session.measure(once, observe, Bound.from_now(plan.budget)))
     if code != ExitCode.INTERRUPTED:
         watching.measured(drift.add(repetition))
     return code

@@ -42,7 +42,7 @@ def command(style: str, against: str | None, explain: bool, all_sizes: bool, **g
     from wirespeed.cli.common.waking import wake_gpus
 
     wake_gpus(plan.device)
-    from wirespeed.cli.common.measuring import measure_plan
+    from wirespeed.cli.common.measuring import bound_of, measure_plan, tell_missed
     from wirespeed.cli.common.traced import Traced
     from wirespeed.report.terminal.survey import print_lacking, print_machine, print_next
     from wirespeed.results.runs import joined
@@ -63,13 +63,15 @@ def command(style: str, against: str | None, explain: bool, all_sizes: bool, **g
             )
 
     traced = Traced.of(plan)
-    measured = measure_plan(plan, begin, traced)
+    bound = bound_of(plan)
+    measured = measure_plan(plan, begin, traced, bound=bound)
     if measured.records:
         measured.print(how)
         run = joined(measured.runs)
         print_lacking(console, run, machine)
         print_next(console, run, measured.file, machine)
         traced.finish(console)
+    tell_missed(bound)
     return measured.code
 
 

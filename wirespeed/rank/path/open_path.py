@@ -27,10 +27,10 @@ from wirespeed.rank.observe.watchdog import Watchdog
 from wirespeed.rank.path.algorithm_choice import fastest
 from wirespeed.rank.path.buffers import SMALL, Buffers
 from wirespeed.rank.path.fresh_run import FreshRun
+from wirespeed.rank.path.path_time import telling
 from wirespeed.rank.path.sampler import Turns
 from wirespeed.rank.path.size_run import SizeResult, SizeRun
 from wirespeed.rank.world import World
-from wirespeed.statistics.allowance import Allowance
 from wirespeed.statistics.stopping import FILLED, MOMENT_S
 from wirespeed.units import format_size
 
@@ -43,8 +43,13 @@ TRIAL_SIZES = (1, 32 << 10, 4 << 20)
 
 MIN_COUNTED = 64 << 10
 """Bytes of a collective operation: of smaller ones, what starts their kernels hides what they move."""
+HUNG_S = 5.0
+"""Seconds without progress, beyond the end of a path's time, that count as a hang; beyond the bound of all,
+the front end does not wait so long."""
 LONG_TO_FILL = 1 << 28
 """Bytes of a buffer whose memory some machines take a second or more to give."""
+LEAST_COUNTING_S = 0.3
+"""Seconds that counting the bytes of a size takes, at least."""
 AT_ONCE, ALL_AT_ONCE = 24, 32
 """Sizes that take turns, at most: so many batches of 1 ms fill the time between two of the same size. Where
 GPUs move the bytes, all of a default run do: beside H100s and H200s, CPUs are 10 to 20 % slower now and then,
@@ -112,8 +117,10 @@ class OpenPath:
             self._measure(sizes)
             if fresh := context.comm.share(context.plan.fresh):
                 self._fresh(sizes, fresh)
-        context.tell(Measured())
-        if not observers or self._ending:
+        # Whether bytes are counted does not depend on the time for figures, but on what is left behind it.
+        late = context.comm.share(context.time is not None and context.time.left < LEAST_COUNTING_S)
+        context.tell(Measured(late and observers is not None))
+        if not observers or late or context.comm.share(context.ending()):
             return
         # Counting comes after all figures, so that none of them can suffer from it. What another pattern
         # moves at the same time would be counted as ours.
@@ -163,17 +170,19 @@ class OpenPath:
     def _measure(self, sizes: Sequence[int]) -> None:
         needs = self._needs(sizes)
         draws = self._context.comm.share(self._context.plan.picture is not None)
-        more_s, left = self._context.more_s, len(sizes)
-        allowance = None if more_s is None else Allowance(more_s)
+        path_time, left = self._context.time, len(sizes)
         for group in self._groups(sizes, needs):
             if self._ending:
                 return
-            if allowance:
-                until = time.monotonic() + allowance.share(left) * len(group)
+            if path_time:
+                path_time.begin(last=left == len(group))
+            coming = self._fitting(group, sizes, needs)
+            if path_time:
+                until = time.monotonic()
+                until += max(path_time.figures_end - until, 0.0) / left * len(group)
                 self._context = replace(self._context, more_until=until)
             left -= len(group)
             running: dict[int, Turns[None]] = {}
-            coming = list(group)
             try:
                 while coming or running:
                     at_once = len(running) + bool(coming)
@@ -199,12 +208,28 @@ class OpenPath:
 
     @property
     def _ending(self) -> bool:
-        """Collective. Is the run to end?"""
-        return self._context.comm.share(self._context.ending())
+        """Collective. Is the run to end, or the time of the path over?"""
+        return self._context.comm.share(self._context.ending() or self._context.late)
+
+    def _fitting(self, group: Sequence[int], sizes: Sequence[int], needs: Sequence[int]) -> list[int]:
+        """Collective. Indices of those sizes of a group for which there is time, what tells most first."""
+        path_time, chosen = self._context.time, [*group]
+        if path_time:
+            for index, size in enumerate(sizes):
+                if size in self._measured:
+                    path_time.took(needs[index], self._measured[size].seconds)
+            ascending = sorted(group, key=needs.__getitem__)
+            fit = path_time.fitting([needs[index] for index in ascending])
+            chosen = telling(ascending[:fit]) if fit < len(group) or path_time.tight else chosen
+        return self._context.comm.share(chosen)
 
     def _groups(self, sizes: Sequence[int], needs: Sequence[int]) -> Iterator[list[int]]:
         """Indices of sizes that take turns, once there are buffers for all of them."""
-        for group in taking_turns(self._context, needs, long_too=not self._path.cpu_moves):
+        path_time = self._context.time
+        # Where time is short, what short messages take tells how long longer ones will.
+        short = path_time is not None and path_time.fitting(sorted(needs)) < len(needs)
+        long_too = self._context.comm.share(not self._path.cpu_moves and not short)
+        for group in taking_turns(self._context, needs, long_too=long_too):
             alone: list[int] = []
             while group:
                 largest = max(group, key=needs.__getitem__)
@@ -249,6 +274,10 @@ class OpenPath:
         """Size after size; what fails costs its own size."""
         needs = [PLACES * apart(need) for need in self._needs(sizes)]
         for index, size in enumerate(sizes):
+            path_time, wanted = self._context.time, self._context.plan.soak or 0.0
+            # A soak is not made shorter, but left out where it does not fit.
+            if self._context.comm.share(path_time is not None and path_time.left < wanted):
+                continue
             # Each takes as long as the plan says.
             self._context.tell(self._position(sizes, index)._replace(needs=(0,) * len(sizes)))
             try:
@@ -309,7 +338,8 @@ class OpenPath:
         counting.parts_of = comm.share(max((sizes[index] for index in order if seconds[index]), default=0))
         plan = sizes_to_count(sizes, protocols, order)
         index = comm.share(next(plan, -1))
-        while index >= 0:
+        path_time = self._context.time
+        while index >= 0 and not comm.share(path_time is not None and path_time.left <= 0):
             size, verdict = sizes[index], None
             try:
                 with self._context.ranges("counted size", format_size(size), bytes=size):
@@ -374,7 +404,9 @@ class OpenPath:
         """Seconds without progress that count as a hang at this size, whose buffers have `most` bytes."""
         context = self._context
         blocks = context.pattern.blocks_sent(context.shape, size)
-        return stuck_after(context.plan, max(size, most), blocks)
+        patience = stuck_after(context.plan, max(size, most), blocks)
+        # The run does not wait for a hang beyond its bound.
+        return min(patience, max(context.time.left, 0.0) + HUNG_S) if context.time else patience
 
     def _failure(self, error: Unusable | PayloadMismatch, size: int, fatal: bool = False) -> None:
         self.failed = True

@@ -29,15 +29,13 @@ from wirespeed.rank.observe.clock_offsets import ClockOffsets
 from wirespeed.rank.observe.watchdog import Watchdog
 from wirespeed.rank.path.buffers import Buffers, buffer_room
 from wirespeed.rank.path.open_path import Observers, OpenPath
+from wirespeed.rank.path.path_time import PathTime
 from wirespeed.rank.ranges import MAX_RANGES, MIN_RANGES, Ranges
 from wirespeed.rank.world import World
 
 if TYPE_CHECKING:
     from wirespeed.host.interface import DeviceHandle, TransportHandle
 
-BESIDE_S = 1.6
-"""Seconds of a path beside its figures: its start, counted iterations, its end; 1.2 to 3.2 on two H100s. What
-a path takes beyond them, those that follow have less: a slow start must not cost it its figures."""
 FRESH = "fresh-"
 """Beginning of a fault that messages from new memory alone have."""
 OWN_TEST_KEYS = ("ahead", "apart", "clock", "fault", "late", "offset", "instead", "soak-every")
@@ -130,15 +128,16 @@ class PathRunner:
             self._core.check(self._core.lib.ws_kept_close(self._watchdog.page))
             self._left = None
 
-    def run(self, name: str, sizes: Sequence[int], allowance: float = 0.0) -> None:
+    def run(self, name: str, sizes: Sequence[int], end: float | None = None) -> None:
         """Collective. Measures the path at every size; failures are told, not raised.
 
         A path that may not work at all is tried first; "accepted" is told once it has moved bytes.
-        `allowance`: seconds for the path, of a run that has a budget.
+        `end`: of its time, by time.monotonic(); None: it has no bound.
         """
-        more_s = max(allowance - BESIDE_S, 0.0) if self._context.plan.budget else None
-        behind = self._apart.words(find_path(name))
-        self._context = replace(self._context, more_s=more_s, behind=behind)
+        path = find_path(name)
+        by_cpu = path.cpu_moves or self._core.identity(self._device)["kind"] not in GPU_KINDS
+        path_time = None if end is None else PathTime(end, by_cpu)
+        self._context = replace(self._context, time=path_time, behind=self._apart.words(path))
         self._ranges.room = max(MAX_RANGES // self._comm.size, MIN_RANGES)
         # Inside a launcher each rank reads its own options.
         kept = self._comm.share(self._ranges.kept)
@@ -154,7 +153,7 @@ class PathRunner:
             with self._ranges("path", name):
                 self._run(name, sizes)
         except NativeError as error:
-            raise NativeError(f"{error}{behind}", error.lack) from None
+            raise NativeError(f"{error}{self._context.behind}", error.lack) from None
         if clocks:
             self._tell_ranges(name, clocks)
 

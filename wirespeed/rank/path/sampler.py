@@ -194,8 +194,11 @@ class Sampler:
         self._context.put_threads_aside()
         until = self._context.more_until
         more_s = None if until is None else lambda: until - time.monotonic()
-        ending = self._context.ending
-        rule = StoppingRule(self._stopping, *self._program.clock(), self._divisor, more_s, ending)
+        context = self._context
+        clock = self._program.clock()
+        rule = StoppingRule(
+            self._stopping, *clock, self._divisor, more_s, context.ending, lambda: context.late
+        )
         if more := self._comm.share(rule.calibration_iterations(estimate)):
             estimate = self._comm.maximum(self._program.run(more))
         self._program.start()  # of the warm-up
@@ -217,7 +220,7 @@ class Sampler:
             if self._comm.rank == 0:
                 enough = enough or rule.decide(teams, elapsed)
                 missing = self._least - teams.count * rule.iterations_per_sample
-                reason = enough if missing <= 0 else None
+                reason = enough if missing <= 0 or self._context.late else None
                 if reason is None or (self._payload.takes_batches and not self._last_checked):
                     per_sample, count = rule.next_batch(estimate, teams, elapsed, taking_turns)
                     untimed = per_sample if estimate * per_sample < 1e-3 else 1

@@ -13,8 +13,7 @@ from typing import Any
 
 from wirespeed.patterns import Pattern, Shape, Team
 from wirespeed.rank.world import World
-from wirespeed.statistics.allowance import COARSE
-from wirespeed.statistics.samples import Samples
+from wirespeed.statistics.samples import COARSE, Samples
 from wirespeed.statistics.two_speeds import two_speeds
 
 

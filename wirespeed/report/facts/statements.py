@@ -11,6 +11,7 @@ from wirespeed.report.facts import (
     failures,
     fresh,
     health,
+    left_out,
     markers,
     nics,
     others,
@@ -59,6 +60,8 @@ def _all(run: Run, layout: Layout) -> Iterator[Statement]:
     yield from _soaks(run)
     for subject, words, level in failures.failure_lines(run):
         yield Statement(ReportSection.FAILURES, level, subject, words)
+    if words := left_out.line(run):
+        yield Statement(ReportSection.END, WARNING, "", words)
     if run.interrupted:
         yield Statement(ReportSection.END, WARNING, "", "This run was ended before all was measured")
 

@@ -98,7 +98,7 @@ def _reasons(run: Run) -> Iterator[str]:
     timed = [entry for entry in entries if entry.stopped != "fixed"]
     wide = sum((markers.widest([entry]) or 0.0) > FAR for entry in timed)
     if wide:
-        longer = "--budget" if run.head.plan.budget else "--max-time"
+        longer = "--within" if run.head.plan.budget else "--max-time"
         more = "--launches" if run.launches > 1 else longer
         yield f"{_of(run, wide)} not within ±{figures.percent(FAR)}: more {more} narrows them"
     if fixed := len(entries) - len(timed):

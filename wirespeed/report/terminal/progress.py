@@ -26,7 +26,7 @@ from wirespeed.results.lenient import printable
 from wirespeed.results.model import Event, Head
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Failure
 from wirespeed.results.soak import Soak
-from wirespeed.statistics.allowance import COARSE
+from wirespeed.statistics.samples import COARSE
 from wirespeed.statistics.stopping import INTERRUPTED
 from wirespeed.units import counted, format_rate, format_seconds, format_size
 

@@ -1,0 +1,156 @@
+"""A bound on the whole command: what fits into it, what is left out, and by how much it was missed."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import records
+from support.examples import examples
+
+from wirespeed.errors import WirespeedError
+from wirespeed.frontend import bound as module
+from wirespeed.frontend.bound import LEAST_S, Bound
+from wirespeed.rank.path.path_time import PathTime, telling
+from wirespeed.report.check.evaluate import check
+from wirespeed.report.check.requirements import read_requirements
+from wirespeed.report.facts import left_out
+from wirespeed.results.runs import Run, collect
+from wirespeed.units import parse_time, time_word
+
+
+class Clock:
+    """A monotonic clock that somebody sets."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 100.0
+        monkeypatch.setattr(time, "monotonic", lambda: self.now)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock(monkeypatch)
+
+
+def bound(seconds: float, began: float = 100.0) -> Bound:
+    made = Bound.of(seconds, began)
+    assert made
+    return made
+
+
+class TestTheCommand:
+    def test_its_start_counts(self, clock: Clock) -> None:
+        clock.now = 100.4
+        assert bound(10).end + module.PRINT_S == 110.0
+
+    def test_0_is_none(self) -> None:
+        assert Bound.of(0, 0.0) is None
+
+    def test_one_below_a_start_is_refused_with_the_figure(self, clock: Clock) -> None:
+        with pytest.raises(WirespeedError, match=r"--within 2s: .* takes 3\.3 s; write 4s or more, or 0"):
+            Bound.of(2, 100.0)
+
+    def test_plans_share_what_is_left(self, clock: Clock) -> None:
+        """Protects from a list whose values each take the whole time."""
+        whole = bound(30)
+        first = whole.part(3)
+        assert first.left == pytest.approx(whole.left / 3)
+        clock.now += 2.0
+        assert whole.part(2).left == pytest.approx(whole.left / 2), (
+            "what the first one leaves is for the others"
+        )
+        clock.now = whole.end - 0.1
+        assert whole.part(1).end == whole.end
+
+    def test_the_first_of_many_gets_what_a_start_needs(self, clock: Clock) -> None:
+        assert bound(10).part(50).left == pytest.approx(LEAST_S)
+
+    @pytest.mark.parametrize(
+        ("seconds", "took", "missed"),
+        [(5, 5.9, None), (5, 6.1, "1.1 s"), (60, 65.9, None), (60, 66.5, "6.5 s")],
+    )
+    def test_what_is_missed(self, clock: Clock, seconds: float, took: float, missed: str | None) -> None:
+        made = bound(seconds)
+        made.part(2).late(0.5, "a path was late")
+        clock.now = 100.0 + took
+        said = made.missed()
+        assert said is None if missed is None else said and said.endswith(f"{missed}: a path was late")
+
+
+class TestAPath:
+    def test_what_fits(self, clock: Clock) -> None:
+        """Protects the bound from a message that is begun and cannot end."""
+        path = PathTime(104.0)
+        sizes = [1 << power for power in range(31)]
+        assert sizes[path.fitting(sizes) - 1] == 128 << 20
+        path.took(1 << 20, 1e-3)
+        assert sizes[path.fitting(sizes) - 1] == 64 << 20
+        clock.now = 103.9
+        assert path.fitting(sizes) == 0 and path.over
+
+    def test_short_messages_leave_half_to_long_ones(self, clock: Clock) -> None:
+        path = PathTime(104.0)
+        path.begin(last=False)
+        clock.now = 101.6
+        assert path.over
+        path.begin(last=True)
+        assert not path.over
+
+    @given(count=st.integers(0, 200))
+    @examples(30)
+    def test_what_tells_most_comes_first(self, count: int) -> None:
+        order = telling(range(count))
+        assert sorted(order) == list(range(count))
+        assert order[:3] == [0, count - 1, (count - 1) // 2] if count > 2 else True
+
+
+def run_with(*parts: dict[str, object]) -> Run:
+    head, end = records.head(), {**records.end(), "left_out": list(parts)}
+    head["plan"] |= {"budget": 10.0, "sizes": [8, 64, 1 << 20], "launches": 1}
+    return collect(records.as_read([head, records.entry("host", 8, 1e-6), end]))[0]
+
+
+class TestWhatIsLeftOut:
+    def test_it_is_named(self) -> None:
+        run = run_with(
+            {"path": "host", "sizes": [64, 1 << 20]},
+            {"path": "staged", "sizes": [8, 64, 1 << 20]},
+            {"path": "aware", "sizes": [8, 64, 1 << 20]},
+            {"path": "host", "sizes": []},
+        )
+        assert left_out.line(run) == (
+            "Left out for --within 10s: host at 64 B to 1 MiB; all of staged, aware; "
+            "host without the count of its bytes"
+        )
+        assert left_out.line(run_with()) is None
+
+    def test_check_cannot_tell_of_it(self, tmp_path: Path) -> None:
+        """Protects a machine from the blame for figures that nobody had time to measure."""
+        file = tmp_path / "site.toml"
+        file.write_text('[[require]]\npath = "host"\n[require.sizes]\n1M = "at least 1 GB/s"\n')
+        asked = read_requirements(str(file))
+        (found,) = check(asked, [run_with({"path": "host", "sizes": [1 << 20]})])
+        assert (found.what, found.text) == (
+            "cannot tell",
+            "no figure: left out for --within 10s, which was over",
+        )
+        (found,) = check(asked, [run_with()])
+        assert found.what == "missing"
+
+
+@pytest.mark.parametrize(
+    ("word", "seconds"),
+    [("10", 10.0), ("0.5s", 0.5), ("2m", 120.0), ("1 h", 3600.0), ("0", 0.0), (".5", 0.5)],
+)
+def test_times_as_people_write_them(word: str, seconds: float) -> None:
+    assert parse_time(word) == seconds
+    assert parse_time(time_word(seconds)) == seconds
+
+
+@pytest.mark.parametrize("word", ["", "-1", "10 days", "24h", "1e3", "nan", "s"])
+def test_what_is_no_time(word: str) -> None:
+    with pytest.raises(ValueError, match="write a time below a day"):
+        parse_time(word)
