@@ -6,6 +6,7 @@
 #include "core/helpers.hpp"
 #include "core/json.hpp"
 #include "devices/allocator/decorator.hpp"
+#include "devices/emulated/declared.hpp"
 #include "devices/work.hpp"
 #include "kernels/compile.hpp"
 #include "kernels/compile_apart.hpp"
@@ -65,6 +66,7 @@ std::string text_of(const PointerFacts& it) {
 int ws_device_count(const char* kind) {
     return guarded(-1, [&] { return kind_called(kind).count(); });
 }
+void ws_emulated_devices(int count) { emulated::set_usual_count(count); }
 const char* ws_device_identity_of(const char* kind, int index) {
     return kept_text([&] { return text_of(kind_with(kind, index).identity(index)); });
 }

@@ -77,6 +77,8 @@ typedef struct ws_device ws_device;
 /* How many devices of a kind ("host", "emulated", "cuda", "hip") there are; -1: none can be used,
  * ws_error() says why. */
 int ws_device_count(const char* kind);
+/* So many emulated GPUs there are, unless WIRESPEED_EMULATED says how many; without this call 2. */
+void ws_emulated_devices(int count);
 /* Takes what the device is used with (CUDA's primary context) until it is closed. allocator: who
  * hands out the memory of buffers, "driver", "pool", "vmm", "openmp", "openmp:map", "openacc" or
  * "openacc:map"; own_context: it does so before any context is current, and the device is used by

@@ -40,6 +40,17 @@ def test_each_rank_s_gpu(words: tuple[str, ...], ranks: list[str], tmp_path: Pat
     assert ("ranks 0-1 share emulated GPU" in done.out) == (ranks[0] == ranks[1])
 
 
+@pytest.mark.parametrize(
+    ("words", "ranks"), [(("--ranks", "5"), "01234"), (("--ranks", "5", "--ranks-per-gpu", "2"), "00112")]
+)
+def test_each_rank_has_an_emulated_gpu(words: tuple[str, ...], ranks: str, tmp_path: Path) -> None:
+    """Protects trying several GPUs on a laptop: nothing has to be declared."""
+    command = ("ring", "--device", "emulated", *words, "--paths", "ipc-write", "--sizes", "8", *FAST)
+    done = wirespeed(*command, "--oversubscribe", out=tmp_path / "r.jsonl")
+    assert done.code == 0, done.err
+    assert devices_of(done) == [f"EMULATED-{rank}" for rank in ranks]
+
+
 def test_under_a_launcher(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the places of ranks that somebody else's launcher started, and the line of one too many."""
     words = ("ring", "--device", "emulated", "--ranks-per-gpu", "2", "--paths", "host", *FAST, "--sizes", "8")

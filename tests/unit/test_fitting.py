@@ -20,7 +20,7 @@ GROUPS = Plan("groups", ranks=4, options=(("group", 1), ("fan", None)))
 
 
 @pytest.mark.parametrize(
-    ("room", "largest"), [(None, GIB), (4 * GIB, GIB), (3 * GIB, GIB // 2), (1 << 20, 1 << 18)]
+    ("room", "largest"), [(None, GIB), (4 * GIB, GIB), (3 * GIB - 1, GIB // 2), (1 << 20, 1 << 18)]
 )
 def test_default_sizes_leave_out_what_has_no_room(room: int | None, largest: int) -> None:
     """Protects a first try from an error: 3 messages of 1 GiB, into two buffers of each of 4 ranks."""

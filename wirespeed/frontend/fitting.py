@@ -8,9 +8,6 @@ from wirespeed.job.plan import DEFAULT_SIZES, Plan
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.units import format_size, parse_sizes
 
-SHARE = 0.9
-"""Share of the free memory that buffers may have: ranks and their libraries need some, too."""
-
 
 def fitting(plan: Plan, room: int | None) -> tuple[int, ...]:
     """The plan's sizes; of those that the pattern has by default the ones that fit, at least the first.
@@ -20,14 +17,14 @@ def fitting(plan: Plan, room: int | None) -> tuple[int, ...]:
     pattern, options = find_pattern(plan.pattern), dict(plan.options)
     if room is None or plan.sizes_named:
         return plan.sizes
-    shape = Shape(plan.ranks, options, memory=int(SHARE * room))
+    shape = Shape(plan.ranks, options, memory=room)
     usual = parse_sizes(pattern.default_sizes(options) or pattern.sizes or DEFAULT_SIZES)
     usual = tuple(dict.fromkeys(max(size, pattern.least_size(shape)) for size in usual))
     if plan.sizes != usual or pattern.fixed_sizes(shape) is not None:
         return plan.sizes
 
     def fits(size: int) -> bool:
-        return max(pattern.extent(rank, shape, size) for rank in range(plan.ranks)) <= int(SHARE * room)
+        return max(pattern.extent(rank, shape, size) for rank in range(plan.ranks)) <= room
 
     return tuple(filter(fits, plan.sizes)) or plan.sizes[:1]
 

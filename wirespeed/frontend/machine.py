@@ -88,6 +88,7 @@ def look(plan: Plan) -> Machine:
     """Looks at the machine. Raises WirespeedError for a device or an MPI asked for that is not there."""
     opened = core()
     kind = devices.resolve(opened, plan.device)
+    devices.emulate(opened, kind, plan.ranks, plan.ranks_per_gpu)
     devices.check_allocator(kind, plan.allocator, plan.context)
     why = {} if plan.device != "auto" else {k: w for k in devices.GPU_KINDS if (w := _why_not(opened, k))}
     mpis = [mpi.choose(plan.mpi)] if plan.mpi else mpi.all_mpis()

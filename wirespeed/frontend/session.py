@@ -118,7 +118,7 @@ def _check_memory(plan: Plan, found: Machine) -> None:
 def _room(plan: Plan, found: Machine) -> int | None:
     """Bytes for each of a rank's two buffers, where all ranks are on this host."""
     least = min((int(device.get("bytes") or 0) for device in found.devices), default=0)
-    return room_for_buffers(plan.ranks, least)
+    return room_for_buffers(plan.ranks, least, emulated=found.kind == "emulated")
 
 
 def _in_mib(bytes_: int) -> str:

@@ -105,6 +105,12 @@ def count(core: Core, kind: str) -> int:
         return 0
 
 
+def emulate(core: Core, kind: str, ranks: int, per_gpu: int | None) -> None:
+    """As many emulated GPUs as `ranks` take, at least 2, where WIRESPEED_EMULATED does not say how many."""
+    if kind == "emulated":
+        core.lib.ws_emulated_devices(max(2, -(-ranks // (per_gpu or 1))))
+
+
 def chosen(core: Core, kind: str, names: Sequence[str]) -> list[int]:
     """Indices of the devices that are named, in that order; of all where none is.
 

@@ -6,15 +6,17 @@ from pathlib import Path
 
 DEVICE_SHARE = 0.4
 """Share of a device's memory for each of two buffers; the libraries' own buffers need some, too."""
+HOST_SHARE = 0.9
+"""Share of the free memory that buffers may have: ranks and their libraries need some, too."""
 
 
-def room_for_buffers(ranks: int, device_bytes: int) -> int | None:
+def room_for_buffers(ranks: int, device_bytes: int, *, emulated: bool = False) -> int | None:
     """Bytes for each of a rank's two buffers; None if nobody knows. `ranks`: on this host, which share it.
 
-    A path may stage device memory in host memory.
+    A path may stage device memory in host memory, of which `emulated` devices' memory is made, too.
     """
     free = free_memory()
-    rooms = [] if free is None else [free // (2 * ranks)]
+    rooms = [] if free is None else [int(HOST_SHARE * free) // ((4 if emulated else 2) * ranks)]
     if device_bytes:
         rooms.append(int(device_bytes * DEVICE_SHARE))
     return min(rooms, default=None)

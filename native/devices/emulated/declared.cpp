@@ -1,5 +1,7 @@
 #include "devices/emulated/declared.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <fstream>
 #include <mutex>
@@ -12,6 +14,8 @@
 namespace wirespeed::emulated {
 namespace {
 
+constexpr int most_devices = 1024;
+
 Declared parse(const std::string& text) {
     Declared result;
     std::istringstream words(text);
@@ -23,8 +27,10 @@ Declared parse(const std::string& text) {
         char* end = nullptr;
         const double number = std::strtod(value.c_str(), &end);
         const bool good = !value.empty() && *end == '\0' && number >= 0;
-        if (good && key == "count" && number >= 1 && number <= 1024)
+        if (good && key == "count" && number >= 1 && number <= most_devices)
             result.count = static_cast<int>(number);
+        else if (good && key == "slow")
+            result.slow = static_cast<int>(number);
         else if (good && key == "h2d")
             result.h2d = number;
         else if (good && key == "d2h")
@@ -48,10 +54,10 @@ Declared parse(const std::string& text) {
         else if (!value.empty() && key == "launches")
             result.launches = value;
         else
-            throw Error(
-                "WIRESPEED_EMULATED: '" + word +
-                "' is not count, h2d, d2h, d2d, peer, latency, work, values, blocks, threads or "
-                "seed = a positive number, or launches = a file");
+            throw Error("WIRESPEED_EMULATED: '" + word +
+                        "' is not count, slow, h2d, d2h, d2d, peer, latency, work, values, blocks, "
+                        "threads or "
+                        "seed = a positive number, or launches = a file");
     }
     return result;
 }
@@ -86,6 +92,13 @@ const Declared& declared() {
     }();
     return result;
 }
+
+namespace {
+std::atomic<int> usual_count = 2;
+}  // namespace
+
+int device_count() { return declared().count > 0 ? declared().count : usual_count.load(); }
+void set_usual_count(int count) { usual_count = std::clamp(count, 1, most_devices); }
 
 void tell_launch(std::string_view kernel) {
     static std::mutex mutex;

@@ -167,8 +167,9 @@ class EmulatedDevice final : public Device {
         const auto& declared = emulated::declared();
         const std::scoped_lock lock(mutex_);
         double& free = engine_free_[static_cast<std::size_t>(direction)];
-        free = std::max(free, now()) + declared.seconds(direction, bytes) -
-               declared.seconds(direction, 0);
+        const double times = declared.slow == index_ ? 2 : 1;
+        free = std::max(free, now()) +
+               times * (declared.seconds(direction, bytes) - declared.seconds(direction, 0));
         return free + declared.seconds(direction, 0);
     }
 
@@ -179,7 +180,7 @@ class EmulatedDevice final : public Device {
     CopyCounter counter_;
 };
 
-const AddDevices add_emulated{{"emulated", [] { return emulated::declared().count; },
+const AddDevices add_emulated{{"emulated", [] { return emulated::device_count(); },
                                [](int index) { return EmulatedDevice(index).identity(); },
                                [](int index, DeviceContext context) -> std::unique_ptr<Device> {
                                    refuse_current(context, "emulated");

@@ -77,6 +77,7 @@ def open_device(opened: Core, kind: str, plan: Plan, rank: int, local: int) -> D
             text = f"--device cuda:{own}: the driver shows no such device; 'nvidia-smi -L' lists them"
             raise WirespeedError(text, ExitCode.UNAVAILABLE)
         return _opened(opened, kind, 0, plan)
+    devices.emulate(opened, kind, plan.ranks, plan.ranks_per_gpu)
     there = devices.chosen(opened, kind, devices.names_in(plan.device))
     if not there:
         return opened.open_device(kind, 0)  # says why there is none

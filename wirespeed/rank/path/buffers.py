@@ -118,7 +118,9 @@ def buffer_room(core: Core, comm: World, device: DeviceHandle, neighbours: int) 
 
     `neighbours`: ranks of this host, which share its memory.
     """
-    room = room_for_buffers(neighbours, int(core.identity(device).get("bytes") or 0))
+    identity = core.identity(device)
+    emulated = identity["kind"] == "emulated"
+    room = room_for_buffers(neighbours, int(identity.get("bytes") or 0), emulated=emulated)
     unknown = 1 << 62
     least = comm.minimum(unknown if room is None else room)
     return None if least == unknown else least

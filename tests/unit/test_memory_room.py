@@ -1,0 +1,72 @@
+"""How large buffers may be, by arithmetic from a planted amount of free memory."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from wirespeed.frontend import session
+from wirespeed.frontend.fitting import fitting
+from wirespeed.frontend.machine import Machine
+from wirespeed.host import memory
+from wirespeed.job.plan import Plan
+from wirespeed.rank.context import Unusable
+from wirespeed.rank.path.buffers import Buffers, buffer_room
+from wirespeed.units import parse_sizes
+
+GIB = 1 << 30
+ALL_PARTS = {"host": 2, "emulated": 4}
+"""Buffers of a rank in host memory: two of the device, if that is made of it, and two that stage them."""
+
+
+@pytest.fixture(autouse=True)
+def _free_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "free_memory", lambda: 64 * GIB)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 8])
+@pytest.mark.parametrize("kind", ALL_PARTS)
+def test_all_buffers_of_all_ranks_leave_some_memory_free(kind: str, ranks: int) -> None:
+    """Protects a machine from running out of memory: emulated device memory is host memory."""
+    room = memory.room_for_buffers(ranks, 0, emulated=kind == "emulated")
+    assert room is not None
+    taken = ranks * ALL_PARTS[kind] * room
+    assert 0.89 * 64 * GIB < taken <= memory.HOST_SHARE * 64 * GIB
+
+
+@pytest.mark.parametrize(("kind", "largest"), [("host", 8), ("emulated", 4)])
+def test_front_end_and_ranks_agree(kind: str, largest: int) -> None:
+    """Protects `--sizes 8:64G`: the sizes that fit are measured, the others get a line."""
+    gpus = [{"kind": kind, "bytes": 0}] * 2
+    found = Machine(kind, gpus, [], {})
+    plan = Plan(ranks=2, sizes=parse_sizes("1:1G"))
+    room = session._room(plan, found)
+    device: Any = SimpleNamespace(identity=lambda device: gpus[0])
+    comm: Any = SimpleNamespace(minimum=lambda mine: mine, rank=0, maximum=lambda mine: mine)
+    assert room == buffer_room(device, comm, cast("Any", None), 2)
+    assert room is not None and largest * GIB <= room < 2 * largest * GIB
+    assert fitting(plan, room) == plan.sizes, "of the usual sizes all fit"
+    context: Any = SimpleNamespace(
+        core=SimpleNamespace(lib=None),
+        comm=comm,
+        offset=0,
+        shape=SimpleNamespace(memory=room, ranks=2),
+        pattern=SimpleNamespace(extent=lambda rank, shape, size: size, that_fits=lambda *_: ""),
+    )
+    buffers = Buffers(context, cast("Any", None), "device")
+    sizes = parse_sizes("8:64G")
+    fits = [size for size in sizes if not _refused(buffers, size, sizes)]
+    assert fits[-1] == largest * GIB and fits == [size for size in sizes if size <= largest * GIB]
+
+
+def _refused(buffers: Buffers, size: int, sizes: tuple[int, ...]) -> bool:
+    try:
+        capacities = buffers._capacities(size, sizes, size)
+    except Unusable as why:
+        assert "the memory that is free holds two of" in str(why)
+        return True
+    # No larger buffer is tried for what is to follow.
+    assert max(capacities) <= buffers._context.shape.memory  # type: ignore[operator]
+    return False
