@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from pathlib import Path
 from typing import Any
@@ -13,9 +15,15 @@ from wirespeed.report.export.markdown import markdown
 from wirespeed.report.facts.shares import percent, share
 from wirespeed.report.facts.trust import trust
 from wirespeed.report.page import read_sources
-from wirespeed.results.runs import Run
+from wirespeed.report.sources import measured
+from wirespeed.report.views import bars
+from wirespeed.results.export import to_csv
+from wirespeed.results.reading import read
+from wirespeed.results.runs import Run, collect, resumed
 
-BOTH_WAYS = Path(__file__).parents[2] / "results" / "copies" / "h200-x2-copy-both.jsonl"
+RESULTS = Path(__file__).parents[2] / "results"
+BOTH_WAYS = RESULTS / "copies" / "h200-x2-copy-both.jsonl"
+FOUR = RESULTS / "h200-x4-copy.jsonl"
 
 
 def team(name: str, seconds: float, share: float = 0.01, **more: Any) -> dict[str, Any]:
@@ -75,3 +83,28 @@ def test_more_kept_than_all_is_said(factor: float, doubt: bool) -> None:
     said = "h2d-pinned at 1 MiB kept 120 % of the rate alone: something else slowed the rank"
     assert (said in text) is doubt
     assert trust(run)[0] is not doubt
+
+
+def test_csv_has_a_line_for_each_process() -> None:
+    """Protects who looks for a slow GPU in a spreadsheet: each rank's own figure, alone and with all."""
+    run, *_ = resumed(collect(read(str(FOUR)).records))
+    rows = list(csv.DictReader(io.StringIO(to_csv([run]))))
+    of_size = [row for row in rows if (row["path"], row["bytes"]) == ("h2d-pinned", str(1 << 28))]
+    assert [(row["rank"], row["others_copy"]) for row in of_size] == [
+        ("", ""), *((str(rank), others) for rank in range(4) for others in ("no", "yes"))
+    ]  # fmt: skip
+    slowest, *ranks = (float(row["bandwidth_Bps"]) for row in of_size)
+    assert min(ranks[1::2]) == pytest.approx(slowest) and min(ranks[::2]) > 1.3 * slowest
+    assert [row["iterations"] for row in of_size[1::2]] == ["0"] * 4, "alone: not on record"
+    assert "rank" not in to_csv([make_run(entry("host", 8, 1e-6))]).splitlines()[0].split(",")
+
+
+def test_the_page_has_a_bar_for_each_process() -> None:
+    """Protects the page's reader, who sees which GPU is slow, and on which kind of copy."""
+    sources, _ = read_sources([str(FOUR)])
+    groups = {group.title: group.bars for group in bars(measured(sources)[:1])}
+    of_ranks = groups["h2d-pinned, 256 MiB: each rank"]
+    assert [bar.label for bar in of_ranks[::2]] == [f"rank {rank}, GPU {rank}" for rank in range(4)]
+    assert [bar.paler for bar in of_ranks] == [False, True] * 4
+    assert of_ranks[0].note == "55.0 GB/s alone" and of_ranks[1].note == "39.1 GB/s with all"
+    assert "d2d, 256 MiB: each rank" in groups

@@ -14,7 +14,7 @@ class Copy(Pattern):
     summary = "Measure copies between host and device, and on the device."
     help = """
     For each kind of copy and size: every rank alone, then all ranks at once. The figure is that of the
-    slowest rank while all copy; the file has each rank's, alone and together.
+    slowest rank while all copy; a second table has a line for each rank, and a slow one is named.
 
     On a machine with several NUMA nodes all this is done again with host memory of each of them.
 

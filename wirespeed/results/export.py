@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job.plan import Plan
+from wirespeed.results import by_rank
+from wirespeed.results.by_rank import TOGETHER
 from wirespeed.results.model import Entry
 from wirespeed.results.runs import Run
 
@@ -88,6 +90,8 @@ def _columns(runs: Sequence[Run]) -> dict[str, Callable[[Run, Entry], Value]]:
         **{name: partial(_planned, name) for name in changed},
         **{name: partial(_option, name) for name in options},
     }
+    if any(run.traits.alone_too for run in runs):
+        found |= {"rank": _of_rank, "others_copy": _others_copy}
     if any(run.traits.counts_copies for run in runs):
         for kind, way in (("host_to_device", "to_device"), ("device_to_host", "from_device")):
             found[f"copies_{way}"] = partial(_copies, kind)
@@ -108,6 +112,18 @@ def figure_word(name: str, unit: str) -> str:
 
 def _member(get: Callable[[Entry], Value], _: Run, entry: Entry) -> Value:
     return get(entry)
+
+
+def _of_rank(_: Run, entry: Entry) -> int | None:
+    """None of the figure of all ranks, which is the slowest one's."""
+    return entry.teams[0].first if len(entry.teams) == 1 else None
+
+
+def _others_copy(_: Run, entry: Entry) -> str:
+    """Do other ranks copy at the same time?"""
+    if len(entry.teams) != 1:
+        return ""
+    return "yes" if entry.teams[0].name.endswith(TOGETHER) else "no"
 
 
 def _copies(kind: str, run: Run, entry: Entry) -> int | None:
@@ -146,7 +162,8 @@ def _words(value: object) -> str:
 
 
 def _rows(runs: Sequence[Run]) -> list[tuple[Run, Entry]]:
-    return [(run, entry) for run in runs for entry in run.figures.values()]
+    figures = ((run, entry) for run in runs for entry in run.figures.values())
+    return [(run, row) for run, entry in figures for row in (entry, *by_rank.entries(entry))]
 
 
 def to_csv(runs: Sequence[Run]) -> str:

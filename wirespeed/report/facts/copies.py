@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from wirespeed.report.facts.shares import percent
+from wirespeed.results.by_rank import ALONE, TOGETHER
 from wirespeed.results.parts import TeamFigure
 from wirespeed.results.runs import Entry, Run
 from wirespeed.statistics.samples import ratio_interval
 from wirespeed.units import format_size
 
-ALONE, TOGETHER = "alone", "with all"
-"""Ends of the names of an entry's teams."""
 MUCH_KEPT = 1.05
 """More than that share of its rate no rank keeps."""
 

@@ -74,14 +74,22 @@ def _misplaced(run: Run) -> list[str]:
 
 def _ranks(ranks: Sequence[Rank]) -> str:
     more = [f"... {len(ranks)} ranks in all"] if len(ranks) > 4 else []
-    return ", ".join([*map(_rank, ranks[:4]), *more])
+    return ", ".join([*map(rank_title, ranks[:4]), *more])
 
 
-def _rank(rank: Rank) -> str:
+def rank_title(rank: Rank) -> str:
+    """'rank 0 on n1 with GPU 0 NVIDIA H200'."""
     text = f"rank {rank.rank} on {rank.host or '?'}"
     if rank.device and rank.device.kind != "host":
         return f"{text} with {device_title(rank.device)}"
     return f"{text} CPU {rank.cpus}" if rank.cpus else text
+
+
+def device_word(rank: Rank) -> str:
+    """'GPU 0' or 'CPU 0-3'."""
+    if rank.device and rank.device.kind != "host":
+        return f"GPU {_index(rank.device)}"
+    return f"CPU {rank.cpus}" if rank.cpus else ""
 
 
 def device_title(device: Device) -> str:

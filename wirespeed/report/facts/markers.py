@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from wirespeed.report.facts import copies, health, spoiled
+from wirespeed.results.by_rank import ALONE
 from wirespeed.results.model import FAR
+from wirespeed.results.parts import TeamFigure
 from wirespeed.results.runs import Entry, Run
 from wirespeed.statistics.stopping import INTERRUPTED
 
@@ -97,9 +99,15 @@ def sign(run: Run, entry: Entry) -> str:
 
 def sign_alone(entry: Entry) -> str:
     """The mark of the slowest rank that copied alone; '' where none did."""
-    if copies.waited_alone(entry):
+    alone = copies.slowest_rank(entry, ALONE)
+    return sign_of_team(entry, alone) if alone else ""
+
+
+def sign_of_team(entry: Entry, team: TeamFigure) -> str:
+    """The mark of one rank's own figure."""
+    if entry.contended_team(team):
         return CONTENDED
-    return FAR_OFF if (copies.alone_precision(entry) or 0.0) > FAR else ""
+    return FAR_OFF if (team.high - team.low) / 2 > FAR * team.seconds else ""
 
 
 def parts(run: Run, entry: Entry) -> list[tuple[str, float | None]]:

@@ -17,6 +17,7 @@ from wirespeed.report.facts import (
     others,
     outcome,
     programs,
+    slow_ranks,
     slowest_teams,
     soaks,
     spoiled,
@@ -51,6 +52,8 @@ def _all(run: Run, layout: Layout) -> Iterator[Statement]:
                 yield Statement(ReportSection.PROGRAM, NOTE, subject, words)
         for far, subject, words in slowest_teams.lines(run):
             yield Statement(ReportSection.TEAMS, WARNING if far else NOTE, subject, words)
+        for subject, words in slow_ranks.lines(run):
+            yield Statement(ReportSection.TEAMS, WARNING, subject, words)
         if counted := wire_verdicts.host_copies(run):
             subject = "copies by each rank in an iteration"
             yield Statement(ReportSection.COPIES, NOTE, subject, counted)

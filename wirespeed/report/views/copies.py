@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rich.text import Text
 
 from wirespeed.limits import Ceiling
 from wirespeed.report.console.columns import Column, Table, table
 from wirespeed.report.facts.cells import rate_cell
-from wirespeed.report.facts.copies import ALONE, MUCH_KEPT, TOGETHER, kept, slowest_rank
+from wirespeed.report.facts.copies import MUCH_KEPT, kept, slowest_rank
 from wirespeed.report.facts.figures import UNCERTAIN
 from wirespeed.report.facts.markers import FAR_OFF, doubts, share_style, sign, sign_alone
 from wirespeed.report.facts.shares import exceeds, percent, share
 from wirespeed.report.sources import ReportRun
+from wirespeed.report.views import copies_by_rank
 from wirespeed.report.views.base import Bar, Bars, View, doubt, impossible, largest
 from wirespeed.report.views.size_table import TableLayout
+from wirespeed.results.by_rank import ALONE, TOGETHER
 from wirespeed.results.coerce import text
 from wirespeed.results.parts import TeamFigure
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
@@ -104,7 +107,8 @@ class CopiesView(View):
 
     def layout(self, width: int, run: Run, sizes: Sequence[int]) -> TableLayout:
         if any(len(entry.teams) > 1 for entry in run.figures.values()):
-            return TableLayout([_table(run)], compact=True, wide=(FAR_OFF,))
+            tables: list[Table[Any]] = [_table(run), *copies_by_rank.tables(run, width)]
+            return TableLayout(tables, compact=True, wide=(FAR_OFF,))
         return super().layout(width, run, sizes)
 
     legend = _LEGEND
@@ -117,6 +121,7 @@ class CopiesView(View):
             for title, on_device in (("Copies", False), ("Copies on the GPU", True)):
                 paths = [path for path in copy.run.paths if _on_device(copy.run, path) is on_device]
                 found.append(Bars(f"{title}, slowest rank{named}", [*_copies(copy.run, paths)]))
+            found += copies_by_rank.bars(copy)
         return found
 
 
