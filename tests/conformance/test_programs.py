@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 from pathlib import Path
 
 import pytest
 from support.command import disturbed, ranks_of, whole_lines, wirespeed
+from support.jacobi_reference import noise, relaxed
 from support.mpis import InstalledMpi
 from support.selection import slow_case
 from support.shim import aware
@@ -126,6 +128,28 @@ def test_what_cannot_be_is_one_line(words: tuple[str, ...], says: str, tmp_path:
     done = wirespeed("jacobi", *words, cwd=tmp_path)
     assert done.code == 2
     assert done.err.count("\n") == 1 and says in done.err, done.err
+
+
+@pytest.mark.parametrize(("path", "device"), [("host", "cpu"), slow_case("staged,ipc-write,gpu", "emulated")])
+def test_until_the_norm_is_small(path: str, device: str, tmp_path: Path) -> None:
+    """Protects "while not converged": each path ends after the same steps, with numpy's norm."""
+    words = ("jacobi", "--size", "32x16", "--columns", "1", "--ranks", "2", "--paths", path)
+    quick = ("--device", device, "--max-time", "0.02", "--no-evidence", "--steps", "400", "--until", "1e-3")
+    done = wirespeed(*words, *quick, out=tmp_path / "r.jsonl")
+    assert done.code == 0, done.err
+    found = [entry["program"]["converged"] for entry in done.entries]
+    _, norms = relaxed(noise(32, 32, 0, "f4", coarse=1), 400, periodic=True)
+    roots = [math.sqrt(total / (32 * 32)) for total in norms]
+    # Every fourth norm is looked at, when the field is four steps further.
+    steps = next(number + 5 for number, root in enumerate(roots) if root <= 1e-3 and number % 4 == 3)
+    assert len(found) == len(path.split(",")) and 16 < steps < 400
+    for each in found:
+        assert (each["steps"], each["reached"], each["until"]) == (steps, True, 1e-3)
+        assert each["norm"] == pytest.approx(roots[steps - 5], rel=1e-4)
+        assert 0 < each["seconds"]["low"] <= each["seconds"]["median"] <= each["seconds"]["high"]
+    assert f"{path.split(',')[0]} until the norm is 0.001: {steps} steps in" in " ".join(done.out.split())
+    short = wirespeed(*words, *quick[:-4], "--steps", "8", "--until", "1e-9", out=tmp_path / "short.jsonl")
+    assert "8 steps in" in short.out and "all that --steps allows: not reached" in " ".join(short.out.split())
 
 
 def test_a_grid_beyond_the_memory(tmp_path: Path) -> None:

@@ -136,6 +136,32 @@ def test_a_norm_has_room_for_every_block_of_a_launch(fp: str, overlap: str) -> N
     assert max(blocks) == int(room)
 
 
+@pytest.mark.parametrize("every", [1, 3, 8])
+@pytest.mark.parametrize("edges", ["periodic", "fixed"])
+def test_the_norm_that_the_loop_looks_at(device: tuple[Core, Any, str], edges: str, every: int) -> None:
+    """Protects --until: that norm is the latest whose sum is known, and it falls, which noise would not."""
+    options: dict[str, Any] = {"edges": edges, "norm_every": every, "until": "1e-4", "columns": 1}
+    with ranks_of(*device, PATTERN, 2, size="36x12", steps=160, **options) as job:
+        period = len(job.steps[0])
+        found = [PATTERN.convergence(rank, job.shape) for rank in range(2)]
+        start = noise(36, 24, 0, "f4", coarse=1)
+        _, norms = relaxed(start, 40 * period, edges == "periodic")
+        for rank, one in enumerate(found):
+            assert one is not None and one.points == 36 * 24 and one.most == -(-160 // period)
+            job.launch(rank, one.start)
+        assert np.array_equal(field(job), start[1:-1, 1:-1])
+        job.iterate(found[0].first)  # type: ignore[union-attr]
+        for done in range(found[0].first, 8):  # type: ignore[union-attr]
+            taken = [step for step in range(done * period) if step % period % every == 0]
+            latest = max(step for step in taken if step + 4 < done * period)
+            for rank, one in enumerate(found):
+                (total,) = struct.unpack("<d", job.read(rank, one.total, 8))  # type: ignore[union-attr]
+                assert total == pytest.approx(norms[latest], rel=1e-5)
+            job.iterate(1)
+    # Waves of any length vanish: as 1/t^3 while they are many, faster at the end.
+    assert norms[8 * period] < norms[period] / 100
+
+
 @pytest.mark.parametrize("fault", [fault for fault in FAULTS if not of_batches(fault)])
 def test_a_faulty_halo_is_found(device: tuple[Core, Any, str], fault: str) -> None:
     """Protects the check, where rows of a halo have room between them that nobody reads."""
@@ -191,6 +217,7 @@ def test_the_solution_converges_at_second_order() -> None:
         (3, {"scaling": "strong", "size": "64x64"}, "3 ranks do not divide it into equal blocks"),
         (4, {"columns": 3}, "4 ranks do not fill rows of 3"),
         (65, {"size": "64x64"}, "add --norm-every 0"),
+        (2, {"until": "1e-4", "norm_every": 0}, "--until 1e-4: it needs a norm; leave out --norm-every 0"),
     ],
 )
 def test_what_cannot_be_divided_is_refused(ranks: int, options: dict[str, Any], wrong: str) -> None:

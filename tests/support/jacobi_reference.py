@@ -29,13 +29,14 @@ def field(ranks: Ranks) -> Array:
     return whole
 
 
-def noise(width: int, height: int, seed: int, kind: Any) -> Array:
-    """jacobi.h's start, with a frame of the values beyond the sides."""
+def noise(width: int, height: int, seed: int, kind: Any, coarse: int = 0) -> Array:
+    """jacobi.h's start, with a frame of the values beyond the sides; coarse: 2 x 2 points are alike."""
     mask = (1 << 64) - 1
     result = np.empty((height + 2, width + 2), kind)
     for y in range(height + 2):
         for x in range(width + 2):
-            word = ((y * (width + 2) + x + 1) * 0x9E3779B97F4A7C15 + seed * 0xD6E8FEB86659FD93) & mask
+            place = ((y + coarse) >> coarse) * (width + 2) + ((x + coarse) >> coarse)
+            word = ((place + 1) * 0x9E3779B97F4A7C15 + seed * 0xD6E8FEB86659FD93) & mask
             word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & mask
             word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & mask
             result[y, x] = 1 + ((word ^ (word >> 31)) >> 41) / 2**23

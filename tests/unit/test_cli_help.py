@@ -57,7 +57,7 @@ def test_no_listed_option_is_refused(
     }
     good |= {"SHARE": "1%", "SECONDS": "1", "SIZES": "8", "NAME,...": "all", "PATH": "/opt/mpi"}
     good |= {"NAME=RATE,...": "eth0=1GB/s", "TIME": "0", "N": "2", "N,...": "2", "WxH": "64x64"}
-    good |= {"SIZE": "1M", "MODEL": "llama-3.1-8b"}
+    good |= {"NORM": "1e-4", "SIZE": "1M", "MODEL": "llama-3.1-8b"}
     good |= {"yes|no,...": "yes,no", "KIND[:GPU,...]": "emulated"}
     made = cli.get_command(click.Context(cli), command)
     assert made is not None

@@ -87,6 +87,7 @@ def _option(one: Option) -> Decorator:
             "MODEL": words.KV,
             "SIZE": words.SIZE,
             "WxH": words.GRID,
+            "NORM": words.NORM,
         }
         kind = special.get(one.metavar) or words.count(one.least, one.most)
     default = None if one.default is None else str(one.default)

@@ -101,6 +101,22 @@ class Sampling:
 
 
 @dataclass(frozen=True)
+class Convergence:
+    """Steps that go on until a norm is small enough."""
+
+    until: float
+    start: Sequence[Work]
+    """Makes the field that they begin with."""
+    total: Place
+    """The latest sum of squared changes of all ranks, a double, once `first` iterations are done."""
+    points: int
+    """Of all ranks: the norm is the root of the sum over this number."""
+    first: int
+    most: int
+    """Iterations that are done at most."""
+
+
+@dataclass(frozen=True)
 class Constant:
     """A constant of physics, as the field has it and by theory."""
 
@@ -324,6 +340,10 @@ class ProgramPattern(Pattern):
 
     def sampling(self, rank: int, shape: Shape) -> Sampling | None:
         """Measurement of a constant of physics from the field; None: there is none."""
+        return None
+
+    def convergence(self, rank: int, shape: Shape) -> Convergence | None:
+        """What is iterated until it converges, if that was asked for."""
         return None
 
     @abstractmethod

@@ -320,10 +320,12 @@ WS_INLINE double ws_jacobi_noise(u64 place, u64 seed) {
 /// Fills a block whose point (0, 0) is (x0, y0) of a plane of width x height points, with its halo,
 /// a row below and above. Beyond a side of the plane it goes on periodically, or lie the
 /// values that stay (fixed). What comes from another rank (cut) is filled with what is no number.
+/// coarse: 2 x 2 points are alike, so that the field has none of the wave that changes its sign
+/// from point to point, which no step makes smaller.
 template <class T>
 WS_INLINE void ws_jacobi_fill(T* to, u64 nx, u64 ny, u64 pitch, u64 cut, T* west, T* east,
                               T* west_out, T* east_out, u64 x0, u64 y0, u64 width, u64 height,
-                              u64 fixed, u64 seed) {
+                              u64 fixed, u64 coarse, u64 seed) {
     const T infinite = (T)1e38 * (T)1e38 * (T)1e308, nothing = infinite - infinite;
     ws_for_each((nx + 2) * (ny + 2), [=](u64 i) {
         const u64 row = i / (nx + 2), column = i - row * (nx + 2);
@@ -333,6 +335,7 @@ WS_INLINE void ws_jacobi_fill(T* to, u64 nx, u64 ny, u64 pitch, u64 cut, T* west
             x = (x + width - 1) % width + 1;
             y = (y + height - 1) % height + 1;
         }
+        x = (x + coarse) >> coarse, y = (y + coarse) >> coarse;
         T value = (T)ws_jacobi_noise(y * (width + 2) + x, seed);
         const bool below = row == 0, above = row > ny;
         const bool within = column > 0 && column <= nx;
@@ -356,9 +359,10 @@ WS_INLINE void ws_jacobi_fill(T* to, u64 nx, u64 ny, u64 pitch, u64 cut, T* west
     }                                                                                         \
     WS_REGISTER(change)                                                                       \
     WS_KERNEL fill(T* to, u64 nx, u64 ny, u64 pitch, u64 cut, T* west, T* east, T* west_out,  \
-                   T* east_out, u64 x0, u64 y0, u64 width, u64 height, u64 fixed, u64 seed) { \
+                   T* east_out, u64 x0, u64 y0, u64 width, u64 height, u64 fixed, u64 coarse, \
+                   u64 seed) {                                                                \
         ws_jacobi_fill(to, nx, ny, pitch, cut, west, east, west_out, east_out, x0, y0, width, \
-                       height, fixed, seed);                                                  \
+                       height, fixed, coarse, seed);                                          \
     }                                                                                         \
     WS_REGISTER(fill)
 WS_JACOBI_SET_UP(float, ws_jacobi_change_f32, ws_jacobi_fill_f32)

@@ -9,6 +9,7 @@ from wirespeed.patterns.base import Option, Place, Shape, Step, Transfer, Work
 from wirespeed.programs.base import (
     MAX_RANKS_OF_A_NORM,
     NORM_STEPS_LATER,
+    Convergence,
     FieldComparison,
     NormCheck,
     ProgramFacts,
@@ -36,6 +37,10 @@ from wirespeed.programs.plane import EAST, NORTH, OPPOSITE, SOUTH, WEST
 
 PARTS = to_lines(16 + 16 * MAX_BLOCKS)
 """Bytes of what blocks of threads leave of one norm."""
+UNTIL = (
+    "Also iterate until the norm, the root mean square of what a step changes, is at most this, as in 1e-4; "
+    "--steps at most."
+)
 CHANGE_BLOCKS = 1024
 """Blocks of threads, each of which leaves a part of a reference's norm."""
 
@@ -77,6 +82,9 @@ class Jacobi(ProgramPattern):
     Before and after the samples the field is compared bit by bit with that of a rank which computes its part
     of the plane alone, and the norm to 1e-6.
 
+    --until 1e-4 also iterates while the norm is larger, with a look at it after every fourth step, or each
+    one that has a norm, and prints the rate beside that of the fixed steps.
+
     --ranks 1 measures the computation alone, without communication, which efficiency refers to.
 
     \b
@@ -84,6 +92,7 @@ class Jacobi(ProgramPattern):
       wirespeed jacobi --ranks 1,2
       wirespeed jacobi --scaling strong --size 20480x20480 --ranks 1,2,4
       wirespeed jacobi --overlap yes,no --paths gpu,aware,staged
+      wirespeed jacobi --until 1e-4
     """
     options = (
         *options(*ProgramPattern.default_steps),
@@ -95,6 +104,7 @@ class Jacobi(ProgramPattern):
             choices=("periodic", "fixed"),
         ),
         Option("norm-every", "Steps from one norm to the next; 0: no norm.", 1, least=0, most=100),
+        Option("until", UNTIL, None, metavar="NORM"),
     )
 
     def refuse(self, shape: Shape) -> str | None:
@@ -103,6 +113,8 @@ class Jacobi(ProgramPattern):
                 f"{shape.ranks} ranks: the norm is summed over up to {MAX_RANKS_OF_A_NORM}; "
                 "add --norm-every 0 to measure without it"
             )
+        if shape.options.get("until") and not self._every(shape):
+            return f"--until {shape.options['until']}: it needs a norm; leave out --norm-every 0"
         return super().refuse(shape)
 
     def fixed_sizes(self, shape: Shape) -> tuple[int, ...]:
@@ -277,6 +289,26 @@ class Jacobi(ProgramPattern):
         place, pitch = Place(block.row(0, 0)), block.pitch // real
         return Conservation(
             (ConservedSum("the sum of u", (1,)),), place, real, block.nx, block.ny, pitch, rounding
+        )
+
+    def convergence(self, rank: int, shape: Shape) -> Convergence | None:
+        if not (until := shape.options.get("until")):
+            return None
+        plane, block = self.divided(shape), self._layout(shape).block
+        where = sides_of(plane.neighbours(rank)), plane, plane.origin(rank)
+        start = [fill_work(block, twin, *where, 0, Place, coarse=True) for twin in (0, 1)]
+        # The latest whose total is there at the end of an iteration; else that of the iteration before.
+        taken = range(0, self._period(shape), self._every(shape))
+        there = [number for number in taken if number + NORM_STEPS_LATER[2] < self._period(shape)]
+        slot = self._slot_of(shape, max(there or taken))
+        assert slot is not None
+        return Convergence(
+            until=float(until),
+            start=start,
+            total=Place(self._layout(shape).total(slot)),
+            points=plane.width * plane.height,
+            first=self.checked_iterations(shape),
+            most=self.least_iterations(shape),
         )
 
     def comparisons(self, rank: int, shape: Shape) -> list[FieldComparison]:

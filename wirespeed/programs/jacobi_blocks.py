@@ -123,9 +123,17 @@ def _blocks(block: JacobiBlock, cut: int, part: int) -> int:
 
 
 def fill_work(
-    block: JacobiBlock, twin: int, cut: int, plane: Plane, begin: tuple[int, int], seed: int, at: type[Place]
+    block: JacobiBlock,
+    twin: int,
+    cut: int,
+    plane: Plane,
+    begin: tuple[int, int],
+    seed: int,
+    at: type[Place],
+    *,
+    coarse: bool = False,
 ) -> Work:
-    """Fills a field whose first point is `begin` in the plane."""
+    """Fills a field whose first point is `begin` in the plane. `coarse`: 2 x 2 points are alike."""
     columns = [block.column_in(twin, side) for side in (WEST, EAST)]
     columns += [block.column_out(twin, side) for side in (WEST, EAST)]
     pitch = block.pitch // block.real
@@ -140,6 +148,7 @@ def fill_work(
         plane.width,
         plane.height,
         int(not plane.periodic),
+        int(coarse),
         seed,
     )
     return Work(f"ws_jacobi_fill_f{8 * block.real}", arguments, 1024, THREADS)

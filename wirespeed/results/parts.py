@@ -181,6 +181,20 @@ class MeasuredConstant(RecordPart, frozen=True, kw_only=True):
     theory: Amount
 
 
+class Converged(RecordPart, frozen=True, kw_only=True):
+    """Steps of a program that went on until its norm was small enough."""
+
+    until: Amount
+    norm: Amount
+    """After the last step."""
+    steps: Whole
+    reached: bool = True
+    """False: --steps were over first."""
+    runs: Whole = 1
+    times: Interval = field(name="seconds")
+    """Of all steps and looks at the norm; median, shortest and longest of the runs."""
+
+
 class ProgramTimes(RecordPart, frozen=True, kw_only=True):
     """Times that a program's steps are compared with, and how it was divided."""
 
@@ -200,6 +214,8 @@ class ProgramTimes(RecordPart, frozen=True, kw_only=True):
     """Seconds of a copy of a rank's field by the driver, or by the CPU."""
     copied_bytes: Whole = 0
     constant: MeasuredConstant | None = None
+    converged: Converged | None = None
+    """null: nobody asked for it."""
 
 
 def rate(amount: float, seconds: float | None) -> float | None:

@@ -128,6 +128,14 @@ def _sizes(word: str) -> tuple[int, ...]:
         raise ValueError("value out of range: at most 16T") from None
 
 
+def _norm(word: str) -> str:
+    """A norm, kept as it was written."""
+    number = re.fullmatch(r"[0-9]*\.?[0-9]+(e[+-]?[0-9]{1,3})?", word.strip().lower())
+    if not number or not 0 < float(number[0]) < 1e9:
+        raise ValueError("write a number above 0, as in 1e-4")
+    return number[0]
+
+
 def _grid(word: str) -> str:
     """Width and height, each up to 16 million."""
     sides = re.fullmatch(r"([0-9]{1,8})x([0-9]{1,8})", word.strip().lower())
@@ -315,6 +323,7 @@ LAUNCHER = Word("NAME", _launcher)
 LINKS = several(Word("NAME=RATE", _link))
 MPI = File("PATH", _file)
 NAME = Word("NAME", _name)
+NORM = Word("NORM", _norm)
 PAIRS = Word("I-J,...", _pairs)
 PATHS = Word("NAME,...", _paths, _path_names)
 PROFILER = choice(*PROFILERS)

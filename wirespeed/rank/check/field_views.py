@@ -14,11 +14,14 @@ from wirespeed.programs import ProgramPattern
 from wirespeed.rank.check.field_memory import FieldMemory
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.program import Program
+from wirespeed.statistics.samples import middle
 
 MAX_CELLS = 1000
 """Cells of a picture, in x and in y; a rank whose block ends in mid cell adds one."""
 BATCH_SECONDS = 0.3
 """Duration of time steps between two signs of life."""
+RUNS, RUNS_SECONDS = 20, 1.0
+"""A field is iterated until it converges so often, unless that has taken so long before."""
 READ_BYTES = 4 << 20
 """At a time, of each plane of values."""
 
@@ -68,6 +71,35 @@ class FieldViews:
             return asdict(sampling.constant(samples))
         except (ValueError, ArithmeticError):
             return None
+
+    def converged(self) -> dict[str, Any] | None:
+        """Steps until the norm is small enough, and their time, on every rank; None: nobody asked for them.
+
+        All ranks have the same norm, bit by bit, so that each decides for itself.
+        """
+        pattern, shape = self._pattern, self._shape
+        if (found := pattern.convergence(self._comm.rank, shape)) is None:
+            return None
+        times: list[float] = []
+        while not times or (len(times) < RUNS and sum(times) < RUNS_SECONDS):
+            self._doing(f"until the norm is {found.until:g}: run {len(times) + 1}")
+            self._memory.launch(found.start)
+            self._comm.barrier()
+            began, done, norm = time.monotonic(), 0, math.inf
+            while norm > found.until and done < found.most:
+                batch = 1 if done else found.first
+                self._program.run(batch)
+                done += batch
+                norm = math.sqrt(self._memory.number(found.total) / found.points)
+            times.append(self._comm.maximum(time.monotonic() - began))
+        return {
+            "until": found.until,
+            "norm": norm,
+            "steps": done * pattern.facts(shape).steps_per_iteration,
+            "reached": norm <= found.until,
+            "runs": len(times),
+            "seconds": {"median": middle(sorted(times)), "low": min(times), "high": max(times)},
+        }
 
     def picture(self, path: str) -> None:
         """Rank 0 tells the field after so many steps, a message for each row of cells, from below."""

@@ -132,9 +132,10 @@ class SizeRun:
                 found, of_copies = limits(context, pattern, self._buffers, self._size)
             found["compute"] = compute
             self._other_clocks = clock, of_copies
-            if pattern.sampling(context.comm.rank, context.shape):
-                with self._views(pattern) as views, context.ranges("constant"):
-                    found["constant"] = views.constant()
+            for name, wanted in (("constant", pattern.sampling), ("converged", pattern.convergence)):
+                if wanted(context.comm.rank, context.shape):
+                    with self._views(pattern) as views, context.ranges(name):
+                        found[name] = views.constant() if name == "constant" else views.converged()
             self._program_facts = found
         assert self._slowest
         sampled, summary = self._slowest

@@ -50,6 +50,8 @@ def _all(run: Run, layout: Layout) -> Iterator[Statement]:
         for subject, words in (("GPUDirect", programs.gpudirect(run)), ("physics", programs.constant(run))):
             if words:
                 yield Statement(ReportSection.PROGRAM, NOTE, subject, words)
+        for subject, words in programs.converged(run):
+            yield Statement(ReportSection.PROGRAM, NOTE, subject, words)
         for far, subject, words in slowest_teams.lines(run):
             yield Statement(ReportSection.TEAMS, WARNING if far else NOTE, subject, words)
         for subject, words in slow_ranks.lines(run):
