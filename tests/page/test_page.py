@@ -16,7 +16,8 @@ from wirespeed.report.facts.figure_columns import FigureColumn
 
 pytestmark = pytest.mark.slow(after=1)
 
-REAL = sorted(map(str, (Path(__file__).parents[2] / "results").glob("*.jsonl*")))
+RESULTS = Path(__file__).parents[2] / "results"
+REAL = sorted(map(str, RESULTS.glob("*.jsonl*")))
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (1400, "dark"), (390, "light")])
@@ -53,6 +54,19 @@ def test_real_files(browser: Any, tmp_path: Path) -> None:
     assert page.tab.locator("svg.chart").first.locator(".curve").count() == 9 + 15
     page.tab.get_by_role("button", name="Summit").click()
     assert page.tab.locator("svg.chart").first.locator(".curve.published").count() == 3
+    page.check()
+
+
+def test_a_program_scales_over_ranks(browser: Any, tmp_path: Path) -> None:
+    """Protects the scaling section: a line for each path and the ideal, over numbers of ranks."""
+    file = RESULTS / "eight" / "h200-x8-jacobi.jsonl.gz"
+    page = Opened(browser, written(tmp_path, str(file)))
+    charts = page.tab.locator("#scaling svg.chart")
+    assert charts.count() == 2
+    for chart, title in ((charts.nth(0), "Time of a step, median"), (charts.nth(1), "Efficiency, %")):
+        assert chart.locator(".curve.published").count() == 1 and chart.locator(".curve").count() == 9
+        words = chart.locator("text").all_text_contents()
+        assert title in words and {"1", "2", "4", "8", "ranks", "ideal", "gpu"} <= {*words}
     page.check()
 
 

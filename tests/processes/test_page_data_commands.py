@@ -134,10 +134,27 @@ class TestPlot:
     @pytest.mark.parametrize("file", ["h200-x2-jacobi", "programs/h200-lbm-20-runs"])
     def test_a_program_has_bars(self, wanted: None, tmp_path: Path, file: str) -> None:
         """Protects one size from an axis without numbers, and from "$\\mathdefault{9\\times10^{2}}$"."""
-        assert main(["plot", str(result(file)), "-o", str(tmp_path / "a.svg")]) == 0
+        words = ["plot", str(result(file)), "--kind", "time", "-o", str(tmp_path / "a.svg")]
+        assert main(words) == 0
         shown = re.findall(r"<text[^>]*>([^<]*)</text>", (tmp_path / "a.svg").read_text())
         assert not any("mathdefault" in word or "e+" in word for word in shown)
         assert "message size" not in shown and "time, a step (us)" in shown and "0" in shown
+
+    @pytest.mark.parametrize(
+        ("file", "ranks"), [("eight/h200-x8-jacobi", "1248"), ("programs/h200-x4-lbm", "124")]
+    )
+    def test_a_program_scales_over_ranks(self, wanted: None, tmp_path: Path, file: str, ranks: str) -> None:
+        """Protects the scaling plot: both panels, numbers of ranks, a name for each path and the ideal."""
+        for kind, curves in (("both", True), ("time", False)):
+            out = tmp_path / f"{kind}.svg"
+            assert main(["plot", str(result(file)), "--kind", kind, "-o", str(out)]) == 0
+            shown = re.findall(r"<text[^>]*>([^<]*)</text>", out.read_text())
+            assert ({"ideal", "gpu", "efficiency (%)", "time of a step (us)", *ranks} <= set(shown)) is curves
+            assert not any("mathdefault" in word or "e+" in word for word in shown)
+            assert ("message size" not in shown and "compute" not in shown) or not curves
+        chosen = tmp_path / "one.svg"
+        assert main(["plot", str(result(file)), "--paths", "gpu", "-o", str(chosen)]) == 0
+        assert ">ipc-write<" not in chosen.read_text()
 
     def test_limits_that_are_close_share_their_words(self, wanted: None, tmp_path: Path) -> None:
         """Protects from "limit 2.4e+03", and from two limits on one another."""

@@ -1,7 +1,9 @@
 """Draw time and bandwidth against message size, for a paper.
 
 Needs matplotlib: pip install matplotlib. Each FILE is a result file (wirespeed-....jsonl) or another tool's
-output. One figure shows the runs of one pattern: that of the run with most entries.
+output. One figure shows the runs of one pattern: that of the run with most entries. A program that was
+measured with several numbers of ranks has curves over these, a line a path, beside the ideal, and its
+efficiency.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Figures for papers, by matplotlib: time and bandwidth against size, with intervals and limits.
 
-A program has one size: its paths are bars.
+A program has one size: its paths are bars, or curves over the number of ranks (scaling_figure.py).
 """
 
 from __future__ import annotations
@@ -9,10 +9,13 @@ import io
 import math
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.report.export.scaling_figure import MARKERS, draw_scaling, line_of
+from wirespeed.report.facts.scaling import Scaling, scalings
 from wirespeed.report.page.styles import LIGHT, Style, styles
 from wirespeed.report.sources import ReportRun, Source, measured
 from wirespeed.report.systems.published_curves import PublishedCurves, load_system
@@ -26,7 +29,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FORMATS = (".pdf", ".png", ".svg")
-MARKERS = "os^DvP*X"
 DPI = 200
 INCHES = (6.3, 4.2)
 """Size of a panel: the width of a text column on A4."""
@@ -78,13 +80,23 @@ def plot(sources: Sequence[Source], out: str, paths: Sequence[str], kind: str, a
     programs = not view_of(curves[0][0].run).curves
     looks = styles([path for _, path in curves])
     several = len({measured.number for measured, _ in curves}) > 1
+    scaled = _scalings(curves) if programs and kind == "both" else []
     kinds = ("time", "bandwidth") if kind == "both" else (kind,)
-    height = max(INCHES[1] / 3, BAR_INCHES * (len(curves) + 3)) if programs else INCHES[1]
+    height = max(INCHES[1] / 3, BAR_INCHES * (len(curves) + 3)) if programs and not scaled else INCHES[1]
+    rows = max(1, len(scaled))
     with matplotlib.rc_context(SETTINGS):
         figure, panels = pyplot.subplots(
-            1, len(kinds), figsize=(INCHES[0] * len(kinds), height), layout="constrained", squeeze=False
+            rows,
+            len(kinds),
+            figsize=(INCHES[0] * len(kinds), rows * height),
+            layout="constrained",
+            squeeze=False,
         )
-        for number, (panel, kind) in enumerate(zip(panels[0], kinds, strict=True)):
+        for pair, scaling in zip(panels, scaled, strict=False):
+            draw_scaling(pair[0], pair[1], scaling, looks)
+            if scaling.strong:
+                label_decades(pair[0])
+        for number, (panel, kind) in enumerate(zip(panels[0], () if scaled else kinds, strict=not scaled)):
             if programs:
                 bars(panel, kind, curves, looks, named=several, labelled=number == 0)
                 continue
@@ -93,11 +105,11 @@ def plot(sources: Sequence[Source], out: str, paths: Sequence[str], kind: str, a
             for other in others:
                 _draw_published(panel, kind, other, looks)
             _dress(panel, kind, curves)
-        if not programs:
-            handles, labels = panels[0][-1].get_legend_handles_labels()
-            figure.legend(
-                handles, labels, loc="outside right upper", frameon=False, fontsize=8, handlelength=3.2
-            )
+        if scaled or not programs:
+            lists = [panel.get_legend_handles_labels() for panel in panels[:, -1]]
+            handles = {label: handle for pair in lists for handle, label in zip(*pair, strict=True)}
+            place: Any = {"loc": "outside right upper", "frameon": False}
+            figure.legend(handles.values(), handles.keys(), **place, fontsize=8, handlelength=3.2)
         drawn, form = io.BytesIO(), out.rpartition(".")[2]
         try:
             figure.savefig(
@@ -106,6 +118,17 @@ def plot(sources: Sequence[Source], out: str, paths: Sequence[str], kind: str, a
         finally:
             pyplot.close(figure)
     write_whole(out, drawn.getvalue())
+
+
+def _scalings(curves: Sequence[Curve]) -> list[Scaling]:
+    """Of the paths that are wanted, and one rank alone."""
+    runs = {measured.number: measured for measured, _ in curves}
+    wanted = {path for _, path in curves}
+    found = scalings([*runs.values()])
+    kept = (
+        replace(each, curves=tuple(curve for curve in each.curves if curve.path in wanted)) for each in found
+    )
+    return [each for each in kept if each.curves]
 
 
 def _curves(sources: Sequence[Source], wanted: Sequence[str]) -> list[Curve]:
@@ -137,7 +160,7 @@ def _draw(panel: Axes, kind: str, curve: Curve, look: Style, *, named: bool) -> 
 
     style: Any = {
         "color": LIGHT[look.hue],
-        "linestyle": (0, tuple(float(part) / 1.5 for part in look.dashes.split())) if look.dashes else "-",
+        "linestyle": line_of(look),
         "linewidth": 1.1,
         "marker": MARKERS[measured.number % len(MARKERS)],
         "markersize": 2.4,

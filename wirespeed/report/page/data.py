@@ -11,6 +11,7 @@ from wirespeed.report.facts.baselines import share_of_baseline
 from wirespeed.report.facts.contrasts import Pair, pairs
 from wirespeed.report.facts.figure_columns import figure_columns
 from wirespeed.report.facts.markers import sign
+from wirespeed.report.facts.scaling import Scaling, ScalingCurve, scalings
 from wirespeed.report.facts.wire_verdicts import of_path
 from wirespeed.report.grouping import grouped
 from wirespeed.report.page.styles import Style
@@ -46,6 +47,7 @@ def page_data(sets: Sequence[ReportRun], looks: Mapping[str, Style], first: str)
         "charts": charts(sets, first),
         "prices": prices(sets),
         "reached": reached(sets),
+        "scaling": [_scaling(found) for found in scalings(sets)],
         "matrices": matrices(sets),
         "fans": fans(sets),
         "wires": drawings(sets),
@@ -167,6 +169,33 @@ def reached(sets: Sequence[ReportRun]) -> list[dict[str, Any]]:
                     }
                 )
     return found
+
+
+def _scaling(found: Scaling) -> dict[str, Any]:
+    """Seconds of a step and efficiency in per cent, with the ends of their intervals, by number of ranks."""
+    return {
+        "title": found.title,
+        "ideal": {"ranks": found.ranks, "seconds": [number(found.ideal(ranks)) for ranks in found.ranks]},
+        "curves": [
+            {
+                "path": text(curve.path),
+                "label": curve.label,
+                "ranks": [point.ranks for point in curve.points],
+                "marks": [point.mark for point in curve.points],
+                "seconds": [number(point.entry.seconds) for point in curve.points],
+                "seconds_low": [number(point.entry.low) for point in curve.points],
+                "seconds_high": [number(point.entry.high) for point in curve.points],
+                **_efficiency(found, curve),
+            }
+            for curve in found.curves
+        ],
+    }
+
+
+def _efficiency(found: Scaling, curve: ScalingCurve) -> dict[str, list[float | None]]:
+    shares = [found.efficiency(point) for point in curve.points]
+    names = ("efficiency", "efficiency_low", "efficiency_high")
+    return {name: [number(100 * share[place]) for share in shares] for place, name in enumerate(names)}
 
 
 def prices(sets: Sequence[ReportRun]) -> list[dict[str, Any]]:

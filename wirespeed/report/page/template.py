@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import jinja2
 
 SCRIPTS = (
-    *("base", "scales", "lines", "legend", "curves", "ratios"),
+    *("base", "scales", "lines", "legend", "curves", "ratios", "scaling"),
     *("matrix", "fans", "wires", "tables", "start"),
 )
 """In this order they are one script."""

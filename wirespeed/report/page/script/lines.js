@@ -87,6 +87,10 @@ class Lines {
     this.ends = [low / 1.12, high * 1.12];
   }
 
+  xText(size) {
+    return (this.spec.xText || sizeText)(size);
+  }
+
   at(size) {
     return size > 0 ? size : this.zero;
   }
@@ -103,7 +107,7 @@ class Lines {
     for (const size of ticks) {
       const x = this.sx(this.at(size));
       g.append(draw("line", { x1: x, x2: x, y1: top, y2: h - bottom, class: "fine" }));
-      g.append(draw("text", { x, y: h - bottom + 17, "text-anchor": "middle" }, sizeText(size)));
+      g.append(draw("text", { x, y: h - bottom + 17, "text-anchor": "middle" }, this.xText(size)));
     }
     g.append(draw("text", { x: left, y: 16, class: "name" }, `${this.spec.title}, ${this.spec.unit}`));
     g.append(draw("text", { x: w - right, y: h - 8, "text-anchor": "end", class: "axis" }, this.spec.sizes || "message size"));
@@ -289,7 +293,7 @@ class Lines {
       make("td", null, one.note ? one.note(i) : "")));
     const more = rows.length - body.length;
     const parts = rows.some(({ one }) => one.limit) ? "of limit" : "";
-    const heads = [sizeText(size), "", "95 %", parts].map((head) => make("th", null, head));
+    const heads = [this.xText(size), "", "95 %", parts].map((head) => make("th", null, head));
     this.tip.replaceChildren(make("table", null, make("thead", null, make("tr", null, ...heads)), make("tbody", null, ...body)));
     if (more > 0) this.tip.append(`and ${more} more`);
   }

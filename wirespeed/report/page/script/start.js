@@ -32,7 +32,7 @@ function chooseTheme() {
 
 function start() {
   chooseTheme();
-  const sections = { curves: (box) => curvesSection(box, page.charts[Number(box.dataset.number)]), prices: pricesSection, reached: reachedSection, matrix: matrixSection, fans: fansSection, wires: wiresSection };
+  const sections = { curves: (box) => curvesSection(box, page.charts[Number(box.dataset.number)]), prices: pricesSection, reached: reachedSection, scaling: scalingSection, matrix: matrixSection, fans: fansSection, wires: wiresSection };
   for (const box of document.querySelectorAll("[data-draw]")) {
     waiting.push(() => {
       for (const chart of sections[box.dataset.draw](box)) drawn.push(chart);
