@@ -45,7 +45,7 @@ def test_copies_of_one_rank_and_of_two(tmp_path: Path) -> None:
     """Protects each way by itself, and that each rank alone and both together are told apart."""
     rates = {"h2d-pinned": RATE, "d2h-pinned": RATE / 2, "d2d": 2 * RATE}
     declared = f"h2d={RATE},d2h={RATE / 2},d2d={2 * RATE}"
-    done = measured(tmp_path, declared, "copy", "--paths", ",".join(rates), "--loops", "6")
+    done = measured(tmp_path, declared, "copy", "--messages", "--paths", ",".join(rates), "--loops", "6")
     copies = [entry for entry in done.entries if entry["pattern"] == "copy"]
     assert {entry["path"] for entry in copies} == set(rates)
     for entry in copies:
@@ -101,13 +101,15 @@ def test_copies_both_ways(tmp_path: Path) -> None:
     assert entry["samples"] >= 5
 
 
-def test_copies_on_a_cpu_are_one_table(tmp_path: Path) -> None:
+def test_messages_follow_copies_where_they_are_asked_for(tmp_path: Path) -> None:
     """Protects from a second table, of a ping-pong that is to show what pinned memory is worth."""
     words = ("copy", "--ranks", "1", "--sizes", "4K", "--max-time", "0.01")
-    done = wirespeed(*words, "--device", "cpu", out=tmp_path / "r.jsonl")
-    assert done.code == 0 and "pingpong" not in done.out
-    assert {run["plan"]["pattern"] for run in done.of("run")} == {"copy"}
-    done = wirespeed(*words, "--device", "emulated", "--paths", "h2d-pinned", out=tmp_path / "s.jsonl")
+    emulated = ("--device", "emulated", "--paths", "h2d-pinned")
+    for number, more in enumerate((("--device", "cpu", "--messages"), emulated, (*emulated, "--both-ways"))):
+        done = wirespeed(*words, *more, out=tmp_path / f"{number}.jsonl")
+        assert done.code == 0 and "pingpong" not in done.out, more
+        assert {run["plan"]["pattern"] for run in done.of("run")} == {"copy"}
+    done = wirespeed(*words, *emulated, "--messages", out=tmp_path / "s.jsonl")
     assert "what pinned memory is worth to messages between two ranks:\npingpong on" in done.out
 
 

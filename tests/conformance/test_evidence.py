@@ -60,7 +60,8 @@ def test_the_bytes_counted_are_those_sent(mpi: InstalledMpi, tmp_path: Path) -> 
 def test_a_ring_with_and_without_device_pointers(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the count of copies per rank: one of each kind a step where it is staged, else none."""
     done = measured(
-        mpi, tmp_path / "r.jsonl", "ring", "--ranks", "4", "--paths", "staged,ipc-read", "--sizes", "256K"
+        *(mpi, tmp_path / "r.jsonl", "ring", "--ranks", "4", "--ranks-per-gpu", "2"),
+        *("--paths", "staged,ipc-read", "--sizes", "256K"),
     )
     staged, direct = done.of("evidence")
     each = {"count": 4 * staged["iterations"], "bytes": (4 * staged["iterations"]) << 18}

@@ -167,10 +167,15 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
+def sharing() -> tuple[str, ...]:
+    """What lets two ranks share the only GPU, if it is the only one."""
+    return ("--ranks-per-gpu", "2") if devices()[0] < 2 else ()
+
+
 @pytest.fixture(scope="session")
 def shared() -> bool:
     """Do two ranks share the only GPU?"""
-    return devices()[0] < 2
+    return bool(sharing())
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from gpu.conftest import DEVICE
+from gpu.conftest import DEVICE, sharing
 from support.command import Done, wirespeed
 from support.selection import slow_case
 
@@ -21,7 +21,7 @@ def observed(prefix: Path, out: Path, sizes: str, path: str = "gpu") -> Done:
     """With all that the driver counts."""
     done = wirespeed(
         *("pingpong", "--device", DEVICE, "--paths", path, "--sizes", sizes, "--max-time", "0.05"),
-        *("--mpi", prefix),
+        *("--mpi", prefix, *sharing()),
         out=out,
         environment={"WIRESPEED_NO_EVIDENCE": ""},
     )

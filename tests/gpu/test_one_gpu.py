@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from gpu.conftest import DEVICE
+from gpu.conftest import DEVICE, sharing
 from support.command import Done, wirespeed
 from support.selection import slow_case
 
@@ -58,7 +58,7 @@ def test_all_gpus_copy_at_once(both: bool, prefix: Path, tmp_path: Path) -> None
     paths = ("h2d-pinned", "d2h-kernel")
     both_ways = ["--both-ways"] * both
     words = ("copy", "--ranks", "2", "--paths", ",".join(paths[: 2 - both]), "--sizes", "4097,1M", *both_ways)
-    done = run(prefix, tmp_path / "r.jsonl", *words)
+    done = run(prefix, tmp_path / "r.jsonl", *words, *sharing())
     assert not done.failures
     all_measured(done, paths[: 2 - both], (4097, 1 << 20))
 

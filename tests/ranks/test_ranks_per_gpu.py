@@ -26,8 +26,8 @@ def devices_of(done: Done) -> list[str]:
     [
         (("--ranks-per-gpu", "2"), ["0", "0", "1", "1"]),
         (("--device", "emulated:EMULATED-1,emulated:0", "--ranks-per-gpu", "2"), ["1", "1", "0", "0"]),
-        (("--device", "emulated:EMULATED-1,EMULATED-0", "--ranks", "4"), ["1", "0", "1", "0"]),
-        (("--device", "emulated:1", "--ranks", "2"), ["1", "1"]),
+        (("--device", "emulated:EMULATED-1,EMULATED-0", "--between", "0,1,0,1"), ["1", "0", "1", "0"]),
+        (("--device", "emulated:1", "--between", "0,0"), ["1", "1"]),
     ],
 )
 def test_each_rank_s_gpu(words: tuple[str, ...], ranks: list[str], tmp_path: Path) -> None:
@@ -137,7 +137,8 @@ def test_a_variable_that_hides_gpus_is_told(
 ) -> None:
     """Protects from looking for a fault of the driver where an entry of a list is wrong."""
     environment = {**fake_driver(builds, "cuda"), "FAKE_GPU_DEVICES": shown, "CUDA_VISIBLE_DEVICES": listed}
-    command = ("pingpong", "--device", "cuda", "--paths", "staged", "--sizes", "8", *FAST)
+    placed = ("--device", "cuda", "--between", "0,0")
+    command = ("pingpong", *placed, "--paths", "staged", "--sizes", "8", *FAST)
     done = wirespeed(*command, out=tmp_path / "r.jsonl", environment=environment)
     done.no_stack_trace()
     assert done.code == (0 if shown == "1" else 3) and words in " ".join(done.err.split())
@@ -146,7 +147,7 @@ def test_a_variable_that_hides_gpus_is_told(
 def test_ranks_on_one_cuda_gpu_are_told_of_mps(builds: Path, tmp_path: Path) -> None:
     """Protects that figures of a shared GPU come with what sharing costs, as cited, and with the remedy."""
     environment = {**fake_driver(builds, "cuda"), "CUDA_MPS_PIPE_DIRECTORY": str(tmp_path / "none")}
-    words = ("--device", "cuda:GPU-1011", "--paths", "ipc-write", "--sizes", "8", *FAST)
+    words = ("--device", "cuda:GPU-1011", "--between", "0,0", "--paths", "ipc-write", "--sizes", "8", *FAST)
     done = wirespeed("pingpong", *words, out=tmp_path / "r.jsonl", environment=environment)
     assert done.code == 0, done.err + done.out
     assert [rank["mps"] for rank in done.of("step")[0]["ranks"]] == ["none", "none"]

@@ -45,7 +45,7 @@ PICTURE = (
     "Of several runs the last one draws."
 )
 
-
+MESSAGES = "Then the ping-pong from pageable and from pinned memory: what pinning is worth to messages."
 BUDGET_S = 60.0
 
 
@@ -59,8 +59,12 @@ def command_of(pattern: Pattern) -> click.Command:
     if pattern.many_ranks:
         own = [flag("--oversubscribe", OVERSUBSCRIBE), *own]
     if pattern.ranks is None:
-        usual = pattern.usual_ranks or "one rank per GPU, or per core without GPUs, at most 8"
+        usual = "one rank per GPU, or per core without GPUs, at most 8"
+        if pattern.usual_ranks:
+            usual = f"one rank per GPU, at least {pattern.usual_ranks}"
         own = [option("--ranks", words.several(words.count(1, 1_000_000)), RANKS.format(usual)), *own]
+    if pattern.followed_by:
+        own.append(flag("--messages", MESSAGES))
     if pattern.program:
         own.append(option("--picture", words.FILE, PICTURE))
     background = option("--with", words.Word("PATTERN:PATH[:SIZE]", _background), WITH, key="background")
@@ -104,7 +108,7 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
     from wirespeed.cli.common.measuring import measure_and_print
 
     how = Reporting(*map(given.pop, ("style", "against", "explain", "all_sizes")))
-    background = given.pop("background")
+    background, messages = given.pop("background"), given.pop("messages", False)
     if not pattern.published and (how.against or how.format == "tutorial"):
         word = f"--against {how.against}" if how.against else "--format tutorial"
         raise WirespeedError(f"{word}: those figures are of ping-pongs, not of {pattern.name}")
@@ -139,7 +143,7 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
     further += _each_node(pattern, plan)
     further += [
         replace(plan, pattern=name, paths=paths, ranks=find_pattern(name).ranks or plan.ranks, options=())
-        for name, paths in pattern.followed_by
+        for name, paths in pattern.followed_by * messages
     ]
     if background:
         further.append(replace(plan, background=background))

@@ -43,6 +43,7 @@ class Request(job.Base, frozen=True):
 def examine(request: Request, say: Say, sources: Sources | None = None) -> Result:
     """Facts and findings of this machine. Raises WirespeedError for a device or MPI that does not exist."""
     found = machine.look(Plan(device=request.device, mpi=request.mpi, launcher=request.launcher))
+    request = structs.replace(request, one_gpu=len(found.devices) == 1)
     facts = collect(found, sources or Sources())
     facts = _with_measurements(facts, found, request)
     if request.start_ranks and facts.chosen and not request.hung:

@@ -43,6 +43,8 @@ class Base(Struct, frozen=True):
     mpi: str | None = None
     launcher: str = "auto"
     timeout: float | None = None
+    one_gpu: bool = False
+    """All ranks of a trial use the only GPU."""
 
 
 class Attempt(Struct):
@@ -104,6 +106,8 @@ def command(
     words = [*(pattern or ("pingpong",)), "--paths", path, "--sizes", ",".join(map(str, sizes))]
     words += ["--max-time", str(MAX_TIME_S), "--device", base.device, "--launcher", base.launcher]
     words += ["--mpi", mpi] if (mpi := setting.mpi or base.mpi) else []
+    if base.one_gpu and not {"--between", "--ranks-per-gpu"} & {*words}:
+        words += ["--ranks-per-gpu", words[words.index("--ranks") + 1] if "--ranks" in words else "2"]
     return words + (["--timeout", f"{base.timeout:g}"] if base.timeout is not None else [])
 
 

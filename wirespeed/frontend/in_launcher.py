@@ -58,6 +58,7 @@ from wirespeed.rank.join.startup import (
 from wirespeed.rank.observe.watchdog import Watchdog
 from wirespeed.rank.world import World
 from wirespeed.results.recorder import Observer
+from wirespeed.results.store import shared_gpus_before
 
 _DAEMONS = dict.fromkeys(("prterun", "prted", "orterun", "orted", "mpirun"), "openmpi")
 _DAEMONS["hydra_pmi_proxy"] = "hydra"
@@ -286,13 +287,15 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank, bound: Bound | 
         unpinned = pin(comm, near, whole_cores=kind == "host")
         if not unpinned:
             free = FreeForThreads(comm, os.sched_getaffinity(0), allowed)
-    ranks = session.introduce(recorder.take if recorder else ignore, free=free)
-    if all(path.needs_device for path in paths) and (why := session.runner.shared_gpu()):
+    shares = comm.share(bool(recorder) and shared_gpus_before(plan))
+    ranks = session.introduce(recorder.take if recorder else ignore, free=free, share_gpus=shares)
+    shared = [session.runner.shared_gpu(path) for path in paths]
+    if all(shared):
         watchdog.close()
         if recorder:
             recorder.close()
         comm.leave()
-        raise AgreedError(f"{plan.pattern}: {why}", ExitCode.UNAVAILABLE)
+        raise AgreedError(f"{plan.pattern}: {shared[0]}", ExitCode.UNAVAILABLE)
     voice.folders.update(comm.everyone(str(watchdog.file.parent)))
     if recorder:
         recorder.begin(comm, place.launcher, ranks, variables)

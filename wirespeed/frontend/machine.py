@@ -27,6 +27,8 @@ class Machine:
     """For each kind of GPU that cannot be used: why."""
     hidden: str | None = None
     """Why a variable shows fewer GPUs than it lists."""
+    too_few_gpus: str | None = None
+    """Why ranks that want a GPU each cannot be measured."""
 
     def availability(self, path: TransferPath) -> str | None:
         """None if the path can be tried; else one line: why not, and what would help."""
@@ -38,6 +40,8 @@ class Machine:
             if not reasons:
                 return "no GPU: device cpu was asked for"
             return f"no GPU ({reasons}); on a machine with one, its driver is all that is needed"
+        if self.too_few_gpus and path.wants_gpu:
+            return self.too_few_gpus
         return beyond_openmp(path) if self.kind == "openmp" else None
 
     def lacks(self, path: TransferPath) -> str | None:

@@ -20,7 +20,7 @@ from wirespeed.frontend.run_steps import (
     completed,
     refuse_multiprocessors,
 )
-from wirespeed.host import devices
+from wirespeed.host import devices, mpi
 from wirespeed.host.memory import room_for_buffers
 from wirespeed.host.process import allowed_cpus, cores
 from wirespeed.host.profilers import PROFILERS
@@ -30,6 +30,7 @@ from wirespeed.job.shm_cleanup import sweep
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.programs import A_GPU_EACH
 from wirespeed.results.recorder import Observer
+from wirespeed.results.store import shared_gpus_before
 
 MAX_CPU_RANKS = 8
 """Without GPUs and --ranks."""
@@ -54,9 +55,11 @@ def measure(plan: Plan, observe: Observer, bound: Bound | None = None) -> ExitCo
     if plan.profile:
         PROFILERS[plan.profile].command(plan.profile, Path(), "")
     found = discover(plan)
+    plan = dataclasses.replace(plan, share_gpus=plan.share_gpus or shared_gpus_before(plan))
     plan = completed(plan, plan.ranks or _usual_ranks(plan, found), found.kind)
     refuse_multiprocessors(plan, found.devices)
     paths = chosen_paths(plan, found.kind)
+    found = dataclasses.replace(found, too_few_gpus=_too_few_gpus(plan, found))
     if not any(found.availability(path) is None for path in paths):
         path = paths[0]
         raise WirespeedError(f"{path.name}: {found.availability(path)}", ExitCode.UNAVAILABLE)
@@ -85,6 +88,18 @@ def _check_places(plan: Plan, found: Machine) -> None:
         raise WirespeedError(devices.too_many(plan.ranks, there, plan.ranks_per_gpu))
     for rank in range(len(plan.between)):
         devices.turn(there, rank, rank, plan.between)
+
+
+def _too_few_gpus(plan: Plan, found: Machine) -> str | None:
+    """Why ranks that nobody told to share GPUs cannot have one each; None where ranks find out themselves."""
+    asked = plan.share_gpus or plan.ranks_per_gpu or plan.between
+    if asked or plan.hosts or launchers.by_batch_system(plan.launcher) or mpi.in_batch_job():
+        return None
+    there = len(found.devices)
+    # A program's ranks are refused with a reason of their own.
+    if find_pattern(plan.pattern).program or not 0 < there < plan.ranks:
+        return None
+    return devices.too_few(plan.ranks, there)
 
 
 def _refuse_shared_gpus(plan: Plan, found: Machine) -> None:
@@ -126,9 +141,11 @@ def _in_mib(bytes_: int) -> str:
 
 
 def _usual_ranks(plan: Plan, found: Machine) -> int:
-    """How many ranks, where --ranks does not say."""
-    wanted = find_pattern(plan.pattern).wanted_ranks(Shape(0, dict(plan.options)))
-    gpus = len(found.devices) * (plan.ranks_per_gpu or 1)
-    if gpus and find_pattern(plan.pattern).program:
-        wanted = gpus
-    return len(plan.between) or wanted or max(2, gpus or min(cores(), MAX_CPU_RANKS))
+    """How many ranks, where --ranks does not say: one for each GPU, if there are any."""
+    pattern, options = find_pattern(plan.pattern), dict(plan.options)
+    least = 1 if pattern.intra_rank or pattern.program else 2
+    gpus = max(least, len(found.devices) * (plan.ranks_per_gpu or 1)) if found.devices else None
+    usual = pattern.wanted_ranks(Shape(0, options))
+    if pattern.exact_ranks(options) is None and pattern.usual_ranks is not None:
+        usual = gpus or usual
+    return len(plan.between) or usual or gpus or max(2, min(cores(), MAX_CPU_RANKS))

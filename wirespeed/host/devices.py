@@ -15,6 +15,7 @@ GPU_KINDS = ("cuda", "hip")
 NAMED = (*GPU_KINDS, "openmp", "emulated")
 """Kinds whose devices --device can name. Only GPU_KINDS are ever chosen unasked."""
 CHOICES = ("auto", "cpu", *NAMED)
+_WORDS = {1: "one", 2: "two", 3: "three", 4: "four"}
 SLICE = "MIG-"
 """Begins the UUID of a MIG slice."""
 
@@ -160,6 +161,13 @@ def turn(
             raise NoPlace(too_many(local_rank + 1, devices, per_gpu))
         return local_rank // per_gpu
     return local_rank % max(1, devices)
+
+
+def too_few(ranks: int, gpus: int) -> str:
+    """Why ranks that would share GPUs, though nobody asked for that, are not measured; and how to ask."""
+    wanted, there = (_WORDS.get(number, str(number)) for number in (ranks, gpus))
+    each = -(-ranks // gpus)
+    return f"needs {wanted} GPUs; --ranks-per-gpu {each} measures {wanted} ranks that take turns on {there}"
 
 
 def too_many(ranks: int, devices: int, per_gpu: int) -> str:

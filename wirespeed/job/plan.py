@@ -15,6 +15,7 @@ from wirespeed.units import parse_sizes
 DEFAULT_SIZES = "1:1G"
 ALLOCATORS = ("driver", "pool", "vmm", "openmp", "openmp:map", "openacc", "openacc:map")
 CONTEXTS = ("primary", "own")
+_UNRECORDED = ("sizes_named", "share_gpus")
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ class Plan:
     """Processor of each rank: GPU numbers, or CPU cores with device cpu; empty: rank i, GPU i mod n."""
     ranks_per_gpu: int | None = None
     """Ranks that share each GPU: the host's first ones share GPU 0; None: ranks take GPUs in turn."""
+    share_gpus: bool = False
+    """Ranks may share GPUs, though neither of the two says so. It is no condition of a figure."""
     ranks: int = 2
     oversubscribe: bool = False
     """Start the ranks even if there are many more of them than CPUs."""
@@ -83,7 +86,7 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """What a result file says of it."""
-        return {name: value for name, value in dataclasses.asdict(self).items() if name != "sizes_named"}
+        return {name: value for name, value in dataclasses.asdict(self).items() if name not in _UNRECORDED}
 
 
 def encode(orders: object) -> str:

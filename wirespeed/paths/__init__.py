@@ -120,6 +120,11 @@ class TransferPath:
         return {self.memory, self.into or self.memory} != {"pageable"}
 
     @property
+    def wants_gpu(self) -> bool:
+        """Does GPU memory hold a buffer, so that each rank wants a GPU of its own?"""
+        return self.needs_device and not {self.memory, self.into or self.memory} <= {"pageable", "pinned"}
+
+    @property
     def needs_mpi(self) -> bool:
         """Does an MPI move its bytes, all or some?"""
         return self.traits.needs_mpi

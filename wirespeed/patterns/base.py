@@ -234,7 +234,7 @@ class Pattern(ABC):
     one_sided = False
     """It needs operations on a peer's memory that no message accompanies (`TransferPath.one_sided`)."""
     followed_by: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """(pattern, paths) measured after it, into the same file."""
+    """(pattern, paths) measured after it, into the same file, with --messages."""
     published = False
     """Published curves, and the ping-pong tutorial's lines, are figures of this pattern."""
     collective = False

@@ -21,8 +21,8 @@ class Copy(Pattern):
     With --both-ways each copy to the device runs at the same time as one of the same size from it, in two
     streams; GB/s are those of both together.
 
-    After that the ping-pong from pageable and from pinned memory, in the same file: what pinning is worth
-    to messages.
+    With --messages the ping-pong from pageable and from pinned memory follows, in the same file: what pinning
+    is worth to messages.
 
     \b
     Examples:
@@ -30,13 +30,14 @@ class Copy(Pattern):
       wirespeed copy --paths 'h2d-*' --sizes 4K:1G
       wirespeed copy --ranks 1 --between 3
       wirespeed copy --both-ways --sizes 256M
+      wirespeed copy --messages
     """
     options = (
         Option("node", NODE, None, least=0, for_transport=True, each_node=True),
         Option("both-ways", "To the device and from it at once.", default=False),
     )
     ranks = None
-    sizes = "4K,64K,1M,16M,256M"
+    sizes = "4K,64K,1M,16M,512M"
     intra_rank = True
     alone_too = True
     by_size = False

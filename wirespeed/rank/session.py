@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from wirespeed.host.core import Core
 from wirespeed.job.messages import RankPlace
@@ -43,16 +44,23 @@ class RankSession:
         return self.comm
 
     def introduce(
-        self, tell: Tell, cpus: set[int] | None = None, free: FreeForThreads | None = None
+        self,
+        tell: Tell,
+        cpus: set[int] | None = None,
+        free: FreeForThreads | None = None,
+        *,
+        share_gpus: bool = False,
     ) -> tuple[RankPlace, ...]:
         """Who and where each rank is, on rank 0 alone. `cpus`: those to measure on; None: where it is.
 
-        `free`: where threads of libraries go before samples are taken; None: they stay.
+        `free`: where threads of libraries go before samples are taken; None: they stay. `share_gpus`: as of
+        the plan, which may say so as well.
         """
         with self.ranges("introduce"):
             apart = look(self.comm)
             ranks = introduced(self._opened, self.comm, self.device, self._kind, apart, cpus)
-        of_rank = (self._opened, self.comm, self.device, self._watchdog, self._plan)
+        plan = replace(self._plan, share_gpus=share_gpus or self._plan.share_gpus)
+        of_rank = (self._opened, self.comm, self.device, self._watchdog, plan)
         self.runner = PathRunner(*of_rank, tell, self.ranges, apart)
         if free:
             self.runner.put_threads(free)

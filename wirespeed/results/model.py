@@ -139,6 +139,11 @@ class StepRecord(RunRecord, frozen=True, kw_only=True, tag="step"):
     without: str | None = None
     """The path that this one is with something switched off, by variables; null: none."""
 
+    @property
+    def on_gpus(self) -> bool:
+        """Does GPU memory hold a buffer?"""
+        return not {self.memory, self.into or self.memory} <= {"", "pageable", "pinned"}
+
 
 class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
     """One figure: a path at a size."""

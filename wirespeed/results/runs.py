@@ -123,11 +123,29 @@ class Run:
 
     @property
     def given_options(self) -> list[str]:
-        """The same, and whose memory the figures are of."""
+        """The same, whose memory the figures are of, and how many ranks share a GPU."""
         plan = self.head.plan
         memory = [f"allocator {plan.allocator}"] * (plan.allocator != "driver")
         memory += ["in a context of its own"] * (plan.context == "own")
-        return [*self.pattern_words, *memory]
+        return [*self.pattern_words, *memory, *self._ranks_per_gpu]
+
+    @property
+    def _ranks_per_gpu(self) -> list[str]:
+        if (number := self.head.plan.ranks_per_gpu or 1) < 2:
+            return []
+        by_mps = any(rank.mps == "running" for step in self.steps for rank in step.ranks)
+        return [f"{number} ranks {'on' if by_mps else 'that take turns on'} each GPU"]
+
+    @property
+    def shared_gpus(self) -> bool:
+        """Did ranks share GPUs, though neither --ranks-per-gpu nor --between had placed them so?"""
+        plan = self.head.plan
+        places = (
+            [(rank.host, rank.device.id) for rank in step.ranks if rank.device and rank.device.id]
+            for step in self.steps
+            if step.on_gpus
+        )
+        return not (plan.ranks_per_gpu or plan.between) and any(len(set(own)) < len(own) for own in places)
 
     @property
     def background(self) -> str | None:

@@ -38,13 +38,24 @@ SLOW_DISK_S = 2.0
 
 _NO_FIGURE = (
     *("out", "picture", "timeline", "timing", "resume", "timeout", "debug"),
-    *("paths", "sizes", "oversubscribe", "launches", "budget", "sizes_named"),
+    *("paths", "sizes", "oversubscribe", "launches", "budget", "sizes_named", "share_gpus"),
 )
 """Parts of a plan that change no figure; entries of plans that agree in the rest are not measured again."""
 
 
 class _Lost(OSError):
     """The file is not what was written any more."""
+
+
+def shared_gpus_before(plan: Plan) -> bool:
+    """Did ranks share GPUs in the file that the plan goes on with, so that they may again?"""
+    # A pipe of that name would never end; the writer refuses it.
+    if not (plan.resume and plan.out and Path(plan.out).is_file()):
+        return False
+    with contextlib.suppress(WirespeedError):
+        runs = collect(read(plan.out).records)
+        return any(run.shared_gpus for run in runs if run.head.plan.pattern == plan.pattern)
+    return False
 
 
 def default_names() -> Iterator[Path]:

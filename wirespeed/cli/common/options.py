@@ -110,7 +110,7 @@ _sampling = together(
     option(
         "--ranks-per-gpu",
         words.count(1, 64),
-        "So many neighbouring ranks share each GPU. Default: ranks take GPUs in turn.",
+        "So many neighbouring ranks share each GPU. Default: none shares one.",
     ),
     option("--hosts", words.HOSTS, "Place the ranks on these hosts, in turn."),
     option("--out", words.FILE, "Result file. Default: ./wirespeed-<time>.jsonl."),

@@ -197,7 +197,8 @@ def plans(base: Plan, requirements: Sequence[Requirement]) -> Iterator[Plan]:
     for (job, path), wanted in sizes.items():
         paths[job, tuple(sorted(wanted))].append(path)
     for (job, in_order), names in paths.items():
-        yield replace(base, **job._asdict(), sizes=in_order, paths=tuple(names))
+        # Bounds may have been learnt where ranks shared GPUs.
+        yield replace(base, **job._asdict(), sizes=in_order, paths=tuple(names), share_gpus=True)
 
 
 def _learn(name: str, output: str | None, spread: float | None = None) -> ExitCode:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from wirespeed.host import devices
 from wirespeed.host.core import Core, NativeError
 from wirespeed.host.devices import GPU_KINDS
 from wirespeed.host.libraries import loaded_file
@@ -176,7 +177,7 @@ class PathRunner:
         why = why or context.pattern.lacks(context.shape)
         if path.one_host and not path.intra_rank and "shm" in self._apart.all_:
             why = why or f"{path.name} needs memory that all ranks share"
-        why = why or (self.shared_gpu() if path.needs_device else None)
+        why = why or self.shared_gpu(path)
         if why := why or next(filter(None, self._comm.everyone(without_effect(path))), None):
             self._context.failed("unavailable", why)
             return
@@ -207,18 +208,25 @@ class PathRunner:
         if path.library:
             self._left = path
 
-    def shared_gpu(self) -> str | None:
-        """Collective. Why a program has no right figure on these ranks: two share a GPU; None if it has."""
+    def shared_gpu(self, path: TransferPath) -> str | None:
+        """Collective. Why the path has no figure on ranks that share GPUs; None if it has, or none do.
+
+        A program's would be wrong; that of other patterns somebody has to ask for.
+        """
+        plan, program = self._plan, self._context.pattern.program
+        asked = plan.share_gpus or plan.ranks_per_gpu or plan.between
         # For tests, "share=yes": slow, but right, as for the kernels of `gpu`.
-        if not self._context.pattern.program or dict(self._plan.test).get("share") == "yes":
+        if dict(plan.test).get("share") == "yes" or not (path.needs_device if program else path.wants_gpu):
             return None
         identity = self._core.identity(self._device)
-        on_gpu = identity["kind"] in GPU_KINDS
-        own = f"{os.uname().nodename} {identity['id']}" if on_gpu else f"rank {self._comm.rank}"
+        if (not program and asked) or (program and identity["kind"] not in GPU_KINDS):
+            return None
         first = dict[str, int]()
-        for rank, place in enumerate(self._comm.everyone(own)):
+        places = self._comm.everyone(f"{os.uname().nodename} {identity['id']}")
+        for rank, place in enumerate(places):
             if (other := first.setdefault(place, rank)) != rank:
-                return f"{A_GPU_EACH}; ranks {other} and {rank} share one"
+                shared = f"{A_GPU_EACH}; ranks {other} and {rank} share one"
+                return shared if program else devices.too_few(len(places), len(set(places)))
         return None
 
     def _load_kernels(self, path: TransferPath) -> None:

@@ -105,9 +105,9 @@ def _late_line(run: Run, entries: list[Entry]) -> str:
 
 
 def sharing(run: Run) -> list[str]:
-    """A line for each way in which this run's ranks share GPUs; none where every rank has its own."""
+    """A line for each way in which ranks share GPUs that hold their data; none where none do."""
     found: dict[str, None] = {}
-    for step in run.steps:
+    for step in filter(lambda step: step.on_gpus, run.steps):
         found |= dict.fromkeys([*_shared(step.ranks), *_slices(step.ranks)])
     return list(found)
 
