@@ -118,7 +118,8 @@ def console(width: int, **more: Any) -> Console:
 
 
 def shown(run: Run, width: int = 100, *, explain: bool = False, all_sizes: bool = True) -> str:
-    screen = console(width)
+    # What is short is for a person.
+    screen = console(width, force_terminal=not all_sizes, color_system=None)
     run_summary.print_run(screen, run, explain=explain, all_sizes=all_sizes)
     return text_of(screen)
 

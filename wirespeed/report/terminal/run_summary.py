@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import IO, cast
 
@@ -62,7 +62,7 @@ class Detail:
     """Also legends, equations and choices."""
     sizes: Callable[[Run], list[int]] = shown_sizes
     notes: int | None = None
-    """Lines of each note."""
+    """Lines of each note on a terminal; neither warnings nor what a program reads is ever cut."""
     paths: bool = True
     """A line for each path, else for each kind of wires."""
 
@@ -89,7 +89,8 @@ def print_run(console: Console, run: Run, *, explain: bool = False, all_sizes: b
         sizes = all_sizes_of if all_sizes else shown_sizes
         _print(console, run, Detail(explain=explain, sizes=sizes))
     else:
-        _print(console, run, next((d for d in FEWER if _lines(console, run, d) <= SCREEN), FEWER[-1]))
+        fewer = FEWER if console.is_terminal else [replace(detail, notes=None) for detail in FEWER]
+        _print(console, run, next((d for d in fewer if _lines(console, run, d) <= SCREEN), fewer[-1]))
 
 
 def all_sizes_of(run: Run) -> list[int]:
@@ -147,8 +148,9 @@ def _print_part(
         console.print()
     if part is ReportSection.COUNTERS and lines:
         say(console, "which wires the bytes travelled over, by their counters:", "dim")
-    most = None if part in (ReportSection.ANSWER, ReportSection.TEAMS) else detail.notes
+    whole = part in (ReportSection.ANSWER, ReportSection.TEAMS)
     for statement in lines:
+        most = None if whole or statement.level in (WARNING, BAD) else detail.notes
         say(console, _line(statement), most=most)
     view = view_of(run) if run.figures else View()
     captions = {ReportSection.PROGRAM: view.caption, ReportSection.METHOD: view.legend}
