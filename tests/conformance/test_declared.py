@@ -146,14 +146,14 @@ def test_another_pattern_at_the_same_time(tmp_path: Path) -> None:
 
 
 def test_several_plans_are_one_document(tmp_path: Path) -> None:
-    """Protects programs that read --format json: lists of groups and of ranks give one array."""
+    """Protects programs that read --format json: lists of groups and of ranks give one object."""
     done = wirespeed(
         *("groups", "--ranks", "2,4", "--group", "1,2", "--paths", "host", "--sizes", "1K", "--loops", "2"),
         *("--format", "json"),
         out=tmp_path / "r.jsonl",
     )
     assert done.code == 0, done.err
-    records = json.loads(done.out)
+    records = json.loads(done.out)["records"]
     plans = [record["plan"] for record in records if record["kind"] == "run"]
     # Two ranks in groups of two are one group: that combination is left out.
     assert [(plan["ranks"], dict(plan["options"])["group"]) for plan in plans] == [(2, 1), (4, 1), (4, 2)]

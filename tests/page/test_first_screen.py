@@ -38,7 +38,7 @@ def test_answers_tiles_and_the_main_chart_need_no_scrolling(
 ) -> None:
     """Protects a reader's first ten seconds: what stands in the way is found below."""
     page = Opened(browser, pages[name], size[0], height=size[1])
-    assert page.count("#answers .answered li") == 3 and page.count("#answers .tile") == 4
+    assert page.count("#answers .answered li") in (3, 4) and page.count("#answers .tile") == 4
     places = [page.ends(one) for one in ("main > .machines", "#answers .answered", "#answers .tiles")]
     chart = page.tab.locator("#main svg.chart").first.bounding_box()
     places.append((chart["y"], chart["y"] + chart["height"]))
@@ -55,7 +55,8 @@ def test_the_page_is_short_until_it_is_opened(
 ) -> None:
     """Eight patterns of two machines: not more than five screens, and no part wider than the window."""
     page = Opened(browser, pages["several machines"], size[0], height=size[1])
-    assert page.tab.evaluate("document.documentElement.scrollHeight") <= 5 * size[1]
+    height = page.tab.evaluate("document.documentElement.scrollHeight")
+    assert height <= 5 * size[1], height
     page.open_all()
     assert page.tab.evaluate("document.documentElement.scrollHeight") > 6 * size[1]
     page.check()
@@ -89,7 +90,7 @@ def test_several_machines_are_named(browser: Any, everything: Path) -> None:
     """Protects from reading the figures of one machine as those of another."""
     page = Opened(browser, everything)
     assert page.tab.locator("h1").inner_text().startswith("2 machines")
-    assert page.tab.locator(".machines summary").inner_text() == "n1, n2"
+    assert page.tab.locator(".machines summary").inner_text() == "n1, n2; 2026-01-01 12:00"
     assert page.tab.locator("#answers h2").inner_text().startswith("n1 8 x NVIDIA H200")
     page.tab.locator("details.other summary").click()
     assert page.tab.locator("details.other .tile").first.is_visible()

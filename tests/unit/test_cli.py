@@ -149,7 +149,7 @@ class TestBadInput:
         ("words", "says"),
         [
             ("--device abacus", "there are: auto, cpu, cuda, hip, openmp, emulated"),
-            ("--format pdf", "there are: table, json, csv, tutorial"),
+            ("--format pdf", "there are: table, json, ticket, csv"),
             ("--paths nowhere", "there is no path called 'nowhere'; 'wirespeed paths' lists them"),
             ("--against nowhere", "there are: summit"),
             ("--between 0", "as in 0,1"),

@@ -27,8 +27,10 @@ class TestFormats:
         return capsys.readouterr().out
 
     def test_json(self, fake: FakeRun, capsys: pytest.CaptureFixture[str]) -> None:
-        records = json.loads(self.out(capsys, "--format", "json"))
-        assert [record["kind"] for record in records] == ["run", *["entry"] * 4, "end"]
+        told = json.loads(self.out(capsys, "--format", "json"))
+        assert [record["kind"] for record in told["records"]] == ["run", *["entry"] * 4, "end"]
+        assert told["summary"]["runs"][0]["best"][0]["path"] == "host"
+        assert json.loads(self.out(capsys, "--json")).keys() == told.keys()
 
     def test_csv(self, fake: FakeRun, capsys: pytest.CaptureFixture[str]) -> None:
         rows = list(csv.DictReader(io.StringIO(self.out(capsys, "--format", "csv"))))

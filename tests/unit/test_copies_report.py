@@ -60,10 +60,10 @@ def test_a_wide_interval_alone_counts_and_is_explained() -> None:
     """Protects from `trust: yes` above a table with a `!`."""
     run = copies(team("rank 0 alone", 9e-4, 0.12))
     assert "!1.17" in lines(run) and "! not within ±10 %" in lines(run)
-    good, words = trust(run)
-    assert not good and "not within ±10 %" in words
+    told = trust(run)
+    assert not told.good and "not within ±10 %" in told.words
     narrow = copies(team("rank 0 alone", 9e-4, 0.08))
-    assert "!" not in lines(narrow) and "no interval wider than ±8.0 %" in trust(narrow)[1]
+    assert "!" not in lines(narrow) and "no interval wider than ±8.0 %" in trust(narrow).words
 
 
 def test_a_rank_that_waited_alone_counts() -> None:
@@ -71,7 +71,7 @@ def test_a_rank_that_waited_alone_counts() -> None:
     cores = {"waited": 0.0, "shared": None}
     run = copies(team("rank 0 alone", 9e-4, waited=0.5), cores=cores)
     assert "&1.17" in lines(run) and "waited for a CPU up to 50 % of the time" in lines(run)
-    assert "figure is &" in trust(run)[1]
+    assert "figure is &" in trust(run).words
 
 
 @pytest.mark.parametrize(("factor", "doubt"), [(1.2, True), (1.02, False), (0.9, False)])
@@ -82,7 +82,7 @@ def test_more_kept_than_all_is_said(factor: float, doubt: bool) -> None:
     assert f"{100 * factor:.0f} %" in text and "!" not in text
     said = "h2d-pinned at 1 MiB kept 120 % of the rate alone: something else slowed the rank"
     assert (said in text) is doubt
-    assert trust(run)[0] is not doubt
+    assert trust(run).good is not doubt
 
 
 def test_csv_has_a_line_for_each_process() -> None:

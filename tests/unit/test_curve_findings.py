@@ -42,8 +42,8 @@ def run_of(name: str) -> Run:
 def test_a_hump_stands_on_screen_page_and_in_json(tmp_path: Path) -> None:
     sources, lost = read_sources([file(tmp_path)])
     (run,) = sources[0].runs
-    good, words = trust(run)
-    assert good and "read its line: host" in words
+    told = trust(run)
+    assert told.good and "read its line: host" in told.words
     assert f"host: {HUMP}" in " ".join(shown(run, 150).split())
     assert HUMP in render(sources, lost)
     (record,) = json.loads(json.dumps(as_records(run)))
@@ -52,7 +52,7 @@ def test_a_hump_stands_on_screen_page_and_in_json(tmp_path: Path) -> None:
 
 def test_a_sound_curve_has_no_line(tmp_path: Path) -> None:
     run = run_of(file(tmp_path, humped=False))
-    assert not [*curve_findings(run)] and "line" not in trust(run)[1] and not as_records(run)
+    assert not [*curve_findings(run)] and "line" not in trust(run).words and not as_records(run)
 
 
 def test_wide_figures_show_nothing(tmp_path: Path) -> None:

@@ -139,11 +139,11 @@ class TestOtherFigures:
         rates = {"gpu": 1e-6, "nccl": 2e-6, "staged": 9e-6, "staged-pinned": 30e-6}
         run = made(*(entry(path, 1 << 20, seconds) for path, seconds in rates.items()), wrong())
         assert [stretch.paths for stretch in measured.stretches(run)] == [("staged",)]
-        assert "nor gpu, nccl: those go over peer access, too" in trust(run)[1]
+        assert "nor gpu, nccl: those go over peer access, too" in trust(run).words
         found = one(with_runs(facts_of(root), run), "wrong-data")
         assert "also over peer access, and not to be trusted: gpu, nccl" in found.evidence
 
     def test_the_others_stay_where_the_host_was_wrong(self) -> None:
         run = made(entry("gpu", 8, 1e-6), entry("nccl", 8, 2e-6), wrong("staged"))
         assert [stretch.paths for stretch in measured.stretches(run)] == [("gpu",)]
-        assert "peer access" not in trust(run)[1]
+        assert "peer access" not in trust(run).words

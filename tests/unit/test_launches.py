@@ -278,7 +278,7 @@ def test_csv_has_each_figure_once(three: Run, capsys: pytest.CaptureFixture[str]
 
 def test_json_has_the_launches_and_the_figure(three: Run, capsys: pytest.CaptureFixture[str]) -> None:
     """Protects programs: each launch with its own interval, and the combined figure behind them."""
-    found = json.loads(printed("json", three, capsys))
+    found = json.loads(printed("json", three, capsys))["records"]
     assert [one["launch"] for one in found if one["kind"] == "entry"] == [1, 2, 3, 1, 2]
     host, staged = (one for one in found if one["kind"] == "launches")
     assert (host["launches"], host["seconds"]["median"], staged["launches"]) == (3, 2e-6, 2)

@@ -199,7 +199,11 @@ def test_json_is_every_record() -> None:
     FORMATS["json"](
         collect([*as_read([head(), entry("host", 8, 1e-6), end()]), Progress("host", 8, 0, 1)]), stream, None
     )
-    assert [record["kind"] for record in json.loads(stream.getvalue())] == ["run", "entry", "end"]
+    records = json.loads(stream.getvalue())["records"]
+    assert [record["kind"] for record in records] == ["run", "entry", "end"]
     stream = io.StringIO()
     FORMATS["json"]([], stream, None)
-    assert json.loads(stream.getvalue()) == []
+    assert json.loads(stream.getvalue()) == {
+        "summary": {"trust": None, "runs": [], "doctor": []},
+        "records": [],
+    }

@@ -1,20 +1,28 @@
-"""What is said of a run: the terminal, the page and Markdown say the same."""
+"""What is said of a run: the terminal, the page, Markdown, JSON and the ticket say the same."""
 
 from __future__ import annotations
 
 import html
 import io
+import json
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 from rich.console import Console
 from support.measured import measured
 
+from wirespeed.report.export.formats import FORMATS
 from wirespeed.report.export.markdown import markdown
-from wirespeed.report.facts.statement import ReportSection, Statement
+from wirespeed.report.export.ticket import MOST_LINES
+from wirespeed.report.facts import markers
+from wirespeed.report.facts.statement import GOOD, ReportSection, Statement
 from wirespeed.report.facts.statements import statements
-from wirespeed.report.page import read_sources, render
+from wirespeed.report.facts.summary import Summary, answer
+from wirespeed.report.page import Source, read_sources, render
+from wirespeed.report.page.answers import answers
+from wirespeed.report.sources import measured as sets_of
 from wirespeed.report.terminal import run_summary
 from wirespeed.results.runs import Run
 
@@ -74,3 +82,42 @@ def test_all_three_say_the_same(file: Path) -> None:
         found = said(run)
         assert found and contained(found, on_terminal(run)) == set(found)
         assert contained(found, page) == set(found) == contained(found, text)
+
+
+def printed(form: str, source: Source) -> str:
+    stream = io.StringIO()
+    FORMATS[form](source.runs, stream, None, False, False, source.findings)
+    return stream.getvalue()
+
+
+def words_of(told: Summary) -> list[str]:
+    """All that an answer says, in the order of its members."""
+    said = [told.trust.words] if told.trust else []
+    said += [each.words for each in told.best] + [each.words for each in told.fastest]
+    said += [told.gpu_aware.words] if told.gpu_aware else []
+    return [plain(words) for words in said + [found.words for found in told.findings]]
+
+
+@pytest.mark.parametrize("file", measured(always=()))
+def test_the_answer_is_the_same_everywhere(file: Path) -> None:
+    """Protects from a page that is green where the terminal says "trust: no"."""
+    sources, lost = read_sources([str(file)])
+    (source,) = sources
+    told = answer(source.runs, source.findings)
+    page, text = on_page(render(sources, lost)), in_markdown(markdown(sources, lost))
+    document, ticket = json.loads(printed("json", source)), printed("ticket", source)
+    assert document["summary"]["runs"] == json.loads(json.dumps(msgspec.to_builtins(told.runs)))
+    for run, summary in zip(source.runs, told.runs, strict=True):
+        texts = (on_terminal(run), page, text)
+        assert [words for words in words_of(summary) if not all(words in each for each in texts)] == []
+        signs = {markers.sign(run, entry) for entry in run.entries.values()} - {""}
+        assert {each.mark for each in summary.marks} == signs
+    assert len(ticket.splitlines()) <= MOST_LINES
+    longest = max(told.runs, key=lambda each: each.figures)
+    assert [words for words in words_of(longest)[:1] if words not in plain(ticket)] == []
+    for finding in told.doctor:
+        assert all(finding.title in each for each in (page, text, plain(printed("table", source))))
+    for one in answers(sets_of(sources), sources):
+        trusted = answer([one.machine.main.run]).trust
+        green = all(sentence.level == GOOD for sentence in one.sentences) or one.tiles[-1].level == GOOD
+        assert not (green and (trusted is False or told.doctor)), one.sentences

@@ -112,8 +112,10 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
     if not pattern.published and (how.against or how.format == "tutorial"):
         word = f"--against {how.against}" if how.against else "--format tutorial"
         raise WirespeedError(f"{word}: those figures are of ping-pongs, not of {pattern.name}")
-    if given.get("soak") and how.format not in ("table", "json"):
-        raise WirespeedError(f"--format {how.format} prints figures, and a soak has none: take table or json")
+    if given.get("soak") and how.format not in ("table", "json", "ticket"):
+        raise WirespeedError(
+            f"--format {how.format} prints figures, and a soak has none: take table, json or ticket"
+        )
     if how.format == "nccl-tests" and not pattern.collective:
         raise WirespeedError(
             f"--format nccl-tests: that layout is of collective operations, not of {pattern.name}"

@@ -48,6 +48,17 @@ class ReportRun:
         return name
 
 
+def all_findings(sources: Sequence[Source]) -> list[RecordedFinding]:
+    """The doctor's findings of all files."""
+    return [finding for source in sources for finding in source.findings]
+
+
+def nothing_found(sources: Sequence[Source]) -> bool:
+    """Is all that the files hold that the doctor found nothing?"""
+    found = (finding for finding in all_findings(sources) if not finding.refuted)
+    return not any(source.runs for source in sources) and not any(found)
+
+
 def read_sources(files: Sequence[str]) -> tuple[list[Source], list[str]]:
     """The files that can be read, and a line for each that cannot.
 
@@ -66,8 +77,7 @@ def read_sources(files: Sequence[str]) -> tuple[list[Source], list[str]]:
 
 def _read(file: str) -> Source:
     results = open_figures(file)
-    findings = results.doctors[-1].findings if results.doctors else []
-    source = Source(file, resumed(collect(results.records)), findings, results.warnings)
+    source = Source(file, resumed(collect(results.records)), results.findings, results.warnings)
     if not source.runs and not results.doctors:
         raise WirespeedError(f"{file} holds no run of wirespeed", ExitCode.CANNOT_WRITE)
     return source

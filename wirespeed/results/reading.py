@@ -15,6 +15,7 @@ import msgspec
 from wirespeed import inputs
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.inputs import why
+from wirespeed.results.findings import RecordedFinding
 from wirespeed.results.former import as_now
 from wirespeed.results.lenient import DoesNotFit, fitted
 from wirespeed.results.model import (
@@ -81,6 +82,11 @@ class Results:
     soaks = _All(Soak)
     doctors = _All(Doctor)
     ends = _All(End)
+
+    @property
+    def findings(self) -> list[RecordedFinding]:
+        """The doctor's, as it last examined the machine."""
+        return [*self.doctors[-1].findings] if self.doctors else []
 
     @property
     def entries(self) -> list[Entry]:

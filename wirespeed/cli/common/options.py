@@ -17,11 +17,12 @@ from wirespeed.statistics.stopping import Stopping
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from wirespeed.results.findings import RecordedFinding
     from wirespeed.results.runs import Run
 
 Decorated = Callable[..., Any]
 Decorator = Callable[[Decorated], Decorated]
-FORMATS = ("table", "json", "csv", "tutorial", "osu", "nccl-tests", "prometheus", "reframe")
+FORMATS = ("table", "json", "ticket", "csv", "tutorial", "osu", "nccl-tests", "prometheus", "reframe")
 STOPPING = ("precision", "max_time", "loops", "warmup")
 
 
@@ -50,6 +51,27 @@ def option(
     """An option that takes a word of this kind; `key`: its parameter, if that is not called as the option."""
     names = [name, key] if key else [name]
     return click.option(*names, type=kind, default=default, help=text, **more)
+
+
+class _Formatted(click.Option):
+    """--format, of which some values are flags as well: --json is --format json."""
+
+    def __init__(self, *names: Any, short: tuple[str, ...], **more: Any) -> None:
+        super().__init__(*names, **more)
+        self.short = short
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        super().add_to_parser(parser, ctx)
+        for name in self.short:
+            parser.add_option(self, [f"--{name}"], self.name, action="store_const", const=name)
+
+
+def formatted(kind: words.Word, text: str, *short: str) -> Decorator:
+    """How to print the result; `short`: formats that are options, too."""
+    text += f" {' and '.join(f'--{name}' for name in short)} may be written alone."
+    return click.option(
+        "--format", "style", cls=_Formatted, type=kind, default="table", help=text, short=short
+    )
 
 
 def flag(name: str, text: str, key: str = "", **more: Any) -> Decorator:
@@ -188,7 +210,7 @@ def reporting(published: bool = True, collective: bool = True) -> Decorator:
     kind = words.Word("|".join(listed), words.choice(*FORMATS).parse)
     against = "Also print a system's published curves (summit)."
     return together(
-        option("--format", kind, text, "table", "style"),
+        formatted(kind, text, "json", "ticket"),
         click.option("--against", metavar="SYSTEM", hidden=not published, help=against),
         flag(
             "--explain",
@@ -198,9 +220,7 @@ def reporting(published: bool = True, collective: bool = True) -> Decorator:
     )
 
 
-table_or_json = option(
-    "--format", words.choice("table", "json"), "How to print the result.", "table", "style"
-)
+table_or_json = formatted(words.choice("table", "json"), "How to print the result.", "json")
 
 
 def plan_of(given: dict[str, Any], ranks: int = 2, **more: Any) -> Plan:
@@ -250,9 +270,9 @@ class Reporting:
 
         return make_console(sys.stdout if self.format == "table" else sys.stderr)
 
-    def print(self, runs: Sequence[Run]) -> None:
-        """The runs, on stdout."""
+    def print(self, runs: Sequence[Run], recorded: Sequence[RecordedFinding] = ()) -> None:
+        """The runs, on stdout; `recorded`: what the doctor found, by the same file."""
         from wirespeed.report.export.formats import FORMATS
 
-        FORMATS[self.format](runs, sys.stdout, self.against, self.explain, self.all_sizes)
+        FORMATS[self.format](runs, sys.stdout, self.against, self.explain, self.all_sizes, recorded)
         sys.stdout.flush()

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from wirespeed.cli.common import words
-from wirespeed.cli.common.options import flag, option, plan_of, where, within
+from wirespeed.cli.common.options import flag, option, plan_of, table_or_json, where, within
 from wirespeed.cli.common.streams import note, one_of_ranks, print_or_write
 from wirespeed.errors import ExitCode, WirespeedError, gravest
 from wirespeed.job.plan import Plan
@@ -53,7 +53,7 @@ MAX_LAUNCHES = 3
 @flag("--strict", "What cannot be told fails as well (exit code 6).")
 @flag("--all", "Also print the rules that hold.", "everything")
 @flag("--explain", "Print a line for each size of each rule.")
-@flag("--json", "Print a JSON list with every size of each rule.", "as_json")
+@table_or_json
 @click.option("--learn", metavar="FILE", help="Write a first SITE.toml from these results.")
 @option("--spread", words.PART, "With --learn: what launches differ by (standard deviation), if you know it.")
 @click.option("-o", "--output", type=words.FILE, help="Where --learn writes to. Default: stdout.")
@@ -69,7 +69,7 @@ def command(
 ) -> ExitCode:
     """Checks, or learns."""
     how = {name: given.pop(name) for name in ("strict", "everything", "explain")}
-    as_json = given.pop("as_json")
+    as_json = given.pop("style") == "json"
     if learn is not None:
         if require is not None or measure or file is not None:
             raise WirespeedError(
@@ -90,6 +90,7 @@ def command(
     from wirespeed.report.check.requirements import read_requirements
     from wirespeed.report.check.terminal import print_findings, to_json
     from wirespeed.report.console.console import make_console
+    from wirespeed.report.facts.summary import answer
     from wirespeed.results.runs import IMPOSSIBLE
 
     requirements = read_requirements(require)
@@ -99,7 +100,7 @@ def command(
         code, runs = _measure(plan_of(given), requirements, require)
     findings = check(requirements, runs)
     if as_json:
-        click.echo(to_json(findings))
+        click.echo(to_json(findings, answer(runs)))
     else:
         print_findings(make_console(), require, findings, **how)
     if code == ExitCode.INTERRUPTED:

@@ -12,7 +12,7 @@ import click
 
 from wirespeed import interrupts
 from wirespeed.cli.common import words
-from wirespeed.cli.common.options import debugging, flag, option, plan_of, together, where
+from wirespeed.cli.common.options import debugging, flag, formatted, option, plan_of, together, where
 from wirespeed.cli.common.streams import note, one_of_ranks, print_or_write, warn_of
 from wirespeed.cli.guard.compare import SHARE
 from wirespeed.errors import ExitCode, WirespeedError, gravest
@@ -86,13 +86,7 @@ _judging = together(
 @option("--since", words.Word("DATE", _date), "Also print what became slower since a date, and what changed.")
 @_judging
 @flag("--all", "Print every finding and all its figures.", "everything")
-@option(
-    "--format",
-    words.choice(*FORMATS),
-    "How to print: slurm and pbs print nodes to leave out.",
-    "table",
-    "style",
-)
+@formatted(words.choice(*FORMATS), "How to print: slurm and pbs print nodes to leave out.", "json")
 @debugging
 def show(folder: str, everything: bool, style: str, page: str | None, **judging: Any) -> ExitCode:
     """Name what is slow, the most expensive first.

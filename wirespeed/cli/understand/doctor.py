@@ -15,7 +15,7 @@ import click
 from msgspec import to_builtins
 
 from wirespeed.cli.common import words
-from wirespeed.cli.common.options import flag, option, where
+from wirespeed.cli.common.options import flag, option, table_or_json, where
 from wirespeed.cli.common.streams import note, one_of_ranks
 from wirespeed.errors import ExitCode, WirespeedError
 
@@ -26,11 +26,11 @@ from wirespeed.errors import ExitCode, WirespeedError
 @flag("--look-only", "Start no ranks, not even to see whether MPI takes device pointers.")
 @click.option("--after-hang", metavar="FILE", help="Say what may help against the hangs in a result file.")
 @flag("--fix", "Print shell lines, and nothing else.")
-@flag("--json", "Print facts and findings as one JSON object.", "as_json")
+@table_or_json
 @option("--out", words.FILE, "Append facts and findings to a result file, as one record.")
 @flag("--strict", "Exit with code 1 if there is a finding.")
 @where
-def command(file: str | None, after_hang: str | None, fix: bool, as_json: bool, **given: Any) -> ExitCode:
+def command(file: str | None, after_hang: str | None, fix: bool, style: str, **given: Any) -> ExitCode:
     """Examines and prints."""
     from wirespeed.cli.common.reading import read_runs
     from wirespeed.doctor.examine import Request, examine
@@ -41,7 +41,7 @@ def command(file: str | None, after_hang: str | None, fix: bool, as_json: bool, 
 
     if one_of_ranks():
         raise WirespeedError("doctor starts ranks itself: run it by itself, without a launcher")
-    if fix and as_json:
+    if fix and style == "json":
         raise WirespeedError("--fix and --json are two outputs: choose one")
     if given["try_"] and given["look_only"]:
         raise WirespeedError("--try starts ranks and --look-only starts none: choose one")
@@ -58,7 +58,7 @@ def command(file: str | None, after_hang: str | None, fix: bool, as_json: bool, 
     )
     result = examine(request, lambda text: note(f"wirespeed: {text}"))
     record = result.record
-    if as_json:
+    if style == "json":
         click.echo(json.dumps(to_builtins(record), indent=1))
     elif fix:
         click.echo("".join(f"{line}\n" for line in shell_lines(result.findings)), nl=False)

@@ -49,7 +49,7 @@ def command(
 
         print_result(make_console(), Result.of(results.doctors[-1]))
     else:
-        shown.print(runs_of(results))
+        shown.print(runs_of(results), results.findings)
     return ExitCode.OK
 
 

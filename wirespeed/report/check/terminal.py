@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
+import msgspec
 from rich.console import Console
 from rich.text import Text
 
 from wirespeed.report.cannot_tell import CANNOT_TELL
 from wirespeed.report.check.evaluate import FAILED, KEPT, MISSING, BoundOutcome, RuleOutcome, rules
 from wirespeed.report.check.requirements import MEDIAN, Requirement
+from wirespeed.report.facts.summary import Answer
 from wirespeed.report.grouping import grouped, size_ranges
 from wirespeed.report.smallest import slowdowns
 from wirespeed.results.runs import IMPOSSIBLE
@@ -116,12 +118,13 @@ def _summary(rule: RuleOutcome) -> str:
     return "; ".join([text, *(f"{count} more {COUNTED[what]}" for what, count in others.items() if count)])
 
 
-def to_json(findings: Sequence[BoundOutcome]) -> str:
-    """A list with an object a line; `what` is one of evaluate.WHATS."""
+def to_json(findings: Sequence[BoundOutcome], told: Answer) -> str:
+    """The answer of the runs, and `checks`, with an object a line; `what` is one of evaluate.WHATS."""
     lines = []
     for finding in findings:
         asked = finding.requirement
         facts = {name: getattr(asked, name) for name in ("line", "rule", "pattern", "path", "bytes")}
         outcome = {name: getattr(finding, name) for name in ("what", "once", "text")}
         lines.append(json.dumps(facts | {"bound": asked.bound.text} | outcome))
-    return "[\n{}\n]".format(",\n".join(lines))
+    summary = msgspec.json.format(msgspec.json.encode(told), indent=1).decode()
+    return '{{"summary": {},\n"checks": [\n{}\n]}}'.format(summary, ",\n".join(lines))

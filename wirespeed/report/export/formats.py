@@ -11,19 +11,29 @@ from wirespeed.report.export.nccl_tests import to_nccl_tests
 from wirespeed.report.export.osu import to_osu
 from wirespeed.report.export.prometheus import to_prometheus
 from wirespeed.report.export.reframe import to_reframe
+from wirespeed.report.export.ticket import to_ticket
 from wirespeed.report.export.tutorial import tutorial
+from wirespeed.report.facts.doctor_findings import findings
+from wirespeed.report.facts.summary import answer
 from wirespeed.results import curves
+from wirespeed.results.findings import RecordedFinding
 from wirespeed.results.launches import Combined
 from wirespeed.results.runs import Entry, Run
 
 Writer = Callable[..., None]
-"""Takes runs, a stream, the system to compare with, and of a table: explained? all sizes?"""
+"""Takes runs, a stream, the system to compare with; of a table: explained? all sizes?; then the doctor's
+findings."""
 
 
 def _table(
-    runs: Sequence[Run], stream: IO[str], against: str | None, explain: bool = False, all_sizes: bool = False
+    runs: Sequence[Run],
+    stream: IO[str],
+    against: str | None,
+    explain: bool = False,
+    all_sizes: bool = False,
+    recorded: Sequence[RecordedFinding] = (),
 ) -> None:
-    from wirespeed.report.console.console import make_console
+    from wirespeed.report.console.console import make_console, say
     from wirespeed.report.systems.published_curves import load_system, print_against
     from wirespeed.report.terminal.contention import print_ratios
     from wirespeed.report.terminal.run_summary import print_run
@@ -37,17 +47,25 @@ def _table(
         print_ratios(console, runs[:number], run)
         if against and run.published:
             print_against(console, run, load_system(against))
+    if found := findings(recorded):
+        console.print()
+    for finding in found:
+        say(console, f"doctor: {finding.title}; {finding.gain or finding.cost}", "yellow")
 
 
-def _json(runs: Sequence[Run]) -> str:
-    """Every record; behind those of a run its figures of several launches, and findings about its curves."""
+def _json(runs: Sequence[Run], recorded: Sequence[RecordedFinding]) -> str:
+    """The answer, and every record.
+
+    Behind the records of a run are its figures of several launches, and findings about its curves.
+    """
     records: list[Any] = []
     for run in runs:
         records += [run.judged(record) if isinstance(record, Entry) else record for record in run.records]
         records += [entry.to_builtins() for entry in run.figures.values() if isinstance(entry, Combined)]
         records += curves.as_records(run)
     lines = ",\n".join(msgspec.json.encode(record).decode() for record in records)
-    return f"[\n{lines}\n]\n" if lines else "[]\n"
+    told = msgspec.json.format(msgspec.json.encode(answer(runs, recorded)), indent=1).decode()
+    return f'{{"summary": {told},\n"records": [\n{lines}\n]}}\n'
 
 
 def _csv(runs: Sequence[Run]) -> str:
@@ -57,13 +75,22 @@ def _csv(runs: Sequence[Run]) -> str:
 
 
 def _text(text_of: Callable[[Sequence[Run]], str]) -> Writer:
-    # Line by line: with PYTHONUNBUFFERED, Python drops the rest of a long text when a write falls short.
-    return lambda runs, stream, *_: stream.writelines(text_of(runs).splitlines(keepends=True))
+    return _with_findings(lambda runs, _: text_of(runs))
+
+
+def _with_findings(text_of: Callable[[Sequence[Run], Sequence[RecordedFinding]], str]) -> Writer:
+    def write(runs: Sequence[Run], stream: IO[str], *more: Any) -> None:
+        recorded = more[3] if len(more) > 3 else ()
+        # Line by line: with PYTHONUNBUFFERED, Python drops the rest of a long text when a write falls short.
+        stream.writelines(text_of(runs, recorded).splitlines(keepends=True))
+
+    return write
 
 
 FORMATS: dict[str, Writer] = {
     "table": _table,
-    "json": _text(_json),
+    "json": _with_findings(_json),
+    "ticket": _with_findings(to_ticket),
     "csv": _text(_csv),
     "tutorial": _text(tutorial),
     "osu": _text(to_osu),

@@ -14,6 +14,7 @@ from wirespeed.report.console.columns import Cell, Column, Row
 from wirespeed.report.facts import best, figures
 from wirespeed.report.facts.cells import CellWords, rate_cell, time_cell
 from wirespeed.report.facts.contrasts import Contrast, contrasts, doubt_of
+from wirespeed.report.facts.doctor_findings import findings
 from wirespeed.report.facts.figure_columns import FigureColumn, figure_columns
 from wirespeed.report.facts.legend import RANGE, Layout
 from wirespeed.report.facts.markers import FAR_OFF, sign
@@ -23,9 +24,8 @@ from wirespeed.report.facts.statement import ReportSection
 from wirespeed.report.page.about import about
 from wirespeed.report.page.answers import answers
 from wirespeed.report.page.data import limits
-from wirespeed.report.page.findings import findings, nothing_found, refuted
 from wirespeed.report.page.notes import failed, method, notes
-from wirespeed.report.sources import ReportRun, Source, measured
+from wirespeed.report.sources import ReportRun, Source, all_findings, measured, nothing_found
 from wirespeed.report.views import pairs as pair_views
 from wirespeed.report.views.base import doubt
 from wirespeed.results.coerce import text
@@ -75,7 +75,13 @@ def _texts(*heads: str) -> list[Column[Sequence[str]]]:
 
 
 def _verdict(sets: Sequence[ReportRun], sources: Sequence[Source]) -> Iterator[str]:
-    told = [(answer.machine.name, answer.sentences) for answer in answers(sets, sources)]
+    told = [
+        (
+            "; ".join(filter(None, (answer.machine.name, answer.machine.line, answer.machine.dates))),
+            answer.sentences,
+        )
+        for answer in answers(sets, sources)
+    ]
     told += [(note.title, note.sentences) for note in notes(sets)]
     for heading, sentences in told:
         lines = [f"- {_SIGNS[sentence.level]} {plain(sentence.text)}" for sentence in sentences]
@@ -87,7 +93,7 @@ def _verdict(sets: Sequence[ReportRun], sources: Sequence[Source]) -> Iterator[s
 
 
 def _findings(sources: Sequence[Source]) -> Iterator[str]:
-    found = findings(sources)
+    found = findings(all_findings(sources))
     if found:
         yield "## Findings"
     for match in found:
@@ -99,7 +105,7 @@ def _findings(sources: Sequence[Source]) -> Iterator[str]:
             # A paragraph between: else the lines would belong to the list.
             yield "What to do:"
             yield "\n".join(f"    {line}" for line in match.remedy)
-    if useless := refuted(sources):
+    if useless := findings(all_findings(sources), refuted=True):
         lines = [f"- {plain(match.title)}: {plain(match.worth)}" for match in useless]
         yield "\n".join(["**Tried, and nothing gained**", "", *lines])
 

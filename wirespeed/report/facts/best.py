@@ -48,6 +48,11 @@ class Span:
         return f"{self.mark}{self.path}"
 
     @property
+    def shown(self) -> str:
+        """'&aware ≈ gpu': with those that are as fast at all of these sizes."""
+        return f" {AS_FAST} ".join([self.name, *self.equals])
+
+    @property
     def words(self) -> str:
         """'64 KiB to 1 GiB (≈ aware at 64 KiB; cannot tell of nccl; no figure of host at 1 GiB)'."""
         partly = (f"{AS_FAST} {path}" for path in self._at(self.partly))

@@ -30,6 +30,16 @@ class _WideInterval(NamedTuple):
     sign: str
 
 
+def marked_time(run: Run, entry: Entry) -> str:
+    """'~0.47 us': its median with its mark, within a sentence."""
+    return sign(run, entry) + figures.time_of(entry, entry.seconds)
+
+
+def marked_rate(run: Run, entry: Entry) -> str:
+    """'~393': its bandwidth in GB/s with its mark, within a sentence."""
+    return sign(run, entry) + format_rate(entry.rate)
+
+
 def time_cell(run: Run, entry: Entry) -> CellWords:
     """Its time with the unit."""
     if wide := _range(run, entry):

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import timezone
 
+from msgspec import structs
+
 from wirespeed.host.mpi import NAMES, Mpi
 from wirespeed.report.facts import figures
 from wirespeed.report.grouping import grouped, together
 from wirespeed.results.model import StepRecord
-from wirespeed.results.parts import Cpu, Device, LoadedMpi, Rank
+from wirespeed.results.parts import Cpu, Device, Environment, LoadedMpi, Rank
 from wirespeed.results.pointers import Pointer
 from wirespeed.results.run_record import moment
 from wirespeed.results.runs import Run
@@ -32,9 +34,16 @@ def title(run: Run) -> str:
         str(run.head.converted) if run.foreign else "",
         run.slowed,
         figures.launches(run.launches),
-        _when(run.head.started),
+        when(run.head.started),
     ]
     return ", ".join(filter(None, parts))
+
+
+def dates(runs: Iterable[Run]) -> str:
+    """'2026-01-01 12:00', or of several days '2026-01-01 to 2026-02-01'; empty where no run says."""
+    known = sorted(filter(None, (when(run.head.started) for run in runs)))
+    days = dict.fromkeys(moment[:10] for moment in (known[:1] + known[-1:]))
+    return " to ".join(days) if len(days) > 1 else known[0] if known else ""
 
 
 def placement(run: Run) -> list[str]:
@@ -121,6 +130,25 @@ def cpu_line(cpu: Cpu, memory_bytes: int | None = None) -> str:
     return ", ".join(parts)
 
 
+def machine_line(environment: Environment) -> str:
+    """'2 x NVIDIA H200; Intel(R) Xeon(R) Processor, 32 cores, 252 GiB of memory'."""
+    gpus = grouped((gpu.name or gpu.kind, gpu) for gpu in environment.devices if gpu.kind != "host")
+    cpu = cpu_line(structs.replace(environment.cpu, threads=None, numa_nodes=None), environment.memory_bytes)
+    return "; ".join([*(f"{len(alike)} x {name}" for name, alike in gpus.items()), cpu])
+
+
+def versions(run: Run) -> list[str]:
+    """Of what lies between the program and the wires: 'wirespeed 0.1.0', 'Open MPI 5.0.11', the driver."""
+    environment = run.head.environment
+    found = [
+        f"wirespeed {run.head.wirespeed}" if run.head.wirespeed else "",
+        *(mpi_title(step.mpi) for step in run.steps if step.mpi),
+        *(device.driver for device in environment.devices),
+        environment.kernel,
+    ]
+    return [*dict.fromkeys(filter(None, found))]
+
+
 def devices_lines(devices: Iterable[Device]) -> list[str]:
     """'2 x NVIDIA H200, numbers 0 and 1': alike devices in one line."""
     gpus = (device for device in devices if device.kind != "host")
@@ -141,7 +169,8 @@ def _ranges(numbers: Sequence[str]) -> str:
     return f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 2 else " and ".join(numbers)
 
 
-def _when(started: str) -> str:
+def when(started: str) -> str:
+    """'2026-01-01 12:00' by the reader's clock; empty where it is no date."""
     at = moment(started)
     return at.replace(tzinfo=timezone.utc).astimezone().strftime("%Y-%m-%d %H:%M") if at else ""
 

@@ -80,8 +80,8 @@ def _answer(run: Run) -> Iterator[Statement]:
     if best := trust.headline(run):
         yield Statement(ReportSection.ANSWER, NOTE, "best", best)
     if run.entries:
-        good, words = trust.trust(run)
-        yield Statement(ReportSection.ANSWER, GOOD if good else WARNING, "trust", words)
+        told = trust.trust(run)
+        yield Statement(ReportSection.ANSWER, GOOD if told.good else WARNING, "trust", told.words)
     for path, reference in others.references(run):
         level = WARNING if reference.verdict == "below" else NOTE
         yield Statement(ReportSection.ANSWER, level, path, others.words(run, reference))
@@ -108,8 +108,7 @@ def _paths(run: Run) -> Iterator[Statement]:
         if words := outcome.words(run, path):
             yield Statement(ReportSection.PATHS, NOTE, path, words)
     for domain, spans in by_domain(run):
-        names = [f" {markers.AS_FAST} ".join([span.name, *span.equals]) for span in spans]
-        parts = [f"{name} for {span.words}" for name, span in zip(names, spans, strict=True)]
+        parts = [f"{span.shown} for {span.words}" for span in spans]
         yield Statement(ReportSection.FASTEST, NOTE, f"fastest for {domain} data", "; ".join(parts))
     for subject, words in fresh.lines(run):
         yield Statement(ReportSection.FASTEST, NOTE, subject, words)

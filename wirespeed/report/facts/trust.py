@@ -3,20 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from wirespeed.report.facts import copies, figures, health, markers, outcome, spoiled
 from wirespeed.report.facts.best_figures import greatest_rate, quickest
+from wirespeed.report.facts.cells import marked_rate, marked_time
 from wirespeed.report.facts.failures import lasting
 from wirespeed.report.facts.wire_verdicts import beyond, suspicions
 from wirespeed.report.grouping import grouped
 from wirespeed.results.curves import curve_findings
 from wirespeed.results.model import FAR
-from wirespeed.results.runs import IMPOSSIBLE, Run
+from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
 from wirespeed.results.wrong_data import also_distrusted
-from wirespeed.units import format_rate, format_seconds, format_size
+from wirespeed.units import format_size
 
 BROKEN = ("crash", "death", "hang", "error")
 """Failures that are shown in red where a path broke; wrong bytes have a reason of their own."""
+
+
+@dataclass(frozen=True)
+class Best:
+    """A best figure of a run."""
+
+    data: str
+    """Memory that its messages lie in: GPU or CPU."""
+    bandwidth: bool
+    """The highest bandwidth, else the least time."""
+    entry: Entry
+    words: str
+    """'~395 GB/s at 1 GiB by ipc-write', with the figure's mark."""
+
+
+def bests(run: Run) -> list[Best]:
+    """Of each memory the least time and the highest bandwidth; none of a run without sizes to choose from."""
+    told = [entry for entry in run.entries.values() if entry.has_time]
+    told = [entry for entry in told if entry.bytes] or told
+    if all(entry.uncertain for entry in told):
+        return []
+    if run.traits.program:
+        quick = quickest(run, told)
+        words = f"{marked_time(run, quick)} a step by {quick.path}"
+        return [Best(quick.memory_domain, False, quick, words)]
+    if not run.traits.by_size or not all(entry.moves for entry in told):
+        return []
+    return [best for data in ("GPU", "CPU") for best in _of_memory(run, data, told)]
+
+
+def _of_memory(run: Run, data: str, told: list[Entry]) -> Iterator[Best]:
+    own = [entry for entry in told if entry.memory_domain == data]
+    if own:
+        quick = quickest(run, own)
+        time = f"{run.time_label} {marked_time(run, quick)}"
+        yield Best(data, False, quick, f"{time} at {format_size(quick.bytes)} by {quick.path}")
+    if rated := [entry for entry in own if entry.amount]:
+        wide = greatest_rate(run, rated)
+        rate = f"{marked_rate(run, wide)} GB/s at {format_size(wide.bytes)}"
+        yield Best(data, True, wide, f"{rate} by {wide.path}")
 
 
 def headline(run: Run) -> str:
@@ -24,40 +66,33 @@ def headline(run: Run) -> str:
 
     Empty where a run has no sizes to choose from.
     """
-    told = [entry for entry in run.entries.values() if entry.has_time]
-    told = [entry for entry in told if entry.bytes] or told
-    if all(entry.uncertain for entry in told):
-        return ""
-    if run.traits.program:
-        quick = quickest(run, told)
-        return f"{markers.sign(run, quick)}{format_seconds(quick.seconds)} a step by {quick.path}"
-    if not run.traits.by_size or not all(entry.moves for entry in told):
-        return ""
-    domains = [name for name in ("GPU", "CPU") if any(entry.memory_domain == name for entry in told)]
-    parts = []
-    for domain in domains:
-        own = [entry for entry in told if entry.memory_domain == domain]
-        quick = quickest(run, own)
-        time = markers.sign(run, quick) + figures.time_of(quick, quick.seconds)
-        text = f"{run.time_label} {time} at {format_size(quick.bytes)} by {quick.path}"
-        if rated := [entry for entry in own if entry.amount]:
-            wide = greatest_rate(run, rated)
-            rate = markers.sign(run, wide) + format_rate(wide.rate)
-            text += f", {rate} GB/s at {format_size(wide.bytes)} by {wide.path}"
-        parts.append(f"{domain} data: {text}" if len(domains) > 1 else text)
-    return "; ".join(parts)
+    found = grouped((best.data, best.words) for best in bests(run))
+    return "; ".join(
+        (f"{data} data: " if len(found) > 1 else "") + ", ".join(words) for data, words in found.items()
+    )
 
 
-def trust(run: Run) -> tuple[bool, str]:
-    """(yes or no, in words what that rests on, or why not and what to do)."""
-    if found := list(_reasons(run)):
-        return False, "no, because " + "; ".join(found)
+@dataclass(frozen=True)
+class Trust:
+    """Whether a run's figures can be relied on."""
+
+    good: bool
+    words: str
+    """'yes, 31 figures, all data compared, ...', or 'no, because ...' with what to do."""
+    reasons: tuple[str, ...] = ()
+    """Reasons against it, the gravest first, each with what to do."""
+
+
+def trust(run: Run) -> Trust:
+    """Whether all figures can be relied on, and what that rests on, or why not and what to do."""
+    if found := tuple(_reasons(run)):
+        return Trust(False, "no, because " + "; ".join(found), found)
     widest = markers.widest(entry for entry in run.entries.values() if entry.stopped != "fixed")
     width = f", no interval wider than {figures.widest(widest)}" if widest is not None else ""
     number = len(run.entries)
     curves = list(dict.fromkeys(path for path, _ in curve_findings(run)))
     but = f"; but a curve is not sound, read its line: {', '.join(curves)}" if curves else ""
-    return True, f"yes, {number} figure{'s' * (number > 1)}, all data compared{width}{but}"
+    return Trust(True, f"yes, {number} figure{'s' * (number > 1)}, all data compared{width}{but}")
 
 
 def _reasons(run: Run) -> Iterator[str]:

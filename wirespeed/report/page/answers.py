@@ -1,4 +1,4 @@
-"""The first screen's answers: three sentences and four tiles for each machine, from its main run."""
+"""The first screen's answers: sentences and four tiles for each machine, from its main run."""
 
 from __future__ import annotations
 
@@ -8,23 +8,25 @@ from dataclasses import dataclass, replace
 
 from wirespeed.report.facts.awareness import STAGED, awareness, reason, refusal
 from wirespeed.report.facts.best_figures import greatest_rate, quickest
+from wirespeed.report.facts.cells import marked_rate, marked_time
+from wirespeed.report.facts.doctor_findings import FindingTexts, findings
 from wirespeed.report.facts.figures import other_mpi
 from wirespeed.report.facts.machine import mpi_title
-from wirespeed.report.facts.markers import sign, without_sign
+from wirespeed.report.facts.markers import without_sign
 from wirespeed.report.facts.outcome import wires_words
 from wirespeed.report.facts.shares import exceeds, percent, share
 from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING, ReportSection
 from wirespeed.report.facts.statements import statements
-from wirespeed.report.facts.trust import headline
-from wirespeed.report.page.findings import FindingTexts, findings
+from wirespeed.report.facts.summary import alarms
+from wirespeed.report.facts.trust import headline, trust
 from wirespeed.report.page.machines import MachineRuns, machines
-from wirespeed.report.page.notes import Sentence, alarms
-from wirespeed.report.sources import ReportRun, Source
+from wirespeed.report.page.notes import Sentence
+from wirespeed.report.sources import ReportRun, Source, all_findings
 from wirespeed.report.views import view_of
 from wirespeed.results.coerce import text
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Failure, Run
 from wirespeed.transports import find_transport
-from wirespeed.units import format_rate, format_seconds, format_size
+from wirespeed.units import format_size
 
 PARENTHESES = re.compile(r" \([^()]*\)")
 """A counters' verdict ends in shares, which the section on wires has."""
@@ -50,6 +52,8 @@ class Answers:
     """Answers that a reader wants of a machine first."""
 
     machine: MachineRuns
+    brief: str
+    """The best figures, for a list of machines."""
     sentences: list[Sentence]
     tiles: list[Tile]
 
@@ -62,7 +66,7 @@ def answers(sets: Sequence[ReportRun], sources: Sequence[Source]) -> list[Answer
     told = []
     for number, machine in numbered:
         own = [source for source in sources if files.get(source.file, 0) == number]
-        told.append(_of(machine, findings(own), found[1:] if number == 0 else []))
+        told.append(_of(machine, findings(all_findings(own)), found[1:] if number == 0 else []))
     return told
 
 
@@ -72,11 +76,12 @@ def _of(machine: MachineRuns, found: Sequence[FindingTexts], others: Sequence[Ma
     change, worst = _change(run, found)
     soaked = _soaked(run)
     of_mpi, mpi_tile = _mpi(machine, others)
-    told = [soaked] if soaked else [*of_mpi, Sentence(NOTE, _best(run))]
-    sentences = [*told, change]
+    best = soaked or Sentence(NOTE, _best(run))
+    sentences = [*([] if soaked else of_mpi), best, *_trust(run), *change]
     tiles = [*_extremes(run), mpi_tile, worst]
     return Answers(
         machine,
+        text(f"{best.text}.", 1000),
         [Sentence(sentence.level, text(f"{sentence.text}.", 1000)) for sentence in sentences],
         [Tile(tile.name, text(tile.value), text(tile.note), tile.level) for tile in tiles],
     )
@@ -150,8 +155,8 @@ def _cost(run: Run, path: str) -> str:
     first = entries[0]
     sure = (entry for entry in _entries(run) if entry.bytes == first.bytes)
     least = min(sure, key=lambda entry: entry.seconds, default=first)
-    other = f", where {least.path} takes {format_seconds(least.seconds)}" if least.path != path else ""
-    return f"{_time(first)}{other}; {_figure(run, entries[-1])}"
+    other = f", where {least.path} takes {marked_time(run, least)}" if least.path != path else ""
+    return f"{_time(run, first)}{other}; {_figure(run, entries[-1])}"
 
 
 def _before(mpi: str, refused: Failure | None) -> str:
@@ -166,7 +171,7 @@ def _before(mpi: str, refused: Failure | None) -> str:
 def _staging(run: Run) -> str:
     """What there is instead."""
     entries = [entry for entry in run.of_path(STAGED) if entry.amount]
-    return f"; staged copies cost {_time(entries[0])}, {_figure(run, entries[-1])}" if entries else ""
+    return f"; staged copies cost {_time(run, entries[0])}, {_figure(run, entries[-1])}" if entries else ""
 
 
 def _mpi_of_hosts(run: Run) -> Iterator[Sentence]:
@@ -178,8 +183,8 @@ def _mpi_of_hosts(run: Run) -> Iterator[Sentence]:
         mpi = run.step(entries[0].path).mpi
         least = min(entries, key=lambda entry: entry.seconds)
         most = max(entries, key=lambda entry: entry.rate)
-        peak = f"{format_rate(most.rate)} GB/s at {format_size(most.bytes)}"
-        speed = f"{mpi_title(mpi) if mpi else 'MPI'} takes {_time(least)} and peaks at {peak}"
+        peak = f"{marked_rate(run, most)} GB/s at {format_size(most.bytes)}"
+        speed = f"{mpi_title(mpi) if mpi else 'MPI'} takes {_time(run, least)} and peaks at {peak}"
         yield Sentence(NOTE, f"{speed}; without GPUs nothing shows whether it is GPU-aware")
 
 
@@ -206,14 +211,14 @@ def _soaked(run: Run) -> Sentence | None:
     return Sentence(BAD if wrong else GOOD, f"A soak checked messages of {paths}: {said}")
 
 
-def _time(entry: Entry) -> str:
-    return f"{format_seconds(entry.seconds)} at {format_size(entry.bytes)}"
+def _time(run: Run, entry: Entry) -> str:
+    return f"{marked_time(run, entry)} at {format_size(entry.bytes)}"
 
 
 def _figure(run: Run, entry: Entry) -> str:
     """'394 GB/s at 1 GiB, 88 % of the limit'; a limit that does not apply is left out."""
     part = _part(run, entry)
-    figure = f"{format_rate(entry.rate)} GB/s at {format_size(entry.bytes)}"
+    figure = f"{marked_rate(run, entry)} GB/s at {format_size(entry.bytes)}"
     return f"{figure}, {part} of the limit" if part else figure
 
 
@@ -224,7 +229,20 @@ def _part(run: Run, entry: Entry) -> str:
     return "" if part is None or exceeds(entry, limit) else percent(part)
 
 
-def _change(run: Run, found: Sequence[FindingTexts]) -> tuple[Sentence, Tile]:
+def _trust(run: Run) -> Iterator[Sentence]:
+    """Whether the figures can be relied on."""
+    if run.entries:
+        told = trust(run)
+        first, more = told.reasons[:1], len(told.reasons) - 1
+        words = (
+            "; ".join([f"no, because {first[0]}", *[f"{more} more in the notes"] * (more > 0)])
+            if first
+            else told.words
+        )
+        yield Sentence(GOOD if told.good else WARNING, f"Trust: {words}")
+
+
+def _change(run: Run, found: Sequence[FindingTexts]) -> tuple[list[Sentence], Tile]:
     """What to change first, and the worst finding: the doctor's, else what this run says of itself."""
     name = "Worst finding"
     if found:
@@ -232,13 +250,14 @@ def _change(run: Run, found: Sequence[FindingTexts]) -> tuple[Sentence, Tile]:
         level = BAD if worst.severe else WARNING
         gain = f"; tried, the remedy made it {worst.gain}" if worst.gain else ""
         tile = Tile(name, _short(worst.title), worst.gain or worst.cost, level)
-        return Sentence(level, f"Change first: {worst.title}{gain}"), tile
+        return [Sentence(level, f"Change first: {worst.title}{gain}")], tile
     if wrong := alarms(run):
         level, words = wrong[0].level, without_sign(wrong[0].words)
         tile = Tile(name, _short(words), "see the notes", level)
-        return Sentence(level, f"Look first at this: {words}"), tile
-    nothing = "Nothing stands out; “wirespeed doctor --try” measures whether a change would help"
-    return Sentence(GOOD, nothing), Tile(name, "none", "in these figures", GOOD)
+        return [Sentence(level, f"Look first at this: {words}")], tile
+    if run.entries and not trust(run).good:
+        return [], Tile("Trust", "no", "the line on trust says why", WARNING)
+    return [], Tile(name, "none", "in these figures", GOOD)
 
 
 def _short(title: str) -> str:
@@ -266,8 +285,6 @@ def _extremes(run: Run) -> Iterator[Tile]:
     least, most = quickest(run, entries), greatest_rate(run, entries)
     part = _part(run, most)
     limit = f", {part} of the limit" if part else ""
-    latency, rate = (sign(run, entry) for entry in (least, most))
-    latency += format_seconds(least.seconds)
-    yield Tile("Lowest latency", latency, f"{least.path}, {format_size(least.bytes)}{data}")
+    yield Tile("Lowest latency", marked_time(run, least), f"{least.path}, {format_size(least.bytes)}{data}")
     note = f"{most.path}, {format_size(most.bytes)}{limit}"
-    yield Tile("Highest bandwidth", f"{rate}{format_rate(most.rate)} GB/s", note)
+    yield Tile("Highest bandwidth", f"{marked_rate(run, most)} GB/s", note)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from msgspec.structs import replace
-
-from wirespeed.report.facts.machine import cpu_line
+from wirespeed.report.facts.machine import dates, machine_line
 from wirespeed.report.grouping import grouped
 from wirespeed.report.sources import ReportRun
 from wirespeed.results.coerce import text
@@ -27,6 +25,11 @@ class MachineRuns:
     """At least one, most figures first."""
 
     @property
+    def dates(self) -> str:
+        """When its runs were started: '2026-01-01 12:00', or '2026-01-01 to 2026-01-03'."""
+        return dates(measured.run for measured in self.sets)
+
+    @property
     def main(self) -> ReportRun:
         """The run that tells most of how fast messages are: no copies inside a rank, if there is another."""
         between = (measured for measured in self.sets if measured.run.entries and measured.run.traits.by_size)
@@ -40,12 +43,10 @@ def machines(sets: Sequence[ReportRun]) -> list[MachineRuns]:
 
 
 def _line(runs: Sequence[ReportRun]) -> str:
-    """'2 x NVIDIA H200; Intel(R) Xeon(R) Processor, 32 cores, 252 GiB of memory'; runs have the details."""
+    """'2 x NVIDIA H200; Intel(R) Xeon(R) Processor, 32 cores, 252 GiB of memory'."""
     # A run may have seen only some of the GPUs.
     environment = max((run.run.head.environment for run in runs), key=lambda seen: len(seen.devices))
-    gpus = grouped((gpu.name or gpu.kind, gpu) for gpu in environment.devices if gpu.kind != "host")
-    cpu = cpu_line(replace(environment.cpu, threads=None, numa_nodes=None), environment.memory_bytes)
-    return text("; ".join([*(f"{len(alike)} x {name}" for name, alike in gpus.items()), cpu]))
+    return text(machine_line(environment))
 
 
 def machine_names(runs: Sequence[Run]) -> list[str]:

@@ -70,12 +70,6 @@ def failed(run: Run) -> list[Statement]:
     return [statement for statement in statements(run) if statement.part is ReportSection.FAILURES]
 
 
-def alarms(run: Run) -> list[Statement]:
-    """Faults and doubts, the worst first, without the line that sums them up."""
-    found = [s for s in statements(run) if s.level in (BAD, WARNING) and s.part is not ReportSection.ANSWER]
-    return sorted(found, key=lambda statement: statement.level != BAD)
-
-
 def _also(runs: Sequence[ReportRun], names: dict[int, str]) -> str:
     """' (the same: ring, halo; on 2 machines)'."""
     patterns = [*dict.fromkeys(measured.pattern for measured in runs)][1:]

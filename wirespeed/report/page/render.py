@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wirespeed.report.facts.cells import rate_cell, time_cell
+from wirespeed.report.facts.doctor_findings import findings
+from wirespeed.report.facts.machine import dates
 from wirespeed.report.facts.markers import MEANINGS
 from wirespeed.report.facts.statement import ReportSection
 from wirespeed.report.page.about import about
 from wirespeed.report.page.answers import Answers, answers
 from wirespeed.report.page.data import page_data
-from wirespeed.report.page.findings import findings, nothing_found, refuted
 from wirespeed.report.page.notes import failed, method, sections
 from wirespeed.report.page.styles import styles
 from wirespeed.report.page.template import page
-from wirespeed.report.sources import Source, measured
+from wirespeed.report.sources import Source, all_findings, measured, nothing_found
 from wirespeed.units import format_rate
 
-MAX_NAMED = 4
+MAX_NAMED = 2
 """Machines in the title of a list of them."""
 
 
@@ -31,6 +32,7 @@ def render(sources: Sequence[Source], lost: Sequence[str] = ()) -> str:
         "page.html.j2",
         {"rate": format_rate},
         title=_title(found),
+        dates=dates(measured.run for measured in sets),
         machines=found,
         named=_named(found),
         marks="; ".join(MEANINGS),
@@ -43,8 +45,8 @@ def render(sources: Sequence[Source], lost: Sequence[str] = ()) -> str:
         counted=[
             (measured, lines) for measured in sets if (lines := method(measured.run, ReportSection.COUNTERS))
         ],
-        findings=findings(sources),
-        refuted=refuted(sources),
+        findings=findings(all_findings(sources)),
+        refuted=findings(all_findings(sources), refuted=True),
         nothing=nothing_found(sources),
         failed=[(measured, gone) for measured in sets if (gone := failed(measured.run))],
         abouts=[*map(about, sets)],

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from wirespeed.report.facts import figures
-from wirespeed.report.sources import Source
 from wirespeed.results.coerce import text
 from wirespeed.results.findings import COSTS, Cost, Improvement, RecordedFinding
 from wirespeed.units import format_size
@@ -29,23 +28,9 @@ class FindingTexts:
     """Something breaks, or costs twice the time."""
 
 
-def findings(sources: Sequence[Source]) -> list[FindingTexts]:
-    """Findings of all files, each once, the most expensive first; without what a trial refuted."""
-    return _found(sources, refuted=False)
-
-
-def refuted(sources: Sequence[Source]) -> list[FindingTexts]:
-    """Remedies that were tried and gained nothing."""
-    return _found(sources, refuted=True)
-
-
-def nothing_found(sources: Sequence[Source]) -> bool:
-    """True where all that the files hold is that the doctor found nothing."""
-    return not any(source.runs for source in sources) and not findings(sources)
-
-
-def _found(sources: Sequence[Source], *, refuted: bool) -> list[FindingTexts]:
-    said = [finding for source in sources for finding in source.findings if finding.refuted is refuted]
+def findings(recorded: Iterable[RecordedFinding], *, refuted: bool = False) -> list[FindingTexts]:
+    """Each once, the most expensive first, without what a trial refuted; `refuted`: those alone."""
+    said = [finding for finding in recorded if finding.refuted is refuted]
     costs = [*COSTS]
     said.sort(key=lambda finding: [*costs, finding.measured_cost].index(finding.measured_cost))
     found: dict[str, FindingTexts] = {}
