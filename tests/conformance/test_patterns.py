@@ -244,7 +244,7 @@ def test_a_file_is_all_that_a_new_pattern_takes(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr + done.stdout
         return done.stdout
 
-    assert "shift" in said("wirespeed.cli", "--help")
+    assert "shift" in said("wirespeed.cli", "help", "all")
     assert "--by" in said("wirespeed.cli", "shift", "--help")
     words = ("--ranks", "3", "--by", "2", "--sizes", "0,4097", "--max-time", "0.01", "--paths", "host,staged")
     where = ("--device", "emulated", "--mpi", mpi.mpiexec, "--out", "r.jsonl")

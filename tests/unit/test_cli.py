@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +18,7 @@ from support.examples import examples
 from support.fake_run import DEFAULT_OUT, FakeRun, Observer, entry, one_line
 
 import wirespeed.cli.share
+from wirespeed.cli.commands import cli
 from wirespeed.cli.common.streams import note
 from wirespeed.cli.main import FIRST_SPEAKS, PIPE_CLOSED, main
 from wirespeed.errors import ExitCode, WirespeedError
@@ -364,19 +366,31 @@ def listed(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, str]:
 
 
 class TestApplication:
-    @pytest.mark.parametrize("words", [[], ["-h"], ["--help"]])
-    def test_help_lists_the_commands_in_groups(
-        self, words: list[str], capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        """A newcomer finds each command once, in a line of 80 columns, and first the one to begin with."""
-        groups = listed(capsys, *words)
+    @pytest.mark.parametrize("words", [["-h"], ["--help"], ["help"]])
+    def test_the_first_screen(self, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+        """Protects a newcomer from 35 commands: 13 lines of 80 columns, and where the others are."""
+        (lines,) = listed(capsys, *words).values()
+        names = re.findall(r"^  (\w+(?: all)?)  ", lines, re.MULTILINE)
+        assert len(names) == lines.count("\n") <= 13 and names[0] == "survey" and names[-1] == "help all"
+        assert all(cli.get_command(click.Context(cli), name.split()[0]) for name in names)
+
+    def test_the_machine_and_three_commands(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main([]) == 0
+        said = capsys.readouterr().out
+        names = re.findall(r"^  wirespeed (\w+)", said, re.MULTILINE)
+        assert len(names) == 3 and names[0] == "survey" and "wirespeed --help" in said
+        assert all(cli.get_command(click.Context(cli), name) for name in names)
+
+    def test_help_all_lists_the_commands_in_groups(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """Each command once, in a line of 80 columns, and first the one to begin with."""
+        groups = listed(capsys, "help", "all")
         assert list(groups) == ["Measure", "Understand", "Guard", "Share"]
         names = [re.findall(r"^  (\w+)", text, re.MULTILINE) for text in groups.values()]
         assert names[0][:4] == ["survey", "pingpong", "exchange", "stream"]
         assert {*names[0]} == {"survey", *all_patterns()}
         assert names[1:] == [
             *(
-                ["doctor", "explain", "show", "paths", "systems"],
+                ["doctor", "explain", "show", "paths", "systems", "help"],
                 ["compare", "check", "watch", "fleet"],
                 ["report", "plot", "script", "completion"],
             )
@@ -460,7 +474,7 @@ class TestApplication:
     ) -> None:
         assert main(["greet", "--loud"]) == 0
         assert capsys.readouterr().out == "hello True\n"
-        assert "  greet          Say hello.\n" in listed(capsys)["Share"]
+        assert "  greet          Say hello.\n" in listed(capsys, "help", "all")["Share"]
 
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -495,7 +509,7 @@ class TestDocuments:
         text = "".join(
             (DOCS / f"{name}.md").read_text() for name in ("commands", "patterns", "collectives", "programs")
         )
-        assert main([command, "--help"]) == 0
+        assert main(["help", command]) == 0
         options = re.findall(r"^  (--[a-z-]+)", capsys.readouterr().out, re.MULTILINE)
         assert len(options) > 2
         assert [name for name in options if f"`{name}" not in text and f" {name}" not in text] == []

@@ -1,4 +1,4 @@
-"""What --help lists, and what a near miss suggests: only what the command takes."""
+"""What help lists, and what a near miss suggests: only what the command takes."""
 
 from __future__ import annotations
 
@@ -20,6 +20,23 @@ def test_a_near_miss_is_an_option_of_the_help(mistyped: str, capsys: pytest.Capt
     assert main(["pingpong", mistyped]) == ExitCode.USAGE
     line = one_line(capsys.readouterr().err)
     assert "'--test'" not in line and ("'--resume'" in line) == (mistyped == "--resum")
+
+
+@pytest.mark.parametrize("command", ["survey", *all_patterns()])
+def test_help_has_two_lengths(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Protects an option from being in neither."""
+    texts = []
+    for words in ([command, "--help"], [command, "--help-all"], ["help", command]):
+        assert main(words) == 0
+        texts.append(capsys.readouterr().out)
+    short, whole, other = texts
+    made = cli.get_command(click.Context(cli), command)
+    assert made is not None and len(short.splitlines()) < 95 and whole == other
+    names = [one.opts[0] for one in made.params if isinstance(one, click.Option) and not one.hidden]
+    assert [name for name in names if f"\n  {name}" not in whole and name != "--help-all"] == []
+    listed = short.split("Options:")[1]
+    left_out = [name for name in names if f"\n  {name}" not in listed]
+    assert len(left_out) > 9 and f"Explain {len(left_out)} more options" in " ".join(short.split())
 
 
 @pytest.mark.parametrize("command", ["survey", "watch", *all_patterns()])

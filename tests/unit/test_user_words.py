@@ -92,7 +92,7 @@ def test_results_are_shown_in_a_line(tmp_path: Path) -> None:
 
 
 def test_commands_are_listed_by_use(capsys: Captured) -> None:
-    main(["--help"])
+    main(["help", "all"])
     names = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
     assert names.index("copy") < names.index("allgather") and names.index("report") < names.index(
         "completion"
@@ -100,7 +100,7 @@ def test_commands_are_listed_by_use(capsys: Captured) -> None:
 
 
 def test_a_job_script_is_no_measurement(capsys: Captured) -> None:
-    main(["--help"])
+    main(["help", "all"])
     measure, *_, share = re.split(r"\n(?=[A-Z]\w+:)", capsys.readouterr().out.partition("Measure:")[2])
     assert " script " not in measure and " script " in share
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from wirespeed._version import __version__
+from wirespeed.cli.common.help_all import shows_all
 
 GROUPS = ("measure", "understand", "guard", "share")
 FIRST = (
@@ -17,10 +18,27 @@ FIRST = (
     *("halo", "ring", "rma"),
     *("allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "reduce", "barrier"),
     *("jacobi", "lbm", "custom", "pairing"),
-    *("doctor", "explain", "show", "paths", "systems", "compare", "check", "watch", "fleet"),
+    *("doctor", "explain", "show", "list", "paths", "systems", "compare", "check", "watch", "fleet"),
     *("report", "plot", "script", "completion"),
 )
 """By use; the others of their group come behind them, in alphabetical order."""
+
+SCREEN = {
+    "survey": "Show what this machine has and how fast it is: run it first.",
+    "pingpong": "Time and bandwidth of messages between two ranks, by every path.",
+    "copy": "Copies between host and GPU, and within a GPU.",
+    "blocks": "Lists of scattered blocks: KV cache pages, MPI datatypes.",
+    "pairs": "Every pair of ranks: which link is slow?",
+    "allreduce": "What all ranks do together; also alltoall, broadcast, and more.",
+    "lbm": "What it means for a program (lattice Boltzmann); also jacobi.",
+    "doctor": "What is wrong with this machine, and what to set.",
+    "show": "Look at results: table, page, plot, Markdown, CSV, ticket.",
+    "explain": "Is my figure right? Judge what another tool printed.",
+    "compare": "What became slower or faster between two sides, and why.",
+    "check": "Do results keep their bounds? For acceptance tests.",
+    "help all": "List all commands.",
+}
+"""The first screen of --help."""
 
 _SUMMARY = re.compile(r'name ?= ?"(\w+)",?\s+summary ?= ?"([^"\\]+)"')
 """A pattern's name and summary, in its source."""
@@ -52,6 +70,10 @@ class Commands(click.Group):
         raise click.UsageError(f"there is no command '{cmd_name}'{hint}", ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if not shows_all(ctx):
+            with formatter.section("Commands"):
+                formatter.write_dl([*SCREEN.items()])
+            return
         listed = {group: _summaries(group) for group in GROUPS}
         width = max(len(name) for names in listed.values() for name in names)
         for group, names in listed.items():
@@ -95,9 +117,8 @@ def _pattern_summaries() -> dict[str, str]:
 @click.version_option(__version__, message="wirespeed %(version)s", help="Print the version.")
 @click.pass_context
 def cli(context: click.Context) -> None:
-    """Measures how fast data moves between two processors (CPU ranks, GPUs) by every path of this machine.
-
-    Start with: wirespeed survey
-    """
+    """Measures how fast data moves between two processors (CPU ranks, GPUs) by every path of this machine."""
     if context.invoked_subcommand is None:
-        click.echo(context.get_help())
+        from wirespeed.cli.common.greeting import greeting
+
+        click.echo(greeting())

@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from wirespeed.cli.common import words
+from wirespeed.cli.common.help_all import RARE
 from wirespeed.cli.common.options import (
     Decorator,
     Reporting,
@@ -57,7 +58,7 @@ def command_of(pattern: Pattern) -> click.Command:
 
     own = [_option(option) for option in pattern.options]
     if pattern.many_ranks:
-        own = [flag("--oversubscribe", OVERSUBSCRIBE), *own]
+        own = [flag("--oversubscribe", OVERSUBSCRIBE, **RARE), *own]
     if pattern.ranks is None:
         usual = "one rank per GPU, or per core without GPUs, at most 8"
         if pattern.usual_ranks:
@@ -67,7 +68,9 @@ def command_of(pattern: Pattern) -> click.Command:
         own.append(flag("--messages", MESSAGES))
     if pattern.program:
         own.append(option("--picture", words.FILE, PICTURE))
-    background = option("--with", words.Word("PATTERN:PATH[:SIZE]", _background), WITH, key="background")
+    background = option(
+        "--with", words.Word("PATTERN:PATH[:SIZE]", _background), WITH, key="background", **RARE
+    )
     measured = measuring(pattern.sizes or DEFAULT_SIZES, pattern.size_option)
     shown = together(reporting(pattern.published, pattern.collective), profiling)
     options = together(*own, measured, soaking, fresh, launches, background, shown, where)

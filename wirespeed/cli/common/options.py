@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wirespeed.cli.common import words
+from wirespeed.cli.common.help_all import RARE, help_all
 from wirespeed.errors import WirespeedError
 from wirespeed.job.plan import DEFAULT_SIZES, Plan
 from wirespeed.statistics.stopping import Stopping
@@ -90,8 +91,14 @@ _DEVICE = (
 where = together(
     option("--device", words.DEVICE, _DEVICE, "auto"),
     option("--mpi", words.MPI, "Prefix of an MPI, or its mpiexec. Default: the machine's, or a wheel's."),
-    option("--launcher", words.LAUNCHER, "What starts the ranks: auto, mpiexec, srun, flux, jsrun.", "auto"),
-    flag("--debug", _DEBUG),
+    option(
+        "--launcher",
+        words.LAUNCHER,
+        "What starts the ranks: auto, mpiexec, srun, flux, jsrun.",
+        "auto",
+        **RARE,
+    ),
+    flag("--debug", _DEBUG, **RARE),
     click.option("--test", type=words.TEST, multiple=True, hidden=True),
 )
 """Options that choose the processors and the MPI."""
@@ -119,14 +126,22 @@ _sampling = together(
         "is named. Default: 1m a launch; 0 with --max-time, --loops and --soak, and for programs, survey and "
         "watch."
     ),
-    option("--loops", words.count(1), "Measure exactly N iterations per size, whatever the precision."),
-    option("--warmup", words.count(), "Untimed iterations first. Default: 5, fewer if 5 take over 0.05 s."),
-    option("--allocator", words.ALLOCATOR, "Who hands out GPU memory; docs/devices.md.", "driver"),
+    option(
+        "--loops", words.count(1), "Measure exactly N iterations per size, whatever the precision.", **RARE
+    ),
+    option(
+        "--warmup",
+        words.count(),
+        "Untimed iterations first. Default: 5, fewer if 5 take over 0.05 s.",
+        **RARE,
+    ),
+    option("--allocator", words.ALLOCATOR, "Who hands out GPU memory; docs/devices.md.", "driver", **RARE),
     option(
         "--context",
         words.CONTEXT,
         "own: memory is allocated before any CUDA context is current, which some MPIs do not take.",
         "primary",
+        **RARE,
     ),
     option("--between", words.CORES, "Processor of each rank: GPU numbers, or CPU cores with --device cpu."),
     option(
@@ -142,14 +157,18 @@ _sampling = together(
         words.LINKS,
         "Peak rate of a link, one way, if its driver does not report it: eth0=25Gbit/s,pcie=32GB/s.",
         key="links",
+        **RARE,
     ),
     flag(
         "--no-evidence",
         "Do not count the bytes on the links after measuring, and do not read the hosts' health.",
         envvar="WIRESPEED_NO_EVIDENCE",
         show_envvar=True,
+        **RARE,
     ),
-    option("--timeout", words.SECONDS, "Time without progress that counts as a hang. Default: by size."),
+    option(
+        "--timeout", words.SECONDS, "Time without progress that counts as a hang. Default: by size.", **RARE
+    ),
 )
 
 
@@ -161,7 +180,7 @@ def measuring(sizes: str = DEFAULT_SIZES, name: str = "sizes") -> Decorator:
     text = _SIZES if name == "sizes" else _BLOCKS
     names = (f"--{name}", "--sizes", "sizes") if name != "sizes" else ("--sizes",)
     sized = click.option(*names, type=words.SIZES, default=sizes, help=text)
-    return together(option("--paths", words.PATHS, _PATHS), sized, _sampling)
+    return together(option("--paths", words.PATHS, _PATHS), sized, _sampling, help_all)
 
 
 soaking = option(
@@ -169,6 +188,7 @@ soaking = option(
     words.SECONDS,
     "Time per path and size in which iterations run freely and each message is checked on its way; "
     "docs/checking.md.",
+    **RARE,
 )
 """For patterns that move bytes unchanged."""
 
@@ -178,6 +198,7 @@ fresh = option(
     words.count(1, 100_000),
     "Check so many further messages of each size, each from memory allocated for it, and say what its first "
     "use costs.",
+    **RARE,
 )
 """For patterns that move bytes unchanged."""
 
@@ -185,17 +206,23 @@ fresh = option(
 launches = option(
     "--launches",
     words.count(1, 1000),
-    "Measure everything N times with new processes: the median of the launches, their range, and from 3 on "
-    "an interval that includes how launches differ.",
+    "Measure everything N times with new processes; from 3 on, intervals include how launches differ.",
     "1",
 )
 """For commands that measure once."""
 
 
 profiling = together(
-    option("--timeline", words.FILE, "Write what each rank did, and when, for Perfetto or Chrome (.json)."),
-    flag("--timing", "Also print where the time of each path went."),
-    option("--profile", words.PROFILER, "Start each rank under this profiler, with a file for each path."),
+    option(
+        "--timeline",
+        words.FILE,
+        "Write what each rank did, and when, for Perfetto or Chrome (.json).",
+        **RARE,
+    ),
+    flag("--timing", "Also print where the time of each path went.", **RARE),
+    option(
+        "--profile", words.PROFILER, "Start each rank under this profiler, with a file for each path.", **RARE
+    ),
 )
 """For commands that measure once."""
 
