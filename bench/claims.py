@@ -1,9 +1,10 @@
-"""Simulates all that docs/ and results/ claim of verdicts and intervals, and writes the tables there.
+"""Tries all that docs/ and results/ claim of verdicts and intervals, and writes the tables there.
 
     .venv/bin/python bench/claims.py [--only compare,learn] [--repetitions 200] [--root DIR]
 
-No machine is measured. The noise (noise.py, intervals.py) has nothing in common with the code that judges it:
-it is skewed, late, two-valued, drifting, common to a launch or a day. Each table stands between
+No machine is measured: launches that machines had (real_launches.py) are judged, and simulated ones, whose
+noise (noise.py, intervals.py) has nothing in common with the code that judges it: it is skewed, late,
+two-valued, drifting, common to a launch or a day. Each table stands between
 `<!-- bench/claims.py NAME -->` and `<!-- end -->`; a table is written as soon as it is complete. Without
 `--repetitions` each table has as many as it needs. Each core simulates a table; two
 that do nothing else take a quarter of an hour.
@@ -20,6 +21,7 @@ from pathlib import Path
 
 import fleet_model
 import intervals
+import real_launches
 import verdicts
 from common import parser
 
@@ -41,6 +43,8 @@ TABLES = {
     "watch": Table("docs/checking.md", verdicts.watches),
     "compare": Table("docs/comparing.md", verdicts.false_alarms, 400),
     "learn": Table("docs/checking.md", verdicts.bounds),
+    "real": Table("docs/comparing.md", real_launches.compared, 50),
+    "stated": Table("docs/comparing.md", real_launches.stated),
     "small": Table("docs/fleet.md", fleet_model.small),
     "found": Table("docs/comparing.md", verdicts.slowdowns),
     "intervals": Table("results/README.md", intervals.figures, 1000),
@@ -68,7 +72,8 @@ def simulated(name: str, repetitions: int) -> tuple[str, list[str]]:
     """The table's name and lines; `repetitions`: 0 for as many as it needs."""
     table = TABLES[name]
     repetitions = repetitions or table.repetitions
-    return name, [f"{repetitions} repetitions each:", "", *table.simulate(repetitions)]
+    lines = [*table.simulate(repetitions)]
+    return name, lines if name == "stated" else [f"{repetitions} repetitions each:", "", *lines]
 
 
 def main() -> None:

@@ -17,9 +17,9 @@ from pathlib import Path
 from common import parser
 
 import wirespeed
+from wirespeed.judge.model import over_launches
 from wirespeed.results.launches import launch
 from wirespeed.results.model import Entry
-from wirespeed.statistics.comparison import over_launches
 
 
 def by_size(files: Sequence[str | Path]) -> dict[str, dict[int, list[Entry]]]:

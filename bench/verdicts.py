@@ -21,17 +21,17 @@ import numpy as np
 from msgspec import structs
 from noise import Noise
 
+from wirespeed.judge import model
+from wirespeed.judge.model import LaunchMedian, Side
+from wirespeed.judge.next_launch import highest_next
+from wirespeed.judge.verdict import BETTER, NOT_WORSE, WORSE
 from wirespeed.report.check.evaluate import FAILED, GROSS, check
 from wirespeed.report.check.learn import learn
 from wirespeed.report.check.requirements import read_requirements
 from wirespeed.report.compare.comparison import Comparison, compare
-from wirespeed.report.compare.verdicts import BETTER, NOT_WORSE, SAME, WORSE
 from wirespeed.report.drift.detection import FIRST, Drift
 from wirespeed.results.reading import record_of
 from wirespeed.results.runs import Entry, Run, collect
-from wirespeed.statistics import comparison
-from wirespeed.statistics.comparison import LaunchMedian, Side
-from wirespeed.statistics.next_launch import highest_next
 
 if TYPE_CHECKING:
     from noise import Floats
@@ -147,13 +147,13 @@ def compared(
     return compare(runs(both[:, :, mine], "old"), runs(new, "new"))
 
 
-_UNTOLD = patch.object(comparison, "found_at", lambda level, freedom: 0.0)
+_UNTOLD = patch.object(model, "found_at", lambda level, freedom: 0.0)
 """Where only what is named counts, what would have been found, which takes most of the time, is left out."""
 
 
 def named(found: Comparison) -> bool:
     figures = [one.what for one in found.verdicts.figures]
-    return any(what in (WORSE, BETTER) for what in [*figures, *(one.what for one in found.verdicts.paths)])
+    return any(what in (WORSE, BETTER) for what in [*figures, *(one.what for one in found.verdicts.groups)])
 
 
 def share(count: float, repetitions: int) -> str:
@@ -198,12 +198,12 @@ def _slower(repetitions: int, noise: Noise, counts: tuple[int, int], paths: int,
         dice, hits = np.random.default_rng([paths, *counts]), 0
         for _ in range(repetitions):
             found = compared(dice, noise, counts, paths, sizes, slower)
-            (path,) = (one for one in found.verdicts.paths if one.key.path == PATHS[0])
+            (path,) = (one for one in found.verdicts.groups if one.key.path == PATHS[0])
             figures = [one.what for one in found.verdicts.figures if one.key.path == PATHS[0]]
             hits += WORSE in (path.what, *figures)
             if slower == 0.05:
                 unsure += bool(found.unjudged)
-                overlooked += path.what in (SAME, NOT_WORSE, BETTER) and WORSE not in figures
+                overlooked += path.what in (NOT_WORSE, BETTER) and WORSE not in figures
             smallest.append(path.smallest or 0.0)
         cells.append(share(hits, repetitions))
     cells += [share(count, repetitions) for count in (overlooked, unsure)]

@@ -65,7 +65,8 @@ def test_it_writes_what_the_pages_have(name: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     found = tables(tmp_path)
     assert shape(found[name]) == shape(tables(ROOT)[name])
-    assert found[name].startswith("1 repetitions each:\n\n| ")
+    if name != "stated":
+        assert found[name].startswith("1 repetitions each:\n\n| ")
     assert {key: text for key, text in found.items() if key != name} == others
     # Nothing around the table has changed.
     assert page.read_text().replace(found[name], "") == was.replace(tables(ROOT)[name], "")

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from wirespeed.statistics.comparison import KNOWN, LaunchMedian, Side
-from wirespeed.statistics.next_launch import (
+from wirespeed.judge.model import LaunchMedian, Side
+from wirespeed.judge.next_launch import (
     FALSE_ALARMS,
     FEWEST_LAUNCHES,
     _digamma,
@@ -21,6 +21,7 @@ from wirespeed.statistics.next_launch import (
     moderation,
     robust_moderation,
 )
+from wirespeed.statistics.student import KNOWN
 
 Floats = NDArray[np.float64]
 HUNDREDTH = 0.01

@@ -18,6 +18,7 @@ from wirespeed import toml
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode
 from wirespeed.job.plan import Plan
+from wirespeed.judge.next_launch import FALSE_ALARMS
 from wirespeed.paths import all_paths
 from wirespeed.report.check.evaluate import check
 from wirespeed.report.check.learn import learn
@@ -25,7 +26,6 @@ from wirespeed.report.check.requirements import read_requirements
 from wirespeed.results.lenient import printable
 from wirespeed.results.runs import Run
 from wirespeed.results.whole_file import write_whole
-from wirespeed.statistics.next_launch import FALSE_ALARMS
 
 FIGURES = st.dictionaries(
     st.tuples(st.sampled_from(["host", "aware"]), st.sampled_from([0, 8, 1000, 1 << 14, 1 << 20, 1 << 30])),

@@ -7,18 +7,21 @@ from collections.abc import Callable
 
 import pytest
 
-from wirespeed.statistics.comparison import (
-    Change,
-    LaunchMedian,
-    change,
-    convincing,
-    student_point,
-    student_tail,
-)
+from wirespeed.judge.model import Change, LaunchMedian
+from wirespeed.judge.model import change as change_with
+from wirespeed.statistics.student import convincing, student_point, student_tail
 
 NORMAL_975 = 1.959963984540054
 T_975 = {3: 3.182446305, 4: 2.776445105, 6: 2.446911851}
 """Student's t, two-sided 95 %: NIST/SEMATECH e-Handbook, section 1.3.6.7.2, to more digits."""
+
+
+def change(old: list[LaunchMedian], new: list[LaunchMedian], spread: float | None = None) -> Change | None:
+    return change_with(old, new, 0.05, spread)
+
+
+def ratio_of(log_ratio: float, error: float, freedom: float, launches: tuple[int, int] = (1, 1)) -> Change:
+    return Change(log_ratio, error, freedom, launches, 0.0, 0.05)
 
 
 def bare(*logs: float) -> list[LaunchMedian]:
@@ -73,14 +76,13 @@ def test_a_launch_knows_its_own_variance() -> None:
 
 
 def test_one_launch_a_side() -> None:
-    """Variance 0.05^2 + (0.03^2 + 0.01^2) / 2 at most 0.05^2 + 0.03^2 of each; three degrees of freedom."""
+    """Variance 0.05^2 + 0.03^2 of each; five standard deviations is how far two such launches lie apart."""
     found = change([known(0.0, 0.03)], [known(0.05, 0.01)])
-    assert found and found.launches == (1, 1) and found.freedom == 3
+    assert found and found.launches == (1, 1) and not found.seen and found.p == 1.0
     assert found.log_ratio == pytest.approx(0.05) and found.ratio == pytest.approx(math.exp(0.05))
-    assert found.error == pytest.approx(math.sqrt(2 * 0.0034))
-    half = T_975[3] * math.sqrt(0.0068)
-    assert found.interval() == pytest.approx((math.exp(0.05 - half), math.exp(0.05 + half)))
-    assert found.p == pytest.approx(CLOSED_FORMS[3](0.05 / math.sqrt(0.0068)))
+    assert found.error == pytest.approx(math.sqrt(2 * 0.0034)) and found.spread == pytest.approx(0.0034**0.5)
+    reach = 5 * math.sqrt(0.0034)
+    assert found.interval() == pytest.approx((math.exp(0.05 - reach), math.exp(0.05 + reach)))
 
 
 def test_a_spread_that_is_known() -> None:
@@ -93,13 +95,18 @@ def test_a_spread_that_is_known() -> None:
     assert contradicted.error == pytest.approx(math.sqrt(0.02))
 
 
-def test_welch() -> None:
-    """Two and two: variances 0.0002 and 0.0008 of each side, 0.0001 and 0.0004 of their means."""
+def test_two_and_two() -> None:
+    """Ratios 0.1, 0.14, 0.08 and 0.12; variances 0.0002 and 0.0008, pooled 0.0005."""
     found = change(bare(0.0, 0.02), bare(0.1, 0.14))
     assert found and found.launches == (2, 2) and found.log_ratio == pytest.approx(0.11)
     assert found.error == pytest.approx(math.sqrt(0.0005))
-    # 0.0005^2 / (0.0001^2 / 1 + 0.0004^2 / 1)
-    assert found.freedom == pytest.approx(25 / 17)
+    assert found.freedom == 2 and found.spread == pytest.approx(math.sqrt(0.0005))
+
+
+def test_one_late_launch_moves_the_ratio_little() -> None:
+    """Of nine ratios 0 and 0.02 by turns with three late ones, the fifth is the median."""
+    found = change(bare(0.0, 0.0, 0.0), bare(0.0, 0.02, 5.0))
+    assert found and found.log_ratio == pytest.approx(0.02)
 
 
 def test_unequal_sides() -> None:
@@ -108,11 +115,11 @@ def test_unequal_sides() -> None:
     found = change(old, new)
     # Sums of squares 0.0018 and 0.0004: variances 0.0009 and 0.0004 / 3.
     parts = 0.0009 / 3, 0.0004 / 3 / 4
-    assert found and found.error == pytest.approx(math.sqrt(sum(parts)))
+    assert found and found.error == pytest.approx(math.sqrt(1.1 * sum(parts)))
     assert found.freedom == pytest.approx(sum(parts) ** 2 / (parts[0] ** 2 / 2 + parts[1] ** 2 / 3))
     calm = change(bare(0.0, 0.0, 0.0), bare(0.1, 0.1, 0.16, 0.16))
     # At least 0.001^2 on the left; squares 2e-6 and 0.0036, pooled over five degrees of freedom.
-    assert calm and calm.error == pytest.approx(math.sqrt((2e-6 + 0.0036) / 5 * (1 / 3 + 1 / 4)))
+    assert calm and calm.error == pytest.approx(math.sqrt(1.1 * (2e-6 + 0.0036) / 5 * (1 / 3 + 1 / 4)))
 
 
 def test_one_launch_against_several() -> None:
@@ -126,19 +133,19 @@ def test_one_launch_against_several() -> None:
 
 def test_changes_without_doubt() -> None:
     """Protects published figures, which are exact: no division by an error of nothing."""
-    assert Change(0.0, 0.0, 3, (1, 1)).p == 1.0
-    assert Change(0.1, 0.0, 3, (1, 1)).p == 0.0
-    assert Change(0.0, 0.01, 3, (1, 1)).p == 1.0
+    assert ratio_of(0.0, 0.0, 3, (1, 1)).p == 1.0
+    assert ratio_of(0.1, 0.0, 3, (1, 1)).p == 0.0
+    assert ratio_of(0.0, 0.01, 3, (1, 1)).p == 1.0
 
 
 def test_a_change_beyond_all_numbers_has_an_interval() -> None:
-    low, high = Change(0.0, 1e6, 3, (1, 1)).interval()
+    low, high = ratio_of(0.0, 1e6, 3, (1, 1)).interval()
     assert low == 0.0 and 1e300 < high < math.inf
 
 
 def test_an_interval_of_another_confidence() -> None:
     """Student's t with four degrees of freedom: 2.131847 holds 90 %."""
-    low, high = Change(0.2, 0.01, 4, (2, 2)).interval(0.9)
+    low, high = ratio_of(0.2, 0.01, 4, (2, 2)).interval(0.9)
     assert (math.log(low), math.log(high)) == pytest.approx((0.2 - 0.02131847, 0.2 + 0.02131847))
 
 

@@ -10,10 +10,10 @@ import pytest
 from support.records import entry, make_run, shown
 
 import wirespeed
+from wirespeed.judge.model import UNSEEN_SPREAD, LaunchMedian, over_launches
 from wirespeed.paths import find_path
 from wirespeed.results.launches import launch
 from wirespeed.results.model import Entry
-from wirespeed.statistics.comparison import UNSEEN_SPREAD, LaunchMedian, over_launches
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
 

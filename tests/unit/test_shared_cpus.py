@@ -19,13 +19,14 @@ from wirespeed.frontend import run_steps
 from wirespeed.frontend.rank_messages import FoundRecord
 from wirespeed.frontend.shared_cpus import _crowded, sharing
 from wirespeed.host.cgroup import cpu_quota, throttled_s
+from wirespeed.judge.verdict import NOT_WORSE, UNSURE
 from wirespeed.paths import find_path
 from wirespeed.report.cannot_tell import CANNOT_TELL
 from wirespeed.report.check.evaluate import FAILED, KEPT, check
 from wirespeed.report.check.learn import learn
 from wirespeed.report.check.requirements import Requirement, parse_bound
 from wirespeed.report.compare.matching import FigurePair, Key, LaunchFigures, Matched
-from wirespeed.report.compare.verdicts import SAME, UNSURE, typical, verdicts
+from wirespeed.report.compare.verdicts import typical, verdicts
 from wirespeed.report.facts.statement import WARNING
 from wirespeed.report.facts.statements import statements
 from wirespeed.report.sources import Source, measured
@@ -266,7 +267,7 @@ class TestFigures:
             return verdicts(Matched([pair], [], [])).figures[0].what
 
         assert what(slow) == UNSURE
-        assert what([*slow, *fast]) == SAME
+        assert what([*slow, *fast]) == NOT_WORSE
         # The time beside the verdict is of the launches that it is told from.
         assert typical([*slow, *fast]) == pytest.approx(1e-6) and typical(slow) == pytest.approx(4e-3)
 

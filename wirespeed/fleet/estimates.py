@@ -107,7 +107,7 @@ class Estimates:
 
 
 def _smallest_switch(spread: Spread, level: float) -> float:
-    from wirespeed.statistics.comparison import student_point
+    from wirespeed.statistics.student import student_point
 
     return spread.deviation * (student_point(2 * level, spread.freedom) + 1.2815515655446004)
 
@@ -435,8 +435,8 @@ def _switches(
 
 def _apart(names: Sequence[str], effects: Floats, apart: float, model: Mixed) -> dict[str, str]:
     """Two switches that differ: one is slow, and nothing tells which."""
-    from wirespeed.statistics.comparison import student_tail
     from wirespeed.statistics.mixed import BELIEF, USUAL
+    from wirespeed.statistics.student import student_tail
 
     sure = student_tail(math.log(apart) / (USUAL * 2**0.5), BELIEF) < 0.01
     slower = names[int(np.argmax(effects))]

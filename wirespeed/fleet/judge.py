@@ -22,8 +22,8 @@ from wirespeed.fleet.estimates import (
 )
 from wirespeed.fleet.topology import NO_TOPOLOGY, Topology
 from wirespeed.fleet.window import HistoryWindow
-from wirespeed.statistics.comparison import convincing, student_point
 from wirespeed.statistics.outliers import FEWEST_TIMES, Slow, simes
+from wirespeed.statistics.student import convincing, student_point
 
 FALSE_ALARMS = 0.01
 """At most this share of what is named is named by chance."""

@@ -153,6 +153,16 @@ class TransferPath:
         return between and (copied or not self.on_device)
 
     @property
+    def mover(self) -> str:
+        """Kind of path, by who moves its bytes: launches of a kind differ alike (judge/spreads.py)."""
+        if self.cpu_moves:
+            return "copied" if self.staged else "host"
+        if "pageable" in (self.memory, self.into):
+            return "copied"
+        alone = self.choices.get("iterations") == "stream" or self.choices.get("enqueue") == "graph-only"
+        return "device" if alone or self.transport in ("gpu", "ipc", "load", "copy") else "woken"
+
+    @property
     def mixed(self) -> bool:
         """Does it cross between host and device memory: is one of the two buffers on a device alone?"""
         return (self.memory == "device") != ((self.into or self.memory) == "device")
@@ -190,6 +200,13 @@ def find_path(name: str) -> TransferPath:
             return path.by(algorithm) if algorithm else path
     names = ", ".join(path.name for path in all_paths())
     raise WirespeedError(f"there is no path called '{name}'; there are: {names}")
+
+
+@cache
+def mover_of(name: str) -> str:
+    """`mover` of the path called `name`; of one that is not known here, '': launches may differ by much."""
+    base = name.partition(":")[0]
+    return next((path.mover for path in all_paths() if path.name == base), "")
 
 
 @cache

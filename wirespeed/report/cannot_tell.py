@@ -25,11 +25,10 @@ NO_INTERVAL = Reason(
     "one launch per side, without intervals", "measure without --loops, and with --launches 5"
 )
 ONE_LAUNCH = Reason(
-    "one launch per side does not show what launches differ by", "measure both sides with --launches 5"
+    "one launch per side, and launches of such a path differ by more than is asked",
+    "measure both sides with --launches 5",
 )
-FEW_LAUNCHES = Reason(
-    "too few launches for what they differ by", "measure more: --launches 5 or more per side"
-)
+FEW_LAUNCHES = Reason("a slowdown is not excluded", "more launches per side tell (--launches)")
 TOO_EARLY = Reason("no repetition came after the first ones (--first)", "watch for longer")
 NOTHING_IN_COMMON = Reason("the two sides have no figure in common", "measure the same paths and sizes")
 NOT_ENDED = Reason("the run did not end", "finish it: --out FILE --resume")

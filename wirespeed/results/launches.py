@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType, structs
 
+from wirespeed.judge.model import LaunchMedian
 from wirespeed.results.health_parts import NewErrors, Throttled
 from wirespeed.results.model import Entry, Health
 from wirespeed.results.parts import (
@@ -24,7 +25,6 @@ from wirespeed.results.parts import (
     rate,
 )
 from wirespeed.results.start import Start
-from wirespeed.statistics.comparison import LaunchMedian
 from wirespeed.statistics.samples import CONFIDENCE, median_interval, middle
 
 Number = TypeVar("Number", int, float)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wirespeed.statistics.comparison import student_point, student_tail
 from wirespeed.statistics.mixed import BELIEF, NORMAL, NORMAL_75, TAIL, USUAL
+from wirespeed.statistics.student import student_point, student_tail
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wirespeed.statistics.comparison import KNOWN, student_point
+from wirespeed.statistics.student import KNOWN, student_point
 
 FEW = 6
 """Fewer batches have an interval by Student's t."""

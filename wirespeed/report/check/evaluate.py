@@ -19,8 +19,8 @@ from wirespeed.report.facts.labels import conditions, host, pattern
 from wirespeed.report.grouping import grouped
 from wirespeed.results.model import Failure
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
-from wirespeed.statistics.comparison import NORMAL_90, NORMAL_95, NORMAL_975, bounded_exp
 from wirespeed.statistics.samples import middle
+from wirespeed.statistics.student import NORMAL_90, NORMAL_95, NORMAL_975, bounded_exp
 from wirespeed.units import format_rate, format_size
 
 FAILED, MISSING, KEPT = "failed", "missing", "kept"

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
 from wirespeed._version import __version__
+from wirespeed.judge.model import LaunchId, LaunchMedian
+from wirespeed.judge.next_launch import FALSE_ALARMS, FEWEST_LAUNCHES, PAIR, Highest, highest_next
 from wirespeed.paths import all_paths
 from wirespeed.patterns import all_patterns
 from wirespeed.report.check import health
@@ -22,8 +24,6 @@ from wirespeed.report.grouping import grouped
 from wirespeed.results.coerce import text
 from wirespeed.results.launches import launch
 from wirespeed.results.runs import Entry, Run
-from wirespeed.statistics.comparison import LaunchId, LaunchMedian
-from wirespeed.statistics.next_launch import FALSE_ALARMS, FEWEST_LAUNCHES, PAIR, Highest, highest_next
 from wirespeed.toml import written
 from wirespeed.units import format_size, size_word
 

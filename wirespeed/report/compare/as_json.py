@@ -6,10 +6,10 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+from wirespeed.judge.model import Change
 from wirespeed.report.compare.comparison import Comparison
 from wirespeed.report.compare.matching import Key
-from wirespeed.report.compare.verdicts import FigureVerdict, PathVerdict
-from wirespeed.statistics.comparison import Change
+from wirespeed.report.compare.verdicts import FigureVerdict, GroupVerdict
 
 
 def to_json(comparison: Comparison) -> str:
@@ -18,8 +18,9 @@ def to_json(comparison: Comparison) -> str:
         "old": comparison.old,
         "new": comparison.new,
         "harmful": comparison.harmful,
+        "order": comparison.order,
         "differences": [asdict(difference) for difference in comparison.differences],
-        "paths": [_path(path) for path in comparison.verdicts.paths],
+        "groups": [_group(group) for group in comparison.verdicts.groups],
         "figures": [_verdict(figure) for figure in comparison.verdicts.figures],
         "cannot_tell": [
             {"what": unjudged.what, "why": unjudged.reason.why, "remedy": unjudged.reason.remedy}
@@ -45,22 +46,34 @@ def _verdict(verdict: FigureVerdict) -> dict[str, Any]:
     return data | _change(verdict.change) | failure
 
 
-def _path(verdict: PathVerdict) -> dict[str, Any]:
+def _group(verdict: GroupVerdict) -> dict[str, Any]:
     """`smallest_found`: the slowdown that would have been found in 90 % of cases, as a share of the time."""
+    odd = [
+        {"side": ("old", "new")[odd.side], "launch": odd.number, "time_ratio": odd.ratio}
+        for odd in verdict.odd
+    ]
     return {
         **_key(verdict.key),
-        "bytes": None,
+        "bytes": [*verdict.sizes],
         "verdict": verdict.what,
         **_change(verdict.change),
         "smallest_found": verdict.smallest,
-        "smallest_found_at_one_size": verdict.smallest_of_a_size,
+        "odd_launches": odd,
     }
 
 
 def _change(change: Change | None) -> dict[str, Any]:
+    """`p`: of what launches show; null where the spread is stated."""
     if change is None:
         return {}
     low, high = change.interval()
-    old, new = change.launches
-    ends = {"time_ratio_low": low, "time_ratio_high": high, "p": change.p}
-    return {"time_ratio": change.ratio, **ends, "launches_old": old, "launches_new": new}
+    return {
+        "time_ratio": change.ratio,
+        "time_ratio_low": low,
+        "time_ratio_high": high,
+        "p": change.p if change.seen else None,
+        "spread": change.spread,
+        "spread_is": "seen" if change.seen else "stated",
+        "launches_old": change.launches[0],
+        "launches_new": change.launches[1],
+    }

@@ -37,6 +37,8 @@ class Comparison:
     """Changes of the time up to this share count as none."""
     foreign: bool = False
     """Has another tool measured one of the sides?"""
+    order: str = ""
+    """A line where all launches of one side came before those of the other."""
     lacking: list[Unjudged] = field(default_factory=list)
     """Figures of one side that the other was to measure; all of them where nothing is in common."""
 
@@ -80,9 +82,26 @@ def compare(
     further, only_old = ([], []) if notes else (differences(old, new), matched.only_old)
     told, alone = verdicts(matched, spread, least), (only_old, matched.only_new)
     foreign = any(run.foreign for run in (*old, *new))
+    order = "" if notes else _order(old, new)
     return Comparison(
-        *names, told, further, *alone, spread, notes, matched.impossible, least, foreign, lacking
+        *names, told, further, *alone, spread, notes, matched.impossible, least, foreign, order, lacking
     )
+
+
+def _order(old: Sequence[Run], new: Sequence[Run]) -> str:
+    """Launches that took turns share what drifts with time."""
+    sides = [[run.head.started for run in runs if run.head.started] for runs in (old, new)]
+    if not all(sides) or sides[0] == sides[1]:
+        return ""
+    for first, then, names in (
+        (0, 1, "old launches came before the new"),
+        (1, 0, "new launches came before the old"),
+    ):
+        if max(sides[first]) <= min(sides[then]):
+            return (
+                f"all {names} ones: a drift of the machine looks like a change; launches that take turns tell"
+            )
+    return ""
 
 
 def compare_published(

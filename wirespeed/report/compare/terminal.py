@@ -1,26 +1,22 @@
-"""A comparison on a terminal: what changed, path by path, what differs besides, and the worst figures."""
+"""A comparison on a terminal: what changed, path by path, what differs besides, and single sizes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from rich.console import Console
 from rich.text import Text
 
-from wirespeed.report.cannot_tell import CANNOT_TELL, and_why, lines
+from wirespeed.judge.verdict import BETTER, LIKELY_BETTER, LIKELY_WORSE, NOT_WORSE, UNSURE, WORSE
+from wirespeed.report.cannot_tell import and_why, lines
 from wirespeed.report.compare.comparison import Comparison
 from wirespeed.report.compare.environment import Difference
+from wirespeed.report.compare.matching import Key
 from wirespeed.report.compare.verdicts import (
-    BETTER,
-    NOT_WORSE,
-    SAME,
     SAYS,
-    TO_BE_FOUND,
     UNNAMED,
-    UNSURE,
-    WORSE,
     FigureVerdict,
-    PathVerdict,
+    GroupVerdict,
     Verdicts,
     launches_left_out,
 )
@@ -29,34 +25,39 @@ from wirespeed.report.console.console import say
 from wirespeed.report.facts import figures
 from wirespeed.report.grouping import grouped, size_range
 from wirespeed.report.smallest import slowdowns
-from wirespeed.statistics.comparison import FALSE_ALARMS, UNSEEN_SPREAD
 from wirespeed.units import format_rate, format_seconds, format_size
 
 MAX_ROWS = 20
 MAX_OF_A_TOPIC = 6
+APART = 0.05
+"""Logarithm of a ratio by which a size differs from its group, if it is shown by itself."""
 
 
 def print_comparison(console: Console, comparison: Comparison, *, everything: bool = False) -> None:
-    """Paths first, then causes, then figures, the worst first."""
+    """Paths first, then causes, then single sizes, the worst first."""
     say(console, Text.assemble(("old ", "dim"), comparison.old, ("   new ", "dim"), comparison.new))
     for note in comparison.notes:
         say(console, note, "dim")
+    found = comparison.verdicts
+    if found.groups:
+        console.print()
+        console.print(_groups(found.groups, _title(found)).fit(console.width), crop=False)
+    sizes = _single_sizes(found, everything=everything)
+    if sizes:
+        console.print()
+        shown = sizes[: None if everything else MAX_ROWS]
+        console.print(_table(shown, _title(found)).fit(console.width), crop=False)
+    if not everything and len(sizes) > MAX_ROWS:
+        say(console, f"{len(sizes) - MAX_ROWS} more with --all", "dim")
     console.print()
-    for line in summary(comparison.verdicts):
-        say(console, line)
+    for text in _failures(found.figures):
+        say(console, text, "dim")
     for text in lines(comparison.unjudged):
+        say(console, text, "yellow")
+    for text in _odd(comparison.verdicts):
         say(console, text, "yellow")
     if not comparison.notes:
         _print_differences(console, comparison.differences)
-    rows = [figure for figure in comparison.verdicts.figures if everything or figure.what not in UNNAMED]
-    if rows:
-        console.print()
-        shown = rows[: None if everything else MAX_ROWS]
-        console.print(_table(shown).fit(console.width), crop=False)
-    if not everything and len(rows) > MAX_ROWS:
-        say(console, f"{len(rows) - MAX_ROWS} more with --all", "dim")
-    for text in _failures(rows):
-        say(console, text, "dim")
     console.print()
     for text in _alone(comparison):
         say(console, text, "yellow")
@@ -64,8 +65,38 @@ def print_comparison(console: Console, comparison: Comparison, *, everything: bo
         say(console, text, "dim")
 
 
+def _single_sizes(found: Verdicts, *, everything: bool) -> list[FigureVerdict]:
+    """Those of which something else is said than of their group; `everything`: all of them."""
+    groups = {(group.key, size): group for group in found.groups for size in group.sizes}
+    return [
+        figure
+        for figure in found.figures
+        if everything or not _as_its_group(figure, groups.get((figure.key.series, figure.key.bytes)))
+    ]
+
+
+def _as_its_group(figure: FigureVerdict, group: GroupVerdict | None) -> bool:
+    if figure.what in UNNAMED:
+        return True
+    if not (group and group.change and figure.change) or figure.what != group.what:
+        return False
+    return abs(figure.change.log_ratio - group.change.log_ratio) < APART
+
+
+def _odd(found: Verdicts) -> list[str]:
+    """'launch 3 of new is 1.30 x the others (aware at 8 B to 4 KiB): leave it out, or measure again'."""
+    told = []
+    for group in sorted(found.groups, key=lambda group: (group.key, group.sizes)):
+        where = f"{group.key.title} at {size_range(group.sizes)}"
+        for odd in group.odd:
+            which = f"launch {odd.number} of {('old', 'new')[odd.side]} ({where})"
+            told.append(
+                f"{which} takes {factor(odd.ratio)} x the others' time: leave it out, or measure again"
+            )
+    return told
+
+
 def _print_differences(console: Console, found: Sequence[Difference]) -> None:
-    console.print()
     if not found:
         say(console, "Nothing that is on record differs besides the figures.")
         return
@@ -78,64 +109,50 @@ def _print_differences(console: Console, found: Sequence[Difference]) -> None:
             say(console, f"{len(lines) - MAX_OF_A_TOPIC} more of this kind: --format json has them")
 
 
-def summary(verdicts: Verdicts) -> list[Text]:
-    """A line for each path: 'aware: worse at 15 of 28 sizes, 64 KiB to 1 GiB, time up to x 1.09'."""
-    told = []
-    wholes = {path.key: path for path in verdicts.paths}
-    ordered = sorted(verdicts.figures, key=lambda figure: figure.key)
-    for key, found in grouped((figure.key.series, figure) for figure in ordered).items():
-        whole = wholes.get(key)
-        words = _whole(whole, found) if whole and len(found) > 1 else ""
-        calm = bool(whole and words and whole.what in UNNAMED)
-        alike = grouped(((figure.harm[0], figure.style), figure) for figure in found)
-        parts = [
-            Text(_counted(these, len(found), calm), style)
-            for (_, style), these in sorted(alike.items())
-            if not (calm and these[0].what in (SAME, NOT_WORSE))
-        ]
-        if whole and words:
-            parts.insert(0, Text(words, SAYS[whole.what][1]))
-        told.append(Text(f"{key.title}: ", style="bold") + Text("; ").join(parts))
-    return told
-
-
-def _whole(path: PathVerdict, sizes: Sequence[FigureVerdict]) -> str:
-    """'worse as a whole, time x 1.05 (1.03 to 1.07)'; '' where nothing is said of all sizes together.
-
-    No change is only said of the whole where the sizes' own tests say anything else.
-    """
-    alike = path.what in UNNAMED and all(size.what == path.what or size.what not in UNNAMED for size in sizes)
-    if not path.change or path.what == UNSURE or alike:
-        return ""
-    low, high = path.change.interval()
-    ratio = factor(path.change.ratio)
-    return f"{SAYS[path.what][0]} as a whole, time x {ratio} ({factor(low)} to {factor(high)})"
-
-
-def _counted(these: Sequence[FigureVerdict], all_sizes: int, calm: bool = False) -> str:
-    """`calm`: the path has no change as a whole."""
-    if these[0].alone and (calm or len(these) == all_sizes):
-        many = "any size" if len(these) == all_sizes else f"{len(these)} of {all_sizes} sizes"
-        return f"{CANNOT_TELL} of {many} alone"
-    what, sizes = these[0].what, size_range([figure.key.bytes for figure in these])
-    if len(these) == all_sizes:
-        text = f"{SAYS[what][0]} at {'all ' if all_sizes > 1 else ''}{sizes}"
-    else:
-        text = f"{SAYS[what][0]} at {len(these)} of {all_sizes} sizes, {sizes}"
-    ratios = [figure.change.ratio for figure in these if figure.change]
-    if what == WORSE and ratios:
-        text += f", time up to x {factor(max(ratios))}"
-    elif what == BETTER and ratios:
-        text += f", time down to x {factor(min(ratios))}"
-    return text
-
-
 def factor(ratio: float) -> str:
     """Two digits of what differs from 1: '1.052', '1.4', '0.948'."""
     return f"{ratio:.{3 if abs(ratio - 1) < 0.1 else 2}f}"
 
 
-def _table(rows: Sequence[FigureVerdict]) -> Table[FigureVerdict]:
+def _title(found: Verdicts) -> Callable[[Key], str]:
+    """A figure's name, without the pattern where all have the same."""
+    alike = len({figure.key.pattern for figure in found.figures}) == 1
+    return lambda key: key.title.removeprefix(f"{key.pattern} ") if alike else key.title
+
+
+def _ratio(verdict: FigureVerdict | GroupVerdict) -> Text | None:
+    style = verdict.style if isinstance(verdict, FigureVerdict) else SAYS[verdict.what][1]
+    return Text(factor(verdict.change.ratio), style) if verdict.change else None
+
+
+def _interval(verdict: FigureVerdict | GroupVerdict) -> str | None:
+    return " to ".join(map(factor, verdict.change.interval())) if verdict.change else None
+
+
+def _spread(verdict: GroupVerdict) -> str | None:
+    if not verdict.change:
+        return None
+    by = figures.percent(verdict.change.spread)
+    return by if verdict.change.seen else f"{by}, stated"
+
+
+def _says(verdict: FigureVerdict | GroupVerdict) -> Text:
+    return Text(*SAYS[verdict.what])
+
+
+def _groups(rows: Sequence[GroupVerdict], title: Callable[[Key], str]) -> Table[GroupVerdict]:
+    columns: list[Column[GroupVerdict]] = [
+        Column("", lambda group: title(group.key), left=True),
+        Column("sizes", lambda group: size_range(group.sizes), gap=3, left=True),
+        Column("time x", _ratio, gap=3),
+        Column("95 %", _interval, style="dim", gap=3, drop=2),
+        Column("launches\ndiffer by", _spread, style="dim", gap=3, drop=1),
+        Column("verdict", _says, gap=3, left=True),
+    ]
+    return table(columns, rows)
+
+
+def _table(rows: Sequence[FigureVerdict], title: Callable[[Key], str]) -> Table[FigureVerdict]:
     def time(seconds: float | None) -> str | None:
         return None if seconds is None else format_seconds(seconds)
 
@@ -144,22 +161,16 @@ def _table(rows: Sequence[FigureVerdict]) -> Table[FigureVerdict]:
             return None
         return format_rate(figure.amount / seconds) if figure.amount else ""
 
-    def ratio(figure: FigureVerdict) -> Text | None:
-        return Text(factor(figure.change.ratio), figure.style) if figure.change else None
-
-    def interval(figure: FigureVerdict) -> str | None:
-        return " to ".join(map(factor, figure.change.interval())) if figure.change else None
-
     columns: list[Column[FigureVerdict]] = [
-        Column("", lambda figure: figure.key.title, left=True),
+        Column("", lambda figure: title(figure.key), left=True),
         Column("size", lambda figure: format_size(figure.key.bytes), gap=4),
         Column("old", lambda figure: time(figure.old_s), gap=4),
         Column("GB/s", lambda figure: rate(figure, figure.old_s), gap=3, drop=2),
         Column("new", lambda figure: time(figure.new_s), gap=4),
         Column("GB/s", lambda figure: rate(figure, figure.new_s), gap=3, drop=2),
-        Column("time x", ratio, gap=4),
-        Column("95 %", interval, style="dim", gap=4, drop=1),
-        Column("verdict", lambda figure: Text(SAYS[figure.what][0], figure.style), gap=4, left=True),
+        Column("time x", _ratio, gap=4),
+        Column("95 %", _interval, style="dim", gap=4, drop=1),
+        Column("verdict", _says, gap=4, left=True),
     ]
     return table(columns, rows)
 
@@ -186,42 +197,49 @@ def _alone(comparison: Comparison) -> list[str]:
     return lines
 
 
+KEYS = {
+    WORSE: "changed: more than chance, by what these launches differ by",
+    LIKELY_WORSE: "likely real: further apart than two launches of such a path lie",
+    NOT_WORSE: "within what launches differ by: neither changed, nor may it be much slower",
+    UNSURE: "too noisy to tell: it may be slower by 10 %, and by three times what launches differ by",
+}
+"""A line for each verdict."""
+_SAME_KEY = {BETTER: WORSE, LIKELY_BETTER: LIKELY_WORSE}
+
+
 def legend(comparison: Comparison) -> list[str]:
     """Explanation of the verdicts, and of what they would have found."""
-    launches = comparison.launches
+    launches, groups = comparison.launches, comparison.verdicts.groups
     if not launches:
         return []
     old, new = (_ends([counts[side] for counts in launches]) for side in (0, 1))
-    share = figures.percent(FALSE_ALARMS)
-    paths = [path for path in comparison.verdicts.paths if path.smallest is not None]
     told = [
         f"time x: new time / old time, above 1 is slower; launches of each figure: {old} old, {new} new",
         *(f"launches left out: {text}" for text in and_why(launches_left_out(comparison.verdicts))),
-        f"worse, better: more than chance, {share} for all paths and figures together",
+        *(line for line in [comparison.order] if line),
     ]
     if comparison.foreign:
         told.append("another tool's figures have no interval: each is taken as exact within its launch")
-    if paths:
-        wholes = [(path.smallest or 0.0, path.key.path) for path in paths]
-        sizes = [(path.smallest_of_a_size or 0.0, path.key.path) for path in paths]
-        text = f"found in 9 of 10 cases: {slowdowns('a slowdown of a whole path', wholes)}"
-        told.append(text + (f"; {slowdowns('of a single size', sizes)}" if sizes != wholes else ""))
+    said = {group.what for group in groups} | {figure.what for figure in comparison.verdicts.figures}
+    told += [text for what, text in KEYS.items() if what in {_SAME_KEY.get(one, one) for one in said}]
+    smallest = [(group.smallest, _place(group)) for group in groups if group.smallest is not None]
+    if smallest:
+        told.append(f"9 times in 10 this finds {slowdowns('a slowdown of a range of sizes', smallest)}")
     if comparison.least:
         told.append(f"changes by up to {figures.percent(comparison.least)} count as none (--least)")
-    if any(figure.alone for figure in comparison.verdicts.figures):
-        least = figures.percent(max(TO_BE_FOUND, comparison.least))
-        told.append(
-            f"cannot tell of a size alone: it may be {least} slower, or more; its path's verdict stands"
-        )
     if comparison.spread is not None:
         spread = figures.percent(comparison.spread)
         told.append(f"launches of the same thing are known to differ by {spread} (--spread)")
-    elif (1, 1) in launches:
-        spread = figures.percent(UNSEEN_SPREAD)
+    elif any(group.change and not group.change.seen for group in groups):
         told.append(
-            f"with one launch per side, launches are assumed to differ by {spread}; --spread, if you know it"
+            "stated: what launches of such paths differ by on other machines (--spread, if you know it); the "
+            "range is then how far two launches lie apart"
         )
     return told
+
+
+def _place(group: GroupVerdict) -> str:
+    return f"{group.key.path} at {size_range(group.sizes)}"
 
 
 def _ends(counts: Sequence[int]) -> str:

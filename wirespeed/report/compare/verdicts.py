@@ -1,14 +1,26 @@
-"""Verdict on each figure: worse, better, the same, lost; the most harmful first."""
+"""Verdict on each path in each group of sizes, and on each size; the most harmful first."""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from wirespeed.judge.model import Change, GroupChange, LaunchId, LaunchMedian, OddLaunch, Side, group_change
+from wirespeed.judge.spreads import groups, stated
+from wirespeed.judge.verdict import (
+    BETTER,
+    HARMFUL,
+    LIKELY_BETTER,
+    LIKELY_WORSE,
+    NOT_WORSE,
+    UNSURE,
+    WORSE,
+    excludes,
+    verdict,
+)
+from wirespeed.paths import mover_of
 from wirespeed.report.cannot_tell import (
-    CANNOT_TELL,
     FEW_LAUNCHES,
     NO_INTERVAL,
     ONE_LAUNCH,
@@ -21,27 +33,24 @@ from wirespeed.report.compare.matching import FigurePair, Key, Matched, entries
 from wirespeed.report.grouping import grouped, size_range, size_ranges
 from wirespeed.results.launches import launch
 from wirespeed.results.runs import Entry, Failure, Run
-from wirespeed.statistics import comparison
-from wirespeed.statistics.comparison import Change, LaunchId, LaunchMedian, Side
+from wirespeed.statistics.samples import middle
+from wirespeed.statistics.student import FALSE_ALARMS, convincing
 
-LOST, FAILING, WORSE, BETTER = "lost", "failing", "worse", "better"
-GAINED, SAME, NOT_WORSE, UNSURE = "gained", "same", "not_worse", "unsure"
+LOST, FAILING, GAINED = "lost", "failing", "gained"
 SAYS = {
     LOST: ("no figure any more", "bold red"),
     FAILING: ("fails at times", "bold red"),
-    WORSE: ("worse", "red"),
-    UNSURE: (CANNOT_TELL, "yellow"),
-    SAME: ("no change seen", "dim"),
-    NOT_WORSE: ("not worse", "dim"),
-    BETTER: ("better", "green"),
+    WORSE: ("changed: slower", "red"),
+    LIKELY_WORSE: ("likely real: slower", "red"),
+    UNSURE: ("too noisy to tell", "yellow"),
+    NOT_WORSE: ("within what launches differ by", "dim"),
+    LIKELY_BETTER: ("likely real: faster", "green"),
+    BETTER: ("changed: faster", "green"),
     GAINED: ("a figure now", "green"),
 }
 """Words and style of each verdict, the most harmful first. Failing: only some launches give a figure now."""
-UNNAMED = (UNSURE, SAME, NOT_WORSE)
-"""Verdicts that name no change. Not worse: a slowdown by TO_BE_FOUND is excluded, a speedup is not."""
-TO_BE_FOUND = 0.05
-"""Nothing is said of a path or a size that may be slower by so much: such a slowdown would not always be
-found, and the interval does not exclude it."""
+UNNAMED = (UNSURE, NOT_WORSE)
+"""Verdicts that name no change."""
 
 
 @dataclass(frozen=True)
@@ -53,23 +62,23 @@ class FigureVerdict:
     """One of SAYS."""
     change: Change | None = None
     old_s: float | None = None
-    """Geometric mean of the launches' medians, in seconds."""
+    """Median of the launches' medians, in seconds."""
     new_s: float | None = None
     amount: int = 0
     """Bytes used for the bandwidth."""
     failure: Failure | None = None
     reason: Reason | None = None
-    """Why it cannot be told; none where the path can, and only this size alone cannot."""
+    """Why it cannot be told; none where its group can, and only this size alone cannot."""
     left_out: tuple[Reason, ...] = ()
     """Reasons for which some launches do not count, each once."""
 
     @property
     def harmful(self) -> bool:
-        return self.what in (LOST, FAILING, WORSE)
+        return self.what in (LOST, FAILING, *HARMFUL)
 
     @property
     def alone(self) -> bool:
-        """Only this size cannot be told: its path's verdict stands."""
+        """Only this size cannot be told: its group's verdict stands."""
         return self.what == UNSURE and self.reason is None
 
     @property
@@ -79,25 +88,34 @@ class FigureVerdict:
     @property
     def harm(self) -> tuple[int, float, Key]:
         """A key to sort by, the most harmful first; what is as harmful to a millionth, by its size."""
-        return list(SAYS).index(self.what), -round(self.change.log_ratio if self.change else 0.0, 6), self.key
+        return _harm(self.what, self.change, self.key)
 
 
 @dataclass(frozen=True)
-class PathVerdict:
-    """Verdict on a path as a whole."""
+class GroupVerdict:
+    """Verdict on a path in a group of sizes."""
 
     key: Key
     """Without a size."""
+    sizes: tuple[int, ...]
     what: str
-    """WORSE, BETTER or one of UNNAMED, of what is common to all its sizes."""
+    """One of SAYS, of what is common to all its sizes."""
     change: Change | None
     """The median change over its sizes."""
     smallest: float | None
-    """The slowdown of the whole path that is found in nine cases of ten, as a share of the time."""
-    smallest_of_a_size: float | None
-    """The same of a slowdown at one size alone."""
+    """The slowdown of the whole group that is found in nine cases of ten, as a share of the time."""
     reason: Reason | None = None
-    """Why it cannot be told."""
+    """Why a slowdown cannot be excluded."""
+    odd: tuple[OddLaunch, ...] = ()
+
+    @property
+    def harm(self) -> tuple[int, float, Key]:
+        return _harm(self.what, self.change, self.key)
+
+
+def _harm(what: str, change: Change | None, key: Key) -> tuple[int, float, Key]:
+    ratio = round(change.log_ratio if change else 0.0, 6)
+    return [*SAYS].index(what), -abs(ratio) if what in UNNAMED else -ratio, key
 
 
 @dataclass(frozen=True)
@@ -106,13 +124,14 @@ class Verdicts:
 
     figures: list[FigureVerdict]
     """The most harmful first."""
-    paths: list[PathVerdict]
-    """In the order of their names."""
+    groups: list[GroupVerdict]
+    """The most harmful first."""
 
     @property
     def harmful(self) -> bool:
-        worse = any(path.what == WORSE for path in self.paths)
-        return worse or any(figure.harmful for figure in self.figures)
+        return any(group.what in HARMFUL for group in self.groups) or any(
+            figure.harmful for figure in self.figures
+        )
 
 
 def unjudged(found: Verdicts) -> list[Unjudged]:
@@ -121,10 +140,9 @@ def unjudged(found: Verdicts) -> list[Unjudged]:
 
 
 def unsure(found: Verdicts) -> list[tuple[Key, Reason]]:
-    """Figures that cannot be told, and why; none of a path whose own verdict stands."""
-    return [
-        (figure.key, figure.reason) for figure in found.figures if figure.what == UNSURE and figure.reason
-    ]
+    """Figures that cannot be told, and why; none of a group whose own verdict stands."""
+    alone = [(figure.key, figure.reason) for figure in found.figures if figure.reason]
+    return sorted(alone, key=lambda pair: pair[0])
 
 
 def launches_left_out(found: Verdicts) -> list[Unjudged]:
@@ -153,50 +171,59 @@ def verdicts(
     matched: Matched,
     spread: float | None = None,
     least: float = 0.0,
-    false_alarms: float = comparison.FALSE_ALARMS,
+    false_alarms: float = FALSE_ALARMS,
     history: Mapping[Key, Side] | None = None,
+    likely: bool = True,
 ) -> Verdicts:
-    """A verdict for each pair, and for each path.
+    """A verdict for each pair, and for each path in each group of sizes.
 
     `spread`: what launches differ by, if it is known. `least`: changes of the time up to this share count as
-    none. `false_alarms`: the probability that any figure or path is named where nothing has changed.
-    `history`: launches() of more runs than those compared, if there are any.
+    none. `false_alarms`: the probability that anything is called changed where nothing has. `history`:
+    launches() of earlier runs, if there are any. `likely`: what is further apart than launches of
+    such paths lie is named, too.
     """
     both = [pair for pair in matched.pairs if pair.old.entries and pair.new.entries]
-    curves = grouped((pair.key.series, pair) for pair in both)
-    told = {
-        key: comparison.path_change(
-            [(_side(pair.old.entries), _side(pair.new.entries)) for pair in curve],
-            spread,
-            [history.get(pair.key, {}) for pair in curve] if history else (),
-        )
-        for key, curve in curves.items()
-    }
-    judged = [key for key, change in told.items() if change.whole]
+    told: list[tuple[list[FigurePair], GroupChange]] = []
+    for curve in grouped((pair.key.series, pair) for pair in both).values():
+        for places in groups([pair.key.bytes for pair in curve]):
+            group = [curve[at] for at in places]
+            told.append((group, _changed(group, spread, history)))
+    judged = [change for _, change in told if change.whole]
     level = false_alarms / max(len(judged), 1)
-    named = comparison.convincing([told[key].p for key in judged], false_alarms)
-    chosen = {key for key, is_real in zip(judged, named, strict=True) if is_real}
-    # Inside the paths that are named, the share of false ones stays as it is (Benjamini and Bogomolov 2014).
+    real = convincing([change.p for change in judged], false_alarms)
+    chosen = {id(change) for change, is_real in zip(judged, real, strict=True) if is_real}
+    # Inside the groups that are named, the share of false ones stays as it is (Benjamini and Bogomolov 2014).
     within = false_alarms * len(chosen) / max(len(judged), 1)
-    paths, found = [], {}
-    for key, curve in curves.items():
-        path = _path_verdict(key, curve, told[key], key in chosen, within, least, level)
-        paths.append(path)
-        known = [change.p for change in told[key].figures if change]
-        real = iter(comparison.convincing(known, within) if key in chosen else [False] * len(known))
-        for pair, change in zip(curve, told[key].figures, strict=True):
-            is_real = change is not None and next(real) and abs(change.log_ratio) > math.log1p(least)
-            what, reason = _what(change, is_real, told[key].size_level(level), least), None
-            if what in UNNAMED and path.what == UNSURE:
-                what = UNSURE
-            if what == UNSURE:
-                reason = path.reason if change else _why_not(pair)
+    wholes, found = [], {}
+    for group, changes in told:
+        whole = _group_verdict(group, changes, id(changes) in chosen, within, least, level, likely)
+        wholes.append(whole)
+        known = [change.p for change in changes.figures if change]
+        real = convincing(known, within) if id(changes) in chosen else [False] * len(known)
+        are_real = iter(real)
+        for pair, change in zip(group, changes.figures, strict=True):
+            what = verdict(change, next(are_real), least, likely) if change else UNSURE
+            reason = None if change else _why_not(pair)
+            if what in UNNAMED and whole.reason:
+                what, reason = whole.what, reason or whole.reason
             found[pair] = _verdict(pair, what, change, reason)
     for pair in matched.pairs:
         if pair not in found:
             found[pair] = _verdict(pair, LOST if pair.old.entries else GAINED, None, None)
     return Verdicts(
-        sorted(found.values(), key=lambda verdict: verdict.harm), sorted(paths, key=lambda path: path.key)
+        sorted(found.values(), key=lambda verdict: verdict.harm), sorted(wholes, key=lambda whole: whole.harm)
+    )
+
+
+def _changed(
+    group: Sequence[FigurePair], spread: float | None, history: Mapping[Key, Side] | None
+) -> GroupChange:
+    key = group[0].key
+    return group_change(
+        [(_side(pair.old.entries), _side(pair.new.entries)) for pair in group],
+        stated(mover_of(key.path), key.bytes),
+        spread,
+        [history.get(pair.key, {}) for pair in group] if history else (),
     )
 
 
@@ -205,38 +232,24 @@ def launches(runs: Sequence[Run]) -> dict[Key, Side]:
     return {key: _side(found) for key, found in entries(runs).items()}
 
 
-def _what(change: Change | None, is_real: bool, level: float, least: float) -> str:
-    """One rule for a path and for a size; `level`: the one at which it is named."""
-    if change is None:
-        return UNSURE
-    if is_real:
-        return WORSE if change.log_ratio > 0 else BETTER
-    asked = 1 + max(TO_BE_FOUND, least)
-    low, high = change.interval()
-    if (1 / asked <= low and high <= asked) or change.smallest(level) <= asked - 1:
-        return SAME
-    return UNSURE if high > asked else NOT_WORSE
-
-
-def _path_verdict(
-    key: Key,
-    curve: Sequence[FigurePair],
-    told: comparison.PathChange,
+def _group_verdict(
+    group: Sequence[FigurePair],
+    told: GroupChange,
     chosen: bool,
     within: float,
     least: float,
     level: float,
-) -> PathVerdict:
-    """`within`: the level for a path that is named; `level`: for one path alone."""
-    whole = told.whole
+    likely: bool,
+) -> GroupVerdict:
+    """`within`: the level for a group that is named; `level`: for one group alone."""
+    key, sizes, whole = group[0].key.series, tuple(pair.key.bytes for pair in group), told.whole
     if whole is None:
-        return PathVerdict(key, UNSURE, None, None, None, _why_not(curve[0]))
-    smallest, of_a_size = told.smallest(level, least), told.smallest_of_a_size(level, least)
-    is_real = chosen and whole.p <= within and abs(whole.log_ratio) > math.log1p(least)
-    what, reason = _what(whole, is_real, told.whole_level(level), least), None
-    if what == UNSURE:
+        return GroupVerdict(key, sizes, UNSURE, None, None, _why_not(group[0]))
+    what = verdict(whole, chosen and whole.p <= within, least, likely)
+    reason = None
+    if what in UNNAMED and not excludes(whole, least):
         reason = ONE_LAUNCH if whole.launches == (1, 1) else FEW_LAUNCHES
-    return PathVerdict(key, what, whole, smallest, of_a_size, reason)
+    return GroupVerdict(key, sizes, what, whole, told.smallest(level, least), reason, told.odd)
 
 
 def _why_not(pair: FigurePair) -> Reason:
@@ -266,9 +279,8 @@ def _verdict(pair: FigurePair, what: str, change: Change | None, reason: Reason 
 
 
 def typical(entries: Sequence[Entry]) -> float:
-    """Seconds: the geometric mean of the medians of the launches that a change is told from, else of all."""
-    entries = _sure(entries) or entries
-    return math.exp(math.fsum(math.log(entry.seconds) for entry in entries) / len(entries))
+    """Seconds: the median of the medians of the launches that a change is told from, else of all."""
+    return middle(sorted(entry.seconds for entry in _sure(entries) or entries))
 
 
 def _sure(entries: Sequence[Entry]) -> list[Entry]:

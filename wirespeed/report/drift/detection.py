@@ -5,29 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from wirespeed.report.cannot_tell import NO_REFERENCE, NOT_MEASURED, TOO_EARLY, Reason, Unjudged
+from wirespeed.judge.model import LaunchId, LaunchMedian, Side
+from wirespeed.judge.verdict import HARMFUL, UNSURE, excludes
+from wirespeed.report.cannot_tell import CANNOT_TELL, NO_REFERENCE, NOT_MEASURED, TOO_EARLY, Reason, Unjudged
 from wirespeed.report.compare.matching import Key, match
 from wirespeed.report.compare.verdicts import (
     FAILING,
     GAINED,
     LOST,
-    NOT_WORSE,
-    SAME,
-    SAYS,
     UNNAMED,
-    WORSE,
     FigureVerdict,
-    PathVerdict,
+    GroupVerdict,
     Verdicts,
     by_path,
     launches,
     unsure,
     verdicts,
 )
+from wirespeed.report.grouping import size_range
 from wirespeed.results.model import Health
 from wirespeed.results.runs import Entry, Run
-from wirespeed.statistics.comparison import LaunchId, LaunchMedian, Side
-from wirespeed.units import format_size
 
 FIRST = 5
 """Repetitions that show what is usual."""
@@ -39,11 +36,13 @@ repetitions, and variances are at least those of the HISTORY, so that a steady m
 5 % of watches (bench/claims.py --only watch)."""
 HISTORY = 50
 """The first repetitions may agree by chance, and every look is held against them: how much repetitions
-differ is taken from so many of the latest, too."""
+differ is taken from so many of those before the latest, too."""
+LEAST = 0.035
+"""Smaller changes are not named: noise that lasts for several repetitions makes them, too."""
 SEVERAL = 50
 """Looks after which ever fewer are wrong, so that all later ones together add no more than these do."""
 
-AS_BEFORE = "as before"
+AS_BEFORE, NOT_SLOWER = "as before", "not slower"
 
 
 @dataclass
@@ -58,6 +57,8 @@ class Drift:
     """Figures that as many looks in a row as LATEST has repetitions could not tell, at some time."""
     lasted: float = 0.0
     """Seconds from the first repetition to now."""
+    _calm: int | None = None
+    """Repetitions before the first change that was named: later ones tell nothing of noise."""
     _untold: dict[Key, int] = field(default_factory=dict)
     """So many looks in a row, up to the latest."""
     _launches: dict[int, dict[Key, Side]] = field(default_factory=dict)
@@ -70,8 +71,10 @@ class Drift:
         self.runs.append(run)
         self._seen |= dict.fromkeys(match([], [run]).only_new)
         found = self.verdicts
+        if found.harmful and self._calm is None:
+            self._calm = max(self.first, len(self.runs) - max(LATEST))
         self.ever |= {figure.key for figure in found.figures if figure.harmful}
-        self.ever |= {path.key for path in found.paths if path.what == WORSE}
+        self.ever |= {group.key for group in found.groups if group.what in HARMFUL}
         if len(self.runs) >= self.first + min(LATEST):
             untold = dict([*unsure(found), *self.lacking])
             self._untold = {key: self._untold.get(key, 0) + 1 for key in untold}
@@ -101,14 +104,23 @@ class Drift:
         later = self.runs[self.first :]
         if not later:
             return Verdicts([], [])
-        windows = [many for many in LATEST if len(later) >= many] or [1]
-        level = FALSE_ALARMS * min(1.0, SEVERAL / len(later)) ** 2 / len(windows)
+        windows = [many for many in LATEST if len(later) >= many]
+        level = FALSE_ALARMS * min(1.0, SEVERAL / len(later)) ** 2 / max(len(windows), 1)
+        if not windows:  # One repetition alone may be an accident: nothing is named.
+            windows, level = [1], 0.0
         history: dict[Key, dict[LaunchId, LaunchMedian]] = {}
-        for run in self.runs[-HISTORY:]:
+        end = max(self.first, len(self.runs) - max(LATEST)) if self._calm is None else self._calm
+        for run in self.runs[max(0, end - HISTORY) : end]:
             for key, side in self._launches_of(run).items():
                 history.setdefault(key, {}).update({(id(run), name): seen for name, seen in side.items()})
         looks = [
-            verdicts(match(self.runs[: self.first], later[-many:]), false_alarms=level, history=history)
+            verdicts(
+                match(self.runs[: self.first], later[-many:]),
+                least=LEAST,
+                false_alarms=level,
+                history=history,
+                likely=False,
+            )
             for many in windows
         ]
         return next((look for look in looks if look.harmful), looks[0])
@@ -163,32 +175,33 @@ class Drift:
         return [run.entries.get(key) for run in self.runs]
 
 
-def drifted(found: Verdicts) -> list[FigureVerdict | PathVerdict]:
-    """Verdicts that say something, the most harmful first; a path's own where none of its figures' does."""
+def drifted(found: Verdicts) -> list[FigureVerdict | GroupVerdict]:
+    """Verdicts that say something, the most harmful first; a group's own where none of its figures' does."""
     figures = [figure for figure in found.figures if figure.what not in (*UNNAMED, GAINED)]
-    told = {figure.key.series for figure in figures}
-    wholes = [path for path in found.paths if path.what not in UNNAMED and path.key not in told]
+    told = {(figure.key.series, figure.key.bytes) for figure in figures}
+    named = [group for group in found.groups if group.what not in UNNAMED]
+    wholes = [group for group in named if not any((group.key, size) in told for size in group.sizes)]
     return [*wholes, *figures]
 
 
-def word(verdict: FigureVerdict | PathVerdict) -> str:
-    """'x 1.12', 'no figure', 'as before', 'not worse', 'cannot tell'."""
+def word(verdict: FigureVerdict | GroupVerdict) -> str:
+    """'x 1.12', 'no figure', 'as before', 'cannot tell'."""
     if verdict.what in (LOST, FAILING):
         return "no figure" if verdict.what == LOST else "fails at times"
-    if verdict.what in UNNAMED and verdict.what != SAME:
-        return SAYS[verdict.what][0]
-    if verdict.what == SAME or verdict.change is None:
-        return AS_BEFORE
+    if verdict.what == UNSURE:
+        return CANNOT_TELL
+    if verdict.what in UNNAMED or verdict.change is None:
+        maybe_faster = verdict.change and not excludes(verdict.change, faster=True)
+        return NOT_SLOWER if maybe_faster else AS_BEFORE
     return f"x {verdict.change.ratio:.3g}"
 
 
-def unchanged(paths: Iterable[PathVerdict]) -> str:
-    """'as before', or 'not worse' where one of these paths may be faster."""
-    return next((word(path) for path in paths if path.what == NOT_WORSE), AS_BEFORE)
+def unchanged(groups: Iterable[GroupVerdict]) -> str:
+    """'as before', or 'not slower' where one of these groups may be faster."""
+    return next((NOT_SLOWER for group in groups if word(group) == NOT_SLOWER), AS_BEFORE)
 
 
-def place(verdict: FigureVerdict | PathVerdict) -> str:
-    """'aware 1 GiB', 'aware at all sizes'."""
-    if isinstance(verdict, PathVerdict):
-        return f"{verdict.key.path} at all sizes"
-    return f"{verdict.key.path} {format_size(verdict.key.bytes)}"
+def place(verdict: FigureVerdict | GroupVerdict) -> str:
+    """'aware 1 GiB', 'aware 8 B to 4 KiB'."""
+    sizes = verdict.sizes if isinstance(verdict, GroupVerdict) else [verdict.key.bytes]
+    return f"{verdict.key.path} {size_range(sizes)}"

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
+from wirespeed.judge.verdict import HARMFUL
 from wirespeed.report.cannot_tell import CANNOT_TELL, lines
-from wirespeed.report.compare.verdicts import FAILING, LOST, WORSE, PathVerdict, unsure
+from wirespeed.report.compare.verdicts import FAILING, LOST, GroupVerdict, unsure
 from wirespeed.report.console.columns import Column, table
 from wirespeed.report.console.console import say
 from wirespeed.report.drift.detection import Drift, drifted, unchanged, word
@@ -92,16 +93,16 @@ def _drift(drift: Drift, path: str) -> tuple[str, bool]:
     found = drift.verdicts
     worst = next((verdict for verdict in drifted(found) if verdict.key.path == path), None)
     if worst:
-        where = "all sizes" if isinstance(worst, PathVerdict) else format_size(worst.key.bytes)
-        return f"{word(worst)} at {where}", worst.what in (LOST, FAILING, WORSE)
+        where = size_range(worst.sizes if isinstance(worst, GroupVerdict) else [worst.key.bytes])
+        return f"{word(worst)} at {where}", worst.what in (LOST, FAILING, *HARMFUL)
     sizes = sorted(key.bytes for key in drift.ever if key.path == path)
     if sizes:
-        where = format_size(sizes[-1]) if sizes[-1] else "all sizes"
+        where = format_size(sizes[-1]) if sizes[-1] else "several sizes"
         return f"worse for a while at {where}, not in the latest repetitions", True
     untold = sorted({key.bytes for key in dict([*unsure(found), *drift.lacking]) if key.path == path})
     if untold:
         return f"{CANNOT_TELL} at {size_range(untold)}", False
-    wholes = [whole for whole in found.paths if whole.key.path == path]
+    wholes = [whole for whole in found.groups if whole.key.path == path]
     smallest = max((whole.smallest or 0.0 for whole in wholes), default=0.0)
     known = f"; would show a slowdown {figures.slowdown(smallest)}" if smallest else ""
     return f"{unchanged(wholes)}{known}", False

@@ -9,8 +9,9 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from wirespeed.judge.verdict import BETTER
 from wirespeed.report.cannot_tell import CANNOT_TELL
-from wirespeed.report.compare.verdicts import BETTER, GAINED, UNNAMED, Verdicts, typical, unsure
+from wirespeed.report.compare.verdicts import GAINED, UNNAMED, Verdicts, typical, unsure
 from wirespeed.report.console.columns import Column, Table, table
 from wirespeed.report.console.console import say
 from wirespeed.report.console.sparkline import sparkline
@@ -102,7 +103,7 @@ def line(drift: Drift, verdicts: Verdicts) -> str:
     if not named:
         if untold == len(verdicts.figures):
             return f"{start}, {CANNOT_TELL}"
-        said = "as" if unchanged(verdicts.paths) == AS_BEFORE else "not worse than"
+        said = "as" if unchanged(verdicts.groups) == AS_BEFORE else "not slower than"
         return f"{start}, {said} in the first {drift.first}{f'; {CANNOT_TELL}: {untold}' if untold else ''}"
     told = [f"{place(verdict)} {word(verdict)}" for verdict in named[:MAX_NAMED]]
     more = f", {len(named) - MAX_NAMED} more" if len(named) > MAX_NAMED else ""

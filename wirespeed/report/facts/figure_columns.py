@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from wirespeed.judge.model import UNSEEN_SPREAD, over_launches
 from wirespeed.paths import all_paths
 from wirespeed.report.facts import figures
 from wirespeed.report.facts.baselines import ShareOfBaseline, baselines, share_of_baseline
@@ -17,7 +18,6 @@ from wirespeed.report.facts.markers import NO_INTERVAL
 from wirespeed.report.facts.wire_verdicts import FROM_DEVICE, TO_DEVICE
 from wirespeed.results.launches import launch
 from wirespeed.results.runs import Entry, Run
-from wirespeed.statistics.comparison import UNSEEN_SPREAD, over_launches
 from wirespeed.units import format_seconds
 
 

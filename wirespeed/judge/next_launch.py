@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wirespeed.statistics.comparison import KNOWN, MIN_SPREAD, NORMAL_95, POWER, LaunchId, Side, student_point
+from wirespeed.judge.model import MIN_SPREAD, LaunchId, Side
+from wirespeed.statistics.student import KNOWN, NORMAL_95, POWER, student_point
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,0 +1,338 @@
+"""How far the launches of two sides lie apart, and how sure that is.
+
+A launch is the unit: whatever slows one down slows alike what it measures of a path in a group of sizes, so
+its figures count once. Pure Python with nothing but the standard library. For users: docs/comparing.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from wirespeed.judge.spreads import LEAST_RANGE, LEAST_RANGE_OF_A_SIZE, REACH, Spread
+from wirespeed.statistics.samples import middle
+from wirespeed.statistics.student import (
+    KNOWN,
+    NORMAL_975,
+    POWER,
+    bounded_exp,
+    found_at,
+    simes,
+    student_point,
+    student_tail,
+)
+
+UNSEEN_SPREAD = 0.05
+"""Standard deviation between launches of a path that CPUs move (results/README.md#ten-default-runs)."""
+MIN_SPREAD = 0.001
+"""Launches that agree by more than this do so by chance, or by their clock."""
+WHOLE_SHARE = 0.8
+"""The share of a group's false alarms that the test of the whole group may cause; the rest is its sizes'."""
+_PAIRS = 1.1
+"""Variance of the median of all differences between two sides over that of the difference of their means,
+from three launches on: at most so much for normal noise."""
+_FEWEST_FOR_ODD = 3
+
+LaunchId = Hashable
+
+
+@dataclass(frozen=True)
+class LaunchMedian:
+    """One launch's median and the ends of that median's 95 % interval, in seconds."""
+
+    median: float
+    low: float | None
+    high: float | None
+
+    @property
+    def variance(self) -> float | None:
+        """Variance of the median's logarithm within this launch; None without an interval."""
+        if not self.low or not self.high:
+            return None
+        return (math.log(self.high / self.low) / 2 / NORMAL_975) ** 2
+
+
+def over_launches(launch: LaunchMedian) -> tuple[float, float] | None:
+    """The 95 % interval, in seconds, of the median of many launches, of which this is the only one known.
+
+    None without an interval of its own.
+    """
+    if not launch.low or not launch.high:
+        return None
+    unseen = NORMAL_975 * UNSEEN_SPREAD
+    below = math.hypot(math.log(launch.median / launch.low), unseen)
+    above = math.hypot(math.log(launch.high / launch.median), unseen)
+    return launch.median * bounded_exp(-below), launch.median * bounded_exp(above)
+
+
+Side = Mapping[LaunchId, LaunchMedian]
+"""The launches of one figure on one side, in the order of time."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """Ratio of the times, with what is needed to say how sure that is."""
+
+    log_ratio: float
+    error: float
+    """Standard error of `log_ratio`."""
+    freedom: float
+    """Degrees of freedom of that error."""
+    launches: tuple[int, int]
+    spread: float
+    """Standard deviation between launches that the error rests on."""
+    usual: float
+    """The same as launches of such paths usually have it."""
+    least_range: float = LEAST_RANGE
+    seen: bool = True
+    """Launches showed the spread, or the user knows it; else it is the usual one."""
+
+    @property
+    def ratio(self) -> float:
+        """New time over old time."""
+        return bounded_exp(self.log_ratio)
+
+    @property
+    def p(self) -> float:
+        """Probability of so large a change where there is none; 1 where no launches show their spread."""
+        if not self.log_ratio or not self.seen:
+            return 1.0
+        return student_tail(abs(self.log_ratio) / self.error, self.freedom) if self.error else 0.0
+
+    @property
+    def range(self) -> float:
+        """Ratio up to which two such launches differ by themselves."""
+        return max(bounded_exp(REACH * max(self.usual, self.spread)), self.least_range)
+
+    @property
+    def beyond_range(self) -> bool:
+        return abs(self.log_ratio) > math.log(self.range)
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Ends of the ratio's interval."""
+        if not self.seen:
+            return self.ratio / self.range, min(self.ratio * self.range, bounded_exp(700.0))
+        half = student_point(1 - confidence, self.freedom) * self.error
+        return bounded_exp(self.log_ratio - half), bounded_exp(self.log_ratio + half)
+
+    def smallest(self, level: float, least: float = 0.0) -> float:
+        """The smallest slowdown that is significant at `level` and more than `least` in POWER of cases.
+
+        Slowdown and `least` are shares of the time.
+        """
+        if not self.seen:
+            return max(bounded_exp(math.log(self.range) + 1.28 * self.error), 1 + least) - 1
+        # Rounded down, which is on the safe side, so that many figures share an answer.
+        freedom = math.floor(10 * self.freedom) / 10 if self.freedom < 20 else math.floor(self.freedom)
+        freedom = max(freedom, 1.0)
+        beyond = math.log1p(least) + student_point(2 * (1 - POWER), freedom) * self.error if least else 0.0
+        return bounded_exp(max(found_at(level, freedom) * self.error, beyond)) - 1
+
+
+@dataclass(frozen=True)
+class OddLaunch:
+    """A launch that lies further from the others of its side than such launches usually differ."""
+
+    side: int
+    """0: old, 1: new."""
+    number: int
+    """From 1, in the order of time."""
+    ratio: float
+    """Its time over that of the others."""
+
+
+@dataclass(frozen=True)
+class GroupChange:
+    """A path's change in a group of sizes: of all of them together, and of each."""
+
+    whole: Change | None
+    """The change common to all sizes; None where nothing tells how sure it is."""
+    figures: list[Change | None]
+    """In the order of the sizes."""
+    odd: tuple[OddLaunch, ...] = ()
+
+    @property
+    def p(self) -> float:
+        """Probability of any change as sure as this where nothing has changed at any size."""
+        known = [change.p for change in self.figures if change]
+        if self.whole is None or len(known) < 2:
+            return simes(known)
+        return min(1.0, self.whole.p / WHOLE_SHARE, simes(known) / (1 - WHOLE_SHARE))
+
+    def whole_level(self, level: float) -> float:
+        """The whole group's share of the group's `level`."""
+        return WHOLE_SHARE * level if self._known > 1 else level
+
+    def size_level(self, level: float) -> float:
+        """The share of one size alone."""
+        return (1 - WHOLE_SHARE) * level / self._known if self._known > 1 else level
+
+    @property
+    def _known(self) -> int:
+        """Sizes with a change."""
+        return sum(change is not None for change in self.figures)
+
+    def smallest(self, level: float, least: float = 0.0) -> float | None:
+        """The smallest slowdown of the whole group that is found in POWER of cases: a share of the time."""
+        return self.whole.smallest(self.whole_level(level), least) if self.whole else None
+
+
+def group_change(
+    sides: Sequence[tuple[Side, Side]],
+    usual: Spread,
+    spread: float | None = None,
+    history: Sequence[Side] = (),
+) -> GroupChange:
+    """The figures of one path in one group of sizes, each with its launches on both sides.
+
+    `usual`: what launches of such paths differ by; `spread`: what these ones do, if that is known. The
+    change of a launch is the median over the sizes, so that wide ones do not hide what the others show.
+    `history`: of each figure, earlier launches, if there are any: variances are at least what they tell.
+    """
+    histories = [*history] or [{}] * len(sides)
+    figures = [
+        change([*old.values()], [*new.values()], usual.figure, spread, _known(_logs(seen.values())))
+        for (old, new), seen in zip(sides, histories, strict=True)
+    ]
+    both = [(old, new) for old, new in sides if old and new]
+    if len(both) < 2:
+        return GroupChange(next((figure for figure in figures if figure), None), figures)
+    centres = [_centre(*pair) for pair in both]
+    olds, news = (common([pair[at] for pair in both], centres) for at in (0, 1))
+    seen_in_both = [seen for pair, seen in zip(sides, histories, strict=True) if all(pair)]
+    earlier = _known(common(seen_in_both, centres))
+    within = [variance for pair in both for side in pair if (variance := _within([*side.values()]))]
+    # Errors within a launch are each figure's own, so that their median over the sizes has less of them.
+    own = middle(sorted(within)) / len(both) if within else None
+    least = max(own or 0.0, earlier)
+    whole = _tested(olds, news, (least, least), usual.group, spread)
+    odd = *odd_launches(olds, 0, usual.group), *odd_launches(news, 1, usual.group)
+    return GroupChange(whole if any(figures) else None, figures, odd)
+
+
+def odd_launches(logs: Sequence[float], side: int, usual: float) -> list[OddLaunch]:
+    """At most one: the launch furthest from the median of the others, if such launches do not differ so much.
+
+    Nor do the others, whatever is usual.
+    """
+    if len(logs) < _FEWEST_FOR_ODD:
+        return []
+    at = max(range(len(logs)), key=lambda one: abs(logs[one] - middle(sorted(logs))))
+    others = sorted([*logs[:at], *logs[at + 1 :]])
+    away = logs[at] - middle(others)
+    if abs(away) <= max(math.log(LEAST_RANGE), REACH * usual, 2 * (others[-1] - others[0])):
+        return []
+    return [OddLaunch(side, at + 1, bounded_exp(away))]
+
+
+def common(sides: Sequence[Side], centres: Sequence[float]) -> list[float]:
+    """Common part of each launch's figures: the median distance of their logarithms from `centres`.
+
+    Launches that gave less than half as many figures as the fullest one are left out.
+    """
+    distances: dict[LaunchId, list[float]] = {}
+    for side, centre in zip(sides, centres, strict=True):
+        for name, launch in side.items():
+            distances.setdefault(name, []).append(math.log(launch.median) - centre)
+    fullest = max(map(len, distances.values()), default=0)
+    return [middle(sorted(found)) for found in distances.values() if 2 * len(found) >= fullest]
+
+
+def _centre(old: Side, new: Side) -> float:
+    """Both sides count alike, however many launches they have."""
+    return (middle(sorted(_logs(old.values()))) + middle(sorted(_logs(new.values())))) / 2
+
+
+def change(
+    old: Sequence[LaunchMedian],
+    new: Sequence[LaunchMedian],
+    usual: float,
+    spread: float | None = None,
+    least: float = 0.0,
+) -> Change | None:
+    """The change of one figure; None where nothing tells how sure it is.
+
+    `usual`: the standard deviation that launches of such paths have; `spread`: that of these, if it is known.
+    Variances are at least those within the launches, and `least`.
+    """
+    if not (old and new):
+        return None
+    if len(old) == len(new) == 1 and None in (old[0].variance, new[0].variance):
+        return None
+    within = (max(_within(side) or 0.0, least) for side in (old, new))
+    return _tested(_logs(old), _logs(new), (next(within), next(within)), usual, spread, LEAST_RANGE_OF_A_SIZE)
+
+
+def _tested(
+    old: Sequence[float],
+    new: Sequence[float],
+    within: tuple[float, float],
+    usual: float,
+    spread: float | None,
+    least_range: float = LEAST_RANGE,
+) -> Change:
+    """From logarithms of seconds; `within`: the variance of one of them that is known, at least.
+
+    The ratio is the median of those of all pairs of an old and a new launch (Hodges and Lehmann 1963,
+    doi:10.1214/aoms/1177704172); Student's t tells how sure it is.
+    """
+    counts = len(old), len(new)
+    difference = middle(sorted(later - earlier for earlier, later in product(old, new)))
+    floors = [max(known, MIN_SPREAD**2) for known in within]
+    least = max(floors)
+    launches = 1 / counts[0] + 1 / counts[1]
+    seen = [
+        (max(_variance(side), floor), len(side) - 1)
+        for side, floor in zip((old, new), floors, strict=True)
+        if len(side) > 1
+    ]
+
+    def told(variance: float, error: float, freedom: float, is_seen: bool = True) -> Change:
+        error *= _PAIRS if min(counts) > 2 else 1.0
+        spread = math.sqrt(variance)
+        return Change(difference, math.sqrt(error), freedom, counts, spread, usual, least_range, is_seen)
+
+    degrees = sum(count for _, count in seen)
+    pooled = sum(variance * count for variance, count in seen) / max(degrees, 1)
+    if spread is not None and pooled <= (given := spread**2 + least):
+        return told(given, given * launches, KNOWN)
+    if not seen:
+        variance = usual**2 + least
+        return told(variance, variance * launches, KNOWN, is_seen=False)
+    if len(seen) == 1:
+        # Held against the spread of the other side, of whose tail few launches tell little.
+        variance = max(pooled, least)
+        return told(variance, variance * launches, max(degrees / 2, 1.0))
+    if counts[0] == counts[1]:
+        return told(pooled, pooled * launches, degrees)
+    # The pooled variance is too sure where the side with fewer launches differs more.
+    parts = [(variance / (freedom + 1), freedom) for variance, freedom in seen]
+    error = sum(part for part, _ in parts)
+    welch = error**2 / sum(part**2 / freedom for part, freedom in parts)
+    return told(pooled, max(error, pooled * launches), welch if min(counts) > 2 else 1.0)
+
+
+def _logs(side: Iterable[LaunchMedian]) -> list[float]:
+    return [math.log(launch.median) for launch in side]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def _variance(values: Sequence[float]) -> float:
+    mean = _mean(values)
+    return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
+
+
+def _known(logs: Sequence[float]) -> float:
+    """The variance of earlier launches; 0 of fewer than two."""
+    return _variance(logs) if len(logs) > 1 else 0.0
+
+
+def _within(side: Sequence[LaunchMedian]) -> float | None:
+    """The mean variance within a launch, of those that have one."""
+    known = [variance for launch in side if (variance := launch.variance) is not None]
+    return _mean(known) if known else None

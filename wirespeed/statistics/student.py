@@ -1,0 +1,131 @@
+"""Student's t and what is made of many p values. Pure Python with nothing but the standard library."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+
+FALSE_ALARMS = 0.05
+"""The most that may be named as changed where nothing has."""
+POWER = 0.9
+"""The smallest change that is told of is found in so many cases."""
+KNOWN = 1e6
+"""Degrees of freedom of a spread that is known."""
+NORMAL_90, NORMAL_95, NORMAL_975 = 1.2815515655446004, 1.6448536269514722, 1.959963984540054
+
+
+def convincing(p_values: Sequence[float], false_alarms: float = FALSE_ALARMS) -> list[bool]:
+    """Real changes of many that are looked at together, by Benjamini and Hochberg (1995).
+
+    Where nothing has changed, anything at all is named in at most `false_alarms` of the cases; where
+    something has, at most this share of what is named is wrong. It holds for changes that go together, as
+    those of one launch do (Benjamini and Yekutieli 2001).
+    """
+    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
+    last = 0
+    for rank, index in enumerate(order, 1):
+        if p_values[index] <= false_alarms * rank / len(order):
+            last = rank
+    chosen = set(order[:last])
+    return [index in chosen for index in range(len(p_values))]
+
+
+def student_tail(t: float, freedom: float) -> float:
+    """P(|T| >= t) for Student's t: the regularised incomplete beta function of (freedom / 2, 1 / 2)."""
+    if t <= 0:
+        return 1.0
+    return _incomplete_beta(freedom / (freedom + t * t), freedom / 2, 0.5)
+
+
+@lru_cache(maxsize=1 << 12)
+def student_point(tail: float, freedom: float) -> float:
+    """The t with P(|T| >= t) = `tail`, by halving."""
+    low, high = 0.0, 1.0
+    while student_tail(high, freedom) > tail:
+        low, high = high, high * 2
+    for _ in range(60):
+        half = (low + high) / 2
+        low, high = (half, high) if student_tail(half, freedom) > tail else (low, half)
+    return (low + high) / 2
+
+
+def _incomplete_beta(x: float, a: float, b: float) -> float:
+    """I_x(a, b) by its continued fraction: DLMF 8.17.22, https://dlmf.nist.gov/8.17#v, from the front on."""
+    if x <= 0 or x >= 1:
+        return float(x >= 1)
+    if x > (a + 1) / (a + b + 2):
+        return 1 - _incomplete_beta(1 - x, b, a)
+    logs = a * math.log(x) + b * math.log1p(-x) + math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+    # Convergents p / q of 1 / (1 + d1 / (1 + d2 / ...)), scaled each time so that q is 1.
+    p_before, p, q_before, seen = 0.0, 1.0, 1.0, 0.0
+    for m in range(1, 1000):
+        half = m // 2
+        if m % 2:
+            d = -(a + half) * (a + b + half) * x / ((a + m - 1) * (a + m))
+        else:
+            d = half * (b - half) * x / ((a + m - 1) * (a + m))
+        p_next, q_next = p + d * p_before, 1 + d * q_before
+        p_before, p, q_before = p / q_next, p_next / q_next, 1 / q_next
+        if abs(p - seen) <= 1e-15 * abs(p):
+            break
+        seen = p
+    return math.exp(logs) / a * p
+
+
+def simes(p_values: Sequence[float]) -> float:
+    """One p value for 'any of these' (Simes 1986, doi:10.1093/biomet/73.3.751); 1 of none."""
+    count = len(p_values)
+    return min(1.0, *(p * count / rank for rank, p in enumerate(sorted(p_values), 1))) if count else 1.0
+
+
+@lru_cache(maxsize=1 << 16)
+def found_at(level: float, freedom: float) -> float:
+    """The true change over its standard error that is significant at `level` in POWER of cases.
+
+    The power of Student's t, P(|Z + distance| > t * u), is averaged over u, the estimated over the true
+    error, by the midpoint rule on its distribution function's grid (u^2 is chi squared over `freedom`).
+    """
+    point = student_point(level, freedom)
+    if freedom >= 1e4:
+        return point + _normal_point(1 - POWER)
+    shares = _chi_grid(freedom)
+
+    def power(distance: float) -> float:
+        return math.fsum(weight * _above(point * u - distance) for u, weight in shares)
+
+    low, high = 0.0, 1.0
+    while power(high) < POWER:
+        low, high = high, high * 2
+    for _ in range(25):
+        half = (low + high) / 2
+        low, high = (half, high) if power(half) < POWER else (low, half)
+    return (low + high) / 2
+
+
+def _chi_grid(freedom: float, steps: int = 250) -> list[tuple[float, float]]:
+    """Values of sqrt(chi squared / freedom), evenly spaced on the logarithmic scale, with their weights."""
+    grid = []
+    for step in range(steps):
+        log_u = -12.0 + (step + 0.5) * 14.0 / steps
+        # The density of u times u: the constant goes by what all weights add up to.
+        log_weight = freedom * (log_u - math.exp(2 * log_u) / 2)
+        grid.append((math.exp(log_u), log_weight))
+    most = max(weight for _, weight in grid)
+    weights = [math.exp(weight - most) for _, weight in grid]
+    total = math.fsum(weights)
+    return [(u, weight / total) for (u, _), weight in zip(grid, weights, strict=True)]
+
+
+def _above(z: float) -> float:
+    return math.erfc(z / math.sqrt(2)) / 2
+
+
+def _normal_point(tail: float) -> float:
+    """The z with P(Z >= z) = `tail`."""
+    return student_point(2 * tail, KNOWN)
+
+
+def bounded_exp(x: float) -> float:
+    """The exponential function; never too large for a float."""
+    return math.exp(min(x, 700.0))
