@@ -12,6 +12,8 @@ from support.records import console, entry, make_run, shown, step, text_of
 
 from wirespeed.doctor.facts.model import MachineFacts
 from wirespeed.doctor.nic_choice import Farther, farther, farther_lines, one_for_all
+from wirespeed.evidence.nics.used import used
+from wirespeed.host.pci_topology import cpu_distance
 from wirespeed.report.doctor.machine_drawing import draw
 from wirespeed.report.facts.statement import WARNING
 from wirespeed.report.facts.statements import statements
@@ -72,8 +74,8 @@ def test_a_nearer_nic() -> None:
     """Protects the answer to half the bandwidth: the NIC used, the nearer one, and what to set."""
     found = run(of_rank(0, NEAR), of_rank(1, FAR))
     used, nearer = (
-        "mlx5_1:1 (other NUMA node than the GPU)",
-        "mlx5_0:1 is nearer (same PCIe switch as the GPU)",
+        "mlx5_1:1 (other NUMA node than its GPU)",
+        "mlx5_0:1 is nearer (same PCIe switch as its GPU)",
     )
     words = f"rank 1 uses {used}; {nearer}"
     assert f"host: {words}" in said(found)
@@ -87,9 +89,54 @@ def test_a_nearer_nic() -> None:
     assert restricted.remedy[0].startswith("unset UCX_NET_DEVICES  # ")
 
 
+def test_a_cpu_rank_that_uses_four_nics() -> None:
+    """Protects ranks without a GPU: three of the four NICs by which rank 1 sends lie at the other socket."""
+    names = [f"mlx5_{number}:1" for number in range(4)]
+    ranks = [{"rank": number, "host": f"n{number}", "cpus": "0-7"} for number in (0, 1)]
+    wires: list[dict[str, Any]] = [
+        {"host": host, "kind": "infiniband", "name": f"mlx5_{number} port 1", "rate": 50e9}
+        | {"pci": f"0000:{number}8:00.0", "near": "8-15" if number else "0-7"}
+        for host in ("n0", "n1")
+        for number in range(4)
+    ]
+    assert [cpu_distance(range(8), near) for near in (range(8), range(4, 12), range(8, 9), ())] == [
+        *("NODE", "", "SYS", "")
+    ]
+    counted = [
+        {"host": wire["host"], "kind": "infiniband", "name": wire["name"], "sent": SIZE, "received": SIZE}
+        | {"expected_sent": SIZE, "expected_received": SIZE, "background": 0, "granularity": 4}
+        for wire in wires
+        if wire["host"] == "n1" or wire["name"].startswith("mlx5_0")
+    ]
+    nics, _ = used(ranks, {}, wires, counted)
+    records: list[dict[str, Any]] = [
+        {"kind": "wires", "run": "r", "path": "host", "wires": wires},
+        {
+            "kind": "evidence",
+            "run": "r",
+            "path": "host",
+            "bytes": SIZE,
+            "verdict": "network",
+            "text": "",
+            "nics": nics,
+        },
+    ]
+    found = make_run(step("host", ranks=ranks), entry("host", SIZE, 1e-4), *records)
+    finding = one(facts(found), "nic-far")
+    assert finding.title == "1 of 2 ranks use a NIC that is farther from their CPUs than another one"
+    assert finding.evidence == (
+        f"host: rank 1 uses {' and '.join(names[1:])} (other NUMA node than its CPUs); mlx5_0:1 is nearer "
+        "(same NUMA node as its CPUs)",
+    )
+    assert finding.remedy[0].startswith("UCX_NET_DEVICES=mlx5_0:1 PROGRAM  # rank 1; each rank gets the NIC")
+    assert "rank 0 by mlx5_0:1 (same NUMA node as its CPUs)" in said(found)
+    unbound = [{**rank, "cpus": "0-15"} for rank in ranks]
+    assert not any("distance" in nic for one in used(unbound, {}, wires, counted)[0] for nic in one["nics"])
+
+
 def test_groups_of_ranks_with_far_nics() -> None:
     """Protects the limit of four lines, and that they say how many groups there are."""
-    each = [Farther(number, f"mlx5_{number}:1", "SYS", "mlx5_9:1", "PIX") for number in range(5)]
+    each = [Farther(number, (f"mlx5_{number}:1",), "SYS", "mlx5_9:1", "PIX") for number in range(5)]
     assert len(farther_lines(each[:4])) == 4
     assert farther_lines(each)[4:] == ["... 5 such groups of ranks in all"]
     two = [structs.replace(each[0], rank=rank) for rank in (4, 5)]
@@ -102,7 +149,7 @@ def test_nics_of_which_too_little_is_known() -> None:
     unknown = {"name": "mlx5_1:1"}
     foreign = {**FAR, "name": "mlx5_7:1"}
     found = run(of_rank(0, unknown), of_rank(1, foreign), of_rank(2, foreign, FAR))
-    assert [(one.rank, one.nic) for one in farther(found, "host")] == [(2, "mlx5_1:1")]
+    assert [(one.rank, one.nics) for one in farther(found, "host")] == [(2, ("mlx5_1:1",))]
     assert [*farther(run(of_rank(0, NEAR), of_rank(1, FAR), rate=None), "host")] == []
     assert [*farther(found, "another path")] == []
     alone = run(of_rank(0, FAR, host="n0"), of_rank(1, NEAR, host="n1"), of_rank(2, NEAR, host="n1"))

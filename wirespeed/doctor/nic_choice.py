@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from wirespeed.evidence.nics.used import nic_name
-from wirespeed.host.pci_topology import DISTANCES
-from wirespeed.host.process import span
+from wirespeed.host.pci_topology import DISTANCES, cpu_distance
+from wirespeed.host.process import cpu_list, span
 from wirespeed.limits.wires import PORTS
 from wirespeed.results.nics import RankNics
-from wirespeed.results.parts import Wire
+from wirespeed.results.parts import Rank, Wire
 from wirespeed.results.runs import Run
 
 ORDER = [*DISTANCES]
@@ -20,13 +20,15 @@ MAX_LINES = 4
 
 
 class Farther(Struct, frozen=True):
-    """A rank's NIC, and one of its host that is nearer to its GPU and as fast."""
+    """NICs of a rank, equally far, and one of its host that is nearer to its GPU or CPUs and as fast."""
 
     rank: int
-    nic: str
+    nics: tuple[str, ...]
     distance: str
     nearer: str
     nearer_distance: str
+    end: str = "GPU"
+    """What the distances begin at: GPU or CPUs."""
 
 
 class OneForAll(Struct, frozen=True):
@@ -39,22 +41,31 @@ class OneForAll(Struct, frozen=True):
 
 
 def farther(run: Run, path: str) -> Iterator[Farther]:
-    """Findings about the path's largest messages, for ranks whose GPU is known."""
-    gpus = {rank.rank: (rank.device.pci or "").lower() for rank in run.step(path).ranks if rank.device}
+    """Findings about the path's largest messages, for ranks whose GPU or CPUs are known to be far."""
+    ranks = {rank.rank: rank for rank in run.step(path).ranks}
     for rank_nics in _nics(run, path):
+        if (rank := ranks.get(rank_nics.rank)) is None:
+            continue
         ports = _ports(run, path, rank_nics.host)
-        gpu = gpus.get(rank_nics.rank, "")
+        found: dict[tuple[str, str, str], list[str]] = {}
         for nic in rank_nics.nics:
             if nic.distance not in ORDER or nic.name not in ports:
                 continue
             near = [
-                (ORDER.index(port.distances[gpu]), name)
+                (ORDER.index(distance), name)
                 for name, port in ports.items()
-                if port.distances.get(gpu) in ORDER and _as_good(port, ports[nic.name])
+                if (distance := _distance(rank, port)) in ORDER and _as_good(port, ports[nic.name])
             ]
             if near and (nearest := min(near))[0] < ORDER.index(nic.distance):
-                level, name = nearest
-                yield Farther(rank_nics.rank, nic.name, nic.distance, name, ORDER[level])
+                at, name = nearest
+                found.setdefault((nic.distance, name, ORDER[at]), []).append(nic.name)
+        for (distance, name, level), nics in found.items():
+            yield Farther(rank.rank, tuple(nics), distance, name, level, end_of(rank))
+
+
+def end_of(rank: Rank) -> str:
+    """What a rank's NIC should be near: its GPU, or its CPUs where it has none."""
+    return "GPU" if rank.device else "CPUs"
 
 
 def one_for_all(run: Run, path: str) -> Iterator[OneForAll]:
@@ -76,12 +87,12 @@ def one_for_all(run: Run, path: str) -> Iterator[OneForAll]:
 
 
 def farther_lines(found: Iterable[Farther]) -> list[str]:
-    """'ranks 1,3 use mlx5_1:1 (other NUMA node than the GPU); ...': a few lines, alike ranks together."""
+    """'ranks 1,3 use mlx5_1:1 (other NUMA node than its GPU); ...': a few lines, alike ranks together."""
     alike: dict[str, list[int]] = {}
-    for farther in found:
-        used, nearer = DISTANCES[farther.distance], DISTANCES[farther.nearer_distance]
-        words = f"{farther.nic} ({used} the GPU); {farther.nearer} is nearer ({nearer} the GPU)"
-        alike.setdefault(words, []).append(farther.rank)
+    for one in found:
+        used, nearer = (f"{DISTANCES[word]} its {one.end}" for word in (one.distance, one.nearer_distance))
+        words = f"{' and '.join(one.nics)} ({used}); {one.nearer} is nearer ({nearer})"
+        alike.setdefault(words, []).append(one.rank)
     lines = [
         f"ranks {span(ranks)} use {words}" if len(ranks) > 1 else f"rank {ranks[0]} uses {words}"
         for words, ranks in alike.items()
@@ -90,6 +101,13 @@ def farther_lines(found: Iterable[Farther]) -> list[str]:
         *lines[:MAX_LINES],
         *([f"... {len(lines)} such groups of ranks in all"] if len(lines) > MAX_LINES else []),
     ]
+
+
+def _distance(rank: Rank, port: Wire) -> str:
+    """From a rank's GPU to a NIC, or from its CPUs where it has none; empty where it is not known."""
+    if rank.device:
+        return port.distances.get((rank.device.pci or "").lower(), "")
+    return cpu_distance(cpu_list(rank.cpus), cpu_list(port.near))
 
 
 def _nics(run: Run, path: str) -> list[RankNics]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import takewhile
 from pathlib import Path
 
@@ -60,6 +60,14 @@ def local_cpus(address: str, root: Path = Path("/")) -> tuple[int, ...]:
         return cpu_list((root / _DEVICES / address.lower() / "local_cpulist").read_text())
     except OSError:
         return ()
+
+
+def cpu_distance(cpus: Collection[int], near: Collection[int]) -> str:
+    """NODE or SYS of CPUs to a device whose nearest CPUs are `near`; empty where they lie on both sides."""
+    inside = {*cpus} & {*near}
+    if not cpus or not near or (inside and inside != {*cpus}):
+        return ""
+    return "NODE" if inside else "SYS"
 
 
 def distances(name: str, others: Iterable[str], root: Path = Path("/")) -> dict[str, str]:

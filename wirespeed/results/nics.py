@@ -18,7 +18,7 @@ class UsedNic(Sparse, frozen=True, kw_only=True):
     share: Share | None = None
     """Share of the bytes that all NICs of the rank's host carried, by their counters; missing: not known."""
     distance: Annotated[str, one_of(*DISTANCES)] = ""
-    """From the rank's GPU, as nvidia-smi topo names it; missing: not known, or the rank has no GPU."""
+    """From the rank's GPU, or its CPUs where it has none, as nvidia-smi topo names it; missing: not known."""
     transport: str = ""
     """By the log of UCX or NCCL: tcp, rc_mlx5, IB, Socket, ...; missing: no log names the NIC."""
     gpudirect: bool | UnsetType = UNSET

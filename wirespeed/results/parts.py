@@ -386,6 +386,8 @@ class Wire(Sparse, frozen=True, kw_only=True):
     """Address of a NIC."""
     distances: Texts = {}
     """From a NIC to each rank's GPU, by the GPU's PCI address: PIX, PXB, PHB, NODE or SYS."""
+    near: str = ""
+    """CPUs of a NIC's NUMA node, as in 0-7,16; empty: not known."""
 
 
 class CountedWire(RecordPart, frozen=True, kw_only=True):

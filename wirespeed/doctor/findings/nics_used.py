@@ -1,4 +1,4 @@
-"""NICs that ranks used in a measurement: far from their GPU, or one for all ranks of a host."""
+"""NICs that ranks used in a measurement: far from their GPU or CPUs, or one for all ranks of a host."""
 
 from __future__ import annotations
 
@@ -44,16 +44,17 @@ def _far(run: Run, unset: tuple[str, ...]) -> Iterator[Finding]:
         for words in farther_lines(far):
             alike.setdefault(words, []).append(path)
     path, far = next(iter(found.items()))
-    first = far[0]
+    first, ends = far[0], dict.fromkeys(one.end for one in far)
+    near = f"rank {first.rank}; each rank gets the NIC nearest to its {first.end}"
     yield Finding(
         "nic-far",
-        f"{len({rank_nic.rank for rank_nic in far})} of {len(run.step(path).ranks)} ranks use a NIC that is "
-        "farther from their GPU than another one",
+        f"{len({one.rank for one in far})} of {len(run.step(path).ranks)} ranks use a NIC that is "
+        f"farther from their {' or '.join(ends)} than another one",
         Cost.HIGH if first.distance == "SYS" else Cost.SOME,
         tuple(f"{', '.join(paths)}: {words}" for words, paths in [*alike.items()][:MAX_LINES]),
         (
             *unset,
-            f"{_ucx([first.nearer])} PROGRAM  # rank {first.rank}; each rank gets the NIC nearest to its GPU",
+            f"{_ucx([first.nearer])} PROGRAM  # {near}",
             f"{_nccl([first.nearer])} PROGRAM  # the same for NCCL",
         ),
         source=_SOURCE,

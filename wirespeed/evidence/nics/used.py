@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wirespeed.evidence.verdict import NOTHING, TOO_UNCERTAIN
+from wirespeed.host.pci_topology import cpu_distance
+from wirespeed.host.process import cpu_list
 from wirespeed.limits.wires import PORTS
 
 Message = Mapping[str, Any]
@@ -37,11 +39,9 @@ def used(
         for rank in there:
             said = named.get(rank["rank"], ())
             nics, sources = _of_rank(said, shares, alone=len(there) == 1)
-            pci = str((rank.get("device") or {}).get("pci") or "").lower()
             for nic in nics:
-                distances = about.get((host, nic["name"]), {}).get("distances", {})
-                if pci in distances:
-                    nic["distance"] = distances[pci]
+                if distance := _distance(rank, about.get((host, nic["name"]), {})):
+                    nic["distance"] = distance
             if nics:
                 found.append({"rank": rank["rank"], "host": host, "nics": nics, "by": sources})
             if shares and _silent(said, host, counted):
@@ -51,6 +51,13 @@ def used(
         for host, said, others in dict.fromkeys(denied)
     ]
     return sorted(found, key=lambda record: int(record["rank"])), "; ".join(texts) or None
+
+
+def _distance(rank: Message, wire: Message) -> str:
+    """From the rank's GPU to a NIC, or from its CPUs where it has no GPU; empty where it is not known."""
+    if device := rank.get("device"):
+        return str(wire.get("distances", {}).get(str(device.get("pci") or "").lower(), ""))
+    return cpu_distance(cpu_list(rank.get("cpus")), cpu_list(wire.get("near")))
 
 
 def nic_name(wire: Message) -> str:

@@ -14,8 +14,8 @@ from wirespeed.evidence.verdict import Counted, Declaration, identify_wire, more
 from wirespeed.host.caches import cache_bytes
 from wirespeed.host.core import NativeError
 from wirespeed.host.devices import declared_rates
-from wirespeed.host.pci_topology import distances
-from wirespeed.host.process import host_name
+from wirespeed.host.pci_topology import distances, local_cpus
+from wirespeed.host.process import host_name, span
 from wirespeed.job.messages import Recorded
 from wirespeed.limits.wires import NETWORKS
 from wirespeed.paths import TransferPath
@@ -86,11 +86,7 @@ class WireCounting:
         host = host_name()
         mine: list[dict[str, Any]] = [
             {"host": host, "kind": wire.kind, "name": wire.name, "device": wire.device}
-            | {
-                "rate": wire.rate,
-                **wire.facts,
-                "distances": distances(str(wire.facts.get("pci", "")), self._counters.gpus),
-            }
+            | {"rate": wire.rate, **wire.facts, **self._around(str(wire.facts.get("pci", "")))}
             for wire in self._counters.wires
         ]
         if declared := declared_rates(self._core.identity(self._context.device)["kind"]):
@@ -108,6 +104,12 @@ class WireCounting:
                 if name in (wire["name"], wire["kind"], str(wire["name"]).split(" port ")[0]):
                     wire |= {"rate": rate, "stated": True}
         return [wire for each in self._comm.gather(mine) or () for wire in each]
+
+    def _around(self, pci: str) -> dict[str, Any]:
+        """A device's distances to ranks' GPUs, and the CPUs nearest to it; empty without an address."""
+        if not pci:
+            return {}
+        return {"distances": distances(pci, self._counters.gpus), "near": span(local_cpus(pci))}
 
     def evidence(
         self, program: Program, seconds: float, setup: dict[str, Any] | None = None
