@@ -59,6 +59,7 @@ std::string as_json(const PageLayout& page, const Situation& situation) {
         ", \"call\": " + (call.empty() ? "null" : json_text(call)) +
         ", \"peer\": " + std::to_string(peer) + ", \"state\": " + json_text(situation.what) +
         ", \"fault\": " + json_text(shortened(situation.fault)) +
+        ", \"loaded\": " + json_text(shortened(situation.loaded)) +
         ", \"waits\": " + (situation.waits ? "true" : "false");
     const std::size_t room = most_bytes - std::min(most_bytes, line.size() + 40);
     line += ", \"native\": " + as_array(texts(situation.native), room / 2);
@@ -76,6 +77,7 @@ std::string as_text(const PageLayout& page, const Situation& situation) {
     if (!situation.fault.empty()) text += " in " + situation.fault;
     text += std::string(" (path ") + page.path + ", " + std::to_string(page.bytes) +
             " B, iteration " + std::to_string(page.iteration.load()) + ")\n";
+    if (!situation.loaded.empty()) text += "    loaded: " + situation.loaded + "\n";
     for (const auto& line : texts(situation.native)) text += "    " + line + "\n";
     for (const auto& line : situation.python) text += "    " + line + "\n";
     return text;

@@ -15,7 +15,8 @@ struct Situation {
     std::string fault;  ///< the outside function it happened in, or empty
     std::vector<Frame> native;
     std::vector<std::string> python;
-    bool waits = false;  ///< for ranks of which some cannot be seen from here
+    bool waits = false;    ///< for ranks of which some cannot be seen from here
+    std::string loaded{};  ///< of a crash: that function's library, its version and path
 };
 
 /// The name of the call that the page says the rank is in, and its peer (-1: none).

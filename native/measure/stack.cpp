@@ -21,6 +21,32 @@ bool is_plumbing(const std::string& library) {
            starts(library, "libffi") || starts(library, "_cffi");
 }
 
+/// A function of a library that is loaded already; null where there is none.
+template <class F> F* loaded_function(const char* library, const char* function) {
+    void* const handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+    return handle ? reinterpret_cast<F*>(dlsym(handle, function)) : nullptr;
+}
+
+/// By functions that return a constant: who asks may have crashed.
+std::string own_version(const Frame& frame) {
+    const char* file = frame.file.c_str();
+    if (starts(frame.library, "libuc")) {
+        if (auto* version = loaded_function<const char*()>("libucp.so.0", "ucp_get_version_string"))
+            return std::string("UCX ") + version();
+    } else if (starts(frame.library, "libnccl")) {
+        int number = 0;
+        auto* version = loaded_function<int(int*)>(file, "ncclGetVersion");
+        if (version && version(&number) == 0)
+            return "NCCL " + std::to_string(number / 10000) + "." +
+                   std::to_string(number / 100 % 100) + "." + std::to_string(number % 100);
+    } else if (starts(frame.library, "libfabric")) {
+        if (auto* version = loaded_function<std::uint32_t()>(file, "fi_version"))
+            return "libfabric " + std::to_string(version() >> 16) + "." +
+                   std::to_string(version() & 0xffff);
+    }
+    return {};
+}
+
 }  // namespace
 
 int take_frames(std::uint64_t* frames, int most) noexcept {
@@ -37,6 +63,7 @@ Frame name_frame(std::uint64_t address) {
     if (info.dli_fname) {
         const char* slash = std::strrchr(info.dli_fname, '/');
         frame.library = slash ? slash + 1 : info.dli_fname;
+        frame.file = info.dli_fname;
     }
     if (info.dli_sname) {
         int status = -1;
@@ -62,6 +89,15 @@ std::vector<Frame> outside_frames(const std::vector<Frame>& frames) {
         result.push_back(frame);
     }
     return result;
+}
+
+std::string loaded_library(const Frame& frame) {
+    if (frame.file.empty()) return {};
+    char* real = realpath(frame.file.c_str(), nullptr);
+    const std::string file = real ? real : frame.file;
+    std::free(real);
+    const std::string version = own_version(frame);
+    return version.empty() ? file : version + ", " + file;
 }
 
 Frame culprit(const std::vector<Frame>& frames) {

@@ -133,6 +133,7 @@ void on_crash(int number) {
         const Frame frame = culprit(situation.native);
         if (!frame.library.empty())
             situation.fault = frame.function.empty() ? frame.library : frame.text();
+        situation.loaded = loaded_library(frame);
         std::snprintf(layout.fault, sizeof layout.fault, "%s", situation.fault.c_str());
         say(*watched, crash_reports, situation);
         std::set<std::string> added;

@@ -223,6 +223,28 @@ def test_a_crash_on_another_host(after: bool) -> None:
     assert (outcome.what, outcome.rank, outcome.host) == (("death", 0, "n1") if after else ("crash", 1, "n2"))
 
 
+@pytest.mark.parametrize(
+    ("fault", "loaded", "said"),
+    [
+        (
+            "opal_pack in libopen-pal.so.80",
+            "/mpi/libopen-pal.so.80.0.5",
+            "Open MPI 5.0.8, /mpi/libopen-pal.so",
+        ),
+        ("PMPI_Send in libmpi.so.40", "/mpi/libmpi.so.40.40.7", "Open MPI 5.0.8, /mpi/libmpi.so.40.40.7"),
+        ("ucp_wait in libucp.so.0", "UCX 1.22.0, /opt/libucp.so.0.0.0", "UCX 1.22.0, /opt/libucp.so.0.0.0"),
+        ("f in libcuda.so.1", "/usr/lib/libcuda.so.580.95", "/usr/lib/libcuda.so.580.95"),
+    ],
+)
+def test_a_crash_names_the_library_that_was_loaded(fault: str, loaded: str, said: str) -> None:
+    """Protects those who must say with which library it crashed: path and version stand in the line."""
+    last = ("killed by SIGSEGV", fault, list[str](), list[str](), False, loaded)
+    crash = RankReport("crash", 1, 36, "n2", "host", 8, 7, None, -1, *last)
+    text = diagnose(Events(2, "n1", crashes=[crash], mpi="Open MPI 5.0.8")).text
+    assert f" in {fault}; loaded: {said}" in text
+    assert "loaded" not in diagnose(Events(2, crashes=[crash._replace(loaded="")])).text
+
+
 RANKS = {rank: RankIdentity(rank, f"n{rank}", 20 + rank) for rank in range(3)}
 EIGHT = {rank: RankIdentity(rank, f"n{rank // 2}", 20 + rank) for rank in range(8)}
 RECV = RankState(0, "n0", 20, "host", 65536, 7, 1, 10.0, "MPI_Recv", 1, 0, "", "S")

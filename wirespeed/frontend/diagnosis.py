@@ -46,6 +46,9 @@ _NOT_LAUNCHED = re.compile(r"task \d+ launch failed|unable to connect from \"\S+
 _PASSING = re.compile(r"PMIx server's listener thread failed to start")
 
 
+_OF_MPI = re.compile(r" lib(p?mpi|mpich|open-|ompi)\S*$")
+"""A library of an MPI itself, at the end of a fault."""
+
 _LIMITS: dict[int, str] = {
     signal.SIGXFSZ: "a file too long for ulimit -f",
     signal.SIGXCPU: "ulimit -t is used up",
@@ -86,6 +89,8 @@ class Events:
     """Exit code of the launcher; of a signal that killed it, the negative number."""
     longest_file: int | None = None
     """Bytes that a file may have here; None: as many as there is room for."""
+    mpi: str = ""
+    """The MPI that joined the ranks: 'Open MPI 5.0.8'; empty: none has yet."""
     addresses: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     """Interfaces and addresses of hosts, as their ranks told them before they joined."""
     quiet: float | None = None
@@ -217,9 +222,15 @@ def _crashed(seen: Events) -> Outcome | None:
     first = seen.crashes[0]
     where = f" in {first.fault}" if first.fault else ""
     called = f", called from {first.call}" if first.call else ""
-    text = f"rank {first.rank} on {first.host} was {first.state}{where}{called}"
+    text = f"rank {first.rank} on {first.host} was {first.state}{where}{called}{_loaded(first, seen.mpi)}"
     stacks = [stack(message) for message in seen.crashes]
     return Outcome("crash", text, fault=first.fault, stacks=stacks, **place_of(first))
+
+
+def _loaded(report: RankReport, mpi: str) -> str:
+    """'; loaded: UCX 1.20.0, /opt/lib/libucp.so.0.0.0', of the library in which it crashed."""
+    of_mpi = mpi and _OF_MPI.search(f" {report.fault}")
+    return f"; loaded: {f'{mpi}, ' if of_mpi else ''}{report.loaded}" if report.loaded else ""
 
 
 def _refused(seen: Events) -> Outcome | None:

@@ -19,6 +19,7 @@ from wirespeed.frontend.bound import Bound
 from wirespeed.frontend.diagnosis import Events, diagnose
 from wirespeed.frontend.rank_messages import MessageReader, Received
 from wirespeed.host.die_with_parent import dies_with_parent
+from wirespeed.host.mpi import title_of
 from wirespeed.host.process import (
     command_name,
     host_name,
@@ -263,6 +264,7 @@ class JobStep:
                     self._seen.errors.append(message)
                     continue
                 case Hello():
+                    self._seen.mpi = title_of(message.mpi.get("vendor", ""), message.mpi.get("version", ""))
                     for rank in message.ranks:
                         self._seen.roster[rank["rank"]] = RankIdentity(
                             rank["rank"], rank["host"], rank["pid"]

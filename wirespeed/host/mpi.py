@@ -56,6 +56,11 @@ def _parsed(text: str, patterns: Sequence[tuple[str, re.Pattern[str]]]) -> tuple
     return next(((vendor, match[1].rstrip(".,")) for vendor, match in matches if match), ("unknown", ""))
 
 
+def title_of(vendor: str, version: str) -> str:
+    """'Open MPI 5.0.8'; without what is not known."""
+    return f"{NAMES.get(vendor, vendor)} {version}".strip()
+
+
 @dataclass(frozen=True)
 class Mpi:
     """One installed MPI: its launcher and the library that ranks under it must load."""
@@ -70,7 +75,7 @@ class Mpi:
 
     @property
     def title(self) -> str:
-        return f"{NAMES.get(self.vendor, self.vendor)} {self.version}"
+        return title_of(self.vendor, self.version)
 
     def environment(self) -> dict[str, str]:
         """Variables that its launcher and its ranks need to find their own files."""

@@ -190,6 +190,8 @@ class RankReport(NamedTuple):
     python: list[str]
     waits: bool = False
     """Does the rank only wait for others, of which it cannot see all?"""
+    loaded: str = ""
+    """Of a crash: version and path of the library that it happened in."""
 
 
 class RankError(NamedTuple):

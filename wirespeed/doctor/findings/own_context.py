@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from wirespeed.doctor.facts.model import MachineFacts
 from wirespeed.doctor.finding import Cost, Finding
 from wirespeed.host.gpu_aware_mpi import OWN_CONTEXT_REMEDY
-from wirespeed.host.mpi import NAMES
+from wirespeed.host.mpi import title_of
 from wirespeed.results.runs import Run
 from wirespeed.units import format_size
 
@@ -38,7 +38,7 @@ def _of_run(run: Run, file: str) -> Iterator[Finding]:
     else:
         return
     mpi = run.step("aware").mpi
-    by = f" with {NAMES.get(mpi.vendor, mpi.vendor)} {mpi.version}" if mpi else ""
+    by = f" with {title_of(mpi.vendor, mpi.version)}" if mpi else ""
     allocator = run.head.plan.allocator
     yield Finding(
         "context-after-memory",

@@ -11,7 +11,7 @@ from typing import Any
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host.core import Core
 from wirespeed.host.libraries import loaded_file
-from wirespeed.host.mpi import NAMES, parse_library_string
+from wirespeed.host.mpi import parse_library_string, title_of
 from wirespeed.job.step_spec import ExpectedJob
 from wirespeed.launchers import foreign_to, global_rank
 from wirespeed.launchers.srun import may_end_in_init, other_kind
@@ -58,11 +58,11 @@ class MpiWorld(World):
 
     @property
     def title(self) -> str:
-        return f"{NAMES.get(self.vendor, self.vendor)} {self.version}"
+        return title_of(self.vendor, self.version)
 
     def _check_library(self, expected: ExpectedJob) -> None:
         vendor = expected.vendor or self.vendor
-        launcher = f"{NAMES.get(vendor, vendor)} {expected.version or ''}".strip()
+        launcher = title_of(vendor, expected.version or "")
         loaded = f"but the ranks loaded {self.title} ({self.library}); use launcher and library of one"
         if self.vendor != vendor:
             raise _wrong(f"the launcher is {launcher}'s {loaded} MPI (--mpi PREFIX)")

@@ -7,7 +7,7 @@ from datetime import timezone
 
 from msgspec import structs
 
-from wirespeed.host.mpi import NAMES, Mpi
+from wirespeed.host.mpi import Mpi, title_of
 from wirespeed.report.facts import figures
 from wirespeed.report.grouping import grouped, together
 from wirespeed.results.model import StepRecord
@@ -116,7 +116,7 @@ def _index(device: Device) -> str:
 
 def mpi_title(mpi: LoadedMpi) -> str:
     """'Open MPI 5.0.11'."""
-    return f"{NAMES.get(mpi.vendor, mpi.vendor)} {mpi.version}".strip() or "MPI"
+    return title_of(mpi.vendor, mpi.version) or "MPI"
 
 
 def cpu_line(cpu: Cpu, memory_bytes: int | None = None) -> str:
