@@ -151,8 +151,9 @@ std::unique_ptr<Program> Transport::compile_collective(const Collective&, const 
 
 std::unique_ptr<Program> StepTransport::compile(std::span<const Step> steps,
                                                 const Buffers& buffers) {
-    return program_of(steps, buffers,
-                      [&](std::size_t i) { return compile_step(steps[i], buffers); });
+    return program_of(
+        steps, buffers, [&](std::size_t i) { return compile_step(steps[i], buffers); },
+        details_of(steps));
 }
 
 std::unique_ptr<Program> HostTransport::program_of(std::span<const Step> steps,

@@ -168,6 +168,8 @@ class StepTransport : public HostTransport {
   public:
     using HostTransport::HostTransport;
     virtual std::unique_ptr<Action> compile_step(const Step& step, const Buffers& buffers) = 0;
+    /// What it chooses for a program of these steps, as JSON members.
+    virtual std::string details_of(std::span<const Step>) const { return {}; }
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override;
     StepTransport* by_steps() final { return this; }
 };

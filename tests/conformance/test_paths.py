@@ -79,7 +79,10 @@ def test_messages_beyond_the_int(mpi: InstalledMpi, tmp_path: Path) -> None:
         out=tmp_path / "r.jsonl",
     )
     assert done.code == 0, done.err
-    assert len(done.entries) == 6
+    sent_as = {entry["bytes"]: entry["details"].get("sent_as") for entry in done.entries}
+    derived = "a derived datatype"
+    assert sent_as == {999: None, 1000: None, **dict.fromkeys((1001, 2000, 4097, 1 << 20), derived)}
+    assert f"host: messages from 1001 B on go as {derived}" in " ".join(done.out.split())
 
 
 @pytest.mark.slow

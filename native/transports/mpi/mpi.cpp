@@ -183,8 +183,18 @@ class MpiTransport final : public StepTransport {
             return preparation_.noted(StepTransport::compile(steps, buffers));
         std::vector<std::unique_ptr<Action>> iteration;
         iteration.push_back(op_list(steps, buffers));
-        return preparation_.noted(
-            std::make_unique<HostProgram>(context_.page, std::move(iteration), align()));
+        return preparation_.noted(std::make_unique<HostProgram>(context_.page, std::move(iteration),
+                                                                align(), details_of(steps)));
+    }
+
+    /// Beyond the count that an int holds (message.hpp).
+    std::string details_of(std::span<const Step> steps) const override {
+        const auto long_one = [this](const Transfer& each) { return each.bytes > largest_; };
+        const auto has_long = [&](const Step& step) {
+            return std::ranges::any_of(step.sends, long_one) ||
+                   std::ranges::any_of(step.receives, long_one);
+        };
+        return std::ranges::any_of(steps, has_long) ? "\"sent_as\": \"a derived datatype\"" : "";
     }
 
     std::unique_ptr<Program> compile_collective(const Collective& collective,

@@ -80,6 +80,9 @@ class StagedTransport final : public StepTransport {
                                             carrier_->compile_step(step, host), std::move(in));
     }
 
+    std::string details_of(std::span<const Step> steps) const override {
+        return carrier_->details_of(steps);
+    }
     std::unique_ptr<StartLine> align() override { return carrier_->align(); }
     std::string describe() const override { return inner_->describe(); }
 

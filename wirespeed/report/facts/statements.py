@@ -28,7 +28,7 @@ from wirespeed.report.facts.best import by_domain
 from wirespeed.report.facts.legend import Layout, legend, two_speeds
 from wirespeed.report.facts.shares import unlimited
 from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING, ReportSection, Statement
-from wirespeed.report.facts.transport_choices import choices, library_start
+from wirespeed.report.facts.transport_choices import choices, library_start, sent_as
 from wirespeed.results.curves import curve_findings
 from wirespeed.results.runs import Run
 
@@ -122,6 +122,8 @@ def _paths(run: Run) -> Iterator[Statement]:
 
 def _wires(run: Run) -> Iterator[Statement]:
     """What the wires say and deny, what no limit allows, and what was compared."""
+    for paths, words in sent_as(run):
+        yield Statement(ReportSection.WIRES, NOTE, paths, words)
     yield from _lines(ReportSection.WIRES, NOTE, nics.lines(run))
     for line, largest in wire_verdicts.suspicions(run):
         yield Statement(ReportSection.WIRES, BAD if largest else WARNING, "", line)

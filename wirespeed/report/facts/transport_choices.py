@@ -15,7 +15,8 @@ from wirespeed.units import format_seconds, format_size
 LONGEST = 60
 MAX_CHANGES = 6
 """A choice that changes more often is noise in one line; the result file has it."""
-OBVIOUS = ("abi", "call", "library")
+SENT_AS = "sent_as"
+OBVIOUS = ("abi", "call", "library", SENT_AS)
 """Said elsewhere: the first line names the MPI, the path its call; files are for the result file."""
 LABELS = {"method": "protocol", "by": "copies started by the", "chunk": "chunk size"}
 """Names as a reader knows them; 'method' is a protocol in older files."""
@@ -34,6 +35,17 @@ def choices(run: Run) -> list[tuple[str, str]]:
     }
     lines = together(("; ".join(filter(None, parts)), path) for path, parts in told.items())
     return [(paths, words) for paths, words in lines if words]
+
+
+def sent_as(run: Run) -> list[tuple[str, str]]:
+    """(paths, 'messages from 2 GiB on go as a derived datatype'): beyond the counts of MPI."""
+    found = []
+    for path in run.paths:
+        told = [(entry.bytes, word) for entry in run.of_path(path) if (word := entry.details.get(SENT_AS))]
+        if told:
+            size, word = min(told)
+            found.append((f"messages from {format_size(size)} on go as {_words(word)}", path))
+    return together(found)
 
 
 def _switched(run: Run, path: str, odd: Mapping[str, str]) -> str:
@@ -77,7 +89,7 @@ def _words(value: Any) -> str:
 def _of_sizes(run: Run, path: str) -> str:
     """'LL for messages up to 64 KiB, stores up to 2 MiB, TMA from 4 MiB' of what it chose size by size."""
     entries = [entry for entry in run.of_path(path) if entry.bytes]
-    names = dict.fromkeys(name for entry in entries for name in entry.details)
+    names = dict.fromkeys(name for entry in entries for name in entry.details if name not in OBVIOUS)
     parts = []
     for name in names:
         told = [(entry.bytes, words) for entry in entries if (words := _choice(name, entry.details))]
