@@ -182,13 +182,41 @@ const char* ws_transport_describe(ws_transport* transport) {
 
 ws_buffers* ws_buffers_open(ws_transport* transport, const char* memory, uint64_t bytes) {
     return guarded<ws_buffers*>(nullptr, [&] {
-        return new ws_buffers{transport,
-                              transport->transport->allocate(memory_from(memory), bytes)};
+        return new ws_buffers{
+            transport, transport->transport->allocate(memory_from(memory), bytes), {}};
+    });
+}
+int ws_transport_by_address(ws_transport* transport) { return transport->transport->by_address(); }
+ws_buffers* ws_buffers_open_parts(ws_transport* transport, const char* memory,
+                                  const uint64_t* bytes, uint64_t count, uint64_t* places) {
+    return guarded<ws_buffers*>(nullptr, [&] {
+        auto& to = *transport->transport;
+        if (!to.by_address()) throw Error("this transport has to know its buffers beforehand");
+        auto made = std::unique_ptr<ws_buffers>(new ws_buffers{transport, {}, {}});
+        Buffers& all = made->buffers;
+        for (uint64_t i = 0; i < count; ++i)
+            made->parts.push_back(to.allocate(memory_from(memory), bytes[i]));
+        if (made->parts.empty()) throw Error("buffers have one allocation at least");
+        const auto lowest = [&](auto side) {
+            return std::ranges::min(made->parts, {}, side).*side;
+        };
+        all = made->parts.front();
+        all.send = lowest(&Buffers::send);
+        all.receive = lowest(&Buffers::receive);
+        for (uint64_t i = 0; i < count; ++i) {
+            const Buffers& part = made->parts[i];
+            places[i] = static_cast<uint64_t>(part.send - all.send);
+            places[count + i] = static_cast<uint64_t>(part.receive - all.receive);
+            all.bytes = std::max({all.bytes, places[i] + bytes[i], places[count + i] + bytes[i]});
+        }
+        return made.release();
     });
 }
 int ws_buffers_close(ws_buffers* buffers) {
     const std::unique_ptr<ws_buffers> ending(buffers);
-    return succeeded([&] { ending->owner->transport->release(ending->buffers); });
+    return succeeded([&] {
+        for (Buffers& each : ending->allocated()) ending->owner->transport->release(each);
+    });
 }
 void ws_buffers_abandon(ws_buffers* buffers) { delete buffers; }
 void* ws_buffers_send(ws_buffers* buffers) { return buffers->buffers.send; }

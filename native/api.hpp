@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <new>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -114,7 +115,14 @@ struct ws_transport {
 struct ws_buffers {
     ws_transport* owner;
     wirespeed::Buffers buffers;
-    ~ws_buffers() { owner->transport->abandon(buffers); }
+    /// What it consists of where it has several allocations, over all of which `buffers` extends.
+    std::vector<wirespeed::Buffers> parts;
+    std::span<wirespeed::Buffers> allocated() {
+        return parts.empty() ? std::span(&buffers, 1) : std::span(parts);
+    }
+    ~ws_buffers() {
+        for (auto& each : allocated()) owner->transport->abandon(each);
+    }
 };
 
 struct ws_program {

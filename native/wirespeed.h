@@ -184,6 +184,15 @@ const char* ws_transport_describe(ws_transport* transport);
 typedef struct ws_buffers ws_buffers;
 /* Collective. */
 ws_buffers* ws_buffers_open(ws_transport* transport, const char* memory, uint64_t bytes);
+/* 1: a transfer may lie in any allocation of this rank; 0: the transport has to know its buffers
+ * beforehand. */
+int ws_transport_by_address(ws_transport* transport);
+/* Collective. The same, but each of the two consists of `count` allocations of these bytes. Only
+ * where a transfer may lie anywhere. places: where each allocation begins,
+ * from the address that ws_buffers_send returns, then from ws_buffers_receive's; a transfer may lie
+ * in any of them. */
+ws_buffers* ws_buffers_open_parts(ws_transport* transport, const char* memory,
+                                  const uint64_t* bytes, uint64_t count, uint64_t* places);
 /* Collective: the memory is freed when no peer has it open any more. */
 int ws_buffers_close(ws_buffers* buffers);
 /* On this rank alone, as ws_transport_abandon. */

@@ -112,6 +112,8 @@ class Transport {
     /// Memory that this transport can move; plain device memory unless it needs its own. The option
     /// "into" says where the receive buffer lies, if elsewhere than `kind`.
     virtual Buffers allocate(Memory kind, std::size_t bytes);
+    /// Can a transfer lie in any allocation, because its address is all that the transport is told?
+    virtual bool by_address() const { return false; }
     /// Every rank calls it: memory that peers have opened is freed when all have closed it.
     virtual void release(Buffers& buffers) { abandon(buffers); }
     /// The end of buffers on this rank alone: what a peer may still reach is left as it is.

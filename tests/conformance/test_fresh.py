@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.command import wirespeed
+from support.selection import slow_case
 
 QUICK = ("--sizes", "8,64K", "--loops", "20", "--no-evidence")
 
@@ -41,6 +42,66 @@ def test_a_wrong_byte_from_new_memory(tmp_path: Path) -> None:
     assert "in message 1 of 6 from new memory, 0 B into it" in done.failures[0]["text"]
 
 
-def test_a_soak_has_no_such_messages(tmp_path: Path) -> None:
-    done = wirespeed("pingpong", "--fresh", "6", "--soak", "1s", out=tmp_path / "r.jsonl")
-    assert done.code == 2 and done.err.startswith("wirespeed: --fresh: --soak has no messages")
+@pytest.mark.parametrize(
+    ("words", "paths"),
+    [
+        (("pingpong", "--device", "emulated", "--sizes", "8,64K"), ["host", "staged", "gpu"]),
+        (("blocks", "--device", "cpu", "--block", "13,4K", "--count", "9", "--allocations", "4"), ["host"]),
+        slow_case(("exchange", "--device", "cpu", "--sizes", "8,64K"), ["host", "host-tcp", "host-shared"]),
+    ],
+)
+def test_soaks_in_new_memory(words: tuple[str, ...], paths: list[str], tmp_path: Path) -> None:
+    """Protects soaks whose buffers are freed and allocated again, and that a planted fault is found there."""
+    command = (*words, "--paths", ",".join(paths), "--soak", "0.3", "--fresh", "4")
+    done = wirespeed(*command, out=tmp_path / "r.jsonl")
+    assert done.code == 0, done.err + str(done.failures)
+    last = {(one["path"], one["bytes"]): one for one in done.of("soak")}
+    assert len(last) == 2 * len(paths)
+    for one in last.values():
+        assert one["complete"] and one["fresh"] == 4 and not any(one["wrong"].values())
+        assert one["messages"] >= 4 * 10
+    assert "their memory was new 4 times" in " ".join(done.out.split())
+    planted = wirespeed(
+        *command, "--test", "fault=soak-damaged", "--test", "soak-every=7", out=tmp_path / "p.jsonl"
+    )
+    wrong = {(one["path"], one["bytes"]): one["wrong"]["damaged"] for one in planted.of("soak")}
+    assert planted.code == 1 and wrong.keys() == last.keys() and all(wrong.values())
+
+
+def test_a_list_in_several_allocations(tmp_path: Path) -> None:
+    """Protects lists whose blocks lie in as many allocations as there are blocks, on each path that can."""
+    paths = ["host", "host-datatype", "host-packed", "host-tcp"]
+    words = ("blocks", "--device", "cpu", "--block", "13,4097", "--count", "9", "--loops", "2")
+    more = ("--warmup", "0", "--allocations", "9", "--fresh", "3", "--no-evidence")
+    done = wirespeed(*words, *more, "--paths", ",".join([*paths, "host-shared"]), out=tmp_path / "r.jsonl")
+    assert done.code == 0, done.err
+    places = {(entry["path"], entry["bytes"]) for entry in done.entries}
+    assert places == {(path, size) for path in paths for size in (13, 4097)}
+    assert {(one["path"], one["bytes"]) for one in done.of("fresh")} == places
+    (failure,) = done.failures
+    assert (failure["path"], failure["what"]) == ("host-shared", "unavailable")
+    assert "takes no list in several allocations" in failure["text"]
+    assert "random in 9 allocations" in " ".join(done.out.split())
+
+
+@pytest.mark.parametrize("fault", ["drop-byte", "stray-byte"])
+def test_a_wrong_byte_in_one_of_several_allocations(fault: str, tmp_path: Path) -> None:
+    """Protects the blocks, and what lies between them in each allocation."""
+    words = ("blocks", "--device", "cpu", "--paths", "host", "--block", "4K", "--count", "9", "--loops", "2")
+    done = wirespeed(*words, "--allocations", "3", "--test", f"fault={fault}", out=tmp_path / "r.jsonl")
+    assert done.code == 1 and [failure["what"] for failure in done.failures] == ["mismatch"]
+    said = done.failures[0]["text"]
+    assert ("of block" if fault == "drop-byte" else "outside of all 9 blocks") in said
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("blocks", "--allocations", "9", "--count", "8"), "a list of 8 blocks of 4 KiB lies in 8 at most"),
+        (("blocks", "--allocations", "2", "--ranks", "3"), "leave out --ranks"),
+        (("offload", "--allocations", "2"), "no such option '--allocations'"),
+    ],
+)
+def test_lists_that_cannot_lie_so(words: tuple[str, ...], why: str, tmp_path: Path) -> None:
+    done = wirespeed(*words, "--device", "cpu", out=tmp_path / "r.jsonl")
+    assert done.code == 2 and why in " ".join(done.err.split())

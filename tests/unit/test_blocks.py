@@ -38,6 +38,40 @@ def apart_and_inside(places: Any, size: int, pool: int) -> bool:
     return all(end <= start for (_, end), (start, _) in pairwise(ends)) and (not ends or ends[-1][1] < pool)
 
 
+@given(
+    size=st.integers(1, 9000),
+    count=st.integers(1, 60),
+    layout=LAYOUTS,
+    parts=st.integers(1, 60),
+    data=st.data(),
+)
+def test_a_list_in_several_allocations(
+    size: int, count: int, layout: str, parts: int, data: st.DataObject
+) -> None:
+    """Protects blocks from an allocation that is too short, and every other byte there from no check."""
+    parts = min(parts, count)
+    sent = laid_out(size, count, layout, 1)
+    placements = []
+    for blocks in (sent, sent.reversed()):
+        cuts = blocks.cuts(parts)
+        assert sum(length for _, length in cuts) == sent.pool
+        order = data.draw(st.permutations(range(parts)))
+        begins = [0] * parts
+        at = 512
+        for part in order:
+            begins[part], at = at, at + cuts[part][1] + 512
+        placements.append((cuts, begins))
+    (cuts, begins), remote = placements
+    moved, theirs = sent.scattered(cuts, begins, remote), sent.reversed().scattered(*remote, (cuts, begins))
+    assert [*moved.places] == [*theirs.remote_places] and [*moved.remote_places] == [*theirs.places]
+    pieces = sorted((at, length) for at, _, length in (*triples(moved.pieces), *triples(moved.gaps)))
+    assert all(first + length <= second for (first, length), (second, _) in pairwise(pieces))
+    assert sum(length for _, length in pieces) == sent.pool
+    for begin, (_, length) in zip(begins, cuts, strict=True):
+        assert sum(bytes_ for at, bytes_ in pieces if begin <= at and at + bytes_ <= begin + length) == length
+    assert set(begins) <= {begin for begin, _, _ in triples(moved.whole)}
+
+
 @given(size=st.integers(1, 9000), count=st.integers(0, 200), layout=LAYOUTS, seed=st.integers(0, 1 << 30))
 @examples(150)
 def test_blocks_are_apart_and_inside_their_pool(size: int, count: int, layout: str, seed: int) -> None:

@@ -128,10 +128,9 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
     if plan.soak and (further or background):
         what = "--with compares figures" if background else "one file takes one soak"
         raise WirespeedError(f"--soak: {what}; leave out --with, and lists of --ranks and other options")
-    if plan.fresh and (plan.soak or pattern.program or pattern.one_sided or pattern.intra_rank):
-        what = "--soak" if plan.soak else pattern.name
+    if plan.fresh and (pattern.program or pattern.one_sided or pattern.intra_rank):
         raise WirespeedError(
-            f"--fresh: {what} has no messages that buffers of their own could send; leave it out"
+            f"--fresh: {pattern.name} has no messages that buffers of their own could send; leave it out"
         )
     fixed = pattern.fixed_sizes(Shape(max(plan.ranks, 2), dict(plan.options)))
     if fixed is not None and plan.sizes_named:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -35,6 +36,8 @@ class Blocks:
     places: Sequence[int]
     remote_places: Sequence[int]
     pool: int
+    allocations: Sequence[tuple[int, int]] = ()
+    """(first byte, bytes) of each that the pool consists of, where these are several."""
 
     def __len__(self) -> int:
         return len(self.places)
@@ -45,13 +48,44 @@ class Blocks:
         sizes = [self.bytes] * len(self)
         return _flat(zip(self.places, self.remote_places, sizes, strict=True))
 
+    @property
+    def spans(self) -> Sequence[tuple[int, int]]:
+        """(first byte, bytes) of all of this rank's pool."""
+        return self.allocations or ((0, self.pool),)
+
+    @cached_property
+    def whole(self) -> array[int]:
+        """The same as `pieces` of all of this rank's pool."""
+        return _flat((start, start, size) for start, size in self.spans)
+
     @cached_property
     def gaps(self) -> array[int]:
         """The same of all that lies between this rank's blocks, which no block may touch."""
-        ends = [0, *(place + self.bytes for place in sorted(self.places))]
-        starts = [*sorted(self.places), self.pool]
+        ends = sorted([*(start for start, _ in self.spans), *(place + self.bytes for place in self.places)])
+        starts = sorted([*self.places, *(start + size for start, size in self.spans)])
         gaps = zip(ends, starts, strict=True)
         return _flat((end, end, start - end) for end, start in gaps if start > end)
+
+    def cuts(self, allocations: int) -> list[tuple[int, int]]:
+        """(first byte, bytes) of parts of this rank's pool that have as many blocks each, or one more.
+
+        Precondition: there are as many blocks, and none overlaps another.
+        """
+        order = sorted(self.places)
+        starts = [0, *(order[part * len(order) // allocations] for part in range(1, allocations))]
+        ends = [*starts[1:], self.pool]
+        return [(start, end - start) for start, end in zip(starts, ends, strict=True)]
+
+    def scattered(self, parts: Sequence[tuple[int, int]], begins: Sequence[int], remote: Placement) -> Blocks:
+        """The list once each of `parts` (cuts()) begins elsewhere; `remote`: the peer's parts and begins."""
+        lengths = [size for _, size in parts]
+        return Blocks(
+            self.bytes,
+            _moved(self.places, parts, begins),
+            _moved(self.remote_places, *remote),
+            self.pool,
+            tuple(zip(begins, lengths, strict=True)),
+        )
 
     def named(self, place: int) -> str:
         """A wrong byte at a place of this rank's pool, in words: which block it is of."""
@@ -66,6 +100,16 @@ class Blocks:
     def reversed(self) -> Blocks:
         """As the peer has them."""
         return Blocks(self.bytes, self.remote_places, self.places, self.pool)
+
+
+Placement = tuple[Sequence[tuple[int, int]], Sequence[int]]
+"""(first byte, bytes) of each part of a pool, and where each part begins."""
+
+
+def _moved(places: Sequence[int], parts: Sequence[tuple[int, int]], begins: Sequence[int]) -> array[int]:
+    starts = [start for start, _ in parts]
+    found = ((place, bisect_right(starts, place) - 1) for place in places)
+    return array("Q", (place - starts[part] + begins[part] for place, part in found))
 
 
 def _flat(triples: Iterator[tuple[int, int, int]] | zip[tuple[int, int, int]]) -> array[int]:

@@ -51,9 +51,15 @@ class BlockLists(Pattern):
       wirespeed blocks --ranks 8 --paths gpu,ipc-gather
       wirespeed blocks --list mine.txt --block 4K --paths host,host-shared
     """
-    options = (
+    options: tuple[Option, ...] = (
         Option("count", "Blocks of a list.", None, least=0, most=MAX_BLOCKS),
         Option("total", "Bytes of a list, instead of --count. Default: 16M.", None, metavar="SIZE"),
+        Option(
+            "allocations",
+            "Allocations that a list lies in at each end, of two ranks. Default: one.",
+            1,
+            most=MAX_BLOCKS,
+        ),
         Option("layout", "How blocks lie in the pools.", LAYOUTS[0], choices=LAYOUTS),
         Option("seed", "Which random places; the same on every path.", 1, least=0),
         Option(
@@ -103,6 +109,10 @@ class BlockLists(Pattern):
             block_list.read(str(given["list"]))
         elif given.get("pool") is not None:
             return "--pool is the pool of --list FILE, which is missing"
+        if self._allocations(given) > 1:
+            others = {"list": given.get("list"), "layers": given.get("layers"), "ranks": shape.ranks > 2}
+            if other := next((name for name, chosen in others.items() if chosen), None):
+                return f"--allocations: one list between two ranks may lie in several; leave out --{other}"
         receivers, kernels = self.receivers(shape), given.get("multiprocessors")
         if kernels is not None and int(kernels) < receivers:
             return f"--multiprocessors {kernels}: {receivers} lists go at once; write {receivers} or more"
@@ -121,6 +131,9 @@ class BlockLists(Pattern):
         if file := shape.options.get("list"):
             return block_list.wrong_in(str(file), size, element, shape.options.get("pool"))
         count, lists = self._count(shape, size), self._lists(shape.options)
+        if (allocations := self._allocations(shape.options)) > max(count, 1):
+            what = f"a list of {counted(count, 'block')} of {format_size(size)}"
+            return f"--allocations {allocations}: {what} lies in {max(count, 1)} at most"
         receivers = self.receivers(shape)
         most = MAX_BLOCKS // receivers
         if count * lists > most:
@@ -223,6 +236,8 @@ class BlockLists(Pattern):
         if word := shape.options.get("kv"):
             of = f"{format_size(total)} in {kv_models.parsed(str(word))}"
         how = "as listed" if shape.options.get("list") else str(shape.options.get("layout", LAYOUTS[0]))
+        if (allocations := self._allocations(shape.options)) > 1:
+            how += f" in {allocations} allocations"
         trips, time, rate = self._measured(shape, lists)
         return Figure(
             trips,
@@ -257,6 +272,10 @@ class BlockLists(Pattern):
         if not options.get("layers"):
             return 1
         return kv_models.parsed(str(options["kv"])).model.layers
+
+    @staticmethod
+    def _allocations(options: Mapping[str, Any]) -> int:
+        return int(options.get("allocations") or 1)
 
     def _count(self, shape: Shape, size: int) -> int:
         """Blocks of a list; --total is that of all lists together, at least a block of each."""

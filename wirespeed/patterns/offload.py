@@ -28,6 +28,7 @@ class Offload(BlockLists):
       wirespeed offload --ranks 2 --paths 'd2h-*'
       wirespeed offload --kv llama-3.1-70b:tp=8:page=16 --layers
     """
+    options = tuple(option for option in BlockLists.options if option.name != "allocations")
     usual_ranks = 1
     needs_device = (
         "no GPU was found, and it copies between a GPU and its host; for tests there is --device emulated"

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from wirespeed.host.core import Core, NativeError
 from wirespeed.job.messages import Message, PathFailure
 from wirespeed.job.plan import Plan
-from wirespeed.patterns import Pattern, Shape
+from wirespeed.patterns import Pattern, Shape, Step
 from wirespeed.rank.ranges import Ranges
 from wirespeed.rank.world import World
 
 if TYPE_CHECKING:
-    from wirespeed.host.interface import DeviceHandle, TransportHandle
+    from wirespeed.host.interface import BuffersHandle, DeviceHandle, TransportHandle
     from wirespeed.rank.path.path_time import PathTime
 
 Tell = Callable[[Message], None]
@@ -29,6 +29,16 @@ class Unusable(Exception):
     def __init__(self, text: str, lack: bool = False) -> None:
         super().__init__(text)
         self.what = "unavailable" if lack else "error"
+
+
+class ListPlacement(Protocol):
+    """Memory of several allocations, in which lists of blocks lie (rank/path/allocations.py)."""
+
+    def placed(self, steps: Sequence[Step], size: int) -> tuple[BuffersHandle, list[Step]]:
+        """Collective. Buffers for these steps' lists, and the steps as they lie there."""
+
+    def between(self, steps: Sequence[Step]) -> int:
+        """Bytes from one of a block's places in a soak to the next one."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +75,8 @@ class RankContext:
     ending: Callable[[], bool] = lambda: False
     """Is the run to end? Then rank 0 tells the figures that are under way."""
 
+    allocations: ListPlacement | None = None
+    """Memory that lists of blocks lie in; None: a program's own buffers."""
     behind: str = ""
     """Words that stand behind a failure of the path: what keeps ranks of a host apart."""
 

@@ -82,6 +82,11 @@ class Program:
                     self._arrived = (aside + context.offset, WORD, 1)
                 fault = "batch-word" if of_batches(fault) else None
         self.steps = [shifted(step, context.offset) for step in steps]
+        self.apart: int | None = None
+        """Bytes between two places of a block in a soak, where lists lie in several allocations."""
+        if context.allocations and any(map(has_lists, self.steps)):
+            self.apart = context.allocations.between(self.steps)
+            self.buffers, self.steps = context.allocations.placed(self.steps, size)
         self.traffic: Sequence[Step] = self.steps
         """Steps that move the bytes; for a library's collective operation those that move the least.
 
@@ -218,6 +223,11 @@ def native_transfers(steps: Sequence[Step]) -> list[tuple[int, ...]]:
                     place = part.peer, part.back, part.offset, part.bytes, part.remote_offset
                     flat.append((number, receives, *place, of_list))
     return flat
+
+
+def has_lists(step: Step) -> bool:
+    """True of a step some of whose transfers are lists of blocks."""
+    return any(transfer.blocks for transfer in (*step.sends, *step.receives))
 
 
 def _of_a_load(step: Step) -> Step:

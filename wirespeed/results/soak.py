@@ -59,6 +59,8 @@ class Soak(RunRecord, frozen=True, kw_only=True, tag="soak"):
     """Size of one message."""
     complete: bool = False
     """Is it all of the time asked for? A later record of the same path and size replaces this one."""
+    fresh: Fact | None = None
+    """Times that the memory was freed and allocated again; null: it stayed."""
     asked_s: Amount = 0.0
     elapsed_s: Amount = 0.0
     """In iterations that were checked."""

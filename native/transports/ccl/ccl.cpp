@@ -134,6 +134,7 @@ class CclTransport final : public Transport {
         return program_of({*communicator_, context_.page, collective, buffers});
     }
 
+    bool by_address() const override { return !registration_; }
     std::string describe() const override {
         const std::string text = communicator_->describe(), kind = context_.option("buffers", "");
         return kind.empty() ? text : text + ", \"buffers\": " + json_text(kind);

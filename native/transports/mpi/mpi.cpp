@@ -217,6 +217,7 @@ class MpiTransport final : public StepTransport {
         return op_list({&step, 1}, buffers);
     }
 
+    bool by_address() const override { return true; }
     std::unique_ptr<StartLine> align() override { return wirespeed::align(context_); }
 
     std::string describe() const override {

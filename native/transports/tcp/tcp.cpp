@@ -159,6 +159,7 @@ class TcpTransport final : public StepTransport {
         return wirespeed::align(context_, std::move(barrier));
     }
 
+    bool by_address() const override { return true; }
     std::string describe() const override {
         return "\"address\": " + json_text(connections_.address());
     }

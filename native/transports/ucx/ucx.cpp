@@ -130,6 +130,7 @@ class TagTransport final : public UcxTransport<StepTransport> {
         return preparation_.noted(std::move(program));
     }
 
+    bool by_address() const override { return true; }
     std::unique_ptr<Action> compile_step(const Step& step, const Buffers& buffers) override {
         auto made = std::make_unique<TagList>(ucx_, context_.page, context_.control.rank(),
                                               TagList::Purpose::data);

@@ -197,7 +197,7 @@ fresh = option(
     "--fresh",
     words.count(1, 100_000),
     "Check so many further messages of each size, each from memory allocated for it, and say what its first "
-    "use costs.",
+    "use costs. With --soak: free the memory and allocate it again so often.",
     **RARE,
 )
 """For patterns that move bytes unchanged."""

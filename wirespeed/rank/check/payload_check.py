@@ -176,11 +176,12 @@ class PayloadCheck(Check):
                 for transfer in transfers:
                     in_send_buffer = sums is not None or sent != transfer.back
                     way = (rank, transfer.peer) if sent else (transfer.peer, rank)
-                    length = transfer.blocks.pool if transfer.blocks else transfer.bytes
                     # One of no bytes may be sent as one.
-                    end = transfer.offset + max(length, 1)
+                    whole = transfer.blocks.spans if transfer.blocks else ((0, max(transfer.bytes, 1)),)
                     name = "the message from rank {} to rank {}".format(*way)
-                    used[in_send_buffer].append(Span(transfer.offset, end, name))
+                    for start, length in whole:
+                        begin = transfer.offset + start
+                        used[in_send_buffer].append(Span(begin, begin + length, name))
                     arrives |= set() if sent else {in_send_buffer}
         if sums:
             used[True].append(Span(sums.offset, sums.offset + sums.bytes, "the sums"))
@@ -199,8 +200,11 @@ class PayloadCheck(Check):
         for step in steps:
             for send in step.sends:
                 memory, at = self._place(send, buffers, sent=True)
-                length = send.blocks.pool if send.blocks else send.bytes
-                self._fill(memory, at, length, seed(rank, size, send.offset), tag)
+                content = seed(rank, size, send.offset)
+                if send.blocks:
+                    self._on_pieces("fill", memory, at, send.blocks.whole, content, tag)
+                else:
+                    self._fill(memory, at, send.bytes, content, tag)
             for receive in step.receives:
                 memory, at = self._place(receive, buffers, sent=False)
                 content = seed(receive.peer, size, receive.remote_offset)
@@ -236,7 +240,7 @@ class PayloadCheck(Check):
         tag, first = self._turn & 0xFF, self._core.ffi.new("uint64_t *")
         for pieces, expected in ((blocks.pieces, tag), (blocks.gaps, tag ^ POISON)):
             self._on_pieces("check", *where, pieces, content, expected, first)
-            if (place := int(first[0])) < blocks.pool:
+            if (place := int(first[0])) != _MASK:
                 part = blocks.named(place) if expected == tag else blocks.stray(place)
                 return Wrong(self._comm.rank, transfer.peer, place, transfer.bytes, when, part=part)
         return None

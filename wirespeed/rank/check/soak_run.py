@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -36,6 +36,10 @@ OWN_CHOICES = {"work", "samples"}
 def apart(needed: int) -> int:
     """Bytes between two places that take turns, where an iteration needs so many: guard bytes follow."""
     return -(-max(needed, 1) // ALIGNMENT) * ALIGNMENT + GUARD
+
+
+SoakMemory = Callable[[int], AbstractContextManager[tuple[RankContext, "BuffersHandle", int]]]
+"""By number: memory in which a part of a soak runs, with the context of its programs and its bytes."""
 
 
 def not_covered(timed: Facts, soaked: Facts) -> dict[str, str]:
@@ -80,20 +84,17 @@ class SoakRun:
         context: RankContext,
         path: TransferPath,
         transport: TransportHandle,
-        buffers: BuffersHandle,
         size: int,
-        apart_bytes: int,
         position: Progress,
     ) -> None:
-        """`apart_bytes`: of each of the PLACES in a buffer, which hold the messages of an iteration."""
         self._context, self._core, self._path = context, context.core, path
-        self._transport, self._buffers, self._size = transport, buffers, size
-        self._apart, self._position = apart_bytes, position
+        self._transport, self._size, self._position = transport, size, position
         self._payload = PayloadCheck(context.core, context.comm, context.device, path.memory, path.into)
         self._phases = range(context.pattern.phases(context.shape))
-        self._seconds = (context.plan.soak or 0.0) / len(self._phases)
+        self._seconds = 0.0
+        """Of a phase in one memory."""
         self._before = _Total()
-        """Total of the phases that are over."""
+        """Total of the phases and memories that are over."""
         self._elapsed = 0.0
         self._timed = 0.0
         """Seconds in which as many iterations as were checked would run unchecked."""
@@ -103,17 +104,23 @@ class SoakRun:
         self._uncovered: dict[str, str] = {}
         """Choices of timed programs that this soak does not have."""
 
-    def run(self) -> None:
-        """Rank 0 tells the counters after each chunk. Raises Unusable and PayloadMismatch."""
-        for phase in self._phases:
-            timed = Program(self._context, self._transport, self._buffers, self._size, phase)
-            with closing(timed), self._opened(phase, timed) as soak:
-                self._chunks(soak, self._timed_iteration(timed))
-                self._core.check(self._core.lib.ws_soak_settle(soak))
-                counted = self._counted(soak)
-                if counted is not None:
-                    self._before.add(counted)
-                self._refuse_unseen(counted)
+    def run(self, memory: SoakMemory, times: int) -> None:
+        """Runs in so many memories, one after the other; rank 0 tells the counters after each chunk.
+
+        Raises Unusable and PayloadMismatch.
+        """
+        self._seconds = (self._context.plan.soak or 0.0) / len(self._phases) / times
+        for number in range(times):
+            with memory(number) as (context, buffers, need):
+                for phase in self._phases:
+                    timed = Program(context, self._transport, buffers, self._size, phase)
+                    with closing(timed), self._opened(timed, need // PLACES) as soak:
+                        self._chunks(soak, self._timed_iteration(timed))
+                        self._core.check(self._core.lib.ws_soak_settle(soak))
+                        counted = self._counted(soak)
+                        if counted is not None:
+                            self._before.add(counted)
+                        self._refuse_unseen(counted)
         sent = self._size and self._context.pattern.figure(self._context.shape, self._size).bytes
         if sent and not self._context.comm.maximum(float(self._before.messages)):
             raise Unusable("no message was checked: this path's messages passed its checks by")
@@ -163,11 +170,14 @@ class SoakRun:
         return float(comm.maximum(min(program.run(count) for _ in range(TIMED_BATCHES))))
 
     @contextmanager
-    def _opened(self, phase: int, timed: Program) -> Iterator[SoakHandle]:
-        """Messages go as those of `timed` do, where that can be checked."""
+    def _opened(self, timed: Program, apart: int) -> Iterator[SoakHandle]:
+        """Messages go as those of `timed` do, where that can be checked.
+
+        `apart`: bytes of each of the PLACES in a buffer, which hold the messages of an iteration.
+        """
         context, core = self._context, self._core
-        steps = context.pattern.steps(context.comm.rank, context.shape, self._size, phase)
-        steps = [shifted(step, context.offset) for step in steps]
+        steps, buffers = timed.steps, timed.buffers
+        apart = timed.apart or apart
         flat = native_transfers(steps)
         self._received = sum(1 for _, receives, *_, size, _, _ in flat if receives and size)
         kind, every = context.planted or ("", 1)
@@ -176,8 +186,8 @@ class SoakRun:
             transfers = core.ffi.new("ws_transfer[]", flat)
             return core.check(
                 core.lib.ws_soak_open(
-                    *(self._transport, self._buffers, transfers, len(flat)),
-                    *(self._apart, timed.handle, kind.encode(), every),
+                    *(self._transport, buffers, transfers, len(flat)),
+                    *(apart, timed.handle, kind.encode(), every),
                 )
             )
 
@@ -186,8 +196,8 @@ class SoakRun:
             found = core.described(core.lib.ws_soak_describe(soak))
             self._details = {name: word for name, word in found.items() if isinstance(word, str)}
             self._uncovered |= not_covered(timed.described(), found)
-            places = range(0, PLACES * self._apart, self._apart)
-            self._payload.guard([shifted(step, place) for place in places for step in steps], self._buffers)
+            places = range(0, PLACES * apart, apart)
+            self._payload.guard([shifted(step, place) for place in places for step in steps], buffers)
             yield soak
         finally:
             core.lib.ws_soak_close(soak)
@@ -249,6 +259,7 @@ class SoakRun:
             "memory": self._path.data,
             "bytes": self._size,
             "complete": complete,
+            "fresh": context.plan.fresh or None,
             "asked_s": context.plan.soak,
             "elapsed_s": self._elapsed,
             "iterations": total.iterations,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from wirespeed.host.core import Core
 from wirespeed.host.memory import room_for_buffers
 from wirespeed.rank.context import RankContext, Unusable
+from wirespeed.rank.path.allocations import Allocations
 from wirespeed.rank.world import World
 from wirespeed.units import format_size
 
@@ -27,6 +28,9 @@ class Buffers:
         self, context: RankContext, transport: TransportHandle, memory: str, *, packs: bool = False
     ) -> None:
         """`packs`: the transport has memory beside them in which it packs lists of blocks."""
+        count = int(context.shape.options.get("allocations") or 1)
+        self.allocations = Allocations(context, transport, memory, count) if count > 1 else None
+        """Those that lists lie in; None: in these buffers."""
         self._packs = packs
         self._context, self._transport, self._memory = context, transport, memory
         self._lib = context.core.lib
@@ -56,11 +60,15 @@ class Buffers:
 
     def close(self) -> None:
         """Frees them."""
+        if self.allocations:
+            self.allocations.close()
         if handle := self._forget():
             self._context.core.check(self._lib.ws_buffers_close(handle))
 
     def abandon(self) -> None:
         """Ends them on this rank alone: others may be gone."""
+        if self.allocations:
+            self.allocations.abandon()
         if handle := self._forget():
             self._lib.ws_buffers_abandon(handle)
 
@@ -71,7 +79,7 @@ class Buffers:
     def _capacities(self, needed: int, needs: Sequence[int], size: int) -> list[int]:
         """What to try to allocate: room for what follows, else for this size alone. Raises Unusable."""
         limit = self._context.shape.memory
-        share = 1 + self._packed(size) / max(self.needed(size), 1)
+        share = 1 + self._packed(size) / max(self.needed(size), 1) + bool(self.allocations)
         if limit is not None and needed * share > limit:
             room = int((limit - self._context.offset) / share)
             fits = self._context.pattern.that_fits(self._context.shape, size, room)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
@@ -26,7 +27,7 @@ from wirespeed.rank.observe.memory_bandwidth import MOVED
 from wirespeed.rank.observe.watchdog import Watchdog
 from wirespeed.rank.path.algorithm_choice import fastest
 from wirespeed.rank.path.buffers import SMALL, Buffers
-from wirespeed.rank.path.fresh_run import FreshRun
+from wirespeed.rank.path.fresh_run import FreshMemory, FreshRun
 from wirespeed.rank.path.path_time import telling
 from wirespeed.rank.path.sampler import Turns
 from wirespeed.rank.path.size_run import SizeResult, SizeRun
@@ -267,12 +268,13 @@ class OpenPath:
                 with self._context.ranges("fresh", format_size(size), bytes=size):
                     fresh.run(size, messages)
             except (Unusable, PayloadMismatch) as error:
-                self.failed = True
-                self._context.failed(error.what, f"{error}, in {fresh.where}", size, error.rank, fatal=False)
+                self._failure(error, size, where=fresh.memory.where)
 
     def _soak(self, sizes: Sequence[int]) -> None:
         """Size after size; what fails costs its own size."""
         needs = [PLACES * apart(need) for need in self._needs(sizes)]
+        times = self._context.comm.share(self._context.plan.fresh)
+        fresh = FreshMemory(self._context, self._path, self._transport, self._patient, "part")
         for index, size in enumerate(sizes):
             path_time, wanted = self._context.time, self._context.plan.soak or 0.0
             # A soak is not made shorter, but left out where it does not fit.
@@ -282,12 +284,19 @@ class OpenPath:
             self._context.tell(self._position(sizes, index)._replace(needs=(0,) * len(sizes)))
             try:
                 with self._context.ranges("soak", format_size(size), bytes=size):
-                    held = self._hold(sizes, needs, index)
+                    of_parts = partial(fresh.opened, size, of=times, soaked=True)
+                    memory = of_parts if times else partial(self._soak_memory, sizes, needs, index)
                     position = self._position(sizes, index)
-                    place = (self._transport, held, size, needs[index] // PLACES, position)
-                    SoakRun(self._context, self._path, *place).run()
+                    soak = SoakRun(self._context, self._path, self._transport, size, position)
+                    soak.run(memory, times or 1)
             except (Unusable, PayloadMismatch) as error:
-                self._failure(error, size)
+                self._failure(error, size, where=fresh.where)
+
+    def _soak_memory(
+        self, sizes: Sequence[int], needs: Sequence[int], index: int, _: int
+    ) -> AbstractContextManager[tuple[RankContext, BuffersHandle, int]]:
+        """The path's own buffers, for a soak that stays in them."""
+        return nullcontext((self._context, self._hold(sizes, needs, index), needs[index]))
 
     def _figure(self, sizes: Sequence[int], needs: Sequence[int], index: int, draws: bool) -> Turns[None]:
         position = self._position(sizes, index)
@@ -408,9 +417,12 @@ class OpenPath:
         # The run does not wait for a hang beyond its bound.
         return min(patience, max(context.time.left, 0.0) + HUNG_S) if context.time else patience
 
-    def _failure(self, error: Unusable | PayloadMismatch, size: int, fatal: bool = False) -> None:
+    def _failure(
+        self, error: Unusable | PayloadMismatch, size: int, fatal: bool = False, where: str = ""
+    ) -> None:
         self.failed = True
-        self._context.failed(error.what, str(error), size, error.rank, fatal)
+        text = f"{error}, in {where}" if where else str(error)
+        self._context.failed(error.what, text, size, error.rank, fatal)
 
 
 def taking_turns(context: RankContext, needs: Sequence[int], *, long_too: bool) -> Iterator[list[int]]:

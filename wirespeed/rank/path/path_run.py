@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 FRESH = "fresh-"
 """Beginning of a fault that messages from new memory alone have."""
+KNOWS_ITS_BUFFERS = "has to know its buffers beforehand, and takes no list in several allocations"
 OWN_TEST_KEYS = ("ahead", "apart", "clock", "fault", "late", "offset", "instead", "soak-every")
 """Words of `--test`; all others are options of the transport, for tests and sweeps."""
 
@@ -192,7 +193,8 @@ class PathRunner:
             return
         buffers = Buffers(self._context, transport, path.memory, packs=path.packs)
         try:
-            opened = OpenPath(self._context, self._watchdog, path, transport, buffers, self._observers)
+            context = replace(self._context, allocations=buffers.allocations)
+            opened = OpenPath(context, self._watchdog, path, transport, buffers, self._observers)
             opened.run(sizes)
         except BaseException:
             # What fails on this rank alone must not wait for the others.
@@ -253,7 +255,12 @@ class PathRunner:
             if key.endswith(f"@{path.name}")
         )
         options = ";".join(filter(None, (own, self._transport_options, *of_path)))
-        return self._opened(instead or path.transport, options)
+        transport, lib = self._opened(instead or path.transport, options), self._core.lib
+        several = int(self._context.shape.options.get("allocations") or 1) > 1
+        if several and not lib.ws_transport_by_address(transport):
+            lib.ws_transport_abandon(transport)
+            raise NativeError(f"{path.name} {KNOWS_ITS_BUFFERS}", lack=True)
+        return transport
 
     def _opened(self, name: str, options: str) -> TransportHandle:
         return self._core.check(

@@ -71,6 +71,8 @@ def verdict(run: Run) -> tuple[str, bool] | None:
             for path in dict.fromkeys(soak.path for soak in found)
             if (sizes := lacking(run, path))
         ]
+        if times := max(soak.fresh or 0 for soak in found):
+            text += f"; their memory was new {times:,} times"
         return text + (f"; no soak of {'; '.join(missing)}" if missing else ""), True
     paths = dict.fromkeys(soak.path for soak in found if soak.wrong.total)
     return f"data check: failed, {wrong:,} of {messages:,} messages are wrong: {', '.join(paths)}", False
