@@ -1,8 +1,9 @@
 """Transcripts: files that cases need, the commands, and all that they print; tests/golden/**/*.transcript.
 
 A case begins with "== TITLE", a file with "-- NAME"; each line of a result file is a record (see `records`).
-"$ VARIABLE=VALUE wirespeed WORDS" is a command, whose output stands below it, indented; so is "$ cat FILE".
-"| grep TEXT" keeps the lines that have the text.
+"$ VARIABLE=VALUE wirespeed WORDS" is a command, whose output stands below it, indented; so is "$ cat FILE",
+and "$ text FILE NAME": what a page shows in each element of this id or class. "| grep TEXT" keeps the lines
+that have the text.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +148,33 @@ def seconds(text: str, size: int, number: int, dice: random.Random) -> tuple[flo
     time = float(found["time"]) * UNITS[found["unit"]] + size * float(found["each"] or 0) * 1e-12
     time *= factor * (1 + dice.gauss(0, float(found["jitter"] or 0) / 100))
     return time, float(found["share"] or 0.4) / 100
+
+
+class PageText(HTMLParser):
+    """The visible text of each element of a page that has this id or class, a line for each block."""
+
+    BLOCKS = re.compile(r"p|div|li|d[tdl]|ul|tr|h\d|summary|section|details|pre|table")
+    VOID = re.compile(r"meta|link|br|img|input|hr")
+
+    def __init__(self, page: str, name: str) -> None:
+        super().__init__()
+        self._name, self._depth, self.text = name, 0, ""
+        self.feed(page)
+        self.text = "\n".join(filter(None, (" ".join(line.split()) for line in self.text.split("\n"))))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        known = {word for key, value in attrs if key in ("id", "class") for word in (value or "").split()}
+        if not self.VOID.fullmatch(tag) and (self._depth or self._name in known):
+            self._depth += 1
+        self.text += "\n" if self.BLOCKS.fullmatch(tag) else " "
+
+    def handle_endtag(self, tag: str) -> None:
+        self._depth = max(0, self._depth - 1)
+        self.text += "\n" if self.BLOCKS.fullmatch(tag) else " "
+
+    def handle_data(self, data: str) -> None:
+        if self._depth:
+            self.text += data
 
 
 def members(text: str) -> Record:

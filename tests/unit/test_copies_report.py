@@ -6,40 +6,21 @@ import csv
 import io
 import re
 from pathlib import Path
-from typing import Any
 
-import pytest
-from support.records import entry, make_run, shown
+from support.records import shown
 
 from wirespeed.report.export.markdown import markdown
 from wirespeed.report.facts.shares import percent, share
-from wirespeed.report.facts.trust import trust
 from wirespeed.report.page import read_sources
 from wirespeed.report.sources import measured
 from wirespeed.report.views import bars
 from wirespeed.results.export import to_csv
 from wirespeed.results.reading import read
-from wirespeed.results.runs import Run, collect, resumed
+from wirespeed.results.runs import collect, resumed
 
 RESULTS = Path(__file__).parents[2] / "results"
 BOTH_WAYS = RESULTS / "copies" / "h200-x2-copy-both.jsonl"
 FOUR = RESULTS / "h200-x4-copy.jsonl"
-
-
-def team(name: str, seconds: float, share: float = 0.01, **more: Any) -> dict[str, Any]:
-    ends = {"low": seconds * (1 - share), "high": seconds * (1 + share)}
-    return {"name": name, "first": 0, "seconds": {"median": seconds, **ends}, **more}
-
-
-def copies(alone: dict[str, Any], with_all: float = 1e-3, **more: Any) -> Run:
-    """One copy of two ranks, the first of which does all the work."""
-    teams = [alone, team("rank 0 with all", with_all), team("rank 1 with all", with_all / 2)]
-    more = {"teams": teams, "checked": {"iterations": 1, "bytes": 8}, **more}
-    return make_run(entry("h2d-pinned", 1 << 20, with_all, pattern="copy", **more), pattern="copy")
-
-
-def lines(run: Run) -> str:
-    return " ".join(shown(run, 120).split())
 
 
 def test_the_share_of_the_limit_is_that_of_the_same_figure_everywhere() -> None:
@@ -54,35 +35,6 @@ def test_the_share_of_the_limit_is_that_of_the_same_figure_everywhere() -> None:
     assert [" ".join(row.split()[-2:]) for row in rows] == expected
     assert all(f" ({part})" in text for part in expected)
     assert "81.4 GB/s at 64 MiB 71 % of 115" in " ".join(table.split())
-
-
-def test_a_wide_interval_alone_counts_and_is_explained() -> None:
-    """Protects from `trust: yes` above a table with a `!`."""
-    run = copies(team("rank 0 alone", 9e-4, 0.12))
-    assert "!1.17" in lines(run) and "! not within ±10 %" in lines(run)
-    told = trust(run)
-    assert not told.good and "not within ±10 %" in told.words
-    narrow = copies(team("rank 0 alone", 9e-4, 0.08))
-    assert "!" not in lines(narrow) and "no interval wider than ±8.0 %" in trust(narrow).words
-
-
-def test_a_rank_that_waited_alone_counts() -> None:
-    """Protects from an `&` that no line explains: the rank had its CPU when all copied."""
-    cores = {"waited": 0.0, "shared": None}
-    run = copies(team("rank 0 alone", 9e-4, waited=0.5), cores=cores)
-    assert "&1.17" in lines(run) and "waited for a CPU up to 50 % of the time" in lines(run)
-    assert "figure is &" in trust(run).words
-
-
-@pytest.mark.parametrize(("factor", "doubt"), [(1.2, True), (1.02, False), (0.9, False)])
-def test_more_kept_than_all_is_said(factor: float, doubt: bool) -> None:
-    """Protects `!` from a second meaning: what is wrong with such a share stands in words."""
-    run = copies(team("rank 0 alone", 1e-3 * factor))
-    text = lines(run)
-    assert f"{100 * factor:.0f} %" in text and "!" not in text
-    said = "h2d-pinned at 1 MiB kept 120 % of the rate alone: something else slowed the rank"
-    assert (said in text) is doubt
-    assert trust(run).good is not doubt
 
 
 def test_csv_has_a_line_for_each_process() -> None:

@@ -18,7 +18,7 @@ from msgspec import structs
 from prometheus_client.parser import text_string_to_metric_families
 from support.examples import examples
 from support.measured import lines, measured, result
-from support.records import as_read, end, entry, failure, head, make_run
+from support.records import as_read, end, entry, head, make_run
 
 import wirespeed
 from wirespeed.cli.main import main
@@ -127,23 +127,6 @@ class TestPrometheus:
             "group=2,ranks=8": 3e-6,
         }
 
-    def test_failures(self) -> None:
-        run = make_run(
-            entry("host", 8, 1e-6),
-            failure("host", None, "unavailable", "under the first MPI"),
-            failure("host", 16, "hang", "rank 1"),
-            failure("aware", None, "unavailable", "no GPU"),
-            failure("staged", 8, "interrupted", ""),
-        )
-        found = samples(export("prometheus", run))["wirespeed_failed"]
-        assert {key: sample.labels["what"] for key, sample in found.items()} == {
-            ("host", "16"): "hang",
-            ("aware", ""): "unavailable",
-        }
-
-    def test_nothing_measured_is_an_empty_file(self) -> None:
-        assert export("prometheus") == export("osu") == export("reframe") == ""
-
 
 def osu_blocks(text: str) -> dict[tuple[str, str], dict[int, float]]:
     """As scripts read OSU's output: the head names the column, lines of two numbers are data."""
@@ -174,23 +157,6 @@ class TestOsu:
                 rate = found[path, "Bandwidth (MB/s)"][size]
                 assert rate == pytest.approx(size / seconds / 1e6, rel=1e-5, abs=1e-12)
 
-    def test_its_lines(self) -> None:
-        text = export("osu", make_run(entry("host", 0, 1e-6), entry("host", 1 << 20, 1e-4)))
-        assert text.splitlines() == [
-            "# wirespeed pingpong, path host (pageable memory): one way: half of a round trip",
-            "# Size          Latency (us)",
-            "0                    1.00000",
-            "1048576              100.000",
-            "",
-            "# wirespeed pingpong, path host (pageable memory): one way: half of a round trip",
-            "# Size          Bandwidth (MB/s)",
-            "1048576             10485.76",
-        ]
-
-    def test_the_time_of_a_window_is_no_latency(self) -> None:
-        one = entry("host", 8, 1e-5, definition="a window of 64", bandwidth_bytes=512)
-        assert set(osu_blocks(export("osu", make_run(one)))) == {("host", "Bandwidth (MB/s)")}
-
 
 class TestReframe:
     @examples(30)
@@ -207,22 +173,6 @@ class TestReframe:
                 rate = re.search(rf"path={path} memory=\S+ bytes={size} .*bandwidth_GBps=(\S+)", text)
                 assert rate and float(rate[1]) == pytest.approx(size / seconds / 1e9, rel=1e-8)
 
-    def test_options_and_failures(self) -> None:
-        lines = planned(
-            "a",
-            {"pattern": "stream", "options": [["window", 16], ["both_ways", True]], "between": [2, 3]},
-            [
-                entry("host", 8, 1e-6, definition="a window of 16", pattern="stream", bandwidth_bytes=128),
-                failure("aware", 8, "crash", "signal 11"),
-            ],
-        )
-        assert export("reframe", *collect(as_read(lines))).splitlines() == [
-            "wirespeed: pattern=stream path=host memory=pageable bytes=8 time_us=1 bandwidth_GBps=0.128 "
-            "options=window=16,both_ways=True,between=2+3",
-            "wirespeed: pattern=stream path=aware bytes=8 failed=crash "
-            "options=window=16,both_ways=True,between=2+3",
-        ]
-
 
 class TestCommand:
     @pytest.mark.parametrize("name", ["prometheus", "osu", "reframe"])
@@ -237,17 +187,6 @@ class TestCommand:
         printed = capsys.readouterr()
         assert printed.out and "schema 99" in printed.err and "damaged" in printed.err
         assert main(["show", str(file), "--format", name, "--against", "summit"]) == ExitCode.USAGE
-
-
-def test_the_tutorials_output_to_the_letter() -> None:
-    """Protects scripts that read the tutorial's lines: Summit's, as its program printed them."""
-    line = "Transfer size (B): {}, Transfer Time (s):     {}, Bandwidth (GB/s):    {}\n"
-    printed = line.format("         8", "0.000000866", " 0.008603442")
-    printed += line.format("   1048576", "0.000062000", "15.751008065")
-    one = [entry("host", 8, 0.866e-6), entry("host", 1 << 20, 62e-6)]
-    assert export("tutorial", make_run(*one)) == printed
-    several = export("tutorial", make_run(*one, entry("aware", 8, 1e-6)))
-    assert several.startswith("# host\n" + printed + "\n# aware\nTransfer size")
 
 
 class TestTables:

@@ -17,12 +17,11 @@ from support import report_files as made
 from support.examples import examples
 from support.measured import lines as lines_of
 
-from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.report.export.markdown import markdown
-from wirespeed.report.facts import best
+from wirespeed.errors import WirespeedError
+from wirespeed.limits.wires import WIRE_KINDS
 from wirespeed.report.page import read_sources, render
-from wirespeed.report.page.notes import notes
 from wirespeed.report.page.styles import DARK, FAMILIES, LIGHT, styles
+from wirespeed.report.page.template import SCRIPTS
 from wirespeed.report.sources import ReportRun, measured
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -42,12 +41,6 @@ def data_of(page: str) -> dict[str, Any]:
 
 def sets_of(*files: str) -> list[ReportRun]:
     return measured(read_sources(files)[0])
-
-
-def said(*files: str) -> str:
-    sources, _ = read_sources(files)
-    found = notes(measured(sources))
-    return "\n".join(f"{one.level}: {one.text}" for note in found for one in note.sentences)
 
 
 @pytest.fixture(scope="module")
@@ -117,19 +110,6 @@ class TestRealFiles:
         """A page goes by mail: no histograms, no samples, no library."""
         assert len(page) < 750_000 and "histogram" not in data_of(page)
 
-    def test_verdict(self) -> None:
-        text = said(str(RESULTS / "h200-x2-paths.jsonl.gz"))
-        assert re.search(r"note: aware: 39\d GB/s at 1 GiB; 88 % of limit", text)
-        assert "good: GPU-aware MPI: yes, Open MPI 5.0.11" in text and "the copies are direct" in text
-        assert re.search(r"fastest for GPU data: gpu .*for 8 B to 16 MiB.*ipc-write .*1 GiB", text)
-        assert "aware without GPUDirect (aware-nogdr): takes up to ~9.72 times" in text
-        assert "Open MPI 4.1.6 crashed on a device pointer" in text
-
-    def test_two_speeds(self) -> None:
-        """Protects from one median where none was measured: staged-pipelined switched, again and again."""
-        text = said(str(RESULTS / "default" / "h200-x2-budget-2.jsonl.gz"))
-        assert "two speeds by turns: staged-pipelined at 8 KiB, 14.9 us or 19.5 us, and 3 more" in text
-
 
 class TestMadeFiles:
     def test_all_parts(self, tmp_path: Path) -> None:
@@ -176,25 +156,6 @@ class TestMadeFiles:
         assert found["nccl:ring"].hue == found["nccl-stream:ring"].hue
         assert found["nccl"] == styles(["nccl"])["nccl"]
 
-    def test_an_aware_path_that_stages_is_found_out(self, tmp_path: Path) -> None:
-        slow = [made.head(), made.step("aware"), *made.curve("aware", 9e-6, 2e10), made.end()]
-        warned = "warning: GPU-aware MPI: Open MPI 5.0.11 takes device pointers"
-        assert warned in said(made.write(tmp_path / "a", *slow))
-        seen = [made.entry("aware", 1 << 20, 1e-4), made.evidence("aware", 1 << 20, "staged")]
-        text = said(made.write(tmp_path / "b", made.head(), made.step("aware"), *seen, made.end()))
-        assert "warning: " in text and "staged through host memory" in text
-
-    def test_figures_above_the_limit_are_called_impossible(self, tmp_path: Path) -> None:
-        records = [made.head(), made.step("aware"), *made.curve("aware", 1e-9, 9e11), made.end()]
-        text = said(made.write(tmp_path / "a", *records))
-        assert re.search(r"bad: aware at 1 GiB: impossible: 900 GB/s .* is 200 % of the limit, 18", text)
-        assert "warning: trust: no" in text
-
-    def test_a_promise_that_the_wires_deny(self, tmp_path: Path) -> None:
-        denied = made.evidence("aware", 8, "staged", suspicious="aware was to go straight")
-        records = [made.head(), made.step("aware"), made.entry("aware", 8, 1e-6), denied, made.end()]
-        assert "bad: aware was to go straight (at 8 B)." in said(made.write(tmp_path / "a", *records))
-
     def test_wires_are_coloured_by_what_they_carried(self, tmp_path: Path) -> None:
         """Protects the drawing's claim: background is not payload, and a wire that was idle is shown so."""
         (drawing, _) = data_of(page_of(*made.everything(tmp_path)))["wires"]
@@ -220,16 +181,6 @@ class TestMadeFiles:
         (drawing,) = data_of(page_of(made.write(tmp_path / "a", *records)))["wires"]
         assert [wire["name"] for wire in drawing["wires"]] == ["eth0"]
         assert drawing["cases"][0]["carried"] == [[0, 1 << 20, 0, 0, 1.0]]
-
-    def test_spans_change_as_rarely_as_the_intervals_allow(self, tmp_path: Path) -> None:
-        """Two paths that are as fast at some sizes must not make a reader switch there and back."""
-        times = {8: (1.0, 1.001), 16: (1.001, 1.0), 32: (1.0, 1.0), 64: (2.0, 1.0)}
-        records: list[Any] = [made.head(), made.step("aware"), made.step("nccl")]
-        for size, (one, other) in times.items():
-            records += [made.entry("aware", size, one), made.entry("nccl", size, other)]
-        ((measured_run,), home) = (sets_of(made.write(tmp_path / "a", *records)), "GPU")
-        (span,) = best.spans(measured_run.run, home)
-        assert (span.path, span.equals, len(span.entries)) == ("nccl", (), 4)
 
 
 class TestHostileFiles:
@@ -272,64 +223,6 @@ class TestHostileFiles:
         except WirespeedError:
             return
         data_of(page)
-
-
-class TestFiles:
-    def test_damaged_lines_are_named_and_the_rest_is_used(self, tmp_path: Path) -> None:
-        file = Path(made.write(tmp_path / "a.jsonl", *made.pingpong()))
-        lines = file.read_text().splitlines(keepends=True)
-        file.write_text("".join([*lines[:6], "garbage\n", *lines[6:-1], lines[-1][:40]]))
-        page = page_of(str(file))
-        assert "line 7: damaged, left out" in page and "cut off, left out" in page
-        assert sum(len(one["bytes"]) for one in data_of(page)["charts"][0]["series"]) == 4 * len(made.SIZES)
-
-    def test_newer_files_are_read_as_far_as_they_go(self, tmp_path: Path) -> None:
-        records = made.pingpong()
-        records[0]["schema"] = 99
-        page = page_of(made.write(tmp_path / "a.jsonl", *records, {"kind": "novelty", "run": "r"}))
-        assert "written by a newer wirespeed" in page and data_of(page)["charts"]
-
-    def test_files_that_cannot_be_read_do_not_cost_the_others(self, tmp_path: Path) -> None:
-        good = made.write(tmp_path / "good.jsonl", *made.pingpong())
-        bad = tmp_path / "bad.jsonl"
-        bad.write_text("no such thing\n")
-        sources, lost = read_sources([str(bad), good, str(tmp_path / "none"), good])
-        assert [source.file for source in sources] == [good]
-        assert len(lost) == 2 and "is not a result file" in lost[0] and "No such file" in lost[1]
-        assert "is not a result file" in render(sources, lost)
-
-    def test_no_file_at_all_is_one_line(self, tmp_path: Path) -> None:
-        with pytest.raises(WirespeedError, match="No such file") as caught:
-            read_sources([str(tmp_path / "none")])
-        assert caught.value.code == ExitCode.CANNOT_WRITE
-
-    def test_a_run_without_figures(self, tmp_path: Path) -> None:
-        file = made.write(tmp_path / "a.jsonl", made.head(), made.end())
-        assert "These files contain no figures." in page_of(file)
-        assert "These files contain no figures." in markdown(read_sources([str(file)])[0])
-
-    def test_a_run_that_was_killed_says_so(self, tmp_path: Path) -> None:
-        assert "ended before all was measured" in said(
-            made.write(tmp_path / "a.jsonl", *made.pingpong()[:-1])
-        )
-
-    def test_a_resumed_run_is_one(self, tmp_path: Path) -> None:
-        """Protects both: what was added later is not another run; what was measured again is."""
-        head = made.head("again", resume=True)
-        again = [head, made.step("gpu", "again"), *made.curve("gpu", 1e-6, 1e11, "again")]
-        (one,) = sets_of(made.write(tmp_path / "a.jsonl", *made.pingpong(), *again, made.end("again")))
-        assert {"host", "gpu"} <= set(one.run.paths)
-        repeated = made.write(tmp_path / "b.jsonl", *made.pingpong(), *again, *made.pingpong("third"))
-        assert [len(one.run.paths) for one in sets_of(repeated)] == [5, 4]
-
-    def test_files_before_and_after_stay_two(self, tmp_path: Path) -> None:
-        files = [made.write(tmp_path / f"{name}.jsonl", *made.pingpong()) for name in ("before", "after")]
-        assert [one.label for one in sets_of(*files)] == ["before", "after"]
-
-    def test_labels_are_unique(self, tmp_path: Path) -> None:
-        records = [record for run in "ab" for record in made.pingpong(run)]
-        labels = [one.label for one in sets_of(made.write(tmp_path / "a.jsonl", *records))]
-        assert labels == ["a (1)", "a (2)"]
 
 
 # What colour-blind eyes see of linear RGB, severity 1.0: Machado, Oliveira and Fernandes, "A
@@ -404,7 +297,12 @@ def test_colours_can_be_seen_and_told_apart(colours: tuple[str, ...], grounds: t
         assert min(math.dist(*pair) for pair in combinations(seen, 2)) > 18, eye
 
 
-def test_the_doctor_s_last_word_counts(tmp_path: Path) -> None:
-    records = *made.pingpong(), {"kind": "doctor", "findings": [{"title": "old"}]}, made.doctor()
-    (source,), _ = read_sources([made.write(tmp_path / "a", *records)])
-    assert [one.title for one in source.findings] == ["UCX without CUDA"]
+def test_names_of_wires_come_from_the_data() -> None:
+    """A new kind of wire needs no change of the page's script."""
+    page = render(*read_sources([str(RESULTS / "h200-x2-evidence.jsonl.gz")]))
+    folder = Path(__file__).parents[2] / "wirespeed/report/page/script"
+    script = "".join((folder / f"{name}.js").read_text() for name in SCRIPTS)
+    for kind, wire in WIRE_KINDS.items():
+        assert f'"{kind}": {{"gpu": {"false" if wire.of_host else "true"}, "name": "{wire.name}"}}' in page
+        assert f'"{kind}"' not in script or kind == "pcie"
+        assert wire.name not in script or wire.name == "network"

@@ -28,13 +28,6 @@ SUMMIT = FOLDER / "summit_pingpong.csv"
 
 
 class TestTutorial:
-    def test_line(self) -> None:
-        assert tutorial.line(8, 0.000000866) == (
-            "Transfer size (B):          8, "
-            "Transfer Time (s):     0.000000866, "
-            "Bandwidth (GB/s):     0.008603442"
-        )
-
     def test_summits_seconds_give_summits_bandwidths(self) -> None:
         with SUMMIT.open(newline="") as file:
             rows = list(csv.DictReader(file))
@@ -44,18 +37,6 @@ class TestTutorial:
             printed = float(tutorial.line(int(row["bytes"]), seconds).split()[-1])
             # The published seconds are rounded to a nanosecond.
             assert printed == pytest.approx(published, rel=0.6e-9 / seconds, abs=1e-9)
-
-    def test_one_block_a_path(self) -> None:
-        run = make_run(entry("aware", 8, 1e-6), entry("host", 16, 1e-6), entry("host", 8, 1e-6))
-        lines = tutorial.tutorial([run]).splitlines()
-        assert [line.split(",")[0] for line in lines] == [
-            "# host",
-            "Transfer size (B):          8",
-            "Transfer size (B):         16",
-            "",
-            "# aware",
-            "Transfer size (B):          8",
-        ]
 
 
 class TestReference:

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.records import as_read, end, entry, figure, head, make_run, shown, step
+from support.records import end, entry, figure, head, make_run, step
 
 from wirespeed.cli.guard.check import _learn
 from wirespeed.errors import WirespeedError
@@ -27,11 +27,8 @@ from wirespeed.report.check.learn import learn
 from wirespeed.report.check.requirements import Requirement, parse_bound
 from wirespeed.report.compare.matching import FigurePair, Key, LaunchFigures, Matched
 from wirespeed.report.compare.verdicts import typical, verdicts
-from wirespeed.report.facts.statement import WARNING
-from wirespeed.report.facts.statements import statements
-from wirespeed.report.sources import Source, measured
 from wirespeed.results.recorder import Recorder
-from wirespeed.results.runs import Entry, collect
+from wirespeed.results.runs import Entry
 
 TURNS = "ranks 0-1 on n1 share CPU 0"
 
@@ -178,49 +175,6 @@ def cores(waited: float | None, shared: str | None = None) -> dict[str, Any]:
 
 class TestFigures:
     @pytest.mark.parametrize(
-        ("waited", "shared", "marked"),
-        [
-            (0.49, TURNS, True),
-            (0.03, TURNS, True),
-            (None, TURNS, True),
-            # Ranks that sleep while a GPU works do not mind.
-            (0.001, TURNS, False),
-            (0.25, None, True),
-            (0.1, None, False),
-            (None, None, False),
-        ],
-    )
-    def test_the_mark_beside_the_figure(self, waited: float | None, shared: str | None, marked: bool) -> None:
-        """Protects from a scheduler's time slice that looks like a sure figure."""
-        run = make_run(head(["host"]), step("host"), entry("host", 8, 4e-3, cores=cores(waited, shared)))
-        text = shown(run)
-        cause = "ranks take turns on CPUs" if shared else "ranks waited for CPUs"
-        assert ("&4.00 ms" in text) == marked
-        assert (f"& {cause}: host at 8 B; " in " ".join(text.split())) == marked
-        if marked and shared and waited:
-            assert f"{TURNS}, and one waited for a CPU up to {100 * waited:.0f} %" in " ".join(text.split())
-
-    @pytest.mark.parametrize(
-        ("by", "said"),
-        [
-            ("others", "slowed by other processes: host at 8 B; a rank waited for a CPU up to 40 %"),
-            ("threads", "slowed by their own threads: host at 8 B; a rank waited"),
-            ("ranks", "ranks met on a CPU: host at 8 B; a rank waited"),
-            ("quota", "stopped by the control group's quota: host at 8 B; a rank waited"),
-            (None, "ranks waited for CPUs: host at 8 B; a rank waited"),
-            ("a later word", "ranks waited for CPUs: host at 8 B; a rank waited"),
-        ],
-    )
-    def test_others_are_blamed_only_where_it_was_others(self, by: str | None, said: str) -> None:
-        """Protects from a search for processes that are not there."""
-        run = make_run(head(["host"]), step("host"), entry("host", 8, 4e-3, cores={**cores(0.4), "by": by}))
-        assert said in " ".join(shown(run).split())
-
-    def test_an_older_file_has_no_mark(self) -> None:
-        """Protects files without the member."""
-        assert "&" not in shown(make_run(head(["host"]), step("host"), entry("host", 8, 4e-3)))
-
-    @pytest.mark.parametrize(
         ("bound", "what"),
         [
             ("at most 1 ms", CANNOT_TELL),
@@ -270,9 +224,3 @@ class TestFigures:
         assert what([*slow, *fast]) == NOT_WORSE
         # The time beside the verdict is of the launches that it is told from.
         assert typical([*slow, *fast]) == pytest.approx(1e-6) and typical(slow) == pytest.approx(4e-3)
-
-    def test_the_page_says_it(self) -> None:
-        """Protects readers of a report, who see no terminal."""
-        records = [head(["host"]), step("host"), entry("host", 8, 4e-3, cores=cores(0.5, TURNS))]
-        (one,) = measured([Source("f", collect(as_read(records)), [], [])])
-        assert any(TURNS in said.text for said in statements(one.run) if said.level == WARNING)

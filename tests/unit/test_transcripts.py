@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.fake_run import FakeRun
 from support.golden import GOLDEN, Golden
-from support.transcripts import cases
+from support.transcripts import PageText, cases
 
 from wirespeed.cli.main import main
 
@@ -26,6 +26,8 @@ def test_transcript(
     def command(words: list[str], variables: dict[str, str]) -> str:
         if words[0] == "cat":
             return Path(words[1]).read_text()
+        if words[0] == "text":
+            return PageText(Path(words[1]).read_text(), words[2]).text
         with monkeypatch.context() as patch:
             for name, value in variables.items():
                 patch.setenv(name, value)
