@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.counters import DUE, wire
 
 from wirespeed.evidence.verdict import Counted, Declaration, WireShare, identify_wire, shares
+from wirespeed.rank.observe.expected_traffic import ExpectedTraffic, Location
 
 AWARE = Declaration("aware", on_device=True, direct=True, hosts=1, devices=2)
 
@@ -93,3 +96,36 @@ def test_the_verdict_says_how_much_of_each_kind() -> None:
     """Protects the record's shares: what is missing on one side did not pass."""
     found = identify_wire(AWARE, [wire("nvlink", 1000, 990), wire("pcie", 50, 70)], [], DUE)
     assert found.shares == {"nvlink": 0.99, "pcie": 0.05}
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 1 << 40), st.integers(0, 1 << 40), st.integers(0, 1 << 20)), min_size=1
+    ),
+    st.booleans(),
+)
+def test_any_counts_have_a_verdict(counts: list[tuple[int, int, int]], on_device: bool) -> None:
+    """Protects a run from its own sources: no count breaks the verdict, no share is negative."""
+    wires = [
+        Counted(
+            "nvlink" if n % 2 else "pcie", f"GPU {n}", "n1", moved, moved, noise, 1024, f"GPU-{n}", due, due
+        )
+        for n, (due, moved, noise) in enumerate(counts)
+    ]
+    assert all(share.least >= 0 and share.uncertainty >= 0 for share in shares(wires).values())
+    claim = AWARE if on_device else replace(AWARE, on_device=False, direct=False, devices=0)
+    found = identify_wire(claim, wires, [], sum(due for due, _, _ in counts))
+    assert found.text and "\n" not in found.text
+
+
+def test_what_must_cross_an_edge() -> None:
+    """Protects the expectation: bytes inside a GPU cross no link, bytes inside a host no network."""
+    places = [Location("a", "G0"), Location("a", "G0"), Location("a", "G1"), Location("b", "G0")]
+    each = [{peer: 10 for peer in range(4) if peer != rank} for rank in range(4)]
+    found = ExpectedTraffic.of(places, each)
+    assert found.total == 120
+    assert found.sent[places[0]] == found.received[places[0]] == 2 * 20
+    assert found.sent[places[2]] == 30 and found.sent["a"] == 30 and found.received["b"] == 30
+    assert found.read[places[0]] == found.written[places[0]] == 2 * 30, "to and from anywhere"
+    assert found.between_hosts == (0, 1, 2, 3)
+    assert ExpectedTraffic.of(places, [{}, {3: 10}, {0: 10}, {}]).between_hosts == (1, 3)
