@@ -23,40 +23,6 @@ from wirespeed.patterns import (
 from wirespeed.units import parse_sizes
 
 
-def test_ranks_that_a_pattern_takes() -> None:
-    two = {"exchange", "pingpong", "rma", "stream"}
-    assert {name for name, pattern in all_patterns().items() if pattern.ranks is not None} == two
-    for name in two:
-        pattern = find_pattern(name)
-        assert pattern.wanted_ranks(Shape(0)) == 2 and pattern.refuse(Shape(2)) is None
-        assert pattern.refuse(Shape(3)) == f"{name} takes exactly two ranks, not 3: start it with -n 2"
-    assert find_pattern("groups").wanted_ranks(Shape(0)) is None
-    blocks = find_pattern("blocks")
-    assert blocks.wanted_ranks(Shape(0)) == 2 and blocks.refuse(Shape(8)) is None
-    assert blocks.refuse(Shape(1)) == "blocks takes two ranks or more"
-
-
-def test_a_stream_of_pairs() -> None:
-    """Protects whose clock counts, and that a single pair's figure begins with no barrier."""
-    stream, one, three = find_pattern("stream"), Shape(2, {"pairs": 1}), Shape(6, {"pairs": 3})
-    assert stream.wanted_ranks(three) == 6 and stream.refuse(three) is None
-    assert stream.refuse(Shape(4, {"pairs": 3})) == "stream takes exactly 6 ranks, not 4: start it with -n 6"
-    assert [stream.barriers(shape) for shape in (one, three)] == [False, True]
-    teams = [stream.team(rank, three) for rank in range(6)]
-    assert teams == [Team("", range(3))] * 3 + [None] * 3 and stream.team(0, one) == Team("", range(1))
-    (window, _) = stream.steps(1, three, 8)
-    assert {transfer.peer for transfer in window.sends} == {4} and len(window.sends) == 64
-    assert {transfer.peer for transfer in stream.steps(5, three, 8)[1].sends} == {2}
-    figure = stream.figure(three, 8)
-    assert (figure.bytes, [one.amount for one in figure.derived]) == (3 * 64 * 8, [3 * 64])
-    assert figure.definition == (
-        "window: 64 messages in each of 3 pairs (rank i to i + 3) and an empty answer; "
-        "GB/s of that direction of all pairs, over the time of the slowest"
-    )
-    both = stream.figure(Shape(6, {"pairs": 3, "both_ways": True}), 8)
-    assert (both.bytes, [one.amount for one in both.derived]) == (3 * 64 * 8, [6 * 64 * 8, 3 * 64])
-
-
 def test_one_sided_operations() -> None:
     """Protects who is active in each, and the words of a fetch-and-add: what was, and one more."""
     rma = find_pattern("rma")

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
-from msgspec import structs
 from support.fake_fleet import FakeFleet
 from support.fake_run import FakeRun
 from support.records import as_read, console, entry, failure, figure, head, text_of
@@ -25,10 +24,9 @@ from wirespeed.job.plan import Plan
 from wirespeed.report import sources
 from wirespeed.report.console import status_line
 from wirespeed.report.terminal import progress
-from wirespeed.report.terminal.time_left import TimeLeft
 from wirespeed.results import reading
-from wirespeed.results.events import StepEnd, StepStart
-from wirespeed.results.model import Entry, Event, Failure
+from wirespeed.results.events import StepStart
+from wirespeed.results.model import Event
 
 RESULTS = Path(__file__).parents[2] / "results"
 
@@ -98,177 +96,6 @@ class TestProgress:
             view(event)
         return re.findall(r"\[(.*)\]", text_of(screen))
 
-    def test_a_pipe_shows_the_time_that_is_left(self) -> None:
-        """Protects from a number without a basis: sizes and starts of ranks to come last as those before did.
-
-        Two paths, two sizes each. The first step took 10 s to start its ranks, and 1 s for each size. Of the
-        paths to come nine in ten are expected to give figures.
-        """
-        assert self.plain(
-            [
-                (0, step_start("host", 0, 2)),
-                (10, size("host", 0)),
-                (1, figure("host", 8, 1e-6)),
-                (0, size("host", 1)),
-                (1, figure("host", 16, 1e-6)),
-                (0, step_start("staged", 1, 2)),
-                (10, size("staged", 0)),
-                (1, figure("staged", 8, 1e-6)),
-            ],
-        ) == [
-            "path 1 of 2, 0:11 so far, about 0:12 left",
-            "path 1 of 2, 0:12 so far, about 0:11 left",
-            "path 2 of 2, 0:23 so far, about 0:01 left",
-        ]
-
-    def test_large_sizes_are_expected_to_take_longer(self) -> None:
-        """Protects from "about 0:03 left" before the half of a run: its largest messages come last."""
-        now, screen = [0.0], console(200)
-        view = progress.ProgressLines(screen, clock=lambda: now[0])
-        begins = size("host", 0, 3, needs=[8, 16, 1 << 30])
-        for event in (step_start("host", 0, 1), begins, figure("host", 8, 1e-6)):
-            view(event)
-            now[0] += 1
-        view(figure("host", 16, 1e-6))
-        # A size of 1 GiB takes 17 s, and 5 s go by at its end.
-        assert "0:03 so far, about 0:22 left" in text_of(screen)
-
-    def left(self, *events: tuple[float, Event], budget: float = 0.0) -> float | None:
-        """Seconds that are left after (seconds that pass, event)."""
-        now = [0.0]
-        time_left = TimeLeft(lambda: now[0])
-        time_left.budget = budget
-        for seconds, event in events:
-            now[0] += seconds
-            time_left.begin()
-            match event:
-                case StepStart():
-                    time_left.step(event)
-                case Progress():
-                    time_left.size(event)
-                case StepEnd():
-                    time_left.step_ended()
-                case Entry():
-                    coarse = (event.precision or 0.0) > 0.05
-                    time_left.size_done(event.bytes, coarse=coarse, seconds=event.seconds)
-                case Failure():
-                    time_left.step_failed() if event.bytes is None else time_left.size_done(event.bytes, True)
-        return time_left.remaining
-
-    def test_sizes_that_take_turns_are_done_together(self) -> None:
-        """Protects from "12:47 left" at 5 s of 11: the first of ten figures took as long as all."""
-        begins = [(0.0, size("host", index, 20)) for index in range(10)]
-        figures = [(0.1 if index else 4.0, done("host", index)) for index in range(10)]
-        start = (1.0, step_start("host", 0, 1))
-        soon, later = self.left(start, *begins, figures[0]), self.left(start, *begins, *figures)
-        assert soon is not None and 4 < soon < 8 and later is not None and 4 < later < 6
-
-    def test_a_hang_says_nothing_of_other_sizes(self) -> None:
-        """Protects from "21:55 left" at 24 s of 56: 8 B had hung, and no larger size would take as long."""
-        needs = [8, 64, 1 << 20, 1 << 30]
-        hung = [
-            (2.0, step_start("gpu", 0, 3)),
-            (5.0, size("gpu", 0, 4, needs=needs)),
-            (15.0, FAILED),
-        ]
-        assert self.left(*hung) is None
-        again = [
-            (1.0, StepEnd(time.monotonic_ns())),
-            (0.0, step_start("gpu", 1, 4)),
-            (2.0, size("gpu", 0, 3, needs=needs[1:])),
-            (0.2, done("gpu", 3)),
-        ]
-        left = self.left(*hung, *again)
-        assert left is not None and left < 20
-
-    def test_what_is_measured_on_ends_with_the_budget(self) -> None:
-        """Protects from "4:47 left" at 27 s of 32: coarse figures had taken what time there was."""
-        begins = [(0.0, size("host", index, 20)) for index in range(10)]
-        figures = [(4.0, done("host", index)) for index in range(10)]
-        events = [(1.0, step_start("host", 0, 1)), *begins, *figures]
-        assert self.left(*events, budget=60.0) == pytest.approx(20.0)
-        late = self.left(*events, budget=30.0)
-        assert late is not None and late > 20.0
-
-    def test_coarse_figures_take_what_the_paths_before_left(self) -> None:
-        """Protects from "0:09 left" at 20 s of 54: others could not be measured, and left their time."""
-        paths: list[tuple[float, Event]] = []
-        for place in range(3):
-            paths += [(0.0, step_start("host", place, 6)), (0.0, size("host", 0, 1))]
-            paths += [(2.0, done("host", 0)), (0.0, StepEnd(time.monotonic_ns()))]
-        fine = self.left(*paths, budget=60.0)
-        coarse = [(s, structs.replace(e, precision=0.3) if isinstance(e, Entry) else e) for s, e in paths]
-        more = self.left(*coarse, budget=60.0)
-        assert fine is not None and more is not None and fine < 6 and 25 < more < 54
-        assert self.left(*coarse) == self.left(*paths), "without a budget nothing is measured on"
-
-    def test_a_budget_does_not_make_long_messages_quick(self) -> None:
-        """Protects from "0:02 left" at 60 s of 90: 64 MiB took 40 ms, so 1 GiB cannot take less than 6 s."""
-        needs = [64 << 20, 256 << 20, 1 << 30]
-        events = [
-            (0.0, step_start("host", 0, 1)),
-            (0.0, size("host", 0, 3, needs=needs)),
-            (0.6, figure("host", 8, 0.04)),
-        ]
-        left = self.left(*events, budget=1.0)
-        assert left is not None and left >= 8.0
-        path = [*events, (9.0, StepEnd(time.monotonic_ns()))]
-        more = self.left(*path, (0.0, step_start("gpu", 1, 9)), budget=10.0)
-        assert more is not None and more > 40.0, "the paths to come have long messages, too"
-
-    def test_one_byte_says_nothing_of_long_messages(self) -> None:
-        """Protects from "6:50:26 left" at 2 s of 52: 4 B took 0.56 us, and 1 GiB is as many times as much."""
-        needs = [4, 1 << 30]
-        events = [(0.0, step_start("host", 0, 9)), (0.0, size("host", 0, 2, needs=needs))]
-        left = self.left(*events, (2.0, figure("host", 8, 5.6e-7)), budget=60.0)
-        assert left is not None and left < 600.0
-
-    def test_a_size_that_lasts_makes_the_rest_last(self) -> None:
-        """Protects from an estimate that stands still: 1 GiB took 40 s, so 2 GiB do not take one."""
-        needs = [8, 1 << 30, 2 << 30]
-        events = [
-            (0.0, step_start("host", 0, 1)),
-            (0.0, size("host", 0, 3, needs=needs)),
-            (0.1, done("host", 0)),
-            (0.0, size("host", 1, 3)),
-        ]
-        early = self.left(*events)
-        late = self.left(*events, (40.0, done("host", 1)))
-        assert early is not None and late is not None and early < 8 and 60 < late < 120
-
-    def test_phases_tell_how_far_a_size_is(self) -> None:
-        """Protects pairs of many ranks, whose one size is nearly the whole run."""
-        first = [
-            (0.0, step_start("host", 0, 1)),
-            (0.0, size("host", 0, 2)),
-            (9.0, done("host", 0)),
-        ]
-        half = {"phase": 5, "phases": 10}
-        left = self.left(*first, (0.0, size("host", 1, 2)), (20.0, size("host", 1, 2, **half)))
-        assert left is not None and 20 <= left < 25
-
-    def test_phases_that_take_turns_tell_nothing(self) -> None:
-        """Protects `copy` from an estimate four times the truth: its last phase is told all the time."""
-        first = [
-            (0.0, step_start("host", 0, 1)),
-            (0.0, size("host", 0, 2)),
-            (9.0, done("host", 0)),
-            (0.0, size("host", 1, 2)),
-        ]
-        turns = [(0.5, size("host", 1, 2, phase=phase, phases=7)) for phase in (5, 6, 0, 1, 6, 0, 1) * 2]
-        left = self.left(*first, *turns)
-        assert left is not None and left == pytest.approx(9 - 7 + 3, abs=1)
-
-    def test_counting_takes_time(self) -> None:
-        """Protects from "0:00 left" while bytes are counted, and from that time in the next path's sizes."""
-        path = [(0.0, size("host", 0, 1)), (10.0, done("host", 0))]
-        begun = [(0.0, step_start("host", 0, 2)), *path]
-        assert self.left((0.0, step_start("host", 0, 1)), *path) == pytest.approx(3)
-        again = self.left(
-            *begun, (5.0, StepEnd(time.monotonic_ns())), (0.0, step_start("staged", 1, 2)), *path
-        )
-        assert again == pytest.approx(5)
-
     @pytest.mark.parametrize(("further", "left"), [(2, "about 0:29 left"), (None, "")])
     def test_runs_that_follow_take_time(self, further: int | None, left: str) -> None:
         """Protects --ranks 2,4,8 from "0:00 left" at the end of the first of three runs.
@@ -282,17 +109,6 @@ class TestProgress:
         now[0] = 10
         view(done("host", 0))
         assert left in text_of(screen) and (" left" in text_of(screen)) == bool(left)
-
-    def test_a_picture_is_drawn_after_the_last_size(self) -> None:
-        """Protects a run from an index that is one behind its sizes."""
-        path = [(0.0, step_start("gpu", 0, 1)), (0.0, size("gpu", 0, 1)), (1.0, done("host", 0))]
-        assert self.left(*path, (0.0, size("gpu", 1, 1, 8, doing="picture"))) == pytest.approx(0.3)
-
-    def test_another_mpi_begins_anew(self) -> None:
-        """Protects from "0:00 left" before all sizes: the first MPI failed, and the next one has them all."""
-        path = [(0.0, step_start("aware", 0, 1)), (0.0, LACKING)]
-        again = [(0.0, size("aware", 0, 9)), (1.0, done("host", 0))]
-        assert self.left(*path, *again) == pytest.approx(8.3)
 
     def test_a_long_size_is_not_silent(self) -> None:
         """Protects from a pipe that is silent for a minute, and from words where lines come anyway."""
@@ -334,19 +150,6 @@ class TestProgress:
         assert self.plain([(0, step_start("host", 4, 9, 2, 3)), (0, figure("host", 8, 1e-6))]) == [
             "launch 2 of 3, step 5 of 9, 0:00 so far"
         ]
-
-    def test_sizes_of_a_path_that_failed_take_no_time(self) -> None:
-        lost = as_read([failure("host", None, "crash", "gone")])
-        shown = self.plain(
-            [
-                (0, step_start("host", 0, 1)),
-                (0, size("host", 0, 9)),
-                (1, figure("host", 8, 1e-6)),
-                *((0, event) for event in lost),
-                (0, figure("host", 8, 1e-6)),
-            ],
-        )
-        assert shown[-1] == "path 1 of 1, 0:01 so far, about 0:00 left"
 
     def live(self, width: int, events: Sequence[Event]) -> tuple[str, str]:
         now = [0.0]
