@@ -7,7 +7,8 @@ import io
 import re
 from pathlib import Path
 
-from support.records import shown
+import pytest
+from support.records import entry, make_run, shown
 
 from wirespeed.report.export.markdown import markdown
 from wirespeed.report.facts.shares import percent, share

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
 import re
@@ -17,7 +16,7 @@ from hypothesis import strategies as st
 from intervals import ALIKE, held_of_launches
 from msgspec import to_builtins
 from support import report_files as made
-from support.records import as_read, end, entry, failure, figure, head, make_run, shown
+from support.records import as_read, end, entry, failure, figure, head, make_run
 
 from wirespeed.paths import find_path
 from wirespeed.report.cannot_tell import CANNOT_TELL
@@ -26,13 +25,10 @@ from wirespeed.report.check.learn import learn
 from wirespeed.report.check.requirements import Requirement, parse_bound
 from wirespeed.report.compare.comparison import compare
 from wirespeed.report.compare.verdicts import FAILING
-from wirespeed.report.export.formats import FORMATS
-from wirespeed.report.facts.failures import failure_lines
 from wirespeed.report.facts.legend import legend
 from wirespeed.report.page.data import charts
 from wirespeed.report.sources import Source, measured
 from wirespeed.report.views.size_table import TableLayout
-from wirespeed.results.export import to_arrays
 from wirespeed.results.launches import Combined, combined
 from wirespeed.results.reading import read
 from wirespeed.results.recorder import Recorder
@@ -150,25 +146,10 @@ def test_the_documented_share_of_intervals_holds(name: str) -> None:
 # ---- files ----------------------------------------------------------------------------------------------
 
 
-def test_files_without_the_number_are_of_one_launch() -> None:
-    """Protects older files: two entries of one figure were never two launches of it."""
-    run = make_run(entry("host", 8, 1e-6), entry("host", 8, 2e-6))
-    assert run.entries["host", 8].seconds == 2e-6 and run.launches == 1
-
-
 def _of(name: str, records: list[dict[str, Any]], **plan: Any) -> list[dict[str, Any]]:
     begin = head()
     begin["plan"].update(launches=3, **plan)
     return [{**record, "run": name} for record in (begin, *records, end())]
-
-
-def test_a_resumed_run_completes_the_launches() -> None:
-    """Protects a file whose third launch was measured by --resume: it has one figure of three launches."""
-    first, second = launches(1e-6, 2e-6), [entry("host", 8, 3e-6, launch=3)]
-    lines = as_read([*_of("a", first), *_of("b", second, resume=True)])
-    (run,) = resumed(collect(lines))
-    assert run.entries["host", 8].launches == 3 and run.entries["host", 8].seconds == 2e-6
-    assert to_arrays([run])["launches"].tolist() == [3]
 
 
 def test_an_interrupted_figure_is_measured_again(tmp_path: Path) -> None:
@@ -182,107 +163,12 @@ def test_an_interrupted_figure_is_measured_again(tmp_path: Path) -> None:
     assert run.entries["host", 16].seconds == 2e-6 and run.entries["host", 8].seconds == 1e-6
 
 
-def test_a_repeated_run_is_no_resumed_one() -> None:
-    """Protects the files of `watch`: each repetition stays a run of its own."""
-    lines = as_read([*_of("a", launches(1e-6)), *_of("b", launches(2e-6))])
-    assert len(resumed(collect(lines))) == 2
-    again = as_read([*_of("a", launches(1e-6)), *_of("b", launches(2e-6), resume=True)])
-    assert len(resumed(collect(again))) == 2
-
-
-def test_evidence_against_a_path_is_not_hidden_by_a_later_launch() -> None:
-    told = {
-        "kind": "evidence",
-        "run": "r",
-        "path": "aware",
-        "bytes": 8,
-        "verdict": "staged",
-        "text": "staged",
-    }
-    fine = {**told, "verdict": "direct", "text": "direct"}
-    bad = {**told, "suspicious": "aware declares direct"}
-    assert make_run(fine, bad, fine).evidence["aware", 8].suspicious
-
-
 # ---- what is shown --------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def three() -> Run:
     return run_of(*launches(1e-6, 2e-6, 4e-6), *launches(3e-6, 6e-6, path="staged"))
-
-
-def test_the_table(three: Run) -> None:
-    """Protects the answer: how many launches, how far apart, and which figure has fewer of them."""
-    text = " ".join(shown(three, 140).split())
-    assert "3 launches, 2026-01-01" in text and "one way: half of a round trip, median of 3 launches" in text
-    assert "2 launches only: staged at 8 B" in text and "? fewer than 3 launches: no interval" in text
-    assert "--max-time" not in text
-    table = shown(run_of(*launches(1e-6, 2e-6, 4e-6)), 100)
-    assert re.search(r"8 B +2.00 us .* 1.00 us +4.00 us", table)
-
-
-def test_the_legend(three: Run) -> None:
-    """Protects the words of --explain and of the page: what the interval and the range are made of."""
-    text = "\n".join(legend(three, TableLayout([], spread=True, extremes=True)))
-    assert "median of 3 launches, each with new processes" in text
-    assert "from the launches' medians, widest" in text and "min, max: the fastest and the slowest" in text
-
-
-def test_launches_that_are_alike_get_no_line() -> None:
-    assert "differ most" not in shown(
-        run_of(*launches(1e-6, 1.01e-6, 1e-6), *launches(1e-6, path="staged")), 60
-    )
-    apart = " ".join(shown(run_of(*launches(1e-6, 3e-6), *launches(1e-6, path="staged")), 60).split())
-    assert "launches differ most for host at 8 B: the slowest takes 3 times as long as the fastest" in apart
-
-
-def printed(name: str, run: Run, capsys: pytest.CaptureFixture[str]) -> str:
-    import sys
-
-    FORMATS[name]([run], sys.stdout, None)
-    return capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("osu", "MPI 5.0.11, 3 launches: one way"),
-        ("reframe", "latency_us=2 bandwidth_GBps=0.004 launches=3"),
-        ("prometheus", 'wirespeed_launches{pattern="pingpong",path="host",memory="pageable",bytes="8"'),
-        ("tutorial", "# host, median of 3 launches"),
-    ],
-)
-def test_exports_say_how_many(name: str, words: str, three: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    step = {
-        "kind": "step",
-        "run": "r",
-        "step": 0,
-        "path": "host",
-        "mpi": {"vendor": "openmpi", "version": "5.0.11"},
-    }
-    run = run_of(step, *launches(1e-6, 2e-6, 4e-6))
-    text = printed(name, run, capsys)
-    assert words in text and ("000002" in text or "e-06" in text or "2.00" in text or "us=2 " in text)
-
-
-def test_csv_has_each_figure_once(three: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    import csv
-
-    rows = list(csv.DictReader(printed("csv", three, capsys).splitlines()))
-    assert [(row["path"], row["launches"], float(row["median_s"])) for row in rows] == [
-        ("host", "3", 2e-6),
-        ("staged", "2", 4.5e-6),
-    ]
-
-
-def test_json_has_the_launches_and_the_figure(three: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    """Protects programs: each launch with its own interval, and the combined figure behind them."""
-    found = json.loads(printed("json", three, capsys))["records"]
-    assert [one["launch"] for one in found if one["kind"] == "entry"] == [1, 2, 3, 1, 2]
-    host, staged = (one for one in found if one["kind"] == "launches")
-    assert (host["launches"], host["seconds"]["median"], staged["launches"]) == (3, 2e-6, 2)
-    assert [(one["launch"], one["precision"]) for one in host["each"]] == [(1, 0.004), (2, 0.004), (3, 0.004)]
 
 
 def test_the_page_s_curves(three: Run) -> None:
@@ -311,17 +197,6 @@ def test_compare_takes_each_launch_as_one(three: Run) -> None:
 
 def lost(number: int, size: int | None = 8, what: str = "crash") -> dict[str, Any]:
     return {**failure("host", size, what, "rank 1 was killed"), "launch": number}
-
-
-def test_a_lost_launch_is_named() -> None:
-    """Protects from a figure of two launches that looks like one of three."""
-    good = [entry("host", 8, 1e-6, launch=number) for number in (1, 3)]
-    for size, place in ((8, " at 8 B"), (None, "")):
-        run = run_of(*good, lost(2, size))
-        assert [line[0] for line in failure_lines(run)] == [f"host{place}, launch 2 of 3"]
-    every = run_of(*(lost(number) for number in (1, 2, 3)))
-    assert [line[0] for line in failure_lines(every)] == ["host at 8 B"]
-    assert failure_lines(run_of(lost(2), *launches(1e-6, 1e-6, 1e-6))) == []
 
 
 def test_compare_says_that_a_launch_was_lost() -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import math
 import os
 import re
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.golden import Golden
 from support.results import DEVICE, RUN, STEP_PATH, line_of, made, run, told
 
 from wirespeed.errors import ExitCode
@@ -23,7 +26,6 @@ from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath
 from wirespeed.patterns import Derived
 from wirespeed.results import environment, recorder, store
-from wirespeed.results.model import Record
 from wirespeed.results.reading import read
 
 SECONDS: dict[str, float | None] = {
@@ -52,133 +54,80 @@ def entry(seconds: dict[str, float | None], **more: Any) -> dict[str, Any]:
     return made(RUN, 3, {**message, **more})
 
 
-def timeless(record: Record) -> dict[str, Any]:
-    """Without the moment, which must look like one."""
-    one = line_of(record)
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", one.pop("at"))
-    return one
+def lines(record: dict[str, Any], indent: str = "") -> Iterator[str]:
+    """A line for each member, without the moment, which must look like one, and the run's name."""
+    for name, value in record.items():
+        if name == "at":
+            assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", value)
+        elif name == "run":
+            assert re.fullmatch("[0-9a-f]{12}", value)
+        elif isinstance(value, dict) and value:
+            yield from (f"{indent}{name}:", *lines(value, indent + "  "))
+        else:
+            yield f"{indent}{name}: {json.dumps(value)}"
 
 
-def test_rates_follow_from_times() -> None:
-    """Protects the figures people quote: 1000 bytes in 2 us are 500 MB/s; most time, lowest rate."""
-    made = entry(SECONDS)
-    assert made["bytes_per_second"] == {
-        "median": pytest.approx(5e8),
-        "low": pytest.approx(2.5e8),
-        "high": pytest.approx(1e9),
-    }
-    assert [(one["name"], one["unit"], one["amount"], one["median"]) for one in made["derived"]] == [
-        ("one way", "GB/s", 4000, pytest.approx(2.0)),
-        ("rate", "messages/s", 64, pytest.approx(3.2e7)),
-        ("lap", "s", 3, pytest.approx(6e-6)),
-    ]
-    assert (made["bandwidth_bytes"], made["samples"]) == (1000, 40)
-    assert (made["iterations_per_sample"], made["iterations"]) == (5, 200)
-    assert (made["step"], made["bytes"], made["checked"]) == (
-        3,
-        8,
-        {
-            "iterations": 1,
-            "batches": 3,
-            "of_batches": 9,
-            "seconds": None,
-            "bytes": 32,
-            "rerun_steps": None,
-            "wrong": None,
-            "conserved": [],
-        },
-    )
-
-
-def test_no_time_no_rate() -> None:
-    """Protects from a division by a clock's zero, and from a rate where there is no interval."""
-    made = entry({**SECONDS, "median": 0.0, "low": None, "high": None})
-    assert made["bytes_per_second"] == {"median": None, "low": None, "high": None}
-    assert [one["median"] for one in made["derived"]] == [None, None, 0.0]
-
-
-def test_what_a_transport_chose_and_what_teams_measured() -> None:
-    assert (entry(SECONDS)["details"], entry(SECONDS)["teams"]) == ({}, [])
-    team = {"name": "0-1", "first": 0, "ranks": 2, "seconds": {"median": 1.0, "low": 1, "high": 2, "min": 1}}
-    made = entry(SECONDS, details={"protocol": "LL"}, teams=[team])
-    assert (made["details"], made["teams"]) == ({"protocol": "LL"}, [team | {"waited": None}])
-
-
-def test_a_step_says_where_its_bytes_go() -> None:
-    """Protects copies between kinds of memory; a path that names no other memory ends where it began."""
-    copy = TransferPath("d2h", "", "copy", "device", into="pinned")
-    rank = {"rank": 0, "host": "n1", "pid": 7, "cpus": "0", "cpu_quota": 1.5, "device": None}
-    rank |= {"visible": [], "copies": "works", "apart": ["pid"]}
-    rank["cpu_model"] = "Xeon"
-    job = {"mpi": None, "launcher": "mpiexec", "variables": {"UCX_TLS": "all"}, "ranks": [rank]}
-    pointer = {"rank": 0, "memory": "device", "device": 1, "context": "own", "ipc": True}
-    pointer |= {"rdma": None, "library": "libgomp.so.1"}
-    job |= {"allocator": "openmp", "pointers": [pointer]}
-    assert line_of(recorder.step(RUN, 2, copy, {**job, "startup_s": 0.5, "details": {"chunk": 8}})) == {
-        "kind": "step",
-        "run": RUN,
-        "step": 2,
-        "launch": 1,
-        "path": "d2h",
-        "transport": "copy",
-        "memory": "device",
-        "into": "pinned",
-        "mpi": None,
-        "launcher": "mpiexec",
-        "variables": {"UCX_TLS": "all"},
-        "ranks": [rank],
-        "startup_s": 0.5,
-        "allocator": "openmp",
-        "pointers": [pointer],
-        "details": {"chunk": 8},
-        "without": None,
-    }
-    plain = recorder.step(RUN, 0, STEP_PATH, {"variables": {}})
-    assert (plain.into, plain.details) == ("pageable", {})
-
-
-def written(tmp_path: Path, message: dict[str, Any]) -> Record:
+def written(tmp_path: Path, message: dict[str, Any]) -> dict[str, Any]:
     """What a run's recorder makes of a rank's message."""
     seen: list[Any] = []
-    kept = recorder.Recorder(Plan(out=str(tmp_path / "r.jsonl")), seen.append)
+    file = tmp_path / f"{message['kind']}.jsonl"
+    kept = recorder.Recorder(Plan(out=str(file)), seen.append)
     kept.take(found_record(message), 3)
     assert kept.end("complete") == ExitCode.UNAVAILABLE
-    results = read(tmp_path / "r.jsonl")
+    results = read(file)
     assert results.records == seen and results.ends[0].entries == 0
-    return results.records[0]
+    return line_of(results.records[0])
 
 
-def test_evidence_has_everything_that_was_counted(tmp_path: Path) -> None:
-    """Protects a verdict from being taken on trust: each wire, each rank's copies, and who did not answer."""
-    counted = vars(Counted("nvlink", "GPU 0", "n1", 10, 20, links=((10, 20),), wraps=1 << 32))
-    wire = {name: one for name, one in counted.items() if name != "wraps"} | {"links": [[10, 20]]}
-    message = {
-        "kind": "evidence",
-        "pattern": "stream",
-        "path": "aware",
-        "bytes": 8,
-        "verdict": "direct",
-        "text": "direct over NVLink",
-        "suspicious": "a doubt",
-        "shares": {"nvlink": 0.99},
-        "uncertainties": {"nvlink": 0.01},
-        "iterations": 7,
-        "payload_bytes": 56,
-        "wires": [counted],
-        "copies": [{"rank": 0, "peer": {"count": 1, "bytes": 8}}],
-        "nics": [{"rank": 0, "host": "n1", "nics": [{"name": "eth0", "share": 1.0}], "by": ["counters"]}],
-        "nics_differ": "on n1 the log names eth1",
-        "unread_sources": ["xgmi"],
+RANK = {"rank": 0, "host": "n1", "pid": 7, "cpus": "0", "cpu_quota": 1.5, "device": None, "visible": []}
+RANK |= {"copies": "works", "apart": ["pid"], "cpu_model": "Xeon"}
+POINTER = {"rank": 0, "memory": "device", "device": 1, "context": "own", "ipc": True, "rdma": None}
+JOB = {"mpi": None, "launcher": "mpiexec", "variables": {"UCX_TLS": "all"}, "ranks": [RANK]}
+JOB |= {"allocator": "openmp", "pointers": [POINTER | {"library": "libgomp.so.1"}]}
+EVIDENCE = {
+    "kind": "evidence",
+    "pattern": "stream",
+    "path": "aware",
+    "bytes": 8,
+    "verdict": "direct",
+    "text": "direct over NVLink",
+    "suspicious": "a doubt",
+    "shares": {"nvlink": 0.99},
+    "uncertainties": {"nvlink": 0.01},
+    "iterations": 7,
+    "payload_bytes": 56,
+    "wires": [vars(Counted("nvlink", "GPU 0", "n1", 10, 20, links=((10, 20),), wraps=1 << 32))],
+    "copies": [{"rank": 0, "peer": {"count": 1, "bytes": 8}}],
+    "nics": [{"rank": 0, "host": "n1", "nics": [{"name": "eth0", "share": 1.0}], "by": ["counters"]}],
+    "nics_differ": "on n1 the log names eth1",
+    "unread_sources": ["xgmi"],
+}
+WIRES = [{"host": "n1", "kind": "nvlink", "name": "GPU 0", "rate": 25e9}]
+TEAM = {"name": "0-1", "first": 0, "ranks": 2, "seconds": {"median": 1.0, "low": 1, "high": 2, "min": 1}}
+STUCK = ("rank 1\n  hangs", 1, "n1", "MPI_Recv", 8, 3)
+COPY = TransferPath("d2h", "", "copy", "device", into="pinned")
+
+
+def test_records(tmp_path: Path, golden: Golden) -> None:
+    """Protects the figures people quote, what a verdict rests on, and the place of a failure."""
+    step = {**JOB, "startup_s": 0.5, "details": {"chunk": 8}}
+    hang = Outcome("hang", *STUCK, stacks=[{"rank": 1, "host": "n1"}], log=["bye"])
+    nothing = {**SECONDS, "median": 0.0, "low": None, "high": None}
+    found = {
+        "1000 bytes in 2 us are 500 MB/s; most time, lowest rate": entry(SECONDS),
+        "a clock's zero is no rate, nor is there one without an interval": entry(nothing),
+        "what a transport chose and what teams measured": entry(
+            SECONDS, details={"protocol": "LL"}, teams=[TEAM]
+        ),
+        "a step says where its bytes go": line_of(recorder.step(RUN, 2, COPY, step)),
+        "a path that names no other memory ends where it began": line_of(
+            recorder.step(RUN, 0, STEP_PATH, {"variables": {}})
+        ),
+        "evidence has everything that was counted": written(tmp_path, EVIDENCE),
+        "wires": written(tmp_path, {"kind": "wires", "path": "aware", "wires": WIRES}),
+        "a failure is one line with its place": line_of(recorder.failure(RUN, STEP_PATH, hang, None)),
     }
-    found = timeless(written(tmp_path, message))
-    assert len(found.pop("run")) == 12 and found == {**message, "step": 3, "wires": [wire]}
-
-
-def test_wires_are_recorded(tmp_path: Path) -> None:
-    found = {"host": "n1", "kind": "nvlink", "name": "GPU 0", "rate": 25e9}
-    message = {"kind": "wires", "path": "aware", "wires": [found]}
-    made = timeless(written(tmp_path, message))
-    assert len(made.pop("run")) == 12 and made == {**message, "step": 3}
+    golden("results/records", {title: "\n".join(lines(record)) for title, record in found.items()})
 
 
 def test_the_end_counts_what_went_before(tmp_path: Path) -> None:
@@ -203,32 +152,6 @@ def test_a_slow_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         made.end("complete")
     (told,) = (one for one in seen if isinstance(one, Note))
     assert told.text.startswith(f"the disk of {tmp_path}/0.01.jsonl is slow: the run waited for it 0.")
-
-
-def test_a_failure_is_one_line_with_its_place() -> None:
-    """Protects the line of a report from an error's own line feeds, and the place of the failure."""
-    outcome = Outcome(
-        "hang", "rank 1\n  hangs", 1, "n1", "MPI_Recv", 8, 3, stacks=[{"rank": 1, "host": "n1"}], log=["bye"]
-    )
-    nowhere = dict.fromkeys(("pid", "state", "call", "peer", "native", "python"))
-    assert timeless(recorder.failure(RUN, STEP_PATH, outcome, None)) == {
-        "kind": "failure",
-        "run": RUN,
-        "step": None,
-        "launch": 1,
-        "path": "host",
-        "bytes": 8,
-        "what": "hang",
-        "cause": {"kind": "hang", "pointer": False, "mpi": "", "instead": "", "addresses": [], "own": ""},
-        "text": "rank 1 hangs",
-        "remedy": None,
-        "rank": 1,
-        "host": "n1",
-        "call": "MPI_Recv",
-        "iteration": 3,
-        "stacks": [{"rank": 1, "host": "n1", **nowhere}],
-        "log": ["bye"],
-    }
 
 
 def test_a_run_without_a_command_line() -> None:
