@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.golden import Golden
 
 from wirespeed.errors import WirespeedError
 from wirespeed.patterns import Shape, find_pattern
@@ -104,43 +105,38 @@ def test_comments_blanks_and_columns_in_any_order(tmp_path: Path) -> None:
 
 
 def test_the_largest_that_may_stand_in_a_file(tmp_path: Path) -> None:
-    """Protects the limits, each still allowed and one more not."""
+    """Protects the limits, each still allowed; WRONG has one more of each."""
     most = written(tmp_path, f"{HEAD}0,16777216,0,16T\n0,0,16777216,0\n", "most.csv")
     assert [(line.sender, line.receiver, line.bytes) for line in read(most)] == [
         (1 << 24, 0, 1 << 44),
         (0, 1 << 24, 0),
     ]
-    refused = (
-        ("0,16777217,0,8", "from is a whole number from 0 to 16777216, not '16777217'"),
-        ("0,0,16777217,8", "to is a whole number from 0 to 16777216, not '16777217'"),
-        ("100001,0,1,8", "step is a whole number from 0 to 100000, not '100001'"),
-        ("0000000001,0,1,8", "step is a whole number from 0 to 100000, not '0000000001'"),
-        ("0,0,1,17592186044417", "bytes is a size as in 4096 or 64K, not '17592186044417'"),
-        ("0,0,1,-1", "bytes is a size as in 4096 or 64K, not '-1'"),
-        (f"0,{'x' * 50},1,8", f"from is a whole number from 0 to 16777216, not '{'x' * 40}'"),
-        ("0,0,1", "3 values where there must be 4"),
-        ("0", "1 value where there must be 4"),
+
+
+ROWS = (
+    *("0,16777217,0,8", "0,0,16777217,8", "100001,0,1,8", "0000000001,0,1,8", "0,0,1,17592186044417"),
+    *("0,0,1,-1", f"0,{'x' * 50},1,8", "0,0,1", "0", "0,0,1,8\n\n0,1,1,8", "0,0,1,many", "0,-1,1,8"),
+    # The last step is allowed; what is wrong is the first one that is missing.
+    *("0,0,1,8\n000100000,0,1,8", "0,0,1,8\n2,0,1,8", f"0,0,1,{'8' * 200_000}"),
+)
+WRONG = (
+    *(("csv", f"{HEAD}{row}\n") for row in ROWS),
+    *(("csv", text) for text in ("", "0,0,1,8\n", "\n#\n0,0,1,8\n")),
+    *(("json", text) for text in ("{}", "[7]", "[\n{,", "[]", "[" * 200_000)),
+    ("json", '[{"step": 0, "from": 0, "to": 1}]'),
+    ("json", '[{"step": 0, "from": 0, "to": 0, "bytes": 8}]'),
+)
+
+
+def test_what_is_wrong_in_a_file(tmp_path: Path, golden: Golden) -> None:
+    """Protects whoever writes one: each mistake is named with its line, and what is allowed."""
+    golden(
+        "patterns/wrong_files",
+        {
+            f"{number}: {kind} {text[:60]!r}": complaint(written(tmp_path, text, f"{number}.{kind}"))
+            for number, (kind, text) in enumerate(WRONG)
+        },
     )
-    for number, (row, said) in enumerate(refused):
-        assert complaint(written(tmp_path, f"{HEAD}{row}\n", f"{number}.csv")) == f"FILE:2: {said}"
-    # The last step is allowed; what is wrong with this file is the first one that is missing.
-    gap = written(tmp_path, f"{HEAD}0,0,1,8\n000100000,0,1,8\n", "gap.csv")
-    assert complaint(gap) == "FILE: step 1 has no transfers; number the steps 0, 1, 2, ..."
-
-
-JSON = [
-    ("{}", ": the file must be a list of objects with step, from, to, bytes"),
-    ('[{"step": 0, "from": 0, "to": 1}]', ": entry 1 must have the members step, from, to, bytes"),
-    ("[7]", ": entry 1 must have the members step, from, to, bytes"),
-    ('[{"step": 0, "from": 0, "to": 0, "bytes": 8}]', ": entry 1: rank 0 cannot send to itself"),
-    ("[\n{,", ":2: this is no JSON (Expecting property name enclosed in double quotes)"),
-    ("[]", ": there are no transfers in it"),
-]
-
-
-@pytest.mark.parametrize(("text", "said"), JSON)
-def test_what_is_wrong_in_a_list(tmp_path: Path, text: str, said: str) -> None:
-    assert complaint(written(tmp_path, text, "mine.json")) == f"FILE{said}"
 
 
 def test_a_number_beyond_all_bounds_is_one_line(tmp_path: Path) -> None:
@@ -162,6 +158,3 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     assert complaint(str(tmp_path / "none")) == "--file FILE: cannot read it (No such file or directory)"
     (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\xff")
     assert complaint(str(tmp_path / "binary.csv")) == "--file FILE: cannot read it (it is not UTF-8 text)"
-    assert complaint(written(tmp_path, "\n#\n0,0,1,8\n", "headless.csv")) == (
-        "FILE:3: the first line must be step,from,to,bytes"
-    )
