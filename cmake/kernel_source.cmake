@@ -63,7 +63,7 @@ add_unit("facts" platform_facts.h)
 add_unit("transports" chase.h persistent_pairs.h)
 add_unit("any" persistent_any.h)
 add_unit("folds" persistent_folds.h)
-add_unit("soak" soak.h)
+add_unit("soak" soak_faults.h)
 add_unit("soak-messages" persistent_soak.h)
 add_unit("soak-waiting" waiting_soak.h)
 

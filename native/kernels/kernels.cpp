@@ -24,7 +24,6 @@ ADD(ws_pieces_check);
 ADD(ws_pieces_copy);
 ADD(ws_pieces_copy_and_signal);
 ADD(ws_soak_turn);
-ADD(ws_soak_two_turns);
 ADD(ws_soak_start);
 ADD(ws_soak_end);
 ADD(ws_soak_plant);

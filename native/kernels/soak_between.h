@@ -1,29 +1,17 @@
 // What checks short messages between two steps of a kernel that stays, by one block: its tables lie
-// in shared memory.
+// in shared memory. A single pair's messages are checked by what the lanes that move them know.
 #pragma once
 
 #include "kernels/persistent.h"
-#include "kernels/soak.h"
-
-/// What is known of a place before its turn, so that a turn of right messages is a few
-/// instructions: one warp runs no faster than they are fetched.
-struct WsSoakQuick {
-    u64* at;
-    u64 base;
-    u64 of_iteration;  ///< that is expected, or that is to be sent next
-    u64 last;          ///< what the last word adds to the head
-    u32 words;         ///< of the message
-    u32 sends;
-};
+#include "kernels/soak_faults.h"
 
 /// In shared memory.
 struct WsSoakNear {
     WsSoak soak;
     WsSoakPlace places[WS_NEAR];
-    WsSoakQuick quick[WS_NEAR];
     u32 count;
-    u32 slow;   ///< messages are not whole words, or one was wrong and waits for its verdict
-    u32 wrong;  ///< in this turn
+    u32 sends_first;  ///< place 0 is one of a send
+    u32 wrong;        ///< in this turn
 };
 
 /// Of the iterations of short.h, which are those of timed messages: what a turn needs lies in
@@ -89,35 +77,13 @@ struct WsSoakBetween {
         if (ws_lane() == 0) {
             here.soak = soak;
             here.count = here.wrong = 0;
+            here.sends_first = steps[0].soak_checks == 0;
             for (u32 s = 0; s < step_count; ++s) {
-                const u32 first = steps[s].soak_first, checks = steps[s].soak_checks;
-                const u32 end = first + checks + steps[s].soak_fills;
-                for (u32 n = first; n < end; ++n) {
-                    here.places[n] = all[n];
-                    const WsSoakElements each = ws_soak_elements(all[n]);
-                    const u64 words = each.words == each.count ? each.words : 0;
-                    here.quick[n] = {
-                        (u64*)each.at, all[n].base,        0, ws_soak_word(0, words - 1),
-                        (u32)words,    n >= first + checks};
-                }
-                here.count = end > here.count ? end : here.count;
+                const u32 end = steps[s].soak_first + steps[s].soak_checks + steps[s].soak_fills;
+                for (; here.count < end; ++here.count) here.places[here.count] = all[here.count];
             }
-            renew(here);
         }
         ws_sync();
-    }
-
-    /// By one lane, where places have changed.
-    static WS_MEMBER void renew(WsSoakNear& here) {
-        u32 slow = 0;
-        for (u32 n = 0; n < here.count; ++n) {
-            const WsSoakPlace& place = here.places[n];
-            WsSoakQuick& quick = here.quick[n];
-            if (place.pending || !quick.words) slow = 1;
-            quick.of_iteration =
-                ws_soak_of_iteration(place.iteration + (quick.sends ? ws_soak_places : 0));
-        }
-        here.slow = slow;
     }
 
     WS_SELDOM void plant(u32 first, u32 checks) {
@@ -126,49 +92,15 @@ struct WsSoakBetween {
         ws_sync();
     }
 
-    WS_SELDOM void slowly(u32 first, u32 checks, u32 fills) {
+    WS_SELDOM void turn(u32 first, u32 checks, u32 fills) {
         WsSoakNear& here = near();
         ws_soak_turn_of_block(&here.soak, here.places, first, checks, fills, &here.wrong);
-        if (ws_lane() == 0) renew(here);
-        ws_sync();
     }
 
     static WS_MEMBER void turn_after(const WsStep& step) {
-        const u32 first = step.soak_first, checked = first + step.soak_checks;
-        const u32 end = checked + step.soak_fills;
-        if (first == end) return;
-        WsSoakNear& here = near();
-        if (here.soak.fault.every) plant(first, step.soak_checks);
-        if (here.slow) return slowly(first, step.soak_checks, step.soak_fills);
-        u64 different = 0;
-        WS_ROLLED
-        for (u32 n = first; n < end; ++n) {
-            const WsSoakQuick& quick = here.quick[n];
-            const u64 head = quick.base ^ quick.of_iteration;
-            WS_ROLLED
-            for (u32 i = ws_lane(); i < quick.words; i += ws_lanes()) {
-                const u64 word = ws_soak_word(head, i);
-                if (n < checked)
-                    different |= quick.at[i] ^ word;
-                else
-                    quick.at[i] = word;
-            }
-        }
-        if (different) here.wrong = 1;  // some lane may still ask for `slow`
-        ws_sync();
-        if (here.wrong) return slowly(first, step.soak_checks, step.soak_fills);
-        WS_ROLLED
-        for (u32 n = first + ws_lane(); n < end; n += ws_lanes()) {
-            WsSoakQuick& quick = here.quick[n];
-            here.places[n].iteration += ws_soak_places;
-            quick.of_iteration += ws_soak_of_iteration(ws_soak_places - 1);
-            if (n >= checked) continue;
-            const u64 next = quick.base ^ quick.of_iteration;  // as ws_soak_mark
-            quick.at[0] = ~next;
-            quick.at[quick.words - 1] = ~(next + quick.last);
-        }
-        if (ws_lane() == 0) here.soak.checked += step.soak_checks;
-        ws_sync();
+        if (step.soak_checks + step.soak_fills == 0) return;
+        if (near().soak.fault.every) plant(step.soak_first, step.soak_checks);
+        turn(step.soak_first, step.soak_checks, step.soak_fills);
     }
 
     static WS_MEMBER void end(const WsProgram& program) { end(*ws_at<WsSoak>(program.soak)); }
@@ -185,7 +117,7 @@ WS_MEMBER WsShortSoak::WsShortSoak(const WsOp* ops, bool sends_first) {
     const WsSoakNear& here = WsSoakBetween::near();
     const auto side = [&](bool sends) {
         const u32 op = sends == sends_first ? 0 : 1;
-        const u32 first = (here.quick[0].sends != 0) == sends ? 0 : 1;
+        const u32 first = (here.sends_first != 0) == sends ? 0 : 1;
         const WsSoakPlace& place = here.places[first];
         return Side{ws_at<u64>(place.at),
                     ops[op + 2].mine - ops[op].mine,
@@ -196,8 +128,8 @@ WS_MEMBER WsShortSoak::WsShortSoak(const WsOp* ops, bool sends_first) {
     };
     out = side(true);
     in = side(false);
-    words = here.quick[0].words;
-    last = here.quick[0].last;
+    words = (u32)(here.places[0].bytes / 8);
+    last = ws_soak_word(0, words - 1);
 }
 
 template <int group>
@@ -213,7 +145,7 @@ WS_MEMBER void WsShortSoak::sent(WsEnd& out_end, WsEnd& in_end, bool received) {
 template <int group> WS_MEMBER void WsShortSoak::check(WsEnd& end) {
     WsSoakNear& here = WsSoakBetween::near();
     if (here.soak.fault.every) WsSoakBetween::plant(in.number(), 1);
-    u64 different = here.slow;
+    u64 different = here.soak.pending;
     const u64 head = in.head();
     for (u32 i = ws_lane(); i < words; i += ws_lanes())
         different |= in.words[i] ^ ws_soak_word(head, i);
@@ -223,7 +155,7 @@ template <int group> WS_MEMBER void WsShortSoak::check(WsEnd& end) {
         different = here.wrong;
     }
     if (different) {
-        WsSoakBetween::slowly(in.number(), 1, 0);
+        WsSoakBetween::turn(in.number(), 1, 0);
     } else {
         const u64 next = in.next_head();  // as ws_soak_mark
         if (ws_lane() == 0) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <set>
 
 #include "core/error.hpp"
@@ -11,9 +10,6 @@
 
 namespace wirespeed {
 namespace {
-
-constexpr const char* error_kinds[] = {"damaged", "late", "stale", "lost", "unseen", "beyond"};
-static_assert(std::size(error_kinds) == ws_soak_beyond + 1);
 
 /// Bytes that a block of a check is worth its launch for.
 constexpr std::size_t bytes_per_block = 16 << 10;
@@ -32,14 +28,6 @@ std::uint64_t base_of(int sender, std::size_t offset) {
 }
 
 std::uint64_t address(const void* at) { return reinterpret_cast<std::uint64_t>(at); }
-
-std::uint64_t kind_number(const std::string& kind) {
-    const auto found = std::find(std::begin(error_kinds), std::end(error_kinds), kind);
-    if (found == std::end(error_kinds))
-        throw Error("a soak's fault is damaged, late, stale, lost, unseen or beyond, not '" + kind +
-                    "'");
-    return static_cast<std::uint64_t>(found - std::begin(error_kinds));
-}
 
 /// Can a message come before what lies in its place has been looked at twice? Not where this rank
 /// sends in each iteration to all from whom it receives: a sender is then two iterations ahead at
@@ -70,7 +58,7 @@ Soak::Soak(Transport& transport, Context& context, std::vector<Step> steps, cons
         throw Unavailable(
             "a soak's messages are made and checked by one processor, and this path sends from "
             "memory of one and receives into memory of the other");
-    const std::uint64_t fault_kind = fault.kind.empty() ? 0 : kind_number(fault.kind);
+    const WsSoakFault planted = fault.state();
     // Every rank has as many steps, also one that has nothing to do in some of them.
     for (const std::size_t count : exchange(context.control, [&] { return steps.size(); }))
         if (count > steps.size()) steps.resize(count);
@@ -102,16 +90,7 @@ Soak::Soak(Transport& transport, Context& context, std::vector<Step> steps, cons
     state_ = Allocation(context.device, kind_, sizeof(WsSoak));
     table_ = Allocation(context.device, kind_, count * sizeof(WsSoakPlace));
     looks_ = Allocation(context.device, kind_, 2 * count * sizeof(WsSoakLook));
-    if (!fault.kind.empty()) {
-        std::size_t bytes = 8;
-        for (const WsSoakPlace& each : places_) bytes += each.bytes + 16;
-        aside_ = Allocation(context.device, kind_, bytes);
-        std::uint64_t at = address(aside_.address());
-        for (WsSoakPlace& each : places_) {
-            each.aside = (at + 7) / 8 * 8 + each.at % 8;  // words are words there, too
-            at = each.aside + each.bytes;
-        }
-    }
+    aside_ = fault.give_room(context.device, kind_, places_);
     if (!gated && round) last_turn_ = work_of(turns.back(), false);
     std::vector<Step> unrolled;
     for (std::size_t u = 0; u < round; ++u) {
@@ -134,7 +113,7 @@ Soak::Soak(Transport& transport, Context& context, std::vector<Step> steps, cons
     WsSoak state{};
     state.places = address(table_.address());
     state.looks = address(looks_.address());
-    state.fault = {fault_kind, fault.kind.empty() ? 0 : fault.every, fault.seed, ~0ull, 0};
+    state.fault = planted;
     const auto reset = [&] {
         std::vector<WsSoakLook> looks(2 * count);
         for (WsSoakLook& each : looks) each.first = ~0ull;
@@ -179,9 +158,6 @@ std::vector<Work> Soak::work_of(const Turn& turn, bool always) const {
     std::vector<Work> work;
     if (!always && turn.checks + turn.fills == 0) return work;
     const std::uint64_t state = address(state_.address());
-    if (!fault_.kind.empty() && turn.checks)
-        work.push_back(make_work("ws_soak_plant", 1, threads,
-                                 std::array<std::uint64_t, 4>{0, state, turn.first, turn.checks}));
     const auto blocks = static_cast<unsigned>(
         std::clamp<std::size_t>(turn.bytes / bytes_per_block, 1, most_blocks));
     const auto lanes =
@@ -190,6 +166,7 @@ std::vector<Work> Soak::work_of(const Turn& turn, bool always) const {
         make_work("ws_soak_turn", blocks, lanes,
                   std::array<std::uint64_t, 5>{0, state, turn.first, turn.checks, turn.fills}));
     work.back().shared_bytes = turn.bytes;
+    fault_.plant(work, state, turn.first, turn.checks);
     return work;
 }
 

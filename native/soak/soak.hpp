@@ -9,16 +9,10 @@
 #include <vector>
 
 #include "kernels/soak_types.h"
+#include "soak/planted_fault.hpp"
 #include "transports/transport.hpp"
 
 namespace wirespeed {
-
-/// What is planted, for tests, in one message of `every`: "damaged", "late", "stale", "lost",
-/// "unseen" (by the check) or "beyond" (a byte behind it is written); "": nothing.
-struct PlantedFault {
-    std::string kind;
-    std::uint64_t every = 10000, seed = 1;
-};
 
 struct SoakCounts {
     std::uint64_t iterations = 0;

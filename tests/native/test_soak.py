@@ -54,30 +54,20 @@ def content(iteration: int, size: int) -> bytes:
 
 
 class Receiver:
-    """Places that take turns; each message is written here as a transport would, then checked.
+    """Places that take turns; each message is written here as a transport would, then checked."""
 
-    `by_twos`: from the second message on, two are checked by one launch.
-    """
-
-    def __init__(self, opened: Core, device: Any, by_twos: bool, size: int, shift: int = 0) -> None:
+    def __init__(self, opened: Core, device: Any, size: int, shift: int = 0) -> None:
         self.size, self._core, self._device = size, opened, device
-        self._by_twos, self._owed = by_twos, 0
         self._memory = [ctypes.create_string_buffer(size + 16) for _ in range(PLACES)]
         self._at = [(ctypes.addressof(memory) + 15) // 8 * 8 + shift for memory in self._memory]
         self._places = (Place * PLACES)(
             *(Place(self._at[i], size, BASE, i, before=(i - 1) % PLACES, first=0) for i in range(PLACES))
         )
         self._looks = (Look * (2 * PLACES))(*(Look(first=MASK) for _ in range(2 * PLACES)))
-        self._state = State(ctypes.addressof(self._places), ctypes.addressof(self._looks))
+        self.state = State(ctypes.addressof(self._places), ctypes.addressof(self._looks))
         self.iteration = 0
         for place in range(PLACES):
-            self._launch("ws_soak_start", ctypes.addressof(self._state), place, 0)
-
-    @property
-    def state(self) -> State:
-        """When all that has arrived is checked."""
-        self._check()
-        return self._state
+            self._launch("ws_soak_start", ctypes.addressof(self.state), place, 0)
 
     def before(self) -> bytes:
         """What lies where the next message arrives."""
@@ -86,18 +76,8 @@ class Receiver:
     def takes(self, message: bytes | None = None) -> None:
         """The next message arrives; None: as it was sent."""
         self.writes(content(self.iteration, self.size) if message is None else message)
+        self._launch("ws_soak_turn", 0, ctypes.addressof(self.state), self.iteration % PLACES, 1, 0)
         self.iteration += 1
-        self._owed += 1
-        if not self._by_twos or self._owed == 2 or self.iteration == 1:
-            self._check()
-
-    def _check(self) -> None:
-        state, places = ctypes.addressof(self._state), [n % PLACES for n in range(self.iteration)][-2:]
-        if self._owed == 2:
-            self._launch("ws_soak_two_turns", state, places[0], 1, 0, places[1], 1, 0)
-        elif self._owed:
-            self._launch("ws_soak_turn", 0, state, places[-1], 1, 0)
-        self._owed = 0
 
     def writes(self, message: bytes, back: int = 0) -> None:
         """`back`: into the place of so many messages ago."""
@@ -105,8 +85,7 @@ class Receiver:
 
     def ends(self) -> None:
         """After the last message."""
-        self._check()
-        self._launch("ws_soak_end", ctypes.addressof(self._state), PLACES)
+        self._launch("ws_soak_end", ctypes.addressof(self.state), PLACES)
 
     def already_wrong(self, elements: int) -> None:
         """As if the look at the next message had found so many."""
@@ -123,12 +102,11 @@ class Receiver:
         self._core.check(done)
 
 
-@pytest.fixture(params=["one by one", "by twos"])
-def receiver(request: pytest.FixtureRequest) -> Iterator[Callable[..., Receiver]]:
+@pytest.fixture
+def receiver() -> Iterator[Callable[..., Receiver]]:
     opened = core()
     device = opened.check(opened.lib.ws_device_open(b"host", 0, b"driver", 0))
-    by_twos = request.param == "by twos"
-    yield lambda size, shift=0: Receiver(opened, device, by_twos, size, shift)
+    yield lambda size, shift=0: Receiver(opened, device, size, shift)
     opened.lib.ws_device_close(device)
 
 

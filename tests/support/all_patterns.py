@@ -90,7 +90,7 @@ def variants(
     """Options that this world can run; the file of patterns that need one comes from the environment."""
     given = os.environ.get("CUSTOM_FILE")
     found: Sequence[dict[str, Any]] = VARIANTS.get(pattern.name, ({},)) if only is None else only
-    if isinstance(pattern, CollectivePattern):
+    if isinstance(pattern, CollectivePattern) and only is None:
         found = COLLECTIVE_VARIANTS[:collectives] if pattern.name != "barrier" else ({},)
     if any(option.key == "file" for option in pattern.options):
         found = ({"file": given},) if given else ()

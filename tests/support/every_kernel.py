@@ -71,6 +71,8 @@ def sums(rank: Measuring, *shared: str) -> None:
     rank.run(chosen("allreduce", collective=True), "16", "gpu:one-shot", *WARP, *shared, collectives=1)
     off_words = ("protocol=LL", *FEW, "offset=4", *shared)
     rank.run(chosen("allreduce", collective=True), "2048", "gpu:ring", *off_words, collectives=1)
+    halves = ("protocol=LL", *FEW, "offset=2", *shared)
+    rank.run(chosen("allreduce", collective=True), "66", "gpu:ring", *halves, only=[{"type": "bf16"}])
 
 
 def soaks(rank: Measuring, *shared: str) -> None:

@@ -1,8 +1,5 @@
 #include "transports/ccl/op_list.hpp"
 
-#include <algorithm>
-#include <array>
-
 #include "core/error.hpp"
 #include "transports/local/soak_turn.hpp"
 
@@ -14,15 +11,6 @@ constexpr const char* names[] = {"ncclAllReduce", "ncclAllGather", "ncclReduceSc
                                  nullptr};
 constexpr Nccl::DataType types[] = {Nccl::fp32, Nccl::fp16, Nccl::bf16, Nccl::fp64, Nccl::int32};
 constexpr Nccl::Op reductions[] = {Nccl::sum, Nccl::max, Nccl::min};
-
-/// Two turns of a soak.
-Work both(std::span<const Work> one, std::span<const Work> next) {
-    const SoakTurn first = *soak_turn(one), then = *soak_turn(next);
-    return make_work(
-        "ws_soak_two_turns", 1, std::max(one.back().threads, next.back().threads),
-        std::array<std::uint64_t, 7>{first.state, first.first, first.checks, first.fills,
-                                     then.first, then.checks, then.fills});
-}
 
 }  // namespace
 
@@ -130,19 +118,19 @@ void OpList::enqueue_collective() {
 void OpList::enqueue() {
     if (collective_) return enqueue_collective();
     Stream& stream = communicator_.stream();
-    ++rounds_;
     for (const Group& group : groups_) {
         // Libraries see no order in a stream that is not the vendor's: neither earlier work nor its
         // own.
         if (!stream.native()) stream.wait();
-        if (short_soak_) check_between(group);
+        // A short turn of a soak costs less in this stream than beside it.
+        if (short_soak_) wirespeed::enqueue(stream, group.meanwhile);
         const bool beside = !short_soak_ && !group.meanwhile.empty();
         if (beside) beside_->begun->record();
         if (group.end > group.begin) transfer(group);
         if (beside) {
-            wait_for_work();
+            join();
             work_beside(group);
-            if (!group.lags) wait_for_work();
+            if (!group.lags) join();
         }
         wirespeed::enqueue(stream, group.after);
     }
@@ -156,31 +144,7 @@ void OpList::work_beside(const Group& group) {
     beside_->joined = false;
 }
 
-/// A launch costs more than a short turn of a soak, in another stream even more than in this one:
-/// two turns are one launch. Each step's turn comes at once in every other iteration, and a step
-/// later in the others.
-void OpList::check_between(const Group& group) {
-    if (group.meanwhile.empty()) return;
-    owed_.push_back(group.meanwhile);
-    const auto number = static_cast<std::size_t>(&group - groups_.data());
-    if (owed_.size() > 1 || number == rounds_ % 2) check_owed();
-}
-
-void OpList::check_owed() {
-    Stream& stream = communicator_.stream();
-    if (owed_.size() > 1)
-        wirespeed::enqueue(stream, std::array{both(owed_[0], owed_[1])});
-    else if (!owed_.empty())
-        wirespeed::enqueue(stream, owed_[0]);
-    owed_.clear();
-}
-
 void OpList::join() {
-    check_owed();
-    wait_for_work();
-}
-
-void OpList::wait_for_work() {
     if (!beside_ || beside_->joined) return;
     communicator_.stream().wait_for(*beside_->done);
     beside_->joined = true;

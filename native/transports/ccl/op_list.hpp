@@ -60,9 +60,6 @@ class OpList {
     void transfer(const Group& group);
     void enqueue_collective();
     void work_beside(const Group& group);
-    void check_between(const Group& group);
-    void check_owed();
-    void wait_for_work();
     void add(const Transfer& transfer, std::byte* base, bool sends);
     void close_group(std::size_t begin);
 
@@ -71,8 +68,6 @@ class OpList {
     std::vector<Part> parts_;
     std::vector<Group> groups_;
     bool short_soak_ = true;  ///< all its work is turns of a soak of short messages
-    std::vector<std::span<const Work>> owed_;  ///< turns that are not in the stream yet
-    std::size_t rounds_ = 0;
     std::shared_ptr<Beside> beside_;
     bool has_empty_messages_ = false;
     std::optional<Collective> collective_;
