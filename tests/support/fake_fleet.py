@@ -47,7 +47,7 @@ class FakeFleet:
     launches: list[Plan] = field(default_factory=list)
     chance: random.Random = field(default_factory=lambda: random.Random(1))
 
-    def __call__(self, plan: Plan, observe: Observer) -> ExitCode:
+    def __call__(self, plan: Plan, observe: Observer, bound: object = None) -> ExitCode:
         number = len(self.launches)
         self.launches.append(plan)
         if number == self.stops_in:

@@ -14,7 +14,7 @@ from support.examples import examples
 from wirespeed.errors import WirespeedError
 from wirespeed.frontend import bound as module
 from wirespeed.frontend.bound import LEAST_S, Bound
-from wirespeed.rank.path.path_time import PathTime, telling
+from wirespeed.rank.path_time import PathTime, telling
 from wirespeed.report.check.evaluate import check
 from wirespeed.report.check.requirements import read_requirements
 from wirespeed.report.facts import left_out

@@ -17,7 +17,6 @@ from rich.console import Console
 from support.fake_run import FakeRun, one_line
 from support.records import console, entry, failure, make_run, text_of
 
-from wirespeed.cli.guard.watch import interval
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode
 from wirespeed.job.plan import Plan
@@ -294,14 +293,6 @@ class TestCommand:
         assert main(["watch", "--count", "3", "--out", "w.jsonl"]) == ExitCode.OK
         assert fake.plan.sizes == (8, 1 << 16, 1 << 24) and fake.plan.pattern == "pingpong"
         assert len(slept) == 2 and all(55 < seconds <= 60 for seconds in slept)
-
-    def test_times(self) -> None:
-        assert [interval(text) for text in ("60s", "5m", "1.5h", "0", "7")] == [60, 300, 5400, 0, 7]
-
-    @pytest.mark.parametrize("text", ["", "soon", "-1", "25h", "1d", "5 minutes", "nan"])
-    def test_bad_times(self, text: str) -> None:
-        with pytest.raises(ValueError, match="as in 30s, 5m or 1h"):
-            interval(text)
 
     @pytest.mark.parametrize(
         ("words", "code", "says"),

@@ -31,7 +31,7 @@ def test_nothing_starts_while_cpus_move_the_bytes(
     monkeypatch.setattr("wirespeed.frontend.starter.cpu_quota", lambda: None)
     started = list[StepKey]()
     monkeypatch.setattr(Starter, "_launched", lambda _, key, ahead: started.append(key))
-    starter = Starter(Plan(), cast(Machine, None), "r", None, lambda: 0.0)
+    starter = Starter(Plan(), cast(Machine, None), "r", None, lambda key: None)
     coming = StepKey((PathLaunch(find_path("nccl"), 1, (8,)),), cast(Any, Mpi))
     starter.start_ahead([coming], [find_path(path) for path in beside.split(",")])
     assert len(started) == starts
@@ -44,7 +44,7 @@ class Library(NamedTuple):
 
 
 def starter() -> Starter:
-    return Starter(Plan(), cast(Machine, None), "r", None, lambda: 0.0)
+    return Starter(Plan(), cast(Machine, None), "r", None, lambda key: None)
 
 
 def step(path: str, vendor: str = "openmpi") -> StepKey:

@@ -130,7 +130,7 @@ class StepRecorder:
 
     number: int
     path: TransferPath
-    recorder: RunRecorder
+    recorder: Recorder
     observe: Observer
     job: Facts
     """Facts of its record about the ranks and what they loaded."""
@@ -139,6 +139,8 @@ class StepRecorder:
     """The ranks have met, and the path moves bytes at all."""
     counting: bool = False
     """All figures are there."""
+    late: bool = False
+    """There was no time to count the path's bytes."""
     measured: set[int] = field(default_factory=set)
     """Sizes that have a figure."""
     ucx_log: UcxLog = field(default_factory=UcxLog)
@@ -160,8 +162,7 @@ class StepRecorder:
                 self.recorder.started(self.number, self.path, self._described(message))
             case Measured():
                 self.counting = True
-                if message.late:
-                    self.recorder.uncounted(self.path, self.launch)
+                self.late = message.late
             case FoundRecord():
                 self.counting = self.counting or not isinstance(message.record, (Entry, Soak, Fresh))
                 self.recorder.take(self._completed(message), self.number, self.launch)
@@ -221,10 +222,10 @@ class RunRecorder(Recorder):
 
     def __init__(self, plan: Plan, observe: Observer) -> None:
         super().__init__(plan, observe)
-        self._launches, self._steps, self._over = plan.launches, 0, 0
+        self._launches, self._over = plan.launches, 0
         self.planned: list[tuple[TransferPath, int, tuple[int, ...]]] = []
         """What can be measured: paths, launches, sizes."""
-        self._uncounted: list[LeftOut] = []
+        self._made: list[StepRecorder] = []
 
     def begin_here(self, devices: Iterable[Facts]) -> None:
         """Writes the run's first record, of this process's command and clock."""
@@ -248,19 +249,16 @@ class RunRecorder(Recorder):
         if not bounded or status != "complete":
             return super().end(status, left_out)
         measured = {path for path, _ in self._measured.figures}
-        uncounted = [part for part in self._uncounted if part.path in measured]
+        late = (step for step in self._made if step.late and step.path.name in measured)
+        uncounted = (LeftOut(path=step.path.name, launch=step.launch) for step in late)
         return super().end(status, [*left_out, *self._lacking(), *uncounted])
-
-    def uncounted(self, path: TransferPath, launch: int) -> None:
-        """There was no time to count the path's bytes."""
-        self._uncounted.append(LeftOut(path=path.name, launch=launch))
 
     def _lacking(self) -> Iterator[LeftOut]:
         """Sizes with neither a figure nor a failure, of paths that have not broken."""
         run = self._measured
         broken = {(f.path, f.launch) for f in run.recorded_failures if f.whole_path or f.what in BREAKS}
         failed = {(f.path, f.bytes, f.launch) for f in run.recorded_failures}
-        known = {
+        known: set[tuple[str, int | None, int]] = {
             (path, size, each.launch) for (path, size), entry in run.figures.items() for each in entry.each
         }
         known |= failed | {*run.soaks}
@@ -271,5 +269,5 @@ class RunRecorder(Recorder):
 
     def next_step(self, path: TransferPath, job: Facts, launch: int = 1) -> StepRecorder:
         """Records of the path's next processes. `job`: facts about the ranks and what they loaded."""
-        self._steps += 1
-        return StepRecorder(self._steps - 1, path, self, self._observe, job, launch)
+        self._made.append(StepRecorder(len(self._made), path, self, self._observe, job, launch))
+        return self._made[-1]

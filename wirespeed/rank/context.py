@@ -15,7 +15,7 @@ from wirespeed.rank.world import World
 
 if TYPE_CHECKING:
     from wirespeed.host.interface import BuffersHandle, DeviceHandle, TransportHandle
-    from wirespeed.rank.path.path_time import PathTime
+    from wirespeed.rank.path_time import PathTime
 
 Tell = Callable[[Message], None]
 Result = TypeVar("Result")

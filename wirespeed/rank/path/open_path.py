@@ -28,9 +28,9 @@ from wirespeed.rank.observe.watchdog import Watchdog
 from wirespeed.rank.path.algorithm_choice import fastest
 from wirespeed.rank.path.buffers import SMALL, Buffers
 from wirespeed.rank.path.fresh_run import FreshMemory, FreshRun
-from wirespeed.rank.path.path_time import telling
 from wirespeed.rank.path.sampler import Turns
 from wirespeed.rank.path.size_run import SizeResult, SizeRun
+from wirespeed.rank.path_time import telling
 from wirespeed.rank.world import World
 from wirespeed.statistics.stopping import FILLED, MOMENT_S
 from wirespeed.units import format_size

@@ -30,7 +30,7 @@ from wirespeed.rank.observe.clock_offsets import ClockOffsets
 from wirespeed.rank.observe.watchdog import Watchdog
 from wirespeed.rank.path.buffers import Buffers, buffer_room
 from wirespeed.rank.path.open_path import Observers, OpenPath
-from wirespeed.rank.path.path_time import PathTime
+from wirespeed.rank.path_time import PathTime
 from wirespeed.rank.ranges import MAX_RANGES, MIN_RANGES, Ranges
 from wirespeed.rank.world import World
 
