@@ -8,9 +8,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from wirespeed._version import __version__
+    from wirespeed.cli.from_python import measure
+    from wirespeed.errors import WirespeedError
     from wirespeed.results.reading import read as load
 
-__all__ = ["__version__", "load"]
+__all__ = ["WirespeedError", "__version__", "load", "measure"]
 
 
 def __getattr__(name: str) -> Any:
@@ -19,6 +21,14 @@ def __getattr__(name: str) -> Any:
         from wirespeed.results.reading import read
 
         return read
+    if name == "measure":
+        from wirespeed.cli.from_python import measure
+
+        return measure
+    if name == "WirespeedError":
+        from wirespeed.errors import WirespeedError
+
+        return WirespeedError
     if name == "__version__":
         from wirespeed._version import __version__
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Any
 
 
 class ExitCode(IntEnum):
@@ -50,6 +51,8 @@ class WirespeedError(Exception):
     def __init__(self, text: str, code: ExitCode = ExitCode.USAGE) -> None:
         super().__init__(text)
         self.code = code
+        self.results: Any = None
+        """Of wirespeed.measure: what was measured all the same, as wirespeed.load has it; None: nothing."""
 
 
 class AgreedError(WirespeedError):
