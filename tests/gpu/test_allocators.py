@@ -39,7 +39,8 @@ def measured(pattern: str, allocator: str, prefix: Path, out: Path, paths: list[
     done = wirespeed(
         *(pattern, "--device", DEVICE, "--allocator", allocator, "--paths", ",".join(paths), *words),
         *(() if pattern == "pingpong" else ("--ranks", "2")),
-        *("--sizes", PATTERNS[pattern], "--max-time", "0.05", "--mpi", prefix, *sharing()),
+        *("--sizes", PATTERNS[pattern], "--max-time", "0.05", "--mpi", prefix),
+        *sharing(),
         out=out,
         environment={"WIRESPEED_NO_EVIDENCE": ""},
     )
@@ -109,7 +110,8 @@ def test_the_ring_counts_its_copies(prefix: Path, tmp_path: Path) -> None:
         pytest.skip(why)
     done = wirespeed(
         *("ring", "--device", DEVICE, "--allocator", "openmp", "--ranks", "2", "--steps", "1000"),
-        *("--paths", "staged,aware", "--sizes", "1M", "--max-time", "0.05", "--mpi", prefix, *sharing()),
+        *("--paths", "staged,aware", "--sizes", "1M", "--max-time", "0.05", "--mpi", prefix),
+        *sharing(),
         out=tmp_path / "r.jsonl",
         environment={"WIRESPEED_NO_EVIDENCE": ""},
     )

@@ -21,7 +21,8 @@ def observed(prefix: Path, out: Path, sizes: str, path: str = "gpu") -> Done:
     """With all that the driver counts."""
     done = wirespeed(
         *("pingpong", "--device", DEVICE, "--paths", path, "--sizes", sizes, "--max-time", "0.05"),
-        *("--mpi", prefix, *sharing()),
+        *("--mpi", prefix),
+        *sharing(),
         out=out,
         environment={"WIRESPEED_NO_EVIDENCE": ""},
     )
