@@ -252,7 +252,7 @@ class TestCommand:
     ) -> None:
         measure = fake.measure
 
-        def slower(plan: Plan, observe: Any) -> ExitCode:
+        def slower(plan: Plan, observe: Any, bound: object) -> ExitCode:
             def later(event: Event) -> None:
                 if isinstance(event, Entry) and len(fake.plans) > 5:
                     event = event.with_time(2 * event.seconds, 2 * event.low, 2 * event.high, event.precision)
