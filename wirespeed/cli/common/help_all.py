@@ -27,10 +27,7 @@ class _Rare(click.Option):
 
 class _HelpAll(click.Option):
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        if shows_all(ctx):
-            return None
-        rare = sum(isinstance(param, _Rare) and not param.hidden for param in ctx.command.params)
-        return self.opts[0], f"Explain {rare} more options as well."
+        return None if shows_all(ctx) else (self.opts[0], "Explain the other options as well.")
 
 
 RARE: dict[str, Any] = {"cls": _Rare}
