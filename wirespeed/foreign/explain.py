@@ -42,6 +42,11 @@ class Explanation:
     missing: tuple[str, ...]
 
     @property
+    def told_of_wires(self) -> bool:
+        """Does the text itself name the wires, or the ways that a library takes?"""
+        return bool(self.log.topology.get("links") or self.log.transports)
+
+    @property
     def code(self) -> ExitCode:
         """Exit code of the command."""
         impossible = any(finding.impossible for finding in self.findings)
@@ -50,7 +55,7 @@ class Explanation:
         return gravest(
             ExitCode.IMPOSSIBLE if impossible else ExitCode.OK,
             ExitCode.WORSE if worse else ExitCode.OK,
-            ExitCode.OK if judged or self.log.topology.get("links") else ExitCode.CANNOT_TELL,
+            ExitCode.OK if judged or self.told_of_wires else ExitCode.CANNOT_TELL,
         )
 
 

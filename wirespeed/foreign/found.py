@@ -25,6 +25,8 @@ class Found:
     failures: list[FailingLine] = field(default_factory=list)
     unknown: list[tuple[int, str]] = field(default_factory=list)
     commands: list[tuple[int, str]] = field(default_factory=list)
+    command: str = ""
+    """The last command line; ranks print what it starts."""
 
     def setting(self, name: str, value: str) -> None:
         if len(self.settings) < MOST:
@@ -69,8 +71,13 @@ class LogStream:
             reader.place = place
         self.caption = ""
         """The last line that no reader knows: often a table's title."""
-        self.command = ""
-        """The last command line."""
+        self.own_command = ""
+        """The last command line among these lines."""
+
+    @property
+    def command(self) -> str:
+        """The last command line, that of another stream where this one has none."""
+        return self.own_command or self.found.command
 
     def opened(self, reader: Reader) -> None:
         """A table begins: the one before ends."""

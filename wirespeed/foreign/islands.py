@@ -31,7 +31,8 @@ def islands(topology: dict[str, Any]) -> list[list[str]]:
     known = [word for word in _ORDER if word in kinds]
     if len(known) < 2:
         return [list(gpus)] if gpus else []
-    farthest, left, found = known[-1], list(gpus), []
+    farthest, left = known[-1], list(gpus)
+    found: list[list[str]] = []
     while left:
         group = [left.pop(0)]
         for gpu in list(left):
@@ -39,7 +40,14 @@ def islands(topology: dict[str, Any]) -> list[list[str]]:
                 group.append(gpu)
                 left.remove(gpu)
         found.append(group)
-    return found
+    island_of = {gpu: at for at, group in enumerate(found) for gpu in group}
+    # A mesh in which some of a GPU's links are far has no islands.
+    clean = all(
+        (kind(link) == farthest) == (island_of[a] != island_of[b])
+        for (a, b), link in links.items()
+        if a in island_of and b in island_of
+    )
+    return found if clean else [list(gpus)]
 
 
 def sentences(topology: dict[str, Any]) -> Iterator[str]:

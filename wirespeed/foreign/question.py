@@ -50,7 +50,8 @@ def wire_of(curve: Curve, log: Log, question: Question) -> CurveWire | None:
     name, between_hosts = gpu_of(log, question), (curve.hosts or 0) > 1
     if question.system and (ceiling := _of_system(curve, question.system)):
         return CurveWire(_NAMES.get(ceiling.wire, question.system), ceiling.rate, ceiling.equation)
-    if not between_hosts and name and (ceiling := _of_gpu(curve, name)):
+    staged = "P2P=Disabled" in curve.name
+    if not between_hosts and not staged and name and (ceiling := _of_gpu(curve, name)):
         return CurveWire(_NAMES.get(ceiling.wire, ceiling.wire), ceiling.rate, ceiling.equation)
     rates = {port["rate"] for port in log.topology.get("ports", ()) if port.get("rate")}
     if len(rates) == 1 and curve.memory != "H D" and _on_network(curve, between_hosts):

@@ -35,6 +35,8 @@ def clean(line: bytes) -> str:
             text = _ESCAPES.sub("", text)
         text = _CONTROLS.sub("", text.rstrip("\r").rpartition("\r")[2])
         text = text.replace("\xa0", " ")
+        if not text.replace("\t", "").isprintable():
+            text = "".join(letter if letter.isprintable() or letter == "\t" else "?" for letter in text)
     return text[:LONGEST].rstrip()
 
 
@@ -80,3 +82,9 @@ def numbers(text: str) -> list[float] | None:
 def whole(token: str) -> int | None:
     """A number of bytes, ranks or iterations."""
     return int(token) if token.isascii() and token.isdigit() and len(token) <= 18 else None
+
+
+def plain(version: str) -> str:
+    """'12.8' of CUDA's 12080."""
+    code = int(version) if len(version) < 7 and version.isascii() and version.isdigit() else 0
+    return f"{code // 1000}.{code % 1000 // 10}" if code > 1000 else version

@@ -21,6 +21,8 @@ LONG = 64 << 10
 """Bytes from which a rate is that of wires, not of calls."""
 ALIKE = 1.1
 """Ratio of peaks that are alike, at most."""
+ODD = 0.6
+"""Rate of a GPU's copies over the quickest one's, at most: from the other socket's memory it is 0.7."""
 SUM, MOST_PAIRS = (1.9, 2.1), 300
 """Ratio of a sum to one of its parts, and curves of which each is held against each."""
 NEAR = ("NV", "PIX", "PXB", "PHB", "NODE", "SYS")
@@ -32,6 +34,7 @@ def between(curves: Sequence[GivenCurve], links: Links | None = None) -> Iterato
     """`links`: as far as the text tells."""
     yield from _staged_faster(curves)
     yield from _near_slower(curves, links or {})
+    yield from _odd_one(curves)
     yield from _both_ways(curves)
     yield from _one_stalls(curves)
     yield from _near_sizes(curves)
@@ -95,6 +98,25 @@ def _near_slower(curves: Sequence[GivenCurve], links: Links) -> Iterator[CurveFi
                 yield finding("near-slower", 2, seen, near=near)
 
 
+def _odd_one(curves: Sequence[GivenCurve]) -> Iterator[CurveFinding]:
+    """GPUs whose copies from or to the host are slower than the other GPUs' in the same test."""
+    tests: dict[tuple[str, str, str, str, str], list[tuple[float, str]]] = {}
+    for curve, rate in _rated(curves):
+        if curve.operation == "copy" and curve.memory in ("H D", "D H") and curve.pair:
+            key = curve.tool, curve.name, curve.memory, curve.direction, curve.placement
+            tests.setdefault(key, []).append((rate, curve.pair))
+    for (_, name, *_), pairs in tests.items():
+        best = max(rate for rate, _ in pairs)
+        odd = [(rate, pair) for rate, pair in pairs if rate < ODD * best]
+        if odd and 2 * len(odd) <= len(pairs):
+            rate, pair = min(odd)
+            gpu = next((word for word in pair.split() if word.startswith("GPU")), pair)
+            more = f", and {len(odd) - 1} more like it" if len(odd) > 1 else ""
+            seen = f"{name}: {gpu} has {format_rate(rate)} GB/s{more}, others up to {format_rate(best)} GB/s"
+            yield finding("odd-one", 2, seen, gpu=gpu.removeprefix("GPU"))
+            return
+
+
 def _both_ways(curves: Sequence[GivenCurve]) -> Iterator[CurveFinding]:
     """Both ways together that are slower than one way alone, by the same tool in the same way."""
     long = [
@@ -141,6 +163,10 @@ def _one_stalls(curves: Sequence[GivenCurve]) -> Iterator[CurveFinding]:
                 f"peaks are alike ({bits(fast[1])} and {bits(slow[1])})"
             )
             yield finding("one-stalls", 2, seen, slow[2], slow=names[1])
+        elif fast[1] > PEAK * slow[1] and fast[0] > PEAK * slow[0] and slow[1] < ALIKE * slow[0]:
+            names = [row[2].pair or f"table {rows.index(row) + 1}" for row in (fast, slow)]
+            seen = f"{names[0]} has {bits(fast[0])} and {names[1]} {bits(slow[0])}, at its peak no more"
+            yield finding("one-slower", 1, seen, slow[2], slow=names[1])
 
 
 def _near_sizes(curves: Sequence[GivenCurve]) -> Iterator[CurveFinding]:
@@ -149,8 +175,13 @@ def _near_sizes(curves: Sequence[GivenCurve]) -> Iterator[CurveFinding]:
         for series in series_of(curve):
             key = (curve.tool, curve.operation, curve.memory, curve.pair, series.in_place)
             groups.setdefault(key, []).append(series)
+    told: set[str] = set()
     for group in groups.values():
-        yield from near_sizes(group)
+        for found in near_sizes(group):
+            # In place and out of place, and beside either neighbour, it is the same size.
+            if (size := found.seen.partition(" takes")[0]) not in told:
+                told.add(size)
+                yield found
 
 
 def _sum(curves: Sequence[GivenCurve]) -> Iterator[CurveFinding]:

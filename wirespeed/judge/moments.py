@@ -46,13 +46,23 @@ def two_speeds(curve: GivenCurve) -> Iterator[CurveFinding]:
 
 
 def _split(rates: Sequence[float]) -> tuple[list[float], list[float]] | None:
-    """The slow and the fast rates, without those of the beginning that fit neither: the narrowest pair."""
+    """The slow and the fast rates, without those of both ends that fit neither: the narrowest pair.
+
+    The first rates warm up, the last one may be that of a part of a stretch.
+    """
     found: list[tuple[float, list[float], list[float]]] = []
-    for first in range(min(len(rates) - FEWEST, len(rates) // 2) + 1):
-        rest = sorted(rates[first:])
+    ends = [len(rates), len(rates) - 1]
+    spans = [
+        rates[first:end]
+        for end in ends
+        for first in range(min(end - FEWEST, end // 2) + 1)
+        if end - first >= FEWEST
+    ]
+    for span in spans:
+        rest = sorted(span)
         cut = max(range(1, len(rest)), key=lambda at: rest[at] / rest[at - 1])
         slow, fast = rest[:cut], rest[cut:]
-        turns = sum(1 for _ in groupby(rate >= fast[0] for rate in rates[first:]))
+        turns = sum(1 for _ in groupby(rate >= fast[0] for rate in span))
         spread = max(slow[-1] / slow[0], fast[-1] / fast[0])
         if fast[0] >= TWO_SPEEDS * slow[-1] and spread <= ONE_SPEED and turns >= FEWEST:
             found.append((spread, slow, fast))

@@ -11,11 +11,16 @@ from wirespeed.units import format_rate, format_size
 
 MEMORY = 20e12
 """Bytes per second, beyond the memory of any device: reads and writes of the fastest add up to 16e12."""
+WIRE, HOST_WIRE = 2.5e12, 1e12
+"""The same between two processes, one way: NVLink 6 has 1.8e12; CPU cores exchange less than HOST_WIRE."""
+MESSAGES = ("pingpong", "bandwidth", "both-ways", "sendrecv", "exchange", "rma")
 BETWEEN_CORES_S = 20e-9
 """Less than a message between two processes takes: a cache line goes from core to core in 30 ns or more."""
 LAUNCH_S = 0.5e-6
 """Less than a call takes that starts work on a GPU."""
 TOLERANCE = 1.02
+NARROW = 0.6
+"""Share of its slot's rate below which a copy has fewer lanes, or an older generation."""
 SMALL, SLOW_S, SLOW_RDMA_S = 1024, 200e-6, 100e-6
 """Bytes of a small message, and seconds that it takes over long distances alone; the same by RDMA."""
 RDMA = ("ucx", "perftest", "ib_", "fabtests")
@@ -65,9 +70,12 @@ def why_impossible(curve: GivenCurve, point: GivenPoint, limit: float | None = N
     rate, seconds = rate_of(point), point.seconds
     if rate and rate > MEMORY:
         return f"{format_rate(rate)} GB/s is beyond every memory and wire"
+    if rate and rate > (most := _between_two(curve)):
+        carried = f"what any wire carries between two processes ({format_rate(most)} GB/s)"
+        return f"{format_rate(rate)} GB/s is beyond {carried}"
     if rate and limit and rate > TOLERANCE * limit:
-        most = f"{format_rate(limit)} GB/s"
-        return f"{format_rate(rate)} GB/s is {times(rate / limit)} times what its wire carries ({most})"
+        ratio = times(rate / limit)
+        return f"{format_rate(rate)} GB/s is {ratio} times what its wire carries ({format_rate(limit)} GB/s)"
     if point.bytes <= 0 or (curve.ranks or 2) < 2 or _pipelined(curve):
         return ""
     if seconds is None or not usable(seconds):
@@ -79,9 +87,30 @@ def why_impossible(curve: GivenCurve, point: GivenPoint, limit: float | None = N
     return ""
 
 
+def _between_two(curve: GivenCurve) -> float:
+    """The most between two processes that exchange messages; MEMORY of anything else."""
+    if curve.operation not in MESSAGES or (curve.ranks or 2) != 2:
+        return MEMORY
+    one_way = HOST_WIRE if curve.memory == "H H" else WIRE
+    return one_way * (2 if curve.direction == "both" else 1)
+
+
 def _pipelined(curve: GivenCurve) -> bool:
     """Many messages at once, of many pairs perhaps: the time of one of them is no time that passes."""
     return curve.operation in ("copy", "local-copy") or "pairs" in curve.placement
+
+
+def narrow(curve: GivenCurve, limit: float | None) -> Iterator[CurveFinding]:
+    """Copies between pinned host memory and a GPU that are far below what its slot carries."""
+    pinned = (
+        curve.memory in ("H D", "D H") and curve.operation == "copy" and "pageable" not in curve.placement
+    )
+    rates = [rate for point in curve.points if (rate := rate_of(point))]
+    if limit and pinned and curve.direction == "one" and rates and max(rates) < NARROW * limit:
+        share = f"{100 * max(rates) / limit:.0f} % of {format_rate(limit)} GB/s"
+        yield finding(
+            "narrow", 1, f"{format_rate(max(rates))} GB/s are {share}, which the slot carries", curve
+        )
 
 
 def slow_message(curve: GivenCurve) -> Iterator[CurveFinding]:
@@ -101,7 +130,7 @@ def slow_message(curve: GivenCurve) -> Iterator[CurveFinding]:
     seen = f"{' to '.join(dict.fromkeys(map(seconds_words, (seconds[0], seconds[-1]))))} for {size}"
     if rdma:
         seen += f": {times(seconds[0] / 5e-6)} to {times(seconds[-1] / 1e-6)} times the 1 to 5 us of a NIC"
-    yield finding("slow", 2, seen, curve)
+    yield finding("slow", 2, seen, curve, "slow-peer" if "P2P=Enabled" in curve.name else "slow")
 
 
 def _bytes(point: GivenPoint) -> float:

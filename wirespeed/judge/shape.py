@@ -40,6 +40,8 @@ UNCACHED = 1.5
 """The same where no cache has a part: in GPU memory, and between hosts."""
 ALONE = 2.2
 """The same where only the largest size is so much slower."""
+BYTEWISE = 2e-9
+"""Seconds a byte from which on a CPU copies GPU memory by words: reads over PCIe 0.1 us, writes 5 ns."""
 LARGE = 1 << 20
 """Bytes from which a fall is no matter of a protocol's first size."""
 SCATTERED = 3
@@ -180,20 +182,22 @@ def _hump(series: Series, hump: _Hump) -> CurveFinding:
     if len(rows) == 1 and hump.first and series.curve.tool != "wirespeed":
         return finding("hump", 1, seen, series.curve, "hump-first")
     slope = _slope(rows)
-    if slope and on_gpu(series.curve):
+    by_nccl = _threshold(series.curve) == "cliff-nccl"
+    if slope and slope > BYTEWISE and on_gpu(series.curve) and not by_nccl:
         seen += f"; about {slope * 1e6:.1g} us a byte"
         return finding("hump", 2, seen, series.curve, "hump-bytewise", **words)
-    many = "hump-nccl" if _threshold(series.curve) == "cliff-nccl" else "hump"
+    many = "hump-nccl" if by_nccl else "hump"
     return finding("hump", 2, seen, series.curve, "hump-single" if len(rows) == 1 else many, **words)
 
 
 def _slope(rows: tuple[Row, ...]) -> float | None:
-    """Seconds a byte where times grow evenly with size, from the first to the last of at least three rows."""
+    """Seconds a byte where times grow evenly with size, and by little else, over at least three rows."""
     if len(rows) < 3:
         return None
     slopes = [(more.seconds - less.seconds) / (more.bytes - less.bytes) for less, more in pairwise(rows)]
     even = min(slopes) > 0 and max(slopes[1:]) < 2 * min(slopes[1:])
-    return (rows[-1].seconds - rows[0].seconds) / (rows[-1].bytes - rows[0].bytes) if even else None
+    slope = (rows[-1].seconds - rows[0].seconds) / (rows[-1].bytes - rows[0].bytes)
+    return slope if even and 2 * slope * rows[-1].bytes > rows[-1].seconds else None
 
 
 def _scattered(series: Series, humps: list[_Hump]) -> CurveFinding:

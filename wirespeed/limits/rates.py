@@ -102,7 +102,8 @@ def pcie(generation: int, width: int, *, to_device: bool) -> Ceiling | None:
 
 def slot_of(name: str) -> tuple[int, int] | None:
     """(generation, width) of the slot that a GPU is made for."""
-    known = device_links(name)
+    cards = (item for item in table()["slot"] if name in item["names"])
+    known = device_links(name) or next(cards, None)
     if known is None:
         return None
     generation, _, width = str(known["pcie"]).partition(" x")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from wirespeed.foreign.findings.transports import active_ports, faster_network
@@ -11,17 +12,25 @@ from wirespeed.host.variables import bad_settings
 
 SEVERITIES = {"breaks": 2, "high": 2, "some": 1}
 """Cost by the table -> severity; what costs little is no finding about figures."""
+WITHIN_HOST = ("OMPI_MCA_btl",)
+"""Variables that hurt ranks of one host."""
+_HOSTS = re.compile(r"\s(?:-H|--?hosts?)[ =][\w.-]+(?::\d+)?,\s*[\w.-]+")
+"""Two hosts that a command line names."""
 GPU_SETTINGS = ("CUDA_", "NCCL_", "RCCL_", "HIP_", "ROCR_")
 
 
 def find(log: Log) -> Iterator[Finding]:
     """One for each variable that hurts."""
     gpus, adapters = _gpus(log), _adapters(log)
+    on_one_host = any(curve.hosts == 1 for curve in log.curves)
+    several_hosts = any(_HOSTS.search(command) for _, command in log.commands)
     present = {"gpus": gpus, "nics": True, "rdma2": len(active_ports(log)) > 1, "": True}
     for row, value in bad_settings(log.settings):
         severity, needs = SEVERITIES.get(row["cost"], 0), row.get("needs", "")
         # A network that is switched off may not exist where the text names no adapter.
         severity = min(severity, 1) if needs == "nics" and not adapters else severity
+        if row["name"] in WITHIN_HOST and not on_one_host:
+            severity = 0 if several_hosts else min(severity, 1)
         if severity and present[needs]:
             better = row.get("set")
             do = f"export {row['name']}={better}" if better else f"unset {row['name']}"

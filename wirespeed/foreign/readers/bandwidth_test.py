@@ -21,6 +21,7 @@ class BandwidthTest(Reader):
     """A title, the kind of host memory, the columns, and a row a size."""
 
     words = (
+        "Bandwidth",
         "Device",
         "Memory",
         "Transfer",
@@ -35,7 +36,7 @@ class BandwidthTest(Reader):
             self.factor = 0.0
             self.open(Curve("bandwidthTest", "", operation, name, direction, memory, hosts=1))
             return True
-        if "CUDA Bandwidth Test" in text:
+        if "[CUDA Bandwidth Test]" in text:
             self.close()
             self.begun = True
             return True

@@ -64,7 +64,7 @@ class CsvColumns(Reader):
             Curve(
                 "MPIBenchmarks.jl" if julia else "CSV",
                 "",
-                "bandwidth" if rated else "",
+                "bandwidth" if rated else "pingpong" if julia else "",
                 ", ".join(names)[:80],
                 unit_words=words,
             )

@@ -109,7 +109,9 @@ class NcclTests(Reader):
         starts = [place for place, name in enumerate(names) if name in ("time", "cputime")]
         if not starts:
             return
-        self.open(Curve(self.tool, self.version, self.test, direction="bus", memory="D D"))
+        command = _TEST.search(self.stream.command)
+        test = self.test or (_OPERATIONS.get(command[1], "") if command else "")
+        self.open(Curve(self.tool, self.version, test, direction="bus", memory="D D"))
         ends = [*starts[1:], len(names)]
         self.labels = names[: starts[0]]
         self.groups = [names[start:end] for start, end in zip(starts, ends, strict=True)]

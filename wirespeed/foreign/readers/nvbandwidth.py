@@ -8,7 +8,7 @@ from typing import Any
 from wirespeed.foreign.found import LogStream
 from wirespeed.foreign.matrix import Matrix, MatrixReader
 from wirespeed.foreign.shapes import Curve
-from wirespeed.foreign.text import number
+from wirespeed.foreign.text import number, plain
 
 _VERSION = re.compile(r"nvbandwidth Version: v?(\S+)")
 _RUNNING = re.compile(r"Running (\w+)\.\s*$")
@@ -18,6 +18,7 @@ _TITLE = re.compile(
     r"(?:bandwidth \((GB)/s\)|latency.*?\((ns)\)|\((ns)\)))"
 )
 _DEVICE = re.compile(r"Device (\d+): (.+?)(?: \([0-9A-Fa-f]+:[0-9A-Fa-f:.]+\))?\s*$")
+_LISTED = re.compile(r"(?:Device )?\d+: (.+?)(?: \([0-9A-Fa-f]+:[0-9A-Fa-f:.]+\))?\s*$")
 _SUM = re.compile(r"SUM (\w+) ([\d.]+)")
 _MEMORY = {"host_to_device": "H D", "device_to_host": "D H", "device_to_device": "D D", "device_local": "D D"}
 
@@ -100,10 +101,15 @@ class Nvbandwidth(MatrixReader):
         root = value.get("nvbandwidth") if isinstance(value, dict) else None
         if not isinstance(root, dict) or not isinstance(root.get("testcases"), list):
             return False
-        self.version, self.found_tool = str(root.get("version", ""))[:40].lstrip("v"), True
-        for name, library in (("CUDA Runtime Version", "CUDA Runtime"), ("Driver Version", "driver")):
+        version = root.get("version", root.get("git_version", ""))
+        self.version, self.found_tool = str(version)[:40].lstrip("v"), True
+        for name, library in (("CUDA Runtime Version", "CUDA"), ("Driver Version", "driver")):
             if isinstance(root.get(name), str | int):
-                self.found.version(library, str(root[name])[:40])
+                self.found.version(library, plain(str(root[name])[:40]))
+        for devices in (value for key, value in root.items() if "device list" in key.lower()):
+            for one in devices if isinstance(devices, list) else ():
+                if device := _LISTED.match(str(one)[:200]):
+                    self._model(device[1])
         for one in root["testcases"]:
             if isinstance(one, dict) and isinstance(one.get("bandwidth_matrix"), list):
                 self._matrix(one, line)

@@ -12,6 +12,7 @@ _BANDWIDTH = re.compile(
 )
 _LATENCY = re.compile(r"\s*(P2P=(?:Enabled|Disabled) Latency (?:\(P2P \w+\) )?Matrix) \(us\)")
 _ROCM = re.compile(r"\s*((Uni|B[i]?)directional copy peak bandwidth) GB/s\s*$")
+_CONNECTED = re.compile(r"\s*(?:D\\D)?(?:\s+\d+)+\s*$")
 _DEVICE = re.compile(r"\s*Device: \d+, +(.+?), *pciBusID")
 
 
@@ -27,6 +28,12 @@ class P2pBandwidth(MatrixReader):
     )
 
     def take(self, text: str, line: int) -> bool:
+        if "P2P Connectivity Matrix" in text:
+            self.open(Curve("p2pBandwidthLatencyTest", hosts=1))
+            self.matrix, self.devices = None, []
+            return True
+        if self.curve is not None and self.matrix is None and _CONNECTED.match(text):
+            return True
         if device := _DEVICE.match(text):
             models = self.found.topology.get("models", ())
             if device[1] not in models:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from wirespeed.foreign.found import MOST, Reader
+from wirespeed.foreign.text import plain
 
 ORDER = -1
 _PREFIXES = (
@@ -65,7 +66,8 @@ _COMMAND = re.compile(
 )
 _PROMPT = re.compile(r"\s*(?:[\w.@~:/()\[\] -]{0,60})\$\s+\S")
 _OPTION = re.compile(
-    r"(--(?:gpus(?:-per-\w+)?|gpu-bind|gres|mpi|cpu-bind|use_cuda\w*|use_rocm\w*|ntasks\S*|nodes))[= ](\S+)"
+    r"(--(?:gpus(?:-per-\w+)?|gpu-bind|gres|mpi|cpu-bind|use_cuda\w*|use_rocm\w*|ntasks(?:-per-\w+)?|nodes))"
+    r"[= ](\S+)"
 )
 _VERSIONS = tuple(
     (mark, library, re.compile(pattern))
@@ -146,7 +148,7 @@ class Surroundings(Reader):
             self.found.setting(one[1], one[2])
             settings += 1
         if command:
-            self.stream.command = text.strip()
+            self.stream.own_command = self.found.command = text.strip()
             for reader in self.stream.readers:
                 reader.close()
             if len(self.found.commands) < MOST:
@@ -155,14 +157,8 @@ class Surroundings(Reader):
                 self.found.setting(option[1], option[2])
         for mark, library, pattern in _VERSIONS:
             if mark in text and (version := pattern.search(text)):
-                self.found.version(library, _plain(next(filter(None, version.groups())).rstrip(".")))
+                self.found.version(library, plain(next(filter(None, version.groups())).rstrip(".")))
         return command or settings > 0
-
-
-def _plain(version: str) -> str:
-    """'12.8' of CUDA's 12080."""
-    code = int(version) if version.isdigit() and 1000 < int(version) < 10**6 else 0
-    return f"{code // 1000}.{code % 1000 // 10}" if code else version
 
 
 READER = Surroundings

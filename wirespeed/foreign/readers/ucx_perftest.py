@@ -94,10 +94,11 @@ class UcxPerftest(Reader):
 
     def _row(self, text: str, line: int) -> bool:
         found = _ROW.match(text) or _LAST.match(text)
-        values = numbers(found[2]) if found else None
-        if found is None or values is None or len(values) != _COLUMNS or self.curve is None:
+        # Before 1.10 a row had no label.
+        label, rest = (found[1].replace("_", ""), found[2]) if found else ("", text)
+        values = numbers(rest)
+        if values is None or len(values) != _COLUMNS or self.curve is None:
             return False
-        label = found[1].replace("_", "")
         size = int(label) if label.isdigit() else self.size
         iterations, _, _, overall, rate, whole = values[:6]
         if any(value < 0 for value in values) or iterations != int(iterations):

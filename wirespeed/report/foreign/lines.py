@@ -250,7 +250,7 @@ def ending(explanation: Explanation) -> Iterator[str]:
     """Findings, and what would tell more."""
     for number, finding in enumerate(explanation.findings, 1):
         yield from finding_lines(finding, number)
-    if not explanation.findings and explanation.curves:
+    if not explanation.findings and (explanation.curves or explanation.told_of_wires):
         yield "findings: none"
     if explanation.log.unknown:
         line, text = explanation.log.unknown[0]
