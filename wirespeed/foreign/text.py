@@ -20,7 +20,7 @@ _TAG = re.compile(
 )
 _BEGIN = frozenset(" [(>0123456789sADFJMNOS")
 """First letters of prefixes: brackets, digits, stdout, months."""
-HOST = re.compile(r"([\w./@-]+):\s?(?=\S)")
+HOST = re.compile(r"([\w./@-]+):\s?(?=\s*\S)")
 """Word that pdsh, grep and others put before a line; a tool may print such a word itself."""
 _NUMBER = re.compile(r"[-+]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][-+]?\d+)?$")
 _COMMA = re.compile(r"\d,(?!\d{3}(?:\D|$))\d*")

@@ -85,9 +85,9 @@ class CsvColumns(Reader):
                 return False
             values.setdefault(kind, float(cell) * factor)
         finite = all(0 <= value < math.inf for value in values.values())
-        if not finite or values["size"] != int(values["size"]):
-            return False
         times = values.get("times")
+        if not finite or any(value != int(value) for value in (values["size"], times or 0.0)):
+            return False
         self.points.append(
             Point(
                 int(values["size"]),
