@@ -29,7 +29,7 @@ class Golden:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(found)
         before = file.read_text() if file.exists() else ""
-        name = f"tests/golden/{file.relative_to(GOLDEN)}"
+        name = str(file.relative_to(GOLDEN.parents[1]))
         changes = difflib.unified_diff(before.splitlines(), found.splitlines(), name, "now", lineterm="")
         if found != before:
             raise AssertionError("\n".join(["pytest --accept takes this:", *changes]))
