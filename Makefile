@@ -27,7 +27,7 @@ PREPARE = $(SUITABLE) && $(PYTHON) scripts/install.py --offline "$(OFFLINE)" --c
 help:  ## Say what there is; the times are those of two idle cores
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST))
 
-run:  ## Install what is missing and measure this machine (ARGS="--sizes 8:1M" OFFLINE=DIR)
+run:  ## Install what is missing and measure this machine (ARGS="--device cpu" OFFLINE=DIR)
 	@$(PREPARE) run && exec .venv/bin/wirespeed survey $(ARGS)
 
 unit:  ## Test the pure parts, which starts no ranks (1 minute)

@@ -44,7 +44,7 @@ SHORTER = {
 """What would take long."""
 MEASURE = (
     *("allgather", "allreduce", "blocks", "copy", "custom", "exchange", "groups", "halo", "jacobi", "lbm"),
-    *("offload", "pairing", "pairs", "pingpong", "ring", "rma", "stream", "survey"),
+    *("offload", "pairing", "pairs", "pingpong", "ring", "rma", "stream"),
 )
 SIZES = {"jacobi": ("--size", "64x32", "--steps", "8"), "lbm": ("--size", "64x32", "--steps", "8")}
 OF_GPUS = ("copy", "offload", "load")
@@ -111,7 +111,7 @@ def test_it_runs(line: str, tmp_path: Path) -> None:
     words = expanded(shlex.split(short), tmp_path)
     if words[0] in (*MEASURE, "watch"):
         words += ["--max-time", "0.01"]
-    if (words[0] in (*MEASURE, "watch") or "--measure" in words) and "--device" not in words:
+    if (words[0] in (*MEASURE, "survey", "watch") or "--measure" in words) and "--device" not in words:
         words += ["--device", "emulated" if {"--paths", *OF_GPUS} & {*words} else "cpu"]
     if words[0] == "watch" and not {"--count", "--for"} & {*words}:
         words += ["--count", "1"]
@@ -123,3 +123,27 @@ def test_it_runs(line: str, tmp_path: Path) -> None:
     done.no_stack_trace()
     allowed = VERDICTS if words[0] in ("check", "watch", "compare", "doctor", "fleet") else (0,)
     assert done.code in allowed, f"wirespeed {shlex.join(words)}\n{done.out}\n{done.err}"
+
+
+README = [shlex.join(words) for words in documented(ROOT / "README.md") if " " in shlex.join(words)]
+MACHINES = {"no GPU": ("cpu", 1), "one GPU": ("emulated", 1), "two GPUs": ("emulated", 2)}
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("line", [*README, "pairs", "allreduce"])
+def test_readme_on_any_machine(line: str, machine: str, tmp_path: Path) -> None:
+    """Protects README's first screen where there is no GPU, one, and two."""
+    if reason := missing(line):
+        pytest.skip(reason)
+    device, gpus = MACHINES[machine]
+    prepare(tmp_path)
+    for long, instead in SHORTER.items():
+        line = re.sub(long, instead, line)
+    words = expanded(shlex.split(line), tmp_path)
+    if words[0] in MEASURE:
+        words += ["--device", device, "--max-time", "0.01"]
+        words += SIZES.get(words[0], () if "--sizes" in words else ("--sizes", "8,64K"))
+    done = wirespeed(*words, cwd=tmp_path, environment={"WIRESPEED_EMULATED": f"count={gpus}"})
+    done.no_stack_trace()
+    assert done.code in (VERDICTS if words[0] == "compare" else ()) or done.code == 0, done.out + done.err
+    assert "please report it" not in done.out + done.err

@@ -113,7 +113,7 @@ def test_beside_another_pattern_too(tmp_path: Path) -> None:
     assert done.out.count("2 launches, 20") == 2
 
 
-@pytest.mark.parametrize(("mpi", "command"), [("openmpi", "survey"), ("mpich", "pingpong")], indirect=["mpi"])
+@pytest.mark.parametrize(("mpi", "command"), [("openmpi", "ring"), ("mpich", "pingpong")], indirect=["mpi"])
 def test_inside_a_launcher_it_is_refused(mpi: InstalledMpi, command: str, tmp_path: Path) -> None:
     """Protects from one launch that passes for three: that job cannot start processes."""
     out = tmp_path / "r.jsonl"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -86,7 +87,11 @@ class FakeRun:
         return SimpleNamespace(
             kind="host",
             devices=[],
-            mpis=[SimpleNamespace(title="Open MPI 5.0.11", source="wheel", prefix="/mpi")],
+            mpis=[
+                SimpleNamespace(
+                    title="Open MPI 5.0.11", source="wheel", prefix="/mpi", mpiexec=Path("/mpi/bin/mpiexec")
+                )
+            ],
             why_no_gpu={"cuda": "libcuda.so.1 not found"},
             availability=lambda path: "no GPU" if path.needs_device else None,
             lacks=lambda path: "no GPU" if path.needs_device else None,

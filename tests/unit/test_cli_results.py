@@ -66,34 +66,45 @@ class TestFullDisk:
 
 
 class TestSurvey:
-    def test_machine_table_lacking_next(self, fake: FakeRun, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_machine_rows_answers_next(self, fake: FakeRun, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["survey", "--out", "f.jsonl"]) == 0
         text = " ".join(capsys.readouterr().out.split())
-        # One line for all that lack the same.
-        assert text.count("not available: no GPU") == 1
         places = [
             text.index(part)
             for part in (
                 "CPU",
                 "GPU none; cuda: libcuda.so.1 not found",
                 "MPI Open MPI 5.0.11 (wheel, /mpi)",
-                "fastest" if "fastest" in text else "one way",
-                "not available: no GPU",
+                "MPI, CPU to CPU, 8 B 1.00 us",
+                "trust: ",
                 "Results: f.jsonl",
                 "Next:",
-                "wirespeed pingpong --device emulated",
+                "pingpong --device emulated",
+                "/mpi/bin/mpiexec -n 2",
             )
         ]
         assert places == sorted(places)
+        assert [(plan.pattern, plan.paths, plan.device) for plan in fake.plans] == [
+            ("copy", ("h2h",), "cpu"),
+            ("pingpong", ("host",), "cpu"),
+        ]
+        assert [plan.resume for plan in fake.plans] == [False, True]
 
-    def test_sizes_fit_the_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from wirespeed.cli.measure.survey import fitting
+    def test_copies_fit_the_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from wirespeed.cli.measure import survey
 
-        sizes = (8, 1 << 20, 1 << 30)
-        assert fitting(sizes, None) == sizes
-        assert fitting(sizes, 1 << 40) == sizes
-        assert fitting(sizes, 4 << 30) == sizes[:2]
-        assert fitting(sizes, 0) == sizes[:1]
+        for free, size in ((None, 512 << 20), (1 << 40, 512 << 20), (4 << 30, 128 << 20), (0, 8 << 20)):
+            monkeypatch.setattr(survey, "free_memory", lambda found=free: found)
+            assert survey.fitting(512 << 20, 2) == size
+
+    def test_after_ctrl_c_it_says_how_to_go_on(
+        self, fake: FakeRun, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        fake.code = ExitCode.INTERRUPTED
+        assert main(["survey", "--out", "a b.jsonl"]) == ExitCode.INTERRUPTED
+        assert len(fake.plans) == 1
+        first = capsys.readouterr().out.partition("Next:")[2].split("\n")[1]
+        assert first.split("  ")[1].endswith(" survey --out 'a b.jsonl' --resume")
 
     def test_memory_that_is_free(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         """Protects a machine from buffers that drive others out, and a container from its own limit."""
@@ -110,14 +121,6 @@ class TestSurvey:
         for limit, free in (("max", 3000 << 10), ("2097152", 1 << 20), ("9000000", 3000 << 10), ("9", 0)):
             (group / "memory.max").write_text(f"{limit}\n")
             assert memory.free_memory() == free
-
-    def test_sizes_given_are_kept(self, fake: FakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
-        from wirespeed.cli.measure import survey
-
-        monkeypatch.setattr(survey, "free_memory", lambda: 1 << 20)
-        assert main(["survey", "--sizes", "8,1G"]) == 0
-        assert main(["survey"]) == 0
-        assert [plan.sizes for plan in fake.plans] == [(8, 1 << 30), (8, 64, 512, 4096, 32768)]
 
     def test_json_leaves_stdout_to_the_result(
         self, fake: FakeRun, capsys: pytest.CaptureFixture[str]

@@ -15,13 +15,14 @@ from support.records import as_read, console, end, entry, head, make_run, text_o
 
 from wirespeed.errors import WirespeedError
 from wirespeed.job.messages import Progress
+from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath, all_paths
 from wirespeed.report.export import tutorial
 from wirespeed.report.export.formats import FORMATS
 from wirespeed.report.systems import published_curves
 from wirespeed.report.terminal.paths import PathState, print_paths
 from wirespeed.report.terminal.survey import next_steps
-from wirespeed.results.runs import Run, collect
+from wirespeed.results.runs import collect
 from wirespeed.systems.reference import FOLDER
 
 SUMMIT = FOLDER / "summit_pingpong.csv"
@@ -85,55 +86,34 @@ class TestReference:
 
 
 class TestNextSteps:
-    def commands(self, run: Run, gpus: int = 0, mpis: Sequence[Any] = (), **environment: str) -> list[str]:
-        return [step.command for step in next_steps(run, "a b.jsonl", gpus, mpis, environment)]
+    def commands(
+        self, plan: Plan, gpus: int = 0, others: Sequence[str] = (), **environment: str
+    ) -> list[str]:
+        mpis = [SimpleNamespace(prefix=f"/{title}", title=title) for title in ("a", "a", *others)]
+        machine: Any = SimpleNamespace(devices=[{}] * gpus, mpis=mpis)
+        return [step.command for step in next_steps(plan, "a b.jsonl", machine, environment=environment)]
 
     def test_they_fit_the_machine(self) -> None:
-        run = make_run(entry("host", 8, 1e-6))
-        assert "wirespeed pingpong --device emulated" in self.commands(run)
-        assert "wirespeed show 'a b.jsonl'" in self.commands(run)
-        assert "wirespeed pingpong --between 0,3" in self.commands(run, gpus=4)
-        assert "wirespeed pingpong --device emulated" not in self.commands(run, gpus=1)
-        mpis = [SimpleNamespace(prefix=f"/{title}", title=title) for title in ("a", "a", "b")]
-        assert "wirespeed pingpong --mpi /b" in self.commands(run, mpis=mpis)
-        assert "srun -N 2 -n 2 wirespeed pingpong" in self.commands(run, SLURM_NNODES="4")
-        assert "srun -N 2 -n 2 wirespeed pingpong" not in self.commands(run, SLURM_NNODES="x")
+        assert "wirespeed pingpong --device emulated" in self.commands(Plan())
+        assert "wirespeed show 'a b.jsonl'" in self.commands(Plan())
+        assert self.commands(Plan(), 1)[:2] == ["wirespeed copy", "wirespeed doctor"]
+        assert "wirespeed pairs" in self.commands(Plan(), 4) and "wirespeed pairs" not in self.commands(
+            Plan(), 2
+        )
+        assert "wirespeed pingpong --mpi /b" in self.commands(Plan(), others="b")
+        assert "srun -N 2 -n 2 wirespeed pingpong" in self.commands(Plan(), SLURM_NNODES="4")
+        assert "srun -N 2 -n 2 wirespeed pingpong" not in self.commands(Plan(), SLURM_NNODES="x")
 
     def test_they_measure_where_the_survey_did(self) -> None:
         """A copied command must not go back to another MPI, or from emulated GPUs to none."""
-        first = head()
-        first["plan"] |= {"device": "emulated", "mpi": "/opt/my mpi", "hosts": ["n1", "n2"]}
-        run = make_run(first, entry("host", 8, 1e-6, stopped="max-time"))
-        mpis = [SimpleNamespace(prefix=f"/{title}", title=title) for title in ("a", "b")]
-        where = "--device emulated --mpi '/opt/my mpi' --hosts n1,n2"
-        assert self.commands(run, 4, mpis, SLURM_NNODES="2") == [
-            f"wirespeed pingpong --paths host --sizes 8 --max-time 2 {where}",
-            f"wirespeed pingpong --against summit {where}",
-            "srun -N 2 -n 2 wirespeed pingpong --device emulated --mpi '/opt/my mpi'",
-            f"wirespeed pingpong --between 0,3 {where}",
-            "wirespeed pingpong --mpi /b --device emulated",
+        where = "--device emulated --mpi '/opt/my mpi'"
+        assert self.commands(Plan(device="emulated", mpi="/opt/my mpi"), 4, "b", SLURM_NNODES="2") == [
+            f"wirespeed copy {where}",
+            f"wirespeed pairs {where}",
+            f"wirespeed pingpong {where}",
+            f"srun -N 2 -n 2 wirespeed pingpong {where}",
+            f"wirespeed doctor {where}",
         ]
-        assert self.commands(run)[-1] == f"wirespeed pingpong --paths all {where}"
-
-    def test_no_suggestion_is_too_long_to_read(self) -> None:
-        """Protects the list of suggestions from a line with every size and path of a noisy machine."""
-        run = make_run(
-            *(
-                entry(path, 1 << power, 1e-6, stopped="max-time")
-                for path in ("host", "staged", "aware", "nccl", "nccl-stream", "nccl-nop2p", "ipc-write")
-                for power in range(31)
-            )
-        )
-        assert self.commands(run)[0] == (
-            "wirespeed pingpong --paths host,staged,aware,nccl,nccl-stream,nccl-nop2p,ipc-write --max-time 2"
-        )
-
-    def test_unsettled_figures_come_first(self) -> None:
-        run = make_run(
-            *(entry("host", size, 1e-6, stopped="max-time") for size in (8, 4096, 1 << 20)),
-            entry("host", 9, 1e-6),
-        )
-        assert self.commands(run)[0] == "wirespeed pingpong --paths host --sizes 8,4K,1M --max-time 2"
 
 
 class TestPaths:

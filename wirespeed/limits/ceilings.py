@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -203,12 +204,13 @@ def _slot(used: Used, *, to_device: bool) -> Ceiling | None:
         return rates.pcie(generation, width, to_device=to_device)
     way = "to_device" if to_device else "to_host"
     declared = [float(wire["rates"][way]) for wire in used.wires if wire.get("rates", {}).get(way)]
-    for rate, how, source in (
-        (min(declared, default=0.0), "declared", "the emulated GPU's declaration"),
-        (used.copies.get(way, 0.0), "measured", "the fastest copy in this file"),
+    for rate, how, source, high in (
+        (min(declared, default=0.0), "declared", "the emulated GPU's declaration", 0.0),
+        # A faster message shows that the copy was slow, and is no less possible.
+        (used.copies.get(way, 0.0), "measured", "the fastest copy in this file", math.inf),
     ):
         if rate:
-            return Ceiling(rate, f"{rate / 1e9:.4g} GB/s, {how}", source, "pcie")
+            return Ceiling(rate, f"{rate / 1e9:.4g} GB/s, {how}", source, "pcie", high=high)
     return None
 
 
@@ -265,7 +267,8 @@ def _staged_over(used: Used, network: Ceiling) -> Ceiling:
     rates_ = ", ".join(f"{part.rate / 1e9:.4g}" for part in parts)
     how = f"one after the other: 1/b = 1/b_D2H + 1/b_net + 1/b_H2D of {rates_} GB/s"
     equation = f"b = {value / 1e9:.4g} GB/s, {how} ({down.equation.split(',')[0]}; {network.equation})"
-    return replace(network, rate=value, equation=equation, source=f"{network.source}; {down.source}")
+    source, high = f"{network.source}; {down.source}", max(part.high for part in parts)
+    return replace(network, rate=value, equation=equation, source=source, high=high)
 
 
 def _of_host(used: Used, host: str) -> Ceiling | None:

@@ -222,7 +222,8 @@ class Run:
                     way = "to_device" if ends[1] == "device" else "to_host"
                     # Judging them would ask for limits again.
                     entries = (record for record in run.records if isinstance(record, Entry))
-                    rates = [entry.rate for entry in entries if entry.path == step.path and entry.has_time]
+                    sound = (entry for entry in entries if entry.has_time and entry.sure)
+                    rates = [entry.rate for entry in sound if entry.path == step.path]
                     found[way] = max([found.get(way, 0.0), *rates])
         return found
 

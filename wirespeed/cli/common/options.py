@@ -150,6 +150,8 @@ _sampling = together(
         "So many neighbouring ranks share each GPU. Default: none shares one.",
     ),
     option("--hosts", words.HOSTS, "Place the ranks on these hosts, in turn."),
+)
+recording = together(
     option("--out", words.FILE, "Result file. Default: ./wirespeed-<time>.jsonl."),
     flag("--resume", "Measure only what the file of --out lacks."),
     option(
@@ -170,6 +172,7 @@ _sampling = together(
         "--timeout", words.SECONDS, "Time without progress that counts as a hang. Default: by size.", **RARE
     ),
 )
+"""Options of what is recorded, and of how long is waited for it."""
 
 
 def measuring(sizes: str = DEFAULT_SIZES, name: str = "sizes") -> Decorator:
@@ -180,7 +183,7 @@ def measuring(sizes: str = DEFAULT_SIZES, name: str = "sizes") -> Decorator:
     text = _SIZES if name == "sizes" else _BLOCKS
     names = (f"--{name}", "--sizes", "sizes") if name != "sizes" else ("--sizes",)
     sized = click.option(*names, type=words.SIZES, default=sizes, help=text)
-    return together(option("--paths", words.PATHS, _PATHS), sized, _sampling, help_all)
+    return together(option("--paths", words.PATHS, _PATHS), sized, _sampling, recording, help_all)
 
 
 soaking = option(

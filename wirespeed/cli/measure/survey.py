@@ -1,89 +1,197 @@
 """Show what this machine has and how fast it is: run it first.
 
-Measures every path that the machine offers at nine message sizes from 8 B to 256 MiB, says what is not
-available and why, and suggests commands to try next.
+On one screen, in a quarter of a minute: the memory of CPUs and GPUs, copies between host and GPU, the fastest
+path between GPUs, MPI between CPUs, and whether MPI takes device pointers; each with its limit. Then whether
+to trust the figures, what stands out, and what to run next. 'wirespeed show FILE' prints all its figures.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
-from wirespeed.cli.common.options import Reporting, launches, measuring, plan_of, profiling, reporting, where
-from wirespeed.cli.common.streams import distrust_terminals, note, one_of_ranks
-from wirespeed.errors import ExitCode
+from wirespeed.cli.common import called
+from wirespeed.cli.common.options import Reporting, flag, plan_of, recording, table_or_json, where, within
+from wirespeed.cli.common.streams import note, one_of_ranks
+from wirespeed.errors import ExitCode, WirespeedError, gravest
+from wirespeed.host.caches import cache_bytes
+from wirespeed.host.cgroup import cpu_quota
 from wirespeed.host.memory import free_memory
+from wirespeed.host.process import cores
 from wirespeed.job.plan import Plan
-from wirespeed.units import format_size
 
 if TYPE_CHECKING:
     from wirespeed.frontend.machine import Machine
-    from wirespeed.results.model import Head
+    from wirespeed.results.findings import RecordedFinding
+    from wirespeed.results.model import Event, Head
+    from wirespeed.results.runs import Run
 
-SIZES = "8,64,512,4K,32K,256K,2M,16M,256M"
-"""Nine sizes show the shape of every curve; 1 GiB is seldom more than 5 % faster than 256 MiB."""
-MEMORY_PER_BYTE = 12
-"""Two ranks, each with two buffers and two more for staging; half as much again stays free."""
+SHORT, LONG = 8, 16 << 20
+"""Bytes of a message whose time is a latency, and of one whose bandwidth is that of its wire."""
+LARGEST, OF_MANY = 512 << 20, 256 << 20
+"""Bytes of a copy, and of a message between GPUs, where memory has room; on more than two GPUs."""
+MEMORY = 128 << 20
+"""Bytes of each CPU's copy: together they are beyond the caches."""
+MAX_CPUS = 16
+"""CPUs that copy at once: their processes start in two seconds."""
+COPIES = ("h2d-pinned", "d2h-pinned", "d2d")
+BETWEEN_GPUS = ("staged-pipelined", "ipc-write", "gpu", "aware")
+"""The fastest of each kind on the machines in results/, and GPU-aware MPI."""
+BUFFERS = 6
+"""Buffers of a rank: two, two more for staging or checks, and half as much again stays free."""
 
 
 @click.command(help=__doc__)
-@measuring(SIZES)
-@launches
-@reporting(collective=False)
-@profiling
+@within("Time of the whole command, its start and end included: 10s, 2m. Default: none.")
+@recording
+@table_or_json
+@flag("--explain", "Also print the table of each part, and what its columns and marks mean.")
 @where
-def command(style: str, against: str | None, explain: bool, all_sizes: bool, **given: Any) -> ExitCode:
+def command(style: str, explain: bool, **given: Any) -> ExitCode:
     """Measures and prints."""
-    source = click.get_current_context().get_parameter_source("sizes")
-    plan = plan_of(given, sizes_named=source is not ParameterSource.DEFAULT)
+    base = plan_of(given)
+    if one_of_ranks():
+        raise WirespeedError(
+            "survey starts jobs of its own: not inside a launcher's job, whose ranks pingpong measures"
+        )
     from wirespeed.cli.common.waking import wake_gpus
 
-    wake_gpus(plan.device)
-    from wirespeed.cli.common.measuring import bound_of, measure_plan, tell_missed
-    from wirespeed.cli.common.traced import Traced
-    from wirespeed.report.terminal.survey import print_lacking, print_machine, print_next
-    from wirespeed.results.runs import joined
-
-    how = Reporting(style, against, explain, all_sizes)
-    distrust_terminals()
-    wanted = len(plan.sizes)
-    if not plan.sizes_named:
-        plan = replace(plan, sizes=fitting(plan.sizes, free_memory()))
-    machine = look(plan)
-    console = how.console()
-
-    def begin(head: Head) -> None:
-        print_machine(console, head, machine)
-        if len(plan.sizes) < wanted:
-            note(
-                f"Sizes up to {format_size(plan.sizes[-1])} only: larger ones need more memory than is free."
-            )
-
-    traced = Traced.of(plan)
-    bound = bound_of(plan)
-    measured = measure_plan(plan, begin, traced, bound=bound)
-    if measured.records:
-        measured.print(how)
-        run = joined(measured.runs)
-        print_lacking(console, run, machine)
-        print_next(console, run, measured.file, machine)
-        traced.finish(console)
-    tell_missed(bound)
-    return measured.code
-
-
-def look(plan: Plan) -> Machine | None:
-    """The machine; None inside a launcher, where a rank must not touch a GPU before MPI has started."""
+    wake_gpus(base.device)
     from wirespeed.frontend import session
+    from wirespeed.report.terminal.survey import next_steps, print_machine, print_next, print_survey
+    from wirespeed.results.runs import resumed
 
-    return None if one_of_ranks() else session.discover(plan)
+    how = Reporting(style, explain=explain)
+    machine, console = session.discover(base), how.console()
+    survey = _Survey(base, machine, lambda head: print_machine(console, head, machine))
+    code = survey.measure()
+    if not survey.records:
+        return code
+    runs, launcher = resumed(survey.runs), called.named(machine.mpis[0].mpiexec)
+    if style == "table":
+        print_survey(console, runs, _findings(base, survey.file, runs))
+    if style != "table" or explain:
+        how.print(runs)
+    interrupted = code == ExitCode.INTERRUPTED
+    steps = next_steps(base, survey.file, machine, called.wirespeed(), launcher, interrupted=interrupted)
+    print_next(console, survey.file, steps)
+    return code
 
 
-def fitting(sizes: tuple[int, ...], memory: int | None) -> tuple[int, ...]:
-    """The sizes whose buffers fit the memory; always at least the first."""
-    if memory is None:
-        return sizes
-    return tuple(size for size in sizes if size * MEMORY_PER_BYTE <= memory) or sizes[:1]
+class _Survey:
+    """Its parts, measured one after the other into one file."""
+
+    def __init__(self, base: Plan, machine: Machine, begin: Callable[[Head], None]) -> None:
+        self._base, self._machine, self._begin = base, machine, begin
+        self.file = base.out or ""
+        self.records: list[Event] = []
+
+    @property
+    def runs(self) -> list[Run]:
+        """As far as they have been measured."""
+        from wirespeed.results.runs import collect
+
+        return collect(self.records)
+
+    def measure(self) -> ExitCode:
+        """A part that this machine lacks costs no other one. Raises WirespeedError where all are lacking."""
+        from wirespeed.cli.common.measuring import GO_ON, bound_of, measure_plan, tell_missed
+        from wirespeed.frontend.bound import LEAST_S
+
+        codes: list[ExitCode] = []
+        lacking: list[WirespeedError] = []
+        late: list[str] = []
+        bound = bound_of(self._base)
+        gpus = len(self._machine.devices)
+        parts = 2 if not gpus else 4 if gpus <= 2 else 5
+        for number, plan in enumerate(self._parts()):
+            if bound and number and bound.left < LEAST_S:
+                late.append(f"{plan.pattern} by {', '.join(plan.paths)}")
+                continue
+            if self.records:
+                plan = replace(plan, out=self.file, resume=True)
+            try:
+                measured = measure_plan(
+                    plan,
+                    None if codes else self._begin,
+                    further=None,
+                    bound=bound and bound.part(parts - number),
+                )
+            except WirespeedError as error:
+                if error.code != ExitCode.UNAVAILABLE:
+                    raise
+                lacking.append(error)
+                continue
+            self.file, self.records = measured.file, measured.records
+            codes.append(measured.code)
+            if measured.code not in GO_ON:
+                break
+        if late:
+            note(f"left out for {bound}: {'; '.join(late)}")
+        tell_missed(bound)
+        if not codes:
+            raise lacking[0]
+        return gravest(*[code for code in codes if code != ExitCode.UNAVAILABLE] or codes)
+
+    def _parts(self) -> Iterator[Plan]:
+        """Each plan as soon as those before it have been measured, whose figures the last one needs."""
+        gpus, base = len(self._machine.devices), replace(self._base, ranks=0, sizes_named=True)
+        cpu = replace(base, device="cpu")
+        copies = replace(base, pattern="copy")
+        cpus = usable_cpus()
+        memory = replace(copies, device="cpu", ranks=cpus, paths=("h2h",), reported_phase_only=True)
+        yield replace(memory, sizes=(fitting(MEMORY, cpus),))
+        yield replace(cpu, paths=("host",), sizes=(SHORT, beyond_caches()))
+        if not gpus:
+            return
+        # An emulated GPU's bytes are moved by CPUs.
+        emulated = self._machine.kind == "emulated"
+        largest = fitting(LONG if emulated else LARGEST if gpus <= 2 else OF_MANY, gpus)
+        yield replace(copies, paths=COPIES, sizes=(largest,))
+        if gpus == 1:
+            # Whether an MPI takes device pointers shows on one GPU as well; its figures show time slices.
+            yield replace(base, paths=("aware",), sizes=(LONG,), ranks_per_gpu=2)
+            return
+        yield replace(base, paths=BETWEEN_GPUS, sizes=(SHORT, largest))
+        if gpus > 2 and (best := self._fastest()):
+            yield replace(base, pattern="pairs", paths=best, sizes=(SHORT, largest))
+
+    def _fastest(self) -> tuple[str, ...]:
+        """The paths that are the fastest between the first two GPUs."""
+        run = self.runs[-1]
+        found = (entry.path for size in run.sizes for entry in run.fastest(size, "GPU")[:1])
+        return tuple(dict.fromkeys(found))
+
+
+def usable_cpus() -> int:
+    """Cores that ranks can have for themselves, MAX_CPUS at most."""
+    allowed = len(os.sched_getaffinity(0))
+    return max(1, int(min(cores(), allowed, cpu_quota() or allowed, MAX_CPUS)))
+
+
+def beyond_caches() -> int:
+    """Bytes of a message that no cache holds, so that memory is its limit; LONG where caches are large."""
+    size, caches = LONG, cache_bytes() or 0
+    while size <= caches:
+        size *= 2
+    return fitting(size, 2) if size <= LARGEST else LONG
+
+
+def fitting(largest: int, ranks: int) -> int:
+    """The largest size, or a quarter of it and so on, for which memory has room."""
+    free = free_memory()
+    while free is not None and largest > LONG and BUFFERS * ranks * largest > free:
+        largest //= 4
+    return largest
+
+
+def _findings(base: Plan, file: str, runs: Sequence[Run]) -> Sequence[RecordedFinding]:
+    """Faults of the machine and of what is set, by what can be read and was measured; the gravest first."""
+    from wirespeed.doctor.examine import Request, examine
+
+    request = Request(base.device, base.mpi, base.launcher, runs=tuple(runs), file=file, start_ranks=False)
+    return examine(request, lambda _: None).standing

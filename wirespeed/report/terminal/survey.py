@@ -1,32 +1,39 @@
-"""Text around a survey's table: the machine before it; missing paths and suggestions after it."""
+"""A survey on a terminal: the machine, a row for each of its parts, the answers, and what to run next."""
 
 from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
 
+from wirespeed.doctor.shell import visible
 from wirespeed.job.plan import Plan
 from wirespeed.report.console.columns import Column, table
 from wirespeed.report.console.console import say
 from wirespeed.report.facts.machine import cpu_line, devices_lines, mpi_lines
-from wirespeed.report.facts.markers import unsettled
-from wirespeed.report.grouping import together
+from wirespeed.report.facts.markers import share_style
+from wirespeed.report.facts.survey import (
+    NEEDS_TWO,
+    SurveyRow,
+    broken,
+    gpu_aware,
+    legend,
+    rows,
+    trusted,
+)
+from wirespeed.results.findings import RecordedFinding
+from wirespeed.results.lenient import fitted
 from wirespeed.results.model import Head
-from wirespeed.results.runs import Run
-from wirespeed.units import size_word
+from wirespeed.results.parts import Device
+from wirespeed.results.runs import IMPOSSIBLE, Run
 
 if TYPE_CHECKING:
     from wirespeed.frontend.machine import Machine
-
-
-LONGEST = 80
-"""Most letters of options; a longer command leaves options out, and measures more than needed."""
 
 
 @dataclass(frozen=True)
@@ -37,45 +44,76 @@ class Suggestion:
     why: str
 
 
-def print_machine(console: Console, head: Head, machine: Machine | None) -> None:
+def print_machine(console: Console, head: Head, machine: Machine) -> None:
     """CPU, GPUs, MPI: a line each. `head` is the run's own record."""
     environment = head.environment
-    lines = [("CPU", cpu_line(environment.cpu, environment.memory_bytes))]
-    devices = devices_lines(environment.devices)
+    devices = devices_lines(fitted(list[Device], machine.devices))
     if not devices:
-        reasons = machine.why_no_gpu if machine else {}
-        devices = ["none" + "".join(f"; {kind}: {why}" for kind, why in reasons.items())]
+        devices = ["none" + "".join(f"; {kind}: {why}" for kind, why in machine.why_no_gpu.items())]
+    lines = [("CPU", cpu_line(environment.cpu, environment.memory_bytes))]
     lines += [("GPU", line) for line in devices]
-    found = mpi_lines(machine.mpis) if machine else []
-    lines += [("MPI" if number == 0 else "", line) for number, line in enumerate(found)]
+    lines += [("" if number else "MPI", line) for number, line in enumerate(mpi_lines(machine.mpis))]
     for label, line in lines:
         say(console, Text.assemble((f"{label:<5}", "bold"), line), indent=5)
     console.print()
 
 
-def print_lacking(console: Console, run: Run, machine: Machine | None) -> None:
-    """Default paths that this run left out, and why; those with the same reason share a line."""
-    from wirespeed.paths import all_paths
+def print_survey(console: Console, runs: Sequence[Run], findings: Sequence[RecordedFinding]) -> None:
+    """A row for each part, then what a reader has to know of all of them."""
+    shown = rows(runs)
+    _print_rows(console, shown)
+    devices = {device.id for run in runs for device in run.head.environment.devices}
+    if len(devices) == 1:
+        say(console, Text.assemble(("between GPUs: ", "bold"), NEEDS_TWO))
+    if told := gpu_aware(runs):
+        good, words = told
+        style = "green" if good else "yellow"
+        say(console, Text.assemble(("GPU-aware MPI: ", "bold"), (words, style)))
+    good, words = trusted(runs)
+    say(console, Text.assemble(("trust: ", "bold"), (words, "green" if good else "yellow")))
+    if words := legend(shown):
+        say(console, words, "dim")
+    for statement in broken(runs):
+        say(console, statement.words, "bold red")
+    if findings:
+        first, more = findings[0], f" (1 of {len(findings)})" * (len(findings) > 1)
+        say(console, Text.assemble((f"finding{more}: ", "bold"), (visible(first.title), "yellow")))
 
-    if machine is None:
+
+def _print_rows(console: Console, shown: Sequence[SurveyRow]) -> None:
+    """A table whose last column goes on below where a terminal is narrow."""
+    columns: list[Column[SurveyRow]] = [
+        Column("", lambda row: Text(row.what, "bold"), left=True),
+        Column("figure", lambda row: Text.assemble((row.mark, "yellow"), (row.figure, _style(row))), gap=2),
+        Column("all at once", lambda row: row.at_once, gap=2),
+        Column("of limit", _of_limit, gap=2, left=True),
+    ]
+    columns = [columns[0], *(one for one in columns[1:] if any(one.text(row).plain for row in shown))]
+    if not shown:
         return
-    shown = {failure.path for failure in run.failures} | set(run.paths)
-    lacking = [(machine.availability(path), path.name) for path in all_paths() if path.default]
-    reasons = together((why, name) for why, name in lacking if why and name not in shown)
-    if reasons:
-        console.print()
-    for names, why in reasons:
-        say(console, f"{names}: not available: {why}", "dim")
+    built = table(columns, shown, ruled=False)
+    head, *lines = built.lines()
+    say(console, head.append(" " * (built.width + 2 - len(head))).append("verdict", "bold"))
+    for row, line in zip(shown, lines, strict=True):
+        if row.verdict:
+            line.append(" " * (built.width + 2 - len(line))).append(row.verdict, "dim")
+        say(console, line, indent=4)
+    console.print()
 
 
-def print_next(console: Console, run: Run, file: str, machine: Machine | None) -> None:
+def _style(row: SurveyRow) -> str:
+    return "bold red" if row.figure == IMPOSSIBLE else ""
+
+
+def _of_limit(row: SurveyRow) -> Text:
+    return Text(row.of_limit, share_style(row.share) if row.share is not None else "")
+
+
+def print_next(console: Console, file: str, steps: Sequence[Suggestion]) -> None:
     """The result file's name, and commands worth trying."""
     console.print()
     say(console, Text.assemble(("Results: ", "bold"), file))
     console.print(Text("Next:", style="bold"))
-    devices = machine.devices if machine else []
-    gpus = sum(device.get("kind") != "host" for device in devices)
-    steps = next_steps(run, file, gpus, machine.mpis if machine else [])
     columns: list[Column[Suggestion]] = [
         Column("", lambda step: f"  {step.command}", style="cyan", left=True),
         Column("", lambda step: step.why, style="dim", gap=3, left=True),
@@ -85,69 +123,74 @@ def print_next(console: Console, run: Run, file: str, machine: Machine | None) -
         console.print(listed)
         return
     for step in steps:
-        say(console, f"  {step.command}", "cyan", indent=4)
+        # In one piece: it is to be copied.
+        console.print(Text(f"  {step.command}", "cyan"), soft_wrap=True)
         say(console, f"      {step.why}", "dim", indent=6)
 
 
+KEPT = ("device", "mpi", "launcher")
+"""Options that say where a survey was done."""
+
+
 def next_steps(
-    run: Run, file: str, gpus: int, mpis: Sequence[Any], environment: Mapping[str, str] = os.environ
+    plan: Plan,
+    file: str,
+    machine: Machine,
+    wirespeed: str = "wirespeed",
+    mpiexec: str = "mpirun",
+    environment: Mapping[str, str] = os.environ,
+    *,
+    interrupted: bool = False,
 ) -> list[Suggestion]:
-    """The most useful first, at most five."""
-    same, there = _same(run), _same(run, "mpi", "launcher")
+    """The most useful first, at most five. `wirespeed`, `mpiexec`: as a shell finds them."""
+    same, gpus = _same(plan), len(machine.devices)
     nodes = environment.get("SLURM_JOB_NUM_NODES") or environment.get("SLURM_NNODES") or ""
-    others = [mpi for mpi in mpis if mpi.title != mpis[0].title]
+    others = [mpi for mpi in machine.mpis if mpi.title != machine.mpis[0].title]
     found = [
-        *_longer(run),
         (
-            True,
-            f"wirespeed pingpong --against summit{same}",
-            "every power of two, compared with published curves",
+            interrupted,
+            f"{wirespeed} survey --out {shlex.quote(file)} --resume{same}",
+            "what this survey has not measured yet",
         ),
+        (gpus > 0, f"{wirespeed} copy{same}", "every kind of copy, from 4 KiB to 512 MiB"),
+        (gpus > 2, f"{wirespeed} pairs{same}", "a matrix of all pairs of GPUs, at two sizes"),
+        (gpus != 1, f"{wirespeed} pingpong{same}", "every path at every power of two"),
         (
             nodes.isdecimal() and int(nodes) > 1,
-            f"srun -N 2 -n 2 wirespeed pingpong{_same(run, 'device', 'mpi')}",
+            f"srun -N 2 -n 2 {wirespeed} pingpong{_same(plan, 'device', 'mpi')}",
             "the same between two nodes of this allocation",
         ),
-        (gpus > 2, f"wirespeed pingpong --between 0,{gpus - 1}{same}", "another pair: are all links alike?"),
+        (True, f"{wirespeed} doctor{same}", "what is wrong here, and what to set"),
+        (
+            not gpus,
+            f"{wirespeed} pingpong --device emulated{_same(plan, 'mpi', 'launcher')}",
+            "the GPU paths on emulated GPUs",
+        ),
         *(
             (
                 True,
-                f"wirespeed pingpong --mpi {shlex.quote(str(mpi.prefix))}{_same(run, 'device')}",
+                f"{wirespeed} pingpong --mpi {shlex.quote(str(mpi.prefix))}{_same(plan, 'device')}",
                 f"the same with {mpi.title}",
             )
             for mpi in others[:1]
         ),
-        (not gpus, f"wirespeed pingpong --device emulated{there}", "the GPU paths on emulated GPUs"),
-        (True, f"wirespeed show {shlex.quote(file)}", "this table again; --format csv for a spreadsheet"),
-        (True, f"wirespeed pingpong --paths all{same}", "every path; 'wirespeed paths' describes each one"),
+        (
+            not gpus,
+            f"{mpiexec} -n 2 {wirespeed} pingpong{_same(plan, 'device')}",
+            "inside a launcher of your own",
+        ),
+        (
+            True,
+            f"{wirespeed} show {shlex.quote(file)}",
+            "all figures; --format csv for a spreadsheet",
+        ),
     ]
     return [Suggestion(command, why) for useful, command, why in found if useful][:5]
 
 
-KEPT = ("device", "mpi", "launcher", "hosts")
-"""Options that say where a survey was done."""
-
-
-def _same(run: Run, *names: str) -> str:
+def _same(plan: Plan, *names: str) -> str:
     """Those of these options that were given (without names: of KEPT), quoted for a shell."""
-    plan, usual = run.head.plan, Plan()
+    usual = Plan()
     given = {name: getattr(plan, name) for name in names or KEPT}
-    words = {
-        name: ",".join(value) if isinstance(value, tuple) else value
-        for name, value in given.items()
-        if value and value != getattr(usual, name)
-    }
+    words = {name: value for name, value in given.items() if value and value != getattr(usual, name)}
     return "".join(f" --{name} {shlex.quote(word)}" for name, word in words.items())
-
-
-def _longer(run: Run) -> Iterator[tuple[bool, str, str]]:
-    found = list(filter(unsettled, run.entries.values()))
-    if not found:
-        return
-    paths = ",".join(dict.fromkeys(entry.path for entry in found))
-    sizes = ",".join(size_word(size) for size in sorted({entry.bytes for entry in found}))
-    limit = 5 * (run.stopping.max_time if run.stopping else 0.4)
-    options = [f"--paths {paths}", f"--sizes {sizes}", f"--max-time {limit:g}"]
-    while len(" ".join(options)) > LONGEST:
-        options.remove(max(options, key=len))
-    yield True, f"wirespeed pingpong {' '.join(options)}{_same(run)}", "more time for the figures marked ~"

@@ -1,0 +1,86 @@
+"""A newcomer's first minutes on machines of different sizes: a survey, and what it prints under Next."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+from support.command import Done, wirespeed
+
+pytestmark = pytest.mark.slow(after=1)
+
+MACHINES = {
+    "two CPUs": ("cpu", "1", {"copy", "pingpong"}),
+    "one GPU": ("emulated", "1", {"copy", "pingpong"}),
+    "two GPUs": ("emulated", "2", {"copy", "pingpong"}),
+    "three GPUs": ("emulated", "3", {"copy", "pingpong", "pairs"}),
+}
+"""--device, emulated GPUs, patterns of a survey."""
+SHORT = ("--max-time", "0.005", "--no-evidence")
+LARGE = r"copy|pingpong|pairs"
+"""Commands that take --sizes."""
+NOT_OK = ("please report it", "Traceback", "unexpected")
+
+
+def fine(done: Done, *codes: int) -> None:
+    assert done.code in (0, *codes), done.out + done.err
+    assert not [words for words in NOT_OK if words in done.out + done.err], done.out + done.err
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_survey_and_what_it_says_is_next(machine: str, tmp_path: Path) -> None:
+    """Protects a screen without gaps, and from commands that do not run."""
+    device, gpus, patterns = MACHINES[machine]
+    environment = {"WIRESPEED_EMULATED": f"count={gpus},threads=64"}
+    out = tmp_path / "r.jsonl"
+    done = wirespeed("survey", "--device", device, cwd=tmp_path, out=out, environment=environment)
+    fine(done)
+    assert {run["plan"]["pattern"] for run in done.of("run")} == patterns
+    rows = [line.partition("  ")[0] for line in done.out.splitlines()]
+    wanted = {"CPU memory, 2 CPUs", "MPI, CPU to CPU, 8 B"}
+    wanted |= {"host to GPU", "GPU to host", "GPU memory"} if device == "emulated" else set()
+    wanted |= {"GPU to GPU, 8 B", "GPU to GPU, 16 MiB"} if gpus > "1" else set()
+    assert wanted <= {*rows}, done.out
+    assert ("between GPUs: needs two GPUs" in done.out) == (machine == "one GPU")
+    assert ("GPU-aware MPI: " in done.out) == (device == "emulated")
+    assert len(done.out.splitlines()) <= 45
+    listed = re.findall(r"^  (\S.*wirespeed .+?)(?:   .*)?$", done.out.partition("Next:")[2], re.MULTILINE)
+    assert 4 <= len(listed) <= 5
+    for command in listed:
+        words = shlex.split(command)
+        if re.search(rf" (?:{LARGE})\b", command):
+            words += ["--sizes", "8,64K", *SHORT]
+        ran = subprocess.run(
+            words,
+            cwd=tmp_path,
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        fine(Done(ran.returncode, ran.stdout, ran.stderr))
+
+
+def test_a_survey_is_gone_on_with(tmp_path: Path) -> None:
+    """Protects what Ctrl-C left: a second survey measures what the first one has not."""
+    out = tmp_path / "r.jsonl"
+    fine(wirespeed("survey", "--device", "cpu", out=out))
+    lines = out.read_text().splitlines(keepends=True)
+    second = next(number for number, line in enumerate(lines[1:], 1) if '"kind":"run"' in line)
+    out.write_text("".join(lines[:second]))
+    done = wirespeed("survey", "--device", "cpu", "--resume", out=out)
+    fine(done)
+    assert [entry["pattern"] for entry in done.entries] == ["copy", "pingpong", "pingpong"]
+    assert "MPI, CPU to CPU, 8 B" in done.out and "CPU memory" in done.out
+
+
+def test_inside_a_launcher_it_is_refused() -> None:
+    """Protects from jobs that a launcher's rank cannot start."""
+    place = dict(zip(("RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE"), "0202", strict=True))
+    inside = {f"OMPI_COMM_WORLD_{name}": word for name, word in place.items()}
+    done = wirespeed("survey", environment=inside)
+    assert done.code == 2 and done.err.startswith("wirespeed: survey starts jobs of its own"), done.err

@@ -1,0 +1,70 @@
+"""A survey's screen of measured machines, and the commands that it prints."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from support.golden import Golden
+from support.measured import result
+from support.records import console, text_of
+
+from wirespeed.cli.common import called
+from wirespeed.report.facts.survey import rows
+from wirespeed.report.terminal.survey import print_survey
+from wirespeed.results.reading import read
+from wirespeed.results.runs import Run, collect
+
+MACHINES = {
+    "two H200s": ("copies/h200-x2-copy", "h200-x2-survey"),
+    "four H200s": ("h200-x4-copy", "h200-x4-pairs"),
+}
+
+
+def measured(names: tuple[str, ...]) -> list[Run]:
+    return [run for name in names for run in collect(read(str(result(name))).records)]
+
+
+def test_screens(golden: Golden) -> None:
+    """Protects the rows, their limits and verdicts, and the answers below, at three widths."""
+    shown = []
+    for machine, names in MACHINES.items():
+        for width in (80, 100, 200):
+            screen = console(width)
+            print_survey(screen, measured(names), [])
+            assert max(map(len, text_of(screen).splitlines())) <= width
+            shown.append(f"== {machine}, {width} columns\n{text_of(screen)}\n")
+    golden.compare(Path(__file__).parents[1] / "golden/report/survey.txt", "".join(shown))
+
+
+def test_a_slow_gpu_is_named(tmp_path: Path) -> None:
+    """Protects from a median that hides the GPU with the narrow slot."""
+    runs = measured(("h200-x4-copy",))
+    entry = runs[0].of_path("h2d-pinned")[-1]
+    alone = next(team for team in entry.teams if team.name == "rank 2 alone")
+    lines = (
+        result("h200-x4-copy")
+        .read_text()
+        .replace(f'"median":{alone.seconds}', f'"median":{2 * alone.seconds}')
+    )
+    (tmp_path / "r.jsonl").write_text(lines)
+    (row,) = [
+        row for row in rows(collect(read(str(tmp_path / "r.jsonl")).records)) if row.what == "host to GPU"
+    ]
+    assert "but GPU 2 2" in row.verdict, row
+
+
+@pytest.mark.parametrize("on_path", [True, False])
+def test_commands_are_those_that_ran(on_path: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects from a list of commands that a shell does not find."""
+    script = tmp_path / "a b" / "bin" / "wirespeed"
+    script.parent.mkdir(parents=True)
+    script.touch(0o755)
+    monkeypatch.setenv("PATH", str(script.parent) if on_path else "/usr/bin")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(script)])
+    assert called.wirespeed() == ("wirespeed" if on_path else "'a b/bin/wirespeed'")
+    monkeypatch.setattr(sys, "argv", ["/x/wirespeed/__main__.py"])
+    monkeypatch.setattr(sys, "executable", "/x/bin/python3.99")
+    assert called.wirespeed() == "/x/bin/python3.99 -m wirespeed"
