@@ -45,6 +45,7 @@ TABLES = {
     "learn": Table("docs/checking.md", verdicts.bounds),
     "real": Table("docs/comparing.md", real_launches.compared, 50),
     "stated": Table("docs/comparing.md", real_launches.stated),
+    "learn-real": Table("docs/checking.md", real_launches.learnt, 20),
     "small": Table("docs/fleet.md", fleet_model.small),
     "found": Table("docs/comparing.md", verdicts.slowdowns),
     "intervals": Table("results/README.md", intervals.figures, 1000),

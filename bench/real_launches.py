@@ -317,19 +317,19 @@ def learnt(repetitions: int) -> Iterator[str]:
     """Bounds learnt from five launches, and two others held against them."""
     yield "| two launches | " + " | ".join(SETS) + " | wanted |"
     yield "|---" * (len(SETS) + 2) + "|"
-    rows: dict[str, list[str]] = {}
+    sets = []
     for pattern in SETS.values():
         with patch.dict(STATED, spreads(pattern)):
-            for name, cell in _learnt_set(pattern, repetitions).items():
-                rows.setdefault(name, []).append(cell)
+            sets.append(_learnt_set(pattern, repetitions))
     wanted = {"equal: any bound FAILED": "at most 1 %", "every path x2: FAILED, or exit code 8": "100 %"}
-    for name, cells in rows.items():
-        yield f"| {name} | " + " | ".join(cells) + f" | {wanted.get(name, '90 %')} |"
+    for name in sets[0]:
+        cells = " | ".join(found.get(name, "") for found in sets)
+        yield f"| {name} | {cells} | {wanted.get(name, '90 %')} |"
 
 
 def _learnt_set(pattern: str, repetitions: int) -> dict[str, str]:
     everything, paths, dice = launches(pattern), paths_of(pattern), np.random.default_rng(3)
-    quiet = [path for path in paths if path not in LOUD] or paths
+    quiet = [path for path in paths if path not in LOUD]
     counts, of = Counter[str](), Counter[str]()
     doubled: Slower = lambda name, size: 2.0  # noqa: E731
     with tempfile.TemporaryDirectory() as folder:
@@ -359,9 +359,3 @@ def _learnt_set(pattern: str, repetitions: int) -> dict[str, str]:
         least = min(keys, key=lambda key: counts[key] / of[key])
         cells[row] = _share(counts[least], of[least])
     return cells
-
-
-def tables(repetitions: int) -> Iterator[str]:
-    yield from compared(repetitions)
-    yield ""
-    yield from learnt(max(repetitions // 5, 1))

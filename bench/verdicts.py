@@ -22,9 +22,11 @@ from msgspec import structs
 from noise import Noise
 
 from wirespeed.judge import model
+from wirespeed.judge.bounds import figure_limit, group_limit
 from wirespeed.judge.model import LaunchMedian, Side
-from wirespeed.judge.next_launch import highest_next
+from wirespeed.judge.spreads import groups, stated
 from wirespeed.judge.verdict import BETTER, NOT_WORSE, WORSE
+from wirespeed.paths import mover_of
 from wirespeed.report.check.evaluate import FAILED, GROSS, check
 from wirespeed.report.check.learn import learn
 from wirespeed.report.check.requirements import read_requirements
@@ -38,7 +40,11 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-PATHS = ("host", "staged", "aware", "nccl", "gpu", "ipc-write", "ipc-read", "shmem", "rma")
+PATHS = (
+    *("gpu", "nccl-stream", "ipc-write", "aware", "nccl", "aware-nogdr"),
+    *("staged-pipelined", "staged", "host"),
+)
+"""The quietest first."""
 NEXT = 10
 """Launches that are held against each set of learnt bounds."""
 BY_FILE = 2
@@ -238,10 +244,21 @@ def _learnt(dice: Generator, noise: Noise, paths: int, sizes: int, launches: int
         }
         for row in seen.tolist()
     ]
-    highest = highest_next(sides, [PATHS[row // sizes] for row in range(len(sides))])
-    bounds = np.array(highest.figures, dtype=np.float64).reshape(paths, sizes, 1)
-    usual = np.array([*highest.usual.values()]).reshape(paths, sizes, 1)
-    wholes = np.array([highest.paths.get(PATHS[path], math.inf) for path in range(paths)])[:, np.newaxis]
+    spreads = [(mover_of(PATHS[path]), 1 << size) for path in range(paths) for size in range(sizes)]
+    limits = [figure_limit(side, stated(*of)) for side, of in zip(sides, spreads, strict=True)]
+    usual, bounds = (
+        np.array([getattr(limit, name) for limit in limits]).reshape(paths, sizes, 1)
+        for name in ("usual", "highest")
+    )
+    places = groups([1 << size for size in range(sizes)])
+    medians = [
+        [
+            group_limit([sides[path * sizes + at] for at in group], stated(*spreads[path * sizes + group[0]]))
+            for group in places
+        ]
+        for path in range(paths)
+    ]
+    wholes = np.array([[limit.highest if limit else math.inf for limit in row] for row in medians])
     slower = np.zeros((3, paths, 1, 1))
     slower[1] = slower[2, 0] = math.log(1.1)
     cases = times[:, :, -NEXT:] + slower
@@ -249,12 +266,10 @@ def _learnt(dice: Generator, noise: Noise, paths: int, sizes: int, launches: int
     def broken(rounded: float) -> NDArray[np.bool_]:
         found = []
         for case in cases:
-            low = rounded * 1e-3 * np.exp(case) * (1 - WITHIN)
-            medians = np.median(low / usual, axis=1)
-            machine = np.median(medians, axis=0)[np.newaxis]
-            found.append(_twice((low / usual).reshape(-1, NEXT), (bounds / usual).reshape(-1, 1)))
-            found[-1] |= _twice(medians, wholes)
-            found[-1] |= _twice(machine, np.full((1, 1), highest.machine or math.inf))
+            low = rounded * 1e-3 * np.exp(case) * (1 - WITHIN) / usual
+            found.append(_twice(low.reshape(-1, NEXT), (bounds / usual).reshape(-1, 1)))
+            for at, group in enumerate(places):
+                found[-1] |= _twice(np.median(low[:, group], axis=1), wholes[:, at : at + 1])
         return np.array(found)
 
     if by_file:

@@ -21,7 +21,7 @@ SPREAD = 0.02
 
 
 def launch(slower: float) -> list[Record]:
-    return [entry("host", size, (1e-6 + size * 1e-10) * slower, 0.002) for size in SIZES]
+    return [entry("gpu", size, (1e-6 + size * 1e-10) * slower, 0.002) for size in SIZES]
 
 
 @pytest.mark.parametrize("spread", [None, SPREAD])

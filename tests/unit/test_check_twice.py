@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.checks import Check, Record, site
+from support.checks import Check, Record, site, write_runs
 from support.fake_run import FakeRun, Observer
 from support.records import end, entry, failure, head
 
@@ -15,13 +15,8 @@ from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job.plan import Plan
 from wirespeed.results.reading import record_of
 
-PATHS = ("host", "aware", "rma")
-MEDIANS = 'launches = 2\nmedian = "at most 102 % of the usual"\n' + "".join(
-    site("\n".join(f'{size} = "at most 3 us, usually 1 us"' for size in (1, 2, 4)), path) for path in PATHS
-)
 
-
-def machine(slower: float, paths: tuple[str, ...] = PATHS) -> list[Record]:
+def machine(slower: float, paths: tuple[str, ...]) -> list[Record]:
     return [entry(path, size, 1e-6 * slower, 0.002) for path in paths for size in (1, 2, 4)]
 
 
@@ -135,8 +130,21 @@ def test_what_is_not_in_doubt_is_not_measured_again(check_: Check, monkeypatch: 
     ]
 
 
-def test_a_machine_in_doubt_is_measured_again_whole(check_: Check, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = Measured(machine(1.05), machine(1.05))
-    monkeypatch.setattr("wirespeed.frontend.session.measure", fake.measure)
-    code, *_ = check_(MEDIANS, "--measure", "--device", "cpu", "--out", "m.jsonl")
-    assert code == ExitCode.WORSE and [plan.paths for plan in fake.plans] == [PATHS, PATHS]
+@pytest.mark.parametrize(
+    ("slower", "code"),
+    [
+        ((2.1, 2.1), ExitCode.CANNOT_TELL),
+        ((2.1, 1.0), ExitCode.OK),
+        ((1.0, 2.1), ExitCode.OK),
+        ((1.4, 1.4), ExitCode.OK),
+        ((3.2, 3.2), ExitCode.WORSE),
+    ],
+)
+def test_twice_the_time_is_never_passed_over(slower: tuple[float, float], code: int, check_: Check) -> None:
+    """Protects from half the bandwidth that passes because launches differ by three times."""
+    sizes = "\n".join(f'{size} = "at most 3 us, usually 1 us"' for size in (1, 2, 4))
+    text = "launches = 2\n" + site(sizes, more='median = {short = "at most 300 % of the usual"}')
+    found, out, _ = check_(text, write_runs(*(machine(one, ("host",)) for one in slower)))
+    assert found == code
+    said = "twice more than x 1.5 of the usual: launches differ too much to tell"
+    assert (said in "\n".join(out)) == (code == ExitCode.CANNOT_TELL)

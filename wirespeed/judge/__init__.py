@@ -1,1 +1,1 @@
-"""Judges figures, whoever measured them: it finds what no sound machine shows."""
+"""Judges figures, whoever measured them: what no sound machine shows, and what changed between launches."""

@@ -200,9 +200,9 @@ def group_change(
     if len(both) < 2:
         return GroupChange(next((figure for figure in figures if figure), None), figures)
     centres = [_centre(*pair) for pair in both]
-    olds, news = (common([pair[at] for pair in both], centres) for at in (0, 1))
+    olds, news = ([*common([pair[at] for pair in both], centres).values()] for at in (0, 1))
     seen_in_both = [seen for pair, seen in zip(sides, histories, strict=True) if all(pair)]
-    earlier = _known(common(seen_in_both, centres))
+    earlier = _known([*common(seen_in_both, centres).values()])
     within = [variance for pair in both for side in pair if (variance := _within([*side.values()]))]
     # Errors within a launch are each figure's own, so that their median over the sizes has less of them.
     own = middle(sorted(within)) / len(both) if within else None
@@ -227,7 +227,7 @@ def odd_launches(logs: Sequence[float], side: int, usual: float) -> list[OddLaun
     return [OddLaunch(side, at + 1, bounded_exp(away))]
 
 
-def common(sides: Sequence[Side], centres: Sequence[float]) -> list[float]:
+def common(sides: Sequence[Side], centres: Sequence[float]) -> dict[LaunchId, float]:
     """Common part of each launch's figures: the median distance of their logarithms from `centres`.
 
     Launches that gave less than half as many figures as the fullest one are left out.
@@ -237,7 +237,7 @@ def common(sides: Sequence[Side], centres: Sequence[float]) -> list[float]:
         for name, launch in side.items():
             distances.setdefault(name, []).append(math.log(launch.median) - centre)
     fullest = max(map(len, distances.values()), default=0)
-    return [middle(sorted(found)) for found in distances.values() if 2 * len(found) >= fullest]
+    return {name: middle(sorted(found)) for name, found in distances.items() if 2 * len(found) >= fullest}
 
 
 def _centre(old: Side, new: Side) -> float:
@@ -316,6 +316,11 @@ def _tested(
 
 def _logs(side: Iterable[LaunchMedian]) -> list[float]:
     return [math.log(launch.median) for launch in side]
+
+
+def deviation(logs: Sequence[float]) -> float:
+    """The standard deviation of two values or more."""
+    return math.sqrt(_variance(logs))
 
 
 def _mean(values: Sequence[float]) -> float:

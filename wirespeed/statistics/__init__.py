@@ -1,1 +1,1 @@
-"""Medians, their intervals, when to stop, and whether two sides differ; no machine is needed."""
+"""Medians, their intervals, when to stop, and Student's t; no machine is needed."""

@@ -205,7 +205,7 @@ def plans(base: Plan, requirements: Sequence[Requirement]) -> Iterator[Plan]:
 def _learn(name: str, output: str | None, spread: float | None = None) -> ExitCode:
     """Writes bounds that the results keep."""
     from wirespeed.cli.common.reading import files_of, read_side
-    from wirespeed.judge.next_launch import FEWEST_LAUNCHES
+    from wirespeed.judge.bounds import FEWEST_LAUNCHES
     from wirespeed.report.check.learn import learn
 
     runs = read_side(name)

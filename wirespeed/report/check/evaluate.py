@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import chain
 
+from wirespeed.judge.bounds import WIDE
+from wirespeed.judge.spreads import group_of
 from wirespeed.limits import Ceiling
 from wirespeed.patterns import find_pattern
 from wirespeed.report.cannot_tell import CANNOT_TELL
 from wirespeed.report.check import health
-from wirespeed.report.check.requirements import BASELINE, MACHINE, MEDIAN, SOAK, Bound, Requirement
+from wirespeed.report.check.requirements import BASELINE, MEDIAN, SOAK, Bound, Requirement
 from wirespeed.report.facts import figures, left_out, shares, soaks
 from wirespeed.report.facts.baselines import share_of_baseline
 from wirespeed.report.facts.labels import conditions, host, pattern
@@ -55,6 +57,8 @@ class BoundOutcome:
     """One of the last two launches is beyond the bound, and one more would tell."""
     before: BoundOutcome | None = None
     """Outcome of the launch before, where two must break the bound."""
+    hidden: bool = False
+    """It is far from the usual, but the bound is further: launches differ too much to tell."""
 
 
 @dataclass(frozen=True)
@@ -109,21 +113,21 @@ def check(requirements: Sequence[Requirement], runs: Sequence[Run]) -> list[Boun
 def once_broken(findings: Sequence[BoundOutcome], requirements: Sequence[Requirement]) -> list[Requirement]:
     """All sizes of the rules of which one launch alone broke a bound: they must be measured again."""
     doubted = {finding.requirement.rule for finding in findings if finding.once}
-    return [asked for asked in requirements if asked.rule in doubted or MACHINE in doubted]
+    return [asked for asked in requirements if asked.rule in doubted]
 
 
 def _judge_medians(asked: Requirement, sizes: Sequence[BoundOutcome]) -> list[BoundOutcome]:
-    """Of each rule and conditions the median over the sizes; of these the median, if all rules are meant."""
-    of_rule = [finding for finding in sizes if asked.rule in (MACHINE, finding.requirement.rule)]
-    alike = grouped(((finding.requirement.rule, finding.where), finding) for finding in of_rule)
-    found = []
-    for (_, where), findings in alike.items():
-        befores = [finding.before.shares if finding.before else None for finding in findings]
-        found.append((where, _median([finding.shares for finding in findings]), _median(befores)))
-    if asked.rule == MACHINE:
-        found = [("", _median([last for _, last, _ in found]), _median([before for *_, before in found]))]
+    """The median over the rule's sizes, or those of its group, for each set of conditions."""
+    of_rule = [
+        finding
+        for finding in sizes
+        if finding.requirement.rule == asked.rule
+        and asked.group in ("", group_of(finding.requirement.bytes or 0))
+    ]
     medians = []
-    for where, median, before in found:
+    for where, findings in grouped((finding.where, finding) for finding in of_rule).items():
+        median = _median([finding.shares for finding in findings])
+        before = _median([finding.before.shares if finding.before else None for finding in findings])
         latest, earlier = _judge_median(asked, where, median), before and _judge_median(asked, where, before)
         medians.append(_settled(latest, earlier))
     return medians
@@ -149,11 +153,13 @@ def _judge_median(asked: Requirement, where: str, shares: _Shares | None) -> Bou
     time, low = shares
     what = FAILED if low > bound.value else CANNOT_TELL if time > bound.value else KEPT
     within = ", but its interval contains the bound" if what == CANNOT_TELL else ""
-    text = f"the median is {100 * time:.4g} % of the usual, {bound.text} wanted{within}{suffix}"
+    hidden = what == KEPT and low > WIDE
+    of = f" of {asked.group} messages" if asked.group else ""
+    text = f"the median{of} is {100 * time:.4g} % of the usual, {bound.text} wanted{within}{suffix}"
     start = time if asked.spread is None else 1.0
     smallest = _found_at(asked, bound.value / start, time / low, time / low) if what == KEPT else None
     gross = low > 1 + GROSS * max(bound.value - 1, 0)
-    return BoundOutcome(asked, what, text, time / bound.value, smallest, where, gross=gross)
+    return BoundOutcome(asked, what, text, time / bound.value, smallest, where, gross=gross, hidden=hidden)
 
 
 def _check(asked: Requirement, runs: Sequence[Run]) -> list[BoundOutcome]:
@@ -203,6 +209,9 @@ def _settled(latest: BoundOutcome, before: BoundOutcome | None) -> BoundOutcome:
     if latest.requirement.launches == 1:
         return latest
     latest = replace(latest, before=before)
+    if latest.hidden and before and (before.hidden or before.what == FAILED):
+        text = f"{latest.text}, but twice more than x {WIDE:g} of the usual: launches differ too much to tell"
+        return replace(latest, what=CANNOT_TELL, text=text, smallest=None)
     failed_before = before is not None and before.what == FAILED
     if latest.what != FAILED or latest.gross:
         return replace(latest, once=latest.what == CANNOT_TELL and failed_before)
@@ -338,7 +347,8 @@ def _judge(asked: Requirement, run: Run, entry: Entry) -> BoundOutcome:
         smallest = _found_at(asked, 1 / start, seconds / low, math.sqrt(high / low))
     room = easy * over[1] / low - 1 if over else 0.0
     gross = over is not None and room > 0 and over[1] > 1 + GROSS * room
-    return BoundOutcome(asked, what, text, ratio, smallest, where, over, gross)
+    hidden = what == KEPT and over is not None and over[1] > WIDE
+    return BoundOutcome(asked, what, text, ratio, smallest, where, over, gross, hidden=hidden)
 
 
 def _compared(bound: Bound, run: Run, entry: Entry) -> _Comparison | str:

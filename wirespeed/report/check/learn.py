@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
 from wirespeed._version import __version__
-from wirespeed.judge.model import LaunchId, LaunchMedian
-from wirespeed.judge.next_launch import FALSE_ALARMS, FEWEST_LAUNCHES, PAIR, Highest, highest_next
-from wirespeed.paths import all_paths
+from wirespeed.judge.bounds import (
+    ENOUGH_LAUNCHES,
+    FEWEST_LAUNCHES,
+    WIDE,
+    Limit,
+    figure_limit,
+    group_limit,
+    known_limits,
+)
+from wirespeed.judge.model import LaunchId, LaunchMedian, Side
+from wirespeed.judge.spreads import Spread, group_of, groups, stated
+from wirespeed.paths import all_paths, mover_of
 from wirespeed.patterns import all_patterns
 from wirespeed.report.check import health
 from wirespeed.report.check.evaluate import interval
@@ -20,7 +30,7 @@ from wirespeed.report.facts.baselines import share_of_baseline
 from wirespeed.report.facts.labels import host, pattern
 from wirespeed.report.facts.machine import title
 from wirespeed.report.facts.shares import share
-from wirespeed.report.grouping import grouped
+from wirespeed.report.grouping import grouped, size_range
 from wirespeed.results.coerce import text
 from wirespeed.results.launches import launch
 from wirespeed.results.runs import Entry, Run
@@ -33,8 +43,8 @@ DIGITS = 4
 MAX_LETTERS = 600
 TOO_WIDE = 0.5
 """Half width of an interval, as a share of its median, beyond which a figure makes no bound."""
-LOOSE = 2.0
-"""Times the slowest median, from which on the bound's comment says so."""
+PAIR = 2
+"""So many launches, one after the other, must break a bound: one alone may be late."""
 
 _Curve = tuple[str, int, str, str]
 """Pattern, ranks, options, path."""
@@ -56,11 +66,10 @@ def _left_out(runs: Sequence[Run]) -> Iterator[str]:
         yield f"# {text(f'{where}: impossible, which makes no bound: {entry.why_impossible}', MAX_LETTERS)}"
 
 
-_ALARMS = figures.percent(FALSE_ALARMS)
 _TWICE = (
     "# Two launches break a bound, one after the other (launches = 1: one does), or one that is three times",
-    f"# as far from the usual. The next two of an unchanged machine break any in {_ALARMS} of cases; bounds",
-    f"# in '% of contiguous' add at most {_ALARMS}.",
+    f"# as far from the usual. Fewer than {ENOUGH_LAUNCHES} launches do not show all they differ by; then",
+    "# bounds allow for what launches of such paths differ by on other machines.",
 )
 _ONCE = (
     "# An unchanged machine breaks any of these bounds in one launch of 100 if launches differ by normal",
@@ -89,19 +98,11 @@ def _head(runs: Sequence[Run], names: Sequence[str], spread: float | None) -> li
 
 @dataclass(frozen=True)
 class _Figure:
-    """One path at one size, with each launch of it, and the bound that they make."""
+    """One path at one size, with each launch of it."""
 
     found: list[tuple[Run, Entry]]
     sure: list[tuple[Run, Entry]]
     """Without those of which nothing can be learnt."""
-    slowest: float | None = None
-    """Seconds that the next launch stays below."""
-    usual: float | None = None
-    """Seconds that it takes usually."""
-    spread: float | None = None
-    """Standard deviation between launches."""
-    longest: float | None = None
-    """Baseline's times that the next launch stays below."""
 
     @property
     def worst(self) -> tuple[Run, Entry]:
@@ -109,40 +110,60 @@ class _Figure:
         return max(self.sure or self.found, key=lambda pair: pair[1].seconds)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Learnt:
-    """All bounds: they hold together, so they are derived together."""
+    """Limits of figures by path and size, of their shares of the baseline, and of groups of sizes."""
 
-    figures: dict[tuple[_Curve, int], _Figure]
-    highest: Highest
+    figures: dict[tuple[_Curve, int], _Figure] = field(default_factory=dict)
+    limits: dict[tuple[_Curve, int], Limit] = field(default_factory=dict)
+    shares: dict[tuple[_Curve, int], Limit] = field(default_factory=dict)
+    groups: dict[tuple[_Curve, str], Limit] = field(default_factory=dict)
+    odd: dict[tuple[int, str, int], list[tuple[float, str]]] = field(default_factory=dict)
+    """Launches that lie apart: by how much, and where."""
+
+    def learn(self, curve: _Curve) -> None:
+        """The limits of one path, from what its launches and such paths differ by."""
+        sizes = sorted(size for of, size in self.figures if of == curve)
+        mover = mover_of(curve[3])
+        for places in groups(sizes):
+            group = [sizes[at] for at in places]
+            sides: dict[int, Side] = {}
+            for size in group:
+                figure = self.figures[curve, size]
+                sides[size] = _side(figure, lambda _, entry: launch(entry))
+                self._keep(self.limits, (curve, size), figure_limit(sides[size], stated(mover, size)))
+                beside = figure_limit(_side(figure, _beside_baseline), Spread(0.0, 0.0))
+                self._keep(self.shares, (curve, size), beside)
+            known = [side for size, side in sides.items() if (curve, size) in self.limits]
+            if limit := group_limit(known, stated(mover, group[0])):
+                self.groups[curve, group_of(group[0])] = limit
+                for name, ratio in limit.odd:
+                    assert isinstance(name, tuple)
+                    where = f"{curve[3]} at {size_range(group)}"
+                    self.odd.setdefault(name, []).append((ratio, where))
+
+    @staticmethod
+    def _keep(limits: dict[tuple[_Curve, int], Limit], key: tuple[_Curve, int], limit: Limit | None) -> None:
+        if limit:
+            limits[key] = limit
 
 
 def _learnt(curves: dict[_Curve, list[tuple[Run, Entry]]], spread: float | None) -> _Learnt:
-    figures = {
-        (curve, size): _Figure(each, [pair for pair in each if pair[1].sure])
-        for curve, found in curves.items()
-        for size, each in grouped((entry.bytes, (run, entry)) for run, entry in found).items()
-    }
-    of_curve = [curve for curve, _ in figures]
-    highest = highest_next(
-        [_side(figure, lambda _, entry: launch(entry)) for figure in figures.values()], of_curve, spread
+    learnt = _Learnt(
+        {
+            (curve, size): _Figure(each, [pair for pair in each if pair[1].sure])
+            for curve, found in curves.items()
+            for size, each in grouped((entry.bytes, (run, entry)) for run, entry in found).items()
+        }
     )
-    # The spread of times is not that of shares.
-    shares = [_side(figure, _beside_baseline) if spread is None else {} for figure in figures.values()]
-    beside = highest_next(shares, of_curve)
-    with_bounds = {
-        key: replace(
-            figure,
-            slowest=bound,
-            usual=highest.usual.get(at),
-            spread=highest.spreads.get(at),
-            longest=longest,
-        )
-        for at, ((key, figure), bound, longest) in enumerate(
-            zip(figures.items(), highest.figures, beside.figures, strict=True)
-        )
-    }
-    return _Learnt(with_bounds, highest)
+    if spread is None:
+        for curve in curves:
+            learnt.learn(curve)
+        return learnt
+    sides = {key: _side(figure, lambda _, entry: launch(entry)) for key, figure in learnt.figures.items()}
+    told = [key for key, side in sides.items() if side]
+    learnt.limits = dict(zip(told, known_limits([sides[key] for key in told], spread), strict=True))
+    return learnt
 
 
 def _side(
@@ -183,16 +204,12 @@ def _entries(runs: Sequence[Run], spread: float | None) -> Iterator[str]:
         for launch_entry in entry.each
     )
     learnt = _learnt(curves, spread)
+    yield from _odd(learnt, curves)
     if spread is None:
         yield from ("", f"{LAUNCHES} = {PAIR}")
-    highest = learnt.highest
-    if highest.machine is not None:
-        yield f"{MEDIAN} = {_median(highest.machine, highest.machine_spread)}  # of the medians of all paths"
     for curve, found in curves.items():
         name, ranks, options, path = curve
-        lines = [
-            _line(size, learnt.figures[curve, size]) for size in sorted({entry.bytes for _, entry in found})
-        ]
+        lines = [_line(learnt, curve, size) for size in sorted({entry.bytes for _, entry in found})]
         yield ""
         known = any(path.partition(":")[0] == known_path.name for known_path in all_paths())
         if name not in all_patterns() or not (known or any(run.foreign for run, _ in found)):
@@ -205,69 +222,81 @@ def _entries(runs: Sequence[Run], spread: float | None) -> Iterator[str]:
             if any(run.head.plan.oversubscribe for run, _ in found):
                 keys["oversubscribe"] = "true"
             keys |= health.learnt(found)
-            if curve in highest.paths:
-                median = _median(highest.paths[curve], highest.path_spreads.get(curve))
-                keys[MEDIAN] = f"{median}  # of all sizes' times"
+            medians = {group: limit for (of, group), limit in learnt.groups.items() if of == curve}
+            if medians:
+                words = ", ".join(f"{group} = {_median(limit)}" for group, limit in medians.items())
+                keys[MEDIAN] = f"{{{words}}}"
             yield "[[require]]"
             yield from (f"{key} = {value}" for key, value in keys.items() if value)
             yield "[require.sizes]"
         yield from lines
 
 
-def _line(size: int, figure: _Figure) -> str:
+def _odd(learnt: _Learnt, curves: dict[_Curve, list[tuple[Run, Entry]]]) -> Iterator[str]:
+    """'# launch 3, of 2026-11-27T07:18:36, takes 1.3 x the others' time (aware at 1 MiB to 1 GiB) ...'."""
+    starts = {entry.run: run.head.started for found in curves.values() for run, entry in found}
+    order = sorted(
+        {(starts[entry.run], entry.run, entry.launch) for found in curves.values() for _, entry in found}
+    )
+    for (_, run, number), places in learnt.odd.items():
+        which = order.index((starts[run], run, number)) + 1
+        ratio, where = max(places, key=lambda place: abs(math.log(place[0])))
+        more = f", and {len(places) - 1} more" if len(places) > 1 else ""
+        words = f"launch {which} of {len(order)}, {starts[run]}, takes {ratio:.2f} x the others' time"
+        yield f"# {text(f'{words} ({where}{more}): nothing is learnt from it there', MAX_LETTERS)}"
+
+
+def _line(learnt: _Learnt, curve: _Curve, size: int) -> str:
     """'"1G" = "at least 387 GB/s"  # 394 GB/s (393 to 395), 1 launch, 88 % of limit'."""
+    figure, limit = learnt.figures[curve, size], learnt.limits.get((curve, size))
     found = figure.sure or figure.found
     run, worst = figure.worst
     in_time = size <= READ_AS_TIME or not worst.amount
     seen = f"{interval(worst, in_time=in_time)}, "
     seen += f"{len(found)} launches, the slowest" if len(found) > 1 else "1 launch"
-    limit = run.ceiling(worst.path)
-    if (part := share(worst, limit)) is not None:
+    if (part := share(worst, run.ceiling(worst.path))) is not None:
         seen += f", {figures.percent(round(part, 2))} of limit"
     if reached := share_of_baseline(run, worst):
         seen += f", {reached.percent} % of {reached.name}"
     doubt = _makes_no_bound(worst)
-    bounds = [] if doubt or figure.slowest is None else [_bound(figure.slowest, figure, in_time=in_time)]
-    if reached and figure.longest is not None:
-        least = _rounded(100 / (figure.longest * (1 + 1e-9)), ROUND_FLOOR)
+    bounds = [] if doubt or limit is None else [_bound(limit, worst, in_time=in_time)]
+    beside = learnt.shares.get((curve, size))
+    if reached and beside:
+        least = _rounded(100 / (beside.highest * (1 + 1e-9)), ROUND_FLOOR)
         bounds.append(f"at least {least} % of {reached.name}")
     if not bounds:
         why = "too few samples to derive a bound"
         if any(entry.precision is not None for _, entry in figure.sure):
             why = f"too few launches to derive a bound: {FEWEST_LAUNCHES} are needed, or --spread"
-            if len(found) >= FEWEST_LAUNCHES:
-                why = "launches differ too much to derive a bound"
         if doubt:
             why = f"{doubt}, which makes no bound"
         return f'# "{size_word(size)}": {seen}: {why}'
     start = f'"{size_word(size)}" = "{", ".join(bounds)}"'
     loose = ""
-    if figure.slowest is not None and figure.slowest > LOOSE * worst.seconds:
-        loose = f", {figures.ratio(figure.slowest / worst.seconds)} times that time"
+    if limit and limit.highest > WIDE * limit.usual:
+        loose = f", launches may differ by x {figures.ratio(limit.highest / limit.usual)}"
     return f"{start:<68} # {seen}{loose}"
 
 
-def _bound(slowest: float, figure: _Figure, *, in_time: bool) -> str:
+def _bound(limit: Limit, worst: Entry, *, in_time: bool) -> str:
     """'at most 16 us, usually 14 us (spread 1.2 %)', or the same of a bandwidth."""
-    worst = figure.worst[1]
     # A bound is rounded when it is read, too.
-    longest = max(slowest, worst.seconds) * (1 + 1e-9)
+    longest = limit.highest * (1 + 1e-9)
+    spread = _spread(limit.spread)
     if in_time:
         bound = f"at most {_rounded(longest * 1e6, ROUND_CEILING)} us"
-        usual = f"{_rounded(figure.usual * 1e6, ROUND_CEILING)} us" if figure.usual else ""
-        return bound + (f", usually {usual}{_spread(figure.spread)}" if usual else "")
+        return f"{bound}, usually {_rounded(limit.usual * 1e6, ROUND_CEILING)} us{spread}"
     bound = f"at least {_rounded(worst.amount / longest / 1e9, ROUND_FLOOR)} GB/s"
-    usual = _rounded(worst.amount / figure.usual / 1e9, ROUND_FLOOR) if figure.usual else ""
-    return bound + (f", usually {usual} GB/s{_spread(figure.spread)}" if usual else "")
+    return f"{bound}, usually {_rounded(worst.amount / limit.usual / 1e9, ROUND_FLOOR)} GB/s{spread}"
 
 
-def _median(share: float, spread: float | None) -> str:
-    most = _rounded(100 * share * (1 + 1e-9), ROUND_CEILING)
-    return f'"at most {most} % of the usual{_spread(spread)}"'
+def _median(limit: Limit) -> str:
+    most = _rounded(100 * limit.highest * (1 + 1e-9), ROUND_CEILING)
+    return f'"at most {most} % of the usual{_spread(limit.spread)}"'
 
 
-def _spread(spread: float | None) -> str:
-    return "" if spread is None else f" (spread {figures.percent(spread)})"
+def _spread(spread: float) -> str:
+    return f" (spread {figures.percent(spread)})"
 
 
 def _makes_no_bound(entry: Entry) -> str:

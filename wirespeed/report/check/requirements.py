@@ -12,6 +12,7 @@ from typing import Any
 from wirespeed import inputs
 from wirespeed.errors import WirespeedError
 from wirespeed.inputs import why
+from wirespeed.judge.spreads import LONG, MIDDLE, SHORT, group_of
 from wirespeed.patterns import Pattern, find_pattern
 from wirespeed.report.check import health
 from wirespeed.results.reading import cannot
@@ -22,11 +23,12 @@ SMALLEST = 1e-30
 """Bound that anything may have, as its inverse is the largest: no sum with it overflows."""
 BASELINE = "baseline"
 """Kind of a bound on a share of the speed of a pattern's baseline."""
-TOP = (LAUNCHES, MEDIAN)
+TOP = (LAUNCHES,)
 """Keys above all [[require]]."""
 KEYS = ("pattern", "path", "ranks", "oversubscribe", "options", *health.KEYS, SOAK, MEDIAN, "sizes")
-MACHINE = -1
-"""Number of the rule that stands above all [[require]]."""
+GROUPS = (SHORT, MIDDLE, LONG)
+TOP_LEVEL = -1
+"""Number of what stands above all [[require]]."""
 USUALLY = "usually"
 EXAMPLE = "'at least 380 GB/s', 'at most 12 us' or 'at least 80 % of limit'"
 _NUMBER = r"(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]+)?"
@@ -74,16 +76,18 @@ class Requirement:
     usual: float | None = None
     """The usual figure, in the unit of the bound; the path's median is held against it."""
     rule: int = 0
-    """Number of its [[require]] in the file; MACHINE: it holds for all of them."""
+    """Number of its [[require]] in the file."""
     launches: int = 1
     """So many launches, one after the other, must be beyond the bound to break it."""
     spread: float | None = None
     """Standard deviation between launches of the figure, or of the median, as a share of the usual."""
+    group: str = ""
+    """Sizes of which MEDIAN is the bound: one of GROUPS; '': all of them."""
 
     @property
     def name(self) -> str:
         """'pingpong aware'."""
-        return "all paths" if self.rule == MACHINE else f"{self.pattern} {self.path}"
+        return f"{self.pattern} {self.path}"
 
 
 def read_requirements(name: str) -> list[Requirement]:
@@ -124,9 +128,9 @@ class _Reader:
 
     def requirements(self, data: dict[str, Any]) -> Iterator[Requirement]:
         for key in (name for name in data if name not in ("require", *TOP)):
-            with self._at(MACHINE, key):
+            with self._at(TOP_LEVEL, key):
                 raise WirespeedError(f"there is no '{key}'; there are: {', '.join(TOP)}, [[require]]")
-        with self._at(MACHINE, LAUNCHES):
+        with self._at(TOP_LEVEL, LAUNCHES):
             launches = data.get(LAUNCHES, 1)
             if type(launches) is not int or launches not in (1, 2):
                 raise WirespeedError(f"{LAUNCHES} = {launches!r}: write 2 or 1: how many must break a bound")
@@ -135,8 +139,6 @@ class _Reader:
             if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
                 raise WirespeedError("write [[require]], with two brackets: there may be several")
         found = [asked for number, entry in enumerate(entries) for asked in self._of_entry(number, entry)]
-        if MEDIAN in data:
-            found.insert(0, self._median(MACHINE, data[MEDIAN], found))
         for asked in found:
             yield replace(asked, launches=launches)
 
@@ -179,25 +181,28 @@ class _Reader:
                         raise WirespeedError("0 bytes have no bandwidth: write a time, as in 'at most 2 us'")
                     how = ranks, options, oversubscribe, known[0], number
                     found.append(Requirement(line, pattern.name, path, size, bound, *how, spread=known[1]))
-        if MEDIAN in entry:
-            yield self._median(number, entry[MEDIAN], found)
+        yield from self._medians(number, entry.get(MEDIAN, {}), found)
         yield from found
 
-    def _median(self, number: int, text: Any, of: Sequence[Requirement]) -> Requirement:
-        """The rule on the median of these; MACHINE's has no pattern and no path."""
-        with self._at(number, MEDIAN):
-            match = _MEDIAN.fullmatch(text) if isinstance(text, str) else None
-            if not match or not SMALLEST <= float(match[2]) <= 1 / SMALLEST:
-                raise WirespeedError(f"{MEDIAN} = {text!r}: write 'at most 105 % of the usual'")
-            if not any(asked.usual for asked in of):
-                raise WirespeedError(
-                    f"no size says what it usually is, as in 'at most 12 us, {USUALLY} 11 us'"
-                )
-        bound = Bound(False, float(match[2]) / 100, MEDIAN, match[1])
-        known = Requirement(0, "", "", None, bound) if number == MACHINE else of[0]
-        line = self._line(number, MEDIAN)
-        spread = _share(match[3])
-        return replace(known, line=line, bytes=None, bound=bound, usual=None, rule=number, spread=spread)
+    def _medians(self, number: int, given: Any, of: Sequence[Requirement]) -> Iterator[Requirement]:
+        """The rules on the median of these sizes, or of those of each group."""
+        texts = given if isinstance(given, dict) else {"": given}
+        for group, text in texts.items():
+            with self._at(number, MEDIAN):
+                if group and group not in GROUPS:
+                    raise WirespeedError(f"{MEDIAN}: there is no '{group}'; there are: {', '.join(GROUPS)}")
+                match = _MEDIAN.fullmatch(text) if isinstance(text, str) else None
+                if not match or not SMALLEST <= float(match[2]) <= 1 / SMALLEST:
+                    raise WirespeedError(f"{MEDIAN} = {text!r}: write 'at most 105 % of the usual'")
+                if not any(asked.usual and group in ("", group_of(asked.bytes or 0)) for asked in of):
+                    which = f"size of {group} messages" if group else "size"
+                    raise WirespeedError(
+                        f"no {which} says what it usually is, as in 'at most 12 us, {USUALLY} 11 us'"
+                    )
+            bound = Bound(False, float(match[2]) / 100, MEDIAN, match[1])
+            known = replace(of[0], bytes=None, bound=bound, usual=None, rule=number)
+            line = self._line(number, MEDIAN)
+            yield replace(known, line=line, spread=_share(match[3]), group=group)
 
 
 def _of_path(key: str, value: Any) -> Bound:

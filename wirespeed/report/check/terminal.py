@@ -83,7 +83,7 @@ def _would_be_found(findings: Sequence[BoundOutcome]) -> Iterator[str]:
 
 def _subject(asked: Requirement) -> str:
     if asked.bound.kind == MEDIAN:
-        return f"{asked.path or asked.name} as a whole"
+        return f"{asked.path} at {asked.group or 'all'} messages"
     return f"{asked.path} at {format_size(asked.bytes or 0)}"
 
 
