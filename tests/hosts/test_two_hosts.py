@@ -9,7 +9,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -160,25 +161,77 @@ def test_addresses_at_which_nobody_answers(pair: Hosts, tmp_path: Path) -> None:
     assert step["details"]["address"] == called.address
 
 
+@contextmanager
+def ipv6_alone(pair: Hosts) -> Iterator[list[str]]:
+    """The hosts with an IPv6 address each, and no other one but 127.0.0.1."""
+    addresses = [f"fd77::{number}" for number, _ in enumerate(pair, 1)]
+    file = pair.folder / "hosts"
+    before = file.read_text()
+    try:
+        for host, address in zip(pair, addresses, strict=True):
+            host.run("ip", "address", "del", f"{host.address}/24", "dev", "eth0")
+            host.run("ip", "address", "add", f"{address}/64", "dev", "eth0", "nodad")
+        names = "".join(f"{a} {host.name}\n" for host, a in zip(pair, addresses, strict=True))
+        file.write_text(f"127.0.0.1 localhost\n{names}")
+        yield addresses
+    finally:
+        file.write_text(before)
+        for host, address in zip(pair, addresses, strict=True):
+            host.run("ip", "address", "del", f"{address}/64", "dev", "eth0", check=False)
+            host.run("ip", "address", "add", f"{host.address}/24", "dev", "eth0", check=False)
+
+
 def test_hosts_with_ipv6_alone(pair: Hosts, tmp_path: Path) -> None:
     """Protects host-tcp where no interface has an IPv4 address; a link-local one leads nowhere."""
-    addresses = {host.name: f"fd77::{number}" for number, host in enumerate(pair, 1)}
-    try:
-        for host in pair:
-            host.run("ip", "address", "del", f"{host.address}/24", "dev", "eth0")
-            host.run("ip", "address", "add", f"{addresses[host.name]}/64", "dev", "eth0", "nodad")
+    with ipv6_alone(pair) as addresses:
         before = pair["n1"].sent_bytes()
-        done = joined_by_sockets(pair, "pingpong", tmp_path, addresses["n1"])
+        done = joined_by_sockets(pair, "pingpong", tmp_path, addresses[0])
         is_sane(done, pair["n1"].sent_bytes() - before)
-    finally:
-        for host in pair:
-            host.run("ip", "address", "del", f"{addresses[host.name]}/64", "dev", "eth0", check=False)
-            host.run("ip", "address", "add", f"{host.address}/24", "dev", "eth0", check=False)
     (step,) = done.of("step")
-    assert step["details"]["address"] == addresses["n1"]
+    assert step["details"]["address"] == addresses[0]
 
 
-def joined_by_sockets(pair: Hosts, pattern: str, folder: Path, address: str = "") -> Done:
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich", "impi"], indirect=True)
+def test_launchers_between_hosts_with_ipv6_alone(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects figures by Open MPI's launcher, and the reason why Hydra starts nobody there."""
+    words = ("pingpong", "--hosts", pair.names, "--mpi", mpi.mpiexec, "--paths", "host,host-tcp", *FAST)
+    with ipv6_alone(pair):
+        done = wirespeed(
+            *words, out=tmp_path / "r.jsonl", before=pair["n1"].enter(), environment=pair.environment
+        )
+    if mpi.name == "openmpi":
+        assert done.code == 0 and len(done.entries) == 4, done.err
+        return
+    assert done.code == 1 and not done.entries
+    for failure in done.failures:
+        assert "n1 has IPv6 addresses alone, and this launcher calls IPv4: give the" in failure["text"]
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+def test_a_host_without_ipv4_loopback(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects ranks of one host that has ::1 alone, joined by MPICH or by sockets, and Open MPI's line."""
+    words = ("pingpong", "--device", "cpu", "--paths", "host-tcp", *FAST)
+    host = pair["n1"]
+    with ipv6_alone(pair) as addresses:
+        host.run("ip", "address", "del", "127.0.0.1/8", "dev", "lo")
+        try:
+            done = wirespeed(*(*words, "--mpi", mpi.mpiexec), out=tmp_path / "r.jsonl", before=host.enter())
+            apart = tmp_path / "sockets"
+            apart.mkdir()
+            joined = joined_by_sockets(pair, "pingpong", apart, f"[{addresses[0]}]", ("n1", "n1"))
+        finally:
+            host.run("ip", "address", "add", "127.0.0.1/8", "dev", "lo")
+    assert joined.code == 0 and joined.of("step")[0]["details"]["address"] == "::1", joined.err
+    if mpi.name == "mpich":
+        assert done.code == 0 and done.of("step")[0]["details"]["address"] == "::1", done.err
+        return
+    assert done.code == 1
+    assert "no IPv4 address, not even 127.0.0.1, and this launcher needs one" in done.failures[0]["text"]
+
+
+def joined_by_sockets(
+    pair: Hosts, pattern: str, folder: Path, address: str = "", on: Sequence[str] = ("n1", "n2")
+) -> Done:
     """What rank 0 said and recorded, of two ranks that a secret in a file and TCP bring together."""
     secret, out = folder / "secret", folder / "r.jsonl"
     secret.write_text("sixteen random characters")
@@ -187,7 +240,7 @@ def joined_by_sockets(pair: Hosts, pattern: str, folder: Path, address: str = ""
     variables["MASTER_ADDR"] = address or pair["n1"].address
     ranks = [
         subprocess.Popen(
-            [*pair[f"n{rank + 1}"].enter(WIRESPEED, pattern, *FAST, "--paths", "host-tcp", "--out", out)],
+            [*pair[on[rank]].enter(WIRESPEED, pattern, *FAST, "--paths", "host-tcp", "--out", out)],
             env={**os.environ, **pair.environment, **variables, "RANK": str(rank), "LOCAL_RANK": "0"},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

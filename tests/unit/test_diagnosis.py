@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from support.golden import Golden
 
+from wirespeed.frontend import addresses
 from wirespeed.frontend.diagnosis import Events, diagnose
 from wirespeed.job.cause import kind_of
 from wirespeed.job.messages import RankError, RankReport
@@ -243,6 +245,24 @@ def test_a_crash_names_the_library_that_was_loaded(fault: str, loaded: str, said
     text = diagnose(Events(2, "n1", crashes=[crash], mpi="Open MPI 5.0.8")).text
     assert f" in {fault}; loaded: {said}" in text
     assert "loaded" not in diagnose(Events(2, crashes=[crash._replace(loaded="")])).text
+
+
+@pytest.mark.parametrize(
+    ("log", "said"),
+    [
+        ("[proxy:1@n2] HYDU_sock_connect (sock.c:110): unable to get host address for n1", "n1 has IPv6"),
+        ("[bstrap:0:1@n2] main (a.c:5): unable to connect to server n1 at port 42379", "n1 has IPv6"),
+        ("[n1:33] pmix_ifinit: unable to find network interfaces.", "not even 127.0.0.1"),
+        ("[proxy:1@n2] unable to get host address for n3", ""),
+    ],
+)
+def test_a_launcher_that_knows_ipv4_alone(log: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects users of hosts with IPv6 alone: launchers say that there is no address, and not why."""
+    families = {"n1": [(socket.AF_INET6,)], "n3": [(socket.AF_INET,), (socket.AF_INET6,)]}
+    monkeypatch.setattr(addresses.socket, "getaddrinfo", lambda host, *_, **__: families[host])
+    monkeypatch.setattr(addresses, "loopback", lambda: "::1")
+    text = diagnose(Events(2, log=deque([log]), code=255)).text
+    assert said in text and ("IPv4" in text) == bool(said)
 
 
 RANKS = {rank: RankIdentity(rank, f"n{rank}", 20 + rank) for rank in range(3)}

@@ -1,15 +1,21 @@
-"""Addresses of hosts whose ranks do not come together: one that two have, families that do not fit."""
+"""Addresses of hosts that do not come together: one that two have, families that do not fit."""
 
 from __future__ import annotations
 
+import re
+import socket
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from wirespeed.job.cause import SharedAddress
+from wirespeed.rank.join.handshake import loopback
 from wirespeed.rank.join.peers import no_common_family
 
 Addresses = Mapping[str, Sequence[tuple[str, str]]]
 """By host: its interfaces with the address of each, none of loopback."""
 MAX_NAMED = 3
+_NO_IPV4_OF = re.compile(r"(?:unable to get host address for|unable to connect to server) ([^\s:]+)")
+_NO_INTERFACE = re.compile(r"unable to find network interfaces|no available +interfaces were found")
 
 
 def shared(hosts: Addresses) -> tuple[tuple[SharedAddress, ...], str]:
@@ -42,6 +48,28 @@ def obstacle(hosts: Addresses, addresses: Sequence[SharedAddress], own: str) -> 
     known = {host: [address for _, address in found] for host, found in hosts.items() if found}
     apart = no_common_family(known) if len(known) > 1 else None
     return f"; {apart}" if apart else ""
+
+
+def without_ipv4(said: str) -> str:
+    """'; n1 has IPv6 addresses alone, ...'; empty where that is not why a launcher has said this.
+
+    Hydra looks for IPv4 addresses of its host's name, PMIx for an interface with one, if of loopback.
+    """
+    if (named := _NO_IPV4_OF.search(said)) and _families(named[1]) == {socket.AF_INET6}:
+        other = "take Open MPI (--mpi), whose launcher calls both"
+        text = f"{named[1]} has IPv6 addresses alone, and this launcher calls IPv4"
+        return f"; {text}: give the hosts IPv4 addresses, or {other}"
+    if _NO_INTERFACE.search(said) and loopback() != "127.0.0.1":
+        other = "or take MPICH (--mpi), whose launcher does without"
+        text = "this host has no IPv4 address, not even 127.0.0.1, and this launcher needs one"
+        return f"; {text}: 'ip address add 127.0.0.1/8 dev lo', {other}"
+    return ""
+
+
+def _families(host: str) -> set[int]:
+    with suppress(OSError):
+        return {family for family, *_ in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
+    return set()
 
 
 def _own_interfaces(hosts: Addresses, twice: Mapping[str, object]) -> list[str]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from wirespeed.frontend.addresses import Addresses, obstacle, shared
+from wirespeed.frontend.addresses import Addresses, obstacle, shared, without_ipv4
 from wirespeed.host.mpi import first_words
 from wirespeed.host.process import span
 from wirespeed.job.cause import Cause, CauseKind
@@ -339,6 +339,7 @@ def _launcher_ended(seen: Events) -> Outcome | None:
 
 def _not_started(seen: Events) -> Outcome:
     text = f"the launcher could not start the ranks (exit code {seen.code}): {first_words(seen.log)}"
+    text += without_ipv4(seen.text)
     passing = any(_PASSING.search(line) for line in seen.log)
     return Outcome("error", text, passing=passing, cause=NOT_STARTED)
 

@@ -57,6 +57,14 @@ class Claim(NamedTuple):
         return _CLAIM.pack(self.purpose.encode(), self.rank, self.to, self.size)
 
 
+def loopback() -> str | None:
+    """This host's loopback address, of IPv6 where it has none of IPv4; None where the interface is down."""
+    for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+        with suppress(OSError), socket.create_server((address, 0), family=family):
+            return address
+    return None
+
+
 def wrong(text: str) -> WirespeedError:
     return WirespeedError(text, ExitCode.WRONG_WORLD)
 

@@ -14,14 +14,13 @@ from typing import NamedTuple
 from wirespeed.errors import WirespeedError
 from wirespeed.host.core import NativeError
 from wirespeed.host.process import network_name
-from wirespeed.rank.join.handshake import Claim, Listener, connect, wrong
+from wirespeed.rank.join.handshake import Claim, Listener, connect, loopback, wrong
 from wirespeed.rank.world import Value, World
 
 PATIENCE = 10.0
 """Seconds for the next rank to come, and for one that is called to answer."""
 MAX_ADDRESSES = 8
 """Addresses of each family that others are told of."""
-_LOOPBACK = "127.0.0.1"
 _PURPOSE = "tcp"
 
 
@@ -48,7 +47,8 @@ def connections(world: World, peers: Collection[int]) -> dict[int, socket.socket
     come = {peer for peer in peers if peer > world.rank}
     listener, found, why = None, dict[int, socket.socket](), None
     try:
-        addresses = [_LOOPBACK] if near else own_addresses(os.environ)
+        own = loopback() if near else None
+        addresses = [own] if own else own_addresses(os.environ)
         if come:
             listener = Listener(addresses[0] if len(addresses) == 1 else "", 0, secret, world.rank)
     except (WirespeedError, NativeError) as error:

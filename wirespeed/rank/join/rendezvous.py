@@ -18,12 +18,11 @@ from typing import TypeVar
 
 from wirespeed.host import private_folder
 from wirespeed.launchers import LaunchedRank
-from wirespeed.rank.join.handshake import Claim, OtherSecret, connect, wrong
+from wirespeed.rank.join.handshake import Claim, OtherSecret, connect, loopback, wrong
 from wirespeed.units import format_seconds
 
 PATIENCE = 120.0
 """Seconds in which all ranks must have come; WIRESPEED_RENDEZVOUS_TIMEOUT sets it."""
-_LOOPBACK = "127.0.0.1"
 _PORTS = 65536
 
 
@@ -45,7 +44,9 @@ def meeting(environment: Mapping[str, str], place: LaunchedRank) -> Meeting:
         raise wrong(
             f"RANK={place.rank}, WORLD_SIZE={place.size}: ranks are numbered from 0 to {place.size - 1}"
         )
-    host, port = environment["MASTER_ADDR"], _number(environment, "WIRESPEED_PORT", None)
+    # An IPv6 address may be in brackets, as in torchrun's --rdzv-endpoint.
+    host = environment["MASTER_ADDR"].removeprefix("[").removesuffix("]")
+    port = _number(environment, "WIRESPEED_PORT", None)
     if port is None:
         # The other one is the launcher's own.
         port = _number(environment, "MASTER_PORT", 29500, most=_PORTS - 2) + 1
@@ -60,8 +61,8 @@ def meeting(environment: Mapping[str, str], place: LaunchedRank) -> Meeting:
     # Not by the parent: a wrapper (timeout, a profiler, a shell) gives each rank another one.
     job = f"{environment.get('TORCHELASTIC_RUN_ID', '')} {port}"
     name = f"{hashlib.sha256(job.encode()).hexdigest()[:16]}.secret"
-    loopback = host if is_loopback(host) else _LOOPBACK
-    return Meeting(loopback, port, _folder_of_secrets() / name, True, seconds)
+    address = host if is_loopback(host) else loopback() or host
+    return Meeting(address, port, _folder_of_secrets() / name, True, seconds)
 
 
 def _folder_of_secrets() -> Path:
