@@ -99,5 +99,6 @@ def test_a_log_that_the_user_wants(cabled: Hosts, mpi: InstalledMpi, tmp_path: P
     wanted = {"UCX_LOG_LEVEL": "info", "UCX_LOG_FILE": f"file:{tmp_path / 'ucx.log'}"}
     done = measured(cabled, mpi, tmp_path / "r.jsonl", UCX_NET_DEVICES="eth0", **wanted)
     assert [by for *_, by in used(done)] == [["counters"], ["counters"]]
+    assert "UCX  INFO" in (tmp_path / "ucx.log").read_text()
     (step,) = done.of("step")
     assert not wanted.keys() & step["variables"].keys()

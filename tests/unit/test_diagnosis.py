@@ -259,7 +259,7 @@ def test_a_crash_names_the_library_that_was_loaded(fault: str, loaded: str, said
 def test_a_launcher_that_knows_ipv4_alone(log: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects users of hosts with IPv6 alone: launchers say that there is no address, and not why."""
     families = {"n1": [(socket.AF_INET6,)], "n3": [(socket.AF_INET,), (socket.AF_INET6,)]}
-    monkeypatch.setattr(addresses.socket, "getaddrinfo", lambda host, *_, **__: families[host])
+    monkeypatch.setattr(socket, "getaddrinfo", lambda host, *_, **__: families[host])
     monkeypatch.setattr(addresses, "loopback", lambda: "::1")
     text = diagnose(Events(2, log=deque([log]), code=255)).text
     assert said in text and ("IPv4" in text) == bool(said)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from wirespeed.doctor import hang, job, measured, trials
+from wirespeed.doctor import hang, job, measured, trials, ucx_choice
 from wirespeed.doctor.collect import Sources, collect
 from wirespeed.doctor.facts.model import MachineFacts, MpiFact
 from wirespeed.doctor.finding import TRIAL_SIZES, Finding, Improvement, ordered
@@ -96,7 +96,8 @@ def _tried(facts: MachineFacts, library: mpi.Mpi, request: Request, say: Say) ->
     if not placements and (len(facts.nodes) > 1 or len(facts.real_gpus) > 1):
         say("starting two ranks, to see which CPUs and GPUs they get")
         placements = job.placements(job.measure("staged", (8,), request).run)
-    return structs.replace(facts, mpis=(first, *others), places=placements, trial=attempt.run)
+    facts = structs.replace(facts, mpis=(first, *others), places=placements, trial=attempt.run)
+    return ucx_choice.with_choice(facts, request, say)
 
 
 def _remembered(facts: MachineFacts) -> MachineFacts:

@@ -248,6 +248,8 @@ class MachineFacts(Struct, frozen=True):
     """Measurements, oldest first."""
     trial: Run | None = None
     """The trial of path `aware` just now."""
+    ucx_choice: tuple[str, ...] = ()
+    """UCX's protocols for large messages of that path, where they go through the host."""
     file: str = ""
     """Result file of the runs."""
     foreign: bool = False

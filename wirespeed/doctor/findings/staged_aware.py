@@ -78,7 +78,7 @@ def _finding(facts: MachineFacts, run: Run, seen: tuple[str, ...]) -> Finding:
         f"{known.get('name', 'MPI')} {mpi.version}".strip()
         + " takes device pointers, but copies through the host",
         Cost.HIGH,
-        (f"{where}: {seen[0]}", *seen[1:]),
+        (f"{where}: {seen[0]}", *seen[1:], *facts.ucx_choice),
         (
             "env | grep -E 'UCX_|OMPI_MCA|MPIR_CVAR|MPICH_|MV2_|I_MPI_'  # is GPUDirect switched off?"
             + (f" It is by {off}" if off else ""),
