@@ -133,8 +133,7 @@ MACHINES: dict[str, dict[str, Any]] = {
         "cma": "Operation not permitted",
     },
     "CMA only when asked": {"cma": "after asking"},
-    "an IPC namespace of its own, in a container": {"memory": {"container": "docker", "own_ipc": True}},
-    "an IPC namespace of its own, in none": {"memory": {"own_ipc": True}},
+    "a container": {"memory": {"container": "docker"}},
     "an MPI that is not GPU-aware": {
         "mpi": {"says": False, "says_text": "MPIX_Query_cuda_support: no", **CRASHED}
     },

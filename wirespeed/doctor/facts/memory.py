@@ -13,8 +13,6 @@ from wirespeed.doctor.facts.model import HostMemory
 from wirespeed.doctor.facts.tree import Tree
 from wirespeed.job.shm_cleanup import left_behind
 
-_FIRST_IPC = "ipc:[4026531839]"
-"""The host's own IPC namespace: PROC_IPC_INIT_INO of the kernel's include/linux/proc_ns.h."""
 _SYS_PTRACE = 19
 """CAP_SYS_PTRACE of linux/capability.h."""
 
@@ -36,7 +34,6 @@ def host_memory(tree: Tree, cma: str | None = None) -> HostMemory:
     """`cma`: what a trial found; None: try it now."""
     shm = tree.at("/dev/shm")
     space = os.statvfs(shm) if shm.exists() else None
-    namespace = tree.at("/proc/self/ns/ipc")
     about = tree.text("/proc/self/status") or ""
     left = {path: path.lstat() for path in left_behind(shm)}
     rights = re.search(r"^CapEff:\s*([0-9a-f]+)", about, re.MULTILINE)
@@ -47,7 +44,6 @@ def host_memory(tree: Tree, cma: str | None = None) -> HostMemory:
         ptrace_scope=tree.number("/proc/sys/kernel/yama/ptrace_scope"),
         cma=try_cma() if cma is None else cma,
         container=container(tree),
-        own_ipc=namespace.is_symlink() and str(namespace.readlink()) != _FIRST_IPC,
         left={path.name: status.st_size for path, status in left.items()},
         left_bytes=sum(status.st_blocks * 512 for status in left.values()),
         may_trace=bool(rights and int(rights[1], 16) >> _SYS_PTRACE & 1),

@@ -155,8 +155,6 @@ class HostMemory(Struct, frozen=True):
     """works, after asking (PR_SET_PTRACER), the reason why not, or empty: not tried."""
     container: str = ""
     """docker, podman, kubernetes, ...; empty: none recognised."""
-    own_ipc: bool = False
-    """This process has an IPC namespace of its own."""
     may_trace: bool = False
     """This process has CAP_SYS_PTRACE."""
     left: Mapping[str, int] = {}

@@ -43,16 +43,6 @@ def find(facts: MachineFacts) -> Iterator[Finding]:
     yield from _unused(facts)
     yield from _apart(facts)
     yield from _cma(_as_ranks_found(facts))
-    if memory.container and memory.own_ipc:
-        yield Finding(
-            "ipc-namespace",
-            "This container has an IPC namespace of its own: ranks in other containers of this host share "
-            "no memory with it",
-            Cost.SMALL,
-            (f"container: {memory.container}; its IPC namespace is not the host's",),
-            ("docker run --ipc=host ...  # only if a job's ranks run in several containers of one host",),
-            source="ipc_namespaces(7)",
-        )
 
 
 def _needs(facts: MachineFacts) -> dict[str, int]:
