@@ -102,6 +102,25 @@ class TestSharedMemory:
             for file in files:
                 file.unlink(missing_ok=True)
 
+    def test_leftovers_of_other_libraries(self, tmp_path: Path) -> None:
+        """Protects from leftovers whose names no Open MPI gives, and files that somebody may want."""
+        names = ["vader_segment.n1.0.1", "mpich_shar_tmpa1", "Intel_MPI_ab", "shm-col-space-0", "psm3_shm.1"]
+        names += ["ucx_shm_posix_1", "nccl-AbCd", "ib_shmem-kvs_1", "nvshmem-shm-1", "cray-shared-mem-coll-1"]
+        wanted = ["model.bin", "torch_12_34"]
+        for name in (*names, *wanted):
+            (tmp_path / name).write_bytes(b"x" * 4096)
+            os.utime(tmp_path / name, (time.time() - 3600,) * 2)
+        assert {path.name for path in left_behind(tmp_path)} == {*names}
+        assert {path.name for path in left_behind(tmp_path, others=True)} == {*wanted}
+
+    def test_full_of_files_of_any_name(self, root: Path) -> None:
+        """Protects users whose /dev/shm is full of files that no library is known for."""
+        facts = self.changed(root, shm_free=1 << 20, others={"a b.bin": 215 << 20, "torch_1": 3 << 20})
+        found = one(facts, "shm-full")
+        assert found.evidence[-1] == "files that no process uses: a b.bin 225 MB, torch_1 3.15 MB"
+        assert found.remedy[0].startswith("fuser -v '/dev/shm/a b.bin' /dev/shm/torch_1  # ")
+        assert keys(self.changed(root, others={"a b.bin": 215 << 20})) == []
+
     @pytest.mark.parametrize(("verdict", "there"), [("loopback", True), ("shared memory", False)])
     def test_an_mpi_that_goes_by_loopback(self, root: Path, verdict: str, there: bool) -> None:
         """Protects from a threshold of shared memory as remedy for what sockets carried."""

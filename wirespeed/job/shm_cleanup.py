@@ -26,7 +26,8 @@ RAW = "surrogateescape"
 _FOLDER = Path("/dev/shm")
 _NAMES = (
     *("mpich_sh*", "vader_segment*", "sm_segment*", "osc_rdma.*", "osc_sm.*", "Intel_MPI_*"),
-    *("ucx_shm_*", "nccl-*", "psm?_shm*"),
+    *("impi*", "shm-col-space-*", "ib_shmem*", "cm_shmem*", "mv2_*", "cray-shared-mem*"),
+    *("ucx_shm_*", "nccl-*", "psm?_shm*", "nvshmem*", "GASNT*"),
 )
 JOBS = "jf.0"
 """Below it Open MPI 5's ranks have a folder for their job."""
@@ -150,12 +151,15 @@ def remove_listed(pages: Path) -> None:
                             above.rmdir()
 
 
-def left_behind(folder: Path = _FOLDER, older_than: float = 60.0) -> list[Path]:
-    """Segments of MPI libraries and NCCL that no process seen here uses; none is removed."""
+def left_behind(folder: Path = _FOLDER, older_than: float = 60.0, *, others: bool = False) -> list[Path]:
+    """Segments of MPI libraries and NCCL that no process seen here uses; none is removed.
+
+    `others`: files of other names instead, which may be wanted all the same.
+    """
     found = [
         path
         for path in folder.glob("*")
-        if any(fnmatch(path.name, pattern) for pattern in _NAMES)
+        if any(fnmatch(path.name, pattern) for pattern in _NAMES) != others
         and path.is_file()
         and not path.is_symlink()
         and (_own(path) or os.geteuid() == 0)

@@ -13,6 +13,8 @@ from wirespeed.doctor.facts.model import HostMemory
 from wirespeed.doctor.facts.tree import Tree
 from wirespeed.job.shm_cleanup import left_behind
 
+_LARGE = 1 << 20
+"""Bytes of a file in /dev/shm that is worth a word."""
 _SYS_PTRACE = 19
 """CAP_SYS_PTRACE of linux/capability.h."""
 
@@ -36,6 +38,7 @@ def host_memory(tree: Tree, cma: str | None = None) -> HostMemory:
     space = os.statvfs(shm) if shm.exists() else None
     about = tree.text("/proc/self/status") or ""
     left = {path: path.lstat() for path in left_behind(shm)}
+    others = {path.name: path.lstat().st_blocks * 512 for path in left_behind(shm, others=True)}
     rights = re.search(r"^CapEff:\s*([0-9a-f]+)", about, re.MULTILINE)
     return HostMemory(
         shm_bytes=space and space.f_blocks * space.f_frsize,
@@ -46,6 +49,7 @@ def host_memory(tree: Tree, cma: str | None = None) -> HostMemory:
         container=container(tree),
         left={path.name: status.st_size for path, status in left.items()},
         left_bytes=sum(status.st_blocks * 512 for status in left.values()),
+        others={name: size for name, size in others.items() if size >= _LARGE},
         may_trace=bool(rights and int(rights[1], 16) >> _SYS_PTRACE & 1),
     )
 

@@ -161,6 +161,8 @@ class HostMemory(Struct, frozen=True):
     """Segments of MPI libraries in /dev/shm that no process uses, with their sizes in bytes."""
     left_bytes: int = 0
     """Memory that they take."""
+    others: Mapping[str, int] = {}
+    """Memory that large files of other names there take, which no process uses, by name."""
 
 
 class GpuDirect(Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from msgspec import structs
 
@@ -86,9 +86,28 @@ def _shm(facts: MachineFacts, memory: HostMemory) -> Iterator[Finding]:
         (
             f"/dev/shm: {memory.shm_bytes >> 20} MiB, {free >> 20} MiB of it free",
             *(f"{what} {need / 2**20:.4g} MiB" for what, need in (small or lacking).items()),
+            *_others(memory),
         ),
-        ("ls -lS /dev/shm  # killed jobs leave files behind",) if full else (enlarge,),
+        (f"{_fuser(memory.others)}  # killed jobs leave files behind",) if full else (enlarge,),
         source=f"{_NCCL}; measured sizes: wirespeed/host/variables.toml (shm)",
+    )
+
+
+def _others(memory: HostMemory) -> Iterator[str]:
+    """'files that no process uses: model.bin 215 MB', the largest first."""
+    largest = sorted(memory.others, key=lambda name: -memory.others[name])[:MAX_NAMED]
+    if largest:
+        named = ", ".join(f"{name} {memory.others[name] / 1e6:.3g} MB" for name in largest)
+        yield f"files that no process uses: {named}"
+
+
+def _fuser(others: Mapping[str, int]) -> str:
+    """The command that shows who uses these files, or which files there are."""
+    largest = sorted(others, key=lambda name: -others[name])[:MAX_NAMED]
+    return (
+        f"fuser -v {' '.join(quoted(f'/dev/shm/{name}') for name in largest)}"
+        if largest
+        else "ls -lS /dev/shm"
     )
 
 
