@@ -84,6 +84,12 @@ MACHINES: dict[str, dict[str, Any]] = {
     "compute mode: prohibited": {"nvml": two({"mode": 2})},
     "compute mode: exclusive": {"nvml": two({"mode": 3})},
     "somebody else computes": {"nvml": two({"processes": [process(4711)]})},
+    "a program chooses its GPUs late": {
+        "nvml": two({"processes": [process(4711), process(4712)]}, {"processes": [process(4712)]})
+    },
+    "two processes on a GPU each, and two that share one": {
+        "nvml": two({"processes": [process(4711), process(4712)]}, {"processes": [process(4713)]})
+    },
     "who looks is nobody else": {"nvml": two({"processes": [process(os.getpid())]})},
     "a GPU that lost half of its lanes": {"gpu": {0: {"current_link_width": "8"}}},
     "an adapter that lost half of its lanes": {"nic": {0: {"current_link_width": "8"}}},

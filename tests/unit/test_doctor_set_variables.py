@@ -31,6 +31,12 @@ SEEN = {
     "HSA_XNACK": "1",
     "CUDA_VISIBLE_DEVICES": "0,1",
     "PSM3_DEVICES": "self",
+    "PAMI_ENABLE_STRIPING": "1",
+    "PAMI_IBV_DEVICE_NAME_1": "mlx5_3:1,mlx5_0:1",
+    "PMPI_GPU_AWARE": "1",
+    "MPICH_RDMA_ENABLED_CUDA": "1",
+    "OMPI_MCA_btl_openib_flags": "1",
+    "CUDA_NIC_INTEROP": "1",
 }
 UNKNOWN = {"UCX_NOBODY_KNOWS": "hidden", "UCX_NOR_THIS": "hidden", "NCCL_IB_KEY": "hidden"}
 PLACES = {"CUDA_HOME": "/c", "NCCL_VERSION": "2", "I_MPI_ROOT": "/i", "OPAL_PREFIX": "/o", "UCX_DIR": "/u"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from support.fake_run import FakeRun, one_line
 
@@ -28,6 +30,13 @@ PMIX = {
     "PMIX_SERVER_URI41": "x",
     "PMIX_MCA_gds": "hash",
 }
+
+
+def test_the_manual_names_each_local_rank() -> None:
+    """Protects a program that chooses its GPU before MPI_Init, under whichever launcher it is started."""
+    page = (Path(__file__).parents[2] / "docs" / "gpu-aware-mpi.md").read_text()
+    lacking = [each.name for each in launchers.all_launchers() if f'"{each.variables[2]}"' not in page]
+    assert lacking == []
 
 
 class TestAJob:
