@@ -95,6 +95,15 @@ class TestTable:
     def test_is_silent_on_the_driver_s_own(self) -> None:
         assert memory_lines(of("driver", measured("aware", "driver", {**OPENMP, "library": None}))) == []
 
+    def test_addresses_tell_where_messages_lie(self) -> None:
+        """Protects --explain: one line for paths whose memory is alike, whoever handed it out."""
+        own = {"memory": "device", "context": "primary", "ipc": True}
+        records = [measured(path, "driver", own, own) for path in ("aware", "staged")]
+        run = of("driver", *records, *(entry(path, 8, 1e-6) for path in ("aware", "staged")))
+        said = "staged, aware: by their addresses (UVA) messages lie in device memory"
+        assert said in " ".join(shown(run, explain=True).split())
+        assert "UVA" not in shown(run)
+
     def test_a_context_of_its_own_is_named(self) -> None:
         own = {**OPENMP, "context": "own"}
         run = of("openmp", measured("aware", "openmp", own), entry("aware", 8, 1e-6), context="own")

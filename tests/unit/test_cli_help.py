@@ -55,7 +55,11 @@ def test_no_listed_option_is_refused(
     (tmp_path / "mine.csv").write_text("step,from,to,bytes\n0,0,1,1M\n")
     needed = {"custom": ["--file", "mine.csv"], "watch": ["--count", "1", "--every", "0"]}.get(command, [])
     (tmp_path / "places.txt").write_text("0 0\n")
-    with_others = {"--layers": ["--kv", "llama-3.1-8b"], "--pool": ["--list", "places.txt"]}
+    with_others = {
+        "--one-host-too": ["--hosts", "n1,n2"],
+        "--layers": ["--kv", "llama-3.1-8b"],
+        "--pool": ["--list", "places.txt"],
+    }
     own = {
         "--list": "places.txt",
         "--ranks": "4",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.records import as_read, end, entry, head
 
-from wirespeed.cli.common.measuring import PlanResult, _print_contention
+from wirespeed.cli.common.measuring import PlanResult, _print_comparison
 from wirespeed.errors import ExitCode
 from wirespeed.job.plan import Plan
 from wirespeed.report.export.formats import FORMATS
@@ -42,7 +42,7 @@ def test_all_launches_count(capsys: pytest.CaptureFixture[str]) -> None:
         measured.records += as_read(run(name, background, (1, seconds), (2, seconds)))
     for name, background in (("c", None), ("d", LOAD)):
         measured.records += as_read(run(name, background, (3, 9e-6)))
-    _print_contention(measured)
+    _print_comparison(measured)
     assert re.search(r"8 B +2x", capsys.readouterr().out)
 
 

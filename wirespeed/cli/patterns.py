@@ -30,6 +30,7 @@ from wirespeed.cli.common.options import (
 )
 from wirespeed.cli.common.streams import one_of_ranks
 from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.host.process import host_name
 from wirespeed.job.plan import DEFAULT_SIZES, Plan
 from wirespeed.job.soaking import PLAIN
 from wirespeed.job.soaking import SIZES as SOAK_SIZES
@@ -41,6 +42,7 @@ OVERSUBSCRIBE = "Start the ranks even if there are more than 8 for each CPU."
 WITH = (
     "Measure twice: alone, and while another pattern, such as stream:host:16M, runs on the same processors."
 )
+ONE_HOST = "With --hosts: measure on the first of them alone before, and print both beside each other."
 PICTURE = (
     "Draw the field (.png, .pdf, .svg) after the measurement, --steps steps or more from its initial state. "
     "Of several runs the last one draws."
@@ -68,6 +70,8 @@ def command_of(pattern: Pattern) -> click.Command:
         own.append(flag("--messages", MESSAGES))
     if pattern.program:
         own.append(option("--picture", words.FILE, PICTURE))
+    if pattern.published:
+        own.append(flag("--one-host-too", ONE_HOST, **RARE))
     background = option(
         "--with", words.Word("PATTERN:PATH[:SIZE]", _background), WITH, key="background", **RARE
     )
@@ -112,6 +116,7 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
 
     how = Reporting(*map(given.pop, ("style", "against", "explain", "all_sizes")))
     background, messages = given.pop("background"), given.pop("messages", False)
+    one_host = given.pop("one_host_too", False)
     if not pattern.published and (how.against or how.format == "tutorial"):
         word = f"--against {how.against}" if how.against else "--format tutorial"
         raise WirespeedError(f"{word}: those figures are of ping-pongs, not of {pattern.name}")
@@ -151,6 +156,11 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
     ]
     if background:
         further.append(replace(plan, background=background))
+    if one_host:
+        if len(set(plan.hosts)) < 2:
+            raise WirespeedError("--one-host-too: it compares one host with several; add --hosts a,b")
+        first = () if plan.hosts[0] == host_name() else plan.hosts[:1]
+        plan, further = replace(plan, hosts=first), [plan, *further]
     if by_default:
         # A time that is given is that of the whole command; the usual one is that of a launch.
         whole = plan.budget * plan.launches * (1 + len(further))
@@ -166,7 +176,8 @@ def plans(pattern: Pattern, given: dict[str, Any], context: click.Context) -> li
     own = {option.key: given[option.key] for option in pattern.options}
     if given.get("soak") and context.get_parameter_source("algorithm") is ParameterSource.DEFAULT:
         own["algorithm"] = (PLAIN,)
-    common = {name: value for name, value in given.items() if name not in {*own, "ranks"}}
+    apart = {*own, "ranks", "one_host_too", "messages"}
+    common = {name: value for name, value in given.items() if name not in apart}
     timed = any(
         context.get_parameter_source(name) is not ParameterSource.DEFAULT
         for name in ("max_time", "loops", "soak")

@@ -75,7 +75,7 @@ class Starter:
         hosts = mpi.several_hosts_environment if self.plan.hosts else mpi.one_host_environment
         variables = hosts(library) | library.environment() | path.variables
         if self.plan.hosts or mpi.in_batch_job():
-            variables |= ucx_log.variables()
+            variables |= ucx_log.variables() | path.across
         return variables | gpu_aware_mpi.aware_environment(library) if path.gpu_aware_ucx else variables
 
     def start(self, key: StepKey) -> JobStep:

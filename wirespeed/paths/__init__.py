@@ -74,6 +74,8 @@ class TransferPath:
     """Position in tables and in runs."""
     variables: dict[str, str] = field(default_factory=dict, hash=False)
     """Environment variables that the path's job step needs; read when MPI starts."""
+    across: dict[str, str] = field(default_factory=dict, hash=False)
+    """Further ones where its ranks may be on several hosts."""
     switched: str = ""
     """Library that reads `variables`: where it is not loaded, the path is not available."""
 

@@ -202,7 +202,7 @@ def measure_and_print(plan: Plan, reporting: Reporting, further: Sequence[Plan] 
                     print("what pinned memory is worth to messages between two ranks:")
             measured.print(reporting)
             if codes:
-                _print_contention(measured)
+                _print_comparison(measured)
         codes.append(measured.code)
         if measured.code not in GO_ON:
             break
@@ -268,13 +268,15 @@ def _last_draws(plans: Sequence[Plan]) -> list[Plan]:
     return [*(replace(plan, picture=None) for plan in plans[:-1]), plans[-1]]
 
 
-def _print_contention(measured: PlanResult) -> None:
-    """What the other pattern cost this one, if there was one."""
+def _print_comparison(measured: PlanResult) -> None:
+    """What another pattern cost this one, or more hosts than one, if there were any."""
     from wirespeed.report.console.console import make_console
     from wirespeed.report.terminal.contention import print_ratios
+    from wirespeed.report.terminal.one_host_and_several import print_halves
     from wirespeed.results.runs import resumed
 
     runs = [run for run in resumed(measured.runs) if run.entries]
     crowded = [run for run in runs if run.background == measured.plan.background]
     if crowded:
         print_ratios(make_console(), runs, crowded[-1])
+        print_halves(make_console(), runs, crowded[-1])

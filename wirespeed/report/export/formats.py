@@ -36,6 +36,7 @@ def _table(
     from wirespeed.report.console.console import make_console, say
     from wirespeed.report.systems.published_curves import load_system, print_against
     from wirespeed.report.terminal.contention import print_ratios
+    from wirespeed.report.terminal.one_host_and_several import print_halves
     from wirespeed.report.terminal.run_summary import print_run
 
     console = make_console(stream)
@@ -45,6 +46,7 @@ def _table(
             console.rule(style="dim")
         print_run(console, run, explain=explain, all_sizes=all_sizes)
         print_ratios(console, runs[:number], run)
+        print_halves(console, runs[:number], run)
         if against and run.published:
             print_against(console, run, load_system(against))
     if found := findings(recorded):

@@ -28,7 +28,7 @@ from wirespeed.report.facts.best import by_domain
 from wirespeed.report.facts.legend import Layout, legend, two_speeds
 from wirespeed.report.facts.shares import unlimited
 from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING, ReportSection, Statement
-from wirespeed.report.facts.transport_choices import choices, library_start, sent_as
+from wirespeed.report.facts.transport_choices import choices, library_start, pointers, sent_as
 from wirespeed.results.curves import curve_findings
 from wirespeed.results.runs import Run
 
@@ -141,7 +141,7 @@ def _method(run: Run, layout: Layout) -> Iterator[Statement]:
     notes = (*started, *unlimited(run), *legend(run, layout), *outcome.readings(run), *health.corrected(run))
     yield from _lines(ReportSection.METHOD, NOTE, notes)
     yield from _lines(ReportSection.METHOD, WARNING, two_speeds(list(run.entries.values())))
-    for subject, words in choices(run):
+    for subject, words in (*choices(run), *pointers(run)):
         yield Statement(ReportSection.METHOD, NOTE, subject, words)
     for subject, words in wire_verdicts.counted(run):
         yield Statement(ReportSection.COUNTERS, NOTE, subject, words)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
 from wirespeed.report.facts.contrasts import incomparable, switches
+from wirespeed.report.facts.machine import memory_of
 from wirespeed.report.grouping import together
 from wirespeed.results.coerce import text
 from wirespeed.results.runs import Run
@@ -118,6 +119,15 @@ def _spans(spans: list[tuple[str, list[int]]]) -> str:
     # Words with commas of their own need a stronger sign between them.
     sign = "; " if any("," in words for words, _ in spans) else ", "
     return sign.join(f"{words} {end}" for (words, _), end in zip(spans, ends, strict=True))
+
+
+def pointers(run: Run) -> Iterator[tuple[str, str]]:
+    """('aware', 'by their addresses (UVA) messages lie in device memory, ...'), as the driver tells of each
+    address; paths whose memory is alike share a line.
+    """
+    told = together((memory_of(run.step(path)), path) for path in run.paths if run.step(path).pointers)
+    for paths, words in told:
+        yield paths, f"by their addresses (UVA) messages lie in {words}"
 
 
 def library_start(run: Run) -> str | None:
