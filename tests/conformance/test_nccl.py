@@ -11,8 +11,8 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from support import mpis
-from support.command import Done, wirespeed
+from support.command import Done, is_checked, wirespeed
+from support.mpis import installed
 from support.selection import slow_case
 from support.stand_ins import fake_driver, fake_nccl
 
@@ -40,13 +40,6 @@ def libraries(builds: Path) -> Environment:
     }
 
 
-def _mpi(name: str) -> mpis.InstalledMpi:
-    found = mpis.find(name)
-    if isinstance(found, str):
-        pytest.skip(found)
-    return found
-
-
 @pytest.fixture
 def measure(libraries: Environment, tmp_path: Path) -> Measure:
     """Runs a ping-pong over a path; under Open MPI, whose ranks yield, unless told otherwise."""
@@ -60,7 +53,16 @@ def measure(libraries: Environment, tmp_path: Path) -> Measure:
         mpi: str = "openmpi",
         environment: Environment | None = None,
     ) -> Done:
-        arguments = ("--paths", path, "--device", device, "--mpi", _mpi(mpi).mpiexec, "--sizes", sizes)
+        arguments = (
+            "--paths",
+            path,
+            "--device",
+            device,
+            "--mpi",
+            installed(mpi).mpiexec,
+            "--sizes",
+            sizes,
+        )
         limits = () if "--loops" in options else FAST
         done = wirespeed(
             *("pingpong", *arguments, *limits, *options),
@@ -96,11 +98,7 @@ def test_every_byte_arrives(measure: Measure, device: str, mpi: str) -> None:
     expected = [(path, size) for path in BOTH for size in sizes]
     assert [(entry["path"], entry["bytes"]) for entry in done.entries] == expected
     for entry in done.entries:
-        assert entry["checked"]["iterations"] >= 1
-        assert (
-            entry["checked"]["bytes"]
-            == (entry["checked"]["iterations"] + entry["checked"]["batches"]) * entry["bytes"]
-        )
+        assert is_checked(entry)
         empty = entry["details"].get("empty_messages")
         assert empty == ("sent as 1 byte" if entry["bytes"] == 0 else None)
 
@@ -228,7 +226,7 @@ def test_after_a_failure_there_is_a_fresh_communicator(measure: Measure) -> None
 @pytest.mark.slow
 def test_an_end_that_fails_is_the_failure_of_the_path_before(libraries: Environment, tmp_path: Path) -> None:
     """Protects figures, and the next path's: the failure is told of the path that joined the ranks."""
-    mpi = _mpi("openmpi")
+    mpi = installed("openmpi")
     environment = libraries | mpi.variables | {"FAKE_NCCL_FAIL": "ncclCommDestroy=3"}
 
     def measured(*words: str) -> Done:
@@ -253,7 +251,7 @@ def test_without_peer_to_peer(measure: Measure) -> None:
 
 def test_inside_a_foreign_launcher_the_variable_is_wanted(libraries: Environment, tmp_path: Path) -> None:
     """Protects nccl-nop2p where nobody sets variables for it: unavailable, and not measured as nccl."""
-    mpi = _mpi("mpich")
+    mpi = installed("mpich")
     out = tmp_path / "r.jsonl"
     arguments = ("pingpong", "--paths", "nccl,nccl-nop2p", "--device", "emulated", "--sizes", "8", *FAST)
     environment = libraries | mpi.variables
@@ -375,7 +373,7 @@ def test_the_bench_runs(libraries: Environment) -> None:
     """Protects bench/nccl_pingpong.py from rotting where it cannot run: it compiles, and compares."""
     bench = Path(__file__).parents[2] / "bench" / "nccl_pingpong.py"
     command = [sys.executable, str(bench), "--pairs", "1", "--sizes", "8,4K", "--wait", "poll", "--"]
-    command += ["--mpi", str(_mpi("mpich").mpiexec), *FAST]
+    command += ["--mpi", str(installed("mpich").mpiexec), *FAST]
     done = subprocess.run(command, env={**os.environ, **libraries}, capture_output=True, text=True)
     if "rtc not found" in done.stdout + done.stderr:
         pytest.skip("no run-time compiler (pip install nvidia-cuda-nvrtc)")
@@ -398,7 +396,7 @@ def test_the_bench_runs(libraries: Environment) -> None:
 )
 def test_many_ranks_at_once(options: str, device: str, ranks: int, libraries: Environment) -> None:
     """Protects patterns other than a ping-pong: all to all, several messages to one peer, idle ranks."""
-    mpi = _mpi("openmpi")
+    mpi = installed("openmpi")
     script = Path(__file__).parents[1] / "support" / "many_ranks.py"
     gpus = {"FAKE_GPU_DEVICES": str(ranks), "WIRESPEED_EMULATED": f"count={ranks}"}
     done = subprocess.run(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from support import mpis
-from support.command import Done, Record, wirespeed
+from support.command import Done, Record, is_checked, wirespeed
 from support.mpis import InstalledMpi
 from support.selection import slow_case
 
@@ -36,16 +36,8 @@ MANY_THREADS = "count=4,blocks=3,threads=64,seed=1"
 SCRIPT = Path(__file__).parents[1] / "support" / "peer_patterns.py"
 
 
-def any_mpi() -> InstalledMpi:
-    """Open MPI, whose ranks yield: on two cores all that waits besides costs time."""
-    mpi = mpis.find("openmpi")
-    if isinstance(mpi, str):
-        pytest.skip(mpi)
-    return mpi
-
-
 def pingpong(out: Path, paths: str, *words: str, mpi: InstalledMpi | None = None, **variables: str) -> Done:
-    device = ("--device", "emulated", "--mpi", (mpi or any_mpi()).mpiexec)
+    device = ("--device", "emulated", "--mpi", (mpi or mpis.installed("openmpi")).mpiexec)
     return wirespeed("pingpong", *device, "--paths", paths, *words, out=out, environment=variables)
 
 
@@ -63,10 +55,7 @@ def entries_by_path(done: Done, sizes: dict[str, int], paths: tuple[str, ...]) -
         for entry in entries:
             # Rounds that took more than 50 ms, on a busy machine, are checked before the samples only.
             assert entry["checked"]["iterations"] >= 1
-            assert (
-                entry["checked"]["bytes"]
-                == (entry["checked"]["iterations"] + entry["checked"]["batches"]) * entry["bytes"]
-            )
+            assert is_checked(entry)
             assert entry["seconds"]["min"] > 0
     return found
 
@@ -255,7 +244,7 @@ def test_what_cannot_be_is_refused(path: str, pair: str, text: str, tmp_path: Pa
 
 def patterns(ranks: int, transport: str, *options: str, device: str = "count=4") -> Any:
     """Runs the script; what rank 0 printed."""
-    mpi = any_mpi()
+    mpi = mpis.installed("openmpi")
     words = [sys.executable, str(SCRIPT), str(mpi.library), str(ranks), transport, *options]
     done = subprocess.run(
         mpi.command(ranks, *words),

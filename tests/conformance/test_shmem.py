@@ -1,27 +1,21 @@
-"""NVSHMEM's path over a stand-in for the library: signals, places, rounds, memory; and what it refuses."""
+"""NVSHMEM's one-sided operations over a stand-in for the library, and what its path refuses."""
 
 from __future__ import annotations
 
-import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from conformance.test_onesided import IRREGULAR, everything_right, installed
 from support.builds import compiler
-from support.command import disturbed, wirespeed
+from support.command import wirespeed
 from support.mpis import InstalledMpi
-from support.selection import slow_case
 from support.shim import fake_nvshmem
-from support.strikes import PATIENCE, SLOW, after, strike
 
 from wirespeed.host.libraries import _LOADED
 
 pytestmark = pytest.mark.slow
 
 FAST = ("--max-time", "0.02")
-SIZES = {"0": 0, "1": 1, "7": 7, "8": 8, "4097": 4097, "64K": 1 << 16, "1M": 1 << 20}
 COMMAND = ("pingpong", "--paths", "shmem", "--device", "emulated")
 
 
@@ -29,51 +23,6 @@ COMMAND = ("pingpong", "--paths", "shmem", "--device", "emulated")
 def shmem(builds: Path) -> dict[str, str]:
     """The environment in which the stand-in is found, with a GPU for each of three ranks."""
     return {"PYTHONPATH": str(fake_nvshmem(builds)), "WIRESPEED_EMULATED": "count=3"}
-
-
-@pytest.mark.slow(after=1)
-def test_every_byte_arrives(mpi: InstalledMpi, shmem: dict[str, str], tmp_path: Path) -> None:
-    """Protects puts of every size beside every MPI, and buffers that grow between sizes."""
-    sizes = SIZES | ({"64M": 1 << 26} if mpi.name == "openmpi" else {"3M": 3 << 20})
-    done = wirespeed(
-        *(*COMMAND, "--mpi", mpi.mpiexec, "--sizes", ",".join(sizes), *FAST),
-        out=tmp_path / "r.jsonl",
-        environment=shmem,
-    )
-    assert done.code == 0, done.err
-    assert [entry["bytes"] for entry in done.entries] == list(sizes.values())
-    for entry in done.entries:
-        assert entry["checked"]["iterations"] >= 1
-        assert (
-            entry["checked"]["bytes"]
-            == (entry["checked"]["iterations"] + entry["checked"]["batches"]) * entry["bytes"]
-        )
-        assert entry["details"] == {"ready_notice": False, "direct": True}
-    (step,) = done.of("step")
-    assert step["details"] == {"library": "NVSHMEM 3.0.0"}
-
-
-def test_unaligned_buffers(shmem: dict[str, str], tmp_path: Path) -> None:
-    """Protects odd places in the heap."""
-    done = wirespeed(
-        *(*COMMAND, "--sizes", "1,8,4097,1M", "--loops", "50", "--test", "offset=3"),
-        out=tmp_path / "r.jsonl",
-        environment=shmem,
-    )
-    assert done.code == 0, done.err
-    assert [entry["details"]["ready_notice"] for entry in done.entries] == [False] * 4
-
-
-def test_irregular_patterns(shmem: dict[str, str]) -> None:
-    """Protects places at the peer, several transfers a step, and in place what must not come early."""
-    mpi = installed("openmpi")
-    done = subprocess.run(
-        mpi.command(3, sys.executable, IRREGULAR, "shmem", "", "device", "emulated"),
-        env=mpi.environment() | shmem,
-        capture_output=True,
-        text=True,
-    )
-    everything_right(done)
 
 
 def test_one_sided_operations(mpi: InstalledMpi, shmem: dict[str, str], tmp_path: Path) -> None:
@@ -105,36 +54,6 @@ def test_a_fault_in_a_one_sided_operation_is_found(
     done = wirespeed("rma", *words, "--test", "fault=drop-byte", out=tmp_path / "r.jsonl", environment=shmem)
     assert done.code == 1 and not done.entries
     assert "wrong data" in done.failures[0]["text"]
-
-
-@pytest.mark.parametrize("fault", ["drop-byte", "drop-iteration", "repeat-iteration"])
-def test_a_lie_is_found_out(shmem: dict[str, str], fault: str, tmp_path: Path) -> None:
-    """Protects the check on symmetric memory, too: nothing wrong is measured."""
-    done = wirespeed(
-        *(*COMMAND, *FAST, "--sizes", "1,7,4097,64K", "--test", f"fault={fault}"),
-        out=tmp_path / "r.jsonl",
-        environment=shmem,
-    )
-    assert done.code != 0
-    assert not done.entries
-    assert "wrong data" in done.failures[0]["text"]
-
-
-@pytest.mark.parametrize(("number", "what"), [slow_case(signal.SIGKILL, "death"), (signal.SIGSTOP, "hang")])
-def test_a_rank_that_is_struck(shmem: dict[str, str], number: int, what: str, tmp_path: Path) -> None:
-    """Protects the name of the rank that died or hangs while the other's stream waits for its signal."""
-    out = tmp_path / "r.jsonl"
-    done = disturbed(
-        *("pingpong", "--paths", "shmem,host", "--device", "emulated", *PATIENCE, *SLOW),
-        out=out,
-        when=after(1),
-        act=strike(out, 1, number),
-        environment=shmem,
-    )
-    done.no_stack_trace()
-    failure = next(failure for failure in done.failures if failure["path"] == "shmem")
-    assert (failure["what"], failure["rank"]) == (what, 1), failure["text"]
-    assert {entry["path"] for entry in done.entries} == {"shmem", "host"}
 
 
 def refusal(tmp_path: Path, environment: dict[str, str], *arguments: str) -> str:

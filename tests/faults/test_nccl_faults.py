@@ -25,9 +25,7 @@ def struck(
     rank: int, number: int, delay: float, options: tuple[str, ...], libraries: dict[str, str], out: Path
 ) -> Any:
     """A run whose rank gets a signal so many seconds after the first figure."""
-    mpi = mpis.find("mpich")
-    if isinstance(mpi, str):
-        pytest.skip(mpi)
+    mpi = mpis.installed("mpich")
 
     arguments = ("pingpong", "--mpi", str(mpi.mpiexec), *PATIENCE, *options)
     act = strike(out, rank, number, delay)

@@ -143,9 +143,7 @@ def test_sixteen_hosts_in_an_allocation_of_slurm(tmp_path: Path, wrong: bool) ->
     # Its ranks give way while they wait: 32 of MPICH's on two CPUs take minutes for a barrier. Those of Open
     # MPI crash now and then under Slurm where hosts are this slow (in mca_pml_ob1_recv_frag_callback_match,
     # Open MPI 5 nearly always), so that a round is repeated, and a node may be left out for it.
-    mpi = mpis.find("debian")
-    if isinstance(mpi, str):
-        pytest.skip(mpi)
+    mpi = mpis.installed("debian")
     words = ("--out", tmp_path / "results", "--page", tmp_path / "fleet.html", "--mpi", mpi.mpiexec)
     with fleet(16, tmp_path) as there:
         configuration = slurm.start(there)

@@ -5,24 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conformance.test_gasnet import Conduit, conduit, stand_in
+from conformance.test_libraries import Subject, subject
 from hosts.test_two_hosts import FAST, across, is_sane, pair, two
 from support.command import wirespeed
 from support.hosts import Hosts
 from support.mpis import InstalledMpi
 
-__all__ = ["conduit", "pair", "stand_in", "two"]
+__all__ = ["pair", "subject", "two"]
 
 
-@pytest.mark.parametrize("conduit", ["udp"], indirect=True)
+@pytest.mark.parametrize("subject", ["gasnet-udp"], indirect=True)
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
-def test_between_hosts(pair: Hosts, conduit: Conduit, mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_between_hosts(pair: Hosts, subject: Subject, mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the way in which ranks elsewhere find the master process; the wire counts the bytes."""
     before = pair["n1"].sent_bytes()
     done = wirespeed(
         *("pingpong", "--paths", "gasnet", *FAST),
         out=tmp_path / "r.jsonl",
         before=pair["n1"].enter(*across(mpi)),
-        environment={**mpi.variables, **pair.environment, **conduit.environment},
+        environment={**mpi.variables, **pair.environment, **subject.environment},
     )
     is_sane(done, pair["n1"].sent_bytes() - before)

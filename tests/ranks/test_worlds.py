@@ -26,13 +26,6 @@ pytestmark = pytest.mark.slow(after=1)
 FAST = ("--sizes", "8,64K", "--max-time", "0.02")
 
 
-def installed(name: str) -> InstalledMpi:
-    found = mpis.find(name)
-    if isinstance(found, str):
-        pytest.skip(found)
-    return found
-
-
 @pytest.mark.slow(after=len(mpis.NAMES))
 @pytest.mark.parametrize("mpi", mpis.NAMES, indirect=True)
 def test_the_front_end_starts_the_ranks(mpi: InstalledMpi, tmp_path: Path) -> None:
@@ -64,7 +57,7 @@ def test_a_launcher_that_fails_in_passing_is_started_once_more(
     failures: int, code: int, tmp_path: Path
 ) -> None:
     """Protects from two launchers of a user that remove each other's folder: Open MPI 5 ends with 213."""
-    mpi = installed("mpich")
+    mpi = mpis.installed("mpich")
     prefix = tmp_path / "mpi"
     (prefix / "bin").mkdir(parents=True)
     (prefix / "lib").symlink_to(mpi.prefix / "lib")
@@ -100,7 +93,7 @@ def test_inside_a_launcher_the_processes_are_the_ranks(mpi: InstalledMpi, tmp_pa
 
 def test_a_ping_pong_of_three(tmp_path: Path) -> None:
     """Protects the one clear line for a wrong number of ranks."""
-    mpi = installed("openmpi")
+    mpi = mpis.installed("openmpi")
     done = wirespeed("pingpong", *FAST, before=tuple(mpi.command(3)), environment=mpi.variables, cwd=tmp_path)
     assert done.code != 0
     done.no_stack_trace()
@@ -112,7 +105,7 @@ def test_a_ping_pong_of_three(tmp_path: Path) -> None:
 )
 def test_one_rank_starts_a_run_of_its_own(around: str, inside: str, tmp_path: Path) -> None:
     """Protects a shell that a launcher has started: it is no rank, and its ranks are not the launcher's."""
-    outer, inner = installed(around), installed(inside)
+    outer, inner = mpis.installed(around), mpis.installed(inside)
     done = wirespeed(
         *("pingpong", "--mpi", inner.mpiexec, "--paths", "host", *FAST),
         before=tuple(outer.command(1)),
@@ -136,7 +129,7 @@ def refused(mixes: Sequence[tuple[str, str]], tmp_path: Path, *, by_option: bool
     """What each pair of launcher and library says, all at once: each waits for two seconds until it ends."""
 
     def run(mix: tuple[str, str]) -> tuple[Done, Path]:
-        starter, other = map(installed, mix)
+        starter, other = map(mpis.installed, mix)
         folder = tmp_path / "-".join(mix)
         folder.mkdir()
         named = ("--mpi", str(other.mpiexec)) if by_option else ()
@@ -307,7 +300,7 @@ def test_a_batch_system_that_is_not_there(tmp_path: Path) -> None:
 
 def test_a_copy_that_runs_during_another_pattern_is_that_of_all_ranks(tmp_path: Path) -> None:
     """Protects --with copy: each rank alone first would leave the others idle for as long as it takes."""
-    mpi = installed("mpich")
+    mpi = mpis.installed("mpich")
     found = Plan(mpi=str(mpi.prefix), ranks=2, device="cpu", stopping=Stopping(max_time=0.05))
     plan = background_plan(parse("copy:h2h:64K"), found, tmp_path / "r.jsonl")
     plan = replace(plan, stopping=found.stopping)

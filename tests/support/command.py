@@ -50,6 +50,13 @@ class Done:
         assert "Traceback" not in self.out + self.err, self.err
 
 
+def is_checked(entry: Record) -> bool:
+    """Every byte of this figure was compared, in an iteration before its samples and in timed batches."""
+    checked = entry["checked"]
+    compared = checked["iterations"] + checked["batches"]
+    return checked["iterations"] >= 1 and bool(checked["bytes"] == compared * entry["bytes"])
+
+
 def read(file: Path) -> list[Record]:
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 

@@ -7,6 +7,8 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
 
 @dataclass(frozen=True)
 class InstalledMpi:
@@ -81,3 +83,11 @@ def find(name: str) -> InstalledMpi | str:
         if not needed.exists():
             return f"no {needed} ({remedy})"
     return InstalledMpi(name, mpiexec.parent.parent, mpiexec, library, abi, variables)
+
+
+def installed(name: str) -> InstalledMpi:
+    """The same; the test is skipped where it is not there."""
+    found = find(name)
+    if isinstance(found, str):
+        pytest.skip(found)
+    return found

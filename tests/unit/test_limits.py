@@ -20,7 +20,6 @@ B200 = "NVIDIA B200"
 UNKNOWN = "NVIDIA Z1"
 HOST: dict[str, Any] = {"memory": "pageable", "name": ""}
 FAR: dict[str, Any] = {**HOST, "per_host": 1}
-STATED = [wire("nvlink", rate=478e9, stated=True)]
 SHARED = {"verdict": "shared memory"}
 
 

@@ -22,7 +22,6 @@ from wirespeed.limits.wires import WIRE_KINDS
 from wirespeed.report.page import read_sources, render
 from wirespeed.report.page.styles import DARK, FAMILIES, LIGHT, styles
 from wirespeed.report.page.template import SCRIPTS
-from wirespeed.report.sources import ReportRun, measured
 
 RESULTS = Path(__file__).parents[2] / "results"
 REAL = sorted(map(str, RESULTS.glob("*.jsonl*")))
@@ -37,10 +36,6 @@ def data_of(page: str) -> dict[str, Any]:
     (block,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
     found: dict[str, Any] = json.loads(block)
     return found
-
-
-def sets_of(*files: str) -> list[ReportRun]:
-    return measured(read_sources(files)[0])
 
 
 @pytest.fixture(scope="module")
