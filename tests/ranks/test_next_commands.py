@@ -37,7 +37,8 @@ def test_a_survey_and_what_it_says_is_next(machine: str, tmp_path: Path) -> None
     device, gpus, patterns = MACHINES[machine]
     environment = {"WIRESPEED_EMULATED": f"count={gpus},threads=64"}
     out = tmp_path / "r.jsonl"
-    done = wirespeed("survey", "--device", device, cwd=tmp_path, out=out, environment=environment)
+    asked = ("survey", "--within", "0", "--device", device)
+    done = wirespeed(*asked, cwd=tmp_path, out=out, environment=environment)
     fine(done)
     assert {run["plan"]["pattern"] for run in done.of("run")} == patterns
     rows = [line.partition("  ")[0] for line in done.out.splitlines()]
@@ -68,11 +69,11 @@ def test_a_survey_and_what_it_says_is_next(machine: str, tmp_path: Path) -> None
 def test_a_survey_is_gone_on_with(tmp_path: Path) -> None:
     """Protects what Ctrl-C left: a second survey measures what the first one has not."""
     out = tmp_path / "r.jsonl"
-    fine(wirespeed("survey", "--device", "cpu", out=out))
+    fine(wirespeed("survey", "--within", "0", "--device", "cpu", out=out))
     lines = out.read_text().splitlines(keepends=True)
     second = next(number for number, line in enumerate(lines[1:], 1) if '"kind":"run"' in line)
     out.write_text("".join(lines[:second]))
-    done = wirespeed("survey", "--device", "cpu", "--resume", out=out)
+    done = wirespeed("survey", "--within", "0", "--device", "cpu", "--resume", out=out)
     fine(done)
     assert [entry["pattern"] for entry in done.entries] == ["copy", "pingpong", "pingpong"]
     assert "MPI, CPU to CPU, 8 B" in done.out and "CPU memory" in done.out

@@ -11,6 +11,7 @@ from support.measured import result
 from support.records import console, text_of
 
 from wirespeed.cli.common import called
+from wirespeed.limits import Used, ceiling
 from wirespeed.report.facts.survey import rows
 from wirespeed.report.terminal.survey import print_survey
 from wirespeed.results.reading import read
@@ -53,6 +54,14 @@ def test_a_slow_gpu_is_named(tmp_path: Path) -> None:
         row for row in rows(collect(read(str(tmp_path / "r.jsonl")).records)) if row.what == "host to GPU"
     ]
     assert "but GPU 2 2" in row.verdict, row
+
+
+def test_a_slow_copy_makes_no_message_impossible() -> None:
+    """Protects messages from a limit that is a copy of a busy moment, where nobody knows the slot."""
+    ranks = [{"rank": n, "host": "n1", "device": {"id": f"{n}", "name": "GPU"}} for n in (0, 1)]
+    step = {"transport": "pipelined", "memory": "device", "ranks": ranks}
+    found = ceiling(Used("pingpong", step, copies={"to_device": 1e9, "to_host": 1e9}))
+    assert found and found.rate == 1e9 and not found.exceeded(1e12, 1 << 30)
 
 
 @pytest.mark.parametrize("on_path", [True, False])

@@ -37,7 +37,7 @@ from wirespeed.job.soaking import SIZES as SOAK_SIZES
 from wirespeed.patterns import Option, Pattern, Shape, find_pattern
 from wirespeed.units import parse_sizes
 
-RANKS = "Ranks to start, or several counts as in 2,4,8. Default: {}."
+RANKS = "Ranks, or several counts as in 2,4,8. Default: {}."
 OVERSUBSCRIBE = "Start the ranks even if there are more than 8 for each CPU."
 WITH = (
     "Measure twice: alone, and while another pattern, such as stream:host:16M, runs on the same processors."
@@ -64,7 +64,7 @@ def command_of(pattern: Pattern) -> click.Command:
     if pattern.ranks is None:
         usual = "one rank per GPU, or per core without GPUs, at most 8"
         if pattern.usual_ranks:
-            usual = f"one rank per GPU, at least {pattern.usual_ranks}"
+            usual = f"one per GPU, at least {pattern.usual_ranks}"
         own = [option("--ranks", words.several(words.count(1, 1_000_000)), RANKS.format(usual)), *own]
     if pattern.followed_by:
         own.append(flag("--messages", MESSAGES))

@@ -123,8 +123,7 @@ _sampling = together(
     option("--max-time", words.SECONDS, "Time per size; up to three times that where it helps.", "0.05"),
     within(
         "Time of the whole command, its start and end included: 10s, 2m; 0: none. What it leaves no time for "
-        "is named. Default: 1m a launch; 0 with --max-time, --loops and --soak, and for programs, survey and "
-        "watch."
+        "is named. Default: 1m a launch; 0 with --max-time, --loops and --soak, and for programs and watch."
     ),
     option(
         "--loops", words.count(1), "Measure exactly N iterations per size, whatever the precision.", **RARE

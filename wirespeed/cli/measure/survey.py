@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wirespeed.cli.common import called
-from wirespeed.cli.common.options import Reporting, flag, plan_of, recording, table_or_json, where, within
+from wirespeed.cli.common.help_all import help_all
+from wirespeed.cli.common.options import (
+    Reporting,
+    flag,
+    plan_of,
+    recording,
+    table_or_json,
+    where,
+    within,
+)
 from wirespeed.cli.common.streams import note, one_of_ranks
 from wirespeed.errors import ExitCode, WirespeedError, gravest
 from wirespeed.host.caches import cache_bytes
@@ -41,19 +50,23 @@ MAX_CPUS = 16
 COPIES = ("h2d-pinned", "d2h-pinned", "d2d")
 BETWEEN_GPUS = ("staged-pipelined", "ipc-write", "gpu", "aware")
 """The fastest of each kind on the machines in results/, and GPU-aware MPI."""
+USUAL_S, OF_MANY_S = 15.0, 20.0
+"""Seconds of the whole command; on more than two GPUs."""
 BUFFERS = 6
 """Buffers of a rank: two, two more for staging or checks, and half as much again stays free."""
 
 
 @click.command(help=__doc__)
-@within("Time of the whole command, its start and end included: 10s, 2m. Default: none.")
+@within("Time of the whole command; 0: none. Default: 15s, with more than two GPUs 20s.")
 @recording
 @table_or_json
 @flag("--explain", "Also print the table of each part, and what its columns and marks mean.")
 @where
+@help_all
 def command(style: str, explain: bool, **given: Any) -> ExitCode:
     """Measures and prints."""
     base = plan_of(given)
+    timed = given["budget"] is not None
     if one_of_ranks():
         raise WirespeedError(
             "survey starts jobs of its own: not inside a launcher's job, whose ranks pingpong measures"
@@ -67,6 +80,8 @@ def command(style: str, explain: bool, **given: Any) -> ExitCode:
 
     how = Reporting(style, explain=explain)
     machine, console = session.discover(base), how.console()
+    if not timed:
+        base = replace(base, budget=USUAL_S if len(machine.devices) <= 2 else OF_MANY_S)
     survey = _Survey(base, machine, lambda head: print_machine(console, head, machine))
     code = survey.measure()
     if not survey.records:
@@ -106,21 +121,15 @@ class _Survey:
         lacking: list[WirespeedError] = []
         late: list[str] = []
         bound = bound_of(self._base)
-        gpus = len(self._machine.devices)
-        parts = 2 if not gpus else 4 if gpus <= 2 else 5
         for number, plan in enumerate(self._parts()):
             if bound and number and bound.left < LEAST_S:
-                late.append(f"{plan.pattern} by {', '.join(plan.paths)}")
+                late.append(_name(plan))
                 continue
             if self.records:
                 plan = replace(plan, out=self.file, resume=True)
             try:
-                measured = measure_plan(
-                    plan,
-                    None if codes else self._begin,
-                    further=None,
-                    bound=bound and bound.part(parts - number),
-                )
+                part = bound.part(max(self._number - number, 1)) if bound else None
+                measured = measure_plan(plan, None if codes else self._begin, further=None, bound=part)
             except WirespeedError as error:
                 if error.code != ExitCode.UNAVAILABLE:
                     raise
@@ -131,11 +140,17 @@ class _Survey:
             if measured.code not in GO_ON:
                 break
         if late:
-            note(f"left out for {bound}: {'; '.join(late)}")
+            note(f"left out for {bound}: {', '.join(late)}; --within 0 measures all")
         tell_missed(bound)
         if not codes:
             raise lacking[0]
         return gravest(*[code for code in codes if code != ExitCode.UNAVAILABLE] or codes)
+
+    @property
+    def _number(self) -> int:
+        """Number of the parts."""
+        gpus = len(self._machine.devices)
+        return 2 + 2 * (gpus > 0) + (gpus > 2)
 
     def _parts(self) -> Iterator[Plan]:
         """Each plan as soon as those before it have been measured, whose figures the last one needs."""
@@ -162,9 +177,19 @@ class _Survey:
 
     def _fastest(self) -> tuple[str, ...]:
         """The paths that are the fastest between the first two GPUs."""
-        run = self.runs[-1]
-        found = (entry.path for size in run.sizes for entry in run.fastest(size, "GPU")[:1])
+        between = [run for run in self.runs if run.head.plan.paths == BETWEEN_GPUS]
+        found = (
+            entry.path for run in between for size in run.sizes for entry in run.fastest(size, "GPU")[:1]
+        )
         return tuple(dict.fromkeys(found))
+
+
+def _name(plan: Plan) -> str:
+    """What a part shows."""
+    if plan.pattern == "copy":
+        return "CPU memory" if plan.device == "cpu" else "copies between host and GPU"
+    names = {"host": "MPI", "aware": "GPU-aware MPI"}
+    return names.get(",".join(plan.paths), "GPU to GPU")
 
 
 def usable_cpus() -> int:
