@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support.command import Record, disturbed, wirespeed
 from support.mpis import InstalledMpi
 from support.strikes import ALONE, after, strike
-
-from wirespeed.errors import ExitCode
-from wirespeed.frontend import session
-from wirespeed.job.messages import Progress
-from wirespeed.job.plan import Plan
-from wirespeed.statistics.stopping import Stopping
 
 pytestmark = pytest.mark.slow(after=1)
 
@@ -41,7 +33,7 @@ def test_paths_take_turns_and_each_launch_has_new_ranks(mpi: InstalledMpi, tmp_p
     assert len({rank["pid"] for step in done.of("step") for rank in step["ranks"]}) == 6
     assert [step["launch"] for step in done.of("step")] == [1, 1, 2, 2, 3, 3]
     assert "3 launches" in done.out and "?" not in done.out
-    assert "[launch 2 of 3, step 3 of 6, " in done.err and " left]" in done.err
+    assert "[launch 2 of 3, step 3 of 6, " in done.err and " so far]" in done.err
 
 
 @pytest.mark.parametrize(("device", "path"), [("cpu", "staged"), ("emulated", "aware")])
@@ -132,13 +124,3 @@ def test_inside_a_launcher_it_is_refused(mpi: InstalledMpi, command: str, tmp_pa
 def test_a_script_refuses_it() -> None:
     done = wirespeed("script", "pingpong", "--batch", "slurm", "--gpus-per-node", "4", "--launches", "3")
     assert done.code == 2 and "--launches: " in done.err and "submit the script again" in done.err
-
-
-def test_a_launch_tells_what_its_sizes_move(tmp_path: Path) -> None:
-    """Protects the time that is left: a window moves many messages, and ranks know how many memory holds."""
-    options = (("window", 4), ("pairs", 1), ("both_ways", False))
-    plan = Plan("stream", ("host",), (8, 1024), Stopping(max_time=0.01), options=options, evidence=False)
-    told: list[Any] = []
-    assert session.measure(replace(plan, out=str(tmp_path / "r.jsonl")), told.append) == ExitCode.OK
-    sizes = [event for event in told if isinstance(event, Progress)]
-    assert sizes[0].needs == (32, 4096) and not any(event.needs for event in sizes[1:])

@@ -93,7 +93,7 @@ MESSAGES: tuple[Message, ...] = (
     ),
     PathStart(0),
     Accepted({"calls": "MPI_Send"}, [], ([], [{"name": "mlx5_0:1"}])),
-    Progress("host", 8, 0, 3, samples=12, precision=0.02, needs=(8, 64, 512)),
+    Progress("host", 8, 0, 3, samples=12, precision=0.02),
     Recorded(RECORDS[0]),
     Measured(),
     Recorded(RECORDS[1]),

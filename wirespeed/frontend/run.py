@@ -217,15 +217,7 @@ class PlannedRun:
 
     def _begin(self, launch: PathLaunch) -> None:
         self._to_come.remove(launch)
-        failing = sum(self._doubt(coming.path) for coming in self._to_come)
-        self._recorder.start_path(launch.path, len(self._to_come), launch.number, failing)
-
-    def _doubt(self, path: TransferPath) -> float:
-        """Share of such paths that give no figure, as far as can be told beforehand."""
-        if not path.gpu_aware_mpi or any(map(gpu_aware_mpi.aware_environment, self._candidates(path))):
-            return 0.0
-        works = any(known.gpu_aware_mpi and known.name in self._works for known in all_paths())
-        return 0.0 if works else 0.5 if self._plan.mpi or self._found.kind in GPU_KINDS else 1.0
+        self._recorder.start_path(launch.path, len(self._to_come), launch.number)
 
     def _settled(
         self, step: StepRecorder, outcome: Outcome, library: mpi.Mpi, following: mpi.Mpi | None

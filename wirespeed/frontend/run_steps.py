@@ -233,10 +233,10 @@ class RunRecorder(Recorder):
         clock = {"cost_s": lib.ws_clock_cost(), "resolution_s": lib.ws_clock_resolution()}
         self.begin(sys.argv, devices, clock)
 
-    def start_path(self, path: TransferPath, to_come: int, launch: int = 1, failing: float = 0.0) -> None:
-        """Tells the observer that a path begins. `to_come`: as many follow it; `failing`: as of StepStart."""
+    def start_path(self, path: TransferPath, to_come: int, launch: int = 1) -> None:
+        """Tells the observer that a path begins. `to_come`: as many follow it."""
         total = self._over + 1 + to_come
-        event = StepStart(path.name, time.monotonic_ns(), self._over, total, launch, self._launches, failing)
+        event = StepStart(path.name, time.monotonic_ns(), self._over, total, launch, self._launches)
         self._observe(event)
 
     def end_path(self) -> None:

@@ -85,8 +85,6 @@ class Progress(NamedTuple):
     phases: int = 1
     doing: str = ""
     """In words, where it is no sampling."""
-    needs: tuple[int, ...] = ()
-    """Bytes of the buffers of each size, as the first one begins."""
     seconds: float | None = None
     """The latest batch's median of the slowest team, in the figure's unit of time."""
 

@@ -62,9 +62,7 @@ class BlockLists(Pattern):
         ),
         Option("layout", "How blocks lie in the pools.", LAYOUTS[0], choices=LAYOUTS),
         Option("seed", "Which random places; the same on every path.", 1, least=0),
-        Option(
-            "kv", "Blocks are pages of this model's KV cache.", None, metavar="MODEL", fixes_sizes=True
-        ),
+        Option("kv", "Blocks are pages of this model's KV cache.", None, metavar="MODEL", fixes_sizes=True),
         Option("layers", "With --kv: a list for each layer, one after the other.", default=False),
         Option(
             "list",

@@ -16,8 +16,6 @@ class StepStart(NamedTuple):
     total: int
     launch: int = 1
     launches: int = 1
-    failing: float = 0.0
-    """Paths to come that are expected to give no figure."""
 
 
 class StepEnd(NamedTuple):

@@ -71,13 +71,11 @@ def measure_plan(
     plan: Plan,
     begin: Callable[[Head], None] | None = None,
     traced: Traced | None = None,
-    further: int | None = 0,
     bound: Bound | None = None,
 ) -> PlanResult:
     """Measures, showing progress on stderr; `begin` gets the run's own record before anything is shown.
 
-    `further`: plans that follow, and will take about as long; None: they take another time. `bound`: the
-    plan's part of the command's time.
+    `bound`: the plan's part of the command's time.
     Ctrl-C keeps what was measured until then.
     """
     wake_gpus(plan.device)
@@ -98,7 +96,7 @@ def measure_plan(
 
     # What a pattern means shows as its paths begin.
     named = () if any(map(is_pattern, plan.paths)) else plan.paths
-    with make_progress(named, further=further) as progress:
+    with make_progress(named) as progress:
 
         def observe(event: Event) -> None:
             if traced and traced.take(event):
@@ -180,11 +178,8 @@ def measure_and_print(plan: Plan, reporting: Reporting, further: Sequence[Plan] 
         elif lacking and _condition(variant) != _condition(plan):
             break
         try:
-            later = [other for other in further[number:] if other.pattern == variant.pattern]
-            # A rank alone has one path, and shows nothing of several ranks' time.
-            alike_later = None if variant.ranks == 1 and later else len(later)
             part = bound.part(1 + len(further) - number) if bound else None
-            measured = measure_plan(variant, traced=traced, further=alike_later, bound=part)
+            measured = measure_plan(variant, traced=traced, bound=part)
         except WirespeedError as error:
             # Of the values of a list those are measured that can be.
             if (

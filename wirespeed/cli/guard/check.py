@@ -161,7 +161,7 @@ def _measured(wanted: Sequence[Plan], bound: Bound | None, file: str = "") -> Pl
     for number, plan in enumerate(wanted, 1):
         plan = replace(plan, out=file, resume=True) if file else plan
         part = bound.part(1 + len(wanted) - number) if bound else None
-        measured = measure_plan(plan, further=len(wanted) - number, bound=part)
+        measured = measure_plan(plan, bound=part)
         file = measured.file
         if measured.code == ExitCode.INTERRUPTED:
             break

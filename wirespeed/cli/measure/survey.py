@@ -129,7 +129,7 @@ class _Survey:
                 plan = replace(plan, out=self.file, resume=True)
             try:
                 part = bound.part(max(self._number - number, 1)) if bound else None
-                measured = measure_plan(plan, None if codes else self._begin, further=None, bound=part)
+                measured = measure_plan(plan, None if codes else self._begin, bound=part)
             except WirespeedError as error:
                 if error.code != ExitCode.UNAVAILABLE:
                     raise

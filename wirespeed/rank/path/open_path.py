@@ -280,8 +280,7 @@ class OpenPath:
             # A soak is not made shorter, but left out where it does not fit.
             if self._context.comm.share(path_time is not None and path_time.left < wanted):
                 continue
-            # Each takes as long as the plan says.
-            self._context.tell(self._position(sizes, index)._replace(needs=(0,) * len(sizes)))
+            self._context.tell(self._position(sizes, index))
             try:
                 with self._context.ranges("soak", format_size(size), bytes=size):
                     of_parts = partial(fresh.opened, size, of=times, soaked=True)
@@ -300,7 +299,7 @@ class OpenPath:
 
     def _figure(self, sizes: Sequence[int], needs: Sequence[int], index: int, draws: bool) -> Turns[None]:
         position = self._position(sizes, index)
-        self._context.tell(position if index else position._replace(needs=tuple(needs)))
+        self._context.tell(position)
         size_run = self._size_run(sizes, needs, index)
         self._measured[sizes[index]] = yield from size_run.measure()
         if draws and not self.drawn:

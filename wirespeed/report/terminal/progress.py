@@ -20,20 +20,46 @@ from wirespeed.report.console.columns import Column, Table, table
 from wirespeed.report.console.console import make_console
 from wirespeed.report.console.status_line import Clock, Teller
 from wirespeed.report.facts import figures, soaks
-from wirespeed.report.terminal.time_left import TimeLeft
-from wirespeed.results.events import StepEnd, StepStart
+from wirespeed.results.events import StepStart
 from wirespeed.results.lenient import printable
 from wirespeed.results.model import Event, Head
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Failure
 from wirespeed.results.soak import Soak
-from wirespeed.statistics.samples import COARSE
 from wirespeed.statistics.stopping import INTERRUPTED
-from wirespeed.units import counted, format_rate, format_seconds, format_size
+from wirespeed.units import counted, duration, format_rate, format_seconds, format_size, time_word
 
 BAR = 20
 """Letters of a whole bar."""
 REFRESHES = 4
 """A second. Ranks may need every core; drawing takes a few milliseconds each time."""
+
+
+class RunPlace:
+    """How far a run is: its path, the time so far, and the bound on the whole command."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._start: float | None = None
+        self.bound = 0.0
+        """Seconds; 0: none."""
+        self.step: StepStart | None = None
+
+    def begin(self) -> None:
+        """The first event is here; further calls do nothing."""
+        if self._start is None:
+            self._start = self._clock()
+
+    def __str__(self) -> str:
+        """'path 3 of 9, 0:12 so far, --within 1m'."""
+        spent = 0.0 if self._start is None else self._clock() - self._start
+        parts = [f"{duration(spent)} so far"]
+        if step := self.step:
+            several, place = step.launches > 1, f"{step.done + 1} of {step.total}"
+            launch = f"launch {step.launch} of {step.launches}, step {place}"
+            parts.insert(0, launch if several else f"path {place}")
+        if self.bound:
+            parts.append(f"--within {time_word(self.bound)}")
+        return ", ".join(parts)
 
 
 class ProgressLines:
@@ -42,46 +68,33 @@ class ProgressLines:
     After a silence it says what is under way. Used as a context: what it draws is gone when it ends.
     """
 
-    def __init__(self, console: Console, clock: Clock = time.monotonic, further: int | None = 0) -> None:
-        """`further`: as of TimeLeft, runs of this command that follow."""
+    def __init__(self, console: Console, clock: Clock = time.monotonic) -> None:
         self._console = console
         self._width = 6
-        self._time = TimeLeft(clock, further)
+        self._place = RunPlace(clock)
         self._under_way, self._has_figure = "", False
         self._teller = Teller(self._now, self.note, clock)
 
     def __call__(self, event: Event) -> None:
-        self._time.begin()
+        self._place.begin()
         match event:
             case Head():
-                self._time.budget, self._time.soaks = event.plan.budget, bool(event.plan.soak)
+                self._place.bound = event.plan.budget
                 self.plan(event.plan)
             case Entry():
                 self._has_figure = True
-                coarse = (event.precision or 0.0) > COARSE
-                took = event.elapsed_s or 0.0
-                self._time.size_done(event.bytes, coarse=coarse, seconds=event.seconds, elapsed=took)
                 self.entry(event)
             case Failure():
-                if event.whole_path:
-                    self._time.step_failed()
-                elif event.bytes is not None:
-                    self._time.size_done(event.bytes, failed=True)
                 self.failure(event)
             case Soak():
-                if event.complete:
-                    self._time.size_done(event.bytes)
                 self.soak(event)
             case Note():
                 self.note(printable(event.text))
             case StepStart():
-                self._time.step(event)
+                self._place.step = event
                 self._under_way = f"{event.path}: ranks start"
                 self.step(event.path, event.launch)
-            case StepEnd():
-                self._time.step_ended()
             case Progress():
-                self._time.size(event)
                 self._under_way = _under_way(event)
                 self.progress(event)
                 if event.seconds and not self._has_figure:
@@ -91,22 +104,22 @@ class ProgressLines:
                         self.note(text)
 
     def entry(self, entry: Entry) -> None:
-        """'host  64 KiB  8.52 us  7.69 GB/s  ±0.4 %  120 samples  [path 1 of 3, ..., about 0:40 left]'."""
+        """'host  64 KiB  8.52 us  7.69 GB/s  ±0.4 %  120 samples  [path 1 of 3, ..., --within 1m]'."""
         self._width = max(self._width, len(entry.path))
         if entry.impossible:
             where = f"{entry.path:<{self._width}}  {format_size(entry.bytes):>8}"
-            self.note(f"{where}  {IMPOSSIBLE}: {entry.why_impossible}  [{self._time}]")
+            self.note(f"{where}  {IMPOSSIBLE}: {entry.why_impossible}  [{self._place}]")
             return
         over = {"max-time": "  (--max-time over)", INTERRUPTED: f"  ({INTERRUPTED})"}.get(entry.stopped, "")
         over += "  (ranks waited for CPUs)" if entry.contended else ""
         self.note(
             f"{entry.path:<{self._width}}  {_figure(entry, 8)}  {figures.spread(entry.precision):>7}  "
-            f"{counted(entry.samples, 'sample')}{over}  [{self._time}]"
+            f"{counted(entry.samples, 'sample')}{over}  [{self._place}]"
         )
 
     def soak(self, soak: Soak) -> None:
         """'host  64 KiB  1,200,000 messages checked, wrong: none  [path 1 of 3, ...]'."""
-        self.note(f"{_soaked(soak, 8, self._width)}  [{self._time}]")
+        self.note(f"{_soaked(soak, 8, self._width)}  [{self._place}]")
 
     def failure(self, failure: Failure) -> None:
         """'aware at 64 KiB: hung: ...'."""
@@ -123,7 +136,7 @@ class ProgressLines:
         self._teller.speak()
 
     def _now(self) -> str:
-        return f"{self._under_way}  [{self._time}]" if self._under_way else ""
+        return f"{self._under_way}  [{self._place}]" if self._under_way else ""
 
     def plan(self, plan: Plan) -> None:
         """The run begins, with what its plan has become on this machine."""
@@ -163,14 +176,12 @@ def _soaked(soak: Soak, width: int, name: int) -> str:
     return f"{soak.path:<{name}}  {format_size(soak.bytes):>{width}}  {soak.elapsed_s:4.0f} s  {found}"
 
 
-def make_progress(
-    paths: tuple[str, ...], stream: IO[str] | None = None, further: int | None = 0
-) -> ProgressLines:
-    """The view of these paths that suits the stream (stderr if none is given); `further` runs follow."""
+def make_progress(paths: tuple[str, ...], stream: IO[str] | None = None) -> ProgressLines:
+    """The view of these paths that suits the stream (stderr if none is given)."""
     console = make_console(sys.stderr if stream is None else stream)
     if console.is_terminal and not console.is_dumb_terminal:
-        return LiveProgress(console, paths, further=further)
-    return ProgressLines(console, further=further)
+        return LiveProgress(console, paths)
+    return ProgressLines(console)
 
 
 @dataclass
@@ -203,10 +214,8 @@ class _PathProgress:
 class LiveProgress(ProgressLines):
     """A row for each path, a bar, the latest figures, and the time that is left."""
 
-    def __init__(
-        self, console: Console, paths: tuple[str, ...], clock: Clock = time.monotonic, further: int | None = 0
-    ) -> None:
-        super().__init__(console, clock, further)
+    def __init__(self, console: Console, paths: tuple[str, ...], clock: Clock = time.monotonic) -> None:
+        super().__init__(console, clock)
         self._sizes = 1
         self._drawn = False
         self._rows = {path: _PathProgress(path, self._sizes) for path in paths}
@@ -303,7 +312,7 @@ class LiveProgress(ProgressLines):
             view = _view(list(self._rows.values()), tight=tight).fit(width)
             if view.width <= width:
                 break
-        return Group(view, Text(str(self._time), style="dim"))
+        return Group(view, Text(str(self._place), style="dim"))
 
 
 def _view(rows: list[_PathProgress], *, tight: bool) -> Table[_PathProgress]:
