@@ -1,4 +1,4 @@
-"""A rank that starts ahead of its turn leaves its own CPUs to those that measure, and comes back to them."""
+"""Threads of libraries leave the CPU of the thread that is timed."""
 
 from __future__ import annotations
 
@@ -14,52 +14,6 @@ from wirespeed.host.process import span
 
 ALL = sorted(os.sched_getaffinity(0))
 FIRST = ALL[0]
-SCRIPT = """
-import json, os, sys, threading
-from pathlib import Path
-from wirespeed.rank.join.free_cpus import FreeCpus
-
-def here(thread=0):
-    return sorted(os.sched_getaffinity(thread))
-
-def stay(go_on, chosen):
-    if chosen:
-        os.sched_setaffinity(0, chosen)
-    go_on.wait()
-
-aside, go_on = FreeCpus(Path(sys.argv[1])), threading.Event()
-threads = [threading.Thread(target=stay, args=(go_on, chosen)) for chosen in (None, {max(here())})]
-for thread in threads:
-    thread.start()
-found = [here()]
-aside.leave()
-found += [here(), *(here(thread.native_id) for thread in threads), sorted(aside.own)]
-go_on.set()
-print(json.dumps(found))
-"""
-
-
-@pytest.mark.parametrize("moved_before", [False, True])
-def test_it_starts_on_its_node_and_measures_on_its_own(tmp_path: Path, moved_before: bool) -> None:
-    """Protects the place of a rank and of its threads, also if it has executed itself again."""
-    for name, cpus in (("node0", span(ALL)), ("node1", str(ALL[-1] + 1))):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "cpulist").write_text(cpus)
-    code = SCRIPT if moved_before else f"import os; os.sched_setaffinity(0, {{{FIRST}}})\n{SCRIPT}"
-    own = {"WIRESPEED_OWN_CPUS": str(FIRST)} if moved_before else {}
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=tmp_path,
-        env={**os.environ, **own},
-    )
-    wide, back, follows, chose, its_own = json.loads(done.stdout)
-    assert wide == ALL and back == follows == its_own == [FIRST]
-    assert chose == [ALL[-1]] or len(ALL) == 1
-
-
 THREADS = """
 import json, os, sys, threading
 from pathlib import Path
@@ -111,15 +65,3 @@ def test_threads_of_libraries_leave_the_cpu_of_the_timed_one(
         cwd=tmp_path,
     )
     assert json.loads(done.stdout) == [[FIRST], aside, aside]
-
-
-def test_it_stays_within_the_cpus_of_the_job(tmp_path: Path) -> None:
-    """Protects CPUs that taskset has taken from the whole job."""
-    (tmp_path / "node0").mkdir()
-    (tmp_path / "node0" / "cpulist").write_text(span(ALL))
-    code = "import os, sys; from pathlib import Path; from wirespeed.rank.join.free_cpus import FreeCpus\n"
-    code += f"FreeCpus(Path(sys.argv[1]), {{{FIRST}}}); print(sorted(os.sched_getaffinity(0)))"
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True, cwd=tmp_path
-    )
-    assert json.loads(done.stdout) == [FIRST]

@@ -13,7 +13,7 @@ from support.fake_machine import pci_device
 
 from wirespeed.host.pci_topology import local_cpus
 from wirespeed.rank.join import pinning
-from wirespeed.rank.join.pinning import cores_of, pin, place, shares
+from wirespeed.rank.join.pinning import cores_of, pin, shares
 
 
 def test_threads_of_a_core_stay_together(tmp_path: Path) -> None:
@@ -38,16 +38,6 @@ def test_threads_of_a_core_stay_together(tmp_path: Path) -> None:
 def test_each_rank_has_cores_of_its_own(ranks: int, whole: bool, parts: list[list[int]]) -> None:
     """Protects from 60 us for 8 B between two ranks that the kernel put on one CPU."""
     assert shares([[0, 4], [1, 5], [2, 6], [3, 7]], ranks, whole_cores=whole) == parts
-
-
-def test_a_rank_that_waits_learns_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Protects what comes back to its CPUs later, and what a launcher has bound, from being moved."""
-    monkeypatch.setattr("wirespeed.rank.join.pinning.cores_of", lambda cpus: [[cpu] for cpu in cpus])
-    monkeypatch.setenv("WIRESPEED_OWN_CPUS", "4,5,6")
-    place((4, 5, 6), 1, 2, whole_cores=True)
-    assert os.environ["WIRESPEED_OWN_CPUS"] == "5"
-    place((4, 5, 6), 0, 2, whole_cores=True)
-    assert os.environ["WIRESPEED_OWN_CPUS"] == "5"
 
 
 PLACES = """

@@ -15,7 +15,6 @@ from support.public import public_folder
 
 from wirespeed.host import private_folder
 from wirespeed.job import shm_cleanup
-from wirespeed.job.start_barrier import StartBarrier, wait_until_open
 from wirespeed.job.status_page import own_folder
 
 STRANGER = 65534
@@ -75,9 +74,6 @@ def test_a_planted_folder_is_never_used(plants: str, shared: Path, tmp_path: Pat
     # The front end tells its ranks the name; one that a stranger owns is passed over.
     assert own_folder("run", str(folder)) == folder / "run"
     assert own_folder("run", str(name)) == folder / "run"
-    barrier = StartBarrier(own_folder("run"))
-    barrier.open()
-    wait_until_open(own_folder("run"))
     assert not list(victim.iterdir())
     assert private_folder.all_of_user() == [folder]
 

@@ -32,7 +32,6 @@ from wirespeed.host.removal import try_to_remove_folder
 from wirespeed.job import shm_cleanup
 from wirespeed.job.messages import Done, Hello, RankAddresses, RankError, RankReport
 from wirespeed.job.outcome import Outcome, with_call
-from wirespeed.job.start_barrier import StartBarrier
 from wirespeed.job.status_page import (
     EXITING,
     GONE,
@@ -80,19 +79,15 @@ class JobStep:
         ranks: int,
         startup: float,
         ending: float = SLOW_LAUNCHER,
-        ahead: bool = False,
     ) -> None:
-        """`ending`: seconds that the processes may take once the ranks have finished.
-
-        `ahead`: the ranks wait until messages() is called.
-        """
+        """`ending`: seconds that the processes may take once the ranks have finished."""
         self._pages, self._startup, self._ending = pages, startup, ending
         self._seen = Events(ranks, host_name(), longest_file=longest_file())
         self.outcome = Outcome()
         self.ucx_log = UcxLog()
         self._partial = {"out": b"", "err": b""}
         self._reader = MessageReader()
-        self._death = self._hurried = False
+        self._death = False
         self._handles: set[int] = set()
         self._last_sign = time.monotonic()
         self._waits: dict[int, tuple[float, float]] = {}
@@ -104,7 +99,6 @@ class JobStep:
         self._progress: dict[int, tuple[int, int]] = {}
         """Iterations and stages that each rank of this host has begun."""
         self._selector = selectors.DefaultSelector()
-        self._start_barrier = StartBarrier(pages) if ahead else None
         self._bound: Bound | None = None
         since = time.time()
         self._process = subprocess.Popen(
@@ -133,8 +127,6 @@ class JobStep:
         Raises KeyboardInterrupt where a signal ends it.
         """
         self._last_sign = time.monotonic()
-        if self._start_barrier:
-            self._start_barrier.open()
         try:
             yield from self._watch()
         finally:
@@ -145,10 +137,6 @@ class JobStep:
         """Has the launcher come to its end?"""
         return self._process.poll() is not None
 
-    def abandon(self) -> None:
-        """Ends processes whose messages nobody wants."""
-        self._end()
-
     def ask_to_stop(self) -> None:
         """Lets the ranks tell the figures that are under way, and no others."""
         ask_to_stop(self._pages)
@@ -157,15 +145,11 @@ class JobStep:
         """Ends messages() with the time of its plan: then `outcome` is LATE, or a hang if nothing moves."""
         self._bound = bound
 
-    def hurry(self) -> None:
-        """Lets messages() come to its end at once, whatever the processes still do."""
-        self._hurried = True
-
     def _watch(self) -> Iterator[Received]:
         first_report = latest_report = first_death = 0.0
         reported = 0
         while True:
-            ended = self.ended or self._hurried
+            ended = self.ended
             yield from self._messages(0.0 if ended else interrupts.POLL_S)
             interrupts.check()
             now = time.monotonic()
@@ -434,8 +418,6 @@ class JobStep:
             if isinstance(handle.data, (RankState, _Alive)):
                 os.close(handle.fd)
         self._selector.close()
-        if self._start_barrier:
-            self._start_barrier.open()
         for pipe in (self._process.stdout, self._process.stderr):
             if pipe:
                 pipe.close()

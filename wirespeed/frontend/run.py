@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import dropwhile, takewhile
+from itertools import takewhile
 
 from wirespeed import interrupts, launchers
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.frontend.bound import PATH_S, START_S, Bound
-from wirespeed.frontend.ending_step import EndingStep
 from wirespeed.frontend.job_step import LATE, JobStep
 from wirespeed.frontend.machine import Machine
 from wirespeed.frontend.profiles import Profiles
-from wirespeed.frontend.rank_messages import FoundRecord
 from wirespeed.frontend.run_steps import RunRecorder, StepRecorder
 from wirespeed.frontend.starter import PathLaunch, Starter, StepKey
 from wirespeed.host import gpu_aware_mpi, mpi
 from wirespeed.host.devices import GPU_KINDS
 from wirespeed.host.process import host_name
-from wirespeed.job.messages import Done, Facts, Hello, Measured, Note, PathStart, Picture, Progress
+from wirespeed.job.messages import Facts, Hello, Measured, Note, PathStart, Picture, Progress
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.path_selection import unsuited
 from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath, all_paths
 from wirespeed.patterns import find_pattern
-from wirespeed.results.model import Entry
 from wirespeed.results.recorder import Observer
 from wirespeed.units import format_size
 
@@ -47,11 +43,8 @@ class PlannedRun:
         self._starter = Starter(plan, found, self._recorder.run, self._profiles, self._until)
         self._start_s = START_S
         """Seconds that processes take until they have met, at most so far."""
-        self._ending: list[EndingStep] = []
         self._works: dict[str, mpi.Mpi] = {}
         """The MPI under which each path has moved bytes."""
-        self._figures_wait = True
-        """Is there no figure yet? Nothing starts ahead then, since somebody waits for the first."""
         if self._recorder.resumed:
             self._same_as_before()
 
@@ -63,7 +56,6 @@ class PlannedRun:
         if self._bound is None:
             return None
         left = max(self._bound.left, 0.0)
-        # Processes that are started ahead have other paths before them, one of which is measured now.
         places = [at for at, launch in enumerate(self._to_come) if launch in key.launches]
         before = 1 + max(places, default=-1) + 1
         share = left * before / (1 + len(self._to_come))
@@ -85,7 +77,7 @@ class PlannedRun:
             self._observe(Note(text))
         status, launches = "interrupted", self._plan.launches
         try:
-            # Risky ones come last: all others share their processes, and nothing starts beside most of them.
+            # Risky ones come last: all others share their processes.
             found = sorted(self._available(paths), key=lambda path: path.gpu_aware_mpi)
             every = [(number, path) for number in range(1, launches + 1) for path in found]
             missing = self._recorder.missing_sizes
@@ -99,8 +91,6 @@ class PlannedRun:
         except KeyboardInterrupt:
             pass
         finally:
-            self._starter.end()
-            self._settle_ends(hurry=status == "interrupted")
             code = self._recorder.end(status, bounded=self._bound is not None)
         if self._profiles:
             self._observe(Note(self._profiles.said()))
@@ -156,22 +146,6 @@ class PlannedRun:
             return same and variables(launch.path, mpis[0]) == variables(first.path, mpis[0])
 
         return [first, *takewhile(alike, others)]
-
-    def _coming(self, now: StepKey) -> Iterator[StepKey]:
-        """The job steps after `now`, as far as can be told."""
-        rest = [launch for launch in self._to_come if launch not in now.launches]
-        candidates = self._candidates(now.launches[0].path)
-        for library in [*dropwhile(lambda mpi: mpi != now.library, candidates)][1:2]:
-            yield replace(now, library=library)
-        tried = len(candidates) > 1
-        while rest:
-            launches = self._together(rest)
-            candidates = self._candidates(launches[0].path)[:2]
-            # Where the machine's own MPI takes no device pointers, the next one most often does, for all.
-            for library in candidates[-1:] if tried else candidates:
-                yield StepKey(tuple(launches), library)
-            tried = tried or len(candidates) > 1
-            rest = rest[len(launches) :]
 
     def _measure(self, launches: Sequence[PathLaunch]) -> None:
         """One job step; more where the first path's MPIs are tried one after the other."""
@@ -275,7 +249,7 @@ class PlannedRun:
     def _job_step(self, launches: Sequence[PathLaunch], library: mpi.Mpi) -> tuple[StepRecorder, Outcome]:
         """Processes that measure the launches: the last one that they came to, and what became of it."""
         key = StepKey(tuple(launches), library)
-        ahead, began = self._starter.waits(key), time.monotonic()
+        began = time.monotonic()
         watched = self._starter.start(key)
         if self._bound:
             watched.ends_with(self._bound)
@@ -290,15 +264,7 @@ class PlannedRun:
                     messages.close()
                     break
             if isinstance(message, Hello):
-                self._starter.met(key, message.ranks)
-                if not ahead:
-                    self._start_s = time.monotonic() - began
-            if isinstance(message, Done) and wrong.what == "ok" and self._may_end_beside_the_next(key):
-                # Its processes come to their end while the next ones measure, which share the GPUs already.
-                self._ending.append(EndingStep(step, library, watched, messages))
-                return step, wrong
-            if isinstance(message, FoundRecord) and isinstance(message.record, Entry):
-                self._figures_wait = False
+                self._start_s = time.monotonic() - began
             if isinstance(message, PathStart) and 0 < message.place < len(launches):
                 self._settled(step, wrong, library, None)
                 self._recorder.end_path()
@@ -310,12 +276,6 @@ class PlannedRun:
             wrong = step.take(message) or wrong
             if step.accepted and step.path.name not in self._works:
                 self._works[step.path.name] = library
-                self._starter.works(key)
-            if not self._figures_wait:
-                place = [launch.path for launch in launches].index(step.path)
-                beside = [launch.path for launch in launches[place : place + 2]]
-                if launches[-1].path in beside:
-                    self._starter.start_ahead(self._coming(key), beside)
             if isinstance(message, Picture) and message.row + 1 == message.of:
                 # By every path the field is the same.
                 self._plan = self._starter.plan = replace(self._plan, picture=None)
@@ -325,22 +285,7 @@ class PlannedRun:
         if self._bound:
             over = time.monotonic() - self._bound.end
             self._bound.late(over, f"the processes of {step.path.name} came to their end {over:.1f} s late")
-        if ahead and "ranks" not in step.job and watched.outcome.what != LATE:
-            # They never met: a GPU may have let nobody else in while others measured.
-            return self._job_step(launches, library)
         return step, watched.outcome if watched.outcome.what != "ok" else wrong
-
-    def _may_end_beside_the_next(self, now: StepKey) -> bool:
-        """Do the next processes wait for their turn, and measure what ending processes do not disturb?"""
-        following = next(self._coming(now), None)
-        return bool(following and self._starter.waits(following) and not following.launches[0].path.cpu_moves)
-
-    def _settle_ends(self, hurry: bool) -> None:
-        """What became of processes after their last figure."""
-        for ending_step in self._ending:
-            end = self._bound.end if self._bound else math.inf
-            if (outcome := ending_step.outcome(hurry, end)).what != "ok":
-                self._settled(ending_step.step, outcome, ending_step.library, None)
 
     def _recorded(self, launch: PathLaunch, job_said: Facts, watched: JobStep) -> StepRecorder:
         said = self._recorder.next_step(launch.path, job_said, launch.number)

@@ -30,16 +30,10 @@ class StepSpec:
     """Command line that each rank is started by (wirespeed/host/profilers.py); empty: none."""
     profiles: str = ""
     """Folder that the profiler writes into."""
-    ahead: bool = False
-    """Started while an earlier step measures: the ranks wait at the start barrier of their step."""
     base: str = ""
     """The front end's private folder, for the pages of ranks on its host."""
     cpus: tuple[int, ...] = ()
     """The front end's, among which each rank places itself; empty: the launcher binds ranks."""
-    bound: tuple[str, ...] = ()
-    """Each rank's CPUs at its turn, if it starts ahead and is not bound: as the launcher has bound those of
-    an earlier step. Empty: ranks have the CPUs on which they were started.
-    """
     threads_leave: bool = False
     """May threads of libraries leave the ranks' CPUs? Not where a batch system hands out CPUs."""
     host: str = field(default_factory=lambda: host_name())

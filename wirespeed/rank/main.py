@@ -14,18 +14,17 @@ from wirespeed import launchers
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host.core import NativeError, core
 from wirespeed.host.die_with_parent import die_with_parent
-from wirespeed.host.process import cpu_list, host_name
+from wirespeed.host.process import host_name
 from wirespeed.job.message_lines import send
 from wirespeed.job.messages import Done, Hello, PathStart, RankAddresses, RankError
 from wirespeed.job.plan import decode
-from wirespeed.job.start_barrier import wait_until_open
 from wirespeed.job.status_page import lost, own_folder
 from wirespeed.job.step_spec import StepSpec, startup_limit
 from wirespeed.job.stop_request import asked_to_stop
-from wirespeed.rank.join.free_cpus import FreeCpus, FreeForThreads
+from wirespeed.rank.join.free_cpus import FreeForThreads
 from wirespeed.rank.join.mpi_world import MpiWorld
 from wirespeed.rank.join.peers import by_interface
-from wirespeed.rank.join.pinning import OWN_CPUS, place
+from wirespeed.rank.join.pinning import place
 from wirespeed.rank.join.startup import (
     ignore,
     set_environment,
@@ -33,11 +32,6 @@ from wirespeed.rank.join.startup import (
     start_profiler,
 )
 from wirespeed.rank.observe.watchdog import Watchdog
-
-AHEAD = "WIRESPEED_AHEAD"
-"""Variable with the CPUs for ranks that start ahead of their turn."""
-LONGEST_WAIT = 7 * 86400.0
-"""Seconds that a rank which was started ahead waits for its turn; it ends with its launcher."""
 
 
 def main(word: str) -> NoReturn:
@@ -92,11 +86,8 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
     watchdog = Watchdog(opened, spec.run, rank, reports=1, give_up=False, read_here=here, base=spec.base)
     watchdog.stage("start", 0, startup_limit(spec.plan))
     show_own_slice(spec.plan, rank, launchers.local_rank())
-    if spec.bound:
-        os.environ[OWN_CPUS] = ",".join(map(str, cpu_list(spec.bound[rank])))
     if spec.cpus:
         place(spec.cpus, launchers.local_rank(), spec.plan.ranks, whole_cores=spec.device == "host")
-    elsewhere = FreeCpus(within=cpu_list(os.environ.get(AHEAD))) if spec.ahead else None
     place_of = rank, launchers.local_rank()
     if not here and launchers.local_rank() <= 0:
         # An MPI may hang as it joins, and nobody could ask then.
@@ -104,19 +95,12 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
     session = RankSession(opened, spec.plan, spec.device, watchdog, place_of, started)
     comm = session.connect(lambda: MpiWorld(spec.expected))
     # Some MPIs bind a rank as it joins.
-    own = elsewhere.own if elsewhere else os.sched_getaffinity(0)
+    own = os.sched_getaffinity(0)
     tell = send if comm.rank == 0 else ignore
     free = FreeForThreads(comm, own, spec.cpus) if spec.threads_leave else None
     ranks = session.introduce(tell, own, free)
     session.runner.end_when(partial(asked_to_stop, own_folder(spec.run, spec.base)))
     tell(Hello(ranks, comm.described() or {}, time.monotonic() - started))
-    if elsewhere:
-        session.runner.prepare()
-        elsewhere.leave()
-        watchdog.turn("start", 0, LONGEST_WAIT)
-        wait_until_open(own_folder(spec.run, spec.base))
-        # What was done while another path was measured has taken no time of this one.
-        session.ranges.take()
 
     def turn(index: int) -> Sequence[int]:
         path, sizes = spec.paths[index]
@@ -132,7 +116,4 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
     watchdog.stage("end", 0, 30.0)
     tell(Done())
     watchdog.close(keep_list=here)
-    # The next job step measures already.
-    if not (free and free.leave()):
-        FreeCpus(within=spec.cpus)
     comm.leave()

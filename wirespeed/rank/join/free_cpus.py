@@ -1,4 +1,4 @@
-"""CPUs beside those on which ranks measure: for a rank that is started ahead, and for libraries' threads."""
+"""CPUs beside those on which ranks measure, for libraries' threads."""
 
 from __future__ import annotations
 
@@ -13,27 +13,6 @@ from wirespeed.host.process import cpu_list, host_name, move_threads
 from wirespeed.rank.world import World
 
 NODES = Path("/sys/devices/system/node")
-
-
-class FreeCpus:
-    """The CPUs of this process's NUMA nodes, until it leaves them for its own.
-
-    Launchers bind the ranks of every job step to the same CPUs. The kernel finds this process others, on the
-    same nodes, so that its memory lies where it would have been.
-    """
-
-    def __init__(self, nodes: Path = NODES, within: Collection[int] = ()) -> None:
-        """`within`: the only CPUs that the whole job may use; none: there is no such limit."""
-        own = os.environ.pop("WIRESPEED_OWN_CPUS", "")
-        self.own = {int(cpu) for cpu in own.split(",")} if own else os.sched_getaffinity(0)
-        with suppress(OSError):
-            wide = _of_nodes(self.own, nodes)
-            os.sched_setaffinity(0, wide & {*within} or wide)
-        self._wide = os.sched_getaffinity(0)
-
-    def leave(self) -> None:
-        """Puts every thread where it would have been; those that chose their CPUs themselves stay there."""
-        move_threads(self._wide, self.own)
 
 
 class FreeForThreads:
@@ -63,12 +42,6 @@ class FreeForThreads:
         if self._free:
             move_threads(self._own, self._free, but=os.getpid())
         return bool(self._free)
-
-    def leave(self) -> bool:
-        """Moves the first thread, too: others will measure here. False: it is still there."""
-        if self._free:
-            move_threads(self._own, self._free)
-        return os.sched_getaffinity(0) != self._own
 
 
 def _of_nodes(own: set[int], nodes: Path) -> set[int]:

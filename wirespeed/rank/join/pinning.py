@@ -10,8 +10,6 @@ from pathlib import Path
 from wirespeed.host.process import cpu_list, host_name, move_threads
 from wirespeed.rank.world import World
 
-OWN_CPUS = "WIRESPEED_OWN_CPUS"
-"""Variable with the CPUs of a rank that starts ahead of its turn."""
 MAX_NAMED = 8
 """Ranks of which each one's CPU is named."""
 _SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
@@ -76,19 +74,14 @@ def shares_near(
 def place(cpus: Sequence[int], local_rank: int, ranks: int, *, whole_cores: bool) -> None:
     """Puts this rank on its share of these CPUs, if it may run on all of them and there are enough.
 
-    `ranks`: of this host. A rank that starts ahead (free_cpus.py) goes there when its turn comes.
+    `ranks`: of this host.
     """
-    waits = OWN_CPUS in os.environ
-    own = cpu_list(os.environ[OWN_CPUS]) if waits else tuple(sorted(os.sched_getaffinity(0)))
+    own = tuple(sorted(os.sched_getaffinity(0)))
     parts = shares(cores_of(cpus), ranks, whole_cores=whole_cores)
     if own != tuple(cpus) or not parts:
         return
-    share = parts[local_rank % ranks]
-    if waits:
-        os.environ[OWN_CPUS] = ",".join(map(str, share))
-    else:
-        with suppress(OSError):
-            os.sched_setaffinity(0, share)
+    with suppress(OSError):
+        os.sched_setaffinity(0, parts[local_rank % ranks])
 
 
 def cores_of(cpus: Sequence[int], siblings: str = _SIBLINGS) -> list[list[int]]:

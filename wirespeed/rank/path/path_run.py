@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 FRESH = "fresh-"
 """Beginning of a fault that messages from new memory alone have."""
 KNOWS_ITS_BUFFERS = "has to know its buffers beforehand, and takes no list in several allocations"
-OWN_TEST_KEYS = ("ahead", "apart", "clock", "fault", "late", "offset", "instead", "soak-every")
+OWN_TEST_KEYS = ("apart", "clock", "fault", "late", "offset", "instead", "soak-every")
 """Words of `--test`; all others are options of the transport, for tests and sweeps."""
 
 
