@@ -389,7 +389,7 @@ class TestApplication:
         assert {*names[0]} == {"survey", *all_patterns()}
         assert names[1:] == [
             *(
-                ["doctor", "explain", "show", "paths", "systems", "help"],
+                ["doctor", "explain", "show", "list", "paths", "systems", "help"],
                 ["compare", "check", "watch", "fleet"],
                 ["report", "plot", "script", "completion"],
             )

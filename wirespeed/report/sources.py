@@ -10,6 +10,7 @@ from wirespeed.foreign.opening import open_figures
 from wirespeed.report.grouping import grouped
 from wirespeed.results.coerce import text
 from wirespeed.results.findings import RecordedFinding
+from wirespeed.results.model import Doctor
 from wirespeed.results.reading import stem
 from wirespeed.results.runs import Run, collect, resumed
 from wirespeed.units import counted
@@ -26,6 +27,8 @@ class Source:
     """The doctor's findings, where the file has them."""
     warnings: list[str]
     """A line for each part that was left out."""
+    doctor: Doctor | None = None
+    """All that the doctor has on record, where the file has that."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,7 @@ def read_sources(files: Sequence[str]) -> tuple[list[Source], list[str]]:
 def _read(file: str) -> Source:
     results = open_figures(file)
     source = Source(file, resumed(collect(results.records)), results.findings, results.warnings)
+    source.doctor = results.doctors[-1] if results.doctors else None
     if not source.runs and not results.doctors:
         raise WirespeedError(f"{file} holds no run of wirespeed", ExitCode.CANNOT_WRITE)
     return source

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -299,9 +299,15 @@ class Reporting:
 
         return make_console(sys.stdout if self.format == "table" else sys.stderr)
 
-    def print(self, runs: Sequence[Run], recorded: Sequence[RecordedFinding] = ()) -> None:
-        """The runs, on stdout; `recorded`: what the doctor found, by the same file."""
+    def print(
+        self,
+        runs: Sequence[Run],
+        recorded: Sequence[RecordedFinding] = (),
+        stream: IO[str] | None = None,
+    ) -> None:
+        """The runs, on stdout or a stream; `recorded`: what the doctor found, by the same file."""
         from wirespeed.report.export.formats import FORMATS
 
-        FORMATS[self.format](runs, sys.stdout, self.against, self.explain, self.all_sizes, recorded)
-        sys.stdout.flush()
+        stream = sys.stdout if stream is None else stream
+        FORMATS[self.format](runs, stream, self.against, self.explain, self.all_sizes, recorded)
+        stream.flush()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,7 +40,7 @@ def runs_of(results: Results) -> list[Run]:
     return runs
 
 
-def read_pages(names: tuple[str, ...]) -> tuple[list[Source], list[str]]:
+def read_pages(names: Sequence[str]) -> tuple[list[Source], list[str]]:
     """The files of a report and a line for each that cannot be read, with warnings.
 
     Raises WirespeedError if none can be read.

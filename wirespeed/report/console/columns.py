@@ -98,6 +98,11 @@ class Table(Generic[Row]):
         """Letters of the widest line."""
         return sum(gap + width for gap, width in self._places)
 
+    @cached_property
+    def height(self) -> int:
+        """Lines that it takes."""
+        return sum(1 for _ in self.lines())
+
     def fit(self, width: int) -> Table[Row]:
         """This table without as many columns as must go for this width, as far as columns may go."""
         most = max(column.drop for column in self.columns)

@@ -35,6 +35,21 @@ def plain_console(stream: IO[str], width: int | None, environment: Mapping[str, 
     return Console(file=stream, width=width, highlight=False, markup=False, emoji=False, _environ=environment)
 
 
+class Trial(Console):
+    """A console that counts the lines that it would print."""
+
+    lines = 0
+
+    def print(self, *objects: Any, **_: Any) -> None:
+        """Counts: a table has lines of its own, a text those that it is folded to."""
+        for each in objects or ("",):
+            if isinstance(each, Text | str):
+                text = Text(each) if isinstance(each, str) else each
+                self.lines += 1 if text.cell_len <= self.width else len(text.wrap(self, self.width))
+            else:
+                self.lines += each.height
+
+
 def ascii_locale(stream: IO[str], environment: Mapping[str, str] = os.environ) -> bool:
     """True where only ASCII is readable at the stream's other end.
 

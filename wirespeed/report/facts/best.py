@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from wirespeed.report.cannot_tell import CANNOT_TELL
 from wirespeed.report.facts.markers import AS_FAST, SPOILED, sign
 from wirespeed.report.grouping import grouped, size_range, size_ranges, together
-from wirespeed.results.runs import Entry, Run
+from wirespeed.results.runs import Entry, Run, remembered
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,7 @@ class Span:
         return [f"{paths} at {sizes}" for paths, sizes in alike]
 
 
+@remembered
 def by_domain(run: Run) -> list[tuple[str, list[Span]]]:
     """(CPU or GPU, its spans) where several paths compete."""
     return [(domain, found) for domain in run.competing if (found := spans(run, domain))]

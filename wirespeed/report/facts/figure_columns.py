@@ -17,7 +17,7 @@ from wirespeed.report.facts.baselines import ShareOfBaseline, baselines, share_o
 from wirespeed.report.facts.markers import NO_INTERVAL
 from wirespeed.report.facts.wire_verdicts import FROM_DEVICE, TO_DEVICE
 from wirespeed.results.launches import launch
-from wirespeed.results.runs import Entry, Run
+from wirespeed.results.runs import Entry, Run, remembered
 from wirespeed.units import format_seconds
 
 
@@ -87,6 +87,7 @@ COLUMNS = (
 """Columns that are the same for every run."""
 
 
+@remembered
 def figure_columns(run: Run) -> list[FigureColumn]:
     """Columns that say something of this run, from left to right."""
     columns = (*_of_baselines(run), *COLUMNS, *_derived(run), *_copies(run))

@@ -13,7 +13,7 @@ from wirespeed.report.facts.figure_columns import figure_columns
 from wirespeed.report.facts.outcome import best_words
 from wirespeed.report.facts.trust import headline
 from wirespeed.report.grouping import grouped, together
-from wirespeed.results.runs import Entry, Run
+from wirespeed.results.runs import Entry, Run, remembered
 from wirespeed.statistics.samples import FEWEST_BATCHES
 from wirespeed.units import format_size
 
@@ -42,6 +42,7 @@ class Layout:
     """Signs of a wide interval, of which there is no column: RANGE, or FAR_OFF before the figure."""
 
 
+@remembered
 def legend(run: Run, layout: Layout) -> list[str]:
     """Definition, unit, interval, marks: a line each; none where no figure can be true."""
     entries = list(run.entries.values())
@@ -73,6 +74,7 @@ def _fixed(entries: Sequence[Entry]) -> tuple[str, str]:
     return "median of a fixed count", "--loops asks for one uninterrupted run of iterations"
 
 
+@remembered
 def brief(run: Run, layout: Layout, fewer: str = "") -> list[str]:
     """The marks of this table and its definition, in as few words as tell them apart.
 

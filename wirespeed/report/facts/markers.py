@@ -9,7 +9,7 @@ from wirespeed.report.facts import copies, health, spoiled
 from wirespeed.results.by_rank import ALONE
 from wirespeed.results.model import FAR
 from wirespeed.results.parts import TeamFigure
-from wirespeed.results.runs import Entry, Run
+from wirespeed.results.runs import Entry, Run, remembered
 from wirespeed.statistics.stopping import INTERRUPTED
 
 CONTENDED = "&"
@@ -87,6 +87,7 @@ def mark(entry: Entry) -> str:
     return NOT_REACHED if entry.stopped in ("max-time", INTERRUPTED) else ""
 
 
+@remembered
 def sign(run: Run, entry: Entry) -> str:
     """The one mark that a table has room for: that of what spoiled it, else that of its interval.
 
@@ -156,6 +157,7 @@ def widest(entries: Iterable[Entry]) -> float | None:
     return max((width for width in widths if width is not None), default=None)
 
 
+@remembered
 def winners(run: Run, size: int) -> list[Entry]:
     """The fastest of each memory domain that several paths serve, and those as fast within the intervals."""
     return [entry for home in run.competing for entry in run.fastest(size, home)]

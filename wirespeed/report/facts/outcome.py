@@ -11,12 +11,13 @@ from wirespeed.report.facts.best_figures import SHORT, greatest_rate
 from wirespeed.report.facts.wire_verdicts import of_path
 from wirespeed.report.grouping import grouped
 from wirespeed.results.parts import Checked
-from wirespeed.results.runs import Entry, Run
+from wirespeed.results.runs import Entry, Run, remembered
 from wirespeed.units import format_rate, format_size
 
 UNRECORDED = "bytes not recorded"
 
 
+@remembered
 def best(run: Run, path: str) -> Entry | None:
     """The path's figure with the highest bandwidth, of those that are certain.
 
@@ -31,6 +32,7 @@ def best(run: Run, path: str) -> Entry | None:
     return None if longer else found
 
 
+@remembered
 def best_words(run: Run, path: str) -> str:
     """'~393 GB/s at 1 GiB', with the figure's mark; 'uncertain'."""
     if (entry := best(run, path)) is None:
@@ -39,6 +41,7 @@ def best_words(run: Run, path: str) -> str:
     return f"{mark}{format_rate(entry.rate)} GB/s at {format_size(entry.bytes)}"
 
 
+@remembered
 def share_words(run: Run, path: str, name: str = "") -> str:
     """'87 % of 450'; '50 % of 1.70 at 1 GiB' where caches served the fastest figure; nothing without a limit.
 
@@ -54,6 +57,7 @@ def share_words(run: Run, path: str, name: str = "") -> str:
     return f"{shares.percent(shares.share(entry, limit))} of {name or format_rate(limit.rate)}{where}"
 
 
+@remembered
 def wires_words(run: Run, path: str) -> str:
     """'direct over NVLink from 4 KiB': of the largest messages, from the size on from which it is so."""
     found = of_path(run, path)
@@ -74,6 +78,7 @@ def words(run: Run, path: str) -> str:
     return "; ".join(filter(None, each))
 
 
+@remembered
 def by_wires(run: Run) -> list[tuple[str, str]]:
     """('direct over NVLink', 'aware 88 %, gpu 83 % of limit'): the paths of each kind of wires."""
     found = grouped((wires_words(run, path), path) for path in run.paths)

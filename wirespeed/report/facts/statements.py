@@ -30,12 +30,13 @@ from wirespeed.report.facts.shares import unlimited
 from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING, ReportSection, Statement
 from wirespeed.report.facts.transport_choices import choices, library_start, pointers, sent_as
 from wirespeed.results.curves import curve_findings
-from wirespeed.results.runs import Run
+from wirespeed.results.runs import Run, remembered
 
 WHOLE = Layout(spread=True)
 """The page's table of all figures."""
 
 
+@remembered
 def statements(run: Run, layout: Layout = WHOLE) -> list[Statement]:
     """Each once, in the order of their parts. `layout`: the tables that a legend explains."""
     return [*dict.fromkeys(_all(run, layout))]

@@ -13,7 +13,7 @@ from wirespeed.report.facts.wire_verdicts import beyond, suspicions
 from wirespeed.report.grouping import grouped
 from wirespeed.results.curves import curve_findings
 from wirespeed.results.model import FAR
-from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
+from wirespeed.results.runs import IMPOSSIBLE, Entry, Run, remembered
 from wirespeed.results.wrong_data import also_distrusted
 from wirespeed.units import format_size
 
@@ -34,6 +34,7 @@ class Best:
     """'~395 GB/s at 1 GiB by ipc-write', with the figure's mark."""
 
 
+@remembered
 def bests(run: Run) -> list[Best]:
     """Of each memory the least time and the highest bandwidth; none of a run without sizes to choose from."""
     told = [entry for entry in run.entries.values() if entry.has_time]
@@ -61,6 +62,7 @@ def _of_memory(run: Run, data: str, told: list[Entry]) -> Iterator[Best]:
         yield Best(data, True, wide, f"{rate} by {wide.path}")
 
 
+@remembered
 def headline(run: Run) -> str:
     """'GPU data: one way 0.801 us at 4 B by gpu, 395 GB/s at 1 GiB by ipc-write; CPU data: ...', with marks.
 
@@ -83,6 +85,7 @@ class Trust:
     """Reasons against it, the gravest first, each with what to do."""
 
 
+@remembered
 def trust(run: Run) -> Trust:
     """Whether all figures can be relied on, and what that rests on, or why not and what to do."""
     if found := tuple(_reasons(run)):

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from wirespeed.report.console.columns import Column, table
-from wirespeed.report.console.console import AsciiStream, plain_console, say
+from wirespeed.report.console.console import AsciiStream, Trial, say
 from wirespeed.report.console.sparkline import sparkline
 from wirespeed.report.facts import outcome
 from wirespeed.report.facts.best import by_domain
@@ -26,7 +26,7 @@ from wirespeed.report.views import view_of
 from wirespeed.report.views.base import View
 from wirespeed.report.views.pairs import print_pairs
 from wirespeed.report.views.size_table import TableLayout
-from wirespeed.results.runs import Run
+from wirespeed.results.runs import Run, remembered
 
 FEWEST = 3
 """Sizes, below which a curve shows nothing."""
@@ -102,9 +102,16 @@ def _lines(console: Console, run: Run, detail: Detail) -> int:
     """Lines that it takes on a console of this width."""
     # Signs that are printed as several letters of ASCII take the room of those.
     text = AsciiStream(io.StringIO()) if console.options.ascii_only else io.StringIO()
-    trial = plain_console(cast("IO[str]", text), console.width, {})
+    trial = Trial(
+        file=cast("IO[str]", text),
+        width=console.width,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        _environ={},
+    )
     _print(trial, run, detail)
-    return text.getvalue().count("\n")
+    return trial.lines
 
 
 def _print(console: Console, run: Run, detail: Detail) -> None:
@@ -129,11 +136,16 @@ def _print(console: Console, run: Run, detail: Detail) -> None:
 
 
 def _print_tables(console: Console, run: Run, detail: Detail) -> TableLayout:
-    layout = view_of(run).layout(console.width, run, detail.sizes(run))
+    layout = _layout(run, console.width, tuple(detail.sizes(run)))
     for part in layout.tables:
         console.print(part, crop=False)
         console.print()
     return layout
+
+
+@remembered
+def _layout(run: Run, width: int, sizes: tuple[int, ...]) -> TableLayout:
+    return view_of(run).layout(width, run, sizes)
 
 
 def _print_part(

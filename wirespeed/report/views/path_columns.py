@@ -15,7 +15,7 @@ from wirespeed.report.facts.contrasts import Added, Contrast, Worth, contrasts, 
 from wirespeed.report.facts.figure_columns import FigureColumn, figure_columns
 from wirespeed.report.facts.markers import AS_FAST, share_style, winners
 from wirespeed.report.grouping import grouped
-from wirespeed.results.runs import Entry, Run
+from wirespeed.results.runs import Entry, Run, remembered
 from wirespeed.units import format_size
 
 SPLIT = 64 << 10
@@ -69,11 +69,10 @@ def _sections(run: Run, sizes: Sequence[int]) -> list[tuple[str, list[_SizeRow]]
         [limit for path in run.paths if (limit := run.ceiling(path))] if len(sizes) == len(run.sizes) else []
     )
     limited = [size for size in large if any(limit.applies(size) for limit in limits)]
-    best = {size: winners(run, size) for size in sizes}
     blocks = (
-        (f"{run.time_label}, us", _rows(small, partial(_figure, run, best, False), main=True)),
+        (f"{run.time_label}, us", _rows(small, partial(_figure, run, False), main=True)),
         *_more(run, sizes),
-        ("GB/s", _rows(large, partial(_figure, run, best, True), main=True)),
+        ("GB/s", _rows(large, partial(_figure, run, True), main=True)),
         ("% of limit", _rows(limited, partial(_share, run))),
     )
     return [(title, rows) for title, rows in blocks if rows]
@@ -126,12 +125,13 @@ def _share(run: Run, entry: Entry) -> Text | None:
     return None if part is None else Text(f"{100 * part:.0f} ", style)
 
 
-def _figure(run: Run, best: dict[int, list[Entry]], is_rate: bool, entry: Entry) -> Text:
+@remembered
+def _figure(run: Run, is_rate: bool, entry: Entry) -> Text:
     """The bandwidth, else the time."""
     mark, figure = (rate_cell if is_rate else microseconds_cell)(run, entry)
     return Text.assemble(
         (mark or " ", "yellow"),
-        (figure, "bold green" if entry in best[entry.bytes] else ""),
+        (figure, "bold green" if entry in winners(run, entry.bytes) else ""),
         (f" {figures.UNCERTAIN}" if entry.uncertain else "", "yellow"),
         " ",
     )

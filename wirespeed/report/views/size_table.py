@@ -6,7 +6,7 @@ Of many paths: wirespeed/report/views/path_columns.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -28,9 +28,9 @@ MAX_WIDE = 4
 
 @dataclass(frozen=True)
 class TableLayout(Layout):
-    """The tables of a run."""
+    """The tables of a run; two are equal where a legend of one explains the other."""
 
-    tables: Sequence[Table[Any]]
+    tables: Sequence[Table[Any]] = field(compare=False)
 
 
 def lay_out(width: int, run: Run, sizes: Sequence[int]) -> TableLayout:
