@@ -120,8 +120,8 @@ def records(lines: list[str], number: int, dice: random.Random) -> Iterator[Reco
             yield {**merged(step(rest.split()[0]), more), "run": name}
         elif word == "failure":
             path, size, rest = rest.split(" ", 2)
-            what, _, text = rest.partition(": ")
-            text, _, remedy = text.partition(" => ")
+            what, _, text = rest.partition(":")
+            text, _, remedy = text.strip().partition(" => ")
             at = None if size == "-" else parse_size(size)
             yield {**failure(path, at, what, text, remedy or None), "run": name}
         elif word == "raw":

@@ -138,7 +138,7 @@ def osu_blocks(text: str) -> dict[tuple[str, str], dict[int, float]]:
         elif line.startswith("# Size"):
             column = line.split(None, 2)[2]
             found[path, column] = {}
-        elif line:
+        elif line and not line.startswith("#"):
             size, value = line.split()
             found[path, column][int(size)] = float(value)
     return found
@@ -220,3 +220,38 @@ def test_the_documented_patterns_find_what_they_are_for() -> None:
     found = [re.search(pattern, text, re.MULTILINE) for pattern in patterns]
     assert all(found)
     assert [match[1] for match in found[1:] if match] == ["8.174", "394.535263"]
+
+
+BUSY: dict[str, Any] = {"cores": {"waited": 0.77, "rank": 0, "preempted": 9, "by": "others"}}
+
+
+@pytest.mark.parametrize(
+    ("form", "lines"),
+    [
+        ("osu", ["# trust: no, because ", "# & at 16 B: a rank waited for a CPU, "]),
+        ("reframe", ["bandwidth_GBps=0.008 trusted=no", "bandwidth_GBps=0.008 mark=& trusted=no"]),
+        (
+            "prometheus",
+            ['bytes="16",host="n1",gpu="",mpi="",options="",trusted="no",mark="&"} 1', 'trusted="no"} 1e-06'],
+        ),
+        ("tutorial", ["# trust: no, because ", "# & at 16 B: a rank waited for a CPU, "]),
+    ],
+)
+def test_marks_and_trust_go_with_the_figures(form: str, lines: list[str]) -> None:
+    """Protects who reads another tool's format: a figure that is not to be trusted says so there, too."""
+    run = make_run(entry("host", 8, 1e-6), entry("host", 16, 2e-6, **BUSY), entry("staged", 8, 1e-6))
+    text = export(form, run)
+    assert [line for line in lines if line not in text] == []
+    if form == "tutorial":
+        alone = export(form, make_run(entry("host", 8, 1e-6)))
+        assert "#" not in alone, "one path alone is what the tutorial's program prints"
+
+
+def test_a_trusted_figure_takes_the_place_of_another() -> None:
+    """Protects a dashboard from yesterday's doubtful figure beside today's."""
+    good: dict[str, Any] = {"checked": {"iterations": 3, "bytes": 24}}
+    records = planned("a", {}, [entry("host", 8, 1e-6)])
+    records += planned("b", {}, [entry("host", 8, 2e-6, **good)])
+    families = text_string_to_metric_families(export("prometheus", *collect(as_read(records))))
+    (times,) = (each for each in families if each.name == "wirespeed_time_seconds")
+    assert [(one.labels["trusted"], one.value) for one in times.samples] == [("yes", 2e-6)]

@@ -8,6 +8,7 @@ from typing import Any
 from wirespeed.errors import WirespeedError
 from wirespeed.patterns import Shape
 from wirespeed.patterns.collectives.operation import as_operation
+from wirespeed.report.facts.labels import comments
 from wirespeed.results.runs import Entry, Run
 
 TYPES = {"fp32": "float", "fp16": "half", "bf16": "bfloat16", "fp64": "double", "int32": "int32"}
@@ -61,6 +62,9 @@ def _block(both: dict[bool, tuple[Run, str]]) -> Iterator[str]:
     wrong = sum(entry.checked.wrong or 0 for of_place in entries.values() for entry in of_place.values())
     yield f"# Out of bounds values : {wrong} {'FAILED' if wrong else 'OK'}\n"
     yield f"# Avg bus bandwidth    : {sum(rates) / max(len(rates), 1):g}\n"
+    for place, (run, path) in both.items():
+        where = "in place" if place else "out of place"
+        yield from (f"# {where}: {line}\n" for line in comments(run, run.of_path(path)))
 
 
 def _figures(entry: Entry | None) -> str:

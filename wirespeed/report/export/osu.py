@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Sequence
 
 from wirespeed.report.facts import figures, labels
-from wirespeed.report.facts.machine import mpi_title
 from wirespeed.results.runs import Entry, Run
 
 FIGURES = 6
@@ -27,16 +26,16 @@ def _blocks(run: Run, path: str) -> Iterator[str]:
     rates = [(entry.bytes, entry.rate / 1e6) for entry in entries if entry.amount and not collective]
     for column, rows in (("Latency (us)", latencies), ("Bandwidth (MB/s)", rates)):
         if rows:
-            lines = [_title(run, entries[0]), f"# Size          {column}"]
+            lines = [_title(run, entries[0]), *(f"# {line}" for line in labels.comments(run, entries))]
+            lines.append(f"# Size          {column}")
             lines += [f"{size:<14d}{_fixed(value)}" for size, value in rows]
             yield "".join(f"{line}\n" for line in lines)
 
 
 def _title(run: Run, entry: Entry) -> str:
     """'# wirespeed pingpong, path host (pageable memory), Open MPI 5.0.11: one way: half of a round trip'."""
-    mpi, pattern = run.step(entry.path).mpi, labels.pattern(run, entry)
-    parts = [f"wirespeed {pattern}", f"path {entry.path} ({entry.memory} memory)"]
-    parts += [mpi_title(mpi) if mpi else "", labels.conditions(run), figures.launches(entry.launches)]
+    parts = [f"wirespeed {labels.pattern(run, entry)}", f"path {entry.path} ({entry.memory} memory)"]
+    parts += [labels.mpi(run, entry.path), labels.conditions(run), figures.launches(entry.launches)]
     return f"# {', '.join(filter(None, parts))}: {entry.definition}"
 
 

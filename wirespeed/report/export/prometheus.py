@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timezone
 from functools import reduce
 
-from wirespeed.report.facts.labels import conditions, derived, failures, figures, host
+from wirespeed.report.facts.labels import conditions, derived, failures, figures, gpu, host, mpi, trusted
 from wirespeed.report.facts.labels import pattern as pattern_of
+from wirespeed.report.facts.markers import sign
 from wirespeed.report.grouping import grouped
 from wirespeed.results.launches import with_earlier
 from wirespeed.results.run_record import moment
@@ -57,11 +58,16 @@ METRICS: dict[str, tuple[str, Callable[[Run, Entry], float | None]]] = {
 
 
 def to_prometheus(runs: Sequence[Run]) -> str:
-    """Every figure once: of several with the same labels the last one counts, as the collector demands."""
-    entries = {
+    """Every figure once: of several with the same labels the last one counts, as the collector demands.
+
+    A figure that is trusted now takes the place of one that was not.
+    """
+    last = {
         _labels(run, entry.pattern, entry.path, entry.memory, entry.bytes): (run, entry)
         for run, entry in figures(runs)
     }
+    good = {id(run): trusted(run) for run, _ in last.values()}
+    entries = {(*labels, ("trusted", good[id(found[0])])): found for labels, found in last.items()}
     lines: list[str] = []
     for name, (text, value) in METRICS.items():
         lines += family(name, text, {labels: value(*found) for labels, found in entries.items()})
@@ -70,6 +76,8 @@ def to_prometheus(runs: Sequence[Run]) -> str:
         for labels, (_, entry) in entries.items()
         for name, unit, value in derived(entry)
     }
+    marks = {(*labels, ("mark", mark)): 1.0 for labels, found in entries.items() if (mark := sign(*found))}
+    lines += family("marked", "The figure has this mark, which says how sure it is.", marks)
     lines += family("further", "Another figure of the same samples, in its unit (GB = 1e9 bytes).", more)
     failed = {
         (*_labels(run, "", failure.path, "", failure.bytes), ("what", failure.what)): 1.0
@@ -106,6 +114,8 @@ def _labels(run: Run, pattern: str, path: str, memory: str, size: int | None) ->
         ("memory", memory),
         ("bytes", "" if size is None else str(size)),
         ("host", host(run)),
+        ("gpu", gpu(run, path)),
+        ("mpi", mpi(run, path)),
         ("options", conditions(run)),
     )
 

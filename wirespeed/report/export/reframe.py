@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from wirespeed.report.facts import labels
+from wirespeed.report.facts.markers import sign
 from wirespeed.results.export import figure_word
 from wirespeed.results.runs import Run
 
@@ -14,12 +15,14 @@ DIGITS = 9
 def to_reframe(runs: Sequence[Run]) -> str:
     """'wirespeed: pattern=pingpong path=aware memory=device bytes=8 latency_us=14.3 bandwidth_GBps=0.00056'.
 
-    `options=` comes last, where options differ from the defaults; `failed=` stands in place of figures.
+    Then the figure's mark, where it has one, and whether the run's figures can be trusted. `options=` comes
+    last, where options differ from the defaults; `failed=` stands in place of figures.
     """
     return "".join(f"{line}\n" for line in _lines(runs))
 
 
 def _lines(runs: Sequence[Run]) -> Iterator[str]:
+    trusted = {id(run): labels.trusted(run) for run in runs}
     for run, entry in labels.figures(runs):
         words = [
             f"pattern={labels.pattern(run, entry)}",
@@ -37,6 +40,9 @@ def _lines(runs: Sequence[Run]) -> Iterator[str]:
         ]
         if entry.launches > 1:
             words.append(f"launches={entry.launches}")
+        if mark := sign(run, entry):
+            words.append(f"mark={mark}")
+        words.append(f"trusted={trusted[id(run)]}")
         yield _joined(run, words)
     for run, failure in labels.failures(runs):
         size = [] if failure.bytes is None else [f"bytes={failure.bytes}"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from wirespeed.report.facts import figures
+from wirespeed.report.facts.labels import comments
 from wirespeed.results.runs import Run
 
 
@@ -23,12 +24,15 @@ def line(size: int, seconds: float, amount: int | None = None) -> str:
 def _block(run: Run, path: str, named: bool) -> str:
     launches = figures.launches(run.launches)
     head = ", median of ".join(filter(None, [f"# {path}", launches]))
-    lines = [line(entry.bytes, entry.seconds, entry.amount) for entry in run.of_path(path)]
-    return "\n".join([head] * bool(named or launches) + lines)
+    entries = run.of_path(path)
+    lines = [line(entry.bytes, entry.seconds, entry.amount) for entry in entries]
+    if not (named or launches):
+        return "\n".join(lines)
+    return "\n".join([head, *lines, *(f"# {comment}" for comment in comments(run, entries))])
 
 
 def tutorial(runs: Iterable[Run]) -> str:
-    """A block for every path of every run; one alone is what the tutorial's program prints."""
+    """A block for every path of every run, with its trust and marks; one alone is the tutorial's output."""
     found = [(run, path) for run in runs for path in run.paths]
     blocks = [_block(run, path, len(found) > 1) for run, path in found]
     return "\n\n".join(blocks) + "\n" * bool(blocks)

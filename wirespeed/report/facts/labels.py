@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from wirespeed.report.facts.machine import mpi_title
+from wirespeed.report.facts.markers import MEANINGS, sign
+from wirespeed.report.facts.trust import trust
+from wirespeed.report.grouping import grouped, size_ranges
 from wirespeed.results.runs import ONE_WAY, Entry, Failure, Run
 
 USUAL_RANKS = 2
@@ -46,6 +50,33 @@ def conditions(run: Run) -> str:
         if value := getattr(plan, name):
             found[name] = "+".join(map(str, value)) if isinstance(value, tuple) else value
     return ",".join(f"{name}={'_'.join(str(value).split())}" for name, value in found.items())
+
+
+def trusted(run: Run) -> str:
+    """yes or no."""
+    return "yes" if trust(run).good else "no"
+
+
+def comments(run: Run, entries: Sequence[Entry]) -> list[str]:
+    """'trust: yes, ...', and '~ at 8 B to 64 B: ...' for each mark of these figures."""
+    marks = grouped((sign(run, entry), entry.bytes) for entry in entries)
+    sizes = [entry.bytes for entry in entries]
+    meanings = dict(meaning.split(" ", 1) for meaning in MEANINGS)
+    places = {mark: size_ranges(found, sizes) for mark, found in marks.items() if mark}
+    told = [f"{mark} at {where}: {meanings[mark]}" for mark, where in places.items()]
+    return [f"trust: {trust(run).words}", *told]
+
+
+def gpu(run: Run, path: str) -> str:
+    """Names of the GPUs that the path's ranks drive: 'NVIDIA H200'; empty without one."""
+    devices = (rank.device for rank in run.step(path).ranks if rank.device)
+    return ", ".join(dict.fromkeys(each.name or each.kind for each in devices if each.kind != "host"))
+
+
+def mpi(run: Run, path: str) -> str:
+    """'Open MPI 5.0.11', of the path's job step; empty without one."""
+    found = run.step(path).mpi
+    return mpi_title(found) if found else ""
 
 
 def derived(entry: Entry) -> list[tuple[str, str, float]]:
