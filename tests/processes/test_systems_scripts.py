@@ -38,6 +38,11 @@ FAKE = {
     "srun jsrun mpiexec mpirun flux": """#!/bin/sh
 [ "$1" = --version ] && exit 0
 echo "$0 $*" >> "$CALLS.launches"
+while [ "$1" != wirespeed ] && [ "$1" != env ] && [ "$1" != apptainer ]; do shift; done
+exec "$@"
+""",
+    "apptainer": """#!/bin/sh
+echo "$*" >> "$CALLS.containers"
 while [ "$1" != wirespeed ] && [ "$1" != env ]; do shift; done
 exec "$@"
 """,
@@ -301,6 +306,67 @@ class TestEveryBatchSystem:
         (tmp_path / "bin").mkdir()
         (tmp_path / "bin" / "bash").symlink_to("/bin/bash")
         assert ran(script, fakes, tmp_path, PATH=str(tmp_path / "bin")).code == 3
+
+
+class TestAlone:
+    """survey and doctor start their own ranks: a job of one node that calls them once."""
+
+    @pytest.mark.parametrize("name", ["survey", "doctor"])
+    @pytest.mark.parametrize("where", ["--batch slurm", "--batch pbs", "--batch flux", "--system summit"])
+    def test_it_is_called_once(
+        self, name: str, where: str, fakes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        script = written(name, *where.split(), "--device", "cpu", capsys=capsys)
+        done = ran(script, fakes, tmp_path, OTHERS_FAIL="6")
+        (call,) = done.calls
+        assert done.code == 6 and call[:4] == [name, "--device", "cpu", "--out"] and not done.launches
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            ("survey --batch slurm --nodes 2", "looks at one node"),
+            ("survey --batch kubernetes --image i", "name a pattern"),
+            ("doctor --batch slurm --sizes 8", "no such option"),
+            ("pingpong --batch pbs --container enroot --image i", "goes into jobs of Slurm"),
+            ("pingpong --batch slurm --container apptainer", "--image NAME"),
+        ],
+    )
+    def test_what_cannot_be(self, words: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["script", *words.split()]) == ExitCode.USAGE
+        assert said in one_line(capsys.readouterr().err)
+
+
+class TestContainers:
+    @pytest.mark.parametrize("job", ["survey", "pingpong --nodes 2 --paths host,aware"])
+    def test_apptainer_runs_the_command(
+        self, job: str, fakes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Protects a job whose wirespeed is in an image: each call goes through the container."""
+        words = f"{job} --batch slurm --gpus-per-node 2 --container apptainer --image w.sif"
+        done = ran(written(*words.split(), capsys=capsys), fakes, tmp_path)
+        opened = (tmp_path / "calls.containers").read_text().splitlines()
+        assert len(opened) == len(done.calls) == (1 if job == "survey" else 2)
+        assert all(line.startswith(f"exec --nv --bind {tmp_path} w.sif wirespeed ") for line in opened)
+
+    @pytest.mark.parametrize("job", ["survey", "pingpong --nodes 2 --paths host"])
+    def test_enroot_is_srun_s_own(
+        self, job: str, fakes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        words = f"{job} --batch slurm --gpus-per-node 2 --container enroot --image reg/w:1"
+        done = ran(written(*words.split(), capsys=capsys), fakes, tmp_path, SLURM_CPUS_ON_NODE="8")
+        (launch,) = done.launches
+        assert f"--container-image=reg/w:1 --container-mounts={tmp_path}:{tmp_path}" in launch
+        assert len(done.calls) == 1
+
+
+def test_a_job_without_gpus_asks_for_none(
+    fakes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Protects clusters of CPUs: --gpus-per-node is not demanded, and its lack is said."""
+    assert main(["script", "pingpong", "--batch", "slurm", "--nodes", "2"]) == ExitCode.OK
+    printed = capsys.readouterr()
+    assert "--gpus-per-node" not in printed.out and "asks for no GPU" in one_line(printed.err)
+    assert [call[:3] for call in ran(printed.out, fakes, tmp_path).calls] == [["pingpong", "--paths", "host"]]
 
 
 class TestRefusals:

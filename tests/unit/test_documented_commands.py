@@ -29,7 +29,7 @@ def parse(words: list[str]) -> None:
         assert end.exit_code == 0
         return
     if context.info_name == "script" and (pattern := parsed.params["pattern"]):
-        parse([pattern.name, *parsed.params["words"]])
+        parse([getattr(pattern, "name", pattern), *parsed.params["words"]])
 
 
 def complaint(words: list[str]) -> str | None:

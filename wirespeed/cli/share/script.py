@@ -2,13 +2,14 @@
 
 The script places the ranks, and sets the machine's switches and works around its known defects, with their
 sources. PATTERN is what to measure; its own options and those of every measuring command may follow
-('wirespeed PATTERN --help').
+('wirespeed PATTERN --help'). It may be survey or doctor as well, which look at one node.
 
 \b
 Examples:
   wirespeed script groups --system summit --nodes 2 --group 6 --paths host,aware --account ABC123
   wirespeed script pingpong --batch slurm --gpus-per-node 4 --nodes 2 --sizes 8:1G -o job.sh
   wirespeed script halo --batch kubernetes --gpus-per-node 8 --nodes 2 --image IMAGE -o job.yaml
+  wirespeed script survey --batch slurm --gpus-per-node 1 --container apptainer --image wirespeed.sif
 """
 
 from __future__ import annotations
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
     from wirespeed.systems.scripts import BatchJob
 
 BATCH = ("slurm", "lsf", "pbs", "flux", "kubernetes")
+CONTAINERS = ("apptainer", "enroot")
+ALONE = ("survey", "doctor")
+"""Commands that start their own ranks, on the node that the script runs on."""
 
 
 def minutes(word: str) -> int:
@@ -53,10 +57,11 @@ def minutes(word: str) -> int:
     return found
 
 
-def _pattern(word: str) -> Pattern:
+def _pattern(word: str) -> Pattern | str:
+    """A pattern, or the name of a command of ALONE."""
     from wirespeed.patterns import find_pattern
 
-    return find_pattern(word)
+    return word if word in ALONE else find_pattern(word)
 
 
 def _plain(word: str) -> str:
@@ -76,7 +81,8 @@ def _line(word: str) -> str:
 class Wanted:
     """Commands to run, and on how much of which machine."""
 
-    pattern: Pattern | None
+    pattern: Pattern | str | None
+    """A pattern, or a command of ALONE."""
     words: tuple[str, ...]
     """The pattern's options."""
     system: str | None
@@ -88,6 +94,7 @@ class Wanted:
     account: str | None
     queue: str | None
     setup: str | None
+    container: str | None
     image: str | None
 
 
@@ -100,7 +107,7 @@ PLAIN = types.Word("NAME", _plain)
 @click.option("--system", metavar="NAME", help="Machine, as 'wirespeed systems' lists it. Default: this one.")
 @option("--batch", types.choice(*BATCH), "Batch system of a machine that is not known.")
 @option("--nodes", types.count(1, 1_000_000), "Number of nodes.", "1")
-@option("--gpus-per-node", types.count(most=1000), "GPUs of a node, for a machine that is not known.")
+@option("--gpus-per-node", types.count(most=1000), "GPUs of a node. Default: the known machine's, else none.")
 @option("--ranks-per-node", types.count(1, 100_000), "Ranks on each node. Default: one rank per GPU.")
 @option(
     "--time", types.Word("TIME", minutes), "Time limit of the job: minutes, or hours:minutes[:seconds].", "30"
@@ -110,7 +117,8 @@ PLAIN = types.Word("NAME", _plain)
 @option(
     "--setup", types.Word("LINE", _line), "Run this line of shell first, as in 'source venv/bin/activate'."
 )
-@option("--image", PLAIN, "Container image that has wirespeed, for --batch kubernetes.")
+@option("--container", types.choice(*CONTAINERS), "Run in a container of --image, in a job of Slurm.")
+@option("--image", PLAIN, "Container image that has wirespeed, for --container and --batch kubernetes.")
 @click.option("-o", "--output", type=types.FILE, help="Where to write the script. Default: stdout.")
 @flag("--list", "List the known machines, as 'wirespeed systems' does.", "listed")
 @click.pass_context
@@ -124,6 +132,8 @@ def command(context: click.Context, /, output: str | None, listed: bool, **given
     wanted = Wanted(**given)
     print_or_write(script(wanted), output)
     system, _ = _where(wanted)
+    if system is None and wanted.gpus_per_node is None:
+        warn("the job asks for no GPU: --gpus-per-node N says how many a node has")
     if system and system.batch.account and not wanted.account:
         warn(f"jobs on {system.name} are charged to a project: name yours with --account NAME")
     return ExitCode.OK
@@ -138,8 +148,12 @@ def script(wanted: Wanted) -> str:
     pattern = wanted.pattern
     if pattern is None:
         known = ", ".join(all_patterns())
-        raise WirespeedError(f"name what to measure, as in 'wirespeed script groups'; there are: {known}")
+        raise WirespeedError(
+            f"name what to measure, as in 'wirespeed script groups'; there are: {known}, {', '.join(ALONE)}"
+        )
     system, batch = _where(wanted)
+    if isinstance(pattern, str):
+        return _checked(wanted, write(_alone(wanted, pattern, batch, system), batch, system))
     plan = _measurement(pattern, wanted.words)
     job = _job(wanted, pattern, plan, system)
     placed = plan.between or plan.hosts or plan.ranks_per_gpu
@@ -149,10 +163,39 @@ def script(wanted: Wanted) -> str:
             job = replace(job, words=(*job.words, "--between", ",".join(map(str, gpus))))
             # Once more, as the ranks will read it.
             _measurement(pattern, job.words)
-    text = write_for_kubernetes(job) if batch == "kubernetes" else write(job, batch, system)
-    if job.setup:
-        _check_shell(job.setup)
+    return _checked(wanted, write_for_kubernetes(job) if batch == "kubernetes" else write(job, batch, system))
+
+
+def _checked(wanted: Wanted, text: str) -> str:
+    if wanted.setup:
+        _check_shell(wanted.setup)
     return text
+
+
+def _alone(wanted: Wanted, name: str, batch: str, system: System | None) -> BatchJob:
+    """A job of one node, on which the command starts its own ranks. Raises WirespeedError."""
+    from wirespeed.cli.commands import cli
+
+    if batch == "kubernetes":
+        raise WirespeedError(f"--batch kubernetes: {name} starts ranks itself; name a pattern, as pingpong")
+    if wanted.nodes > 1:
+        raise WirespeedError(f"--nodes {wanted.nodes}: {name} looks at one node")
+    asked = cli.get_command(click.Context(cli), name)
+    assert asked
+    given = asked.make_context(f"wirespeed {name}", list(wanted.words)).params
+    gpus = _gpus(wanted, system)
+    words = _without(wanted.words, ("--out",), ())
+    # In a container, the MPI in it starts the ranks.
+    words += ("--launcher", "mpiexec") if wanted.container and given["launcher"] == "auto" else ()
+    each = wanted.ranks_per_node or max(gpus, 2)
+    return _filled(wanted, name, words, (), each, gpus, given.get("out") or "", choose_ranks=False)
+
+
+def _gpus(wanted: Wanted, system: System | None) -> int:
+    """GPUs of a node: as given, else as the machine is known to have; 0: the job asks for none."""
+    if wanted.gpus_per_node is not None:
+        return wanted.gpus_per_node
+    return system.node.gpus if system else 0
 
 
 def _check_shell(line: str) -> None:
@@ -167,6 +210,16 @@ def _check_shell(line: str) -> None:
     if checked.returncode or checked.stderr:
         why = re.sub(r"^.*?line \d+: ", "", checked.stderr.strip().split("\n")[0])
         raise WirespeedError(f"--setup {types.shown(line)}: bash cannot run this line: {why}")
+
+
+def _check_container(wanted: Wanted, batch: str) -> None:
+    if wanted.container and batch != "slurm":
+        raise WirespeedError(f"--container goes into jobs of Slurm, and this one is of {batch}")
+    if wanted.container and not wanted.image:
+        raise WirespeedError(
+            f"--container {wanted.container}: name an image that has wirespeed, with --image NAME "
+            "(packaging/wirespeed.def and packaging/Containerfile make one)"
+        )
 
 
 def _check_kubernetes(wanted: Wanted) -> None:
@@ -191,13 +244,13 @@ def _where(wanted: Wanted) -> tuple[System | None, str]:
         if name is None:
             raise WirespeedError(
                 f"this machine is none of those known: name one with --system ({', '.join(names())}), or "
-                f"--batch {'|'.join(BATCH)} with --gpus-per-node"
+                f"--batch {'|'.join(BATCH)}, with --gpus-per-node where nodes have GPUs"
             )
     if name is not None:
         system = load(name)
-        return system, wanted.batch or system.batch.system
-    if wanted.gpus_per_node is None:
-        raise WirespeedError(f"--batch {wanted.batch}: say how many GPUs a node has, with --gpus-per-node N")
+        _check_container(wanted, batch := wanted.batch or system.batch.system)
+        return system, batch
+    _check_container(wanted, str(wanted.batch))
     return None, str(wanted.batch)
 
 
@@ -209,6 +262,8 @@ def _measurement(pattern: Pattern, words: Sequence[str]) -> Plan:
     given = context.params
     for reporting in ("style", "against", "explain", "all_sizes"):
         del given[reporting]
+    if given.pop("messages", False):
+        raise WirespeedError("--messages: a job has one pattern; write another script for pingpong")
     if given.pop("background"):
         raise WirespeedError("--with starts a job of its own: it does not go into a script")
     if given["launches"] > 1:
@@ -223,11 +278,8 @@ def _measurement(pattern: Pattern, words: Sequence[str]) -> Plan:
 def _job(wanted: Wanted, pattern: Pattern, plan: Plan, system: System | None) -> BatchJob:
     from wirespeed.job.path_selection import ALL, select, suited
     from wirespeed.patterns import Shape
-    from wirespeed.systems.scripts import BatchJob
 
-    gpus = wanted.gpus_per_node
-    if gpus is None:
-        gpus = system.node.gpus if system else 0
+    gpus = _gpus(wanted, system)
     each = _ranks_per_node(wanted, pattern, plan, gpus)
     refusal = pattern.refuse(Shape(wanted.nodes * each, dict(plan.options)))
     if refusal:
@@ -236,24 +288,47 @@ def _job(wanted: Wanted, pattern: Pattern, plan: Plan, system: System | None) ->
     paths = select(words, plan.device != "cpu" and gpus > 0, pattern.intra_rank)
     paths = suited(paths, plan.paths, pattern, dict(plan.options))
     if not paths:
-        raise WirespeedError("--paths: none of them can be measured without a GPU")
+        raise WirespeedError(
+            "--paths: none of them can be measured without a GPU; --gpus-per-node N says how many a node has"
+        )
     if wanted.nodes > 1 and not pattern.intra_rank:
         paths = _between_nodes(paths, plan.paths)
+    words = _without(wanted.words, ("--paths", "--out", "--ranks"), ("--resume",))
+    names = tuple(path.name for path in paths)
+    return _filled(
+        wanted, pattern.name, words, names, each, gpus, plan.out or "", choose_ranks=pattern.ranks is None
+    )
+
+
+def _filled(
+    wanted: Wanted,
+    name: str,
+    words: tuple[str, ...],
+    paths: tuple[str, ...],
+    each: int,
+    gpus: int,
+    out: str,
+    *,
+    choose_ranks: bool,
+) -> BatchJob:
+    from wirespeed.systems.scripts import BatchJob
+
     own = sys.argv[1:] if sys.argv[1:2] == ["script"] else ["script"]
     return BatchJob(
-        pattern=pattern.name,
-        words=_without(wanted.words, ("--paths", "--out", "--ranks"), ("--resume",)),
-        paths=tuple(path.name for path in paths),
-        out=plan.out or "",
+        pattern=name,
+        words=words,
+        paths=paths,
+        out=out,
         nodes=wanted.nodes,
         ranks_per_node=each,
         gpus_per_node=gpus,
         minutes=wanted.time,
-        choose_ranks=pattern.ranks is None,
+        choose_ranks=choose_ranks,
         account=wanted.account or "",
         queue=wanted.queue or "",
         setup=wanted.setup or "",
         command=shlex.join(["wirespeed", *own]),
+        container=wanted.container or "",
         image=wanted.image or "",
     )
 

@@ -40,8 +40,10 @@ class BatchJob:
     """Shell line to run first."""
     command: str = ""
     """Command that wrote the script, for its head."""
+    container: str = ""
+    """apptainer or enroot: what runs the image on Slurm's nodes; empty: no container."""
     image: str = ""
-    """Container image that has wirespeed, for pods."""
+    """Container image that has wirespeed."""
 
     @property
     def ranks(self) -> int:
@@ -55,6 +57,16 @@ class BatchJob:
     def clock(self) -> str:
         """'01:30:00'."""
         return f"{self.minutes // 60:02}:{self.minutes % 60:02}:00"
+
+    def inside(self, gpu: str = "") -> str:
+        """Words that run a command in the container, for a shell; `gpu`: its name, which tells AMD's."""
+        if self.container == "apptainer":
+            devices = "" if not self.gpus_per_node else " --rocm" if "MI" in gpu else " --nv"
+            return f'apptainer exec{devices} --bind "$PWD" {shlex.quote(self.image)}'
+        if self.container == "enroot":
+            image = shlex.quote(f"--container-image={self.image}")
+            return f'{image} --container-mounts="$PWD:$PWD" --container-workdir="$PWD"'
+        return ""
 
 
 def between(job: BatchJob, system: System | None) -> tuple[int, ...]:
