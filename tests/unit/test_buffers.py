@@ -85,6 +85,8 @@ def test_a_size_without_buffers_is_measured_alone_and_no_other(monkeypatch: pyte
         plan=SimpleNamespace(stopping=SimpleNamespace(loops=None)),
         pattern=SimpleNamespace(takes_turns=lambda shape: True),
         shape=None,
+        comm=SimpleNamespace(share=lambda value: value),
+        time=None,
     )
     path: Any = SimpleNamespace(cpu_moves=False)
     opened = OpenPath(context, cast("Any", None), path, cast("Any", None), cast("Any", None), None)

@@ -109,6 +109,7 @@ def sampled(
         plan=SimpleNamespace(stopping=stopping),
         more_until=more_until,
         ending=lambda: False,
+        late=False,
         put_threads_aside=lambda: False,
         pattern=pattern,
         shape=shape,

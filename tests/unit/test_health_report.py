@@ -152,7 +152,7 @@ class TestWatch:
         slept: list[float] = []
         measure = fake.measure
 
-        def ten_seconds(plan: Plan, observe: Any) -> ExitCode:
+        def ten_seconds(plan: Plan, observe: Any, bound: object) -> ExitCode:
             now[0] += 10
             return measure(plan, observe)
 
@@ -187,7 +187,7 @@ class TestWatch:
     ) -> None:
         measure = fake.measure
 
-        def sick(plan: Plan, observe: Any) -> ExitCode:
+        def sick(plan: Plan, observe: Any, bound: object) -> ExitCode:
             done = measure(plan, observe)
             for record in as_read([health("host", error(1))]):
                 observe(record)
@@ -200,7 +200,7 @@ class TestWatch:
         """Protects what was measured until then."""
         measure = fake.measure
 
-        def later(plan: Plan, observe: Any) -> ExitCode:
+        def later(plan: Plan, observe: Any, bound: object) -> ExitCode:
             if len(fake.plans) == 3:
                 raise KeyboardInterrupt
             return measure(plan, observe)

@@ -57,7 +57,7 @@ def test_the_code_of_several_plans(
     left = iter(codes)
     measure = fake.measure
 
-    def coded(plan: Plan, observe: Any) -> ExitCode:
+    def coded(plan: Plan, observe: Any, bound: object = None) -> ExitCode:
         measure(plan, observe)
         return next(left)
 

@@ -106,7 +106,7 @@ def test_ranks_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     watchdog = SimpleNamespace(stage=lambda path, size, seconds: stages.append(seconds))
     alone = SimpleNamespace(rank=0, share=lambda value: value)
     told = {"plan": Plan(), "tell": lambda message: None, "ranges": Ranges(), "comm": alone}
-    context = SimpleNamespace(**told, pattern=find_pattern("pingpong"), shape=Shape(2))
+    context = SimpleNamespace(**told, pattern=find_pattern("pingpong"), shape=Shape(2), time=None)
     buffers = SimpleNamespace(needed=lambda size: 0)
     opened: Any = (context, watchdog, SimpleNamespace(name="host"), None, buffers, None)
     monkeypatch.setattr(
