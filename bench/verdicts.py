@@ -267,7 +267,7 @@ def _learnt(dice: Generator, noise: Noise, paths: int, sizes: int, launches: int
         found = []
         for case in cases:
             low = rounded * 1e-3 * np.exp(case) * (1 - WITHIN) / usual
-            found.append(_twice(low.reshape(-1, NEXT), (bounds / usual).reshape(-1, 1)))
+            found.append(_twice(low.reshape(-1, NEXT), (bounds / usual).reshape(-1, 1), 1.0))
             for at, group in enumerate(places):
                 found[-1] |= _twice(np.median(low[:, group], axis=1), wholes[:, at : at + 1])
         return np.array(found)
@@ -278,10 +278,10 @@ def _learnt(dice: Generator, noise: Noise, paths: int, sizes: int, launches: int
     return failing
 
 
-def _twice(shares: Floats, bounds: Floats) -> NDArray[np.bool_]:
-    """Launches that break any bound as the one before does, too, or break one grossly."""
+def _twice(shares: Floats, bounds: Floats, least: float = 0.0) -> NDArray[np.bool_]:
+    """Launches that break any bound as the one before does, too, or one grossly, by `least` at least."""
     broken = shares > bounds
-    gross = shares > 1 + GROSS * (bounds - 1)
+    gross = shares > 1 + np.maximum(GROSS * (bounds - 1), least)
     both = (broken[:, 1:] & broken[:, :-1]) | gross[:, 1:]
     failing: NDArray[np.bool_] = np.asarray(both.any(axis=0))
     return failing

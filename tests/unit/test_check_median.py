@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
-from support.checks import Check, Record, write, write_runs
+from support.checks import Check, Record, write_runs
 from support.records import entry, make_run, step
 
 from wirespeed.errors import ExitCode
@@ -13,7 +11,7 @@ from wirespeed.report.check.learn import learn
 
 
 def test_learnt_medians_hold_and_find_what_figures_hide(check_: Check) -> None:
-    """Ten launches whose figures differ by 5 %: 9 % of all is within what one does by itself."""
+    """Ten launches whose figures differ by 5 %: 8 % of all is within what one does by itself."""
     dice = np.random.default_rng(3)
     sizes = [1 << size for size in range(15)]
 
@@ -27,9 +25,10 @@ def test_learnt_medians_hold_and_find_what_figures_hide(check_: Check) -> None:
     runs = [make_run(*(step(path) for path in ("gpu", "aware", "nccl")), *records(1.0)) for _ in range(10)]
     text = learn(runs, ["good"])
     assert text.count("median = ") == 3
-    assert check_(text, write(Path("r.jsonl"), *records(1.0)))[0] == ExitCode.OK
-    slower = [records(1.09), records(1.09)]
+    assert check_(text, write_runs(records(1.0), records(1.0)))[0] != ExitCode.WORSE
+    slower = [records(1.08), records(1.08)]
     assert check_(text, write_runs(slower[0]))[0] == ExitCode.CANNOT_TELL
     code, out, _ = check_(text, write_runs(*slower))
     assert code == ExitCode.WORSE
-    assert all("the median of short messages is" in line for line in out if line.startswith("FAILED"))
+    failed = [line for line in out if line.startswith("FAILED")]
+    assert sum("the median of short messages is" in line for line in failed) == 3

@@ -94,7 +94,8 @@ def _limit(logs: dict[LaunchId, float], stated: float, least: float) -> Limit | 
     odd = {names[launch.number - 1]: launch.ratio for launch in odd_launches(values, 0, 0.0)}
     kept = [log for name, log in logs.items() if name not in odd]
     usual, spread = middle(sorted(kept)), max(deviation(kept), MIN_SPREAD)
-    # Two launches beyond so many standard deviations: 1 of 2,000 pairs, as far as few launches tell these.
-    reach = 2 + 12 / (len(kept) - 1 + len(odd))
+    # Both of two launches are beyond so many standard deviations in about 1 of 1,000 pairs, of normal noise
+    # whose median and deviation so many launches tell: 5 of five, 2.8 of ten, 1.8 of twenty.
+    reach = 1 + 16 / (len(logs) - 1)
     away = max(least, reach * spread, REACH * stated if len(logs) < ENOUGH_LAUNCHES else 0.0)
     return Limit(bounded_exp(usual), bounded_exp(max(usual + away, *kept)), spread, tuple(odd.items()))

@@ -29,7 +29,8 @@ FAILED, MISSING, KEPT = "failed", "missing", "kept"
 WHATS = (FAILED, IMPOSSIBLE, MISSING, CANNOT_TELL, KEPT)
 """The worst first."""
 GROSS = 3.0
-"""A launch that is so many times as far from the usual breaks alone a bound that two must break."""
+"""A launch that is so many times as far from the usual breaks alone a bound that two must break; of a figure
+also one that takes twice the time at least."""
 BAD = (FAILED, IMPOSSIBLE, MISSING)
 
 
@@ -346,7 +347,7 @@ def _judge(asked: Requirement, run: Run, entry: Entry) -> BoundOutcome:
     if what == KEPT and (over or asked.spread is None):
         smallest = _found_at(asked, 1 / start, seconds / low, math.sqrt(high / low))
     room = easy * over[1] / low - 1 if over else 0.0
-    gross = over is not None and room > 0 and over[1] > 1 + GROSS * room
+    gross = over is not None and room > 0 and over[1] > 1 + max(GROSS * room, 1.0)
     hidden = what == KEPT and over is not None and over[1] > WIDE
     return BoundOutcome(asked, what, text, ratio, smallest, where, over, gross, hidden=hidden)
 
