@@ -23,6 +23,7 @@ from wirespeed.judge.model import (
 from wirespeed.judge.model import change as change_with
 from wirespeed.judge.spreads import STATED, Spread, groups, stated
 from wirespeed.judge.verdict import LIKELY_WORSE, NOT_WORSE, UNSURE, WORSE, excludes, verdict
+from wirespeed.paths import mover_of
 from wirespeed.statistics.student import (
     FALSE_ALARMS,
     convincing,
@@ -126,7 +127,7 @@ def test_groups_of_sizes() -> None:
     sizes = [1 << 30, 8, 4096, 8192, 1 << 19, 1 << 20]
     assert groups(sizes) == [[1, 2], [3, 4], [5, 0]]
     assert stated("device", 8) == STATED["device"]["short"]
-    assert stated("no such kind", 1 << 20) == STATED["host"]["long"]
+    assert (mover_of("of-another-tool"), mover_of("of-another-tool", "device")) == ("host", "woken")
 
 
 @pytest.mark.parametrize("slower", [1.3, 1 / 1.3])

@@ -48,5 +48,5 @@ def groups(sizes: list[int]) -> list[list[int]]:
 
 
 def stated(kind: str, size: int) -> Spread:
-    """Of a path of this kind; an unknown one's are those that differ most."""
-    return STATED.get(kind, STATED["host"])[group_of(size)]
+    """Of a path of this kind."""
+    return STATED[kind][group_of(size)]

@@ -205,10 +205,14 @@ def find_path(name: str) -> TransferPath:
 
 
 @cache
-def mover_of(name: str) -> str:
-    """`mover` of the path called `name`; of one that is not known here, '': launches may differ by much."""
+def mover_of(name: str, memory: str = "") -> str:
+    """`mover` of the path called `name`.
+
+    Of one that is not known here, a CPU waits for messages from and to device `memory`, and may move others.
+    """
     base = name.partition(":")[0]
-    return next((path.mover for path in all_paths() if path.name == base), "")
+    unknown = "woken" if memory == "device" else "host"
+    return next((path.mover for path in all_paths() if path.name == base), unknown)
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import groupby
 
@@ -51,14 +52,22 @@ class Judged:
 
     @cached_property
     def ranked(self) -> dict[tuple[int, str], list[Entry]]:
-        """By size and memory domain, the figures that are sure, best first.
+        """By size and memory domain, the figures that may be named the fastest, best first.
 
-        Where none is, the contended ones; uncertain ones are not among them.
+        Those that are sure, and the slowed ones that are faster even so: a rank that waits for a CPU only
+        takes longer. Uncertain ones are not among them.
         """
         cells: dict[tuple[int, str], list[Entry]] = {}
-        for entry in sorted(self.entries.values(), key=lambda entry: entry.reckoned_s):
-            cells.setdefault((entry.bytes, entry.memory_domain), []).append(entry)
-        return {
-            key: [entry for entry in cell if entry.sure] or [entry for entry in cell if not entry.uncertain]
-            for key, cell in cells.items()
-        }
+        for entry in sorted(self.entries.values(), key=lambda entry: (entry.reckoned_s, entry.contended)):
+            if not entry.uncertain:
+                cells.setdefault((entry.bytes, entry.memory_domain), []).append(entry)
+        return {key: [*_not_behind(cell)] for key, cell in cells.items()}
+
+
+def _not_behind(cell: list[Entry]) -> Iterator[Entry]:
+    """Without slowed ones behind one that is sure."""
+    is_sure = False
+    for entry in cell:
+        is_sure = is_sure or entry.sure
+        if entry.sure or not is_sure:
+            yield entry

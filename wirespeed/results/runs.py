@@ -400,15 +400,16 @@ class Run:
         ranked = self._judgement.ranked.get((size, domain))
         if not ranked:
             return []
-        sure = {entry.path for entry in ranked}
+        named = {entry.path for entry in self.fastest(size, domain)}
         others = (self.entries[path, size] for path in self.paths if (path, size) in self.entries)
         return [
             entry
             for entry in others
-            if entry.path not in sure
+            if entry.path not in named
+            and not entry.sure
             and entry.memory_domain == domain
             and entry.moves
-            and entry.low <= ranked[0].high
+            and (entry.contended or entry.low <= ranked[0].high)
         ]
 
     @property

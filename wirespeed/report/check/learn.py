@@ -124,7 +124,7 @@ class _Learnt:
     def learn(self, curve: _Curve) -> None:
         """The limits of one path, from what its launches and such paths differ by."""
         sizes = sorted(size for of, size in self.figures if of == curve)
-        mover = mover_of(curve[3])
+        mover = mover_of(curve[3], self.figures[curve, sizes[0]].found[-1][1].memory)
         for places in groups(sizes):
             group = [sizes[at] for at in places]
             sides: dict[int, Side] = {}

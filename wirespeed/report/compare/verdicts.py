@@ -221,7 +221,7 @@ def _changed(
     key = group[0].key
     return group_change(
         [(_side(pair.old.entries), _side(pair.new.entries)) for pair in group],
-        stated(mover_of(key.path), key.bytes),
+        stated(mover_of(key.path, group[0].new.entries[-1].memory), key.bytes),
         spread,
         [history.get(pair.key, {}) for pair in group] if history else (),
     )
