@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 from wirespeed.judge.spreads import LEAST_RANGE, LEAST_RANGE_OF_A_SIZE, REACH, Spread
@@ -34,6 +34,8 @@ _PAIRS = 1.1
 """Variance of the median of all differences between two sides over that of the difference of their means,
 from three launches on: at most so much for normal noise."""
 _FEWEST_FOR_ODD = 3
+FEWEST_EARLIER = 4
+"""Fewer earlier launches do not tell what launches differ by."""
 
 LaunchId = Hashable
 
@@ -88,6 +90,8 @@ class Change:
     least_range: float = LEAST_RANGE
     seen: bool = True
     """Launches showed the spread, or the user knows it; else it is the usual one."""
+    earlier: int = 0
+    """Earlier launches that showed it, where both sides have one."""
 
     @property
     def ratio(self) -> float:
@@ -193,7 +197,7 @@ def group_change(
     """
     histories = [*history] or [{}] * len(sides)
     figures = [
-        change([*old.values()], [*new.values()], usual.figure, spread, _known(_logs(seen.values())))
+        change([*old.values()], [*new.values()], usual.figure, spread, _logs(seen.values()))
         for (old, new), seen in zip(sides, histories, strict=True)
     ]
     both = [(old, new) for old, new in sides if old and new]
@@ -202,12 +206,12 @@ def group_change(
     centres = [_centre(*pair) for pair in both]
     olds, news = ([*common([pair[at] for pair in both], centres).values()] for at in (0, 1))
     seen_in_both = [seen for pair, seen in zip(sides, histories, strict=True) if all(pair)]
-    earlier = _known([*common(seen_in_both, centres).values()])
+    earlier = [*common(seen_in_both, centres).values()]
     within = [variance for pair in both for side in pair if (variance := _within([*side.values()]))]
     # Errors within a launch are each figure's own, so that their median over the sizes has less of them.
     own = middle(sorted(within)) / len(both) if within else None
-    least = max(own or 0.0, earlier)
-    whole = _tested(olds, news, (least, least), usual.group, spread)
+    least = max(own or 0.0, _known(earlier))
+    whole = _tested(olds, news, (least, least), usual.group, spread, earlier=len(earlier))
     odd = *odd_launches(olds, 0, usual.group), *odd_launches(news, 1, usual.group)
     return GroupChange(whole if any(figures) else None, figures, odd)
 
@@ -250,19 +254,23 @@ def change(
     new: Sequence[LaunchMedian],
     usual: float,
     spread: float | None = None,
-    least: float = 0.0,
+    earlier: Sequence[float] = (),
 ) -> Change | None:
     """The change of one figure; None where nothing tells how sure it is.
 
     `usual`: the standard deviation that launches of such paths have; `spread`: that of these, if it is known.
-    Variances are at least those within the launches, and `least`.
+    Variances are at least those within the launches, and that of `earlier` ones' logarithms.
     """
     if not (old and new):
         return None
     if len(old) == len(new) == 1 and None in (old[0].variance, new[0].variance):
         return None
-    within = (max(_within(side) or 0.0, least) for side in (old, new))
-    return _tested(_logs(old), _logs(new), (next(within), next(within)), usual, spread, LEAST_RANGE_OF_A_SIZE)
+    within = [max(_within(side) or 0.0, _known(earlier)) for side in (old, new)]
+    return _tested(
+        *(_logs(old), _logs(new), (within[0], within[1]), usual, spread),
+        least_range=LEAST_RANGE_OF_A_SIZE,
+        earlier=len(earlier),
+    )
 
 
 def _tested(
@@ -271,9 +279,13 @@ def _tested(
     within: tuple[float, float],
     usual: float,
     spread: float | None,
+    *,
     least_range: float = LEAST_RANGE,
+    earlier: int = 0,
 ) -> Change:
     """From logarithms of seconds; `within`: the variance of one of them that is known, at least.
+
+    `earlier`: so many launches before those of both sides are part of that.
 
     The ratio is the median of those of all pairs of an old and a new launch (Hodges and Lehmann 1963,
     doi:10.1214/aoms/1177704172); Student's t tells how sure it is.
@@ -298,6 +310,8 @@ def _tested(
     pooled = sum(variance * count for variance, count in seen) / max(degrees, 1)
     if spread is not None and pooled <= (given := spread**2 + least):
         return told(given, given * launches, KNOWN)
+    if not seen and earlier >= FEWEST_EARLIER:
+        return replace(told(least, least * launches, earlier - 1), earlier=earlier)
     if not seen:
         variance = usual**2 + least
         return told(variance, variance * launches, KNOWN, is_seen=False)

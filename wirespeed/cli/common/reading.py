@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,10 @@ from wirespeed.results.runs import Run, collect, resumed
 if TYPE_CHECKING:
     from wirespeed.report.page import Source
     from wirespeed.results.reading import Results
+
+
+MOST_BESIDE = 10
+"""Earlier files that are read: each takes up to half a second."""
 
 
 def read_runs(name: str) -> list[Run]:
@@ -102,6 +107,23 @@ def read_side(side: str) -> list[Run]:
     if not records:
         raise _none(f"{shown(side)}: none of these {len(files)} files is a result file of wirespeed")
     return resumed(collect(records))
+
+
+def read_beside(*sides: str) -> list[Run]:
+    """The runs of the newest MOST_BESIDE result files in the folders of these sides, without the sides'."""
+    from wirespeed.results.reading import is_named_so, read
+
+    own = [Path(file).resolve() for side in sides for file in files_of(side)]
+    found: dict[Path, float] = {}
+    for file in (file for folder in {file.parent for file in own} for file in folder.glob("*.jsonl*")):
+        with suppress(OSError):
+            if file.resolve() not in own and is_named_so(file) and file.is_file():
+                found[file] = file.stat().st_mtime
+    runs: list[Run] = []
+    for file in sorted(found, key=lambda file: -found[file])[:MOST_BESIDE]:
+        with suppress(WirespeedError):
+            runs += resumed(collect(read(str(file)).records))
+    return runs
 
 
 def _none(text: str) -> WirespeedError:

@@ -36,7 +36,7 @@ def command(
     style: str,
 ) -> ExitCode:
     """Compares and prints."""
-    from wirespeed.cli.common.reading import read_side
+    from wirespeed.cli.common.reading import read_beside, read_side
     from wirespeed.report.compare.as_json import to_json
     from wirespeed.report.compare.comparison import compare, compare_published
     from wirespeed.report.compare.terminal import print_comparison
@@ -62,7 +62,9 @@ def command(
         if against:
             comparison = compare_published(against, theirs, new, spread, least)
         else:
-            comparison = compare(ours, theirs, (olds[0], new), spread, least)
+            single = max(sum(run.launches for run in side) for side in (ours, theirs)) == 1
+            earlier = read_beside(olds[0], new) if single and spread is None else []
+            comparison = compare(ours, theirs, (olds[0], new), spread, least, earlier=earlier)
     if style == "json":
         click.echo(to_json(comparison), nl=False)
     else:

@@ -9,9 +9,9 @@ from wirespeed.errors import ExitCode, gravest
 from wirespeed.report import cannot_tell
 from wirespeed.report.cannot_tell import NOTHING_IN_COMMON, Unjudged
 from wirespeed.report.compare.definitions import aligned
-from wirespeed.report.compare.environment import Difference, differences
+from wirespeed.report.compare.environment import Difference, differences, earlier_launches
 from wirespeed.report.compare.matching import Key, LeftOut, match
-from wirespeed.report.compare.verdicts import Verdicts, by_path, unjudged, verdicts
+from wirespeed.report.compare.verdicts import Verdicts, by_path, launches, unjudged, verdicts
 from wirespeed.report.systems.published_curves import PublishedCurves, common_sizes, load_system
 from wirespeed.results.runs import Run
 
@@ -70,8 +70,12 @@ def compare(
     spread: float | None = None,
     least: float = 0.0,
     notes: tuple[str, ...] = (),
+    earlier: Sequence[Run] = (),
 ) -> Comparison:
-    """`spread`: what launches differ by, if it is known. `notes`: the old side was published."""
+    """`spread`: what launches differ by, if it is known. `notes`: the old side was published.
+
+    `earlier`: runs that may tell what launches differ by, as far as they are of the same kind.
+    """
     old, new, refused = aligned(old, new)
     matched = match(old, new)
     lacking = [*refused, *by_path(matched.lacking)]
@@ -80,7 +84,8 @@ def compare(
         sides = "; ".join(f"{name} has {_listed(keys)}" for name, keys in ends if keys or not lacking)
         lacking.append(Unjudged(sides or "all figures", NOTHING_IN_COMMON))
     further, only_old = ([], []) if notes else (differences(old, new), matched.only_old)
-    told, alone = verdicts(matched, spread, least), (only_old, matched.only_new)
+    history = launches(sorted(earlier_launches(earlier, [*old, *new]), key=lambda run: run.head.started))
+    told, alone = verdicts(matched, spread, least, history=history), (only_old, matched.only_new)
     foreign = any(run.foreign for run in (*old, *new))
     order = "" if notes else _order(old, new)
     return Comparison(

@@ -133,6 +133,8 @@ def _spread(verdict: GroupVerdict) -> str | None:
     if not verdict.change:
         return None
     by = figures.percent(verdict.change.spread)
+    if verdict.change.earlier:
+        return f"{by}, earlier"
     return by if verdict.change.seen else f"{by}, stated"
 
 
@@ -230,7 +232,13 @@ def legend(comparison: Comparison) -> list[str]:
     if comparison.spread is not None:
         spread = figures.percent(comparison.spread)
         told.append(f"launches of the same thing are known to differ by {spread} (--spread)")
-    elif any(group.change and not group.change.seen for group in groups):
+    counts = [group.change.earlier for group in groups if group.change and group.change.earlier]
+    if counts:
+        many = _ends(counts)
+        told.append(
+            f"earlier: what {many} launches in files beside differ by, with the same GPUs, MPI and plan"
+        )
+    if any(group.change and not group.change.seen for group in groups):
         told.append(
             "stated: what launches of such paths differ by on other machines (--spread, if you know it); the "
             "range is then how far two launches lie apart"
