@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import random
 import re
 from collections.abc import Iterable
@@ -63,6 +64,35 @@ class TestDrift:
             ("worse", size) for size in SIZES
         }
         assert {key.bytes for key in drift.ever} == {0, *SIZES}, "0: the path as a whole"
+
+    def test_late_now_and_then(self) -> None:
+        """One repetition in four takes twice the time: medians of five never show it."""
+        dice = random.Random(5)
+        drift = watched(*(2.0 if dice.random() < 0.25 else 1.0 for _ in range(45)))
+        ((path, (count, most)),) = drift.late.items()
+        assert path.path == "host" and 3 <= count <= 18 and most == pytest.approx(2, rel=0.05)
+        assert drift.harmed and "late now and then: host" in line(drift, drift.verdicts)
+        screen = console(100)
+        print_summary(screen, drift)
+        assert f"pingpong host is late now and then: in {count} of 40" in text_of(screen)
+
+    @pytest.mark.parametrize("late", [[], [20], [20, 30]])
+    def test_a_late_repetition_alone_is_an_accident(self, late: list[int]) -> None:
+        drift = watched(*(2.0 if at in late else 1.0 for at in range(45)))
+        assert not drift.late and not drift.harmed
+
+    @pytest.mark.parametrize("phi", [0.5, 0.95])
+    def test_noise_that_lasts_is_no_drift(self, phi: float) -> None:
+        """Steady noise of 1 % whose neighbours are alike: 60 looks at each of eight watches."""
+        alarms = 0
+        for seed in range(8):
+            dice, level, levels = random.Random(seed), 0.0, list[float]()
+            level = dice.gauss(0, 0.01)
+            for _ in range(65):
+                level = phi * level + dice.gauss(0, 0.01 * math.sqrt(1 - phi**2))
+                levels.append(math.exp(level))
+            alarms += watched(*levels).harmed
+        assert alarms <= 1
 
     def test_later_looks_are_wrong_less_often(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Protects long watches: looks without end would name any machine at some time."""

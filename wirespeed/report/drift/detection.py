@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from wirespeed.judge.model import LaunchId, LaunchMedian, Side
+from wirespeed.judge.model import LaunchId, LaunchMedian, Side, common
 from wirespeed.judge.verdict import HARMFUL, UNSURE, excludes
 from wirespeed.report.cannot_tell import CANNOT_TELL, NO_REFERENCE, NOT_MEASURED, TOO_EARLY, Reason, Unjudged
 from wirespeed.report.compare.matching import Key, match
@@ -22,9 +23,10 @@ from wirespeed.report.compare.verdicts import (
     unsure,
     verdicts,
 )
-from wirespeed.report.grouping import size_range
+from wirespeed.report.grouping import grouped, size_range
 from wirespeed.results.model import Health
 from wirespeed.results.runs import Entry, Run
+from wirespeed.statistics.samples import middle
 
 FIRST = 5
 """Repetitions that show what is usual."""
@@ -42,6 +44,9 @@ LEAST = 0.035
 SEVERAL = 50
 """Looks after which ever fewer are wrong, so that all later ones together add no more than these do."""
 
+LATE, LATE_REPETITIONS, LATE_AMONG = 1.5, 3, 40
+"""A path is late now and then that takes LATE times its median in so many of the latest repetitions."""
+
 AS_BEFORE, NOT_SLOWER = "as before", "not slower"
 
 
@@ -53,6 +58,8 @@ class Drift:
     runs: list[Run] = field(default_factory=list)
     ever: set[Key] = field(default_factory=set)
     """Figures, and paths as a whole, that were named as worse or lost at some time."""
+    ever_late: dict[Key, tuple[int, float]] = field(default_factory=dict)
+    """Paths that were late now and then, as `late` had them last."""
     ever_untold: dict[Key, Reason] = field(default_factory=dict)
     """Figures that as many looks in a row as LATEST has repetitions could not tell, at some time."""
     lasted: float = 0.0
@@ -73,6 +80,7 @@ class Drift:
         found = self.verdicts
         if found.harmful and self._calm is None:
             self._calm = max(self.first, len(self.runs) - max(LATEST))
+        self.ever_late |= self.late
         self.ever |= {figure.key for figure in found.figures if figure.harmful}
         self.ever |= {group.key for group in found.groups if group.what in HARMFUL}
         if len(self.runs) >= self.first + min(LATEST):
@@ -91,7 +99,24 @@ class Drift:
     def harmed(self) -> bool:
         """Was a figure worse or lost at some time, or were there errors, held clocks or wrong messages?"""
         ill = not all(health.good for health in self.health)
-        return bool(self.ever) or ill or self.wrong_messages > 0
+        return bool(self.ever) or bool(self.ever_late) or ill or self.wrong_messages > 0
+
+    @property
+    def late(self) -> dict[Key, tuple[int, float]]:
+        """Of each path that is late now and then: in how many of the latest repetitions, by how much at most.
+
+        The median of five repetitions does not show them.
+        """
+        latest = self.runs[-LATE_AMONG:]
+        history = self._history(latest)
+        found = {}
+        for path, keys in grouped((key.series, key) for key in history).items():
+            sides = [history[key] for key in keys if history[key]]
+            centres = [middle(sorted(math.log(seen.median) for seen in side.values())) for side in sides]
+            late = [effect for effect in common(sides, centres).values() if effect > math.log(LATE)]
+            if len(late) >= LATE_REPETITIONS:
+                found[path] = len(late), math.exp(max(late))
+        return found
 
     @property
     def wrong_messages(self) -> int:
@@ -108,11 +133,8 @@ class Drift:
         level = FALSE_ALARMS * min(1.0, SEVERAL / len(later)) ** 2 / max(len(windows), 1)
         if not windows:  # One repetition alone may be an accident: nothing is named.
             windows, level = [1], 0.0
-        history: dict[Key, dict[LaunchId, LaunchMedian]] = {}
         end = max(self.first, len(self.runs) - max(LATEST)) if self._calm is None else self._calm
-        for run in self.runs[max(0, end - HISTORY) : end]:
-            for key, side in self._launches_of(run).items():
-                history.setdefault(key, {}).update({(id(run), name): seen for name, seen in side.items()})
+        history = self._history(self.runs[max(0, end - HISTORY) : end])
         looks = [
             verdicts(
                 match(self.runs[: self.first], later[-many:]),
@@ -124,6 +146,13 @@ class Drift:
             for many in windows
         ]
         return next((look for look in looks if look.harmful), looks[0])
+
+    def _history(self, runs: Iterable[Run]) -> dict[Key, dict[LaunchId, LaunchMedian]]:
+        history: dict[Key, dict[LaunchId, LaunchMedian]] = {}
+        for run in runs:
+            for key, side in self._launches_of(run).items():
+                history.setdefault(key, {}).update({(id(run), name): seen for name, seen in side.items()})
+        return history
 
     def _launches_of(self, run: Run) -> dict[Key, Side]:
         """Each repetition's only once, however many looks it is part of."""

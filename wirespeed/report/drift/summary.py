@@ -13,7 +13,7 @@ from wirespeed.report.cannot_tell import CANNOT_TELL, lines
 from wirespeed.report.compare.verdicts import FAILING, LOST, GroupVerdict, unsure
 from wirespeed.report.console.columns import Column, table
 from wirespeed.report.console.console import say
-from wirespeed.report.drift.detection import Drift, drifted, unchanged, word
+from wirespeed.report.drift.detection import LATE, LATE_AMONG, Drift, drifted, unchanged, word
 from wirespeed.report.facts import figures, health, soaks
 from wirespeed.report.grouping import grouped, size_range
 from wirespeed.results.model import Health
@@ -61,7 +61,7 @@ def print_summary(console: Console, drift: Drift) -> None:
     console.print()
     console.print(Text(f"{many} repetition{'s' if many > 1 else ''} in {duration(drift.lasted)}", "bold"))
     console.print(table(columns, paths))
-    for line in [*lines(drift.unjudged), *errors(drift), *held(drift), *wrong(drift)]:
+    for line in [*lines(drift.unjudged), *late(drift), *errors(drift), *held(drift), *wrong(drift)]:
         say(console, line, "yellow")
     if lacks := list(dict.fromkeys(line for health in drift.health for line in health.lacks)):
         say(console, f"not counted here: {'; '.join(lacks)}", "dim")
@@ -106,6 +106,14 @@ def _drift(drift: Drift, path: str) -> tuple[str, bool]:
     smallest = max((whole.smallest or 0.0 for whole in wholes), default=0.0)
     known = f"; would show a slowdown {figures.slowdown(smallest)}" if smallest else ""
     return f"{unchanged(wholes)}{known}", False
+
+
+def late(drift: Drift) -> Iterator[str]:
+    """'pingpong host is late now and then: in 10 of 40 repetitions by 1.5 times or more, up to 2.0 times'."""
+    for path, (count, most) in drift.ever_late.items():
+        among = min(len(drift.runs), LATE_AMONG)
+        often = f"in {count} of {among} repetitions by {LATE:g} times or more, up to {most:.2g} times"
+        yield f"{path.title} is late now and then: {often}"
 
 
 def errors(drift: Drift) -> Iterator[str]:

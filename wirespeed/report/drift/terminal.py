@@ -98,6 +98,8 @@ def line(drift: Drift, verdicts: Verdicts) -> str:
         start += f", soak: {soaked[0]}"
     if count <= drift.first:
         return f"{start}; the first {drift.first} repetitions show what is usual"
+    if drift.late:
+        start += f", late now and then: {', '.join(path.path for path in drift.late)}"
     named = drifted(verdicts)
     untold = len(unsure(verdicts))
     if not named:
