@@ -59,6 +59,16 @@ class TestGpus:
         (line,) = (line for line in text_of(screen).splitlines() if "GPU 2" in line)
         assert "not reachable" in line and "NVLink" not in line
 
+    @pytest.mark.parametrize("lost", ["handle", "later"])
+    @pytest.mark.parametrize("words", ["GPU requires restart", "GPU is lost"])
+    def test_the_first_gpu_does_not_answer(self, root: Path, lost: str, words: str) -> None:
+        """Protects from a GPU that needs a reset, whichever it is: it is drawn as what it is."""
+        facts = facts_of(root, FakeNvml(FakeGpu(GPUS[0], lost=lost, words=words), FakeGpu(GPUS[1])))
+        found = one(facts, "gpu-lost")
+        how = "is lost (NVML)" if "lost" in words else f"does not answer (NVML: {words})"
+        assert found.title == f"GPU 0 {how}, not used here"
+        assert words in facts.gpus[0].lost and not facts.pairs
+
     def test_a_gpu_of_another_job_is_not_lost(self, root: Path) -> None:
         """Protects jobs whose batch system hides the other GPUs: NVML counts them, too."""
         others = FakeGpu("0000:b4:00.0", lost="denied")

@@ -103,6 +103,8 @@ class FakeGpu:
     fabric: int = 3
     lost: str = ""
     """Calls that fail: handle (the first one), later (those whose answers are not remembered), denied."""
+    words: str = "GPU is lost"
+    """What they say."""
 
 
 REMEMBERED = ("nvmlDeviceGetName", "nvmlDeviceGetPciInfo", "nvmlDeviceGetUUID")
@@ -124,8 +126,9 @@ class FakeNvml:
             return found
 
         def call(*arguments: Any) -> Any:
-            if any(isinstance(word, FakeGpu) and word.lost and name not in REMEMBERED for word in arguments):
-                raise NvmlError("GPU is lost")
+            for word in arguments:
+                if isinstance(word, FakeGpu) and word.lost and name not in REMEMBERED:
+                    raise NvmlError(word.words)
             return found(*arguments)
 
         return call
@@ -152,7 +155,7 @@ class FakeNvml:
 
     def nvmlDeviceGetHandleByIndex(self, index: int) -> FakeGpu:
         if self.gpus[index].lost == "handle":
-            raise NvmlError("GPU is lost")
+            raise NvmlError(self.gpus[index].words)
         if self.gpus[index].lost == "denied":
             raise NvmlError("Insufficient Permissions")
         return self.gpus[index]

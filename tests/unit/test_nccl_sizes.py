@@ -42,6 +42,9 @@ class TestFastAndWrong:
             ("NCCL_LL_BUFFSIZE=131074", {}, True),
             ("NCCL_BUFFSIZE=1000000", {}, True),
             ("NCCL_BUFFSIZE=8388608", {}, False),
+            ("NCCL_BUFFSIZE=020000000", {}, False),
+            ("NCCL_BUFFSIZE=4194304x", {}, False),
+            ("NCCL_P2P_PCI_CHUNKSIZE=2097152", {}, True),
             ("NCCL_NTHREADS=480", {}, True),
             ("NCCL_NTHREADS=256", {}, False),
             ("NCCL_NTHREADS=many", {}, False),
@@ -55,6 +58,22 @@ class TestFastAndWrong:
         if wrong:
             found = one(facts, f"variable-{name}")
             assert (found.cost, found.remedy, found.trial) == ("breaks", (f"unset {name}",), None)
+
+    @pytest.mark.parametrize(
+        ("name", "value", "read", "meant"),
+        [
+            ("NCCL_BUFFSIZE", "4M", 4, 4 << 20),
+            ("NCCL_P2P_NVL_CHUNKSIZE", "512 KiB", 512, 512 << 10),
+            ("NCCL_CHUNK_SIZE", "128K", 128, 128 << 10),
+        ],
+    )
+    def test_a_unit_that_nccl_does_not_read(
+        self, root: Path, name: str, value: str, read: int, meant: int
+    ) -> None:
+        """Protects who writes 4M as for UCX: NCCL takes it for 4 bytes."""
+        found = one(facts_of(root, variables={name: value}), f"variable-{name}")
+        assert f"NCCL reads {read}, without the unit" in found.title
+        assert (found.cost, found.remedy) == ("breaks", (f"export {name}={meant}",))
 
     def test_no_remedy_sets_any_of_them(self) -> None:
         """Protects --try: what is fast and wrong must not win."""

@@ -78,6 +78,8 @@ def read(api: Any | None, tree: Tree) -> NvmlFacts:
         nvml.close()
 
 
+_GONE = ("lost", "restart", "reset")
+"""In the words of NVML_ERROR_GPU_IS_LOST and NVML_ERROR_RESET_REQUIRED."""
 _ANSWERED = (
     "nvmlDeviceGetUUID",
     "nvmlDeviceGetPciInfo",
@@ -98,7 +100,7 @@ def _found(nvml: Nvml, tree: Tree, index: int) -> tuple[Gpu, GpuHandle]:
         try:
             nvml.call(name, handle)
         except NvmlError as error:
-            if "lost" in str(error):
+            if any(word in str(error) for word in _GONE):
                 kept = {"uuid": gpu.uuid, **pci.location(tree, gpu.pci)}
                 return Gpu(index, gpu.name, "cuda", lost=str(error), **kept), handle
     return gpu, handle

@@ -12,11 +12,13 @@ def find(facts: MachineFacts) -> Iterator[Finding]:
     """All others are measured as if these were not there, so it costs them nothing."""
     for gpu in facts.gpus:
         # A batch system may keep a job from GPUs that are not its own.
-        if "lost" in gpu.lost:
+        if gpu.lost and "ermission" not in gpu.lost:
             where = f" at {gpu.pci}" if gpu.pci else ""
+            said = gpu.lost.rpartition(": ")[2]
+            state = "is lost (NVML)" if "lost" in said else f"does not answer (NVML: {said})"
             yield Finding(
                 "gpu-lost",
-                f"GPU {gpu.index} is lost (NVML), not used here",
+                f"GPU {gpu.index} {state}, not used here",
                 Cost.SMALL,
                 (f"{gpu.lost}; {gpu.index} is its number in nvidia-smi{where}",),
                 (

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 from wirespeed.doctor.facts.model import MachineFacts
 from wirespeed.doctor.finding import Cost, Finding
 from wirespeed.doctor.shell import assigned
-from wirespeed.units import format_size
+from wirespeed.errors import WirespeedError
+from wirespeed.units import format_size, parse_size
 
 STEPS = 8
 """NCCL_STEPS of NCCL's device.h: parts of a buffer."""
@@ -16,6 +19,9 @@ BUFFER, CHUNK = 4 << 20, 128 << 10
 """Bytes, where NCCL_BUFFSIZE and NCCL_P2P_NET_CHUNKSIZE are not set."""
 _ISSUES = "https://github.com/NVIDIA/nccl/issues"
 _CHUNKS = f"{_ISSUES}/2408; https://github.com/NVIDIA/nccl/pull/2410"
+
+
+_DIGITS = re.compile(r"\s*([+-]?(?:0[xX][0-9a-fA-F]+|0[0-7]*|[1-9]\d*))")
 
 
 class Sizes(NamedTuple):
@@ -92,16 +98,23 @@ def find(facts: MachineFacts) -> Iterator[Finding]:
     sizes = Sizes(numbers)
     for rule in RULES:
         for name in rule.names:
-            if name in numbers and rule.wrong(numbers[name], sizes):
-                text = assigned(name, facts.variables[name])
-                yield Finding(
-                    f"variable-{name}",
-                    f"{text}: {rule.why(sizes)}",
-                    Cost.BREAKS,
-                    (f"{text} is set in the environment",),
-                    (f"unset {name}",),
-                    source=rule.source,
-                )
+            if name not in numbers:
+                continue
+            why, remedy = rule.why(sizes), f"unset {name}"
+            if meant := _with_unit(facts.variables[name]):
+                why = f"NCCL reads {numbers[name]}, without the unit: it takes whole numbers"
+                remedy = f"export {name}={meant}"
+            elif not rule.wrong(numbers[name], sizes):
+                continue
+            text = assigned(name, facts.variables[name])
+            yield Finding(
+                f"variable-{name}",
+                f"{text}: {why}",
+                Cost.BREAKS,
+                (f"{text} is set in the environment",),
+                (remedy,),
+                source=rule.source,
+            )
 
 
 def _power_of_two(value: int) -> bool:
@@ -109,8 +122,18 @@ def _power_of_two(value: int) -> bool:
 
 
 def _number(text: str) -> int | None:
-    """As NCCL reads it: decimal, or hexadecimal behind 0x; None for what is no number."""
-    try:
-        return int(text.strip(), 0)
-    except ValueError:
+    """As NCCL reads it (strtoll): the digits at its start, hexadecimal behind 0x, octal behind 0."""
+    if not (found := _DIGITS.match(text)):
         return None
+    digits = found[1]
+    octal = digits.lstrip("+-").startswith("0") and not digits.lower().lstrip("+-").startswith("0x")
+    return int(digits, 8 if octal else 0)
+
+
+def _with_unit(text: str) -> int | None:
+    """Bytes of '4M' or '512 KiB', whose unit NCCL does not read; None for a plain number."""
+    if _DIGITS.fullmatch(text.strip()):
+        return None
+    with suppress(WirespeedError):
+        return parse_size(text.strip().replace(" ", ""))
+    return None

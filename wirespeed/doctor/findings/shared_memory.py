@@ -104,11 +104,8 @@ def _others(memory: HostMemory) -> Iterator[str]:
 def _fuser(others: Mapping[str, int]) -> str:
     """The command that shows who uses these files, or which files there are."""
     largest = sorted(others, key=lambda name: -others[name])[:MAX_NAMED]
-    return (
-        f"fuser -v {' '.join(quoted(f'/dev/shm/{name}') for name in largest)}"
-        if largest
-        else "ls -lS /dev/shm"
-    )
+    files = " ".join(quoted(f"/dev/shm/{name}") for name in largest)
+    return f"fuser -v {files}" if files else "ls -lS /dev/shm"
 
 
 def _left(memory: HostMemory) -> Iterator[Finding]:
