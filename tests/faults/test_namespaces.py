@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 from support.command import PATIENCE, Done, read
+from support.mpis import InstalledMpi
+from support.selection import slow_case
 from support.tools import why_no_mount
 
 OWN_SHM = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /dev/shm && exec "$@"', "sh")
@@ -72,3 +74,36 @@ def test_a_rank_in_a_namespace_of_its_own(
     assert (step[1]["copies"] == "works") == (apart in ("ipc", "shm"))
     shared = [failure["text"] for failure in done.failures if failure["path"] == "host-shared"]
     assert [text[: len(said)] for text in shared] == ([said] if said else [])
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich"), slow_case("impi")], indirect=True)
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        (OWN_SHM, "each has a /dev/shm of its own"),
+        slow_case(OWN_PID, "PID namespaces differ"),
+        slow_case(("unshare", "--user", "--map-root-user"), "user namespaces differ"),
+        (("unshare", "--uts"), ""),
+    ],
+    ids=["shm", "pid", "user", "none"],
+)
+def test_a_rank_apart_from_its_launcher(
+    mpi: InstalledMpi, before: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
+    """Protects users whose MPI hangs or fails as it starts: the rank that is elsewhere says so before."""
+    if why := why_no_mount():
+        pytest.skip(why)
+    words = ("pingpong", "--paths", "host", "--sizes", "8", "--loops", "50", "--device", "cpu")
+    rank = (sys.executable, "-I", "-m", "wirespeed", *words, "--timeout", "5", "--out", tmp_path / "r.jsonl")
+    done = subprocess.run(
+        list(map(str, [mpi.mpiexec, "-n", "1", *rank, ":", "-n", "1", *before, *rank])),
+        env={**os.environ, **mpi.environment()},
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=PATIENCE,
+        check=False,
+    )
+    told = " ".join(done.stderr.split())
+    assert "rank 0 and its launcher" not in told
+    assert (f"wirespeed: rank 1 and its launcher: {said}" in told) == bool(said), told

@@ -46,6 +46,7 @@ from wirespeed.launchers import LaunchedRank
 from wirespeed.paths import TransferPath
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.rank.join import rendezvous
+from wirespeed.rank.join.apart import from_parent
 from wirespeed.rank.join.free_cpus import FreeForThreads
 from wirespeed.rank.join.mpi_world import MpiWorld
 from wirespeed.rank.join.pinning import pin
@@ -268,6 +269,8 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank, bound: Bound | 
     try:
         place_of = place.rank, max(place.local_rank, 0)
         session = RankSession(opened, plan, kind, watchdog, place_of, began)
+        if launchers.joins_mpi(place) and (differs := from_parent()):
+            say(f"rank {place.rank} and its launcher: {differs}; an MPI may hang or fail as it starts")
         comm = session.connect(world)
     except (WirespeedError, NativeError):
         watchdog.close()

@@ -44,7 +44,7 @@ class Apart(NamedTuple):
         """
         if path.transport in _ALONE or not self.all_:
             return ""
-        found = "; ".join(REMEDIES[kind] for kind in REMEDIES if kind in self.all_)
+        found = "; ".join(words for kind, words in REMEDIES.items() if kind in self.all_)
         return f"; rank {min(self.all_.values())} and the first one of its host: {found}"
 
 
@@ -65,6 +65,34 @@ def look(comm: World) -> Apart:
     return Apart(copies, each[comm.rank], first)
 
 
+def from_parent() -> str:
+    """What this process does not share with the one that started it, in words; empty for what is not known.
+
+    An MPI hangs as it starts where ranks do not share what it needs, before they can compare it.
+    """
+    parent = os.getppid()
+    if not parent:
+        return REMEDIES["pid"]
+    mine, place = _own(), Path("/proc", str(parent))
+    found = []
+    with suppress(OSError):
+        for kind in ("pid", "user", "ipc"):
+            try:
+                same = str((place / "ns" / kind).readlink()) == mine.get(kind)
+            except PermissionError:
+                # A process of another user hides its namespaces; one of this user those of another user's.
+                same = kind != "user" or place.stat().st_uid != os.geteuid()
+            found += [] if same else [kind]
+    with suppress(OSError):
+        found += [] if _device(place / "root/dev/shm") == mine.get("shm") else ["shm"]
+    return "; ".join(words for kind, words in REMEDIES.items() if kind in found)
+
+
+def _device(folder: Path) -> str:
+    status = folder.stat()
+    return f"{status.st_dev}:{status.st_ino}"
+
+
 def _own() -> dict[str, Any]:
     found: dict[str, Any] = {
         "host": f"{host_name()} {_boot()}",
@@ -75,8 +103,7 @@ def _own() -> dict[str, Any]:
         with suppress(OSError):
             found[kind] = str(Path("/proc/self/ns", kind).readlink())
     with suppress(OSError):
-        status = Path("/dev/shm").stat()
-        found["shm"] = f"{status.st_dev}:{status.st_ino}"
+        found["shm"] = _device(Path("/dev/shm"))
     return found
 
 
