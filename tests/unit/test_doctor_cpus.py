@@ -91,6 +91,17 @@ def test_a_quota(facts: MachineFacts, shared: str | None) -> None:
 
 
 @pytest.mark.parametrize(
+    ("quota", "key"), [(0.5, "cpu-quota"), (1.5, "cpu-quota"), (2.0, "cpus-shared"), (4.0, "cpus-shared")]
+)
+def test_turns_because_of_a_limit(facts: MachineFacts, quota: float, key: str) -> None:
+    """Protects from 'a CPU for each rank' where the limit is what is short: five ranks have two CPUs."""
+    cores = {"waited": 0.8, "by": "ranks", "shared": f"5 ranks on n1 may use {quota:g} CPUs' time"}
+    found = one(structs.replace(facts, runs=(measured(cores, quota=quota),)), key)
+    limit = found.remedy[0].startswith("systemctl set-property --runtime UNIT CPUQuota=600%")
+    assert limit == (key == "cpu-quota")
+
+
+@pytest.mark.parametrize(
     "cores",
     [
         {"waited": 0.01, "by": None, "shared": TURNS},

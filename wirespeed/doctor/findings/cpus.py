@@ -8,7 +8,9 @@ from wirespeed.doctor.facts.model import MachineFacts
 from wirespeed.doctor.finding import Conditions, Cost, Finding, Trial
 from wirespeed.doctor.hang import pattern_words
 from wirespeed.doctor.shell import exports
+from wirespeed.host.process import cpu_list
 from wirespeed.host.variables import switches_of
+from wirespeed.results.parts import Rank
 from wirespeed.results.runs import Entry, Run
 from wirespeed.transports import find_transport
 from wirespeed.units import format_seconds, format_size
@@ -24,12 +26,29 @@ def find(facts: MachineFacts) -> Iterator[Finding]:
     if run is None:
         return
     entries = [entry for entry in run.entries.values() if entry.contended and entry.cores]
-    stopped = [entry for entry in entries if entry.cores and entry.cores.by == "quota"]
+    stopped = [
+        entry for entry in entries if entry.cores and (entry.cores.by == "quota" or _limited(run, entry))
+    ]
     shared = [entry for entry in entries if entry.cores and entry.cores.shared and entry not in stopped]
     if stopped:
         yield _quota(facts, run, stopped)
     if shared:
         yield _shared(facts, run, shared)
+
+
+def _limited(run: Run, entry: Entry) -> bool:
+    """Do ranks take turns because of a control group's limit, below what their CPUs and number ask for?"""
+    if not entry.cores or not entry.cores.shared:
+        return False
+    hosts: dict[str, list[Rank]] = {}
+    for rank in run.step(entry.path).ranks:
+        hosts.setdefault(rank.host, []).append(rank)
+    for here in hosts.values():
+        cpus = {cpu for rank in here for cpu in cpu_list(rank.cpus)}
+        quota = min((rank.cpu_quota for rank in here if rank.cpu_quota), default=None)
+        if quota and quota < min(len(here), len(cpus) or len(here)):
+            return True
+    return False
 
 
 def _evidence(facts: MachineFacts, run: Run, entries: list[Entry]) -> tuple[str, ...]:
@@ -48,6 +67,7 @@ def _again(run: Run, ranks: int) -> str:
 
 def _quota(facts: MachineFacts, run: Run, entries: list[Entry]) -> Finding:
     ranks = run.step(entries[0].path).ranks
+    stat = any(entry.cores and entry.cores.by == "quota" for entry in entries)
     host = next((rank.host for rank in ranks if rank.cpu_quota), facts.host)
     here = [rank for rank in ranks if rank.host == host]
     quota = min((rank.cpu_quota for rank in here if rank.cpu_quota), default=None)
@@ -62,7 +82,12 @@ def _quota(facts: MachineFacts, run: Run, entries: list[Entry]) -> Finding:
         "cpu-quota",
         f"The control group's quota stops the ranks: {len(here)} of them may use {limit}",
         Cost.HIGH,
-        (*_evidence(facts, run, entries), "cpu.stat counts throttled time meanwhile"),
+        (
+            *_evidence(facts, run, entries),
+            "cpu.stat counts throttled time meanwhile"
+            if stat
+            else "the control group's limit (cpu.max) is below a CPU for each rank",
+        ),
         tuple(filter(None, lines)),
         source="https://docs.kernel.org/scheduler/sched-bwc.html: cpu.stat's throttled time, cpu.max",
     )
