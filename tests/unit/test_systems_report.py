@@ -70,6 +70,15 @@ class TestReached:
         print_reached(screen, "Measured here", rows)
         assert "120 %" in text_of(screen)
 
+    def test_one_host_and_two_are_told_apart(self) -> None:
+        """Protects two rows of one file, one through shared memory and one over the network."""
+        places = ([{"rank": 0, "host": "n1"}, {"rank": 1, "host": host}] for host in ("n1", "n2"))
+        runs = [
+            make_run(head(["host"]), step("host", ranks=ranks), entry("host", 1 << 20, 1e-4))
+            for ranks in places
+        ]
+        assert [row.pattern for row in reached_here(runs, "a.jsonl")] == ["pingpong", "pingpong on 2 hosts"]
+
     def test_json(self, capsys: pytest.CaptureFixture[str]) -> None:
         found = json.loads(shown(capsys, str(MEASURED), "--format", "json"))
         assert set(found["systems"]) == set(names())

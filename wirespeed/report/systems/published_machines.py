@@ -115,9 +115,11 @@ def reached_here(runs: Sequence[Run], file: str) -> list[Reached]:
         if best is None:
             continue
         limit, count = run.ceiling(path), len(run.step(path).ranks)
+        hosts = len({rank.host for rank in run.step(path).ranks})
         group = int(run.options.get("group") or 0)
         words = [word for word in run.given_options if not word.startswith("group ")]
         name = " ".join([pattern(run) or best.pattern, *words, *filter(None, [run.slowed])])
+        name += f" on {hosts} hosts" if hosts > 1 else ""
         what = (name, path, group, count, best.bytes, best.rate)
         rate, equation = (limit.rate, limit.equation) if limit and limit.applies(best.bytes) else (None, "")
         rows.append(Reached(_where(run), *what, rate, equation, file, sign(run, best)))
