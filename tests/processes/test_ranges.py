@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 from support.command import wirespeed
 from support.records import as_read, end, entry, head
 
+from wirespeed.errors import WirespeedError
 from wirespeed.frontend.background_load import background_plan, parse
 from wirespeed.job.messages import ClockPlace, Progress, RankRanges, Row
 from wirespeed.job.plan import Plan
@@ -21,6 +23,7 @@ from wirespeed.rank.observe.clock_offsets import Offset, ahead_at, offset
 from wirespeed.rank.ranges import Ranges
 from wirespeed.report.check.learn import learn
 from wirespeed.report.compare.matching import match
+from wirespeed.report.export.otf2_trace import refuse_archive, write_archive
 from wirespeed.report.export.timeline import trace
 from wirespeed.report.facts.machine import title
 from wirespeed.report.facts.path_ranges import RangeLog, StepRanges
@@ -214,3 +217,35 @@ def test_a_file_that_cannot_be_written_is_said_before_anything_is_measured(tmp_p
     done = wirespeed("pingpong", "--timeline", "n.jsonl", "--out", "n.jsonl", cwd=tmp_path)
     assert done.code == 2 and "another file than that of --out" in done.err
     assert result.read_bytes() == before and [file.name for file in tmp_path.iterdir()] == ["r.jsonl"]
+
+
+def test_an_archive_for_vampir(tmp_path: Path) -> None:
+    """Protects OTF2 archives: each rank's ranges, inside each other, on one clock, by OTF2's own reader."""
+    otf2 = pytest.importorskip("otf2")
+    log, folder = RangeLog(), tmp_path / "run.otf2"
+    rows: tuple[Row, ...] = (
+        ("size", "8 B", 2 * MS, 9 * MS, {}),
+        ("check", "", 3 * MS, 4 * MS, {}),
+        # It was read late, and outlasts the one around it.
+        ("batch", "", 5 * MS, 10 * MS, {}),
+        ("size", "64 KiB", 11 * MS, 12 * MS, {}),
+    )
+    late = told(1, rows, host="n2", shift=MS)
+    log.steps.append(StepRanges("host", 1, 0, 20 * MS, [told(0, rows), late]))
+    write_archive(str(folder), log)
+    with otf2.reader.open(str(folder / "traces.otf2")) as trace:
+        found: dict[str, list[tuple[str, int, str]]] = {}
+        for location, event in trace.events:
+            kind = type(event).__name__
+            found.setdefault(location.name, []).append((kind, event.time // MS, event.region.name))
+        assert {node.name for node in trace.definitions.system_tree_nodes} == {"wirespeed", "n1", "n2"}
+        assert trace.timer_resolution == 10**9
+    expected = [
+        ("Enter", 2, "size: 8 B"), ("Enter", 3, "check"), ("Leave", 4, "check"), ("Enter", 5, "batch"),
+        ("Leave", 9, "batch"), ("Leave", 9, "size: 8 B"), ("Enter", 11, "size: 64 KiB"),
+        ("Leave", 12, "size: 64 KiB"),
+    ]  # fmt: skip
+    assert found["rank 0"] == expected
+    assert found["rank 1"] == [(kind, time + 1, name) for kind, time, name in expected]
+    with pytest.raises(WirespeedError, match="this folder exists"):
+        refuse_archive(str(folder))

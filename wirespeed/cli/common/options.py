@@ -218,7 +218,7 @@ profiling = together(
     option(
         "--timeline",
         words.FILE,
-        "Write what each rank did, and when, for Perfetto or Chrome (.json).",
+        "Write what each rank did, and when, for Perfetto or Chrome (.json), or Vampir (.otf2, a folder).",
         **RARE,
     ),
     flag("--timing", "Also print where the time of each path went.", **RARE),

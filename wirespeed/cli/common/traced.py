@@ -29,11 +29,15 @@ class Traced:
         """Raises WirespeedError for a file that cannot be written."""
         if plan.timeline is None and not plan.timing:
             return cls(plan)
+        from wirespeed.report.export.otf2_trace import ENDING, refuse_archive
         from wirespeed.report.facts.path_ranges import RangeLog
         from wirespeed.results.whole_file import refuse_unwritable
 
         if plan.timeline is not None:
-            refuse_unwritable(plan.timeline)
+            if plan.timeline.endswith(ENDING):
+                refuse_archive(plan.timeline)
+            else:
+                refuse_unwritable(plan.timeline)
             if plan.out and Path(plan.timeline).resolve() == Path(plan.out).resolve():
                 raise WirespeedError("--timeline: name another file than that of --out")
         return cls(plan, RangeLog())
@@ -51,7 +55,10 @@ class Traced:
 
             print_timing(console, self.log.steps)
         if self.plan.timeline is not None:
+            from wirespeed.report.export.otf2_trace import ENDING, write_archive
             from wirespeed.report.export.timeline import write_timeline
 
-            write_timeline(self.plan.timeline, self.log)
-            note(f"timeline: {self.plan.timeline}; open it in ui.perfetto.dev or chrome://tracing")
+            archive = self.plan.timeline.endswith(ENDING)
+            (write_archive if archive else write_timeline)(self.plan.timeline, self.log)
+            viewer = "Vampir" if archive else "ui.perfetto.dev or chrome://tracing"
+            note(f"timeline: {self.plan.timeline}; open it in {viewer}")
