@@ -31,7 +31,7 @@ def table(name: str) -> list[str]:
 
 def without_lines(curves: tuple[Curve, ...]) -> list[Curve]:
     return [
-        replace(curve, points=tuple(replace(point, line=0) for point in curve.points)) for curve in curves
+        replace(curve, points=tuple(point._replace(line=0) for point in curve.points)) for curve in curves
     ]
 
 

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from wirespeed.foreign.definitions import entry_definition, is_wrong
 from wirespeed.foreign.question import USUAL_SIZES
@@ -138,7 +138,7 @@ def _of_each_size(curve: Curve) -> Iterator[Point]:
         rows = tuple(last.values())
     usual = USUAL_SIZES.get(curve.tool, -1) if all(point.seconds is None for point in rows) else -1
     for point in rows:
-        yield point if point.bytes >= 0 else replace(point, bytes=usual)
+        yield point if point.bytes >= 0 else point._replace(bytes=usual)
 
 
 def _figure(curve: Curve, point: Point) -> tuple[float | None, int | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Set
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -11,6 +12,8 @@ from wirespeed.foreign.shapes import Curve, FailingLine, Log, Point, Transport
 MOST = 10_000
 """Failures, unknown lines, commands and settings that are kept."""
 MOST_TRANSPORTS = 200_000
+MOST_CURVES = 100_000
+"""Tables that are kept; each pair of a matrix is one."""
 
 
 @dataclass
@@ -46,6 +49,10 @@ class Found:
         if len(self.failures) < MOST:
             self.failures.append(FailingLine(kind, text.strip(), line))
 
+    def curve(self, made: Curve) -> None:
+        if len(self.curves) < MOST_CURVES:
+            self.curves.append(made)
+
     def log(self) -> Log:
         return Log(
             tuple(sorted(self.curves, key=lambda curve: curve.points[0].line)),
@@ -69,6 +76,8 @@ class LogStream:
         self.readers = [kind(self) for kind in kinds]
         for place, reader in enumerate(self.readers):
             reader.place = place
+        self.hits: Set[str] = frozenset()
+        """Words of readers in the line that is read."""
         self.caption = ""
         """The last line that no reader knows: often a table's title."""
         self.own_command = ""
@@ -123,7 +132,7 @@ class Reader(ABC):
     def close(self) -> None:
         """Ends the open table."""
         if self.curve is not None and self.points:
-            self.found.curves.append(replace(self.curve, points=tuple(self.points)))
+            self.found.curve(replace(self.curve, points=tuple(self.points)))
         if self.curve is not None:
             self.stream.open.remove(self)
         self.curve, self.points = None, []

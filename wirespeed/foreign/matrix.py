@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from wirespeed.foreign.found import LogStream, Reader
+from wirespeed.foreign.found import MOST_CURVES, LogStream, Reader
 from wirespeed.foreign.shapes import Curve, Point
 from wirespeed.foreign.text import number
 
@@ -66,11 +66,13 @@ class MatrixReader(Reader):
     def _add(self, row: int, column: int, value: float, line: int) -> None:
         matrix = self.matrix
         assert matrix is not None
+        if len(self.found.curves) >= MOST_CURVES:
+            return
         curve = matrix.curve
         local = matrix.rows == matrix.columns and row == column
         seconds, rate = (value * matrix.factor, None) if matrix.times else (None, value * matrix.factor)
         pair = f"{matrix.rows}{row} {matrix.columns}{column}"
-        self.found.curves.append(
+        self.found.curve(
             Curve(
                 curve.tool,
                 curve.version,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from wirespeed.foreign.definitions import is_wrong
 from wirespeed.foreign.shapes import Curve, Log
@@ -106,7 +106,7 @@ def reference_of(curve: Curve, wire: CurveWire | None, log: Log, question: Quest
     """Figures of others on such a machine; None where nobody did, or where the machine is not known."""
     usual_size = USUAL_SIZES.get(curve.tool, 0)
     points = [
-        replace(point, bytes=point.bytes if point.bytes > 0 else usual_size)
+        point._replace(bytes=point.bytes if point.bytes > 0 else usual_size)
         for point in curve.points
         if (point.bytes > 0 or usual_size) and not is_wrong(point)
     ]

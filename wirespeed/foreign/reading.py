@@ -83,7 +83,7 @@ class _Reading:
                 host = self._stream(name)
                 if rest and (hits or host.open) and _taken(host, rest, line, hits):
                     return
-        if _LOOKS_LIKE_FIGURES.match(text):
+        if not text[-1].isalpha() and _LOOKS_LIKE_FIGURES.match(text):
             if len(self.found.unknown) < MOST:
                 self.found.unknown.append((line, text.strip()))
         elif not text.startswith(_RULES):
@@ -122,15 +122,16 @@ class _Reading:
 
 
 def _taken(stream: LogStream, text: str, line: int, hits: Set[str]) -> bool:
-    places = _places(frozenset(hits))
-    if stream.open:
-        places = sorted({*places, *(reader.place for reader in stream.open)})
-    readers = stream.readers
-    return any(readers[place].take(text, line) for place in places)
+    stream.hits = hits
+    going_on = tuple([reader.place for reader in stream.open]) if stream.open else ()
+    for place in _places(frozenset(hits), going_on):  # noqa: SIM110  # half of the time of any()
+        if stream.readers[place].take(text, line):
+            return True
+    return False
 
 
 @lru_cache(maxsize=4096)
-def _places(hits: frozenset[str]) -> Sequence[int]:
-    """Readers that have one of these words, in their order."""
+def _places(hits: frozenset[str], going_on: tuple[int, ...]) -> Sequence[int]:
+    """Readers that have one of these words, and those whose table goes on, in their order."""
     index = _index()
-    return sorted({place for word in hits for place in index.get(word, ())})
+    return sorted({*going_on, *(place for word in hits for place in index.get(word, ()))})

@@ -6,11 +6,10 @@ Sizes are bytes, times seconds, rates bytes per second. None: the text does not 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(NamedTuple):
     """Figures of one line of a table."""
 
     bytes: int

@@ -22,7 +22,6 @@ _BEGIN = frozenset(" [(>0123456789sADFJMNOS")
 """First letters of prefixes: brackets, digits, stdout, months."""
 HOST = re.compile(r"([\w./@-]+):\s?(?=\s*\S)")
 """Word that pdsh, grep and others put before a line; a tool may print such a word itself."""
-_NUMBER = re.compile(r"[-+]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][-+]?\d+)?$")
 _COMMA = re.compile(r"\d,(?!\d{3}(?:\D|$))\d*")
 """A comma that separates no thousands."""
 
@@ -58,14 +57,15 @@ def without_prefixes(text: str) -> tuple[str, str]:
 
 def number(token: str, *, commas: bool = False) -> float | None:
     """The value of a token; None where it is no number. `commas`: they stand for decimal points."""
-    if not _NUMBER.match(token):
-        return None
     if "," in token:
         if not commas:
             return None
         token = token.replace(",", ".")
-    value = float(token)
-    return value if math.isfinite(value) else None
+    try:
+        value = float(token)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and "_" not in token else None
 
 
 def numbers(text: str) -> list[float] | None:
@@ -74,9 +74,13 @@ def numbers(text: str) -> list[float] | None:
     Commas are decimal points where one of them can be nothing else.
     """
     tokens = text.split()
-    commas = "," in text and _COMMA.search(text) is not None
-    found = [number(token, commas=commas) for token in tokens]
-    return None if not found or None in found else [value for value in found if value is not None]
+    if "," in text and _COMMA.search(text):
+        tokens = [token.replace(",", ".") for token in tokens]
+    try:
+        found = [*map(float, tokens)]
+    except ValueError:
+        return None
+    return found if found and "_" not in text and all(map(math.isfinite, found)) else None
 
 
 def whole(token: str) -> int | None:

@@ -7,6 +7,7 @@ import re
 
 from wirespeed.foreign.found import LogStream, Reader
 from wirespeed.foreign.shapes import Curve, Point
+from wirespeed.foreign.text import number
 
 ORDER = 2
 _SIZE = re.compile(r"(?:message |msg )?(?:size|bytes)s?(?: ?[(\[](?:bytes?|B)[)\]])?", re.IGNORECASE)
@@ -22,7 +23,6 @@ _TIMES = re.compile(r"(?:iterations|iters?|repetitions|#?reps)", re.IGNORECASE)
 _SECONDS = {"s": 1.0, "seconds": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "usec": 1e-6, "ns": 1e-9}
 _POWERS = {"K": 1, "M": 2, "G": 3, "T": 4}
 _JULIA = ("size (bytes)", "iterations")
-_REAL = re.compile(r"[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
 
 
 class CsvColumns(Reader):
@@ -72,25 +72,25 @@ class CsvColumns(Reader):
         return True
 
     def _row(self, text: str, line: int) -> bool:
-        cells = [cell.strip().strip("\"'") for cell in text.split(self.separator)]
+        cells = text.split(self.separator)
         if len(cells) != len(self.columns):
             return False
         values: dict[str, float] = {}
         for cell, (kind, factor) in zip(cells, self.columns, strict=True):
-            if not kind:
+            if not kind or kind in values:
                 continue
-            if self.separator != ",":
-                cell = cell.replace(",", ".")
-            if not _REAL.fullmatch(cell):
+            value = number(cell.strip(" \"'"), commas=self.separator != ",")
+            if value is None:
                 return False
-            values.setdefault(kind, float(cell) * factor)
-        finite = all(0 <= value < math.inf for value in values.values())
-        times = values.get("times")
-        if not finite or any(value != int(value) for value in (values["size"], times or 0.0)):
+            values[kind] = value * factor
+        size, times = values["size"], values.get("times")
+        if min(values.values()) < 0 or max(values.values()) == math.inf or size != int(size):
+            return False
+        if times is not None and times != int(times):
             return False
         self.points.append(
             Point(
-                int(values["size"]),
+                int(size),
                 values.get("time"),
                 values.get("rate"),
                 repetitions=None if times is None else int(times),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -32,16 +32,23 @@ def kind_of(text: str) -> str | None:
     return None
 
 
+@lru_cache(maxsize=4096)
+def _having(words: frozenset[str]) -> list[tuple[str, re.Pattern[str]]]:
+    """Kinds that have one of these words."""
+    return [(kind, pattern) for kind, own, pattern in _kinds() if words.intersection(own)]
+
+
 class Failing(Reader):
     """Each line stands alone."""
 
     words = tuple(word for _, words, _ in _kinds() for word in words)
 
     def take(self, text: str, line: int) -> bool:
-        if (kind := kind_of(text)) is None:
-            return False
-        self.found.failure(kind, text, line)
-        return True
+        for kind, pattern in _having(frozenset(self.stream.hits)):
+            if pattern.search(text):
+                self.found.failure(kind, text, line)
+                return True
+        return False
 
 
 READER = Failing

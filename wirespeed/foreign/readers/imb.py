@@ -117,7 +117,7 @@ class Imb(Reader):
         if self.curve is not None and self.points:
             factor = self._factor()
             self.points = [
-                replace(point, rate=None if point.rate is None or not factor else point.rate * factor)
+                point._replace(rate=None if point.rate is None or not factor else point.rate * factor)
                 for point in self.points
             ]
             if factor and any(point.rate is not None for point in self.points):

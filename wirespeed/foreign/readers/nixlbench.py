@@ -69,7 +69,7 @@ class Nixlbench(Reader):
         if self.curve is not None:
             for batch, points in self.batches.items():
                 placement = f"batches of {batch}"
-                self.found.curves.append(replace(self.curve, points=tuple(points), placement=placement))
+                self.found.curve(replace(self.curve, points=tuple(points), placement=placement))
         self.batches = {}
         super().close()
 

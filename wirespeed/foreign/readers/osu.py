@@ -51,12 +51,13 @@ class Osu(Reader):
         self.columns: list[str] = []
 
     def take(self, text: str, line: int) -> bool:
-        if (title := _TITLE.match(text.lstrip())) and title["over"]:
+        if "OSU" in text and (title := _TITLE.match(text.lstrip())) and title["over"]:
             self._begin(title)
             return True
         if self.curve is None:
             return False
-        return self._comment(text.lstrip()) if text.lstrip().startswith("#") else self._row(text, line)
+        first = text.lstrip()
+        return self._comment(first) if first.startswith("#") else self._row(first.split(), line)
 
     def _begin(self, title: re.Match[str]) -> None:
         test = title["test"].strip()
@@ -94,26 +95,25 @@ class Osu(Reader):
             return "Datatype" in text or "Overall =" in text
         return True
 
-    def _row(self, text: str, line: int) -> bool:
-        tokens = text.split()
+    def _row(self, tokens: list[str], line: int) -> bool:
         if len(tokens) != len(self.columns):
             return False
-        commas = any("," in token for token in tokens)
         cells = dict(zip(self.columns, tokens, strict=True))
-        values = {
-            name: found
-            for name, token in cells.items()
-            if (found := number(token, commas=commas)) is not None and name not in ("Size", "Validation")
-        }
         size = cells.get("Size", "0" if self.curve and self.curve.operation == "barrier" else "")
+        if not size.isdigit() or (self.points and int(size) <= self.points[-1].bytes):
+            return False
+        commas = any("," in token for token in tokens)
+        values: dict[str, float] = {}
+        for name, token in cells.items():
+            if name in ("Size", "Validation"):
+                continue
+            # Two decimals are always printed, unless the line was cut off.
+            if name not in WHOLE and (token[-3:-2] not in (".", ",") or not token[-2:].isdigit()):
+                return False
+            if (value := number(token, commas=commas)) is None:
+                return False
+            values[name] = value
         validation = cells.get("Validation", "").lower()
-        if not size.isdigit() or len(values) + ("Size" in cells) + bool(validation) != len(cells):
-            return False
-        # Of the first column behind the size: two decimals are always printed, unless the line was cut off.
-        if not all(re.search(r"[.,]\d\d$", cells[name]) for name in values if name not in WHOLE):
-            return False
-        if self.points and int(size) <= self.points[-1].bytes:
-            return False
         latency = values.get("Avg Latency (us)", values.get("Latency (us)", values.get("Overall (us)")))
         rate = values.get("Bandwidth (MB/s)", values.get("MB/s"))
         if latency is None and rate is None:

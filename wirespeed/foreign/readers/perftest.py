@@ -56,17 +56,17 @@ class Perftest(Reader):
         self.columns: list[str] = []
 
     def take(self, text: str, line: int) -> bool:
-        if _TITLE.match(text):
+        if (" BW " in text or " Lat" in text) and _TITLE.match(text):
             self.close()
             self.title, self.fields, self.gpu = text.strip(), {}, False
             return True
-        if found := _BANDWIDTH.match(text):
+        if "#bytes" in text and (found := _BANDWIDTH.match(text)):
             if (factor := _UNITS.get(found[2])) is None or found[1] != found[2]:
                 return False
             self.factor, self.columns = float(factor), []
             self._open("bandwidth", _WORDS[found[2]])
             return True
-        if _LATENCY.match(text):
+        if "#bytes" in text and _LATENCY.match(text):
             self.columns = _COLUMN.findall(text)
             self._open("pingpong", "")
             return True
@@ -74,7 +74,7 @@ class Perftest(Reader):
             return True
         fields = _FIELD.findall(text) if self.title and ":" in text else []
         self.fields |= dict(fields)
-        if _GPU.search(text) and "--" not in text:
+        if "--" not in text and _GPU.search(text):
             self.gpu = True
             return True
         return bool(fields)

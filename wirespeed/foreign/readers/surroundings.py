@@ -95,6 +95,10 @@ _VERSIONS = tuple(
 """Mark of a line, library, where its version stands."""
 
 
+_DIGIT = re.compile(r"\d\.|\d{4}").search
+"""Whether anything can be a version."""
+
+
 class Surroundings(Reader):
     """Takes no line for itself but command lines and settings."""
 
@@ -155,7 +159,7 @@ class Surroundings(Reader):
                 self.found.commands.append((line, text.strip()))
             for option in _OPTION.finditer(text):
                 self.found.setting(option[1], option[2])
-        for mark, library, pattern in _VERSIONS:
+        for mark, library, pattern in _VERSIONS if _DIGIT(text) else ():
             if mark in text and (version := pattern.search(text)):
                 self.found.version(library, plain(next(filter(None, version.groups())).rstrip(".")))
         return command or settings > 0

@@ -16,6 +16,10 @@ _STATUS = re.compile(r"Infiniband device '([\w.-]+)' port (\d+) status")
 _PORT = re.compile(r"\s*Port (\d+):\s*$")
 _FIELD = re.compile(r"\s*(State|state|Physical state|phys state|Rate|rate|Link layer|link_layer):\s+(.+)$")
 _UCX = re.compile(r"#\s+(Transport|Device|Type|bandwidth|System device): (.+)$")
+_FIRST = re.compile(
+    r"\s*(?:NIC\d|GPU \d|Link|CA '|Port \d|[Ss]tate:|Ph|ph|[Rr]ate:|link|#\s+[TDbS])|.*Infiniband device '"
+)
+"""How a line that is not of a matrix begins."""
 _UCX_RATE = re.compile(r"([\d.]+)(?:/ppn)? \+ ([\d.]+)(?:/ppn)? (MB|GB)/sec")
 _MOST = 4096
 
@@ -58,12 +62,11 @@ class TopologyReader(Reader):
         tokens = text.split()
         if not tokens:
             return False
-        return (
-            self._matrix(text, tokens)
-            or self._legend(text)
-            or self._nvlink(text)
-            or self._ibstat(text)
-            or self._ucx(text)
+        if _NAME.match(tokens[0]) and self._matrix(text, tokens):
+            return True
+        # Most lines with such a word are no line of these tools.
+        return _FIRST.match(text) is not None and (
+            self._legend(text) or self._nvlink(text) or self._ibstat(text) or self._ucx(text)
         )
 
     def _matrix(self, text: str, tokens: list[str]) -> bool:

@@ -84,7 +84,7 @@ class TransferBench(Reader):
     def _add(self, curve: Curve, sender: str, receiver: str, value: float, size: int, line: int) -> None:
         local = sender == receiver
         ends = "D" if sender.startswith("GPU") else "H", "D" if receiver.startswith("GPU") else "H"
-        self.found.curves.append(
+        self.found.curve(
             Curve(
                 curve.tool,
                 curve.version,
