@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+import json
 from pathlib import Path
 from typing import Any
 
 import pynvml
 import pytest
 from support.fake_machine import write
+from support.golden import Golden
 from support.stand_ins import nvml as nvml_library
 
 from wirespeed.evidence.health import (
@@ -26,7 +27,6 @@ from wirespeed.evidence.health import (
 )
 
 GPUS = [{"kind": "cuda", "index": n, "id": f"GPU-{n}", "pci": f"0000:0{n}:00.0"} for n in (0, 1)]
-Opened = Callable[..., HealthSource]
 
 
 def taken(source: HealthSource) -> HealthReading:
@@ -82,129 +82,67 @@ class TestNames:
         assert nvidia._VOLATILE == pynvml.NVML_VOLATILE_ECC
 
 
-@pytest.fixture
-def opened(builds: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
-    """The source over the real pynvml and a fake library (tests/support/fake_nvml.cpp) in this state."""
-
-    def find(**state: str) -> HealthSource:
-        for name, value in state.items():
-            monkeypatch.setenv(f"FAKE_NVML_{name.upper()}", value)
-        monkeypatch.setattr(pynvml, "nvmlLib", ctypes.CDLL(str(nvml_library(builds))))
-        monkeypatch.setattr(pynvml, "_nvmlGetFunctionPointer_cache", {})
-        source = nvidia.find(GPUS, False)
-        assert source
-        return source
-
-    return find
+COUNTERS = {
+    "link-0 0:2": "replay errors",
+    "link-1 1:0": "recovery errors",
+    "link-2 0:0": "CRC errors of flits",
+    "link-3 1:2": "CRC errors of data: lanes have them whenever bytes flow, and nothing is sent again",
+    "link-4 1:2": "ECC errors, as these",
+    "field-208 1:2": "receive errors",
+    "field-215 0:0": "link recoveries",
+    "field-221 0:2": "symbol errors",
+    "replays 1": "PCIe replays",
+    "ecc-0 0": "corrected ECC errors",
+    "ecc-1 0": "uncorrected ECC errors",
+    "rows 1": "remapped rows",
+}
+CALLS = [
+    *("NvLinkErrorCounter", "FieldValues", "TotalEccErrors", "RemappedRows", "PcieReplayCounter"),
+    *("CurrentClocksThrottleReasons", "ClockInfo"),
+]
+STATES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
+    "at rest": ({}, {}),
+    **{
+        f"{counter} rises by 7: {what}": ({"RISES": f"{counter}=7"}, {}) for counter, what in COUNTERS.items()
+    },
+    "held back for 300,000,000 ns between the readings": ({"RISES": "field-74 1:0=300000000"}, {}),
+    "held back at the end": ({"REASONS": "0x1"}, {"REASONS": "0x40"}),
+    "NVLink 5: the driver refuses the older call": (
+        {"LACKS": "nvmlDeviceGetNvLinkErrorCounter", "RISES": "field-161 0:2=1,field-163 1:0=2"},
+        {},
+    ),
+    "nothing is supported": ({"LACKS": ",".join(f"nvmlDeviceGet{call}" for call in CALLS)}, {}),
+    "rows wait: no error of this run": ({"PENDING": "1"}, {}),
+}
+"""States of the fake library (tests/support/fake_nvml.cpp), and what changes before the second reading."""
 
 
 class TestNvidia:
-    @pytest.mark.parametrize(
-        ("rises", "place", "what"),
-        [
-            ("link-0 0:2", "GPU 0 link 2", "NVLink replay errors"),
-            ("link-1 1:0", "GPU 1 link 0", "NVLink recovery errors"),
-            ("link-2 0:0", "GPU 0 link 0", "NVLink CRC errors of flits"),
-            ("field-208 1:2", "GPU 1 link 2", "NVLink receive errors"),
-            ("field-215 0:0", "GPU 0 link 0", "NVLink link recoveries"),
-            ("field-221 0:2", "GPU 0 link 2", "NVLink symbol errors"),
-            ("replays 1", "GPU 1", "PCIe replays"),
-            ("ecc-0 0", "GPU 0", "corrected ECC errors"),
-            ("ecc-1 0", "GPU 0", "uncorrected ECC errors"),
-            ("rows 1", "GPU 1", "remapped rows of memory"),
-        ],
-    )
-    def test_each_counter(self, opened: Opened, rises: str, place: str, what: str) -> None:
-        """Protects each name from another one's counter, and 5 old errors from being called new."""
-        source = opened(rises=f"{rises}=7")
-        found = changes("n1", taken(source), taken(source))
-        assert found["errors"] == [{"host": "n1", "place": place, "what": what, "count": 7}]
-        assert what in found["counted"] and found["throttled"] == found["corrected"] == []
+    def test_changes(self, builds: Path, monkeypatch: pytest.MonkeyPatch, golden: Golden) -> None:
+        """Protects each counter's name, place and unit, and what is no error; the real pynvml asks.
 
-    @pytest.mark.parametrize(
-        ("rises", "what"),
-        [("link-3 1:2", "NVLink CRC errors of data"), ("link-4 1:2", "NVLink ECC errors")],
-    )
-    def test_what_a_link_corrects_is_no_error(self, opened: Opened, rises: str, what: str) -> None:
-        """Protects healthy links: lanes have such errors whenever bytes flow, and nothing is sent again."""
-        source = opened(rises=f"{rises}=7")
-        found = changes("n1", taken(source), taken(source))
-        assert found["corrected"] == [{"host": "n1", "place": "GPU 1 link 2", "what": what, "count": 7}]
-        assert found["errors"] == [] and what not in found["counted"]
-
-    def test_a_link_that_is_down_is_not_asked(self, opened: Opened) -> None:
-        assert {place for place, _ in taken(opened()).errors if "link" in place} == {
-            f"GPU {gpu} link {link}" for gpu in (0, 1) for link in (0, 2)
-        }
-
-    def test_time_held_back(self, opened: Opened) -> None:
-        """Protects short throttling between two readings, and its unit: the driver counts nanoseconds."""
-        source = opened(rises="field-74 1:0=300000000")
-        (held,) = changes("n1", taken(source), taken(source))["throttled"]
-        assert held.pop("seconds") == pytest.approx(0.3)
-        assert held == {"host": "n1", "place": "GPU 1", "reason": "its power cap"}
-
-    def test_held_back_at_one_end(self, opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-        source = opened(reasons="0x1")
-        before = taken(source)
-        monkeypatch.setenv("FAKE_NVML_REASONS", "0x40")
-        found = changes("n1", before, taken(source))
-        assert found["throttled"] == [
-            {"host": "n1", "place": "GPU 0", "reason": "its hardware, because of heat", "after": True}
-        ]
-        assert found["watched"] == ["n1 GPU 0", "n1 GPU 1"]
-
-    def test_clocks(self, opened: Opened) -> None:
-        source = opened()
-        found = changes("n1", taken(source), taken(source))
-        assert found["notes"] == found["lacks"] == []
-        clocks = found["clocks"]
-        known = {"sm": 1755, "memory": 3201, "most_sm": 1980, "most_memory": 3201}
-        assert [(one["place"], one["before"], one["after"]) for one in clocks] == [
-            ("GPU 0", known, known),
-            ("GPU 1", known, known),
-        ]
-
-    def test_newer_gpus_count_in_fields(self, opened: Opened) -> None:
-        """Protects GPUs whose driver refuses the older call, as those with NVLink 5 do."""
-        source = opened(lacks="nvmlDeviceGetNvLinkErrorCounter", rises="field-161 0:2=1,field-163 1:0=2")
-        found = changes("n1", taken(source), taken(source))
-        assert [(one["place"], one["what"], one["count"]) for one in found["errors"]] == [
-            ("GPU 0 link 2", "NVLink replay errors", 1),
-            ("GPU 1 link 0", "NVLink CRC errors", 2),
-        ]
-        assert found["lacks"] == []
-
-    def test_no_error_is_counted_twice(self, opened: Opened) -> None:
-        """Protects the sum: where flits have a CRC counter of their own, the newer one is not asked."""
-        assert "NVLink CRC errors" not in {what for _, what in taken(opened()).errors}
-
-    def test_what_is_not_supported_is_said_once(self, opened: Opened) -> None:
-        """Protects from taking 'not supported' for zero, and from a line for each GPU."""
-        calls = ["NvLinkErrorCounter", "FieldValues", "TotalEccErrors", "RemappedRows", "PcieReplayCounter"]
-        calls += ["CurrentClocksThrottleReasons", "ClockInfo"]
-        source = opened(lacks=",".join(f"nvmlDeviceGet{call}" for call in calls))
-        found = changes("n1", taken(source), taken(source))
-        assert found["errors"] == found["throttled"] == found["counted"] == found["watched"] == []
-        assert sorted(found["lacks"]) == [
-            "NVLink CRC errors: not supported",
-            "NVLink recovery errors: not supported",
-            "NVLink replay errors: not supported",
-            "PCIe replays: Not Supported",
-            "corrected ECC errors: Not Supported",
-            "memory clock: Not Supported",
-            "remapped rows: Not Supported",
-            "sm clock: Not Supported",
-            "uncorrected ECC errors: Not Supported",
-            "what holds clocks back: Not Supported",
-        ]
-
-    def test_rows_that_wait(self, opened: Opened) -> None:
-        """Protects from blaming a run for what was wrong before, and from hiding it."""
-        source = opened(pending="1")
-        found = changes("n1", taken(source), taken(source))
-        assert found["errors"] == []
-        assert found["notes"][0] == "n1 GPU 0: memory rows wait to be remapped, by a reset of the GPU"
+        Links that are down are not asked, and no error is counted twice: the first text has all.
+        """
+        monkeypatch.setattr(pynvml, "nvmlLib", ctypes.CDLL(str(nvml_library(builds))))
+        monkeypatch.setattr(pynvml, "_nvmlGetFunctionPointer_cache", {})
+        told: dict[str, object] = {}
+        for title, (state, later) in STATES.items():
+            with monkeypatch.context() as patch:
+                for name, value in state.items():
+                    patch.setenv(f"FAKE_NVML_{name}", value)
+                source = nvidia.find(GPUS, False)
+                assert source
+                before = taken(source)
+                for name, value in later.items():
+                    patch.setenv(f"FAKE_NVML_{name}", value)
+                found = changes("n1", before, taken(source))
+            told.setdefault("what is read", "\n".join(map(": ".join, sorted(before.errors))))
+            lines = [f"{name}: {json.dumps(item)}" for name, items in found.items() for item in items]
+            rest = str(told.get("at rest", "")).splitlines()
+            more = [f"+ {line}" for line in lines if line not in rest]
+            less = [f"- {line}" for line in rest if line not in lines]
+            told[title] = "\n".join([*more, *less] if rest else lines)
+        golden("evidence/health_nvidia", told)
 
     def test_none_without_gpus(self) -> None:
         assert nvidia.find([{"kind": "host"}], False) is None

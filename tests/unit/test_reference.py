@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from reference_page import BEGIN, FILE, SOUGHT, operations, page
+from support.golden import Golden
 from support.measured import lines, result
 from support.records import entry, head, make_run, step
 
@@ -44,6 +45,16 @@ figures = [
     { operation = "host-device", wire = "PCIe", bytes = 1_073_741_824, gb_per_s = [50, 52] },
 ]
 """
+WRONG = (
+    ("https://example.org/small", "a talk"),
+    ("2026-11-28", "yesterday"),
+    ("[50, 52]", "[52, 50]"),
+    ("gb_per_s = [50, 52]", "speed = 3"),
+    ('"host-device"', '"upwards"'),
+    ('machines = ["Small.*"]', ""),
+    ('"Small.*"', '"("'),
+    ("counted =", "runs = ['1']\ncounted ="),
+)
 
 PCIE = {
     "V100": 3,
@@ -149,32 +160,13 @@ class TestStore:
             low, high = figure.gb_per_s or (0.0, 0.0)
             assert 2 * low / unit <= 1.005 * max(numbers) and 2 * high / unit >= 0.995 * min(numbers), figure
 
-    @pytest.mark.parametrize(
-        ("text", "complaint"),
-        [
-            (
-                SMALL.replace("https://example.org/small", "a talk"),
-                r"sources 1: address: write where this stands",
-            ),
-            (SMALL.replace("2026-11-28", "yesterday"), r"sources 1: date: write the date as"),
-            (SMALL.replace("[50, 52]", "[52, 50]"), r"figures 1: a range is two numbers"),
-            (
-                SMALL.replace("gb_per_s = [50, 52]", "speed = 3"),
-                r"nothing is called speed here; allowed: operation",
-            ),
-            (SMALL.replace('"host-device"', '"upwards"'), r"operation: allowed are device-device"),
-            (SMALL.replace('machines = ["Small.*"]', ""), r"one of machines, wires and system"),
-            (SMALL.replace('"Small.*"', '"("'), r"is no regular expression"),
-            (
-                SMALL.replace("counted =", "runs = ['1']\ncounted ="),
-                r"runs: the ids of the runs in a file of results",
-            ),
-        ],
-    )
-    def test_a_wrong_file_is_told_where(self, text: str, complaint: str) -> None:
-        with pytest.raises(WirespeedError, match=complaint) as caught:
-            read(text, "small.toml", Kind)
-        assert str(caught.value).startswith("small.toml: ")
+    def test_a_wrong_file_is_told_where(self, golden: Golden) -> None:
+        told: dict[str, object] = {}
+        for right, wrong in WRONG:
+            with pytest.raises(WirespeedError) as caught:
+                read(SMALL.replace(right, wrong), "small.toml", Kind)
+            told[f"{right} -> {wrong}".replace("\n", "; ")] = caught.value
+        golden("systems/wrong_references", told)
 
     def test_own_figures_are_those_of_the_files(self) -> None:
         """What is called this project's measurement stands in the file, under the run's id."""
@@ -264,43 +256,18 @@ def reference(rate: float, *figures: PublishedFigure, runs: tuple[str, ...] = ()
     )
 
 
-class TestWords:
-    FIGURE = PublishedFigure(operation="device-device", bytes=1 << 30, gb_per_s=(380, 397))
-
-    @pytest.mark.parametrize(
-        ("rate", "words"),
-        [
-            (395e9, "395 GB/s at 1 GiB: usual for H200 over NVLink (380 to 397, 1 source)"),
-            (361.1e9, "361 GB/s at 1 GiB: usual for H200 over NVLink (380 to 397, 1 source)"),
-            (
-                360.9e9,
-                "361 GB/s at 1 GiB: below what others measured on H200 over NVLink: 380 to 397 (1 source)",
-            ),
-            (
-                39e9,
-                "39.0 GB/s at 1 GiB: below what others measured on H200 over NVLink: 380 to 397 (1 source)",
-            ),
-            (
-                430e9,
-                "430 GB/s at 1 GiB: above what others measured on H200 over NVLink: 380 to 397 (1 source)",
-            ),
-        ],
-    )
-    def test_inside_and_outside(self, rate: float, words: str) -> None:
-        assert reference(rate, self.FIGURE).words == words
-
-    def test_own_sources_are_told(self) -> None:
-        assert "1 source, it is this project's)" in reference(390e9, self.FIGURE, runs=("a",)).words
-        below = reference(300e9, self.FIGURE, runs=("a",)).words
-        assert "below what this project measured on H200 over NVLink: 380 to 397" in below
-
-    @pytest.mark.parametrize(
-        ("us", "verdict"),
-        [(2.5, "usual for Slingshot 11 (2.32 to 11.7, 2 sources)"), (50, "longer than"), (1, "shorter than")],
-    )
-    def test_times(self, us: float, verdict: str) -> None:
+def test_words(golden: Golden) -> None:
+    """Protects what is said of figures as usual, above and below, and whose measurements they are."""
+    known = PublishedFigure(operation="device-device", bytes=1 << 30, gb_per_s=(380, 397))
+    told: dict[str, object] = {}
+    for rate in (395, 361.1, 360.9, 39, 430):
+        told[f"{rate} GB/s"] = reference(rate * 1e9, known).words
+    for rate in (390, 300):
+        told[f"{rate} GB/s, this project's"] = reference(rate * 1e9, known, runs=("a",)).words
+    for us in (2.5, 50, 1):
         found = usual(None, "Slingshot 11", "network-latency", 8, 8 / us * 1e6)
-        assert found and f"us at 8 B: {verdict}" in found.words
+        told[f"{us} us"] = found and found.words
+    golden("systems/reference_words", told)
 
 
 def changed(file: Path, folder: Path, change: Callable[[dict[str, Any]], None]) -> Run:
