@@ -23,7 +23,10 @@ INCLUDES = {
     "kernels": ("core", "kernels", "libraries"),
     "devices": ("core", "devices", "kernels", "libraries", "measure/clock.hpp"),
     "measure": ("core", "measure"),
-    "soak": ("core", "kernels/soak_types.h", "measure", "soak", "transports"),
+    "soak": (
+        *("core", "devices/device.hpp", "devices/work.hpp", "kernels/soak_types.h", "measure"),
+        *("soak", "transports"),
+    ),
     "transports": (
         "core",
         "measure",
