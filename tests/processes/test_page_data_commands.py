@@ -15,7 +15,10 @@ from support.measured import result
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode
 from wirespeed.report.export.markdown import markdown, plain
+from wirespeed.report.export.matplotlib_figure import _draw, looks_of
 from wirespeed.report.page import read_sources
+from wirespeed.report.page.styles import Style
+from wirespeed.report.sources import measured
 
 RESULTS = Path(__file__).parents[2] / "results"
 PAPER = RESULTS / "h200-x2-paths.jsonl.gz"
@@ -83,7 +86,7 @@ class TestPlot:
         assert {"aware", "staged", "aware, Summit as published", "message size", "time, one way (us)"} <= set(
             shown
         )
-        assert {"limit 450 GB/s", "1 GiB"} <= set(shown)
+        assert {"limit 450 GB/s (NVLink)", "1 GiB"} <= set(shown)
         assert sum(text.startswith("limit ") for text in shown) == 2
         assert "host" not in shown
 
@@ -117,7 +120,7 @@ class TestPlot:
         assert main(["plot", str(RESULTS / "h200-x4-copy.jsonl"), "-o", str(tmp_path / "a.svg")]) == 0
         shown = re.findall(r"<text[^>]*>([^<]*)</text>", (tmp_path / "a.svg").read_text())
         limits = [word for word in shown if word.startswith("limit")]
-        assert limits == ["limits 57.6, 58.4 GB/s", "limit 2400 GB/s"]
+        assert limits == ["limits 57.6 GB/s (PCIe), 58.4 GB/s (PCIe)", "limit 2400 GB/s (GPU memory)"]
 
     @pytest.mark.parametrize("most", [1.5, 4, 30, 3000])
     def test_an_axis_has_plain_numbers(self, wanted: None, tmp_path: Path, most: float) -> None:
@@ -139,6 +142,32 @@ class TestPlot:
         shown = re.findall(r"<text[^>]*>([^<]*)</text>", (tmp_path / "a.svg").read_text())
         times = [word for word in shown[: shown.index("time, one way (us)")] if re.fullmatch(r"[\d.]+", word)]
         assert len(times) >= 2 and not any("math" in word or "e+" in word for word in shown)
+
+    def test_two_sizes_are_points(self, wanted: None, tmp_path: Path) -> None:
+        """Protects from a line over sizes that nobody has measured."""
+        import matplotlib
+
+        matplotlib.use("agg")
+        from matplotlib import pyplot
+
+        records = [made.head(), made.step("host"), *(made.entry("host", size, 1e-6) for size in (8, 1 << 20))]
+        few = made.write(tmp_path / "a.jsonl", *records, made.end())
+        figure, panel = pyplot.subplots()
+        for file, line in ((few, "None"), (str(PAPER), "-")):
+            first, *_ = measured(read_sources([file])[0])
+            panel.clear()
+            _draw(panel, "time", (first, first.run.paths[0]), Style(0, ""), named=False)
+            assert panel.get_lines()[0].get_linestyle() == line
+        pyplot.close(figure)
+
+    def test_runs_of_one_path_differ(self, wanted: None) -> None:
+        """Protects a reader of five launches in one figure from five lines that look alike."""
+        files = [str(result(f"default/h200-x2-launch-0{number}")) for number in range(1, 6)]
+        sets = measured(read_sources(files)[0])
+        for paths in (["aware"], ["aware", "gpu", "host"]):
+            looks = looks_of([(one, path) for one in sets for path in paths])
+            assert len(set(looks)) == len(looks) == 5 * len(paths)
+        assert len({look.hue for look in looks_of([(one, "aware") for one in sets])}) == 5
 
     def test_one_panel(self, wanted: None, file: str, tmp_path: Path) -> None:
         assert main(["plot", file, "-o", "a.svg", "--kind", "time"]) == 0

@@ -11,12 +11,16 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.limits import Ceiling
+from wirespeed.limits.wires import WIRE_KINDS
 from wirespeed.report.export.scaling_figure import MARKERS, draw_scaling, line_of
 from wirespeed.report.facts.scaling import Scaling, scalings
-from wirespeed.report.page.styles import LIGHT, Style, styles
+from wirespeed.report.grouping import grouped
+from wirespeed.report.page.styles import DASHES, LIGHT, Style, styles
 from wirespeed.report.sources import ReportRun, Source, measured
 from wirespeed.report.systems.published_curves import PublishedCurves, load_system
 from wirespeed.report.views import view_of
@@ -49,9 +53,14 @@ Curve = tuple[ReportRun, str]
 BAR_INCHES = 0.24
 MAX_SIZES = 6
 """Labels of an axis of sizes."""
-CLOSE = 0.05
+CLOSE = 0.036
 """Share of the axis below which the words of two limits would cover each other."""
 RED = "#b3261e"
+FEWEST = 3
+"""Sizes of a curve; fewer are points."""
+WIRES = {kind: wire.name for kind, wire in WIRE_KINDS.items()}
+WIRES |= {"loopback": "loopback", "memory": "host memory", "device memory": "GPU memory"}
+"""Names of what a limit is of."""
 
 
 def require_matplotlib(what: str) -> None:
@@ -78,7 +87,7 @@ def plot(sources: Sequence[Source], out: str, paths: Sequence[str], kind: str, a
     from matplotlib import pyplot
 
     programs = not view_of(curves[0][0].run).curves
-    looks = styles([path for _, path in curves])
+    looks = looks_of(curves)
     several = len({measured.number for measured, _ in curves}) > 1
     scaled = _scalings(curves) if programs and kind == "both" else []
     kinds = ("time", "bandwidth") if kind == "both" else (kind,)
@@ -93,17 +102,17 @@ def plot(sources: Sequence[Source], out: str, paths: Sequence[str], kind: str, a
             squeeze=False,
         )
         for pair, scaling in zip(panels, scaled, strict=False):
-            draw_scaling(pair[0], pair[1], scaling, looks)
+            draw_scaling(pair[0], pair[1], scaling, styles([path for _, path in curves]))
             if scaling.strong:
                 label_decades(pair[0])
         for number, (panel, kind) in enumerate(zip(panels[0], () if scaled else kinds, strict=not scaled)):
             if programs:
                 bars(panel, kind, curves, looks, named=several, labelled=number == 0)
                 continue
-            for curve in curves:
-                _draw(panel, kind, curve, looks[curve[1]], named=several)
+            for curve, look in zip(curves, looks, strict=True):
+                _draw(panel, kind, curve, look, named=several)
             for other in others:
-                _draw_published(panel, kind, other, looks)
+                _draw_published(panel, kind, other, styles([path for _, path in curves]))
             _dress(panel, kind, curves)
         if scaled or not programs:
             lists = [panel.get_legend_handles_labels() for panel in panels[:, -1]]
@@ -149,6 +158,24 @@ def _curves(sources: Sequence[Source], wanted: Sequence[str]) -> list[Curve]:
     ]
 
 
+def looks_of(curves: Sequence[Curve]) -> list[Style]:
+    """A look for each curve: of several runs a path differs in its dashes; of a single path, in colour."""
+    own = styles([path for _, path in curves])
+    found: list[Style] = []
+    taken = {*own.values()}
+    seen: set[str] = set()
+    for _, path in curves:
+        look, hues = own[path], range(own[path].hue, own[path].hue + len(LIGHT))
+        if path in seen:
+            pairs = product(DASHES, hues) if len(own) == 1 else ((d, hue) for hue in hues for d in DASHES)
+            others = (Style(hue % len(LIGHT), dashes) for dashes, hue in pairs)
+            look = next((other for other in others if other not in taken), look)
+        seen.add(path)
+        taken.add(look)
+        found.append(look)
+    return found
+
+
 def _draw(panel: Axes, kind: str, curve: Curve, look: Style, *, named: bool) -> None:
     """`named`: the run's label stands behind the path."""
     measured, path = curve
@@ -166,6 +193,16 @@ def _draw(panel: Axes, kind: str, curve: Curve, look: Style, *, named: bool) -> 
         "markersize": 2.4,
         "label": name_of(curve, named=named),
     }
+    if len(entries) < FEWEST:
+        # A line between them would show sizes that nobody has measured.
+        middle, ends = values("seconds"), [values("low"), values("high")]
+        reach: Any = [
+            [abs(value - min(pair)) for value, *pair in zip(middle, *ends, strict=True)],
+            [abs(max(pair) - value) for value, *pair in zip(middle, *ends, strict=True)],
+        ]
+        points = {**style, "linestyle": "none", "markersize": 5}
+        panel.errorbar(sizes, middle, yerr=reach, elinewidth=0.8, capsize=2, **points)
+        return
     panel.plot(sizes, values("seconds"), **style)
     panel.fill_between(sizes, values("low"), values("high"), color=style["color"], alpha=0.18, linewidth=0)
 
@@ -187,13 +224,19 @@ def _dress(panel: Axes, kind: str, curves: Sequence[Curve]) -> None:
     panel.set_yscale("log")
     panel.set_xlabel(curves[0][0].run.traits.size_label)
     panel.set_ylabel(axis_of(kind, curves))
-    limits = {limit.rate / 1e9 for measured, path in curves if (limit := measured.run.ceiling(path))}
+    known = [(path, limit) for measured, path in curves if (limit := measured.run.ceiling(path))]
+    limits = grouped((limit.rate / 1e9, wire_of(limit, path)) for path, limit in known)
     if kind == "bandwidth" and limits:
         low, high = panel.get_ylim()
         panel.set_ylim(low, max(high, 1.6 * max(limits)))
-        draw_limits(panel, sorted(limits))
+        draw_limits(panel, {rate: ", ".join(dict.fromkeys(limits[rate])) for rate in sorted(limits)})
     label_sizes(panel)
     label_decades(panel)
+
+
+def wire_of(limit: Ceiling, path: str) -> str:
+    """'NVLink'; of a limit that several wires make, as staging has, the path."""
+    return WIRES.get(limit.wire, path)
 
 
 def value(kind: str, entry: Entry, seconds: float) -> float:
@@ -217,21 +260,25 @@ def bars(
     panel: Axes,
     kind: str,
     curves: Sequence[Curve],
-    looks: Mapping[str, Style],
+    looks: Sequence[Style],
     *,
     named: bool,
     labelled: bool,
 ) -> None:
     """A bar for each path, with its 95 % interval. `labelled`: the names stand beside them."""
-    found = [(curve, entry) for curve in curves for entry in curve[0].run.of_path(curve[1])[-1:]]
-    for place, ((_, path), entry) in enumerate(found):
+    found = [
+        (curve, look, entry)
+        for curve, look in zip(curves, looks, strict=True)
+        for entry in curve[0].run.of_path(curve[1])[-1:]
+    ]
+    for place, (_, look, entry) in enumerate(found):
         middle = value(kind, entry, entry.seconds)
         ends = [value(kind, entry, end) for end in (entry.low, entry.high)]
         error: Any = [[middle - min(ends)], [max(ends) - middle]]
         ink: Any = {"ecolor": "black", "capsize": 2, "error_kw": {"linewidth": 0.8}}
-        panel.barh(place, middle, xerr=error, color=LIGHT[looks[path].hue], height=0.7, **ink)
+        panel.barh(place, middle, xerr=error, color=LIGHT[look.hue], height=0.7, **ink)
     panel.set_yticks(
-        range(len(found)), [name_of(curve, named=named) if labelled else "" for curve, _ in found]
+        range(len(found)), [name_of(curve, named=named) if labelled else "" for curve, _, _ in found]
     )
     panel.invert_yaxis()
     panel.set_xlim(left=0)
@@ -271,8 +318,8 @@ def label_decades(panel: Axes) -> None:
         panel.yaxis.set_minor_formatter(plain)
 
 
-def draw_limits(panel: Axes, limits: Sequence[float]) -> None:
-    """A dashed line for each, lowest first; those that are close have their words in common."""
+def draw_limits(panel: Axes, limits: Mapping[float, str]) -> None:
+    """A dashed line for each rate, lowest first, with its wires; close ones have their words in common."""
     low, high = map(math.log, panel.get_ylim())
     together: list[list[float]] = []
     for limit in limits:
@@ -283,6 +330,6 @@ def draw_limits(panel: Axes, limits: Sequence[float]) -> None:
             together.append([limit])
     place: Any = {"xycoords": ("axes fraction", "data"), "xytext": (0, 2), "textcoords": "offset points"}
     for alike in together:
-        rates = dict.fromkeys(format_rate(limit * 1e9) for limit in alike)
-        words = f"limit{'s' if len(rates) > 1 else ''} {', '.join(rates)} GB/s"
+        rates = dict.fromkeys(f"{format_rate(limit * 1e9)} GB/s ({limits[limit]})" for limit in alike)
+        words = f"limit{'s' if len(rates) > 1 else ''} {', '.join(rates)}"
         panel.annotate(words, (0.01, alike[-1]), color=RED, fontsize=7, **place)
