@@ -83,6 +83,7 @@ class _Making:
                 memory=_memory(curve),
                 bytes=point.bytes,
                 definition=entry_definition(curve),
+                timed=entry_definition(curve).partition(":")[0],
                 bandwidth_bytes=amount,
                 times=Times(median=seconds, min=point.t_min, max=point.t_max),
                 samples=1,
