@@ -100,7 +100,7 @@ class TestTable:
         own = {"memory": "device", "context": "primary", "ipc": True}
         records = [measured(path, "driver", own, own) for path in ("aware", "staged")]
         run = of("driver", *records, *(entry(path, 8, 1e-6) for path in ("aware", "staged")))
-        said = "staged, aware: by their addresses (UVA) messages lie in device memory"
+        said = "staged, aware: by their addresses (UVA) buffers lie in device memory"
         assert said in " ".join(shown(run, explain=True).split())
         assert "UVA" not in shown(run)
 

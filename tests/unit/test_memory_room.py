@@ -12,6 +12,7 @@ from wirespeed.frontend.fitting import fitting
 from wirespeed.frontend.machine import Machine
 from wirespeed.host import memory
 from wirespeed.job.plan import Plan
+from wirespeed.patterns import Shape
 from wirespeed.rank.context import Unusable
 from wirespeed.rank.path.buffers import Buffers, buffer_room
 from wirespeed.units import parse_sizes
@@ -52,7 +53,7 @@ def test_front_end_and_ranks_agree(kind: str, largest: int) -> None:
         core=SimpleNamespace(lib=None),
         comm=comm,
         offset=0,
-        shape=SimpleNamespace(memory=room, ranks=2),
+        shape=Shape(2, memory=room),
         pattern=SimpleNamespace(extent=lambda rank, shape, size: size, that_fits=lambda *_: ""),
     )
     buffers = Buffers(context, cast("Any", None), "device")

@@ -122,12 +122,12 @@ def _spans(spans: list[tuple[str, list[int]]]) -> str:
 
 
 def pointers(run: Run) -> Iterator[tuple[str, str]]:
-    """('aware', 'by their addresses (UVA) messages lie in device memory, ...'), as the driver tells of each
+    """('aware', 'by their addresses (UVA) buffers lie in device memory, ...'), as the driver tells of each
     address; paths whose memory is alike share a line.
     """
     told = together((memory_of(run.step(path)), path) for path in run.paths if run.step(path).pointers)
     for paths, words in told:
-        yield paths, f"by their addresses (UVA) messages lie in {words}"
+        yield paths, f"by their addresses (UVA) buffers lie in {words}"
 
 
 def library_start(run: Run) -> str | None:
