@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -14,8 +15,8 @@ from wirespeed.statistics.samples import COARSE, FEWEST_BATCHES
 BATCH_S = 0.005
 """Seconds of a batch, at most, in the first 5 s; where many sizes take turns, each has less."""
 MOMENT_S = 0.025
-"""Seconds from the start of one batch shorter than BATCH_S to the start of the next of the same size, at
-least: a figure that is precise was so at several separate moments."""
+"""Mean of the seconds from the start of one batch shorter than BATCH_S to the start of the next of the same
+size, at least: a figure that is precise was so at several separate moments."""
 SHORTEST_BATCH_S = 0.001
 """Seconds of a batch where many sizes take turns, at least."""
 FILLED = 0.6
@@ -88,6 +89,11 @@ class Sampled(Protocol):
     latest: float
 
     def precision(self) -> float | None: ...
+
+
+def until_next_moment(dice: random.Random) -> float:
+    """Seconds, always others: what comes at a fixed rate disturbs some batches, not all of them or none."""
+    return MOMENT_S * dice.uniform(0.5, 1.5)
 
 
 class StoppingRule:

@@ -7,6 +7,7 @@ inside it. Rank 0 alone decides when to stop, between batches.
 from __future__ import annotations
 
 import math
+import random
 import time
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager
@@ -21,7 +22,7 @@ from wirespeed.rank.path.program_limits import Computation
 from wirespeed.rank.path.teams import TeamSamples
 from wirespeed.rank.program import Program
 from wirespeed.statistics.samples import Samples
-from wirespeed.statistics.stopping import MOMENT_S, StoppingRule
+from wirespeed.statistics.stopping import StoppingRule, until_next_moment
 
 WARM_UP_ITERATIONS, WARM_UP_SECONDS = 5, 0.05
 LONG_ITERATION_SECONDS = 0.05
@@ -210,7 +211,7 @@ class Sampler:
         enough: str | None = None
         """Why the figure needs no more samples; a program may need more iterations, which follow at once."""
         reason: str | None = None
-        next_moment = 0.0
+        next_moment, dice = 0.0, random.Random()
         while True:
             now = time.monotonic()
             elapsed, resumed = elapsed + now - resumed, now
@@ -239,7 +240,7 @@ class Sampler:
                     if not enough:
                         time.sleep(max(0.0, next_moment - time.monotonic()))
                     resumed = time.monotonic()
-                    next_moment = resumed + MOMENT_S
+                    next_moment = resumed + until_next_moment(dice)
             untimed, per_sample, count, check, long_samples = self._comm.share(batch)
             if count == 0:
                 return rule.iterations_per_sample, self._comm.share(str(reason))
