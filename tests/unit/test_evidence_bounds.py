@@ -58,6 +58,10 @@ CASES: dict[str, tuple[Declaration, list[tuple[list[Counted], Sequence[Copies]]]
         MIXED,
         [([SLOT], [None]), ([], [(1000, 0, 0, 0), None]), ([IDLE], [(1000, 0, 0, 0)])],
     ),
+    "the same between hosts: a slot that is silent may be the other host's": (
+        replace(MIXED, hosts=2),
+        [([IDLE], [None])],
+    ),
     "host buffers between hosts: the interface that carried most is named; GPUs' links are none": (
         FAR,
         [

@@ -200,6 +200,12 @@ CASES: dict[str, dict[str, Used]] = {
         },
         "both ways": used(**COPY, memory="pinned", into="device", both_ways=True),
         **{
+            f"both ways, measured: {known}": used(
+                **COPY, name=UNKNOWN, memory="pinned", into="device", both_ways=True, copies=known
+            )
+            for known in ({"to_device": 5e9, "to_host": 20e9}, COPIES, {"to_host": 5e9})
+        },
+        **{
             f"{memory} to device of {name or 'no GPU'}{', a slot told' if wires else ''}": used(
                 **COPY, name=name, memory=memory, into="device", wires=wires
             )
@@ -292,6 +298,7 @@ CASES: dict[str, dict[str, Used]] = {
             wires=[wire("nvlink", "port", host, rate=1e9) for host in ("n0", "n1")],
             evidence=counted("nvlink"),
         ),
+        "one stream": used("stream", **FAR, wires=TWO, evidence=PLAIN),
         "two streams share a port": used(
             "stream", **HOST, per_host=2, count=4, width=2, wires=TWO, evidence=PLAIN
         ),
@@ -318,6 +325,7 @@ CASES: dict[str, dict[str, Used]] = {
         "copies that nobody knows": used(transport="staged", **ACROSS, wires=SLOW),
         "H200s by their slots": used(transport="staged", **{**ACROSS, "name": H200}, wires=SLOW),
         "copies of this file": used(transport="staged", **ACROSS, wires=SLOW, copies=COPIES),
+        "copies of one way alone": used(transport="staged", **ACROSS, wires=SLOW, copies={"to_host": 5e9}),
     },
     "a host's memory: measured where it was seen to be used, between two ranks": {
         "measured": used(**HOST, wires=[wire("pcie", rate=1e9), MEMORY], evidence=SHARED),
