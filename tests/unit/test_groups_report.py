@@ -61,7 +61,8 @@ def test_every_export_tells_configurations_apart(capsys: pytest.CaptureFixture[s
     table = load(file).table()
     assert table["group"].tolist() == [int(row["group"]) for row in rows]
     assert main(["show", file, "--format", "reframe"]) == 0
-    assert "both_ways_GBps=1339.95296 options=group=2,ranks=4" in capsys.readouterr().out.splitlines()[-1]
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert "both_ways_GBps=1339.95296 mark=~ trusted=no options=group=2,ranks=4" in last
     assert main(["show", file, "--format", "prometheus"]) == 0
     last = [line for line in capsys.readouterr().out.splitlines() if "wirespeed_further{" in line][-1]
     assert 'options="group=2,ranks=4",figure="both ways",unit="GB/s"} 1339.95' in last

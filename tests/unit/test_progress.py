@@ -21,7 +21,6 @@ from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode
 from wirespeed.job.messages import Note, Progress
 from wirespeed.job.plan import Plan
-from wirespeed.report import sources
 from wirespeed.report.console import status_line
 from wirespeed.report.terminal import progress
 from wirespeed.results import reading
@@ -280,12 +279,11 @@ class TestSilence:
         read = reading.read
         told: list[str] = []
 
-        def slow(name: str) -> Any:
+        def slow(*given: Any) -> Any:
             told.append(until("read", pipe))
-            return read(name)
+            return read(*given)
 
         monkeypatch.setattr(reading, "read", slow)
-        monkeypatch.setattr(sources, "read", slow)
         with heard(monkeypatch) as pipe:
             main(words.format(RESULTS / "h200-x2-survey.jsonl", tmp_path).split())
         assert told and all(re.search(r" (is|are) read  \[0:0\d so far\]", line) for line in told)

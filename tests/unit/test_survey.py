@@ -29,14 +29,14 @@ def measured(names: tuple[str, ...]) -> list[Run]:
 
 def test_screens(golden: Golden) -> None:
     """Protects the rows, their limits and verdicts, and the answers below, at three widths."""
-    shown = []
+    shown = {}
     for machine, names in MACHINES.items():
         for width in (80, 100, 200):
             screen = console(width)
             print_survey(screen, measured(names), [])
             assert max(map(len, text_of(screen).splitlines())) <= width
-            shown.append(f"== {machine}, {width} columns\n{text_of(screen)}\n")
-    golden.compare(Path(__file__).parents[1] / "golden/report/survey.txt", "".join(shown))
+            shown[f"{machine}, {width} columns"] = text_of(screen)
+    golden("report/survey", shown)
 
 
 def test_a_slow_gpu_is_named(tmp_path: Path) -> None:
