@@ -118,6 +118,12 @@ def test_nothing_known_is_one_line(
     assert "cannot read" in capsys.readouterr().err
 
 
+def test_a_result_file_of_ours_is_named_as_such(capsys: pytest.CaptureFixture[str]) -> None:
+    file = Path(__file__).parents[2] / "results" / "h200-x2-pingpong.jsonl"
+    assert main(["explain", str(file)]) == ExitCode.USAGE
+    assert "is a result file of wirespeed: 'wirespeed show'" in capsys.readouterr().err
+
+
 def test_an_unknown_link_names_some(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "x", "--link", "foo"]) == ExitCode.USAGE
     assert "NDR200, 10GbE" in capsys.readouterr().err

@@ -99,7 +99,12 @@ def _good(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _told(file: str) -> Iterator[bytes]:
+    first, rest = _begun(_lines(file))
+    if first and _is_ours(first):
+        raise WirespeedError(
+            f"{named(file)} is a result file of wirespeed: 'wirespeed show' judges its curves"
+        )
     try:
-        yield from _good(_lines(file))
+        yield from _good(chain(first, rest))
     except (OSError, ValueError) as error:
         raise WirespeedError(f"cannot read {named(file)}: {inputs.why(error)}") from None

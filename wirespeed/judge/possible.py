@@ -23,6 +23,8 @@ NARROW = 0.6
 """Share of its slot's rate below which a copy has fewer lanes, or an older generation."""
 SMALL, SLOW_S, SLOW_RDMA_S = 1024, 200e-6, 100e-6
 """Bytes of a small message, and seconds that it takes over long distances alone; the same by RDMA."""
+DRIVER_COPY_S = 8e-6
+"""More than a first byte costs that a CPU or a NIC reads by itself; a copy by the driver takes some 10 us."""
 RDMA = ("ucx", "perftest", "ib_", "fabtests")
 MANY = 0.5
 """Share of the figures that are impossible, from which on none of the curve can be used."""
@@ -131,6 +133,19 @@ def slow_message(curve: GivenCurve) -> Iterator[CurveFinding]:
     if rdma:
         seen += f": {times(seconds[0] / 5e-6)} to {times(seconds[-1] / 1e-6)} times the 1 to 5 us of a NIC"
     yield finding("slow", 2, seen, curve, "slow-peer" if "P2P=Enabled" in curve.name else "slow")
+
+
+def driver_copies(curve: GivenCurve) -> Iterator[CurveFinding]:
+    """Messages of GPU memory of which the first byte costs far more than an empty message."""
+    times = {point.bytes: point.seconds for point in curve.points if usable(point.seconds)}
+    empty = times.get(0)
+    first = min((size for size in times if 0 < size <= SMALL), default=0)
+    if curve.operation != "pingpong" or not on_gpu(curve) or not empty or not first:
+        return
+    more = (times[first] or 0.0) - empty
+    if DRIVER_COPY_S < more < SLOW_RDMA_S:
+        seen = f"0 B take {seconds_words(empty)}, {format_size(first)} {seconds_words(empty + more)}"
+        yield finding("driver-copy", 1, f"{seen}: {seconds_words(more)} for the first byte", curve)
 
 
 def _bytes(point: GivenPoint) -> float:
