@@ -52,6 +52,8 @@ BETWEEN_GPUS = ("staged-pipelined", "ipc-write", "gpu", "aware")
 """The fastest of each kind on the machines in results/, and GPU-aware MPI."""
 USUAL_S, OF_MANY_S = 15.0, 20.0
 """Seconds of the whole command; on more than two GPUs."""
+PART_S = 5.0
+"""Seconds that a part may take, however many follow: on a busy machine processes start in 4."""
 BUFFERS = 6
 """Buffers of a rank: two, two more for staging or checks, and half as much again stays free."""
 
@@ -128,7 +130,7 @@ class _Survey:
             if self.records:
                 plan = replace(plan, out=self.file, resume=True)
             try:
-                part = bound.part(max(self._number - number, 1)) if bound else None
+                part = bound.part(max(self._number - number, 1), PART_S) if bound else None
                 measured = measure_plan(plan, None if codes else self._begin, bound=part)
             except WirespeedError as error:
                 if error.code != ExitCode.UNAVAILABLE:
@@ -153,20 +155,21 @@ class _Survey:
         return 2 + 2 * (gpus > 0) + (gpus > 2)
 
     def _parts(self) -> Iterator[Plan]:
-        """Each plan as soon as those before it have been measured, whose figures the last one needs."""
-        gpus, base = len(self._machine.devices), replace(self._base, ranks=0, sizes_named=True)
-        cpu = replace(base, device="cpu")
-        copies = replace(base, pattern="copy")
-        cpus = usable_cpus()
-        memory = replace(copies, device="cpu", ranks=cpus, paths=("h2h",), reported_phase_only=True)
+        """Each plan as soon as those before it have been measured; CPUs come last, where time is short."""
+        base = replace(self._base, ranks=0, sizes_named=True)
+        if self._machine.devices:
+            yield from self._parts_of_gpus(base)
+        cpu, cpus = replace(base, device="cpu"), usable_cpus()
+        memory = replace(cpu, pattern="copy", ranks=cpus, paths=("h2h",), reported_phase_only=True)
         yield replace(memory, sizes=(fitting(MEMORY, cpus),))
         yield replace(cpu, paths=("host",), sizes=(SHORT, beyond_caches()))
-        if not gpus:
-            return
+
+    def _parts_of_gpus(self, base: Plan) -> Iterator[Plan]:
+        gpus = len(self._machine.devices)
         # An emulated GPU's bytes are moved by CPUs.
         emulated = self._machine.kind == "emulated"
         largest = fitting(LONG if emulated else LARGEST if gpus <= 2 else OF_MANY, gpus)
-        yield replace(copies, paths=COPIES, sizes=(largest,))
+        yield replace(base, pattern="copy", paths=COPIES, sizes=(largest,))
         if gpus == 1:
             # Whether an MPI takes device pointers shows on one GPU as well; its figures show time slices.
             yield replace(base, paths=("aware",), sizes=(LONG,), ranks_per_gpu=2)
