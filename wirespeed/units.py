@@ -111,6 +111,16 @@ def format_size(size: int) -> str:
     return f"{size} B"
 
 
+def format_memory(size: int) -> str:
+    """An amount of memory in three significant figures: '1 MiB', '7.75 GiB'."""
+    power, unit = next((each for each in _BINARY if size >= 1 << each[0]), (0, "B"))
+    value = size / (1 << power)
+    return f"{value:.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
+
+
+_BINARY = ((40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB"))
+
+
 def size_word(size: int) -> str:
     """A size as a command line takes it: '64K', '4097'."""
     return format_size(size).removesuffix("iB").removesuffix("B").replace(" ", "")

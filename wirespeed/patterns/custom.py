@@ -31,7 +31,7 @@ class Line:
 
     @property
     def ranks(self) -> int:
-        """So many it takes, at least."""
+        """Smallest number of ranks that the file needs."""
         return max(self.sender, self.receiver) + 1
 
 

@@ -352,6 +352,6 @@ class ProgramPattern(Pattern):
 
 
 def as_program(pattern: Pattern) -> ProgramPattern:
-    """The pattern as what it is, of one that is a `program`."""
+    """Casts to ProgramPattern. Precondition: pattern.program."""
     assert isinstance(pattern, ProgramPattern)
     return pattern

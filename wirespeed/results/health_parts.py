@@ -25,9 +25,9 @@ class Throttled(Sparse, frozen=True, kw_only=True):
     reason: str
     """its power cap, its temperature limit, ..."""
     seconds: Amount | None = None
-    """For how long; missing: nobody counts."""
+    """For how long; missing: there is no counter."""
     times: Whole | None = None
-    """Number of times; missing: nobody counts."""
+    """Number of times; missing: there is no counter."""
     before: bool = False
     """Were they held back when the path began?"""
     after: bool = False

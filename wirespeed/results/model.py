@@ -380,7 +380,7 @@ class Evidence(RunRecord, frozen=True, kw_only=True, tag="evidence"):
     """Bytes that all ranks sent in them."""
     wires: list[CountedWire] = []
     copies: list[Copies] = []
-    """Copies that the driver of each rank's GPU made; empty where nobody counts."""
+    """Copies that the driver of each rank's GPU made; empty without a counter."""
     nics: list[RankNics] = []
     """By which each rank's bytes left its host; empty where all ranks are on one host."""
     nics_differ: str | None = None

@@ -49,7 +49,7 @@ class PlanResult:
         return collect(self.records)
 
     def print(self, reporting: Reporting) -> None:
-        """The result on stdout; what was gone on with is one run."""
+        """Prints the result; a resumed run is shown as one."""
         from wirespeed.results.runs import joined
 
         runs = self.runs

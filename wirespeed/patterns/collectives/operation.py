@@ -302,7 +302,7 @@ class CollectivePattern(Pattern):
 
 
 def as_operation(pattern: Pattern | None) -> CollectivePattern:
-    """The pattern as what it is, of one that is `of_all_ranks`."""
+    """Casts to CollectivePattern. Precondition: pattern.of_all_ranks."""
     assert isinstance(pattern, CollectivePattern)
     return pattern
 

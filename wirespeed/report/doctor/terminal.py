@@ -21,7 +21,7 @@ from wirespeed.report.grouping import grouped
 from wirespeed.results.findings import RecordedFinding
 from wirespeed.results.lenient import fitted
 from wirespeed.results.parts import Cpu
-from wirespeed.units import format_size
+from wirespeed.units import format_memory, format_size
 
 WIDEST = 40
 """Characters of NAME=value, beyond which what it does starts where it can."""
@@ -65,7 +65,7 @@ def _sharing(facts: MachineFacts) -> list[tuple[str, str, str]]:
     if memory.shm_bytes is not None:
         cma = f"; copies between processes (CMA): {memory.cma}" if memory.cma else ""
         where = f"; container: {memory.container}" if memory.container else ""
-        rows.append(("shared memory", f"/dev/shm {memory.shm_bytes / 2**30:.3g} GiB{cma}{where}", ""))
+        rows.append(("shared memory", f"/dev/shm {format_memory(memory.shm_bytes)}{cma}{where}", ""))
     if facts.nics and facts.real_gpus:
         loaded = ", ".join(facts.gpudirect.modules) or "no peer memory module"
         rows.append(("GPUDirect RDMA", f"{loaded}; DMA-BUF: {facts.gpudirect.why}", ""))

@@ -30,7 +30,7 @@ class PathSummary:
     drift: str
     harmful: bool
     errors: int | None
-    """New ones; None: nobody counts."""
+    """New ones; None: there is no counter."""
     throttled: int | None
     """Repetitions in which something held clocks back; None: nothing tells."""
 

@@ -56,7 +56,7 @@ def _words(rank_nics: RankNics, end: str) -> str:
     """'by mlx5_0:1 50 % and mlx5_1:1 50 % (...)': with shares where there are several."""
     shares = len(rank_nics.nics) > 1
     named = " and ".join(_nic(nic, end, share=shares) for nic in rank_nics.nics)
-    # What each rank moved by each NIC, nobody counts.
+    # There is no counter per rank and NIC.
     return f"by {named}{', with the other ranks of its host' if shares and OF_HOST in rank_nics.by else ''}"
 
 

@@ -111,9 +111,9 @@ def _reasons(run: Run) -> Iterator[str]:
         yield f"{_of(run, len(run.impossible))} {IMPOSSIBLE}: read the lines that name them, measure again"
     yield from _broken(run)
     if any(largest for _, largest in suspicions(run)):
-        yield "the wires deny what a path declares: read the line in red"
+        yield "the wires deny what a path declares: read its line"
     if beyond(run):
-        yield "figures are above the limit of their wires: read the lines in red"
+        yield "figures are above the limit of their wires: read their lines"
     if run.foreign:
         yield "another tool measured: 'wirespeed explain' says what is wrong, and what is missing"
         return
@@ -150,12 +150,12 @@ def _reasons(run: Run) -> Iterator[str]:
 
 
 def _broken(run: Run) -> Iterator[str]:
-    """'aware, host crashed: read the lines in red', for each way in which paths broke."""
+    """'aware, host: crashed: read their lines', for each way in which paths broke."""
     broken = ((failure.what, failure.path) for failure in lasting(run) if failure.what in BROKEN)
     for what, paths in grouped(broken).items():
         names = list(dict.fromkeys(paths))
-        lines = f"the line{'s' if len(paths) > 1 else ''} in red"
-        yield f"{', '.join(names)}: {figures.WHAT[what]}: read {lines} below"
+        lines = "their lines" if len(paths) > 1 else "its line"
+        yield f"{', '.join(names)}: {figures.WHAT[what]}: read {lines}"
 
 
 def _of(run: Run, number: int) -> str:

@@ -71,11 +71,17 @@ def suspicions(run: Run) -> list[tuple[str, bool]]:
     A library may well send a few bytes another way than many.
     """
     doubted = [evidence for evidence in run.evidence.values() if evidence.suspicious and evidence.bytes]
-    sizes = grouped(((evidence.path, evidence.suspicious), evidence.bytes) for evidence in doubted)
+    sizes = grouped(((evidence.path, _suspicion(evidence)), evidence.bytes) for evidence in doubted)
     return [
-        (f"{text} (at {size_range(found)})", max(found) == of_path(run, path)[-1].bytes)
+        (f"{size_range(found)}: {text}", max(found) == of_path(run, path)[-1].bytes)
         for (path, text), found in sizes.items()
     ]
+
+
+def _suspicion(evidence: Evidence) -> str:
+    """'aware staged through host memory: 100 % of the bytes ...', of whichever version wrote the file."""
+    staged = evidence.verdict == "staged" and evidence.text.startswith("staged ")
+    return f"{evidence.path} {evidence.text}" if staged else evidence.suspicious or ""
 
 
 def misnamed(run: Run) -> list[str]:
