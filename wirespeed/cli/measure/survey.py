@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wirespeed.cli.common import called
+from wirespeed.cli.common import called, words
 from wirespeed.cli.common.help_all import help_all
 from wirespeed.cli.common.options import (
     Reporting,
     flag,
+    formatted,
     plan_of,
     recording,
-    table_or_json,
     where,
     within,
 )
@@ -61,7 +61,7 @@ BUFFERS = 6
 @click.command(help=__doc__)
 @within("Time of the whole command; 0: none. Default: 15s, with more than two GPUs 20s.")
 @recording
-@table_or_json
+@formatted(words.choice("table", "json", "ticket"), "How to print the result.", "json", "ticket")
 @flag("--explain", "Also print the table of each part, and what its columns and marks mean.")
 @where
 @help_all
@@ -92,7 +92,7 @@ def command(style: str, explain: bool, **given: Any) -> ExitCode:
     if style == "table":
         print_survey(console, runs, _findings(base, survey.file, runs))
     if style != "table" or explain:
-        how.print(runs)
+        how.print(runs, _findings(base, survey.file, runs) if style != "table" else ())
     interrupted = code == ExitCode.INTERRUPTED
     steps = next_steps(base, survey.file, machine, called.wirespeed(), launcher, interrupted=interrupted)
     print_next(console, survey.file, steps)

@@ -29,7 +29,7 @@ def to_ticket(runs: Sequence[Run], recorded: Sequence[RecordedFinding] = ()) -> 
     (run, summary), *others = pairs
     lines = [*_head(run), *_table(run), *_verdict(summary)]
     more = [*_findings(summary), *_doctor(told)]
-    more += [f"also: {each.title}: trust {each.trust.words if each.trust else 'none'}" for _, each in others]
+    more += [f"also: {each.title}: trust: {each.trust.words if each.trust else 'none'}" for _, each in others]
     return "".join(f"{line}\n" for line in [*lines, *_within(more, MOST_LINES - len(lines))])
 
 
