@@ -31,6 +31,8 @@ MIN_SLOWDOWN = 0.02
 """Excess times up to this share count as none."""
 ORDER = (SWITCH, NODE, GPU, LINK)
 """Each kind is judged by itself, the widest first."""
+MOST_SLOW = 1 / 3
+"""Where more of the nodes would be named, what is usual is no longer most nodes': none is."""
 _MEDIAN_ERROR = 1.2533141373155003
 """Standard error of a median over that of a mean."""
 
@@ -110,6 +112,8 @@ class FleetVerdict:
     """Seconds of each figure that the usual one takes."""
     kinds: list[KindTime] = field(default_factory=list)
     """Kinds of hardware that differ from the most frequent one."""
+    of_fleet: list[str] = field(default_factory=list)
+    """Nodes that lie apart, if they are more than MOST_SLOW of all: then it is the fleet that differs."""
     smallest: dict[str, tuple[float, float]] = field(default_factory=dict)
     """Slowdowns found in 90 % of cases, by kind: of the best figure and of the worst."""
 
@@ -159,6 +163,10 @@ def decide(
     )
     verdict.findings = _without_ends(verdict.findings, verdict.findings)
     verdict.suspects = _without_ends(verdict.suspects, verdict.findings)
+    slow = exclude(verdict.findings)
+    if len(slow) > MOST_SLOW * len(verdict.distances):
+        verdict.of_fleet = slow
+        verdict.findings = [finding for finding in verdict.findings if finding.kind == SWITCH]
     for findings in (verdict.findings, verdict.suspects):
         findings.sort(key=lambda finding: (-finding.cost, finding.kind, finding.name))
     return verdict

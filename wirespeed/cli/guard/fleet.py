@@ -120,7 +120,7 @@ def _answer(
     """Prints what stands out, and writes the page. Raises WirespeedError."""
     from wirespeed.fleet.history import read_history
     from wirespeed.fleet.judge import judge
-    from wirespeed.fleet.software import unlike_most
+    from wirespeed.fleet.software import groups_apart, unlike_most
     from wirespeed.fleet.topology import NO_TOPOLOGY, read_topology
     from wirespeed.report.fleet.shown import Shown
     from wirespeed.report.fleet.styles import print_as
@@ -133,7 +133,9 @@ def _answer(
         verdict = judge(history.window(begin, end), switches, how.least, how.fdr)
         changes = _drift(history, how.since, how, switches) if how.since else None
         found = (history.silent(begin), history.unjudged(begin, end))
-        software = unlike_most(verdict.findings, history.facts(begin, end)) if verdict.findings else ()
+        facts = history.facts(begin, end)
+        software = unlike_most(verdict.findings, facts) if verdict.findings else []
+        software += groups_apart(verdict.distances, facts, how.least)
     finally:
         warn_of(folder, history.warnings)
     doubts = history.ahead, history.unfinished(begin, end)

@@ -134,6 +134,10 @@ class Shown:
         """Lines about what could not be judged, why, and what would tell."""
         suspects = self.verdict.suspects
         lines = [_suspicion(suspect) for suspect in suspects[:MAX_NAMED]]
+        if of_fleet := self.verdict.of_fleet:
+            apart = f"{len(of_fleet)} of {counted(self.nodes, 'node')} lie apart ({_names(of_fleet)})"
+            why = "more than a third are the fleet, not nodes: placements that change, or groups that differ"
+            lines.append(f"{apart}: {why}")
         if nodes := sorted({node for suspect in suspects for node in suspect.nodes}, key=natural):
             lines.append(f"measure again: wirespeed fleet run --hosts {compress(nodes)} and some others")
         reasons = grouped((why, name) for name, why in self._untold.items())
