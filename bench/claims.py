@@ -21,6 +21,7 @@ from pathlib import Path
 
 import fleet_model
 import intervals
+import kinds
 import real_launches
 import verdicts
 from common import parser
@@ -44,6 +45,7 @@ TABLES = {
     "compare": Table("docs/comparing.md", verdicts.false_alarms, 400),
     "learn": Table("docs/checking.md", verdicts.bounds),
     "real": Table("docs/comparing.md", real_launches.compared, 50),
+    "kinds": Table("docs/comparing.md", kinds.table, 60),
     "stated": Table("docs/comparing.md", real_launches.stated),
     "learn-real": Table("docs/checking.md", real_launches.learnt, 20),
     "small": Table("docs/fleet.md", fleet_model.small),

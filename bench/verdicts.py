@@ -95,16 +95,19 @@ def logs(dice: Generator, noise: Noise, paths: int, sizes: int, launches: int) -
     return noise.measured(dice, numbers, np.zeros(shape, dtype=np.int64), moments)
 
 
-def runs(times: Floats, name: str) -> list[Run]:
-    """A run for each launch, as read from a file."""
+def runs(times: Floats, name: str, of_bytes: Sequence[int] = ()) -> list[Run]:
+    """A run for each launch, as read from a file; `of_bytes`: the sizes, powers of two by default."""
     paths, sizes, launches = times.shape
     head, end = _ends(sizes)
+    of_bytes = of_bytes or [1 << size for size in range(sizes)]
     records: list[Any] = []
     for launch in range(launches):
         run = f"{name}{launch}"
         records.append(structs.replace(head, run=run))
         for path in range(paths):
-            records += (_entry(run, PATHS[path], size, times[path, size, launch]) for size in range(sizes))
+            records += (
+                _entry(run, PATHS[path], of_bytes[size], times[path, size, launch]) for size in range(sizes)
+            )
         records.append(structs.replace(end, run=run))
     return collect(records)
 
@@ -131,7 +134,7 @@ def _read(path: str, size: int) -> Entry:
     times = {"median": 1.0, "low": 1.0, "high": 1.0, "min": 1.0, "p99": 1.0}
     what = {"kind": "entry", "run": "", "pattern": "pingpong", "path": path, "memory": "pageable"}
     how = {"definition": "one way: half of a round trip", "samples": 120, "stopped": "precision"}
-    entry = record_of({**what, **how, "bytes": 1 << size, "seconds": times, "precision": WITHIN})
+    entry = record_of({**what, **how, "bytes": size, "seconds": times, "precision": WITHIN})
     assert isinstance(entry, Entry)
     return entry
 
