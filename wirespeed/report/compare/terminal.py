@@ -222,7 +222,8 @@ def legend(comparison: Comparison) -> list[str]:
     ]
     if comparison.foreign:
         told.append("another tool's figures have no interval: each is taken as exact within its launch")
-    said = {group.what for group in groups} | {figure.what for figure in comparison.verdicts.figures}
+    said = {group.what for group in groups}
+    said |= {figure.what for figure in comparison.verdicts.figures} - {*UNNAMED}
     told += [text for what, text in KEYS.items() if what in {_SAME_KEY.get(one, one) for one in said}]
     smallest = [(group.smallest, _place(group)) for group in groups if group.smallest is not None]
     if smallest:
