@@ -82,7 +82,7 @@ def written(tmp_path: Path, message: dict[str, Any]) -> dict[str, Any]:
 RANK = {"rank": 0, "host": "n1", "pid": 7, "cpus": "0", "cpu_quota": 1.5, "device": None, "visible": []}
 RANK |= {"copies": "works", "apart": ["pid"], "cpu_model": "Xeon"}
 POINTER = {"rank": 0, "memory": "device", "device": 1, "context": "own", "ipc": True, "rdma": None}
-JOB = {"mpi": None, "launcher": "mpiexec", "variables": {"UCX_TLS": "all"}, "ranks": [RANK]}
+JOB = {"mpi": None, "launcher": "mpiexec", "variables": {"UCX_TLS": "all", "HF_TOKEN": "x"}, "ranks": [RANK]}
 JOB |= {"allocator": "openmp", "pointers": [POINTER | {"library": "libgomp.so.1"}]}
 EVIDENCE = {
     "kind": "evidence",
