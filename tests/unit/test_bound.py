@@ -91,6 +91,11 @@ class TestAPath:
         clock.now = 103.9
         assert path.fitting(sizes) == 0 and path.over
 
+    def test_bytes_are_not_counted_in_a_moment(self, clock: Clock) -> None:
+        """Protects figures from their evidence, where there is no time for both."""
+        assert PathTime(101.9).figures_end == 101.9
+        assert PathTime(104.0).figures_end == 103.0 and PathTime(160.0).figures_end == 158.4
+
     def test_short_messages_leave_half_to_long_ones(self, clock: Clock) -> None:
         path = PathTime(104.0)
         path.begin(last=False)

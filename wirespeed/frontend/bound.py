@@ -72,7 +72,7 @@ class Bound:
         """Seconds in which something can be measured."""
         return self.end - ENDING_S - time.monotonic()
 
-    def part(self, coming: int, least: float = LEAST_S) -> Bound:
+    def part(self, coming: float, least: float = LEAST_S) -> Bound:
         """Of the next one of so many plans that share what is left: so many seconds, at least."""
         share = max(self.left / coming, least) + ENDING_S
         return replace(self, end=min(self.end, time.monotonic() + share))

@@ -320,6 +320,9 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank, bound: Bound | 
     try:
         end = bound.end - ENDING_S if bound else None
         session.measure([path.name for path in paths], turn, end, goes_on=True)
+        if bound:
+            over = time.monotonic() - bound.end
+            bound.late(over, f"the last path came to its end {over:.1f} s late")
     except (WirespeedError, NativeError) as error:
         watchdog.close()
         if recorder:

@@ -17,9 +17,9 @@ TIGHT_S = 10.0
 """Seconds in which the usual sizes all come to their turn, even on a busy machine."""
 KNOWN_FROM = 64 << 10
 """Bytes of the buffers of sizes that show how long larger ones take."""
-BESIDE_S, BESIDE = 1.6, 0.25
+BESIDE_S, BESIDE, SHORT_S = 1.6, 0.25, 2.0
 """Seconds of a path after its figures, for counted iterations, and the share of its time that they have at
-most; 1.2 to 3.2 s with its start on two H100s."""
+most; 1.2 to 3.2 s with its start on two H100s. Paths with less time than SHORT_S have figures alone."""
 
 
 @dataclass
@@ -36,7 +36,8 @@ class PathTime:
 
     def __post_init__(self) -> None:
         self._byte_s = 1 / (CPU_BYTES_PER_S if self.cpu else GPU_BYTES_PER_S)
-        self._all_end = self.end - min(BESIDE_S, BESIDE * max(self.left, 0.0))
+        left = self.left
+        self._all_end = self.end - (min(BESIDE_S, BESIDE * left) if left > SHORT_S else 0.0)
         self.figures_end = self._all_end
 
     def begin(self, *, last: bool) -> None:

@@ -17,8 +17,8 @@ from wirespeed.rank.observe.watchdog import Watchdog
 from wirespeed.rank.path.path_run import PathRunner
 from wirespeed.rank.world import World
 
-SHORTEST_S = 0.3
-"""Seconds in which a path has a figure."""
+SHORTEST_S, LEAST_S = 0.3, 0.7
+"""Seconds without which no path begins, and that one gets at least, as far as they are left."""
 
 
 class RankSession:
@@ -85,6 +85,8 @@ class RankSession:
                 break
             self.runner.make_way(path, orderly=goes_on)
             sizes = turn(index)
-            share = None if end is None else now + max(end - now, 0.0) / (len(paths) - index)
-            self.runner.run(path, sizes, share)
+            if end is not None:
+                # Too short a part would give no path a figure: then the first ones have theirs.
+                share = max((end - now) / (len(paths) - index), LEAST_S)
+            self.runner.run(path, sizes, None if end is None else min(now + share, end))
         self.runner.close(orderly=goes_on)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from wirespeed.results.model import Event, Head
     from wirespeed.results.runs import Run
 
+FOLLOWED = 0.4
+"""Part that what follows with another pattern has of the time of a plan."""
 SHOWS = "wirespeed.report.terminal.run_summary"
 """Module that prints the result; its imports take a tenth of a second."""
 
@@ -168,17 +170,20 @@ def measure_and_print(plan: Plan, reporting: Reporting, further: Sequence[Plan] 
     lacking: dict[str, WirespeedError] = {}
     late: list[str] = []
     for number, variant in enumerate((plan, *further)):
+        if measured and variant.pattern != plan.pattern and not _pins(measured):
+            continue
         if bound and number and bound.left < LEAST_S:
             late.append(_value(variant, (plan, *further)))
             continue
         if measured:
-            if variant.pattern != plan.pattern and not _pins(measured):
-                continue
             variant = replace(variant, out=measured.file, resume=True)
         elif lacking and _condition(variant) != _condition(plan):
             break
         try:
-            part = bound.part(1 + len(further) - number) if bound else None
+            # What follows with another pattern may turn out to tell nothing here, and has what is left.
+            later = [other.pattern == variant.pattern for other in further[number:]]
+            coming = 1 + sum(later) + FOLLOWED * (not all(later))
+            part = bound.part(coming) if bound else None
             measured = measure_plan(variant, traced=traced, bound=part)
         except WirespeedError as error:
             # Of the values of a list those are measured that can be.

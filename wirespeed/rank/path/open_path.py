@@ -49,8 +49,8 @@ HUNG_S = 5.0
 the front end does not wait so long."""
 LONG_TO_FILL = 1 << 28
 """Bytes of a buffer whose memory some machines take a second or more to give."""
-LEAST_COUNTING_S = 0.3
-"""Seconds that counting the bytes of a size takes, at least."""
+LEAST_COUNTING_S, LEAST_BY_CPU_S = 0.3, 1.2
+"""Seconds that counting bytes takes, at least; where CPUs move them, their memory is measured, too."""
 AT_ONCE, ALL_AT_ONCE = 24, 32
 """Sizes that take turns, at most: so many batches of 1 ms fill the time between two of the same size. Where
 GPUs move the bytes, all of a default run do: beside H100s and H200s, CPUs are 10 to 20 % slower now and then,
@@ -119,7 +119,8 @@ class OpenPath:
             if fresh := context.comm.share(context.plan.fresh):
                 self._fresh(sizes, fresh)
         # Whether bytes are counted does not depend on the time for figures, but on what is left behind it.
-        late = context.comm.share(context.time is not None and context.time.left < LEAST_COUNTING_S)
+        path_time, least = context.time, LEAST_BY_CPU_S if self._path.cpu_moves else LEAST_COUNTING_S
+        late = context.comm.share(path_time is not None and path_time.left < least)
         context.tell(Measured(late and observers is not None))
         if not observers or late or context.comm.share(context.ending()):
             return
@@ -173,7 +174,8 @@ class OpenPath:
         draws = self._context.comm.share(self._context.plan.picture is not None)
         path_time, left = self._context.time, len(sizes)
         for group in self._groups(sizes, needs):
-            if self._ending:
+            # One figure comes of each path that has begun.
+            if self._context.comm.share(self._context.ending()) or (left < len(sizes) and self._ending):
                 return
             if path_time:
                 path_time.begin(last=left == len(group))
@@ -221,6 +223,7 @@ class OpenPath:
                     path_time.took(needs[index], self._measured[size].seconds)
             ascending = sorted(group, key=needs.__getitem__)
             fit = path_time.fitting([needs[index] for index in ascending])
+            fit = fit if self._measured else max(fit, 1)
             chosen = telling(ascending[:fit]) if fit < len(group) or path_time.tight else chosen
         return self._context.comm.share(chosen)
 
