@@ -51,6 +51,8 @@ def test_no_listed_option_is_refused(
     monkeypatch.delenv("WIRESPEED_NO_EVIDENCE")
     # --with would start its ranks.
     monkeypatch.setattr("wirespeed.frontend.background_load.running", lambda _: nullcontext())
+    # --dry-run looks at this machine.
+    monkeypatch.setattr("wirespeed.cli.common.dry_run.print_orders", lambda *_, **__: ExitCode.OK)
     fake.silent = True
     (tmp_path / "mine.csv").write_text("step,from,to,bytes\n0,0,1,1M\n")
     needed = {"custom": ["--file", "mine.csv"], "watch": ["--count", "1", "--every", "0"]}.get(command, [])

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from wirespeed.frontend import session
+from wirespeed.frontend import order
 from wirespeed.frontend.fitting import fitting
 from wirespeed.frontend.machine import Machine
 from wirespeed.host import memory
@@ -43,7 +43,7 @@ def test_front_end_and_ranks_agree(kind: str, largest: int) -> None:
     gpus = [{"kind": kind, "bytes": 0}] * 2
     found = Machine(kind, gpus, [], {})
     plan = Plan(ranks=2, sizes=parse_sizes("1:1G"))
-    room = session._room(plan, found)
+    room = order._room(plan, found)
     device: Any = SimpleNamespace(identity=lambda device: gpus[0])
     comm: Any = SimpleNamespace(minimum=lambda mine: mine, rank=0, maximum=lambda mine: mine)
     assert room == buffer_room(device, comm, cast("Any", None), 2)

@@ -15,6 +15,7 @@ from wirespeed.cli.common.help_all import RARE
 from wirespeed.cli.common.options import (
     Decorator,
     Reporting,
+    dry_run,
     flag,
     fresh,
     launches,
@@ -77,7 +78,7 @@ def command_of(pattern: Pattern) -> click.Command:
     )
     measured = measuring(pattern.sizes or DEFAULT_SIZES, pattern.size_option)
     shown = together(reporting(pattern.published, pattern.collective), profiling)
-    options = together(*own, measured, soaking, fresh, launches, background, shown, where)
+    options = together(*own, measured, soaking, fresh, launches, background, dry_run, shown, where)
     text = f"{pattern.summary}\n\n{inspect.cleandoc(pattern.help)}"
     made = click.command(pattern.name, help=text)(options(command))
     hidden = ("sizes",) * pattern.own_sizes + ("soak",) * bool(pattern.lacks_soak(Shape(2)))
@@ -128,7 +129,7 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
         raise WirespeedError(
             f"--format nccl-tests: that layout is of collective operations, not of {pattern.name}"
         )
-    by_default = given.get("budget") is None
+    by_default, dry = given.get("budget") is None, given.pop("dry_run")
     plan, *further = plans(pattern, given, click.get_current_context())
     if plan.soak and (further or background):
         what = "--with compares figures" if background else "one file takes one soak"
@@ -142,6 +143,8 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
         set_by = next((f"--{option.name}" for option in pattern.options if option.fixes_sizes), pattern.name)
         word = f"--{pattern.size_option}"
         raise WirespeedError(f"{word}: {set_by} fixes the sizes here; leave {word} out")
+    if dry and one_of_ranks():
+        raise WirespeedError("--dry-run starts no ranks, and a launcher has started these: run it alone")
     if one_of_ranks():
         # The launcher's world can be joined once.
         if further:
@@ -165,6 +168,10 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
         # A time that is given is that of the whole command; the usual one is that of a launch.
         whole = plan.budget * plan.launches * (1 + len(further))
         plan, *further = (replace(each, budget=whole) for each in (plan, *further))
+    if dry:
+        from wirespeed.cli.common.dry_run import print_orders
+
+        return print_orders([plan, *further], as_json=how.format == "json")
     return measure_and_print(plan, how, further)
 
 
@@ -176,7 +183,7 @@ def plans(pattern: Pattern, given: dict[str, Any], context: click.Context) -> li
     own = {option.key: given[option.key] for option in pattern.options}
     if given.get("soak") and context.get_parameter_source("algorithm") is ParameterSource.DEFAULT:
         own["algorithm"] = (PLAIN,)
-    apart = {*own, "ranks", "one_host_too", "messages"}
+    apart = {*own, "ranks", "one_host_too", "messages", "dry_run"}
     common = {name: value for name, value in given.items() if name not in apart}
     timed = any(
         context.get_parameter_source(name) is not ParameterSource.DEFAULT

@@ -11,7 +11,7 @@ from wirespeed import interrupts, launchers
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.frontend.bound import PATH_S, START_S, Bound
 from wirespeed.frontend.job_step import LATE, JobStep
-from wirespeed.frontend.machine import Machine
+from wirespeed.frontend.order import Order
 from wirespeed.frontend.profiles import Profiles
 from wirespeed.frontend.run_steps import RunRecorder, StepRecorder
 from wirespeed.frontend.starter import PathLaunch, Starter, StepKey
@@ -20,10 +20,7 @@ from wirespeed.host.devices import GPU_KINDS
 from wirespeed.host.process import host_name
 from wirespeed.job.messages import Facts, Hello, Measured, Note, PathStart, Picture, Progress
 from wirespeed.job.outcome import Outcome
-from wirespeed.job.path_selection import unsuited
-from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath, all_paths
-from wirespeed.patterns import find_pattern
 from wirespeed.results.recorder import Observer
 from wirespeed.units import format_size
 
@@ -31,8 +28,10 @@ from wirespeed.units import format_size
 class PlannedRun:
     """One run: its result file, and its job steps in order."""
 
-    def __init__(self, plan: Plan, found: Machine, observe: Observer, bound: Bound | None = None) -> None:
-        self._plan, self._found, self._observe, self._bound = plan, found, observe, bound
+    def __init__(self, order: Order, observe: Observer, bound: Bound | None = None) -> None:
+        plan, found = order.plan, order.found
+        self._order, self._plan, self._found = order, plan, found
+        self._observe, self._bound = observe, bound
         self._mpi = found.mpis[0]
         # A launcher that is not there is said before anything starts.
         launchers.check_installed(launchers.choose(plan.launcher, self._mpi))
@@ -65,21 +64,19 @@ class PlannedRun:
         """Is there time to start processes, and to measure something?"""
         return self._bound is None or self._bound.left > self._start_s + PATH_S
 
-    def all_steps(self, paths: list[TransferPath], left_out: str | None = None) -> ExitCode:
+    def all_steps(self) -> ExitCode:
         """Measures path after path, launch after launch; whatever breaks costs its own path and launch only.
-
-        `left_out`: what the plan had asked for besides.
 
         All paths take their turn before any is launched again, so that a drift of the machine hits all alike.
         """
         self._recorder.begin_here(self._found.devices)
-        for text in filter(None, (self._found.hidden, left_out)):
+        for text in filter(None, (self._found.hidden, self._order.left_out)):
             self._observe(Note(text))
         status, launches = "interrupted", self._plan.launches
         try:
-            # Risky ones come last: all others share their processes.
-            found = sorted(self._available(paths), key=lambda path: path.gpu_aware_mpi)
-            every = [(number, path) for number in range(1, launches + 1) for path in found]
+            for path, why in self._order.lacking:
+                self._recorder.fail(path, Outcome("unavailable", why), None)
+            every = [(number, path) for number in range(1, launches + 1) for path in self._order.paths]
             missing = self._recorder.missing_sizes
             self._to_come = [PathLaunch(path, n, sizes) for n, path in every if (sizes := missing(path, n))]
             self._recorder.planned = [(launch.path, launch.number, launch.sizes) for launch in self._to_come]
@@ -111,22 +108,6 @@ class PlannedRun:
                     f"--resume: the file was measured on {there[2]} with {other} {there[1]}, this is "
                     f"{here[2]} with {self._mpi.title}; use the same (--mpi) or name another file (--out)"
                 )
-
-    def _available(self, paths: list[TransferPath]) -> list[TransferPath]:
-        """The paths that can be tried here; why the others cannot goes into the file."""
-        plan, pattern = self._plan, find_pattern(self._plan.pattern)
-        reasons = [
-            (
-                path,
-                self._found.availability(path)
-                or unsuited(path, pattern, plan.allocator, plan.device, dict(plan.options)),
-            )
-            for path in paths
-        ]
-        for path, why in reasons:
-            if why:
-                self._recorder.fail(path, Outcome("unavailable", why), None)
-        return [path for path, why in reasons if not why]
 
     def _together(self, launches: Sequence[PathLaunch]) -> list[PathLaunch]:
         """Those that come first and can share their processes, whose start takes a second.

@@ -205,6 +205,14 @@ fresh = option(
 """For patterns that move bytes unchanged."""
 
 
+dry_run = flag(
+    "--dry-run",
+    "Print what would be measured, by which processes, and what not and why; start nothing.",
+    **RARE,
+)
+"""For commands that measure once."""
+
+
 launches = option(
     "--launches",
     words.count(1, 1000),

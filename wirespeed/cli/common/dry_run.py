@@ -1,0 +1,84 @@
+"""--dry-run: what a command would measure, by which processes, and what it would not, and why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.job.plan import Plan
+from wirespeed.units import counted, time_word
+
+
+def print_orders(plans: Sequence[Plan], *, as_json: bool) -> ExitCode:
+    """One for each plan. Raises WirespeedError where none of them can be measured."""
+    from wirespeed.frontend.order import resolve
+
+    found: list[dict[str, Any]] = []
+    refusals: list[WirespeedError] = []
+    for plan in plans:
+        try:
+            found.append(_facts(resolve(plan)))
+        except WirespeedError as error:
+            refusals.append(error)
+            found.append({"pattern": plan.pattern, "ranks": plan.ranks, "refused": str(error)})
+    if len(refusals) == len(plans):
+        raise refusals[0]
+    if as_json:
+        print(json.dumps(found, indent=1))
+    else:
+        print("\n".join(line for order in found for line in _lines(order)))
+        print("nothing was started (--dry-run)")
+    return ExitCode.OK
+
+
+def _facts(order: Any) -> dict[str, Any]:
+    plan, found = order.plan, order.found
+    lacking = {path.name: why for path, why in order.lacking}
+    # What a library lacks, ranks would find out.
+    lacking |= {path.name: why for path in order.paths if (why := found.lacks(path))}
+    return {
+        "pattern": plan.pattern,
+        "options": dict(plan.options),
+        "ranks": plan.ranks,
+        "device": found.kind,
+        "hosts": list(plan.hosts),
+        "mpi": found.mpis[0].title,
+        "launcher": order.launcher,
+        "launches": plan.launches,
+        "paths": {path.name: list(plan.sizes) for path in order.paths if path.name not in lacking},
+        "not_measured": lacking,
+        "left_out": order.left_out,
+        "precision": plan.stopping.precision,
+        "max_time_s": plan.stopping.max_time,
+        "loops": plan.stopping.loops,
+        "within_s": plan.budget,
+    }
+
+
+def _lines(order: dict[str, Any]) -> Iterator[str]:
+    from wirespeed.report.grouping import grouped, size_range
+
+    ranks = counted(order["ranks"], "rank")
+    if refused := order.get("refused"):
+        yield f"{order['pattern']}, {ranks}: not measured: {refused}"
+        return
+    where = f" on {','.join(order['hosts'])}" if order["hosts"] else ""
+    times = f", {order['launches']} launches" if order["launches"] > 1 else ""
+    device = {"host": "host memory"}.get(order["device"], f"{order['device']} devices")
+    yield f"{order['pattern']}: {ranks}{where} with {device}, {order['mpi']} by {order['launcher']}{times}"
+    same = grouped((tuple(sizes), path) for path, sizes in order["paths"].items())
+    for sizes, paths in same.items():
+        yield f"  measured: {', '.join(paths)}: {counted(len(sizes), 'size')}, {size_range(sizes)}"
+    for why, paths in grouped((why, path) for path, why in order["not_measured"].items()).items():
+        yield f"  not measured: {', '.join(paths)}: {why}"
+    if order["left_out"]:
+        yield f"  {order['left_out']}"
+    if order["loops"]:
+        yield f"  each figure: {order['loops']:,} iterations"
+    else:
+        share, seconds = 100 * order["precision"], order["max_time_s"]
+        yield f"  each figure: until within ±{share:g} %, or {seconds:g} s and up to three times that"
+    within = order["within_s"]
+    yield f"  time: {f'the whole command within {time_word(within)}' if within else 'no bound (--within)'}"
