@@ -112,9 +112,9 @@ class TestAPath:
         assert order[:3] == [0, count - 1, (count - 1) // 2] if count > 2 else True
 
 
-def run_with(*parts: dict[str, object]) -> Run:
+def run_with(*parts: dict[str, object], launches: int = 1) -> Run:
     head, end = records.head(), {**records.end(), "left_out": list(parts)}
-    head["plan"] |= {"budget": 10.0, "sizes": [8, 64, 1 << 20], "launches": 1}
+    head["plan"] |= {"budget": 10.0, "sizes": [8, 64, 1 << 20], "launches": launches}
     return collect(records.as_read([head, records.entry("host", 8, 1e-6), end]))[0]
 
 
@@ -131,6 +131,13 @@ class TestWhatIsLeftOut:
             "host without the count of its bytes"
         )
         assert left_out.line(run_with()) is None
+
+    def test_launches_are_told_of_sizes_alone(self) -> None:
+        parts: list[dict[str, object]] = [{"path": "host", "sizes": [], "launch": n} for n in (1, 2)]
+        run = run_with(*parts, {"path": "host", "sizes": [64], "launch": 3}, launches=3)
+        assert left_out.line(run) == (
+            "Left out for --within 10s: host without the count of its bytes; host at 64 B, launch 3"
+        )
 
     def test_check_cannot_tell_of_it(self, tmp_path: Path) -> None:
         """Protects a machine from the blame for figures that nobody had time to measure."""

@@ -34,9 +34,10 @@ def _each(run: Run) -> Iterator[tuple[str, str]]:
     """(words, path), alike words together."""
     several = run.head.plan.launches > 1
     for part in _left_out(run):
-        words = ""
+        launch = f", launch {part.launch}" if several else ""
         if not part.sizes:
-            words = "without the count of its bytes"
+            yield "without the count of its bytes", part.path
         elif part.path in run.paths or several:
-            words = f"at {size_ranges(part.sizes, run.head.plan.sizes)}"
-        yield words + (f", launch {part.launch}" if several else ""), part.path
+            yield f"at {size_ranges(part.sizes, run.head.plan.sizes)}{launch}", part.path
+        else:
+            yield "", part.path
