@@ -34,6 +34,7 @@ from wirespeed.host.process import cores
 from wirespeed.job.plan import Plan
 
 if TYPE_CHECKING:
+    from wirespeed.frontend.bound import Bound
     from wirespeed.frontend.machine import Machine
     from wirespeed.results.findings import RecordedFinding
     from wirespeed.results.model import Event, Head
@@ -76,6 +77,7 @@ def command(style: str, explain: bool, **given: Any) -> ExitCode:
     from wirespeed.cli.common.waking import wake_gpus
 
     wake_gpus(base.device)
+    from wirespeed.cli.common.measuring import tell_missed
     from wirespeed.frontend import session
     from wirespeed.report.terminal.survey import next_steps, print_machine, print_next, print_survey
     from wirespeed.results.runs import resumed
@@ -96,6 +98,7 @@ def command(style: str, explain: bool, **given: Any) -> ExitCode:
     interrupted = code == ExitCode.INTERRUPTED
     steps = next_steps(base, survey.file, machine, called.wirespeed(), launcher, interrupted=interrupted)
     print_next(console, survey.file, steps)
+    tell_missed(survey.bound)
     return code
 
 
@@ -105,6 +108,7 @@ class _Survey:
     def __init__(self, base: Plan, machine: Machine, begin: Callable[[Head], None]) -> None:
         self._base, self._machine, self._begin = base, machine, begin
         self.file = base.out or ""
+        self.bound: Bound | None = None
         self.records: list[Event] = []
 
     @property
@@ -116,13 +120,13 @@ class _Survey:
 
     def measure(self) -> ExitCode:
         """A part that this machine lacks costs no other one. Raises WirespeedError where all are lacking."""
-        from wirespeed.cli.common.measuring import GO_ON, bound_of, measure_plan, tell_missed
+        from wirespeed.cli.common.measuring import GO_ON, bound_of, measure_plan
         from wirespeed.frontend.bound import LEAST_S
 
         codes: list[ExitCode] = []
         lacking: list[WirespeedError] = []
         late: list[str] = []
-        bound = bound_of(self._base)
+        self.bound = bound = bound_of(self._base)
         for number, plan in enumerate(self._parts()):
             if bound and number and bound.left < LEAST_S:
                 late.append(_name(plan))
@@ -143,7 +147,6 @@ class _Survey:
                 break
         if late:
             note(f"left out for {bound}: {', '.join(late)}; --within 0 measures all")
-        tell_missed(bound)
         if not codes:
             raise lacking[0]
         return gravest(*[code for code in codes if code != ExitCode.UNAVAILABLE] or codes)
