@@ -120,7 +120,7 @@ def test_lists_to_seven_ranks_at_once(mpi: InstalledMpi, tmp_path: Path) -> None
         assert checked["bytes"] == (checked["iterations"] + 2) * 5 * entry["bytes"]
     prepared = {entry["path"] for entry in done.entries if entry.get("prepare_s")}
     assert prepared == {entry["path"] for entry in done.entries} - {"host"} - {
-        *("staged", "staged-pinned", "staged-pipelined")
+        *("staged", "staged-pinned", "staged-pipelined", "ipc-kernel")
     }
 
 

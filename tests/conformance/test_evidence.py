@@ -117,7 +117,8 @@ def test_a_path_that_lies_is_found_out(mpi: InstalledMpi, secretly: str, tmp_pat
     (one,) = done.of("evidence")
     assert one["verdict"] == "staged"
     assert one["suspicious"].startswith("ipc-read is declared direct, but the counters show staging")
-    assert one["suspicious"].split(" (")[0] in " ".join(done.out.split())
+    seen = one["suspicious"].split(" (")[0].partition("staging: ")[2]
+    assert seen and f"ipc-read {seen}" in " ".join(done.out.split())
 
 
 def others_talk() -> bool:

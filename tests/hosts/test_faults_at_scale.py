@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from support import hosts, slurm
 from support.cluster_faults import FAULTS, STARTS, Cluster, Unstruck, cluster, struck
+from support.command import read
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("quiet_machine"), pytest.mark.timeout(1200)]
 
@@ -19,7 +20,7 @@ LINES = {
     "a host is cut off": r"none of the 2 ranks on n2 answers",
     "the launcher is killed": r"the launcher (mpiexec|srun) \(pid \d+\) was killed \(signal 9\)",
     "the result file's disk is slow": r"is slow: the run waited for it",
-    "the result file's disk is full": r"No space left on device; everything measured before is in it",
+    "the result file's disk is full": r"No space left on device; what was measured is in \S+:",
 }
 CODES = {"the result file's disk is slow": 0, "the result file's disk is full": 4}
 WORDS = (
@@ -52,5 +53,11 @@ def test_a_fault(fault: str, start: str, four: Cluster, tmp_path: Path) -> None:
     assert seen.code == CODES.get(fault, 1), seen.printed
     assert seen.before and all(entry in seen.entries for entry in seen.before)
     assert all(len(entry["teams"]) == 4 for entry in seen.entries)
+    if moved := re.search(r"what was measured is in (\S+):", seen.lines[0]):
+        # A command begins there in a host's namespaces.
+        file = Path("/", moved[1])
+        rescued = read(file)
+        file.unlink()
+        assert all(entry in rescued for entry in seen.before)
     assert not seen.left
     assert "Traceback" not in seen.printed

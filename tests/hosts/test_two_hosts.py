@@ -473,6 +473,8 @@ def test_a_stopped_rank_inside_a_launcher(pair: Hosts, mpi: InstalledMpi, tmp_pa
     assert re.search(waits, failure["text"]), failure["text"]
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("quiet_machine")
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_an_address_that_both_hosts_have(mpi: InstalledMpi, pair: Hosts, tmp_path: Path) -> None:
     """Protects from a minute's silence: Open MPI calls its own host by docker0's address."""

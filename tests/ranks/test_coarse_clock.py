@@ -12,6 +12,7 @@ SOURCE = Path(__file__).parents[1] / "support" / "coarse_clock.cpp"
 FAST = ("--max-time", "0.05", "--no-evidence")
 
 
+@pytest.mark.usefixtures("quiet_machine")
 @pytest.mark.parametrize("step", [1000, 40, 10000], ids="{} ns".format)
 @pytest.mark.parametrize(
     "words",

@@ -7,12 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from support.measured import result
 from support.records import end, head
 
 Record = dict[str, Any]
 Check = Callable[..., tuple[int, list[str], str]]
-SURVEY = result("h200-x2-survey")
 
 
 def site(sizes: str, path: str = "host", more: str = "") -> str:

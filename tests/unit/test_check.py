@@ -8,13 +8,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.checks import SURVEY, Check, site
+from support.checks import Check, site
 from support.examples import examples
+from support.measured import result
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.limits import Ceiling
 from wirespeed.report.check.requirements import parse_bound
 from wirespeed.results.runs import Run
+
+SURVEY = result("h200-x2-survey")
 
 
 class TestBounds:

@@ -65,7 +65,7 @@ def test_every_export_tells_configurations_apart(capsys: pytest.CaptureFixture[s
     assert "both_ways_GBps=1339.95296 mark=~ trusted=no options=group=2,ranks=4" in last
     assert main(["show", file, "--format", "prometheus"]) == 0
     last = [line for line in capsys.readouterr().out.splitlines() if "wirespeed_further{" in line][-1]
-    assert 'options="group=2,ranks=4",figure="both ways",unit="GB/s"} 1339.95' in last
+    assert 'options="group=2,ranks=4",trusted="no",figure="both ways",unit="GB/s"} 1339.95' in last
 
 
 @pytest.mark.parametrize("width", ["80", "100"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -109,8 +109,11 @@ def read_side(side: str) -> list[Run]:
     return resumed(collect(records))
 
 
-def read_beside(*sides: str) -> list[Run]:
-    """The runs of the newest MOST_BESIDE result files in the folders of these sides, without the sides'."""
+def read_beside(*sides: str, say: Callable[[str], None]) -> list[Run]:
+    """The runs of the newest MOST_BESIDE result files in the folders of these sides, without the sides'.
+
+    `say` gets a line before each file.
+    """
     from wirespeed.results.reading import is_named_so, read
 
     own = [Path(file).resolve() for side in sides for file in files_of(side)]
@@ -121,6 +124,7 @@ def read_beside(*sides: str) -> list[Run]:
                 found[file] = file.stat().st_mtime
     runs: list[Run] = []
     for file in sorted(found, key=lambda file: -found[file])[:MOST_BESIDE]:
+        say(f"{shown(str(file))} is read")
         with suppress(WirespeedError):
             runs += resumed(collect(read(str(file)).records))
     return runs

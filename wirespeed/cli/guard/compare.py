@@ -63,7 +63,9 @@ def command(
             comparison = compare_published(against, theirs, new, spread, least)
         else:
             single = max(sum(run.launches for run in side) for side in (ours, theirs)) == 1
-            earlier = read_beside(olds[0], new) if single and spread is None else []
+            earlier = []
+            if single and spread is None:
+                earlier = read_beside(olds[0], new, say=status.now)
             comparison = compare(ours, theirs, (olds[0], new), spread, least, earlier=earlier)
     if style == "json":
         click.echo(to_json(comparison), nl=False)
