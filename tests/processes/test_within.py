@@ -41,6 +41,14 @@ def left_out(done: Done) -> dict[str, set[int]]:
     return found
 
 
+def test_a_shell_that_becomes_the_command(tmp_path: Path) -> None:
+    """Protects make run, which installs first, and then executes the command in its place."""
+    words = ("pingpong", "--paths", "host", "--device", "cpu", "--sizes", "8", "--within", "8s")
+    shell = ("sh", "-c", 'sleep 9; exec "$@"', "sh")
+    done = wirespeed(*words, out=tmp_path / "r.jsonl", before=shell, environment=BOUNDED)
+    assert done.code == 0 and [entry["bytes"] for entry in done.entries] == [8], done.err
+
+
 def test_a_slow_path(tmp_path: Path) -> None:
     """Protects a time that was given: each batch takes 0.2 s, and all would take minutes."""
     timer = Timer()

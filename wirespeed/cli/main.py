@@ -25,6 +25,8 @@ COMPLETE = "_WIRESPEED_COMPLETE"
 """Set by the functions that `wirespeed completion` prints, when a shell calls them."""
 FIRST_SPEAKS = 3.0
 """Seconds that the other ranks leave to the one that says what is wrong; its end ends them."""
+STARTS_S = 1.0
+"""Seconds that Python takes until main(), at most: after a shell's `exec` the process has the shell's age."""
 LIMITS = {
     errno.EMFILE: "this shell (ulimit -n 1024)",
     errno.ENFILE: "this system (sysctl fs.file-max)",
@@ -36,7 +38,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command. Returns its exit code; prints at most one line about what went wrong."""
     # A command of its own began with its process.
-    began = time.monotonic() - (age() if arguments is None else 0.0)
+    began = time.monotonic() - (min(age(), STARTS_S) if arguments is None else 0.0)
     words = list(sys.argv[1:] if arguments is None else arguments)
     # A shell may have closed them (1>&-): then there is nobody to print for.
     sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115
