@@ -131,7 +131,7 @@ def test_a_norm_has_room_for_every_block_of_a_launch(fp: str, overlap: str) -> N
     text = opened.text(opened.lib.ws_kernel_source(b"ws_jacobi_step_f32"))
     (room,) = re.findall(r"#define WS_NORM_MOST (\d+)", text)
     shape = Shape(2, {"size": "16384x16384", "fp": fp, "overlap": overlap})
-    steps = PATTERN.steps(0, shape, PATTERN.fixed_sizes(shape)[0])
+    steps = PATTERN.steps(0, shape, PATTERN.size_rule(shape).chosen()[0])
     blocks = [work.blocks for step in steps for work in (*step.after, *step.meanwhile, *step.gated)]
     assert max(blocks) == int(room)
 

@@ -131,7 +131,7 @@ class Measuring:
                     soak=soak,
                     test=tuple(tuple(word.split("=")) for word in test),  # type: ignore[misc]
                 )
-                fixed = pattern.fixed_sizes(Shape(self.world.size, options))
+                fixed = pattern.size_rule(Shape(self.world.size, options)).fixed
                 for name in paths.split(","):
                     path = find_path(name)
                     if path.intra_rank == pattern.intra_rank and not unsuited(path, pattern, options=options):

@@ -51,7 +51,7 @@ def program_entry(
     pattern = find_pattern(name)
     assert isinstance(pattern, ProgramPattern)
     shape = Shape(ranks, options)
-    (size,) = pattern.fixed_sizes(shape) or ()
+    (size,) = pattern.size_rule(shape).fixed or ()
     facts, figure = pattern.facts(shape), pattern.figure(shape, size)
     told: Record = {"bytes_per_site": facts.bytes_per_site, "steps_per_iteration": facts.steps_per_iteration}
     if compute:

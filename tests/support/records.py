@@ -13,6 +13,7 @@ from wirespeed.report.terminal import run_summary
 from wirespeed.results.model import Record
 from wirespeed.results.reading import record_of
 from wirespeed.results.runs import Entry, Run, collect, joined
+from wirespeed.units import parse_sizes
 
 SIZES = tuple(1 << power for power in range(31))
 MEMORY = {path.name: path.memory for path in all_paths()}
@@ -77,7 +78,12 @@ def head(
         "kind": "run",
         "run": "r",
         "started": "2026-01-01T12:00:00+00:00",
-        "plan": {"pattern": pattern, "paths": list(paths), "stopping": stopping},
+        "plan": {
+            "pattern": pattern,
+            "paths": list(paths),
+            "sizes": [*parse_sizes("1:1G")],
+            "stopping": stopping,
+        },
         "environment": {"host": "n1", "variables": variables or {}},
     }
 

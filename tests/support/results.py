@@ -15,6 +15,7 @@ from wirespeed.results import recorder
 from wirespeed.results.model import End, Entry, Record
 from wirespeed.results.reading import record_of
 from wirespeed.statistics.samples import Samples
+from wirespeed.units import parse_sizes
 
 RUN = "0123456789ab"
 STEP_PATH = TransferPath("host", "Host buffers", "mpi", "pageable")
@@ -29,7 +30,8 @@ def line_of(record: Record) -> dict[str, Any]:
 
 def run(plan: Plan | None = None, name: str = RUN, command: Sequence[str] = ("wirespeed",)) -> dict[str, Any]:
     clock = {"cost_s": 25e-9, "resolution_s": 1e-9}
-    return line_of(recorder.head(name, plan or Plan(), command, [DEVICE], clock))
+    plan = plan or Plan(sizes=parse_sizes("1:1G"))
+    return line_of(recorder.head(name, plan, command, [DEVICE], clock))
 
 
 def step() -> dict[str, Any]:

@@ -18,7 +18,7 @@ class Ranks:
     def __init__(self, core: Core, device: Any, memory: str, program: ProgramPattern, shape: Shape) -> None:
         self.core, self.device, self.memory = core, device, memory.encode()
         self.program, self.shape = program, shape
-        size = (program.fixed_sizes(shape) or (0,))[0]
+        size = (program.size_rule(shape).fixed or (0,))[0]
         self.steps = [program.steps(rank, shape, size) for rank in range(shape.ranks)]
         room = max(program.extent(rank, shape, size) for rank in range(shape.ranks))
         self.own = [self._allocated(room) for _ in self.steps]

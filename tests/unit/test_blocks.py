@@ -185,7 +185,7 @@ def test_no_block_is_an_empty_message() -> None:
 def test_a_list_for_each_layer() -> None:
     """Protects --layers: each layer's list has a pool of its own, and they follow one another."""
     of = shape(kv="qwen2.5-7b:tp=4:page=16", layers=True, total=28 * 2 * 8192)
-    assert PATTERN.fixed_sizes(of) == (8192,)
+    assert PATTERN.size_rule(of).fixed == (8192,)
     steps = PATTERN.steps(1, of, 8192)
     pools = [receive.offset for step in steps for receive in step.receives]
     assert len(steps) == 56 and len(pools) == 28 and [*{*pools}] and pools == sorted({*pools})
@@ -243,7 +243,7 @@ REFUSED: tuple[tuple[int, dict[str, Any]], ...] = (
 
 def complaint(of: Shape, size: int) -> str:
     try:
-        return PATTERN.refuse(of) or PATTERN.refuse_size(of, size) or "nothing"
+        return PATTERN.refuse(of) or PATTERN.size_rule(of).refuse(size) or "nothing"
     except WirespeedError as error:
         return str(error)
 
@@ -263,11 +263,11 @@ def test_a_list_of_the_users(tmp_path: Path) -> None:
     file = tmp_path / "mine.txt"
     file.write_text("\ufeff# from to\n0 4K # first\n\n  1   0\n")
     of = shape(list=str(file))
-    assert PATTERN.refuse(of) is None and PATTERN.refuse_size(of, 4096) is None
+    assert PATTERN.refuse(of) is None and PATTERN.size_rule(of).refuse(4096) is None
     assert isinstance(PATTERN, BlockLists)
     blocks = PATTERN.blocks(of, 4096)
     assert [*blocks.places] == [0, 1] and [*blocks.remote_places] == [4096, 0]
-    assert blocks.pool == 8192 + GAP and PATTERN.default_sizes(of.options) == "4K"
+    assert blocks.pool == 8192 + GAP and PATTERN.size_rule(of).chosen() == (4096,)
     assert PATTERN.blocks(shape(list=str(file), pool=1 << 20), 8).pool == (1 << 20) + GAP
     assert "as listed" in PATTERN.figure(of, 4096).definition
 
@@ -275,11 +275,11 @@ def test_a_list_of_the_users(tmp_path: Path) -> None:
 def test_what_is_refused_of_several_receivers() -> None:
     of = Shape(8, {"count": 1 << 17})
     most = MAX_BLOCKS // 7
-    assert PATTERN.refuse_size(of, 8) == (
+    assert PATTERN.size_rule(of).refuse(8) == (
         f"--block 8: 131,072 blocks, and a list has at most {most:,} for each of 7 receivers: "
         f"--count {most} or less"
     )
-    assert PATTERN.refuse_size(Shape(8, {"count": most}), 8) is None
+    assert PATTERN.size_rule(Shape(8, {"count": most})).refuse(8) is None
     said = PATTERN.refuse(Shape(8, {"multiprocessors": 6}))
     assert said == "--multiprocessors 6: 7 lists go at once; write 7 or more"
 
@@ -317,7 +317,7 @@ def test_no_file_has_more_blocks_than_a_list_may(tmp_path: Path) -> None:
 @examples(80)
 def test_what_is_said_to_fit_does(size: int, memory: int, layout: str, counted: bool) -> None:
     """Protects the advice of a list that is larger than memory."""
-    said = PATTERN.that_fits(shape(layout=layout, count=1 if counted else None), size, memory)
+    said = PATTERN.size_rule(shape(layout=layout, count=1 if counted else None)).that_fits(size, memory)
     if said == "no block of this size fits":
         assert memory < 4 * size + 4 * GAP
         return

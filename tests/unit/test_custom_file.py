@@ -61,7 +61,7 @@ def test_a_file_of_two_steps(tmp_path: Path) -> None:
     assert custom.refuse(Shape(2, shape.options)) == (
         f"{file}:4: rank 2 takes 3 ranks or more, not 2: --ranks 3"
     )
-    assert custom.fixed_sizes(shape) == (100,)
+    assert custom.size_rule(shape).fixed == (100,)
     figure = custom.figure(shape, 0)
     assert (figure.divisor, figure.bytes) == (1, 165)
     text = "iteration: 4 transfers, 165 B, in 2 steps, and an empty answer; GB/s of all bytes"

@@ -8,11 +8,12 @@ from typing import Any, cast
 import pytest
 
 from wirespeed.frontend import order
-from wirespeed.frontend.fitting import fitting
+from wirespeed.frontend.fitting import with_room
 from wirespeed.frontend.machine import Machine
 from wirespeed.host import memory
 from wirespeed.job.plan import Plan
 from wirespeed.patterns import Shape
+from wirespeed.patterns.size_rule import SizeRule
 from wirespeed.rank.context import Unusable
 from wirespeed.rank.path.buffers import Buffers, buffer_room
 from wirespeed.units import parse_sizes
@@ -48,13 +49,13 @@ def test_front_end_and_ranks_agree(kind: str, largest: int) -> None:
     comm: Any = SimpleNamespace(minimum=lambda mine: mine, rank=0, maximum=lambda mine: mine)
     assert room == buffer_room(device, comm, cast("Any", None), 2)
     assert room is not None and largest * GIB <= room < 2 * largest * GIB
-    assert fitting(plan, room) == plan.sizes, "of the usual sizes all fit"
+    assert with_room(plan, room) == (plan, None), "of the usual sizes all fit"
     context: Any = SimpleNamespace(
         core=SimpleNamespace(lib=None),
         comm=comm,
         offset=0,
         shape=Shape(2, memory=room),
-        pattern=SimpleNamespace(extent=lambda rank, shape, size: size, that_fits=lambda *_: ""),
+        pattern=SimpleNamespace(extent=lambda rank, shape, size: size, size_rule=lambda _: SizeRule()),
     )
     buffers = Buffers(context, cast("Any", None), "device")
     sizes = parse_sizes("8:64G")

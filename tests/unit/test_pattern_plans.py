@@ -119,8 +119,8 @@ def test_a_window_is_what_memory_holds(memory: int | None, size: int, held: int)
 
 def test_groups_count_words_of_32_bytes() -> None:
     groups = find_pattern("groups")
-    assert groups.fixed_sizes(Shape(2, {"count": 4})) == (128,)
-    assert groups.fixed_sizes(Shape(2)) is None
+    assert groups.size_rule(Shape(2, {"count": 4})).fixed == (128,)
+    assert groups.size_rule(Shape(2)).fixed is None
 
 
 @pytest.mark.parametrize(("size", "whole"), [(0, 8), (1, 8), (8, 8), (15, 8), (16, 16), (20, 16)])

@@ -20,7 +20,6 @@ from wirespeed.patterns import (
     all_patterns,
     find_pattern,
 )
-from wirespeed.units import parse_sizes
 
 
 def test_one_sided_operations() -> None:
@@ -34,9 +33,9 @@ def test_one_sided_operations() -> None:
         active[operation] = bool(origin.sends)
         assert rma.team(0, shape) == Team("", range(1)) and rma.team(1, shape) is None
         assert rma.figure(shape, 8).definition.split(":")[0] in (operation, "fetch-and-add")
-        assert rma.fixed_sizes(shape) == ((8,) if operation == "fetch-add" else None)
+        assert rma.size_rule(shape).fixed == ((8,) if operation == "fetch-add" else None)
         assert (rma.sums(0, shape, 8) is None) == (operation != "fetch-add")
-        assert rma.links(shape, 8) is None and rma.default_sizes(shape.options) is None
+        assert rma.links(shape, 8) is None and rma.size_rule(shape).chosen()[-1] in (8, 1 << 20)
     assert active == {"put": True, "get": False, "fetch-add": True}
     fetched, word = (rma.sums(rank, Shape(2, {"operation": "fetch-add"}), 8) for rank in (0, 1))
     assert fetched and word and fetched.after == word.before and word.after == word.before + 1
@@ -58,9 +57,8 @@ def test_loads() -> None:
     assert [rma.extent(1, shape, size) for size in (1, 1000)] == [256, 1000]
     figure = rma.figure(shape, 1000)
     assert (figure.divisor, figure.bytes, figure.definition.split(":")[0]) == (1, 0, "load")
-    assert rma.sums(0, shape, 8) is None and rma.fixed_sizes(shape) is None
-    sizes = parse_sizes(str(rma.default_sizes(shape.options)))
-    assert sizes == tuple(4**step << 16 for step in range(8))
+    assert rma.sums(0, shape, 8) is None and rma.size_rule(shape).fixed is None
+    assert rma.size_rule(shape).chosen() == tuple(4**step << 16 for step in range(8))
 
 
 def test_phase_left_out_is_the_first_one() -> None:
@@ -92,7 +90,7 @@ def test_what_a_pattern_says_that_says_nothing() -> None:
     assert relay.refuse(shape) is None
     assert relay.refuse(Shape(2)) == "relay takes exactly 3 ranks, not 2: start it with -n 3"
     assert (relay.phases(shape), relay.reported_phase(shape), relay.sums(0, shape, 8)) == (1, None, None)
-    assert relay.fixed_sizes(shape) is None and relay.wanted_ranks(shape) == 3
+    assert relay.size_rule(shape).fixed is None and relay.wanted_ranks(shape) == 3
     assert relay.team(2, shape) == Team("", range(3))
     assert relay.extent(0, shape, 100) == 130 and relay.extent(1, shape, 100) == 0
 

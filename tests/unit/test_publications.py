@@ -37,4 +37,4 @@ def test_the_tester_s_bandwidth_of_a_group(ranks: int, group: int) -> None:
     total_data = 2 * size * (ranks // group - 1)
     assert both.amount == total_data * group and both.unit == "GB/s"
     words = Shape(ranks, {"group": group, "count": 256})
-    assert pattern.fixed_sizes(words) == (size,)
+    assert pattern.size_rule(words).fixed == (size,)

@@ -9,13 +9,14 @@ from support.fake_run import FakeRun, one_line
 
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.frontend.run_steps import chosen_paths
+from wirespeed.frontend.run_steps import chosen_paths, completed
 from wirespeed.job import path_selection
 from wirespeed.job.path_selection import select, suited, unsuited
 from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath, all_paths, find_path
 from wirespeed.patterns import find_pattern
 from wirespeed.transports import ALL
+from wirespeed.units import parse_sizes
 
 PATHS = (
     TransferPath("host", "", "mpi", "pageable", order=10),
@@ -149,13 +150,14 @@ def test_loads_by_paths_that_do_nothing_else() -> None:
 class TestCommand:
     def test_sizes_that_an_option_has(self, fake: FakeRun) -> None:
         """Protects --sizes: a load's default sizes are its own, and none takes the place of given ones."""
-        words = ["rma", "--operation", "load", "--out", "f"]
-        assert main(words) == 0
-        assert (fake.plan.sizes[0], fake.plan.sizes[1], fake.plan.sizes[-1]) == (64 << 10, 256 << 10, 1 << 30)
-        assert main([*words, "--sizes", "1:1M"]) == 0
-        assert (fake.plan.sizes[0], fake.plan.sizes[-1]) == (1, 1 << 20)
-        assert main(["rma", "--out", "f"]) == 0
-        assert (fake.plan.sizes[0], fake.plan.sizes[-1]) == (1, 1 << 20)
+
+        def sizes(*words: str) -> tuple[int, ...]:
+            assert main(["rma", *words, "--out", "f"]) == 0
+            return completed(fake.plan, 2, "host").sizes
+
+        load = ("--operation", "load")
+        assert sizes(*load) == tuple(4**step << 16 for step in range(8))
+        assert sizes(*load, "--sizes", "1:1M") == sizes() == parse_sizes("1:1M")
 
     def test_patterns_go_into_the_plan_as_they_are(self, fake: FakeRun) -> None:
         """Protects the machine's say in what a pattern means: it is not known when words are read."""

@@ -8,7 +8,6 @@ from itertools import product
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from wirespeed.cli.common import words
 from wirespeed.cli.common.help_all import RARE
@@ -32,11 +31,9 @@ from wirespeed.cli.common.options import (
 from wirespeed.cli.common.streams import one_of_ranks
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host.process import host_name
-from wirespeed.job.plan import DEFAULT_SIZES, Plan
+from wirespeed.job.plan import Plan
 from wirespeed.job.soaking import PLAIN
-from wirespeed.job.soaking import SIZES as SOAK_SIZES
 from wirespeed.patterns import Option, Pattern, Shape, find_pattern
-from wirespeed.units import parse_sizes
 
 RANKS = "Ranks, or several counts as in 2,4,8. Default: {}."
 OVERSUBSCRIBE = "Start the ranks even if there are more than 8 for each CPU."
@@ -76,34 +73,36 @@ def command_of(pattern: Pattern) -> click.Command:
     background = option(
         "--with", words.Word("PATTERN:PATH[:SIZE]", _background), WITH, key="background", **RARE
     )
-    measured = measuring(pattern.sizes or DEFAULT_SIZES, pattern.size_option)
+    measured = measuring(pattern.sizes.usual, pattern.sizes.option)
     shown = together(reporting(pattern.published, pattern.collective), profiling)
     options = together(*own, measured, soaking, fresh, launches, background, dry_run, shown, where)
     text = f"{pattern.summary}\n\n{inspect.cleandoc(pattern.help)}"
     made = click.command(pattern.name, help=text)(options(command))
-    hidden = ("sizes",) * pattern.own_sizes + ("soak",) * bool(pattern.lacks_soak(Shape(2)))
+    hidden = ("sizes",) * (pattern.sizes.fixed is not None) + ("soak",) * bool(pattern.lacks_soak(Shape(2)))
     hidden += ("fresh",) * (pattern.program or pattern.one_sided or pattern.intra_rank)
     return unlisted(made, *hidden)
 
 
 def _option(one: Option) -> Decorator:
-    name = f"--{one.name}"
     if isinstance(one.default, bool):
-        return flag(name, one.help, default=one.default)
-    if one.choices:
-        kind = words.choice(*one.choices)
-    else:
-        special = {
-            "FILE": words.FILE,
-            "I-J,...": words.PAIRS,
-            "MODEL": words.KV,
-            "SIZE": words.SIZE,
-            "WxH": words.GRID,
-            "NORM": words.NORM,
-        }
-        kind = special.get(one.metavar) or words.count(one.least, one.most)
-    default = None if one.default is None else str(one.default)
-    return option(name, words.several(kind) if one.many else kind, one.help, default)
+        return flag(f"--{one.name}", one.help, default=one.default)
+    usual = "" if one.default is None else str(one.default)
+    return option(f"--{one.name}", _kind(one), one.help, usual=usual)
+
+
+def _kind(one: Option) -> words.Word:
+    """Of word that it takes."""
+    special = {
+        "FILE": words.FILE,
+        "I-J,...": words.PAIRS,
+        "MODEL": words.KV,
+        "SIZE": words.SIZE,
+        "WxH": words.GRID,
+        "NORM": words.NORM,
+    }
+    kind = special.get(one.metavar) or words.count(one.least, one.most)
+    kind = words.choice(*one.choices) if one.choices else kind
+    return words.several(kind) if one.many else kind
 
 
 def _background(word: str) -> str:
@@ -129,8 +128,8 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
         raise WirespeedError(
             f"--format nccl-tests: that layout is of collective operations, not of {pattern.name}"
         )
-    by_default, dry = given.get("budget") is None, given.pop("dry_run")
-    plan, *further = plans(pattern, given, click.get_current_context())
+    dry = given.pop("dry_run")
+    plan, *further = plans(pattern, given)
     if plan.soak and (further or background):
         what = "--with compares figures" if background else "one file takes one soak"
         raise WirespeedError(f"--soak: {what}; leave out --with, and lists of --ranks and other options")
@@ -138,11 +137,12 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
         raise WirespeedError(
             f"--fresh: {pattern.name} has no messages that buffers of their own could send; leave it out"
         )
-    fixed = pattern.fixed_sizes(Shape(max(plan.ranks, 2), dict(plan.options)))
-    if fixed is not None and plan.sizes_named:
-        set_by = next((f"--{option.name}" for option in pattern.options if option.fixes_sizes), pattern.name)
-        word = f"--{pattern.size_option}"
-        raise WirespeedError(f"{word}: {set_by} fixes the sizes here; leave {word} out")
+    rule = pattern.size_rule(Shape(max(plan.ranks, 2), dict(plan.options)))
+    if plan.sizes and rule.fixed is not None:
+        word = f"--{pattern.sizes.option}"
+        raise WirespeedError(
+            f"{word}: {rule.fixed_by or pattern.name} fixes the sizes here; leave {word} out"
+        )
     if dry and one_of_ranks():
         raise WirespeedError("--dry-run starts no ranks, and a launcher has started these: run it alone")
     if one_of_ranks():
@@ -151,10 +151,17 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
             raise WirespeedError("inside a launcher's job --ranks and --group take one number each")
         if background:
             raise WirespeedError("--with starts a job of its own: not inside a launcher's job")
-        return measure_and_print(plan, how)
+        return measure_and_print(_bounded(plan, pattern, given), how)
     further += _each_node(pattern, plan)
     further += [
-        replace(plan, pattern=name, paths=paths, ranks=find_pattern(name).ranks or plan.ranks, options=())
+        replace(
+            plan,
+            pattern=name,
+            paths=paths,
+            sizes=plan.sizes or rule.chosen(),
+            ranks=find_pattern(name).ranks or plan.ranks,
+            options=(),
+        )
         for name, paths in pattern.followed_by * messages
     ]
     if background:
@@ -164,10 +171,7 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
             raise WirespeedError("--one-host-too: it compares one host with several; add --hosts a,b")
         first = () if plan.hosts[0] == host_name() else plan.hosts[:1]
         plan, further = replace(plan, hosts=first), [plan, *further]
-    if by_default:
-        # A time that is given is that of the whole command; the usual one is that of a launch.
-        whole = plan.budget * plan.launches * (1 + len(further))
-        plan, *further = (replace(each, budget=whole) for each in (plan, *further))
+    plan, *further = (_bounded(each, pattern, given, 1 + len(further)) for each in (plan, *further))
     if dry:
         from wirespeed.cli.common.dry_run import print_orders
 
@@ -175,23 +179,19 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
     return measure_and_print(plan, how, further)
 
 
-def plans(pattern: Pattern, given: dict[str, Any], context: click.Context) -> list[Plan]:
-    """One plan; several where options have lists: one for each combination that is possible.
+def _bounded(plan: Plan, pattern: Pattern, given: dict[str, Any], plans: int = 1) -> Plan:
+    """With the usual bound where none was given: a time of the whole command, so much for each launch."""
+    timed = (given.get(name) for name in ("budget", "max_time", "loops", "soak"))
+    if pattern.program or any(time is not None for time in timed):
+        return plan
+    return replace(plan, budget=BUDGET_S * plan.launches * plans)
 
-    `context`: in which the words were read; it knows which of them the user gave.
-    """
-    own = {option.key: given[option.key] for option in pattern.options}
-    if given.get("soak") and context.get_parameter_source("algorithm") is ParameterSource.DEFAULT:
-        own["algorithm"] = (PLAIN,)
+
+def plans(pattern: Pattern, given: dict[str, Any]) -> list[Plan]:
+    """One plan; several where options have lists: one for each combination that is possible."""
+    own = {option.key: _value(option, given) for option in pattern.options}
     apart = {*own, "ranks", "one_host_too", "messages", "dry_run"}
     common = {name: value for name, value in given.items() if name not in apart}
-    timed = any(
-        context.get_parameter_source(name) is not ParameterSource.DEFAULT
-        for name in ("max_time", "loops", "soak")
-        if name in given
-    )
-    if common.get("budget") is None and not (timed or pattern.program):
-        common["budget"] = BUDGET_S
     worlds = given.get("ranks") or [pattern.exact_ranks(own) or 0]
     in_one_table = {option.key for option in pattern.options if option.in_one_table}
     lists = [
@@ -205,25 +205,15 @@ def plans(pattern: Pattern, given: dict[str, Any], context: click.Context) -> li
         (ranks, own) for ranks, own in found if not ranks or not pattern.refuse(Shape(ranks, dict(own)))
     ]
     # If none is possible, what is wrong with the first one is said.
-    named = context.get_parameter_source("sizes") is not ParameterSource.DEFAULT
-    chosen = [
-        plan_of(common, ranks, pattern=pattern.name, options=own, sizes_named=named)
-        for ranks, own in possible or found[:1]
-    ]
-    if named:
-        return chosen
-    fixed = pattern.fixed_sizes(Shape(max(chosen[0].ranks, 2), dict(chosen[0].options)))
-    if common.get("soak") and fixed is None:
-        usual = pattern.soak_sizes or SOAK_SIZES
-        return [
-            replace(plan, sizes=parse_sizes(pattern.default_sizes(dict(plan.options)) or usual))
-            for plan in chosen
-        ]
-    return [
-        replace(plan, sizes=parse_sizes(sizes)) if sizes else plan
-        for plan in chosen
-        for sizes in [pattern.default_sizes(dict(plan.options))]
-    ]
+    return [plan_of(common, ranks, pattern=pattern.name, options=own) for ranks, own in possible or found[:1]]
+
+
+def _value(option: Option, given: dict[str, Any]) -> Any:
+    """As the user gave it, else the option's default, as its word means it."""
+    if (value := given[option.key]) is not None or option.default is None:
+        return value
+    soaks = option.key == "algorithm" and given.get("soak")
+    return _kind(option).parse(str(PLAIN if soaks else option.default))
 
 
 def _each_node(pattern: Pattern, plan: Plan) -> list[Plan]:

@@ -239,7 +239,7 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank, bound: Bound | 
     if plan.ranks_per_gpu and kind == "host":
         raise WirespeedError(NO_GPUS, ExitCode.UNAVAILABLE)
     devices.check_allocator(kind, plan.allocator, plan.context)
-    plan = completed(plan, place.size, kind)
+    asked, plan = plan, completed(plan, place.size, kind)
     refuse_multiprocessors(plan, devices.every_identity(opened, kind) if kind != "host" else ())
     paths = _in_order(plan, kind, place)
     recorder: _Rank0 | None = None
@@ -302,7 +302,8 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank, bound: Bound | 
     voice.folders.update(comm.everyone(str(watchdog.file.parent)))
     if recorder:
         recorder.begin(comm, place.launcher, ranks, variables)
-    fewer, left_out = with_room(plan, buffer_room(opened, comm, session.device, comm.neighbours()))
+    room = buffer_room(opened, comm, session.device, comm.neighbours())
+    fewer, left_out = (plan, None) if asked.sizes else with_room(plan, room)
     if recorder:
         recorder.plans(paths, fewer)
     for text in filter(None, (left_out, unpinned)):

@@ -60,6 +60,7 @@ class Order:
 def resolve(plan: Plan) -> Order:
     """Every default, every refusal, what fits into memory, and which paths. Raises WirespeedError."""
     refuse_too_many([plan])
+    asked = plan
     plan = dataclasses.replace(plan, device=devices.with_slices(plan.device, os.environ))
     if plan.profile:
         PROFILERS[plan.profile].command(plan.profile, Path(), "")
@@ -79,7 +80,8 @@ def resolve(plan: Plan) -> Order:
         if all(path.needs_device for path in paths):
             _refuse_shared_gpus(plan, found)
         _check_memory(plan, found)
-        plan, left_out = with_room(plan, _room(plan, found))
+        if not asked.sizes:
+            plan, left_out = with_room(plan, _room(plan, found))
     reasons = [(path, _why_not(plan, found, path)) for path in paths]
     # Risky ones come last: all others share their processes.
     able = sorted((path for path, why in reasons if not why), key=lambda path: path.gpu_aware_mpi)

@@ -59,16 +59,15 @@ def completed(plan: Plan, ranks: int, kind: str) -> Plan:
     pattern = find_pattern(plan.pattern)
     options = pattern.completed(dict(plan.options), gpus=kind in GPU_KINDS)
     shape = Shape(ranks, options)
-    fixed = pattern.fixed_sizes(shape)
     if refusal := pattern.refuse(shape):
         raise WirespeedError(refusal)
     soaking.refuse(plan, shape)
     if not plan.hosts:
         for option in pattern.options:
             _check_node(option, shape.options.get(option.key))
-    least = pattern.least_size(shape)
-    sizes = tuple(dict.fromkeys(max(size, least) for size in plan.sizes)) if fixed is None else fixed
-    if refusal := next(filter(None, (pattern.refuse_size(shape, size) for size in sizes)), None):
+    rule = pattern.size_rule(shape)
+    sizes = rule.chosen(plan.sizes, soak=plan.soak is not None)
+    if refusal := next(filter(None, map(rule.refuse, sizes)), None):
         raise WirespeedError(refusal)
     return dataclasses.replace(plan, ranks=ranks, sizes=sizes, options=tuple(options.items()))
 

@@ -10,12 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wirespeed.statistics.stopping import Stopping
-from wirespeed.units import parse_sizes
 
-DEFAULT_SIZES = "1:1G"
 ALLOCATORS = ("driver", "pool", "vmm", "openmp", "openmp:map", "openacc", "openacc:map")
 CONTEXTS = ("primary", "own")
-_UNRECORDED = ("sizes_named", "share_gpus")
+_UNRECORDED = ("share_gpus",)
 
 
 @dataclass(frozen=True)
@@ -25,8 +23,8 @@ class Plan:
     pattern: str = "pingpong"
     paths: tuple[str, ...] = ()
     """Names from wirespeed.paths, patterns of them, or "all"; empty: every default path that fits."""
-    sizes: tuple[int, ...] = parse_sizes(DEFAULT_SIZES)
-    """Bytes of one message, in the order measured."""
+    sizes: tuple[int, ...] = ()
+    """Bytes of one message, in the order measured; empty: those that the pattern has by default."""
     stopping: Stopping = field(default_factory=Stopping)
     budget: float = 0.0
     """Seconds in which figures that are far from precise are measured on, as long as they last."""
@@ -79,8 +77,6 @@ class Plan:
     reported_phase_only: bool = False
     """Measure only the phase that the figure is of."""
     debug: bool = False
-    sizes_named: bool = False
-    """The user wrote the sizes: none is left out, and none is replaced. It is no condition of a figure."""
     test: tuple[tuple[str, str], ...] = ()
     """For the project's tests alone: ("fault", "drop-byte"), ("offset", "3"), ..."""
 

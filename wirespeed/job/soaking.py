@@ -6,8 +6,6 @@ from wirespeed.errors import WirespeedError
 from wirespeed.job.plan import Plan
 from wirespeed.patterns import Shape, find_pattern
 
-SIZES = "8,64K,1M"
-"""By default."""
 WRONG_KINDS = ("damaged", "late", "stale", "lost")
 """In the order of the core's numbers (WsSoakKind, native/kernels/soak_types.h)."""
 FAULT = "soak-"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wirespeed.patterns.block_list import Blocks
+from wirespeed.patterns.size_rule import SizeRule
 from wirespeed.units import size_word
 
 
@@ -160,8 +161,6 @@ class Option:
     """The transport reads the option, not the pattern."""
     in_one_table: bool = False
     """True if all values of a list are measured in one run."""
-    fixes_sizes: bool = False
-    """If it is given, the pattern itself defines the sizes."""
     each_node: bool = False
     """If it is not given, the pattern is measured again for each NUMA node, where there are several."""
 
@@ -203,20 +202,12 @@ class Pattern(ABC):
     """Number of ranks it takes by default; None: --ranks, or one per processor."""
     usual_ranks: int | None = None
     """Number of ranks without --ranks, where it may say any; None: one per processor."""
-    sizes: str | None = None
-    """Default sizes; None: the default of all commands."""
-    size_option: str = "sizes"
-    """The option that lists the sizes, where they are not those of messages."""
-    size_label: str = "message size"
-    """Name of a chart's axis of sizes."""
-    soak_sizes: str | None = None
-    """Default sizes of a soak; None: the default of all commands."""
+    sizes = SizeRule()
+    """Sizes by default, where `size_rule` says nothing else."""
     baseline: str = ""
     """Simpler way to move the same bytes, which the last phase measures by turns with the reported one."""
     scattered = False
     """It sends lists of blocks, which paths may move in ways of their own (`TransferPath.lists`)."""
-    own_sizes = False
-    """The pattern itself always defines the sizes (`fixed_sizes`); --sizes is refused."""
     barrier_per_sample = False
     """Every sample begins with a barrier of all ranks."""
     slowest_counts = False
@@ -260,13 +251,9 @@ class Pattern(ABC):
             f"start it with -n {exact}"
         )
 
-    def refuse_size(self, shape: Shape, size: int) -> str | None:
-        """Why this size cannot be measured, in one line; None if it can."""
-        return None
-
-    def that_fits(self, shape: Shape, size: int, memory: int) -> str:
-        """Advice on what to write so that each buffer has room in so many bytes; '': a smaller size."""
-        return ""
+    def size_rule(self, shape: Shape) -> SizeRule:
+        """Which sizes it takes in this job."""
+        return self.sizes
 
     def blocks_sent(self, shape: Shape, size: int) -> int:
         """Number of blocks in lists that a rank sends in one iteration."""
@@ -289,21 +276,9 @@ class Pattern(ABC):
         """Does every sample begin with a barrier of all ranks?"""
         return self.barrier_per_sample
 
-    def fixed_sizes(self, shape: Shape) -> tuple[int, ...] | None:
-        """The sizes, where the pattern itself defines them."""
-        return None
-
-    def least_size(self, shape: Shape) -> int:
-        """Bytes of the smallest size that moves something; smaller ones become it."""
-        return 0
-
     def completed(self, options: dict[str, Any], gpus: bool) -> dict[str, Any]:
         """The options with those defaults that depend on the machine."""
         return options
-
-    def default_sizes(self, options: Mapping[str, Any]) -> str | None:
-        """Sizes that these options have instead of `sizes`; None: the same."""
-        return None
 
     def links(self, shape: Shape, size: int) -> int | None:
         """Links of the chain that loads follow, where an iteration is one load; None: it moves bytes.

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from wirespeed.errors import WirespeedError
 from wirespeed.patterns import block_list, kv_models
 from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Shape, Step, Transfer
 from wirespeed.patterns.block_list import GAP, LAYOUTS, MAX_BLOCKS, SPREAD, Blocks
+from wirespeed.patterns.size_rule import SizeRule
 from wirespeed.units import counted, format_size, size_word
 
 TOTAL = 16 << 20
@@ -62,7 +64,7 @@ class BlockLists(Pattern):
         ),
         Option("layout", "How blocks lie in the pools.", LAYOUTS[0], choices=LAYOUTS),
         Option("seed", "Which random places; the same on every path.", 1, least=0),
-        Option("kv", "Blocks are pages of this model's KV cache.", None, metavar="MODEL", fixes_sizes=True),
+        Option("kv", "Blocks are pages of this model's KV cache.", None, metavar="MODEL"),
         Option("layers", "With --kv: a list for each layer, one after the other.", default=False),
         Option(
             "list",
@@ -82,9 +84,7 @@ class BlockLists(Pattern):
         Option("element", "Blocks and places must be multiples of so many bytes.", 1, most=4096),
     )
     ranks, usual_ranks = None, 2
-    sizes = "4K,32K,128K,1M"
-    size_option, size_label = "block", "block size"
-    soak_sizes = "4K,64K,1M"
+    sizes = SizeRule("4K,32K,128K,1M", "4K,64K,1M", "block", "block size")
     baseline = "contiguous"
     scattered = True
 
@@ -118,7 +118,14 @@ class BlockLists(Pattern):
             kv_models.parsed(str(given["kv"]))
         return super().refuse(shape)
 
-    def refuse_size(self, shape: Shape, size: int) -> str | None:
+    def size_rule(self, shape: Shape) -> SizeRule:
+        refuse, that_fits = partial(self._refuse_size, shape), partial(self._that_fits, shape)
+        rule = replace(self.sizes, refuse=refuse, that_fits=that_fits)
+        if model := shape.options.get("kv"):
+            return replace(rule, fixed=(kv_models.parsed(str(model)).bytes,), fixed_by="--kv")
+        return replace(rule, usual=LISTED, soak=LISTED) if shape.options.get("list") else rule
+
+    def _refuse_size(self, shape: Shape, size: int) -> str | None:
         element = int(shape.options.get("element", 1))
         if size < 1:
             return "--block 0: a block has at least 1 byte"
@@ -144,7 +151,7 @@ class BlockLists(Pattern):
             )
         return None
 
-    def that_fits(self, shape: Shape, size: int, memory: int) -> str:
+    def _that_fits(self, shape: Shape, size: int, memory: int) -> str:
         given, lists = shape.options, self._lists(shape.options)
         if given.get("list"):
             return ""
@@ -162,13 +169,6 @@ class BlockLists(Pattern):
         if not options.get("list"):
             return options
         return options | {"list_sha256": block_list.digest(str(options["list"]))}
-
-    def default_sizes(self, options: Mapping[str, Any]) -> str | None:
-        return LISTED if options.get("list") and not options.get("kv") else None
-
-    def fixed_sizes(self, shape: Shape) -> tuple[int, ...] | None:
-        word = shape.options.get("kv")
-        return (kv_models.parsed(str(word)).bytes,) if word else None
 
     def phases(self, shape: Shape) -> int:
         return 2

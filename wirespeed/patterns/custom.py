@@ -13,6 +13,7 @@ from wirespeed import inputs
 from wirespeed.errors import WirespeedError
 from wirespeed.patterns.answers import unanswered
 from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Shape, Step, Transfer
+from wirespeed.patterns.size_rule import SizeRule
 from wirespeed.units import format_size, parse_size
 
 COLUMNS = ("step", "from", "to", "bytes")
@@ -63,7 +64,7 @@ class Custom(Pattern):
     """
     options = (Option("file", "The transfers: FILE.csv or FILE.json.", None, metavar="FILE"),)
     ranks = None
-    own_sizes = True
+    sizes = SizeRule(fixed=())
     barrier_per_sample = True
     slowest_counts = True
 
@@ -85,8 +86,8 @@ class Custom(Pattern):
     def wanted_ranks(self, shape: Shape) -> int:
         return max(line.ranks for line in self.lines(shape))
 
-    def fixed_sizes(self, shape: Shape) -> tuple[int, ...]:
-        return (max(line.bytes for line in self.lines(shape)),)
+    def size_rule(self, shape: Shape) -> SizeRule:
+        return SizeRule(fixed=(max(line.bytes for line in self.lines(shape)),))
 
     def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
         lines = self.lines(shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Shape, Step, Team, Transfer
+from wirespeed.patterns.size_rule import SizeRule
 
 WORD = 32
 """Bytes of what --count counts."""
@@ -36,7 +37,6 @@ class Groups(Pattern):
             "count",
             "Words of 32 bytes in a message, instead of --sizes, as other testers count.",
             None,
-            fixes_sizes=True,
         ),
     )
     ranks = None
@@ -56,9 +56,9 @@ class Groups(Pattern):
             return f"{shape.ranks} ranks in groups of {size} are one group: it takes two or more"
         return None
 
-    def fixed_sizes(self, shape: Shape) -> tuple[int, ...] | None:
+    def size_rule(self, shape: Shape) -> SizeRule:
         count = shape.options.get("count")
-        return None if count is None else (WORD * int(count),)
+        return self.sizes if count is None else SizeRule(fixed=(WORD * int(count),), fixed_by="--count")
 
     def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
         width = self.group(shape)

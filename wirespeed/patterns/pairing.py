@@ -9,6 +9,7 @@ from itertools import chain
 from wirespeed.errors import WirespeedError
 from wirespeed.patterns.base import Figure, Option, Shape
 from wirespeed.patterns.pairs import Pairs
+from wirespeed.patterns.size_rule import SizeRule
 
 Partners = dict[int, int]
 """Partner of each rank of a phase."""
@@ -39,7 +40,7 @@ class Pairing(Pairs):
             "within-hosts", "Paths of one host measure the pairs of each host.", False, for_transport=True
         ),
     )
-    sizes = "8,16M"
+    sizes = SizeRule("8,16M")
 
     def refuse(self, shape: Shape) -> str | None:
         if shape.ranks < 2:

@@ -7,6 +7,7 @@ from typing import Any
 
 from wirespeed.patterns.base import Figure, Option, Pattern, Shape, Step, Team, Transfer
 from wirespeed.patterns.fan import WAYS, Fan
+from wirespeed.patterns.size_rule import SizeRule
 
 
 class Pairs(Pattern):
@@ -39,7 +40,7 @@ class Pairs(Pattern):
         Option("fan", "One rank to all others at once, or all to one.", None, choices=WAYS),
     )
     ranks = None
-    sizes = "8,16M"
+    sizes = SizeRule("8,16M")
     by_size = False
 
     def refuse(self, shape: Shape) -> str | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from wirespeed.patterns.base import Figure, Option, Pattern, Shape, Step, Sums, Team, Transfer
+from wirespeed.patterns.size_rule import SizeRule
 
 PUT, GET, FETCH_ADD, LOAD = "put", "get", "fetch-add", "load"
 WORD = 8
@@ -53,7 +54,7 @@ class Rma(Pattern):
             for_transport=True,
         ),
     )
-    sizes = "1:1M"
+    sizes = SizeRule("1:1M")
     one_sided = True
 
     def takes_turns(self, shape: Shape) -> bool:
@@ -64,11 +65,9 @@ class Rma(Pattern):
     def operation(options: Mapping[str, Any]) -> str:
         return str(options.get("operation", PUT))
 
-    def fixed_sizes(self, shape: Shape) -> tuple[int, ...] | None:
-        return (WORD,) if self.operation(shape.options) == FETCH_ADD else None
-
-    def default_sizes(self, options: Mapping[str, Any]) -> str | None:
-        return "64K,256K,1M,4M,16M,64M,256M,1G" if self.operation(options) == LOAD else None
+    def size_rule(self, shape: Shape) -> SizeRule:
+        rules = {FETCH_ADD: SizeRule(fixed=(WORD,)), LOAD: SizeRule("64K,256K,1M,4M,16M,64M,256M,1G")}
+        return rules.get(self.operation(shape.options), self.sizes)
 
     def links(self, shape: Shape, size: int) -> int | None:
         return max(size // LINE, 2) if self.operation(shape.options) == LOAD else None

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wirespeed.patterns.base import COMPUTES, Derived, Figure, Option, Pattern, Place, Shape, Transfer, Work
+from wirespeed.patterns.size_rule import SizeRule
 from wirespeed.programs.conserved import Conservation
 from wirespeed.programs.plane import Plane, divisions, parse_grid, smallest_halo
 
@@ -169,7 +170,7 @@ class ProgramPattern(Pattern):
     """
 
     ranks = None
-    own_sizes = True
+    sizes = SizeRule(fixed=())
     in_place = True
     slowest_counts = True
     program = True
@@ -241,6 +242,13 @@ class ProgramPattern(Pattern):
     def refuse(self, shape: Shape) -> str | None:
         found = self.plane(shape)
         return found if isinstance(found, str) else None
+
+    def size_rule(self, shape: Shape) -> SizeRule:
+        """One size: a rank's block of the field."""
+        if self.refuse(shape):
+            return self.sizes
+        nx, ny = (facts := self.facts(shape)).block
+        return SizeRule(fixed=(nx * ny * facts.bytes_per_site // 2,))
 
     def least_iterations(self, shape: Shape) -> int:
         steps = int(shape.options.get("steps") or self.default_steps[0])

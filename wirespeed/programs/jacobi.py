@@ -117,10 +117,6 @@ class Jacobi(ProgramPattern):
             return f"--until {shape.options['until']}: it needs a norm; leave out --norm-every 0"
         return super().refuse(shape)
 
-    def fixed_sizes(self, shape: Shape) -> tuple[int, ...]:
-        plane = self.plane(shape)
-        return (1,) if isinstance(plane, str) else (plane.nx * plane.ny * _real(shape),)
-
     def facts(self, shape: Shape) -> ProgramFacts:
         plane, every = self.divided(shape), self._every(shape)
         return ProgramFacts(

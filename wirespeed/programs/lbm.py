@@ -97,10 +97,6 @@ class Lbm(ProgramPattern):
         Option("case", "What flows.", "shear-wave", choices=CASES),
     )
 
-    def fixed_sizes(self, shape: Shape) -> tuple[int, ...]:
-        plane = self.plane(shape)
-        return (1,) if isinstance(plane, str) else (plane.nx * plane.ny * REAL * len(VELOCITIES),)
-
     def facts(self, shape: Shape) -> ProgramFacts:
         plane = self.divided(shape)
         return ProgramFacts(

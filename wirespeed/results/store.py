@@ -38,7 +38,7 @@ SLOW_DISK_S = 2.0
 
 _NO_FIGURE = (
     *("out", "picture", "timeline", "timing", "resume", "timeout", "debug"),
-    *("paths", "sizes", "oversubscribe", "launches", "budget", "sizes_named", "share_gpus"),
+    *("paths", "sizes", "oversubscribe", "launches", "budget", "share_gpus"),
 )
 """Parts of a plan that change no figure; entries of plans that agree in the rest are not measured again."""
 

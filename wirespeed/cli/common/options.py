@@ -12,7 +12,7 @@ import click
 from wirespeed.cli.common import words
 from wirespeed.cli.common.help_all import RARE, help_all
 from wirespeed.errors import WirespeedError
-from wirespeed.job.plan import DEFAULT_SIZES, Plan
+from wirespeed.job.plan import Plan
 from wirespeed.statistics.stopping import Stopping
 
 if TYPE_CHECKING:
@@ -47,10 +47,20 @@ def together(*options: Decorator) -> Decorator:
 
 
 def option(
-    name: str, kind: words.Word, text: str, default: str | None = None, key: str = "", **more: Any
+    name: str,
+    kind: words.Word,
+    text: str,
+    default: str | None = None,
+    key: str = "",
+    usual: str = "",
+    **more: Any,
 ) -> Decorator:
-    """An option that takes a word of this kind; `key`: its parameter, if that is not called as the option."""
+    """An option that takes a word of this kind; `key`: its parameter, if that is not called as the option.
+
+    `usual`: what --help says for `default`, where None is to tell that the user has not said anything.
+    """
     names = [name, key] if key else [name]
+    text += f"  [default: {usual}]" if usual else ""
     return click.option(*names, type=kind, default=default, help=text, **more)
 
 
@@ -120,7 +130,9 @@ _SIZES = "Message sizes in bytes: powers of two as in 8:1G, or a list as in 0,8,
 _BLOCKS = "Sizes of a block in bytes: powers of two as in 4K:1M, or a list as in 4K,96K."
 _sampling = together(
     option("--precision", words.SHARE, "Stop when the median's 95 % interval is within ± this share.", "1%"),
-    option("--max-time", words.SECONDS, "Time per size; up to three times that where it helps.", "0.05"),
+    option(
+        "--max-time", words.SECONDS, "Time per size; up to three times that where it helps.", usual="0.05"
+    ),
     within(
         "Time of the whole command, its start and end included: 10s, 2m; 0: none. What it leaves no time for "
         "is named. Default: 1m a launch; 0 with --max-time, --loops and --soak, and for programs and watch."
@@ -174,14 +186,14 @@ recording = together(
 """Options of what is recorded, and of how long is waited for it."""
 
 
-def measuring(sizes: str = DEFAULT_SIZES, name: str = "sizes") -> Decorator:
+def measuring(sizes: str, name: str = "sizes") -> Decorator:
     """Options of every measuring command, besides `where`; plan_of() makes a plan of both.
 
     `name`: of the option that lists the sizes, which are called --sizes as well.
     """
     text = _SIZES if name == "sizes" else _BLOCKS
     names = (f"--{name}", "--sizes", "sizes") if name != "sizes" else ("--sizes",)
-    sized = click.option(*names, type=words.SIZES, default=sizes, help=text)
+    sized = click.option(*names, type=words.SIZES, help=f"{text}  [default: {sizes}]")
     return together(option("--paths", words.PATHS, _PATHS), sized, _sampling, recording, help_all)
 
 

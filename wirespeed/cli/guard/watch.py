@@ -19,6 +19,7 @@ from wirespeed.cli.common.options import flag, measuring, option, plan_of, soaki
 from wirespeed.cli.common.streams import distrust_terminals, note, one_of_ranks
 from wirespeed.errors import ExitCode, WirespeedError, gravest
 from wirespeed.job.plan import Plan
+from wirespeed.units import parse_sizes
 
 if TYPE_CHECKING:
     from wirespeed.results.model import Event
@@ -69,7 +70,7 @@ def command(
         raise WirespeedError("watch starts jobs of its own: not inside a launcher's job")
     if given["resume"]:
         raise WirespeedError("--resume: watch begins anew each time; name another file with --out")
-    plan = plan_of(given)
+    plan = plan_of({**given, "sizes": given["sizes"] or parse_sizes(SIZES)})
     drift = Drift(first)
     code = ExitCode.OK
     began = time.monotonic()

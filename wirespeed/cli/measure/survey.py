@@ -159,7 +159,7 @@ class _Survey:
 
     def _parts(self) -> Iterator[Plan]:
         """Each plan as soon as those before it have been measured; CPUs come last, where time is short."""
-        base = replace(self._base, ranks=0, sizes_named=True)
+        base = replace(self._base, ranks=0)
         if self._machine.devices:
             yield from self._parts_of_gpus(base)
         cpu, cpus = replace(base, device="cpu"), usable_cpus()

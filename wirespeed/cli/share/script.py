@@ -268,9 +268,11 @@ def _measurement(pattern: Pattern, words: Sequence[str]) -> Plan:
         raise WirespeedError("--with starts a job of its own: it does not go into a script")
     if given["launches"] > 1:
         raise WirespeedError("--launches: the ranks of a job cannot be started anew; submit the script again")
-    plan, *further = plans(pattern, given, context)
+    plan, *further = plans(pattern, given)
     if further:
-        several = [option.name for option in pattern.options if option.many and len(given[option.key]) > 1]
+        several = [
+            option.name for option in pattern.options if option.many and len(given[option.key] or ()) > 1
+        ]
         raise WirespeedError(f"--{[*several, 'ranks'][0]}: a job takes one number; write a job for each")
     return plan
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import gcd
 from types import ModuleType
 
 from wirespeed.patterns.base import COMPUTES, Collective, Derived, Figure, Option, Pattern, Shape, Step
 from wirespeed.patterns.collectives import direct, doubling, one_shot, ring
 from wirespeed.patterns.collectives.rank_view import REDUCING, REDUCTIONS, TYPES, WHOLE, RankView, extent
+from wirespeed.patterns.size_rule import SizeRule
 
 ALGORITHMS: dict[str, ModuleType] = {
     "ring": ring,
@@ -61,7 +62,7 @@ class CollectivePattern(Pattern):
 
     of_all_ranks = True
     ranks = None
-    sizes = "8,256,4K,64K,1M,16M,128M"
+    sizes = SizeRule("8,256,4K,64K,1M,16M,128M")
     in_place = True
     slowest_counts = True
 
@@ -69,8 +70,9 @@ class CollectivePattern(Pattern):
         """`moved`: what a size counts; `factor`: of the bus bandwidth, in words."""
         self.name, self.summary, self._moved, self._factor = name, summary, moved, factor
         self.options = tuple(self._options())
-        self.own_sizes = name == "barrier"
-        self.collective = not self.own_sizes
+        self.collective = name != "barrier"
+        if not self.collective:
+            self.sizes = SizeRule(fixed=(0,))
         self.help = f"""
     {self._what()} A path named alone, such as "host", is the operation of its own library, where that has
     one. "host:best" is ours over the same path's messages: ring, recursive doubling, direct exchange
@@ -161,13 +163,10 @@ class CollectivePattern(Pattern):
             )
         return None
 
-    def fixed_sizes(self, shape: Shape) -> tuple[int, ...] | None:
-        return (0,) if self.name == "barrier" else None
-
-    def least_size(self, shape: Shape) -> int:
-        """An element for each rank that has a part of its own."""
+    def size_rule(self, shape: Shape) -> SizeRule:
+        """An element for each rank that has a part of its own, at least."""
         element = TYPES[str(shape.options.get("type", "fp32"))]
-        return element if self.name in WHOLE else element * shape.ranks
+        return replace(self.sizes, least=element if self.name in WHOLE else element * shape.ranks)
 
     def rank_view(self, rank: int, shape: Shape, size: int) -> RankView:
         """A rank's part at this size, in whole elements: rounded down."""

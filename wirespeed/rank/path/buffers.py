@@ -82,7 +82,7 @@ class Buffers:
         share = 1 + self._packed(size) / max(self.needed(size), 1) + bool(self.allocations)
         if limit is not None and needed * share > limit:
             room = int((limit - self._context.offset) / share)
-            fits = self._context.pattern.that_fits(self._context.shape, size, room)
+            fits = self._context.pattern.size_rule(self._context.shape).that_fits(size, room)
             packing = f" and {_rounded(round(2 * needed * (share - 1)))} to pack blocks" if share > 1 else ""
             raise Unusable(
                 f"it takes two buffers of {_rounded(needed)}{packing} on each rank; the memory that is free "

@@ -98,7 +98,8 @@ class OpenPath:
     def run(self, sizes: Sequence[int]) -> None:
         context, core = self._context, self._context.core
         pattern = context.pattern
-        own = pattern.size_option != "sizes" or pattern.fixed_sizes(context.shape) is not None
+        rule = pattern.size_rule(context.shape)
+        own = rule.option != "sizes" or rule.fixed is not None
         tried = TRIAL_SIZES if self._path.tried_first else TRIAL_SIZES[:1] if self._by_library else ()
         if tried and not self._try(sizes if own else tried):
             return

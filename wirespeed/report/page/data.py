@@ -77,7 +77,7 @@ def _chart(pattern: str, sets: Sequence[ReportRun]) -> dict[str, Any]:
     return {
         "pattern": pattern,
         "time": text(ranked[0].run.time_label),
-        "sizes": ranked[0].run.traits.size_label,
+        "sizes": ranked[0].run.traits.sizes.label,
         "series": series,
         "limits": limits(measured.run for measured in ranked),
         "published": _published(ranked),

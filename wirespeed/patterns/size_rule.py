@@ -1,0 +1,39 @@
+"""Which sizes a pattern takes, and which it is measured at where nobody names any."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from wirespeed.units import parse_sizes
+
+
+@dataclass(frozen=True)
+class SizeRule:
+    """Sizes of a pattern in a job of its shape."""
+
+    usual: str = "1:1G"
+    """Measured unless the user names others."""
+    soak: str = "8,64K,1M"
+    """Those of a soak."""
+    option: str = "sizes"
+    """Option that lists them, where they are not those of messages."""
+    label: str = "message size"
+    """Name of a chart's axis of sizes."""
+    least: int = 0
+    """Bytes of the smallest size that moves something; smaller ones become it."""
+    fixed: tuple[int, ...] | None = None
+    """The sizes, where the pattern itself defines them."""
+    fixed_by: str = ""
+    """Option that makes it do so; '': it always does."""
+    refuse: Callable[[int], str | None] = lambda size: None
+    """Why a size cannot be measured, in one line; None if it can."""
+    that_fits: Callable[[int, int], str] = lambda size, memory: ""
+    """Advice on what to write so that each buffer of a size has room in so many bytes; '': a smaller size."""
+
+    def chosen(self, named: Iterable[int] = (), *, soak: bool = False) -> tuple[int, ...]:
+        """Those that are measured; `named`: by the user."""
+        if self.fixed is not None:
+            return self.fixed
+        sizes = tuple(named) or parse_sizes(self.soak if soak else self.usual)
+        return tuple(dict.fromkeys(max(size, self.least) for size in sizes))
