@@ -45,15 +45,18 @@ def program_entry(
     share: float = 0.004,
     compute: tuple[float, float, float] | None = None,
     times: Record | None = None,
+    waited: float | None = None,
     **more: Any,
 ) -> Record:
-    """One figure with what a rank would say of it. compute: median, low and high; times: instead of share."""
+    """One figure with what a rank would say of it. compute: median, low and high; times: instead of share;
+    waited: by the computation."""
     pattern = find_pattern(name)
     assert isinstance(pattern, ProgramPattern)
     shape = Shape(ranks, options)
     (size,) = pattern.size_rule(shape).fixed or ()
     facts, figure = pattern.facts(shape), pattern.figure(shape, size)
     told: Record = {"bytes_per_site": facts.bytes_per_site, "steps_per_iteration": facts.steps_per_iteration}
+    told["compute_waited"] = waited
     if compute:
         told["compute"] = dict(zip(("median", "low", "high"), compute, strict=True))
     more |= {"seconds": times} if times else {}

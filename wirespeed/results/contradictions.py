@@ -90,8 +90,7 @@ def _clock(run: Known, entry: Entry) -> Iterator[Contradiction]:
     stamped = Quantity(name="samples of a batch", unit="s", value=clock.stamped_s)
     host = Quantity(name="host's clock around that batch", unit="s", value=clock.host_s)
     # A rank that has no CPU sees the end of a batch late.
-    had_cpu_s = clock.host_s * (1 - min(entry.waited or 0.0, 1.0))
-    unexplained = had_cpu_s > SEEN_BY_HOST * clock.stamped_s
+    unexplained = clock.host_s * _had_cpu(entry) > SEEN_BY_HOST * clock.stamped_s
     if clock.long:
         how, count = "count", clock.long
     elif unexplained and clock.short > MAX_UNEXPLAINED * clock.batches:
@@ -106,6 +105,12 @@ def _clock(run: Known, entry: Entry) -> Iterator[Contradiction]:
     yield Contradiction(rule="clock", figure=stamped, other=host, text=text)
 
 
+def _had_cpu(entry: Entry) -> float:
+    """Share of the time in which the rank that waited most for a CPU had one."""
+    alone = entry.program.compute_waited if isinstance(entry.program, ProgramTimes) else None
+    return 1 - min(max(entry.waited or 0.0, alone or 0.0), 1.0)
+
+
 def _nothing(run: Known, entry: Entry) -> Iterator[Contradiction]:
     """A collective operation of less than an element for each rank, which libraries return from at once."""
     collective = any(other.name == "algbw" for other in entry.derived)
@@ -118,11 +123,11 @@ def _nothing(run: Known, entry: Entry) -> Iterator[Contradiction]:
 
 
 def _computation(run: Known, entry: Entry) -> Iterator[Contradiction]:
-    compute = entry.program.compute if isinstance(entry.program, ProgramTimes) else None
-    if compute is None:
+    program = entry.program
+    if not isinstance(program, ProgramTimes) or (compute := program.compute) is None:
         return
-    # They are measured by turns: what waits for a CPU in one waits in the other, if not as long.
-    least = _least(compute) * (1 - min(entry.waited or 0.0, 1.0))
+    # They are measured by turns, but the step comes first and has a rested CPU: it may wait less.
+    least = _least(compute) * _had_cpu(entry)
     if _most(entry.times) >= MIN_OF_COMPUTATION * least:
         return
     step, alone = _seconds("step", entry.times), _seconds("its computation", compute)

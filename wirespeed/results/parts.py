@@ -210,6 +210,8 @@ class ProgramTimes(RecordPart, frozen=True, kw_only=True):
     flops_per_site: Whole = 0
     compute: Interval | None = None
     """Seconds of a step without any transfer, of the slowest rank."""
+    compute_waited: Amount | None = None
+    """Share of that time in which the rank that waited most had no CPU; null: not counted."""
     copy: Interval | None = None
     """Seconds of a copy of a rank's field by the driver, or by the CPU."""
     copied_bytes: Whole = 0

@@ -12,6 +12,7 @@ from wirespeed.programs import ProgramPattern, as_program
 from wirespeed.rank.check.payload_check import Check
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.observe.clock_agreement import ClockAgreement
+from wirespeed.rank.observe.cpu_wait import CpuWait
 from wirespeed.rank.path.teams import TeamSamples
 from wirespeed.rank.program import Program, work_alone
 from wirespeed.statistics.samples import Samples
@@ -41,6 +42,7 @@ class _Baseline:
         self._seconds = min(SECONDS, self._stopping.max_time)
         self._per_sample = self._per_batch = 0
         self._batches, self._elapsed = 0, 0.0
+        self._wait = CpuWait()
 
     def wants_more(self) -> bool:
         mine = self._batches < BATCHES and (self._batches < FEWEST_BATCHES or self._elapsed < self._seconds)
@@ -50,7 +52,8 @@ class _Baseline:
         began = time.monotonic()
         if not self._per_batch:
             self._plan()
-        batch = self._program.sample(self._per_sample, self._per_batch, self._per_sample)
+        with self._wait.timed():
+            batch = self._program.sample(self._per_sample, self._per_batch, self._per_sample)
         self._clock.add(batch)
         self._samples.add([value / self._divisor for value in self._team.gathered(batch.seconds)])
         self._batches += 1
@@ -70,6 +73,11 @@ class _Baseline:
         """Median and interval of an iteration / divisor, of the slowest rank, on every rank."""
         found = self._team.summary_of(self._samples, 0)["seconds"]
         return {name: float(found[name]) for name in ("median", "low", "high")}
+
+    def waited(self) -> float | None:
+        """Share of its time in which the rank that waited most had no CPU; None where nobody counts."""
+        share = self._comm.maximum(-1.0 if self._wait.share is None else self._wait.share)
+        return None if share < 0 else share
 
     def clock(self) -> dict[str, Any] | None:
         """ClockAgreement.worst of its batches."""
@@ -102,11 +110,11 @@ class Computation:
             self._baseline.batch()
             self._check.restart()
 
-    def seconds(self) -> dict[str, float]:
-        """Median and interval of a step; batches that are still missing are made up for."""
+    def facts(self) -> dict[str, Any]:
+        """What a record says of it; batches that are still missing are made up for."""
         while self._baseline.wants_more():
             self._baseline.batch()
-        return self._baseline.summary()
+        return {"compute": self._baseline.summary(), "compute_waited": self._baseline.waited()}
 
     def clock(self) -> dict[str, Any] | None:
         """Agreement of its samples with the host's clock."""

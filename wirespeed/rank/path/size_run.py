@@ -125,12 +125,12 @@ class SizeRun:
                     self._by_turns(phases[first : first + at_once])
             if self._computation:
                 with context.ranges("computation"):
-                    compute, clock = self._computation.seconds(), self._computation.clock()
+                    compute, clock = self._computation.facts(), self._computation.clock()
         if context.pattern.program:
             pattern = as_program(context.pattern)
             with context.ranges("limits"):
                 found, of_copies = limits(context, pattern, self._buffers, self._size)
-            found["compute"] = compute
+            found |= compute
             self._other_clocks = clock, of_copies
             for name, wanted in (("constant", pattern.sampling), ("converged", pattern.convergence)):
                 if wanted(context.comm.rank, context.shape):
