@@ -60,10 +60,17 @@ def test_a_slow_path(tmp_path: Path) -> None:
     measured = {(entry["path"], entry["bytes"]) for entry in done.entries}
     assert lacking and all((path, size) not in measured for path in lacking for size in lacking[path])
     assert all(entry["checked"]["iterations"] for entry in done.entries)
-    if done.entries:
-        assert done.code == 0 and "Left out for --within 8s: " in done.out
+    assert done.code == (0 if done.entries else 3) and "Left out for --within 8s: " in done.out
     everything = {(path, 8 << power) for path in ("host", "staged") for power in range(24)}
     assert measured | {(path, size) for path in lacking for size in lacking[path]} == everything
+
+
+def test_no_time_for_a_figure(tmp_path: Path) -> None:
+    """Protects a script from a success without any figure; each batch takes longer than there is."""
+    words = ("--paths", "host", "--device", "cpu", "--sizes", "8,64", "--test", "late=20")
+    done = wirespeed("pingpong", *words, "--within", "6s", out=tmp_path / "r.jsonl", environment=BOUNDED)
+    assert (done.code, done.entries, left_out(done)) == (3, [], {"host": {8, 64}})
+    assert "all of host; there is no figure: write a longer time, or 0 for no bound." in done.out
 
 
 def test_a_path_that_hangs(tmp_path: Path) -> None:

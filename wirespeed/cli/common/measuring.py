@@ -223,7 +223,7 @@ def measure_and_print(plan: Plan, reporting: Reporting, further: Sequence[Plan] 
         note(f"results: {measured.file}{more}")
         measured.draw()
         traced.finish(reporting.console())
-    tell_missed(bound)
+        tell_missed(bound)
     return measured.code
 
 

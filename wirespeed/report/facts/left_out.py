@@ -13,7 +13,10 @@ from wirespeed.units import time_word
 def line(run: Run) -> str | None:
     """'Left out for --within 10s: host 256 MiB to 1 GiB; the count of bytes of staged'; None: nothing was."""
     parts = [f"{paths} {words}" if words else f"all of {paths}" for paths, words in together(_each(run))]
-    return f"Left out for {_bound(run)}: {'; '.join(parts)}" if parts else None
+    if not parts:
+        return None
+    advice = "" if run.figures or run.soaks else "; there is no figure: write a longer time, or 0 for no bound"
+    return f"Left out for {_bound(run)}: {'; '.join(parts)}{advice}"
 
 
 def of(run: Run, path: str, size: int | None) -> str | None:
