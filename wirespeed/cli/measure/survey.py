@@ -18,6 +18,7 @@ from wirespeed.cli.common import called, words
 from wirespeed.cli.common.help_all import help_all
 from wirespeed.cli.common.options import (
     Reporting,
+    dry_run,
     flag,
     formatted,
     plan_of,
@@ -64,9 +65,10 @@ BUFFERS = 6
 @recording
 @formatted(words.choice("table", "json", "ticket"), "How to print the result.", "json", "ticket")
 @flag("--explain", "Also print the table of each part, and what its columns and marks mean.")
+@dry_run
 @where
 @help_all
-def command(style: str, explain: bool, **given: Any) -> ExitCode:
+def command(style: str, explain: bool, dry_run: bool, **given: Any) -> ExitCode:
     """Measures and prints."""
     base = plan_of(given)
     timed = given["budget"] is not None
@@ -74,9 +76,11 @@ def command(style: str, explain: bool, **given: Any) -> ExitCode:
         raise WirespeedError(
             "survey starts jobs of its own: not inside a launcher's job, whose ranks pingpong measures"
         )
+    from wirespeed.cli.common.dry_run import print_orders
     from wirespeed.cli.common.waking import wake_gpus
 
-    wake_gpus(base.device)
+    if not dry_run:
+        wake_gpus(base.device)
     from wirespeed.cli.common.measuring import tell_missed
     from wirespeed.frontend import session
     from wirespeed.report.terminal.survey import next_steps, print_machine, print_next, print_survey
@@ -87,6 +91,10 @@ def command(style: str, explain: bool, **given: Any) -> ExitCode:
     if not timed:
         base = replace(base, budget=USUAL_S if len(machine.devices) <= 2 else OF_MANY_S)
     survey = _Survey(base, machine, lambda head: print_machine(console, head, machine))
+    if dry_run:
+        if len(machine.devices) > 2:
+            note("the pairs of GPUs come after those parts, by the paths that turn out to be the fastest")
+        return print_orders([*survey.parts()], as_json=style == "json")
     code = survey.measure()
     if not survey.records:
         return code
@@ -127,7 +135,7 @@ class _Survey:
         lacking: list[WirespeedError] = []
         late: list[str] = []
         self.bound = bound = bound_of(self._base)
-        for number, plan in enumerate(self._parts()):
+        for number, plan in enumerate(self.parts()):
             if bound and number and bound.left < LEAST_S:
                 late.append(_name(plan))
                 continue
@@ -157,7 +165,7 @@ class _Survey:
         gpus = len(self._machine.devices)
         return 2 + 2 * (gpus > 0) + (gpus > 2)
 
-    def _parts(self) -> Iterator[Plan]:
+    def parts(self) -> Iterator[Plan]:
         """Each plan as soon as those before it have been measured; CPUs come last, where time is short."""
         base = replace(self._base, ranks=0)
         if self._machine.devices:

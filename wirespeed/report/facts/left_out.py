@@ -15,7 +15,9 @@ def line(run: Run) -> str | None:
     parts = [f"{paths} {words}" if words else f"all of {paths}" for paths, words in together(_each(run))]
     if not parts:
         return None
-    advice = "" if run.figures or run.soaks else "; there is no figure: write a longer time, or 0 for no bound"
+    advice = (
+        "" if run.figures or run.soaks else "; there is no figure: write a longer time, or 0 for no bound"
+    )
     return f"Left out for {_bound(run)}: {'; '.join(parts)}{advice}"
 
 
