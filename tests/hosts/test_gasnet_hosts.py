@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from conformance.test_libraries import Subject, subject
-from hosts.test_two_hosts import FAST, across, is_sane, pair, two
+from hosts.test_two_hosts import FAST, across, is_sane, pair
 from support.command import wirespeed
 from support.hosts import Hosts
 from support.mpis import InstalledMpi
 
-__all__ = ["pair", "subject", "two"]
+__all__ = ["pair", "subject"]
 
 
 @pytest.mark.parametrize("subject", ["gasnet-udp"], indirect=True)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support import hosts
 from support.command import Done, wirespeed
 from support.hosts import Hosts
 from support.mpis import InstalledMpi
@@ -25,17 +23,13 @@ OVER_UCX = {
 
 
 @pytest.fixture(scope="module")
-def cabled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
+def cabled(two: Hosts) -> Hosts:
     """Two hosts: eth0 of each leads to a switch, eth1 straight to the other host."""
-    try:
-        with hosts.hosts(["n1", "n2"], tmp_path_factory.mktemp("hosts")) as there:
-            cable = f"link add eth1 netns {there['n1'].pid} type veth peer name eth1 netns {there['n2'].pid}"
-            subprocess.run(["ip", *cable.split()], check=True)
-            for number, host in enumerate(there, 1):
-                host.run("ip", "address", "add", f"10.78.0.{number}/24", "dev", "eth1")
-            yield there
-    except hosts.HostsError as why:
-        pytest.skip(str(why))
+    cable = f"link add eth1 netns {two['n1'].pid} type veth peer name eth1 netns {two['n2'].pid}"
+    subprocess.run(["ip", *cable.split()], check=True)
+    for number, host in enumerate(two, 1):
+        host.run("ip", "address", "add", f"10.78.0.{number}/24", "dev", "eth1")
+    return two
 
 
 def measured(there: Hosts, mpi: InstalledMpi, out: Path, *more: str, **variables: str) -> Done:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import hosts
 from support.command import wirespeed
 from support.hosts import Hosts
 from support.mpis import InstalledMpi
@@ -17,15 +15,6 @@ from support.shim import aware
 pytestmark = pytest.mark.slow(after=1)
 
 MODES = ("aware", "aware-nogdr", "staged", "host")
-
-
-@pytest.fixture(scope="module")
-def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
-    try:
-        with hosts.hosts(["n1", "n2"], tmp_path_factory.mktemp("hosts")) as there:
-            yield there
-    except hosts.HostsError as why:
-        pytest.skip(str(why))
 
 
 @pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)

@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from support import hosts
 from support.command import (
     PATIENCE,
     WIRESPEED,
@@ -35,15 +34,6 @@ pytestmark = pytest.mark.slow(after=1)
 
 FAST = ("--sizes", "8,64K", "--max-time", "0.02")
 SLOW = ("--sizes", "8,2M,4M", "--loops", "300", "--timeout", "2")
-
-
-@pytest.fixture(scope="module")
-def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
-    try:
-        with hosts.hosts(["n1", "n2"], tmp_path_factory.mktemp("hosts")) as there:
-            yield there
-    except hosts.HostsError as why:
-        pytest.skip(str(why))
 
 
 @pytest.fixture
