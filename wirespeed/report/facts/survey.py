@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wirespeed.report.facts import awareness, others, outcome, trust
 from wirespeed.report.facts.best_figures import SHORT
@@ -76,7 +76,7 @@ def _copies(run: Run) -> Iterator[SurveyRow]:
             what = f"CPU memory, {ranks} CPUs" if ranks > 1 else "CPU memory, one CPU"
             verdict = "copied by all at once" if ranks > 1 else "copied"
             figure = f"{format_rate(ranks * entry.rate)} GB/s"
-            yield _row(what, run, entry, figure, mark=sign(run, entry), verdict=verdict)
+            yield _judged_row(SurveyRow(what, figure, sign(run, entry), verdict=verdict), run, entry)
         elif path in COPIES:
             yield _by_gpus(run, entry, COPIES[path])
 
@@ -85,7 +85,8 @@ def _by_gpus(run: Run, entry: Entry, what: str) -> SurveyRow:
     """The median GPU alone, the slowest one while all copy; those that are far behind are named."""
     alone = [team for team in entry.teams if team.name.endswith(ALONE)]
     if not alone or entry.impossible:
-        return _row(what, run, entry, f"{''.join(rate_cell(run, entry))} GB/s", entry.rate)
+        row = SurveyRow(what, f"{''.join(rate_cell(run, entry))} GB/s")
+        return _judged_row(row, run, entry, entry.rate)
     median, mark = median_of(alone), sign_alone(entry)
     slow = [] if mark else [team for team in alone if team.seconds / median > 1 + FAR]
     names = ", ".join(
@@ -96,7 +97,8 @@ def _by_gpus(run: Run, entry: Entry, what: str) -> SurveyRow:
     at_once = f"{format_rate(entry.amount / together.seconds)} each" if together else ""
     rate = entry.amount / median
     verdict = f"but {names}" if slow else ""
-    return _row(what, run, entry, f"{format_rate(rate)} GB/s", rate, at_once, mark, verdict)
+    row = SurveyRow(what, f"{format_rate(rate)} GB/s", mark, at_once, verdict=verdict)
+    return _judged_row(row, run, entry, rate)
 
 
 def _index(run: Run, entry: Entry, rank: int) -> int:
@@ -138,27 +140,17 @@ def _message(what: str, run: Run, entry: Entry, seconds: float, words: Sequence[
         return SurveyRow(what, figure, mark, verdict=verdict)
     rate = entry.amount / seconds
     figure = "".join(rate_cell(run, entry)) if own else format_rate(rate)
-    return _row(what, run, entry, f"{figure} GB/s", rate, mark=mark, verdict=verdict)
+    return _judged_row(SurveyRow(what, f"{figure} GB/s", mark, verdict=verdict), run, entry, rate)
 
 
-def _row(
-    what: str,
-    run: Run,
-    entry: Entry,
-    figure: str,
-    rate: float = 0.0,
-    at_once: str = "",
-    mark: str = "",
-    verdict: str = "",
-) -> SurveyRow:
-    """`rate`: bytes per second that the limit bounds; 0: none does."""
+def _judged_row(row: SurveyRow, run: Run, entry: Entry, rate: float = 0.0) -> SurveyRow:
+    """With limit and verdict. `rate`: bytes per second that the limit bounds; 0: none does."""
     if entry.impossible:
-        return SurveyRow(what, IMPOSSIBLE, verdict=entry.why_impossible)
+        return SurveyRow(row.what, IMPOSSIBLE, verdict=entry.why_impossible)
     limit = run.ceiling(entry.path)
     share = limit.share(rate, entry.bytes) if limit and rate else None
-    shown = format_rate(limit.rate) if limit else ""
-    judged = "; ".join(filter(None, (_judged(run, entry, share), verdict)))
-    return SurveyRow(what, figure, mark, at_once, share, shown, judged)
+    verdict = "; ".join(filter(None, (_judged(run, entry, share), row.verdict)))
+    return replace(row, share=share, limit=format_rate(limit.rate) if limit else "", verdict=verdict)
 
 
 def _judged(run: Run, entry: Entry, share: float | None) -> str:
