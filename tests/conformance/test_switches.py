@@ -55,7 +55,7 @@ def test_an_mpi_that_the_switch_means_nothing_to(mpi: InstalledMpi, builds: Path
     (failure,) = done.failures
     assert (failure["path"], failure["what"]) == ("aware-nogdr", "unavailable")
     # Ranks found that before any device pointer was tried: the MPI is not blamed for one, nor replaced.
-    lack = "libuct_cuda is not loaded, so that UCX_TLS switches nothing here"
+    lack = "libuct_cuda is not loaded, so that UCX_TLS has no effect here"
     assert re.fullmatch(rf"MPICH \S+: {lack}", failure["text"]) and failure["remedy"] is None
 
 
@@ -76,4 +76,4 @@ def test_in_time_inside_a_launcher(mpi: InstalledMpi, tmp_path: Path) -> None:
     done = inside(mpi, tmp_path / "r.jsonl", UCX_TLS="^cuda_ipc")
     assert done.code == 0, done.err + done.out
     (failure,) = done.failures
-    assert failure["text"] == "libuct_cuda is not loaded, so that UCX_TLS switches nothing here"
+    assert failure["text"] == "libuct_cuda is not loaded, so that UCX_TLS has no effect here"

@@ -95,7 +95,7 @@ def test_a_program_of_one_rank(words: str, prefix: Path, tmp_path: Path) -> None
 def test_programs_want_a_gpu_each(prefix: Path, tmp_path: Path) -> None:
     """Protects from figures that are time slices of the driver."""
     done = run(prefix, tmp_path / "r.jsonl", "jacobi", *ON_ONE, "--size", "64x64", code=3)
-    assert "programs want a GPU for each rank" in done.err and not done.entries
+    assert "a program needs a GPU for each rank" in done.err and not done.entries
 
 
 def test_ranks_that_share_a_gpu(prefix: Path, tmp_path: Path) -> None:

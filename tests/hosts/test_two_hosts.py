@@ -194,7 +194,7 @@ def test_launchers_between_hosts_with_ipv6_alone(pair: Hosts, mpi: InstalledMpi,
         return
     assert done.code == 1 and not done.entries
     for failure in done.failures:
-        assert "n1 has IPv6 addresses alone, and this launcher calls IPv4: give the" in failure["text"]
+        assert "n1 has only IPv6 addresses, and this launcher uses IPv4: give the" in failure["text"]
 
 
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)

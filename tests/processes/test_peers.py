@@ -115,7 +115,7 @@ def test_where_one_rank_fails_all_say_so(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_families_that_do_not_fit_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Protects from ten seconds' silence and 'does not answer': one host has IPv6 addresses alone."""
+    """Protects from ten seconds' silence and 'does not answer': one host has only IPv6 addresses."""
     of_thread: dict[int, int] = {}
     addresses = [["10.0.0.1", "10.1.0.1"], ["fd00::2", "fd01::2"]]
     monkeypatch.setattr(peers, "network_name", lambda: os.urandom(4).hex())
@@ -125,9 +125,7 @@ def test_families_that_do_not_fit_are_named(tmp_path: Path, monkeypatch: pytest.
         of_thread[threading.get_ident()] = world.rank
         return world.connections([1 - world.rank])
 
-    words = (
-        "rank 0 has IPv4 addresses alone and rank 1 has IPv6 addresses alone: they cannot reach each other"
-    )
+    words = "rank 0 has only IPv4 addresses and rank 1 has only IPv6 addresses: they cannot reach each other"
     assert [str(said) for said in ranks(2, tmp_path, one)] == [f"rank 0: {words}"] * 2
 
 

@@ -155,7 +155,7 @@ def test_a_rank_that_ends_is_named(environment: Environment) -> None:
             world.barrier()
 
     error, _ = ranks(2, environment, goes)
-    assert str(error) == "rank 1 has gone: its connection is closed"
+    assert str(error) == "rank 1 has closed its connection"
     assert error.code == ExitCode.FAILED_ENTRY
 
 
@@ -222,7 +222,7 @@ def test_of_ranks_that_end_the_first_is_named(environment: Environment) -> None:
                 time.sleep(0.5)  # as a process takes to end
 
     error, *_ = ranks(8, environment, goes)
-    assert str(error) == "rank 1 has gone: its connection is closed"
+    assert str(error) == "rank 1 has closed its connection"
 
 
 @pytest.mark.parametrize(

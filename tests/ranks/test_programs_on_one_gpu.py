@@ -12,7 +12,7 @@ from support.stand_ins import fake_driver
 pytestmark = pytest.mark.slow(after=1)
 
 SMALL = ("--size", "64x64", "--max-time", "0.005", "--no-evidence")
-WANTED = "programs want a GPU for each rank, or the driver's time slices are in every step"
+WANTED = "a program needs a GPU for each rank, or every step contains the driver's time slices"
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_readme_s_line(one_gpu: dict[str, str], tmp_path: Path) -> None:
     assert done.entries and not done.failures
     left_out, results = said(done)
     assert left_out.startswith("ranks 2 is left out: ") and WANTED in left_out
-    assert left_out.endswith("with 2 GPUs it would also show what the transfers between them cost")
+    assert left_out.endswith("; 2 GPUs would also show what the transfers between them cost")
     assert results.startswith("results: ")
 
 

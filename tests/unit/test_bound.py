@@ -50,7 +50,7 @@ class TestTheCommand:
         assert Bound.of(0, 0.0) is None
 
     def test_one_below_a_start_is_refused_with_the_figure(self, clock: Clock) -> None:
-        with pytest.raises(WirespeedError, match=r"--within 2s: .* takes 3\.3 s; write 4s or more, or 0"):
+        with pytest.raises(WirespeedError, match=r"--within 2s: .* take 3\.3 s; write 4s or more, or 0"):
             Bound.of(2, 100.0)
 
     def test_plans_share_what_is_left(self, clock: Clock) -> None:

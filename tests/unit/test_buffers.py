@@ -43,7 +43,7 @@ def test_packing_counts() -> None:
     assert fits(buffers(1 << 20, packs=False)) is None
     said = fits(buffers(1 << 20, packs=True))
     assert said == (
-        "it takes two buffers of 3 MiB and 2 MiB to pack blocks on each rank; the memory that is free holds "
+        "each rank needs two buffers of 3 MiB and 2 MiB to pack blocks, and there is free memory for "
         "two of 3 MiB: --total 512K fits"
     )
     assert fits(buffers(parse_size("512K"), packs=True)) is None

@@ -250,8 +250,8 @@ def test_a_crash_names_the_library_that_was_loaded(fault: str, loaded: str, said
 @pytest.mark.parametrize(
     ("log", "said"),
     [
-        ("[proxy:1@n2] HYDU_sock_connect (sock.c:110): unable to get host address for n1", "n1 has IPv6"),
-        ("[bstrap:0:1@n2] main (a.c:5): unable to connect to server n1 at port 42379", "n1 has IPv6"),
+        ("[proxy:1@n2] HYDU_sock_connect (sock.c:110): unable to get host address for n1", "only IPv6"),
+        ("[bstrap:0:1@n2] main (a.c:5): unable to connect to server n1 at port 42379", "only IPv6"),
         ("[n1:33] pmix_ifinit: unable to find network interfaces.", "not even 127.0.0.1"),
         ("[proxy:1@n2] unable to get host address for n3", ""),
     ],
@@ -382,7 +382,7 @@ DOCKER = ("docker0", "172.17.0.1")
     ("hosts", "said"),
     [
         ({"n1": (DOCKER, N1), "n2": (DOCKER, N2)}, "172.17.0.1 is on n1 and n2 (docker0)"),
-        ({"n1": (DOCKER, N1), "n2": (DOCKER, N2)}, "; eth0 has an address of its own on each"),
+        ({"n1": (DOCKER, N1), "n2": (DOCKER, N2)}, "; eth0 has a different address on each"),
         ({"n1": (DOCKER,), "n2": (("virbr0", "172.17.0.1"), N2)}, "is on n1 and n2 (docker0, virbr0)"),
         ({"n1": (N1,), "n2": (N2,)}, ""),
         ({"n1": (DOCKER, N1), "n2": (N2,)}, ""),
@@ -390,7 +390,7 @@ DOCKER = ("docker0", "172.17.0.1")
         ({}, ""),
         (
             {"n1": (N1,), "n2": (("eth0", "fd00::2"),)},
-            "n1 has IPv4 addresses alone and n2 has IPv6 addresses alone: they cannot reach each other",
+            "n1 has only IPv4 addresses and n2 has only IPv6 addresses: they cannot reach each other",
         ),
     ],
 )

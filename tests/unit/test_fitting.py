@@ -43,7 +43,7 @@ def test_what_is_left_out_is_said() -> None:
     """Protects the reader of a table that ends early."""
     fewer, text = with_room(GROUPS, GIB)
     assert fewer.sizes[-1] == GIB // 4 and text is not None
-    assert text.startswith("sizes up to 256 MiB only: for 4 ranks, larger ones need more memory than is free")
+    assert text.startswith("only sizes up to 256 MiB: larger ones need more memory than is free for 4 ranks")
     assert with_room(GROUPS, 8 * GIB) == (GROUPS, None)
 
 

@@ -67,7 +67,7 @@ def _refused(buffers: Buffers, size: int, sizes: tuple[int, ...]) -> bool:
     try:
         capacities = buffers._capacities(size, sizes, size)
     except Unusable as why:
-        assert "the memory that is free holds two of" in str(why)
+        assert "and there is free memory for two of" in str(why)
         return True
     # No larger buffer is tried for what is to follow.
     assert max(capacities) <= buffers._context.shape.memory  # type: ignore[operator]

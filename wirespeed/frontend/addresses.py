@@ -43,7 +43,7 @@ def obstacle(hosts: Addresses, addresses: Sequence[SharedAddress], own: str) -> 
     `addresses`, `own`: as shared() found them.
     """
     if addresses:
-        better = f"; {own} has an address of its own on each" if own else ""
+        better = f"; {own} has a different address on each" if own else ""
         return f"; {'; '.join(map(str, addresses))}: a rank may call itself instead of its peer{better}"
     known = {host: [address for _, address in found] for host, found in hosts.items() if found}
     apart = no_common_family(known) if len(known) > 1 else None
@@ -51,16 +51,16 @@ def obstacle(hosts: Addresses, addresses: Sequence[SharedAddress], own: str) -> 
 
 
 def without_ipv4(said: str) -> str:
-    """'; n1 has IPv6 addresses alone, ...'; empty where that is not why a launcher has said this.
+    """'; n1 has only IPv6 addresses, ...'; empty where that is not why a launcher has said this.
 
     Hydra looks for IPv4 addresses of its host's name, PMIx for an interface with one, if of loopback.
     """
     if (named := _NO_IPV4_OF.search(said)) and _families(named[1]) == {socket.AF_INET6}:
-        other = "take Open MPI (--mpi), whose launcher calls both"
-        text = f"{named[1]} has IPv6 addresses alone, and this launcher calls IPv4"
+        other = "take Open MPI (--mpi), whose launcher uses both"
+        text = f"{named[1]} has only IPv6 addresses, and this launcher uses IPv4"
         return f"; {text}: give the hosts IPv4 addresses, or {other}"
     if _NO_INTERFACE.search(said) and loopback() != "127.0.0.1":
-        other = "or take MPICH (--mpi), whose launcher does without"
+        other = "or take MPICH (--mpi), whose launcher needs none"
         text = "this host has no IPv4 address, not even 127.0.0.1, and this launcher needs one"
         return f"; {text}: 'ip address add 127.0.0.1/8 dev lo', {other}"
     return ""

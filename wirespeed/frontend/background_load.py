@@ -48,7 +48,7 @@ def parse(word: str) -> Load:
         )
     found = find_pattern(pattern)
     if any(option.metavar == "FILE" for option in found.options):
-        raise WirespeedError(f"--with {pattern}: it takes a file, which cannot be given here")
+        raise WirespeedError(f"--with {pattern}: it needs a file, which --with cannot name")
     carrier = find_path(path)
     select([path], intra_rank=found.intra_rank)
     if why := lacks(carrier, found, {option.key: option.default for option in found.options}):

@@ -53,7 +53,7 @@ class Bound:
         least = time.monotonic() - began + LEAST_S + ENDING_S + PRINT_S
         if seconds < least:
             raise WirespeedError(
-                f"--within {time_word(seconds)}: to start ranks, to measure and to print takes "
+                f"--within {time_word(seconds)}: starting ranks, measuring and printing take "
                 f"{least:.1f} s; write {time_word(math.ceil(least))} or more, or 0 for no bound"
             )
         return cls(seconds, began, began + seconds - PRINT_S)
@@ -87,5 +87,5 @@ class Bound:
         over = time.monotonic() - self.began - self.seconds
         if over <= max(SLACK * self.seconds, SLACK_S):
             return None
-        why = self.overrun.why or "this machine is busy, so that starting and printing took longer"
+        why = self.overrun.why or "this machine is busy, so starting and printing took longer"
         return f"{self} was missed by {over:.1f} s: {why}"

@@ -194,7 +194,7 @@ def diagnose(events: Events) -> Outcome:
     outcome = next(outcome for rule in rules if (outcome := rule(events)) is not None)
     if outcome.what != "ok" and not events.roster and events.longest_file is not None:
         longest = format_size(events.longest_file)
-        outcome.text += f"; a file, shared memory too, may be no longer than {longest} (ulimit -f): raise it"
+        outcome.text += f"; ulimit -f limits files and shared memory to {longest}: raise it"
     if outcome.what in ("hang", "death", "error") and not events.roster:
         hosts = _addresses(events)
         addresses, own = shared(hosts)
@@ -255,8 +255,9 @@ def _launcher_stopped(seen: Events) -> Outcome | None:
     """Its ranks may go on, but nothing that they say arrives, and it does not see them end."""
     if not seen.stopped_launchers:
         return None
-    text = f"the launcher {' and '.join(seen.stopped_launchers)} is stopped (SIGSTOP)"
-    return Outcome("hang", f"{text}: nothing arrives that its ranks say")
+    stopped = f"the launcher {' and '.join(seen.stopped_launchers)}"
+    stopped += " is" if len(seen.stopped_launchers) == 1 else " are"
+    return Outcome("hang", f"{stopped} stopped (SIGSTOP): no message of its ranks arrives")
 
 
 def _not_all_started(seen: Events) -> Outcome | None:
@@ -293,7 +294,7 @@ def _lost_connection(seen: Events) -> Outcome | None:
     if host or not lost:
         return None
     text = f"rank {lost[1]} on {lost[2]} lost its connection to a rank that died or is unreachable"
-    return Outcome("death", f"{text}; Open MPI does not say to which")
+    return Outcome("death", f"{text}; Open MPI does not say which one")
 
 
 def _lost_its_peer(seen: Events) -> Outcome | None:

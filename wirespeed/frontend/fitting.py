@@ -25,7 +25,7 @@ def with_room(plan: Plan, room: int | None) -> tuple[Plan, str | None]:
     if sizes == plan.sizes:
         return plan, None
     text = (
-        f"sizes up to {format_size(sizes[-1])} only: for {plan.ranks} ranks, larger ones need more memory "
-        "than is free; --sizes measures what it names"
+        f"only sizes up to {format_size(sizes[-1])}: larger ones need more memory than is free for "
+        f"{plan.ranks} ranks; --sizes measures those that it names"
     )
     return replace(plan, sizes=sizes), text

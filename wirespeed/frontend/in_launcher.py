@@ -323,7 +323,7 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank, bound: Bound | 
         session.measure([path.name for path in paths], turn, end, goes_on=True)
         if bound:
             over = time.monotonic() - bound.end
-            bound.late(over, f"the last path came to its end {over:.1f} s late")
+            bound.late(over, f"the last path ended {over:.1f} s late")
     except (WirespeedError, NativeError) as error:
         watchdog.close()
         if recorder:
@@ -381,9 +381,10 @@ def _in_order(plan: Plan, kind: str, place: LaunchedRank) -> list[TransferPath]:
         named = [path for path in chosen if path.needs_mpi and path.name in plan.paths]
         chosen = [path for path in chosen if not path.needs_mpi]
         if named or not chosen:
+            names = ", ".join(path.name for path in named) or "host"
             raise WirespeedError(
-                f"{', '.join(path.name for path in named) or 'host'}: moves bytes by MPI, without which "
-                f"{place.launcher} joins ranks; start with mpiexec, or choose other --paths",
+                f"{place.launcher} joins ranks without MPI, which {names} needs; start with mpiexec, or "
+                "choose other --paths",
                 ExitCode.UNAVAILABLE,
             )
     usable = [path for path in chosen if kind != "host" or not path.needs_device]

@@ -186,7 +186,9 @@ class JobStep:
                     return
                 elif now > self._bound.end:
                     moving = "" if quiet < SHORT_QUIET else f"no progress for {quiet:.0f} s"
-                    self.outcome = Outcome(LATE, moving if self._seen.roster else "its ranks had not met")
+                    self.outcome = Outcome(
+                        LATE, moving if self._seen.roster else "its ranks had not all started"
+                    )
                     return
             if waited or quiet > self._limit(states):
                 silent = bool(first_report) and now - latest_report > LONG_GRACE and self._silent(states)

@@ -128,8 +128,8 @@ def _refuse_shared_gpus(plan: Plan, found: Machine) -> None:
         return
     if (own := len(set(places))) < plan.ranks:
         raise WirespeedError(
-            f"{plan.pattern} --ranks {plan.ranks}: {A_GPU_EACH}, and here they share {own}; take --ranks "
-            f"{own}; with {plan.ranks} GPUs it would also show what the transfers between them cost",
+            f"{plan.pattern} --ranks {plan.ranks}: {A_GPU_EACH}, and here the ranks would share {own}; take "
+            f"--ranks {own}; {plan.ranks} GPUs would also show what the transfers between them cost",
             ExitCode.UNAVAILABLE,
         )
 
@@ -143,8 +143,8 @@ def _check_memory(plan: Plan, found: Machine) -> None:
     room, needed = _room(plan, found), pattern.extent(0, shape, plan.sizes[0])
     if room is not None and needed > room:
         raise WirespeedError(
-            f"--size {shape.options['size']}: it takes two buffers of {_in_mib(needed)} on each "
-            f"rank; the memory that is free holds {_in_mib(room)}; write a smaller size"
+            f"--size {shape.options['size']}: each rank needs two buffers of "
+            f"{_in_mib(needed)}, and there is free memory for {_in_mib(room)}; write a smaller size"
         )
 
 

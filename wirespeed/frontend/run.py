@@ -165,7 +165,7 @@ class PlannedRun:
             again += larger if goes_on else []
             then = f"{format_size(larger[0])} is tried in new processes"
             if not goes_on:
-                then = "a hang twice in a row: larger sizes are left out"
+                then = "it hung twice in a row, so larger sizes are left out"
             self._observe(Note(f"{step.path.name} hung at {format_size(broke)}; {then}"))
         if again:
             self._to_come.insert(0, replace(launch, sizes=tuple(again), after_hang=hung))
@@ -265,7 +265,7 @@ class PlannedRun:
             interrupts.end()
         if self._bound:
             over = time.monotonic() - self._bound.end
-            self._bound.late(over, f"the processes of {step.path.name} came to their end {over:.1f} s late")
+            self._bound.late(over, f"the processes of {step.path.name} ended {over:.1f} s late")
         return step, watched.outcome if watched.outcome.what != "ok" else wrong
 
     def _recorded(self, launch: PathLaunch, job_said: Facts, watched: JobStep) -> StepRecorder:

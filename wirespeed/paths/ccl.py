@@ -19,7 +19,7 @@ PATHS = (
          options="iterations=host", order=40),
     nccl("nccl-stream", "NCCL send and receive, iterations enqueued in the GPU's stream, without the CPU",
          options="iterations=stream", order=41),
-    nccl("nccl-nop2p", "NCCL kept from copying directly between GPUs: through host memory",
+    nccl("nccl-nop2p", "NCCL with direct copies between GPUs switched off: through host memory",
          options="iterations=host;needs=NCCL_P2P_DISABLE=1", order=42, default=False,
          without="nccl", variables={"NCCL_P2P_DISABLE": "1"}),
 )  # fmt: skip

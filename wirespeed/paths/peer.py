@@ -10,7 +10,7 @@ PATHS = (
          "the sender's host starts a write into the other GPU's memory: copy engine, or kernel where faster",
          transport="ipc", options="by=write", order=54),
     peer("ipc-write-batch",
-         "the same, each list of blocks one call for a batch of copies",
+         "ipc-write, with one call for all copies of a list of blocks",
          transport="ipc", options="by=write;copy=engine;lists=batch", lists=True, order=54),
     peer("ipc-gather",
          "a kernel that the sender's host starts writes each list of blocks into the other GPU's memory",

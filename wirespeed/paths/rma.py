@@ -7,12 +7,12 @@ from wirespeed.paths import PUTS, TransferPath
 host = partial(TransferPath, transport="rma", memory="pageable", trial=True, default=False)
 device = partial(TransferPath, transport="rma", memory="device", gpu_aware_mpi=True, default=False)
 PATHS = (
-    host("rma-host", "MPI_Put between pageable host buffers, then a notice", options="call=put",
+    host("rma-host", "MPI_Put between pageable host buffers, then a notification", options="call=put",
          operations=PUTS, order=16),
-    host("rma-host-get", "MPI_Get between pageable host buffers, with notices before and after",
+    host("rma-host-get", "MPI_Get between pageable host buffers, with notifications before and after",
          options="call=get", order=17),
-    device("rma", "MPI_Put given device pointers (GPU-aware MPI), then a notice",
+    device("rma", "MPI_Put given device pointers (GPU-aware MPI), then a notification",
            options="call=put", operations=PUTS, order=60),
-    device("rma-get", "MPI_Get given device pointers (GPU-aware MPI), with notices before and after",
+    device("rma-get", "MPI_Get given device pointers (GPU-aware MPI), with notifications before and after",
            options="call=get", order=61),
 )  # fmt: skip

@@ -32,7 +32,7 @@ from wirespeed.programs.plane import Plane, divisions, parse_grid, smallest_halo
 
 LINE = 128
 """Bytes of a line of memory."""
-A_GPU_EACH = "programs want a GPU for each rank, or the driver's time slices are in every step"
+A_GPU_EACH = "a program needs a GPU for each rank, or every step contains the driver's time slices"
 MAX_RANKS_OF_A_NORM = 64
 """Each rank sends its sum to each other one."""
 NORM_STEPS_LATER = (1, 3, 4)

@@ -123,7 +123,7 @@ class SoakRun:
                         self._refuse_unseen(counted)
         sent = self._size and self._context.pattern.figure(self._context.shape, self._size).bytes
         if sent and not self._context.comm.maximum(float(self._before.messages)):
-            raise Unusable("no message was checked: this path's messages passed its checks by")
+            raise Unusable("no message was checked: this path's messages do not come past the checks")
         self._tell(self._before, complete=True)
 
     def _chunks(self, soak: SoakHandle, timed: float) -> None:

@@ -118,7 +118,7 @@ def own_addresses(environment: Mapping[str, str]) -> list[str]:
 
 
 def no_common_family(addresses: Mapping[str, Collection[str]]) -> str:
-    """'n1 has IPv4 addresses alone and n2 has IPv6 addresses alone: ...', of the first two of these for whom
+    """'n1 has only IPv4 addresses and n2 has only IPv6 addresses: ...', of the first two of these for whom
     that is so; empty where it is so for none.
     """
     versions = {
@@ -128,7 +128,7 @@ def no_common_family(addresses: Mapping[str, Collection[str]]) -> str:
     }
     for one, other in itertools.combinations(versions, 2):
         if not versions[one] & versions[other]:
-            has = [f"{name} has IPv{min(versions[name])} addresses alone" for name in (one, other)]
+            has = [f"{name} has only IPv{min(versions[name])} addresses" for name in (one, other)]
             return f"{' and '.join(has)}: they cannot reach each other"
     return ""
 

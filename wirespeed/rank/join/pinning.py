@@ -36,7 +36,7 @@ def pin(comm: World, near: Sequence[int], *, whole_cores: bool) -> str | None:
         else:
             why = f"{places[comm.rank][0]} has fewer cores than ranks"
     elif len({cpu for cpus in allowed for cpu in cpus}) < sum(map(len, allowed)):
-        why = f"their CPUs on {places[comm.rank][0]} differ, and some are those of several ranks"
+        why = f"the ranks on {places[comm.rank][0]} may use different CPUs, some of which they share"
     if not (why := next(filter(None, comm.everyone(why)), None)):
         return None
     # For GPUs the option takes other numbers.

@@ -71,8 +71,8 @@ def _folder_of_secrets() -> Path:
         with suppress(OSError):
             return private_folder.make(place / f"wirespeed-{os.geteuid()}")
     raise wrong(
-        f"{gettempdir()} and {private_folder.SHARED_MEMORY} have no folder that is this user's alone: name "
-        "another folder with TMPDIR, on every rank"
+        f"{gettempdir()} and {private_folder.SHARED_MEMORY} have no folder that belongs to this user alone: "
+        "name another folder with TMPDIR, on every rank"
     )
 
 

@@ -359,14 +359,16 @@ def _sent_to(rank: int, of_ranks: Sequence[dict[int, list[bytes]]]) -> dict[int,
 def _refusal(claim: Claim, size: int) -> str:
     if claim.size != size:
         return (
-            f"rank {claim.rank} of {claim.size} came to rank 0 of {size}: the number of ranks (WORLD_SIZE) "
-            "must be the same for every rank"
+            f"rank {claim.rank} of {claim.size} connected to rank 0 of {size}: the number of ranks "
+            "(WORLD_SIZE) must be the same for every rank"
         )
-    return f"a rank {claim.rank} of {size} came twice: give each rank a number (RANK) of its own"
+    return (
+        f"two ranks say that they are rank {claim.rank} of {size}: give each rank a number (RANK) of its own"
+    )
 
 
 def _gone(rank: int) -> WirespeedError:
-    return WirespeedError(f"rank {rank} has gone: its connection is closed", ExitCode.FAILED_ENTRY)
+    return WirespeedError(f"rank {rank} has closed its connection", ExitCode.FAILED_ENTRY)
 
 
 def _ranks(numbers: Sequence[int]) -> str:

@@ -65,7 +65,7 @@ class HostHealth:
             if silent and joined[name]:
                 # A rule that all hosts have to keep must not hold because one of them was watched.
                 joined[name] = []
-                joined["lacks"].append(f"{', '.join(silent)}: nothing tells of {what}")
+                joined["lacks"].append(f"{', '.join(silent)}: no source of {what}")
         slowest = max(host["reading_s"] for host in hosts)
         return {"kind": "health", "path": path, "seconds": lasted, "reading_s": slowest, **joined}
 

@@ -85,8 +85,8 @@ class Buffers:
             fits = self._context.pattern.size_rule(self._context.shape).that_fits(size, room)
             packing = f" and {_rounded(round(2 * needed * (share - 1)))} to pack blocks" if share > 1 else ""
             raise Unusable(
-                f"it takes two buffers of {_rounded(needed)}{packing} on each rank; the memory that is free "
-                f"holds two of {format_size(limit >> 20 << 20)}" + (f": {fits}" if fits else "")
+                f"each rank needs two buffers of {_rounded(needed)}{packing}, and there is free memory for "
+                f"two of {format_size(limit >> 20 << 20)}" + (f": {fits}" if fits else "")
             )
         most = max(need for need in needs if limit is None or need * share <= limit)
         room = next((step for step in SMALL if needed <= step), most)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 FRESH = "fresh-"
 """Beginning of a fault that messages from new memory alone have."""
-KNOWS_ITS_BUFFERS = "has to know its buffers beforehand, and takes no list in several allocations"
+KNOWS_ITS_BUFFERS = "must know its buffers in advance, so that it takes no list in several allocations"
 OWN_TEST_KEYS = ("apart", "clock", "fault", "late", "offset", "instead", "soak-every")
 """Words of `--test`; all others are options of the transport, for tests and sweeps."""
 
@@ -286,5 +286,5 @@ def without_effect(path: TransferPath) -> str | None:
         return f"start the ranks with {' '.join(missing)} for this path"
     if path.switched and not loaded_file(f"{path.switched}.so"):
         names = " and ".join(path.variables)
-        return f"{path.switched} is not loaded, so that {names} switches nothing here"
+        return f"{path.switched} is not loaded, so that {names} has no effect here"
     return None
