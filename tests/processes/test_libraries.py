@@ -38,3 +38,13 @@ def test_the_list_says_so(tmp_path: Path) -> None:
     assert "/nowhere/" in rows["shmem"]["lacks"] and not rows["shmem"]["available"]
     assert rows["ipc-write"]["available"]
     assert rows["ucx"]["lacks"] == rows["ucx-put"]["lacks"] == "UCX knows no memory of emulated devices"
+
+
+def test_one_gpu_has_no_path_to_another(tmp_path: Path) -> None:
+    """Protects the owner of one GPU from a list of paths that is then refused."""
+    one = {"WIRESPEED_EMULATED": "count=1"}
+    done = wirespeed("paths", "--device", "emulated", "--format", "json", environment=one, cwd=tmp_path)
+    rows = {row["path"]: row for row in json.loads(done.out)}
+    for path in ("staged", "aware", "aware-d2h", "rma", "ipc-write", "gpu"):
+        assert str(rows[path]["lacks"]).startswith("needs two GPUs; --ranks-per-gpu 2 measures two ranks")
+    assert all(rows[path]["available"] for path in ("host", "host-pinned", "h2d-pinned", "d2d", "compute"))

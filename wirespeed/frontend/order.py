@@ -69,7 +69,7 @@ def resolve(plan: Plan) -> Order:
     plan = completed(plan, plan.ranks or _usual_ranks(plan, found), found.kind)
     refuse_multiprocessors(plan, found.devices)
     paths = chosen_paths(plan, found.kind)
-    found = dataclasses.replace(found, too_few_gpus=_too_few_gpus(plan, found))
+    found = dataclasses.replace(found, too_few_gpus=too_few_gpus(plan, found))
     if not any(found.availability(path) is None for path in paths):
         path = paths[0]
         raise WirespeedError(f"{path.name}: {found.availability(path)}", ExitCode.UNAVAILABLE)
@@ -108,7 +108,7 @@ def _check_places(plan: Plan, found: Machine) -> None:
         devices.turn(there, rank, rank, plan.between)
 
 
-def _too_few_gpus(plan: Plan, found: Machine) -> str | None:
+def too_few_gpus(plan: Plan, found: Machine) -> str | None:
     """Why ranks that nobody told to share GPUs cannot have one each; None where ranks find out themselves."""
     asked = plan.share_gpus or plan.ranks_per_gpu or plan.between
     if asked or plan.hosts or launchers.by_batch_system(plan.launcher) or mpi.in_batch_job():

@@ -9,6 +9,7 @@ or 'wirespeed pingpong' finds out whether an MPI takes device pointers.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +31,20 @@ def command(style: str, library: str | None, prefix: str | None, **given: Any) -
     if prefix:
         return _build(Path(prefix))
     from wirespeed.frontend import session
-    from wirespeed.paths import all_paths
+    from wirespeed.frontend.order import too_few_gpus
+    from wirespeed.paths import TransferPath, all_paths
     from wirespeed.report.console.console import make_console
     from wirespeed.report.terminal.paths import PathState, print_paths
 
-    machine = session.discover(plan_of(given))
-    rows = [PathState(path, machine.lacks(path)) for path in all_paths()]
+    plan = plan_of(given)
+    machine = session.discover(plan)
+    too_few = too_few_gpus(replace(plan, ranks=2), machine)
+
+    def lacks(path: TransferPath) -> str | None:
+        alone = path.intra_rank or path.work_alone or not path.wants_gpu
+        return machine.lacks(path) or (None if alone else too_few)
+
+    rows = [PathState(path, lacks(path)) for path in all_paths()]
     if style == "table":
         print_paths(make_console(), rows)
         return ExitCode.OK
