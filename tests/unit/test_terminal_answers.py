@@ -10,6 +10,7 @@ from support.measured import measured, result
 from support.records import shown
 
 from wirespeed.cli.common.reading import read_runs
+from wirespeed.host.devices import too_few
 from wirespeed.results.runs import Run
 
 
@@ -69,6 +70,14 @@ def test_one_without_gpus_is_not_judged(tmp_path: Path) -> None:
     failure = {"kind": "failure", "run": "u", "path": "aware", "bytes": None, "what": "unavailable"}
     run = of_records(tmp_path, *made.on_cpus(), {**failure, "text": text, "remedy": None})
     assert answered(run) == ""
+
+
+def test_one_that_was_not_tried_is_not_judged(tmp_path: Path) -> None:
+    """Protects a GPU-aware MPI on one GPU, which two ranks do not share unasked."""
+    failure = {"kind": "failure", "run": "r", "path": "aware", "bytes": None, "what": "unavailable"}
+    lacks = {**failure, "text": too_few(2, 1), "remedy": None}
+    host = [made.step("host"), *made.curve("host", 1e-6, 4e9)]
+    assert answered(of_records(tmp_path, made.head(), *host, lacks, made.end())) == ""
 
 
 @pytest.mark.parametrize("messages", [True, False])

@@ -65,9 +65,11 @@ def awareness(run: Run) -> Awareness | None:
 def refusal(run: Run) -> Failure | None:
     """Why no figure came of the first MPI that was given device pointers.
 
-    A collective operation may fail for other reasons (MPI adds no fp16), so that only messages tell.
+    A collective operation may fail for other reasons (MPI adds no fp16), so that only messages tell; and so
+    may a path that was not tried (two ranks, one GPU).
     """
-    failed = (failure for failure in run.failures if _is_aware(failure.path) and failure.whole_path)
+    tried = (one for one in run.failures if one.what != "unavailable" or one.cause.pointer)
+    failed = (failure for failure in tried if _is_aware(failure.path) and failure.whole_path)
     return next((failure for failure in failed if not run.traits.of_all_ranks or failure.path != AWARE), None)
 
 

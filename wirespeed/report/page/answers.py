@@ -123,7 +123,7 @@ def _mpi(machine: MachineRuns, others: Sequence[MachineRuns]) -> tuple[list[Sent
             told, tile = _aware(run)
             text = f"On {other.name}: {told.text}; not measured on {machine.name}"
             return [Sentence(told.level, text)], replace(tile, note=f"{tile.note}, on {other.name}")
-    why = "Whether MPI is GPU-aware was not measured: the path aware is missing"
+    why = "No figure of the path aware shows whether MPI is GPU-aware"
     return [Sentence(NOTE, why)], Tile(AWARE_MPI, "not measured", "")
 
 
