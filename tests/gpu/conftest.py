@@ -33,6 +33,7 @@ DEVICE = os.environ.get("GPU_TESTS_DEVICE", "cuda")
 ORDER = (
     "kernels",
     "one_gpu",
+    "examples",
     "paths",
     "sanitizers",
     "loads",

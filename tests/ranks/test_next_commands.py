@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import re
 import shlex
-import subprocess
 from pathlib import Path
 
 import pytest
-from support.command import Done, wirespeed
+from support.command import WIRESPEED, wirespeed
+from support.example_commands import commands_listed, fine, run_listed
 
 pytestmark = pytest.mark.slow(after=1)
 
@@ -20,15 +18,6 @@ MACHINES = {
     "three GPUs": ("emulated", "3", {"copy", "pingpong", "pairs"}),
 }
 """--device, emulated GPUs, patterns of a survey."""
-SHORT = ("--max-time", "0.005", "--no-evidence")
-LARGE = r"copy|pingpong|pairs"
-"""Commands that take --sizes."""
-NOT_OK = ("please report it", "Traceback", "unexpected")
-
-
-def fine(done: Done, *codes: int) -> None:
-    assert done.code in (0, *codes), done.out + done.err
-    assert not [words for words in NOT_OK if words in done.out + done.err], done.out + done.err
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -39,7 +28,7 @@ def test_a_survey_and_what_it_says_is_next(machine: str, tmp_path: Path) -> None
     out = tmp_path / "r.jsonl"
     asked = ("survey", "--within", "0", "--device", device)
     done = wirespeed(*asked, cwd=tmp_path, out=out, environment=environment)
-    fine(done)
+    fine(done, "survey")
     assert {run["plan"]["pattern"] for run in done.of("run")} == patterns
     rows = [line.partition("  ")[0] for line in done.out.splitlines()]
     wanted = {"CPU memory, 2 CPUs", "MPI, CPU to CPU, 8 B"}
@@ -49,32 +38,29 @@ def test_a_survey_and_what_it_says_is_next(machine: str, tmp_path: Path) -> None
     assert ("between GPUs: needs two GPUs" in done.out) == (machine == "one GPU")
     assert ("GPU-aware MPI: " in done.out) == (device == "emulated")
     assert len(done.out.splitlines()) <= 45
-    listed = re.findall(r"^  (\S.*wirespeed .+?)(?:   .*)?$", done.out.partition("Next:")[2], re.MULTILINE)
+    listed = commands_listed(done.out)
     assert 4 <= len(listed) <= 5
     for command in listed:
-        words = shlex.split(command)
-        if re.search(rf" (?:{LARGE})\b", command):
-            words += ["--sizes", "8,64K", *SHORT]
-        ran = subprocess.run(
-            words,
-            cwd=tmp_path,
-            env={**os.environ, **environment},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        fine(Done(ran.returncode, ran.stdout, ran.stderr))
+        run_listed(command, tmp_path, environment)
+
+
+def test_wirespeed_alone_lists_commands_that_run(tmp_path: Path) -> None:
+    """Protects the first minute after the installation, where PATH leads to no wirespeed."""
+    listed = commands_listed(wirespeed(cwd=tmp_path).out)
+    assert len(listed) == 3 and all(command.startswith(shlex.quote(str(WIRESPEED))) for command in listed)
+    for command in listed:
+        run_listed(command, tmp_path)
 
 
 def test_a_survey_is_gone_on_with(tmp_path: Path) -> None:
     """Protects what Ctrl-C left: a second survey measures what the first one has not."""
     out = tmp_path / "r.jsonl"
-    fine(wirespeed("survey", "--within", "0", "--device", "cpu", out=out))
+    fine(wirespeed("survey", "--within", "0", "--device", "cpu", out=out), "survey")
     lines = out.read_text().splitlines(keepends=True)
     second = next(number for number, line in enumerate(lines[1:], 1) if '"kind":"run"' in line)
     out.write_text("".join(lines[:second]))
     done = wirespeed("survey", "--within", "0", "--device", "cpu", "--resume", out=out)
-    fine(done)
+    fine(done, "survey")
     assert [entry["pattern"] for entry in done.entries] == ["copy", "pingpong", "pingpong"]
     assert "MPI, CPU to CPU, 8 B" in done.out and "CPU memory" in done.out
 

@@ -41,12 +41,18 @@ def simple_commands(line: str) -> Iterator[list[str]]:
         return
 
 
-def commands(page: str) -> Iterator[list[str]]:
-    """The words after `wirespeed` of each command line of the page; plain text has none."""
+def launched(page: str) -> Iterator[tuple[list[str], list[str]]]:
+    """The words before and after `wirespeed` of each command line of the page; plain text has none."""
     for line in code(page):
         for words in simple_commands(line) if "wirespeed" in line else ():
             if "wirespeed" in words and (words[0] == "wirespeed" or words[0] in LAUNCHERS):
-                yield words[words.index("wirespeed") + 1 :]
+                at = words.index("wirespeed")
+                yield words[:at], words[at + 1 :]
+
+
+def commands(page: str) -> Iterator[list[str]]:
+    """The words after `wirespeed` of each."""
+    return (words for _, words in launched(page))
 
 
 def documented(page: Path) -> list[list[str]]:

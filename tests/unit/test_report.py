@@ -100,7 +100,7 @@ class TestNextSteps:
         assert "wirespeed pairs" in self.commands(Plan(), 4) and "wirespeed pairs" not in self.commands(
             Plan(), 2
         )
-        assert "wirespeed pingpong --mpi /b" in self.commands(Plan(), others="b")
+        assert "wirespeed survey --mpi /b" in self.commands(Plan(), others="b")
         assert "srun -N 2 -n 2 wirespeed pingpong" in self.commands(Plan(), SLURM_NNODES="4")
         assert "srun -N 2 -n 2 wirespeed pingpong" not in self.commands(Plan(), SLURM_NNODES="x")
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from wirespeed._version import __version__
+from wirespeed.cli.common import called
 from wirespeed.host import mpi
 from wirespeed.host.process import host_name
 from wirespeed.report.facts.machine import cpu_line
@@ -47,8 +48,8 @@ def greeting() -> str:
     commands = NO_GPU if not gpus else ONE_GPU if len(gpus) == 1 else GPUS
     width = max(len(words) for words, _ in commands)
     lines = [f"wirespeed {__version__} on {host_name()}", f"  {cpu}", *(f"  {part}" for part in parts), ""]
-    lines += [f"  wirespeed {words:<{width}}  {why}" for words, why in commands]
-    return "\n".join([*lines, "", "All that it answers: wirespeed --help"])
+    lines += [f"  {called.wirespeed()} {words:<{width}}  {why}" for words, why in commands]
+    return "\n".join([*lines, "", f"All that it answers: {called.wirespeed()} --help"])
 
 
 def _gpus() -> list[str]:

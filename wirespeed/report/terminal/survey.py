@@ -172,8 +172,8 @@ def next_steps(
         *(
             (
                 True,
-                f"{wirespeed} pingpong --mpi {shlex.quote(str(mpi.prefix))}{_same(plan, 'device')}",
-                f"the same with {mpi.title}",
+                f"{wirespeed} survey --mpi {shlex.quote(str(mpi.prefix))}{_same(plan, 'device')}",
+                f"this survey with {mpi.title}",
             )
             for mpi in others[:1]
         ),
