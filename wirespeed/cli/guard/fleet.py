@@ -14,7 +14,6 @@ from wirespeed import interrupts
 from wirespeed.cli.common import words
 from wirespeed.cli.common.options import debugging, flag, formatted, option, plan_of, together, where
 from wirespeed.cli.common.streams import note, one_of_ranks, print_or_write, warn_of
-from wirespeed.cli.guard.compare import SHARE
 from wirespeed.errors import ExitCode, WirespeedError, gravest
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def command(context: click.Context) -> None:
 _TOPOLOGY = "Switches and their nodes, as in Slurm's topology.conf."
 _judging = together(
     click.option("--topology", metavar="FILE", help=_TOPOLOGY),
-    option("--least", SHARE, "Ignore excess times up to this share.", "2%"),
+    option("--least", words.PART, "Ignore excess times up to this share.", "2%"),
     option(
         "--fdr",
         words.Word("SHARE", _rate),

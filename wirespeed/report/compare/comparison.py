@@ -14,6 +14,7 @@ from wirespeed.report.compare.matching import Key, LeftOut, match
 from wirespeed.report.compare.verdicts import Verdicts, by_path, launches, unjudged, verdicts
 from wirespeed.report.systems.published_curves import PublishedCurves, common_sizes, load_system
 from wirespeed.results.runs import Run
+from wirespeed.statistics.student import FALSE_ALARMS
 
 
 @dataclass(frozen=True)
@@ -71,10 +72,14 @@ def compare(
     least: float = 0.0,
     notes: tuple[str, ...] = (),
     earlier: Sequence[Run] = (),
+    share_of_alarms: float = 1.0,
+    fixed_old: bool = False,
 ) -> Comparison:
     """`spread`: what launches differ by, if it is known. `notes`: the old side was published.
 
     `earlier`: runs that may tell what launches differ by, as far as they are of the same kind.
+    `share_of_alarms`: of all looks at these launches, that of this one. `fixed_old`: only the new side can
+    have more launches.
     """
     old, new, refused = aligned(old, new)
     matched = match(old, new)
@@ -85,27 +90,29 @@ def compare(
         lacking.append(Unjudged(sides or "all figures", NOTHING_IN_COMMON))
     further, only_old = ([], []) if notes else (differences(old, new), matched.only_old)
     history = launches(sorted(earlier_launches(earlier, [*old, *new]), key=lambda run: run.head.started))
-    told, alone = verdicts(matched, spread, least, history=history), (only_old, matched.only_new)
+    told = verdicts(matched, spread, least, FALSE_ALARMS * share_of_alarms, history)
+    alone = only_old, matched.only_new
     foreign = any(run.foreign for run in (*old, *new))
-    order = "" if notes else _order(old, new)
+    order = "" if notes else _order(old, new, fixed_old)
     return Comparison(
         *names, told, further, *alone, spread, notes, matched.impossible, least, foreign, order, lacking
     )
 
 
-def _order(old: Sequence[Run], new: Sequence[Run]) -> str:
-    """Launches that took turns share what drifts with time."""
-    sides = [[run.head.started for run in runs if run.head.started] for runs in (old, new)]
-    if not all(sides) or sides[0] == sides[1]:
+def _order(old: Sequence[Run], new: Sequence[Run], fixed_old: bool) -> str:
+    """A line where all launches of one side came before those of the other; those by turns share a drift."""
+    sides = [
+        [entry.at for run in runs for figure in run.entries.values() for entry in figure.each]
+        for runs in (old, new)
+    ]
+    if not all(sides) or not all(map(all, sides)):
         return ""
-    for first, then, names in (
-        (0, 1, "old launches came before the new"),
-        (1, 0, "new launches came before the old"),
-    ):
-        if max(sides[first]) <= min(sides[then]):
-            return (
-                f"all {names} ones: a drift of the machine looks like a change; launches that take turns tell"
-            )
+    drift = "a drift of the machine looks like a change"
+    if max(sides[0]) < min(sides[1]):
+        remedy = "the old side cannot be measured again" if fixed_old else "launches that take turns tell"
+        return f"all old launches came before the new ones: {drift}; {remedy}"
+    if max(sides[1]) < min(sides[0]):
+        return f"all new launches came before the old ones: {drift}; launches that take turns tell"
     return ""
 
 
