@@ -95,7 +95,8 @@ def _judged(dice: Generator, kind: str, each: int, slower: float = 0.0, *, by_tu
     mine = np.arange(2 * each) % 2 == 0 if by_turns else np.arange(2 * each) < each
     new = found[:, :, ~mine]
     new[len(PATHS) // 2] += math.log1p(slower)
-    told = compare(runs(found[:, :, mine], "old", SIZES), runs(new, "new", SIZES))
+    places = np.flatnonzero(mine).tolist(), np.flatnonzero(~mine).tolist()
+    told = compare(runs(found[:, :, mine], "old", SIZES, places[0]), runs(new, "new", SIZES, places[1]))
     if not slower:
         return named(told)
     path = PATHS[len(PATHS) // 2]

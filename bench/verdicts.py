@@ -95,18 +95,23 @@ def logs(dice: Generator, noise: Noise, paths: int, sizes: int, launches: int) -
     return noise.measured(dice, numbers, np.zeros(shape, dtype=np.int64), moments)
 
 
-def runs(times: Floats, name: str, of_bytes: Sequence[int] = ()) -> list[Run]:
-    """A run for each launch, as read from a file; `of_bytes`: the sizes, powers of two by default."""
+def runs(times: Floats, name: str, of_bytes: Sequence[int] = (), moments: Sequence[int] = ()) -> list[Run]:
+    """A run for each launch, as read from a file; `of_bytes`: the sizes, powers of two by default.
+
+    `moments`: places of the launches in the order of time, if that is known.
+    """
     paths, sizes, launches = times.shape
     head, end = _ends(sizes)
     of_bytes = of_bytes or [1 << size for size in range(sizes)]
     records: list[Any] = []
     for launch in range(launches):
         run = f"{name}{launch}"
+        at = f"2026-01-01T00:00:{moments[launch]:02}+00:00" if len(moments) else ""
         records.append(structs.replace(head, run=run))
         for path in range(paths):
             records += (
-                _entry(run, PATHS[path], of_bytes[size], times[path, size, launch]) for size in range(sizes)
+                structs.replace(_entry(run, PATHS[path], of_bytes[size], times[path, size, launch]), at=at)
+                for size in range(sizes)
             )
         records.append(structs.replace(end, run=run))
     return collect(records)
@@ -153,7 +158,11 @@ def compared(
         mine[np.flatnonzero(~mine)[0]] = True
     new = both[:, :, ~mine]
     new[0] += math.log1p(slower)
-    return compare(runs(both[:, :, mine], "old"), runs(new, "new"))
+    places = np.flatnonzero(mine), np.flatnonzero(~mine)
+    return compare(
+        runs(both[:, :, mine], "old", moments=places[0].tolist()),
+        runs(new, "new", moments=places[1].tolist()),
+    )
 
 
 _UNTOLD = patch.object(model, "found_at", lambda level, freedom: 0.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from hypothesis import strategies as st
 from support.measured import result
 
 from wirespeed.judge.model import (
+    PAIRED,
+    SEEN,
     UNSEEN_SPREAD,
     Change,
     GroupChange,
@@ -128,6 +131,36 @@ def test_groups_of_sizes() -> None:
     assert groups(sizes) == [[1, 2], [3, 4], [5, 0]]
     assert stated("device", 8) == STATED["device"]["short"]
     assert (mover_of("of-another-tool"), mover_of("of-another-tool", "device")) == ("host", "woken")
+
+
+def _turns(ratio: float, drift: float, at: str = "{:02}") -> Change:
+    """Ten launches a side, by turns, that differ by 1 %; they become slower by `drift` meanwhile."""
+    dice = random.Random(4)
+    both = [
+        LaunchMedian(math.exp(dice.gauss(0, 0.01) + drift * place / 20), None, None, at.format(place))
+        for place in range(20)
+    ]
+    old, new = (
+        [launch for place, launch in enumerate(both) if (place + 1) // 2 % 2 == side] for side in (0, 1)
+    )
+    found = change(old, [replace(launch, median=launch.median * ratio) for launch in new])
+    assert found
+    return found
+
+
+def test_launches_by_turns_are_paired_where_both_sides_drift() -> None:
+    """Protects from a drift that hides a change, and from pairs that only chance makes alike."""
+    found = _turns(1.03, drift=0.2)
+    assert found.source == PAIRED and found.p < 1e-3 and found.ratio == pytest.approx(1.03, abs=0.01)
+    assert _turns(1.0, drift=0.2).p > 0.05
+    assert _turns(1.03, drift=0.2, at="").source == SEEN and _turns(1.03, drift=0.2, at="").p > 0.05
+    assert _turns(1.03, drift=0.0).source == SEEN, "nothing is common to both sides"
+
+
+def test_one_side_after_the_other_is_not_by_turns() -> None:
+    old, new = ([LaunchMedian(1 + at / 10, None, None, f"{side}{at}") for at in range(8)] for side in (0, 1))
+    found = change(old, new)
+    assert found and found.source == SEEN
 
 
 @pytest.mark.parametrize("slower", [1.3, 1 / 1.3])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import pairwise, product
 
 from wirespeed.judge.spreads import LEAST_RANGE, LEAST_RANGE_OF_A_SIZE, REACH, Spread
 from wirespeed.statistics.samples import middle
@@ -24,6 +24,9 @@ from wirespeed.statistics.student import (
     student_tail,
 )
 
+SEEN, PAIRED, GIVEN, EARLIER, STATED = "seen", "paired", "given", "earlier", "stated"
+"""Sources of a spread: these launches; their differences, as they took turns and both sides rise and fall
+together; the user; earlier launches of the same thing; other machines' launches of such paths."""
 UNSEEN_SPREAD = 0.05
 """Standard deviation between launches of a path that CPUs move (results/README.md#ten-default-runs)."""
 MIN_SPREAD = 0.001
@@ -33,6 +36,12 @@ WHOLE_SHARE = 0.8
 _PAIRS = 1.1
 """Variance of the median of all differences between two sides over that of the difference of their means,
 from three launches on: at most so much for normal noise."""
+FEWEST_PAIRS = 4
+"""Fewer new launches between two old ones do not show whether both sides rise and fall together."""
+TOGETHER = 0.01
+"""Probability of a correlation between the sides as large as one that pairs them, where there is none."""
+_SHARED = 1.5
+"""Variance of the mean of differences that share old launches over that of independent ones, at most."""
 _FEWEST_FOR_ODD = 3
 FEWEST_EARLIER = 4
 """Fewer earlier launches do not tell what launches differ by."""
@@ -47,6 +56,8 @@ class LaunchMedian:
     median: float
     low: float | None
     high: float | None
+    at: str = ""
+    """Moment at which it was measured, which sorts by time; "": not known."""
 
     @property
     def variance(self) -> float | None:
@@ -88,10 +99,15 @@ class Change:
     usual: float
     """The same as launches of such paths usually have it."""
     least_range: float = LEAST_RANGE
-    seen: bool = True
-    """Launches showed the spread, or the user knows it; else it is the usual one."""
+    source: str = SEEN
+    """Where the spread comes from."""
     earlier: int = 0
-    """Earlier launches that showed it, where both sides have one."""
+    """Launches that showed it, if it is EARLIER."""
+
+    @property
+    def seen(self) -> bool:
+        """Did launches of the same thing show the spread, or does the user know it?"""
+        return self.source != STATED
 
     @property
     def ratio(self) -> float:
@@ -204,14 +220,17 @@ def group_change(
     if len(both) < 2:
         return GroupChange(next((figure for figure in figures if figure), None), figures)
     centres = [_centre(*pair) for pair in both]
-    olds, news = ([*common([pair[at] for pair in both], centres).values()] for at in (0, 1))
+    common_of = [common([pair[at] for pair in both], centres) for at in (0, 1)]
+    olds, news = ([*effects.values()] for effects in common_of)
+    moments = [_moments([pair[at] for pair in both], common_of[at]) for at in (0, 1)]
     seen_in_both = [seen for pair, seen in zip(sides, histories, strict=True) if all(pair)]
     earlier = [*common(seen_in_both, centres).values()]
     within = [variance for pair in both for side in pair if (variance := _within([*side.values()]))]
     # Errors within a launch are each figure's own, so that their median over the sizes has less of them.
     own = middle(sorted(within)) / len(both) if within else None
     least = max(own or 0.0, _known(earlier))
-    whole = _tested(olds, news, (least, least), usual.group, spread, earlier=len(earlier))
+    turns = _by_turns((moments[0], olds), (moments[1], news))
+    whole = _tested(olds, news, (least, least), usual.group, spread, earlier=len(earlier), turns=turns)
     odd = *odd_launches(olds, 0, usual.group), *odd_launches(news, 1, usual.group)
     return GroupChange(whole if any(figures) else None, figures, odd)
 
@@ -244,6 +263,50 @@ def common(sides: Sequence[Side], centres: Sequence[float]) -> dict[LaunchId, fl
     return {name: middle(sorted(found)) for name, found in distances.items() if 2 * len(found) >= fullest}
 
 
+def _moments(sides: Sequence[Side], launches: Iterable[LaunchId]) -> list[str]:
+    """When each launch measured the first of these figures that it has."""
+    return [next(side[name].at for side in sides if name in side) for name in launches]
+
+
+def _by_turns(
+    old: tuple[Sequence[str], Sequence[float]], new: tuple[Sequence[str], Sequence[float]]
+) -> list[tuple[float, float]]:
+    """Of each new launch between two old ones: the logarithm that the old side has at its place, and its own.
+
+    None where moments are not known, or more than two of a side come in a row: those are not by turns.
+    """
+    if not all([*old[0], *new[0]]):
+        return []
+    order = sorted(
+        [(at, False, log) for at, log in zip(*old, strict=True)]
+        + [(at, True, log) for at, log in zip(*new, strict=True)]
+    )
+    places = [place for place, (_, is_new, _) in enumerate(order) if not is_new]
+    pairs = []
+    for before, after in pairwise(places):
+        if after - before > 3:
+            return []
+        for place in range(before + 1, after):
+            share = (place - before) / (after - before)
+            pairs.append(((1 - share) * order[before][2] + share * order[after][2], order[place][2]))
+    return pairs
+
+
+def _together(pairs: Sequence[tuple[float, float]]) -> bool:
+    """Is it no chance that both sides rise and fall together?"""
+    if len(pairs) < FEWEST_PAIRS:
+        return False
+    old, new = zip(*pairs, strict=True)
+    spreads = deviation(old) * deviation(new)
+    means = _mean(old), _mean(new)
+    both = math.fsum((a - means[0]) * (b - means[1]) for a, b in pairs) / (len(pairs) - 1)
+    freedom = len(pairs) - 2
+    if both <= 0 or not spreads:
+        return False
+    rest = max(1 - (both / spreads) ** 2, 1e-12)
+    return student_tail(both / spreads * math.sqrt(freedom / rest), freedom) < 2 * TOGETHER
+
+
 def _centre(old: Side, new: Side) -> float:
     """Both sides count alike, however many launches they have."""
     return (middle(sorted(_logs(old.values()))) + middle(sorted(_logs(new.values())))) / 2
@@ -270,6 +333,7 @@ def change(
         *(_logs(old), _logs(new), (within[0], within[1]), usual, spread),
         least_range=LEAST_RANGE_OF_A_SIZE,
         earlier=len(earlier),
+        turns=_by_turns(*(([launch.at for launch in side], _logs(side)) for side in (old, new))),
     )
 
 
@@ -282,10 +346,12 @@ def _tested(
     *,
     least_range: float = LEAST_RANGE,
     earlier: int = 0,
+    turns: Sequence[tuple[float, float]] = (),
 ) -> Change:
     """From logarithms of seconds; `within`: the variance of one of them that is known, at least.
 
-    `earlier`: so many launches before those of both sides are part of that.
+    `earlier`: so many launches before those of both sides are part of that. `turns`: of each new launch
+    between two old ones, the old side's logarithm there and its own.
 
     The ratio is the median of those of all pairs of an old and a new launch (Hodges and Lehmann 1963,
     doi:10.1214/aoms/1177704172); Student's t tells how sure it is.
@@ -301,31 +367,37 @@ def _tested(
         if len(side) > 1
     ]
 
-    def told(variance: float, error: float, freedom: float, is_seen: bool = True) -> Change:
+    def told(source: str, variance: float, error: float, freedom: float) -> Change:
         error *= _PAIRS if min(counts) > 2 else 1.0
         spread = math.sqrt(variance)
-        return Change(difference, math.sqrt(error), freedom, counts, spread, usual, least_range, is_seen)
+        return Change(difference, math.sqrt(error), freedom, counts, spread, usual, least_range, source)
 
+    if spread is None and _together(turns):
+        differences = [new_one - old_one for old_one, new_one in turns]
+        means = [(a + b) / 2 for at, a in enumerate(differences) for b in differences[at:]]
+        variance = max(_variance(differences), least)
+        paired = told(PAIRED, variance, _SHARED * variance / len(turns), len(turns) - 1)
+        return replace(paired, log_ratio=middle(sorted(means)))
     degrees = sum(count for _, count in seen)
     pooled = sum(variance * count for variance, count in seen) / max(degrees, 1)
     if spread is not None and pooled <= (given := spread**2 + least):
-        return told(given, given * launches, KNOWN)
+        return told(GIVEN, given, given * launches, KNOWN)
     if not seen and earlier >= FEWEST_EARLIER:
-        return replace(told(least, least * launches, earlier - 1), earlier=earlier)
+        return replace(told(EARLIER, least, least * launches, earlier - 1), earlier=earlier)
     if not seen:
         variance = usual**2 + least
-        return told(variance, variance * launches, KNOWN, is_seen=False)
+        return told(STATED, variance, variance * launches, KNOWN)
     if len(seen) == 1:
         # Held against the spread of the other side, of whose tail few launches tell little.
         variance = max(pooled, least)
-        return told(variance, variance * launches, max(degrees / 2, 1.0))
+        return told(SEEN, variance, variance * launches, max(degrees / 2, 1.0))
     if counts[0] == counts[1]:
-        return told(pooled, pooled * launches, degrees)
+        return told(SEEN, pooled, pooled * launches, degrees)
     # The pooled variance is too sure where the side with fewer launches differs more.
     parts = [(variance / (freedom + 1), freedom) for variance, freedom in seen]
     error = sum(part for part, _ in parts)
     welch = error**2 / sum(part**2 / freedom for part, freedom in parts)
-    return told(pooled, max(error, pooled * launches), welch if min(counts) > 2 else 1.0)
+    return told(SEEN, pooled, max(error, pooled * launches), welch if min(counts) > 2 else 1.0)
 
 
 def _logs(side: Iterable[LaunchMedian]) -> list[float]:

@@ -128,8 +128,8 @@ def _known_sum(amounts: Iterable[Number | None]) -> Number | None:
 def launch(entry: Entry) -> LaunchMedian:
     """The figure of one launch, as statistics need it; another tool's is taken as exact within a launch."""
     known = entry.precision is not None or entry.foreign
-    ends = (entry.low, entry.high) if known else (None, None)
-    return LaunchMedian(entry.seconds, *ends)
+    low, high = (entry.low, entry.high) if known else (None, None)
+    return LaunchMedian(entry.seconds, low, high, entry.at)
 
 
 def with_earlier(before: Health | None, health: Health) -> Health:

@@ -73,7 +73,7 @@ def _change(change: Change | None) -> dict[str, Any]:
         "time_ratio_high": high,
         "p": change.p if change.seen else None,
         "spread": change.spread,
-        "spread_is": "seen" if change.seen else "stated",
+        "spread_is": change.source,
         "launches_old": change.launches[0],
         "launches_new": change.launches[1],
     }

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from rich.console import Console
 from rich.text import Text
 
+from wirespeed.judge.model import GIVEN, PAIRED, SEEN, STATED
 from wirespeed.judge.verdict import BETTER, LIKELY_BETTER, LIKELY_WORSE, NOT_WORSE, UNSURE, WORSE
 from wirespeed.report.cannot_tell import and_why, lines
 from wirespeed.report.compare.comparison import Comparison
@@ -133,9 +134,7 @@ def _spread(verdict: GroupVerdict) -> str | None:
     if not verdict.change:
         return None
     by = figures.percent(verdict.change.spread)
-    if verdict.change.earlier:
-        return f"{by}, earlier"
-    return by if verdict.change.seen else f"{by}, stated"
+    return by if verdict.change.source in (SEEN, GIVEN) else f"{by}, {verdict.change.source}"
 
 
 def _says(verdict: FigureVerdict | GroupVerdict) -> Text:
@@ -233,13 +232,19 @@ def legend(comparison: Comparison) -> list[str]:
     if comparison.spread is not None:
         spread = figures.percent(comparison.spread)
         told.append(f"launches of the same thing are known to differ by {spread} (--spread)")
+    sources = {group.change.source for group in groups if group.change}
+    if PAIRED in sources:
+        told.append(
+            "paired: launches took turns, and both sides rise and fall together: each new one is held "
+            "against the old ones around it"
+        )
     counts = [group.change.earlier for group in groups if group.change and group.change.earlier]
     if counts:
         many = _ends(counts)
         told.append(
             f"earlier: what {many} launches in files beside differ by, with the same GPUs, MPI and plan"
         )
-    if any(group.change and not group.change.seen for group in groups):
+    if STATED in sources:
         told.append(
             "stated: what launches of such paths differ by on other machines (--spread, if you know it); the "
             "range is then how far two launches lie apart"
