@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,82 +12,65 @@ from support import mpis
 pytestmark = pytest.mark.slow(after=1)
 
 DECLARATIONS = Path(__file__).parent / "declarations"
+HEADERS = {
+    "cuda": ("cuda.h nvrtc.h", "pip install nvidia-cuda-runtime nvidia-cuda-nvrtc"),
+    "cupti": ("cuda.h cupti.h", "pip install nvidia-cuda-runtime nvidia-cuda-cupti"),
+    "nvtx": ("nvtx3/nvToolsExt.h", "pip install nvidia-nvtx"),
+    "nvshmem": ("cuda.h nvshmem_host.h", "pip install nvidia-cuda-runtime nvidia-nvshmem-cu13"),
+    "oshmem": ("shmem.h", "apt install libopenmpi-dev"),
+    "openmp": ("omp.h", "apt install g++"),
+    "openacc": ("openacc.h", "apt install g++"),
+    "gasnet": ("gasnetex.h", "tests/support has a stand-in"),
+    "hip": ("hip/hip_runtime_api.h", "apt install libamdhip64-dev"),
+    # Their wheels are too large to be brought for tests.
+    "nccl": ("nccl.h", "pip install nvidia-nccl-cu13"),
+    "rccl": ("rccl/rccl.h", "ROCm's package rccl"),
+    "ucx": ("ucp/api/ucp.h", "apt install libucx-dev"),
+}
+"""The headers that each file of declarations/ is held against, and where they come from."""
+FLAGS = {"hip": ["-D__HIP_PLATFORM_AMD__"], "rccl": ["-DRCCL", "-D__HIP_PLATFORM_AMD__"]}
+
+
+@pytest.fixture(scope="module")
+def include(native: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Flags with our folders, and every folder that vendors' headers are installed into."""
+    found = [native, DECLARATIONS, native.parent / "tests/support/fake_gasnet"]
+    # nccl.h wants CUDA's headers for a few types alone.
+    found.append(tmp_path_factory.mktemp("cuda"))
+    types = ("struct CUstream_st* cudaStream_t", "struct CUevent_st* cudaEvent_t")
+    lines = ["#include <stddef.h>", *(f"typedef {each};" for each in types)]
+    (found[-1] / "cuda_runtime.h").write_text("\n".join(lines) + "\n")
+    (found[-1] / "cuda_fp16.h").touch()
+    for entry in map(Path, filter(None, sys.path)):
+        # The newest first; CUDA 12's NVRTC has its test elsewhere.
+        folders = (*entry.glob("nvidia/*/include"), *entry.glob("libucx/include"))
+        found += sorted((one for one in folders if one.parent.name != "cuda_nvrtc"), reverse=True)
+    found += [Path("/opt/rocm/include"), *Path("/usr/lib").glob("*-linux-gnu/openmpi/include")]
+    return [flag for folder in found if folder.exists() for flag in ("-I", str(folder))]
 
 
 def compile_only(cxx: str, source: Path, *flags: str) -> subprocess.CompletedProcess[str]:
-    command = [cxx, "-std=c++20", "-fsyntax-only", "-I", str(DECLARATIONS), *flags, str(source)]
+    command = [cxx, "-std=c++20", "-fsyntax-only", *flags, str(source)]
     return subprocess.run(command, capture_output=True, text=True)
 
 
-def test_cuda(cxx: str, native: Path, cuda_include: list[Path]) -> None:
-    folders = [flag for folder in (native, *cuda_include) for flag in ("-I", str(folder))]
-    done = compile_only(cxx, DECLARATIONS / "cuda.cpp", *folders)
-    assert done.returncode == 0, done.stderr
-
-
-def test_cupti(cxx: str, native: Path, cuda_include: list[Path], cupti_include: Path) -> None:
-    folders = [flag for folder in (native, *cuda_include, cupti_include) for flag in ("-I", str(folder))]
-    done = compile_only(cxx, DECLARATIONS / "cupti.cpp", *folders)
-    assert done.returncode == 0, done.stderr
-
-
-def test_nvtx(cxx: str, native: Path, nvtx_include: Path) -> None:
-    """Protects profilers from tables that are not NVTX's, into which they store their functions."""
-    done = compile_only(cxx, DECLARATIONS / "nvtx.cpp", "-I", str(native), "-I", str(nvtx_include))
-    assert done.returncode == 0, done.stderr
-
-
-def test_nvshmem(cxx: str, native: Path, cuda_include: list[Path], nvshmem_include: Path) -> None:
-    folders = [flag for folder in (native, *cuda_include, nvshmem_include) for flag in ("-I", str(folder))]
-    done = compile_only(cxx, DECLARATIONS / "nvshmem.cpp", *folders)
-    assert done.returncode == 0, done.stderr
-
-
-def test_oshmem(cxx: str, native: Path, oshmem_include: Path) -> None:
-    done = compile_only(cxx, DECLARATIONS / "oshmem.cpp", "-I", str(native), "-I", str(oshmem_include))
-    assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize("name", ["openmp", "openacc"])
-def test_offloading(cxx: str, native: Path, tmp_path: Path, name: str) -> None:
-    """Protects calls of libgomp from arguments that it does not take, by the compiler's own header."""
-    header = {"openmp": "omp.h", "openacc": "openacc.h"}[name]
-    (tmp_path / "header.cpp").write_text(f"#include <{header}>\n")
-    if compile_only(cxx, tmp_path / "header.cpp").returncode:
-        pytest.skip(f"{cxx} has no {header} (apt install g++)")
-    done = compile_only(cxx, DECLARATIONS / f"{name}.cpp", "-I", str(native))
-    assert done.returncode == 0, done.stderr
-
-
-def test_gasnet(cxx: str, native: Path) -> None:
-    """Protects calls of the shim from arguments that it does not take, and its interface's number."""
-    stand_in = Path(__file__).parents[1] / "support" / "fake_gasnet"
-    done = compile_only(cxx, DECLARATIONS / "gasnet.cpp", "-I", str(native), "-I", str(stand_in))
-    assert done.returncode == 0, done.stderr
-
-
-def test_hip(cxx: str, native: Path, hip_include: Path) -> None:
-    flags = ["-I", str(native), "-I", str(hip_include), "-D__HIP_PLATFORM_AMD__"]
-    done = compile_only(cxx, DECLARATIONS / "hip.cpp", *flags)
-    assert done.returncode == 0, done.stderr
-
-
-def test_nccl(cxx: str, native: Path, nccl_flags: list[str]) -> None:
-    """Protects calls of NCCL and RCCL from arguments that the libraries do not take."""
-    done = compile_only(cxx, DECLARATIONS / "nccl.cpp", "-I", str(native), *nccl_flags)
-    assert done.returncode == 0, done.stderr
-
-
-def test_ucx(cxx: str, native: Path, ucx_include: Path) -> None:
-    """Protects calls of UCX, and the places of what structures hold, which differ from version to version."""
-    done = compile_only(cxx, DECLARATIONS / "ucx.cpp", "-I", str(native), "-I", str(ucx_include))
+@pytest.mark.parametrize("name", HEADERS)
+def test_declarations(cxx: str, include: list[str], tmp_path: Path, name: str) -> None:
+    """Protects calls of libraries from arguments that they do not take, and places in what they hand out."""
+    headers, hint = HEADERS[name]
+    probe = tmp_path / "probe.cpp"
+    probe.write_text("".join(f"#if !__has_include(<{one}>)\n#error\n#endif\n" for one in headers.split()))
+    if compile_only(cxx, probe, *include).returncode:
+        pytest.skip(f"no {headers} ({hint})")
+    source = DECLARATIONS / f"{name.replace('rccl', 'nccl')}.cpp"
+    done = compile_only(cxx, source, *include, *FLAGS.get(name, []))
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(("name", "abi"), [("openmpi", "OpenMpiAbi"), ("mpich", "MpichAbi")])
-def test_mpi(cxx: str, native: Path, name: str, abi: str) -> None:
+def test_mpi(cxx: str, include: list[str], name: str, abi: str) -> None:
     found = mpis.installed(name)
-    flags = ["-I", str(native), "-I", str(found.prefix / "include"), f"-DABI={abi}"]
+    flags = ["-I", str(found.prefix / "include"), *include, f"-DABI={abi}"]
     done = compile_only(cxx, DECLARATIONS / "mpi.cpp", *flags)
     assert done.returncode == 0, done.stderr
 
@@ -104,7 +88,9 @@ def test_mpi(cxx: str, native: Path, name: str, abi: str) -> None:
         ("int (*)(void*, unsigned, double, Smaller*)", False),
     ],
 )
-def test_the_comparison_itself(cxx: str, tmp_path: Path, declaration: str, right: bool) -> None:
+def test_the_comparison_itself(
+    cxx: str, include: list[str], tmp_path: Path, declaration: str, right: bool
+) -> None:
     source = tmp_path / "declaration.cpp"
     source.write_text(
         f"""#include "abi.hpp"
@@ -115,5 +101,5 @@ def test_the_comparison_itself(cxx: str, tmp_path: Path, declaration: str, right
         HOLD(Ours, call)
         """
     )
-    done = compile_only(cxx, source)
+    done = compile_only(cxx, source, *include)
     assert (done.returncode == 0) == right, done.stderr
