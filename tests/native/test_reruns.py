@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from threading import Barrier
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from support.simulated import Ranks, ranks_of
+from support.simulated import Meeting, Ranks, ThreadRank, ranks_of
 
 from wirespeed.host.core import core
 from wirespeed.patterns import Place, find_pattern
@@ -28,66 +27,6 @@ CASES: dict[str, tuple[str, int, dict[str, Any]]] = {
     "lbm": ("lbm", 2, {"size": "20x12"}),
     "lbm-columns": ("lbm", 4, {"size": "20x12", "columns": 2, "case": "rayleigh-taylor"}),
 }
-
-
-class Meeting:
-    """What ranks, each a thread, tell each other."""
-
-    def __init__(self, ranks: int) -> None:
-        self._barrier, self._told = Barrier(ranks, timeout=60), [None] * ranks
-
-    def everyone(self, rank: int, value: Any) -> list[Any]:
-        self._told[rank] = value
-        self._barrier.wait()
-        found = list(self._told)
-        self._barrier.wait()
-        return found
-
-
-class ThreadRank:
-    """A rank's communicator, memory and program, as FieldCheck uses them."""
-
-    def __init__(self, job: Ranks, rank: int, meeting: Meeting) -> None:
-        self._job, self.rank, self._meeting = job, rank, meeting
-        self.size = 0
-
-    def everyone(self, value: Any) -> list[Any]:
-        return self._meeting.everyone(self.rank, value)
-
-    def barrier(self) -> None:
-        self.everyone(None)
-
-    def first(self, value: Any) -> Any:
-        told = self.everyone(value)
-        return next(((rank, one) for rank, one in enumerate(told) if one is not None), None)
-
-    def exchange(self, outgoing: dict[int, list[bytes]]) -> dict[int, list[bytes]]:
-        told = self.everyone(outgoing)
-        return {sender: sent[self.rank] for sender, sent in enumerate(told) if self.rank in sent}
-
-    def guard(self, used: int) -> None:
-        """Nothing around its memory is looked at."""
-
-    def stray(self) -> str:
-        return ""
-
-    def launch(self, work: Any) -> None:
-        self._job.launch(self.rank, work)
-
-    def read(self, place: Any, size: int) -> bytes:
-        return self._job.read(self.rank, place, size)
-
-    def number(self, place: Any) -> float:
-        return self.numbers(place, 1)[0]
-
-    def numbers(self, place: Any, count: int) -> list[float]:
-        return list(memoryview(self.read(place, 8 * count)).cast("d"))
-
-    def write(self, place: Any, data: bytes) -> None:
-        self._job.write(self.rank, place, data)
-
-    def copy(self, to: Any, origin: Any, size: int) -> None:
-        self.write(to, self.read(origin, size))
 
 
 def outcomes(job: Ranks, program: ProgramPattern, runs: Callable[[], None]) -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 from support import jacobi_reference, lbm_reference
 from support.kernels import Fault, Workshop
 from support.planted import Solvers
-from support.simulated import Ranks
+from support.simulated import Meeting, Ranks, ThreadRank
 
 from wirespeed.patterns import Shape
 from wirespeed.programs import ProgramPattern, Scratch
@@ -211,49 +211,6 @@ def test_a_planted_fault_changes_what_is_conserved(solvers: Solvers, name: str) 
         assert text and text.startswith(f"{planted.changes} changed by ")
 
 
-class AloneAsRank:
-    """The only rank: what FieldCheck asks of its communicator, its memory and its program."""
-
-    rank = 0
-
-    def __init__(self, job: Ranks) -> None:
-        self._job = job
-
-    def barrier(self) -> None:
-        pass
-
-    def everyone(self, value: Any) -> list[Any]:
-        return [value]
-
-    def first(self, value: Any) -> Any:
-        return value and (0, value)
-
-    def guard(self, used: int) -> None:
-        """Nothing around its memory is looked at."""
-
-    def stray(self) -> str:
-        return ""
-
-    def launch(self, work: Any) -> None:
-        self._job.launch(0, work)
-
-    def read(self, place: Any, size: int) -> bytes:
-        return self._job.read(0, place, size)
-
-    def number(self, place: Any) -> float:
-        return self.numbers(place, 1)[0]
-
-    def numbers(self, place: Any, count: int) -> list[float]:
-        return list(np.frombuffer(self.read(place, 8 * count)))
-
-    def write(self, place: Any, data: bytes) -> None:
-        self._job.write(0, place, data)
-
-    def run(self, iterations: int) -> float:
-        self._job.iterate(iterations)
-        return 1.0
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "fault", "says"),
@@ -270,13 +227,12 @@ def test_a_run_refuses_a_solver_whose_reference_is_as_wrong(
     """Protects figures: every bit is the reference's, and the run still ends with wrong data."""
     for planted in (None, fault):
         with solvers.ranks(planted, case.program, 1, **case.options) as job:
-            rank = AloneAsRank(job)
+            rank: Any = ThreadRank(job, 0, Meeting(1))
             context: Any = SimpleNamespace(comm=rank, shape=job.shape)
-            stands_in: Any = rank
-            check = FieldCheck(context, case.program, stands_in, lambda: None)
+            check = FieldCheck(context, case.program, rank, lambda: None)
             if not planted:
-                assert check.checked_iteration(stands_in) == 1.0
+                assert check.checked_iteration(rank) == 1.0
                 continue
             with pytest.raises(PayloadMismatch) as raised:
-                check.checked_iteration(stands_in)
+                check.checked_iteration(rank)
             assert str(raised.value).startswith(says)
