@@ -1,6 +1,7 @@
 """Transcripts: files that cases need, the commands, and all that they print; tests/golden/**/*.transcript.
 
-A case begins with "== TITLE", a file with "-- NAME"; each line of a result file is a record (see `records`).
+A case begins with "== TITLE", a file with "-- NAME"; each line of a result file is a record (see `records`),
+those of a folder ("-- NAME/") plant faults in a fleet (see `fleet_files.planted`).
 "$ VARIABLE=VALUE wirespeed WORDS" is a command, whose output stands below it, indented; so is "$ cat FILE",
 and "$ text FILE NAME": what a page shows in each element of this id or class. "| grep TEXT" keeps the lines
 that have the text.
@@ -18,6 +19,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+from support import fleet_files
 from support.records import end, entry, failure, head, step
 
 from wirespeed.units import parse_size, parse_sizes
@@ -77,7 +79,10 @@ def cases(text: str) -> tuple[str, list[Case]]:
 
 
 def write(name: str, content: list[str]) -> None:
-    """One file, or one for each number: old/1-5.jsonl."""
+    """One file, or one for each number: old/1-5.jsonl; or the files of a fleet, in NAME/."""
+    if name.endswith("/"):
+        fleet_files.planted(Path(name), content)
+        return
     stem, numbers, suffix = re.fullmatch(r"(.*?)(\d+-\d+)?(\.\w+|)", name).groups()  # type: ignore[union-attr]
     first, _, last = (numbers or "1-1").partition("-")
     for number in range(int(first), int(last) + 1):
