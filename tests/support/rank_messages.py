@@ -40,7 +40,6 @@ def rank_place(rank: int) -> RankPlace:
         cpu_quota=None,
         cpu_model="",
         device=None,
-        mps=None,
         visible=(),
         copies=None,
         apart=(),

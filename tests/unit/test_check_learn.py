@@ -22,7 +22,7 @@ from wirespeed.paths import all_paths
 from wirespeed.report.check.evaluate import check
 from wirespeed.report.check.learn import learn
 from wirespeed.report.check.requirements import read_requirements
-from wirespeed.results.lenient import printable
+from wirespeed.results.decoding import printable
 from wirespeed.results.runs import Run
 from wirespeed.results.whole_file import write_whole
 

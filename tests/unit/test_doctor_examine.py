@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import shutil
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from support import fake_machine
 from support.examples import examples
 from support.fake_facts import DEVICES, MPI, SYSTEM
 from support.fake_machine import FakeNvml
-from support.records import as_read, entry
+from support.records import entry
 
 from wirespeed.doctor import job, trials
 from wirespeed.doctor.collect import Sources
@@ -25,7 +26,7 @@ from wirespeed.frontend import machine
 from wirespeed.frontend.machine import Machine
 from wirespeed.job.cause import Cause
 from wirespeed.results import environment
-from wirespeed.results.reading import read
+from wirespeed.results.reading import Results, read
 from wirespeed.results.runs import Failure, collect
 
 NAMES = (
@@ -128,5 +129,8 @@ def test_files_may_hold_anything(
         {"kind": "step", "run": "r", "step": 1, "path": "host", "mpi": mpi, "ranks": [rank, device]},
         *(entry(path, size, 1e-6 * size) for path in ("host", "aware", "staged") for size in (8, 1 << 23)),
     ]
-    request = Request(runs=tuple(collect(as_read(records))), file="f", start_ranks=False)
+    results = Results("f")
+    for number, record in enumerate(records, 1):
+        results.add_line(json.dumps(record).encode() + b"\n", number)
+    request = Request(runs=tuple(collect(results.records)), file="f", start_ranks=False)
     assert examine(request, pytest.fail, sources).facts.file == "f"

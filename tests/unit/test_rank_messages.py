@@ -133,28 +133,44 @@ def test_there_is_an_example_of_each_kind() -> None:
     ]
 
 
+def ranks(places: Any) -> dict[str, Any]:
+    return {**members(Hello((), {}, 0.1)), "ranks": places}
+
+
 @pytest.mark.parametrize(
     ("message", "why"),
     [
-        ({"kind": "record", "record": {"kind": "entry", "bytes": 8}}, "record: entry.pattern"),
+        (
+            {"kind": "record", "record": {"kind": "entry", "bytes": 8}},
+            "record: entry: Object missing required field `pattern`",
+        ),
         ({"kind": "record", "record": {"kind": "run", "run": "r"}}, "record: record"),
         ({"kind": "record", "record": {"kind": ["wires"], "path": "host"}}, "record: record"),
-        ({**members(STUCK), "kind": "failure"}, "failure: what"),
-        ({"kind": "turn", "place": "1"}, "turn: place"),
+        ({**members(STUCK), "kind": "failure"}, "failure: Object missing required field `what`"),
+        ({"kind": "turn", "place": "1"}, "turn: Expected `int`, got `str` - at `$.place`"),
         ({"kind": "turn", "place": -1}, "turn: place"),
-        ({"kind": "turn", "place": True}, "turn: place"),
-        ({"kind": "turn", "place": 10**40}, "turn: place"),
-        ({"kind": "turn"}, "turn: place"),
+        ({"kind": "turn", "place": True}, "turn: Expected `int`, got `bool` - at `$.place`"),
+        ({"kind": "turn", "place": 10**40}, "turn: Expected `int`, got `null` - at `$.place`"),
+        ({"kind": "turn"}, "turn: Object missing required field `place`"),
         ({**members(Progress("host", 8, 0, 3)), "of": 0}, "progress: of"),
         ({**members(Progress("host", 8, 0, 3)), "of": 10**15}, "progress: of"),
         ({**members(STUCK), "rank": -1}, "stuck: rank"),
-        ({**members(STUCK), "native": "f"}, "stuck: native"),
-        ({**members(RankError(1, "no room")), "lost": [0, "1"]}, "error: lost"),
+        ({**members(STUCK), "native": "f"}, "stuck: Expected `array`, got `str` - at `$.native`"),
+        (
+            {**members(RankError(1, "no room")), "lost": [0, "1"]},
+            "error: Expected `int`, got `str` - at `$.lost[1]`",
+        ),
         ({**members(RankError(1, "no room")), "lost": [0, -1]}, "error: lost"),
-        ({**members(Progress("host", 8, 0, 3)), "samples": None}, "progress: samples"),
-        ({**members(Progress("host", 8, 0, 3)), "precision": float("nan")}, "progress: precision"),
-        ({**members(Hello((), {}, 0.1)), "ranks": [{**rank_place(0), "pid": "7"}]}, "hello: ranks"),
-        ({**members(Hello((), {}, 0.1)), "ranks": {"0": rank_place(0)}}, "hello: ranks"),
+        (
+            {**members(Progress("host", 8, 0, 3)), "samples": None},
+            "progress: Expected `int`, got `null` - at `$.samples`",
+        ),
+        (ranks([{**rank_place(0), "pid": "7"}]), "hello: Expected `int`, got `str` - at `$.ranks[0].pid`"),
+        (ranks({"0": rank_place(0)}), "hello: Expected `array`, got `object` - at `$.ranks`"),
+        (
+            ranks([{**rank_place(0), "cpu_quota": -1}]),
+            "hello: Expected `float` >= 0.0 - at `$.ranks[0].cpu_quota`",
+        ),
         ({"kind": "\x1b[31mred"}, " [31mred: kind"),
         ({"kind": ["done"]}, "['done']: kind"),
     ],

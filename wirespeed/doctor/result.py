@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from msgspec import Struct, structs, to_builtins
 
 from wirespeed.doctor.facts.model import MachineFacts
 from wirespeed.doctor.measured import Stretch
+from wirespeed.results.decoding import DoesNotFit, fitted
 from wirespeed.results.findings import RecordedFinding
-from wirespeed.results.lenient import fitted
 from wirespeed.results.model import Doctor
 from wirespeed.results.recorder import now
 
@@ -48,6 +50,10 @@ class Result(Struct, frozen=True):
 
     @classmethod
     def of(cls, record: Doctor) -> Result:
-        """Result that a record of a result file holds, as far as it fits."""
-        stretches = fitted(list[Stretch], record.fastest)
-        return cls(fitted(MachineFacts, record.facts), tuple(record.findings), tuple(stretches), record.at)
+        """Result that a record of a result file holds; facts of another version may not fit."""
+        facts, stretches = MachineFacts(), tuple[Stretch, ...]()
+        with suppress(DoesNotFit):
+            facts = fitted(MachineFacts, record.facts)
+        with suppress(DoesNotFit):
+            stretches = fitted(tuple[Stretch, ...], record.fastest)
+        return cls(facts, tuple(record.findings), stretches, record.at)

@@ -18,7 +18,7 @@ from wirespeed.fleet.state import SilentNode, silent_below
 from wirespeed.fleet.window import HistoryWindow, NodeFacts, facts_of, window_of
 from wirespeed.inputs import files_below, why
 from wirespeed.job.plan import Plan
-from wirespeed.results.lenient import printable
+from wirespeed.results.decoding import printable
 from wirespeed.results.parts import Whole
 from wirespeed.results.reading import cannot, is_named_so, read, read_json, shown
 from wirespeed.results.run_record import moment

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from wirespeed.host.process import command_name
-from wirespeed.results.lenient import printable
+from wirespeed.results.decoding import printable
 
 _NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _DROP_OUTPUT = ("prterun", "prte")

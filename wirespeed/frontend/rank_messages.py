@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple, get_type_hints
+
+from msgspec import NODEFAULT, Struct, defstruct, structs
 
 from wirespeed.job.message_lines import MessageAssembler, parse
-from wirespeed.job.messages import KINDS, Facts, Message, Note, Recorded, Told
+from wirespeed.job.messages import KINDS, Accepted, Facts, Hello, Message, Note, Recorded, Told
 from wirespeed.results import model
-from wirespeed.results.lenient import DoesNotFit, fitted, printable
+from wirespeed.results.decoding import DoesNotFit, fitted, printable
 from wirespeed.results.parts import LARGEST
 
 
@@ -41,7 +44,15 @@ def found_record(members: Facts) -> model.RankRecord:
     try:
         return fitted(model.OF_RANKS[kind], {**members, "run": ""})
     except DoesNotFit as why:
-        raise DoesNotFit(f"{kind}.{why}") from None
+        raise DoesNotFit(f"{kind}: {why}") from None
+
+
+@cache
+def _struct(kind: str) -> type[Struct]:
+    """A type with the members of the messages of a kind: msgspec takes a named tuple for a list."""
+    defaults: dict[str, Any] = KINDS[kind]._field_defaults
+    hints = get_type_hints(KINDS[kind]).items()
+    return defstruct(kind, [(name, hint, defaults.get(name, NODEFAULT)) for name, hint in hints])
 
 
 def _decoded(members: Facts) -> Received:
@@ -49,7 +60,7 @@ def _decoded(members: Facts) -> Received:
     kind = members.get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
         raise DoesNotFit("kind")
-    message = fitted(KINDS[kind], members)
+    message = KINDS[kind](*structs.astuple(fitted(_struct(kind), members)))
     for name, value in message._asdict().items():
         numbers = value if isinstance(value, tuple) else (value,)
         least = _LEAST.get(name, 0)
@@ -57,6 +68,9 @@ def _decoded(members: Facts) -> Received:
             raise DoesNotFit(name)
         if name == "of" and value > MAX_SIZES:
             raise DoesNotFit(name)
+    if isinstance(message, Hello | Accepted):
+        # They say what goes into the record of their job step.
+        fitted(model.StepRecord, {"kind": "step", "run": "", "step": 0, "path": "", **message._asdict()})
     return received(message)
 
 

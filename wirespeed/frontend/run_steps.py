@@ -36,10 +36,10 @@ from wirespeed.job.path_selection import ALL, by_algorithms, select, suited
 from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath, all_paths
 from wirespeed.patterns import Option, Shape, find_pattern
+from wirespeed.results.decoding import fitted
 from wirespeed.results.environment import numa_nodes
 from wirespeed.results.events import StepEnd, StepStart
 from wirespeed.results.fresh import Fresh
-from wirespeed.results.lenient import fitted
 from wirespeed.results.model import Entry, Evidence, LeftOut, RankRecord, Wires
 from wirespeed.results.nics import RankNics
 from wirespeed.results.parts import Cores

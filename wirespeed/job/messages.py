@@ -13,7 +13,12 @@ Row = tuple[str, str, int, int, dict[str, int]]
 """A range: kind, name, begin and end in nanoseconds, and facts that are shown with it."""
 
 
-class RankPlace(TypedDict):
+class _Mps(TypedDict, total=False):
+    mps: str
+    """Does NVIDIA's Multi-Process Service run on its host? Missing: no CUDA device."""
+
+
+class RankPlace(_Mps):
     """Place of a rank, for its job step's record."""
 
     rank: int
@@ -23,8 +28,6 @@ class RankPlace(TypedDict):
     cpu_quota: float | None
     cpu_model: str
     device: Facts | None
-    mps: str | None
-    """Does NVIDIA's Multi-Process Service run on its host? None: no CUDA device."""
     visible: tuple[str, ...]
     """Identities of all GPUs that it sees."""
     copies: str | None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec import structs
 
 from wirespeed.results.model import Entry
-from wirespeed.results.parts import Rates, TeamFigure, Times, rate
+from wirespeed.results.parts import TeamFigure, Times, rates
 
 ALONE, TOGETHER = "alone", "with all"
 """Ends of the names of an entry's teams."""
@@ -31,15 +31,13 @@ def entries(entry: Entry) -> Iterator[Entry]:
     for figures in of_ranks(entry).values():
         for team in figures.values():
             times = team.times
-            amounts = (rate(entry.amount, seconds) for seconds in (times.median, times.high, times.low))
-            median, low, high = amounts
             # How often each rank copied alone is not on record.
             counts = dict.fromkeys(_COUNTS, 0) if team.name.endswith(ALONE) else {}
             yield structs.replace(
                 entry,
                 **counts,
                 times=Times(median=times.median, low=times.low, high=times.high, min=times.min),
-                bytes_per_second=Rates(median=median, low=low, high=high),
+                bytes_per_second=rates(entry.amount, times),
                 precision=None,
                 derived=[],
                 teams=[team],

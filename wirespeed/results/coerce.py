@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from wirespeed.results.lenient import printable
+from wirespeed.results.decoding import printable
 
 LONGEST = 400
 MAX_EXACT = 1 << 53

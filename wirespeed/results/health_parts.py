@@ -1,4 +1,4 @@
-"""Parts of the records of hosts' health. Members and leniency: see model.py."""
+"""Parts of the records of hosts' health. Members: see model.py."""
 
 from __future__ import annotations
 

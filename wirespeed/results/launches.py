@@ -17,12 +17,11 @@ from wirespeed.results.parts import (
     Checked,
     Cores,
     Interval,
-    Rates,
     TeamFigure,
     Timed,
     Times,
     in_unit,
-    rate,
+    rates,
 )
 from wirespeed.results.start import Start
 from wirespeed.statistics.samples import CONFIDENCE, median_interval, middle
@@ -64,15 +63,14 @@ def combined(entries: Sequence[Entry]) -> Entry:
     ends = _interval(each, seconds)
     low, high = ends or (None, None)
     elapsed = [entry.elapsed_s for entry in each if entry.elapsed_s is not None]
+    times = Times(median=seconds, low=low, high=high, min=min(medians), max=max(medians))
     own: dict[str, Any] = {name: getattr(last, name) for name in Entry.__struct_fields__}
     return Combined(
         **own
         | {
             "each": each,
-            "times": Times(median=seconds, low=low, high=high, min=min(medians), max=max(medians)),
-            "bytes_per_second": Rates(
-                median=rate(last.amount, seconds), low=rate(last.amount, high), high=rate(last.amount, low)
-            ),
+            "times": times,
+            "bytes_per_second": rates(last.amount, times),
             "derived": [
                 structs.replace(derived, median=in_unit(derived.unit, derived.amount, seconds))
                 for derived in last.derived

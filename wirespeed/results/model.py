@@ -1,8 +1,8 @@
 """The records of a result file: a line is one of these. Readers, writers and schema.json all come from here.
 
-A member without a default is required: a record that lacks it is left out. Any other member that is invalid
-gets its default. Of a list or an object each good item is used; a tuple is used whole or not at
-all. `field(name=...)`: the member has another name in the file. The notes under members are the schema's.
+A member without a default is required. A line that lacks it, or of which any member is invalid, is left out;
+members and kinds that this version does not know are passed over. `field(name=...)`: the member has another
+name in the file. The notes under members are the schema's.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Parts of the records of a result file. Members and leniency: see model.py."""
+"""Parts of the records of a result file. Members: see model.py."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from wirespeed.errors import WirespeedError
 from wirespeed.host.mps import STATES as MPS_STATES
 
 MUCH_WAITED, SOME_WAITED = 0.2, 0.02
@@ -134,9 +133,9 @@ class Interval(RecordPart, frozen=True, kw_only=True):
     min: Amount | None = None
 
     def __post_init__(self) -> None:
-        """Raises WirespeedError for a time of which neither a rate nor a ratio can be computed."""
+        """Raises ValueError for a time of which neither a rate nor a ratio can be computed."""
         if min(end for end in (self.median, self.low, self.high) if end is not None) <= SHORTEST:
-            raise WirespeedError("a time that cannot be")
+            raise ValueError("a time that cannot be")
 
 
 class Times(Interval, frozen=True, kw_only=True):
@@ -221,8 +220,15 @@ class ProgramTimes(RecordPart, frozen=True, kw_only=True):
 
 
 def rate(amount: float, seconds: float | None) -> float | None:
-    """Bytes or messages per second; None where no time is known."""
-    return amount / seconds if seconds else None
+    """Bytes or messages per second; None where no time is known, or none that leaves a number."""
+    found = amount / seconds if seconds else LARGEST
+    return found if found < LARGEST else None
+
+
+def rates(amount: float, times: Interval) -> Rates:
+    """Bytes per second, and its interval."""
+    median, low, high = (rate(amount, seconds) for seconds in (times.median, times.high, times.low))
+    return Rates(median=median, low=low, high=high)
 
 
 def in_unit(unit: str, amount: float, seconds: float | None) -> float | None:

@@ -15,9 +15,9 @@ import msgspec
 from wirespeed import inputs
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.inputs import why
+from wirespeed.results.decoding import DoesNotFit, fitted
 from wirespeed.results.findings import RecordedFinding
 from wirespeed.results.former import as_now
-from wirespeed.results.lenient import DoesNotFit, fitted
 from wirespeed.results.model import (
     KINDS,
     SCHEMA,
@@ -186,17 +186,15 @@ def decoded(line: bytes) -> Record | None:
 
 def record_of(value: Any) -> Record | None:
     """The record in what json.loads gave; None for kinds unknown to this version. Raises DoesNotFit."""
-    if not isinstance(value, dict):
-        raise DoesNotFit("not a record")
-    kind = value.get("kind")
+    kind = value.get("kind") if isinstance(value, dict) else None
     if not isinstance(kind, str):
-        raise DoesNotFit(f"{kind or 'a record'} without a proper 'kind'")
+        raise DoesNotFit("not a record")
     if kind not in KINDS:
         return None
     try:
         return as_now(fitted(KINDS[kind], value))
     except DoesNotFit as error:
-        raise DoesNotFit(f"{kind} without a proper '{error}'") from None
+        raise DoesNotFit(f"{kind}: {error}") from None
 
 
 def is_named_so(file: Path) -> bool:
@@ -227,7 +225,7 @@ def read(file: str | os.PathLike[str], lines: Iterable[bytes] | None = None) -> 
 
 
 def read_json(kind: type[Kind], file: str | os.PathLike[str]) -> Kind:
-    """A JSON file's content as a `kind`; an invalid member gets its default. Raises WirespeedError."""
+    """A JSON file's content as a `kind`. Raises WirespeedError."""
     try:
         # No pipe: of that name it would never end.
         text = inputs.text(file, pipes=False)
@@ -236,7 +234,7 @@ def read_json(kind: type[Kind], file: str | os.PathLike[str]) -> Kind:
     try:
         return fitted(kind, inputs.of_json(text))
     except DoesNotFit as error:
-        raise cannot(f"{shown(file)} is damaged: no proper '{error or kind.__name__}' in it") from None
+        raise cannot(f"{shown(file)} is damaged: {error}") from None
     except ValueError:
         raise cannot(f"{shown(file)} is damaged: it is no JSON") from None
 

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from msgspec import structs, to_builtins
+from msgspec import structs
 
 from wirespeed._version import __version__
 from wirespeed.errors import ExitCode
@@ -18,8 +18,8 @@ from wirespeed.job.messages import Facts, Note
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath
+from wirespeed.results.decoding import fitted
 from wirespeed.results.environment import environment
-from wirespeed.results.lenient import fitted
 from wirespeed.results.model import (
     End,
     Entry,
@@ -31,7 +31,7 @@ from wirespeed.results.model import (
     Record,
     StepRecord,
 )
-from wirespeed.results.parts import in_unit, rate
+from wirespeed.results.parts import in_unit, rates
 from wirespeed.results.runs import Run, collect, resumed
 from wirespeed.results.soak import Soak
 from wirespeed.results.store import Store
@@ -183,23 +183,14 @@ def failure(
     """A path, or one size of it, that gave no figure."""
     text = " ".join(outcome.text.split())
     place = {"run": run, "step": number, "path": path.name, "remedy": remedy, "at": now()}
-    told = fitted(Failure, {**vars(outcome), **place, "text": text, "cause": {}})
+    told: Failure = fitted(Failure, {**vars(outcome), **place, "text": text, "cause": {}})
     return structs.replace(told, cause=outcome.cause)
 
 
 def with_rates(entry: Entry) -> Entry:
     """The figure with what follows from its times."""
-    counted, times = entry.amount, entry.times
-    rates = {
-        "median": rate(counted, times.median),
-        "low": rate(counted, times.high),
-        "high": rate(counted, times.low),
-    }
-    derived = [
-        {**to_builtins(item), "median": in_unit(item.unit, item.amount, times.median)}
-        for item in entry.derived
-    ]
+    seconds = entry.seconds
+    derived = [structs.replace(one, median=in_unit(one.unit, one.amount, seconds)) for one in entry.derived]
     iterations = entry.samples * entry.iterations_per_sample
-    members = {"bytes_per_second": rates, "derived": derived, "iterations": iterations}
-    # Fitted again: quotients and products may be larger than any count.
-    return fitted(Entry, {**to_builtins(entry), **members})
+    found = rates(entry.amount, entry.times)
+    return structs.replace(entry, bytes_per_second=found, derived=derived, iterations=iterations)

@@ -14,7 +14,7 @@ from wirespeed.host.process import host_name
 from wirespeed.report.facts.machine import cpu_line
 from wirespeed.report.grouping import grouped
 from wirespeed.results import environment
-from wirespeed.results.lenient import fitted
+from wirespeed.results.decoding import fitted
 from wirespeed.results.parts import Cpu
 from wirespeed.systems.recognition import look
 

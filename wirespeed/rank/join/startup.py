@@ -130,13 +130,14 @@ def introduced(
         cpu_quota=cpu_quota(),
         cpu_model=cpu_model(),
         device=None if kind == "host" else opened.identity(device),
-        mps=mps.state() if kind == "cuda" else None,
         visible=()
         if kind == "host"
         else tuple(str(one["id"]) for one in devices.every_identity(opened, kind)),
         copies=apart.copies,
         apart=apart.own,
     )
+    if kind == "cuda":
+        own["mps"] = mps.state()
     return tuple(comm.gather(own) or ())
 
 

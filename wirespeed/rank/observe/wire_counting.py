@@ -103,7 +103,9 @@ class WireCounting:
             for name, rate in self._context.plan.links:
                 if name in (wire["name"], wire["kind"], str(wire["name"]).split(" port ")[0]):
                     wire |= {"rate": rate, "stated": True}
-        return [wire for each in self._comm.gather(mine) or () for wire in each]
+        # A driver says 0 where it does not know.
+        told = [{name: fact for name, fact in wire.items() if fact} for wire in mine]
+        return [wire for each in self._comm.gather(told) or () for wire in each]
 
     def _around(self, pci: str) -> dict[str, Any]:
         """A device's distances to ranks' GPUs, and the CPUs nearest to it; empty without an address."""

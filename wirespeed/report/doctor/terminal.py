@@ -18,8 +18,8 @@ from wirespeed.report.doctor.findings import print_findings
 from wirespeed.report.doctor.machine_drawing import draw
 from wirespeed.report.facts.machine import cpu_line
 from wirespeed.report.grouping import grouped
+from wirespeed.results.decoding import fitted
 from wirespeed.results.findings import RecordedFinding
-from wirespeed.results.lenient import fitted
 from wirespeed.results.parts import Cpu
 from wirespeed.units import format_memory, format_size
 

@@ -27,8 +27,8 @@ from wirespeed.report.facts.survey import (
     rows,
     trusted,
 )
+from wirespeed.results.decoding import fitted
 from wirespeed.results.findings import RecordedFinding
-from wirespeed.results.lenient import fitted
 from wirespeed.results.model import Head
 from wirespeed.results.parts import Device
 from wirespeed.results.runs import IMPOSSIBLE, Run
