@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from gpu.conftest import DEVICE
+from gpu.conftest import DEVICE, sharing
 from support.command import Done, wirespeed
 from support.selection import slow_case
 
@@ -49,7 +49,7 @@ def test_the_wire_of_a_load(prefix: Path, tmp_path: Path) -> None:
 @pytest.mark.gpus(1)
 @pytest.mark.parametrize("path", ["gpu-load", slow_case("gpu-load-own")])
 def test_a_wrong_link_is_found_out(path: str, prefix: Path, tmp_path: Path) -> None:
-    words = ("--paths", path, "--sizes", "64K", "--test", "wrong-link=5")
+    words = ("--paths", path, "--sizes", "64K", "--test", "wrong-link=5", *sharing())
     done = loads(prefix, tmp_path / "r.jsonl", *words)
     assert not done.entries
     assert [failure["what"] for failure in done.failures] == ["mismatch"], done.failures

@@ -75,7 +75,6 @@ class TestSurvey:
                 "CPU",
                 "GPU none; cuda: libcuda.so.1 not found",
                 "MPI Open MPI 5.0.11 (wheel, /mpi)",
-                "MPI, CPU to CPU, 8 B 1.00 us",
                 "trust: ",
                 "Results: f.jsonl",
                 "Next:",
@@ -85,8 +84,8 @@ class TestSurvey:
         ]
         assert places == sorted(places)
         assert [(plan.pattern, plan.paths, plan.device) for plan in fake.plans] == [
-            ("copy", ("h2h",), "cpu"),
             ("pingpong", ("host",), "cpu"),
+            ("copy", ("h2h",), "cpu"),
         ]
         assert [plan.resume for plan in fake.plans] == [False, True]
 

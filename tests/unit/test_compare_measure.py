@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from support.records import entry, head, make_run, step
 
-from wirespeed.cli.guard.sides import LOOKS, MeasuredSide, measure_until_decided, planned_like, variables
+from wirespeed.cli.common.sides import LOOKS, MeasuredSide, measure_until_decided, planned_like, variables
 from wirespeed.errors import WirespeedError
 from wirespeed.frontend.bound import Bound
 from wirespeed.job.plan import Plan

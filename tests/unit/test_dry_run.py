@@ -49,7 +49,7 @@ def test_what_will_be_and_what_not(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_parts_of_a_survey(capsys: pytest.CaptureFixture[str]) -> None:
     said = printed(capsys, "survey", "--within", "10s")
     parts = [line.partition(":")[0] for line in said.splitlines() if not line.startswith(" ")]
-    assert parts == ["copy", "pingpong", "nothing was started (--dry-run)"]
+    assert parts == ["pingpong", "copy", "nothing was started (--dry-run)"]
     assert said.count("  time: the whole command within 10s") == 2
 
 

@@ -47,7 +47,6 @@ PICTURE = (
 )
 
 MESSAGES = "Then the ping-pong from pageable and from pinned memory: what pinning is worth to messages."
-BUDGET_S = 60.0
 
 
 def command_of(pattern: Pattern) -> click.Command:
@@ -184,7 +183,7 @@ def _bounded(plan: Plan, pattern: Pattern, given: dict[str, Any], plans: int = 1
     timed = (given.get(name) for name in ("budget", "max_time", "loops", "soak"))
     if pattern.program or any(time is not None for time in timed):
         return plan
-    return replace(plan, budget=BUDGET_S * plan.launches * plans)
+    return replace(plan, budget=pattern.budget_s * plan.launches * plans)
 
 
 def plans(pattern: Pattern, given: dict[str, Any]) -> list[Plan]:

@@ -224,6 +224,8 @@ class Pattern(ABC):
     """Why it measures nothing without a GPU, and what helps; '': it does."""
     one_sided = False
     """It needs operations on a peer's memory that no message accompanies (`TransferPath.one_sided`)."""
+    budget_s = 60.0
+    """Seconds of a launch, start and end included, where nobody says how long."""
     followed_by: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """(pattern, paths) measured after it, into the same file, with --messages."""
     published = False

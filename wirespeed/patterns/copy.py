@@ -44,6 +44,7 @@ class Copy(Pattern):
     by_size = False
     view = "copies"
     barrier_per_sample = True
+    budget_s = 20.0
     followed_by = (("pingpong", ("host", "host-pinned")),)
 
     def phases(self, shape: Shape) -> int:

@@ -135,7 +135,7 @@ _sampling = together(
     ),
     within(
         "Time of the whole command, its start and end included: 10s, 2m; 0: none. What it leaves no time for "
-        "is named. Default: 1m a launch; 0 with --max-time, --loops and --soak, and for programs and watch."
+        "is named. Default: 1m a launch, 20s of copy; 0 with --max-time, --loops, --soak, programs and watch."
     ),
     option(
         "--loops", words.count(1), "Measure exactly N iterations per size, whatever the precision.", **RARE

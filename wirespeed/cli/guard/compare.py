@@ -30,7 +30,7 @@ from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job.plan import Plan
 
 if TYPE_CHECKING:
-    from wirespeed.cli.guard.sides import MeasuredSide
+    from wirespeed.cli.common.sides import MeasuredSide
     from wirespeed.report.compare.comparison import Comparison
 
 OF_MEASURE = ("mpi", "env_file", "paths", "sizes", "device", "launcher", "budget", "out")
@@ -136,7 +136,7 @@ def _measured(
     """A file and a side that is measured, or two sides by turns; also whether Ctrl-C came."""
     from wirespeed.cli.common.measuring import bound_of, tell_missed
     from wirespeed.cli.common.reading import read_side
-    from wirespeed.cli.guard.sides import measure_until_decided, planned_like
+    from wirespeed.cli.common.sides import measure_until_decided, planned_like
     from wirespeed.report.compare.comparison import compare
     from wirespeed.report.console.status_line import StatusLine
 
@@ -188,7 +188,7 @@ def _sides(
     plans: list[Plan], kinds: dict[str, tuple[str, ...]], many: int, out: str | None
 ) -> list[MeasuredSide]:
     """One for each value of what differs; a value that is alone holds for both."""
-    from wirespeed.cli.guard.sides import MeasuredSide, variables
+    from wirespeed.cli.common.sides import MeasuredSide, variables
     from wirespeed.results.store import default_names
 
     file = Path(out) if out else next(name for name in default_names() if not name.exists())

@@ -45,17 +45,20 @@ SHORT, LONG = 8, 16 << 20
 """Bytes of a message whose time is a latency, and of one whose bandwidth is that of its wire."""
 LARGEST, OF_MANY = 512 << 20, 256 << 20
 """Bytes of a copy, and of a message between GPUs, where memory has room; on more than two GPUs."""
-MEMORY = 128 << 20
+MEMORY = 64 << 20
 """Bytes of each CPU's copy: together they are beyond the caches."""
 MAX_CPUS = 16
 """CPUs that copy at once: their processes start in two seconds."""
 COPIES = ("h2d-pinned", "d2h-pinned", "d2d")
-BETWEEN_GPUS = ("staged-pipelined", "ipc-write", "gpu", "aware")
-"""The fastest of each kind on the machines in results/, and GPU-aware MPI."""
+BETWEEN_GPUS = ("host", "ipc-write", "gpu", "staged-pipelined", "aware")
+"""MPI between CPUs, the fastest of each kind on the machines in results/, and GPU-aware MPI, which may crash
+and starts alone."""
 USUAL_S, OF_MANY_S = 15.0, 20.0
 """Seconds of the whole command; on more than two GPUs."""
-PART_S = 5.0
-"""Seconds that a part may take, however many follow: on a busy machine processes start in 4."""
+PART_S = 4.0
+"""Seconds that a part may take, however many follow: on a busy machine processes start in as many."""
+START, PAIRS = 2, 2
+"""What the start of processes takes, in times of a path; paths by which all pairs are measured."""
 BUFFERS = 6
 """Buffers of a rank: two, two more for staging or checks, and half as much again stays free."""
 
@@ -135,14 +138,18 @@ class _Survey:
         lacking: list[WirespeedError] = []
         late: list[str] = []
         self.bound = bound = bound_of(self._base)
+        weights = [START + len(plan.paths) for plan in self.parts()]
+        to_come = sum(weights) + (START + PAIRS) * (len(self._machine.devices) > 2)
         for number, plan in enumerate(self.parts()):
+            weight = START + len(plan.paths)
+            share, to_come = weight / to_come, max(to_come - weight, 1)
             if bound and number and bound.left < LEAST_S:
                 late.append(_name(plan))
                 continue
             if self.records:
                 plan = replace(plan, out=self.file, resume=True)
             try:
-                part = bound.part(max(self._number - number, 1), PART_S) if bound else None
+                part = bound.part(1 / min(share, 1), PART_S) if bound else None
                 measured = measure_plan(plan, None if codes else self._begin, bound=part)
             except WirespeedError as error:
                 if error.code != ExitCode.UNAVAILABLE:
@@ -159,21 +166,17 @@ class _Survey:
             raise lacking[0]
         return gravest(*[code for code in codes if code != ExitCode.UNAVAILABLE] or codes)
 
-    @property
-    def _number(self) -> int:
-        """Number of the parts."""
-        gpus = len(self._machine.devices)
-        return 2 + 2 * (gpus > 0) + (gpus > 2)
-
     def parts(self) -> Iterator[Plan]:
-        """Each plan as soon as those before it have been measured; CPUs come last, where time is short."""
+        """Each plan as soon as those before it have been measured; the memory of CPUs comes last, where time
+        is short."""
         base = replace(self._base, ranks=0)
         if self._machine.devices:
             yield from self._parts_of_gpus(base)
         cpu, cpus = replace(base, device="cpu"), usable_cpus()
+        if len(self._machine.devices) < 2:
+            yield replace(cpu, paths=("host",), sizes=(SHORT, beyond_caches()))
         memory = replace(cpu, pattern="copy", ranks=cpus, paths=("h2h",), reported_phase_only=True)
         yield replace(memory, sizes=(fitting(MEMORY, cpus),))
-        yield replace(cpu, paths=("host",), sizes=(SHORT, beyond_caches()))
 
     def _parts_of_gpus(self, base: Plan) -> Iterator[Plan]:
         gpus = len(self._machine.devices)

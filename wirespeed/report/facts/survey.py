@@ -175,7 +175,7 @@ def trusted(runs: Sequence[Run]) -> tuple[bool, str]:
     number = sum(len(run.figures) for run in shown)
     doubts = [told.words for told in map(trust.trust, shown) if not told.good]
     if not doubts:
-        return bool(shown), f"yes, {number} figures, all data compared" if shown else "nothing was measured"
+        return bool(shown), f"yes, {_figures(number)}, all data compared" if shown else "nothing was measured"
     reasons = ["read the lines in red"] * bool(broken(runs))
     for mark in reversed(SPOILING):
         if marked := [entry for run in shown for entry in mark.of(run)]:
@@ -186,8 +186,12 @@ def trusted(runs: Sequence[Run]) -> tuple[bool, str]:
     return False, f"no, because {'; '.join(reasons) or doubts[0].removeprefix('no, because ')}"
 
 
+def _figures(number: int) -> str:
+    return "one figure" if number == 1 else f"{number} figures"
+
+
 def _of(some: int, number: int) -> str:
-    return f"{some} of {number} figures {'is' if some == 1 else 'are'}"
+    return f"{some} of {_figures(number)} {'is' if some == 1 else 'are'}"
 
 
 def broken(runs: Sequence[Run]) -> list[Statement]:

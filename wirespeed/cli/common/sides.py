@@ -120,7 +120,6 @@ _ONCE: dict[str, Any] = {
     **dict.fromkeys(("picture", "timeline", "profile", "soak")),
     "timing": False,
     "fresh": 0,
-    "sizes_named": True,
 }
 """A launch that is compared is measured, and nothing else."""
 
