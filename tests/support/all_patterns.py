@@ -18,7 +18,7 @@ from wirespeed import launchers
 from wirespeed.host.core import Core, core
 from wirespeed.host.die_with_parent import die_with_parent
 from wirespeed.job.message_lines import members
-from wirespeed.job.messages import Message, Recorded
+from wirespeed.job.messages import Message
 from wirespeed.job.path_selection import unsuited
 from wirespeed.job.plan import Plan
 from wirespeed.job.step_spec import ExpectedJob
@@ -141,8 +141,7 @@ class Measuring:
         options, planted = dict(plan.options), dict(plan.test).get("fault")
 
         def tell(message: Message) -> None:
-            found = message.record if isinstance(message, Recorded) else members(message)
-            self.told.append({**found, "options": options, "planted": planted})
+            self.told.append({**members(message), "options": options, "planted": planted})
 
         runner = PathRunner(self.opened, self.world, self.device, self.watched, plan, tell)
         self.told.append({"kind": "begin", "pattern": plan.pattern, "path": name, "options": options})

@@ -20,7 +20,6 @@ from wirespeed.job.messages import (
     RankPlace,
     RankRanges,
     RankReport,
-    Recorded,
 )
 
 _PLACE = {"path": "host", "bytes": 8}
@@ -79,6 +78,7 @@ RECORDS: tuple[Facts, ...] = (
         "verdict": "confirmed",
         "text": "over eth0",
         "wires": [{**_WIRE, "sent": 9, "received": 9, "expected_sent": 8, "expected_received": 8}],
+        "nics": [{"rank": 0}, {"rank": 1}],
     },
     {"kind": "health", "path": "host", "seconds": 1.0, "reading_s": 0.1, "errors": [], "throttled": []},
     {"kind": "fresh", "pattern": "pingpong", **_PLACE, "messages": 9, "seconds": 9e-6, "known_s": 2e-6},
@@ -93,11 +93,9 @@ MESSAGES: tuple[Message, ...] = (
     PathStart(0),
     Accepted({"calls": "MPI_Send"}, [], ([], [{"name": "mlx5_0:1"}])),
     Progress("host", 8, 0, 3, samples=12, precision=0.02),
-    Recorded(RECORDS[0]),
+    RECORDS[0],
     Measured(),
-    Recorded(RECORDS[1]),
-    Recorded(RECORDS[2], between_hosts=(0, 1)),
-    Recorded(RECORDS[3]),
+    *RECORDS[1:4],
     PathFailure("error", "no room", 64, 1, fatal=False),
     Note("something to know"),
     RankRanges(
@@ -112,7 +110,7 @@ MESSAGES: tuple[Message, ...] = (
         1_700_000_000_000_000_003,
     ),
     Picture("jacobi", "temperature", 9, (2, 1), 1, 1, 0, "AAAAAAAAAAA="),
-    *map(Recorded, RECORDS[4:]),
+    *RECORDS[4:],
     STUCK,
     STUCK._replace(kind="crash"),
     RankAddresses("n2", (("eth0", "10.0.0.2"), ("docker0", "172.17.0.1"))),

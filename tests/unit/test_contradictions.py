@@ -14,14 +14,13 @@ from support.measured import KINDS, measured, name_of, result
 from support.records import SIZES, as_read, end, entry, figure, head, make_run, shown, step
 
 from wirespeed.errors import PRECEDENCE, ExitCode, gravest
-from wirespeed.frontend.rank_messages import found_record
 from wirespeed.job.plan import Plan
 from wirespeed.limits import Ceiling
 from wirespeed.paths import find_path
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.results import recorder
 from wirespeed.results.contradiction import Contradiction
-from wirespeed.results.model import RankRecord
+from wirespeed.results.decoding import fitted
 from wirespeed.results.reading import read
 from wirespeed.results.runs import Entry, Run, collect, resumed
 from wirespeed.results.store import Store
@@ -311,12 +310,12 @@ def test_an_uncertain_figure_is_not_the_fastest() -> None:
     assert [one.path for one in run.fastest(8, "CPU")] == ["host-tcp"]
 
 
-def figure_of_host(**more: Any) -> RankRecord:
+def figure_of_host(**more: Any) -> Entry:
     """What a rank tells of the path host."""
     seconds = dict.fromkeys(("median", "low", "high", "min", "max", "p99", "mean"), 1e-06)
     told = {"kind": "entry", "pattern": "pingpong", "path": "host", "memory": "pageable", "bytes": 8}
     told |= {"bandwidth_bytes": 8, "derived": [], "samples": 1, "iterations_per_sample": 1}
-    return found_record({**told, "seconds": seconds, **more})
+    return fitted(Entry, {**told, "seconds": seconds, **more, "run": ""})
 
 
 def test_the_file_has_the_mark_and_the_run_its_code(tmp_path: Path) -> None:

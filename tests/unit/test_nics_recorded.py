@@ -9,7 +9,7 @@ from support.rank_messages import rank_place
 from wirespeed.evidence.nics.ucx_log import UcxLog
 from wirespeed.frontend.rank_messages import received
 from wirespeed.frontend.run_steps import StepRecorder
-from wirespeed.job.messages import Accepted, Facts, Hello, Recorded
+from wirespeed.job.messages import Accepted, Facts, Hello
 from wirespeed.paths import find_path
 from wirespeed.results.model import Evidence, RankRecord
 from wirespeed.results.recorder import Recorder
@@ -45,11 +45,12 @@ def recorded(path: str, between_hosts: tuple[int, ...] = (0, 1)) -> Evidence:
     assert all(log.take(UCX.format(rank)) for rank in (0, 1))
     step.take(Accepted({}, [], NAMED))
     wires = [{"kind": "infiniband", "name": f"mlx5_{rank} port 1", "host": f"n{rank}"} for rank in (0, 1)]
-    step.take(received(Recorded({"kind": "wires", "path": path, "wires": wires})))
+    step.take(received({"kind": "wires", "path": path, "wires": wires}))
     both = {"sent": MIB, "received": MIB, "expected_sent": MIB, "expected_received": MIB}
     counted = [{**wire, **both, "background": 0, "granularity": 4} for wire in wires]
     evidence = {"path": path, "bytes": MIB, "verdict": "network", "text": "over InfiniBand", "wires": counted}
-    step.take(received(Recorded({"kind": "evidence", **evidence}, between_hosts)))
+    nics = [{"rank": rank} for rank in between_hosts]
+    step.take(received({"kind": "evidence", **evidence, "nics": nics}))
     found = kept.records[-1]
     assert isinstance(found, Evidence)
     return found

@@ -32,8 +32,10 @@ from wirespeed.job.messages import (
     RankError,
     RankRanges,
     RankReport,
-    Recorded,
+    Told,
 )
+from wirespeed.results.model import OF_RANKS
+from wirespeed.results.run_record import RunRecord
 from wirespeed.statistics.samples import Samples
 
 
@@ -55,7 +57,7 @@ def test_no_scatter_of_batches_makes_numbers_that_nobody_takes(
         samples.add([batch])
         progress = Progress("host", 8, 0, 1, samples.count, samples.precision(), seconds=samples.median())
         assert read(members(progress)) == progress
-    assert not isinstance(read(members(Recorded({**RECORDS[0], **samples.summary()}))), Note)
+    assert not isinstance(read({**RECORDS[0], **samples.summary()}), Note)
 
 
 def _sent(message: Message, tmp_path: Path) -> list[str]:
@@ -97,26 +99,24 @@ def values(hint: Any) -> st.SearchStrategy[Any]:
     return st.fixed_dictionaries({name: values(of) for name, of in get_type_hints(hint).items()})
 
 
-def messages(kind: type[Message]) -> st.SearchStrategy[Message]:
+def messages(kind: type[Told]) -> st.SearchStrategy[Told]:
     """All messages of a kind."""
     parts = {name: values(hint) for name, hint in get_type_hints(kind).items()}
     if kind is RankReport:
         parts |= {"kind": st.sampled_from(["stuck", "crash"]), "peer": st.integers(-1, 99)}
     if "of" in parts:
         parts["of"] = st.integers(1, MAX_SIZES)
-    if kind is Recorded:
-        parts["record"] = st.sampled_from(RECORDS)
     return st.builds(kind, **parts)
 
 
 @pytest.mark.parametrize("kind", NAMES, ids=lambda kind: str(kind.__name__))
-def test_every_message_arrives_whole(kind: type[Message], tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_every_message_arrives_whole(kind: type[Told], tmp_path_factory: pytest.TempPathFactory) -> None:
     """Protects what recorders and diagnosis read of a message: nothing of it is left out or changed."""
     folder = tmp_path_factory.mktemp("sent")
 
     @examples(30)
     @given(messages(kind))
-    def check(message: Message) -> None:
+    def check(message: Told) -> None:
         reader = MessageReader()
         found = [reader.read(line)[1] for line in _sent(message, folder)]
         assert found == [*[None] * (len(found) - 1), received(message)]
@@ -127,7 +127,9 @@ def test_every_message_arrives_whole(kind: type[Message], tmp_path_factory: pyte
 
 def test_there_is_an_example_of_each_kind() -> None:
     """Protects the fuzzer (tests/fuzz) from leaving a kind out."""
-    assert {type(message) for message in MESSAGES} == set(NAMES)
+    told = [message for message in MESSAGES if not isinstance(message, dict)]
+    assert {type(message) for message in told} == set(NAMES)
+    assert {record["kind"] for record in RECORDS} == set(OF_RANKS)
     assert [type(read(members(message))) for message in MESSAGES] == [
         type(received(message)) for message in MESSAGES
     ]
@@ -141,11 +143,10 @@ def ranks(places: Any) -> dict[str, Any]:
     ("message", "why"),
     [
         (
-            {"kind": "record", "record": {"kind": "entry", "bytes": 8}},
-            "record: entry: Object missing required field `pattern`",
+            {"kind": "entry", "bytes": 8},
+            "entry: Object missing required field `pattern`",
         ),
-        ({"kind": "record", "record": {"kind": "run", "run": "r"}}, "record: record"),
-        ({"kind": "record", "record": {"kind": ["wires"], "path": "host"}}, "record: record"),
+        ({"kind": "run", "run": "r"}, "run: kind"),
         ({**members(STUCK), "kind": "failure"}, "failure: Object missing required field `what`"),
         ({"kind": "turn", "place": "1"}, "turn: Expected `int`, got `str` - at `$.place`"),
         ({"kind": "turn", "place": -1}, "turn: place"),
@@ -216,7 +217,7 @@ def test_clocks_may_be_behind() -> None:
 def test_any_bytes_are_text_or_a_line(content: bytes) -> None:
     """Protects from a stranger who writes to the pipe: nothing is raised, whatever stands behind the mark."""
     found = MessageReader().read(MARK + content.decode(errors="replace").replace("\n", ""))[1]
-    assert found is None or isinstance(found, tuple)
+    assert found is None or isinstance(found, tuple | RunRecord)
 
 
 @given(st.recursive(st.none() | NUMBERS | st.floats() | TEXTS, lambda inner: st.lists(inner)), st.data())
@@ -224,7 +225,7 @@ def test_any_member_of_any_kind(value: Any, data: st.DataObject) -> None:
     """Protects each type of a member from any JSON in its place."""
     whole = members(data.draw(st.sampled_from(MESSAGES)))
     whole[data.draw(st.sampled_from([*whole]))] = value
-    assert isinstance(read(whole), (type(None), tuple))
+    assert isinstance(read(whole), (type(None), tuple, RunRecord))
 
 
 def test_nesting_without_end() -> None:

@@ -18,7 +18,6 @@ from support.results import DEVICE, RUN, STEP_PATH, line_of, made, run, told
 
 from wirespeed.errors import ExitCode
 from wirespeed.evidence.verdict import Counted
-from wirespeed.frontend.rank_messages import found_record
 from wirespeed.host.processor import cpu_model
 from wirespeed.job.messages import Note
 from wirespeed.job.outcome import Outcome
@@ -26,6 +25,8 @@ from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath
 from wirespeed.patterns import Derived
 from wirespeed.results import environment, recorder, store
+from wirespeed.results.decoding import fitted
+from wirespeed.results.model import OF_RANKS, Entry
 from wirespeed.results.reading import read
 
 SECONDS: dict[str, float | None] = {
@@ -72,7 +73,7 @@ def written(tmp_path: Path, message: dict[str, Any]) -> dict[str, Any]:
     seen: list[Any] = []
     file = tmp_path / f"{message['kind']}.jsonl"
     kept = recorder.Recorder(Plan(out=str(file)), seen.append)
-    kept.take(found_record(message), 3)
+    kept.take(fitted(OF_RANKS[message["kind"]], {**message, "run": ""}), 3)
     assert kept.end("complete") == ExitCode.UNAVAILABLE
     results = read(file)
     assert results.records == seen and results.ends[0].entries == 0
@@ -134,7 +135,7 @@ def test_the_end_counts_what_went_before(tmp_path: Path) -> None:
     """Protects the exit code and the count of figures; what a machine merely lacks is no failure."""
     made = recorder.Recorder(Plan(out=str(tmp_path / "r.jsonl")), lambda event: None)
     figure = {**told(8), "seconds": SECONDS, "samples": 1, "iterations_per_sample": 1}
-    made.take(found_record(figure), 0)
+    made.take(fitted(Entry, {**figure, "run": ""}), 0)
     made.fail(STEP_PATH, Outcome("unavailable", "no GPU"), None)
     made.fail(STEP_PATH, Outcome("crash", "signal 11"), 0)
     assert made.end("complete") == ExitCode.FAILED_ENTRY

@@ -16,7 +16,6 @@ from support.records import end, entry, figure, head, make_run, step
 from wirespeed.cli.guard.check import _learn
 from wirespeed.errors import WirespeedError
 from wirespeed.frontend import run_steps
-from wirespeed.frontend.rank_messages import FoundRecord
 from wirespeed.frontend.shared_cpus import _crowded, sharing
 from wirespeed.host.cgroup import cpu_quota, throttled_s
 from wirespeed.judge.verdict import NOT_WORSE, UNSURE
@@ -90,7 +89,7 @@ class TestPlaces:
         job = {"ranks": [rank(0, "0")]}
         recorded = run_steps.StepRecorder(0, find_path("host"), taken, lambda _: None, job)
         for size in (8, 64, 512):
-            recorded.take(FoundRecord(figure("host", size, 1e-6), ()))
+            recorded.take(figure("host", size, 1e-6))
         assert asked == [1]
 
     @given(st.lists(st.sets(st.integers(0, 3), min_size=1), max_size=5))

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, get_type_hints
 
 from msgspec import NODEFAULT, Struct, defstruct, structs
 
 from wirespeed.job.message_lines import MessageAssembler, parse
-from wirespeed.job.messages import KINDS, Accepted, Facts, Hello, Message, Note, Recorded, Told
-from wirespeed.results import model
+from wirespeed.job.messages import KINDS, Accepted, Facts, Hello, Message, Note, Told
 from wirespeed.results.decoding import DoesNotFit, fitted, printable
+from wirespeed.results.model import OF_RANKS, RankRecord, StepRecord
 from wirespeed.results.parts import LARGEST
 
-
-class FoundRecord(NamedTuple):
-    """A record, but for its run, its job step and its moment."""
-
-    record: model.RankRecord
-    between_hosts: tuple[int, ...]
-    """Ranks whose bytes left their host."""
-
-
-Received = Told | FoundRecord
+Received = Told | RankRecord
 _LEAST = {"of": 1, "phases": 1, "grid": 1, "cell": 1, "peer": -1, "now": -LARGEST, "shift": -LARGEST}
 """Least values of members with numbers; of all others 0."""
 MAX_SIZES = 1 << 20
@@ -30,21 +21,8 @@ MAX_SIZES = 1 << 20
 
 
 def received(message: Message) -> Received:
-    """The message with its record. Raises DoesNotFit."""
-    if not isinstance(message, Recorded):
-        return message
-    return FoundRecord(found_record(message.record), message.between_hosts)
-
-
-def found_record(members: Facts) -> model.RankRecord:
-    """Raises DoesNotFit where they are not those of a record that ranks tell."""
-    kind = members.get("kind")
-    if not isinstance(kind, str) or kind not in model.OF_RANKS:
-        raise DoesNotFit("record")
-    try:
-        return fitted(model.OF_RANKS[kind], {**members, "run": ""})
-    except DoesNotFit as why:
-        raise DoesNotFit(f"{kind}: {why}") from None
+    """What a rank in this very process tells. Raises DoesNotFit."""
+    return _decoded(message) if isinstance(message, dict) else message
 
 
 @cache
@@ -58,6 +36,8 @@ def _struct(kind: str) -> type[Struct]:
 def _decoded(members: Facts) -> Received:
     """Raises DoesNotFit, with the name of the member that is wrong."""
     kind = members.get("kind")
+    if isinstance(kind, str) and kind in OF_RANKS:
+        return fitted(OF_RANKS[kind], {**members, "run": ""})
     if not isinstance(kind, str) or kind not in KINDS:
         raise DoesNotFit("kind")
     message = KINDS[kind](*structs.astuple(fitted(_struct(kind), members)))
@@ -70,8 +50,8 @@ def _decoded(members: Facts) -> Received:
             raise DoesNotFit(name)
     if isinstance(message, Hello | Accepted):
         # They say what goes into the record of their job step.
-        fitted(model.StepRecord, {"kind": "step", "run": "", "step": 0, "path": "", **message._asdict()})
-    return received(message)
+        fitted(StepRecord, {"kind": "step", "run": "", "step": 0, "path": "", **message._asdict()})
+    return message
 
 
 class MessageReader:

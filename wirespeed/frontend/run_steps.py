@@ -14,7 +14,7 @@ from msgspec import structs, to_builtins
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.evidence.nics.ucx_log import UcxLog
 from wirespeed.evidence.nics.used import used
-from wirespeed.frontend.rank_messages import FoundRecord, Received
+from wirespeed.frontend.rank_messages import Received
 from wirespeed.frontend.shared_cpus import sharing
 from wirespeed.host.core import core
 from wirespeed.host.devices import GPU_KINDS
@@ -40,7 +40,7 @@ from wirespeed.results.decoding import fitted
 from wirespeed.results.environment import numa_nodes
 from wirespeed.results.events import StepEnd, StepStart
 from wirespeed.results.fresh import Fresh
-from wirespeed.results.model import Entry, Evidence, LeftOut, RankRecord, Wires
+from wirespeed.results.model import Entry, Evidence, Health, LeftOut, RankRecord, Wires
 from wirespeed.results.nics import RankNics
 from wirespeed.results.parts import Cores
 from wirespeed.results.recorder import Observer, Recorder
@@ -162,8 +162,8 @@ class StepRecorder:
             case Measured():
                 self.counting = True
                 self.late = message.late
-            case FoundRecord():
-                self.counting = self.counting or not isinstance(message.record, (Entry, Soak, Fresh))
+            case Entry() | Soak() | Fresh() | Wires() | Evidence() | Health():
+                self.counting = self.counting or not isinstance(message, Entry | Soak | Fresh)
                 self.recorder.take(self._completed(message), self.number, self.launch)
             case PathFailure():
                 outcome = Outcome(message.what, message.text, message.rank, bytes=message.bytes)
@@ -179,14 +179,13 @@ class StepRecorder:
                 self.observe(message)
         return None
 
-    def _completed(self, message: FoundRecord) -> RankRecord:
+    def _completed(self, record: RankRecord) -> RankRecord:
         """The record with what follows from the other ranks' places and logs."""
-        record = message.record
         match record:
             case Wires():
                 self._wires = to_builtins(record.wires)
             case Evidence():
-                nics, differ = self._nics(to_builtins(record.wires), set(message.between_hosts))
+                nics, differ = self._nics(to_builtins(record.wires), {nics.rank for nics in record.nics})
                 return structs.replace(record, nics=fitted(list[RankNics], nics), nics_differ=differ)
             case Entry():
                 self.measured.add(record.bytes)

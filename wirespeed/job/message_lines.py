@@ -25,7 +25,7 @@ _PART = re.compile(r"([\w.]{1,40}) (\d{1,5})/(\d{1,5}) ")
 
 def members(message: Message) -> Facts:
     """As a line has them: its kind is among them."""
-    return {"kind": NAMES[type(message)], **message._asdict()}
+    return {**message} if isinstance(message, dict) else {"kind": NAMES[type(message)], **message._asdict()}
 
 
 def send(message: Message, descriptor: int = 1) -> None:

@@ -1,4 +1,4 @@
-"""Everything that ranks tell their front end: a value of one of these kinds.
+"""Everything that ranks tell their front end: a record, or a value of one of these kinds.
 
 Named tuples, since every rank pays for them as it starts: 3 ms for all, where frozen dataclasses or importing
 msgspec take 15, and annotations as text 6. The front end decodes them strictly, by these annotations
@@ -109,15 +109,6 @@ class PathFailure(NamedTuple):
     """Whose fault it was, where known."""
     fatal: bool
     """Will nothing of the path be measured?"""
-
-
-class Recorded(NamedTuple):
-    """A figure, its wires or its evidence, the path's health, or a soak."""
-
-    record: Facts
-    """Members of an entry, wires, evidence, health or soak (results/model.py), and its kind."""
-    between_hosts: tuple[int, ...] = ()
-    """Ranks whose bytes left their host."""
 
 
 class Measured(NamedTuple):
@@ -232,15 +223,16 @@ Told = (
     | RankError
     | RankAddresses
 )
-Message = Told | Recorded
-KINDS: dict[str, type[Message]] = {
+Message = Told | Facts
+"""A record of what ranks found (RankRecord of results/model.py) has its members on the line as in the file,
+but for its run, its job step and its moment."""
+KINDS: dict[str, type[Told]] = {
     "hello": Hello,
     "turn": PathStart,
     "accepted": Accepted,
     "progress": Progress,
     "note": Note,
     "failure": PathFailure,
-    "record": Recorded,
     "measured": Measured,
     "done": Done,
     "ranges": RankRanges,

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from wirespeed.job.messages import Facts, Progress, Recorded
+from wirespeed.job.messages import Facts, Progress
 from wirespeed.job.soaking import WRONG_KINDS
 from wirespeed.paths import TransferPath
 from wirespeed.rank.check.guards import GUARD
@@ -272,4 +272,4 @@ class SoakRun:
             "details": self._details,
             "uncovered": self._uncovered,
         }
-        context.tell(Recorded(record))
+        context.tell(record)

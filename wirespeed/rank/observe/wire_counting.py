@@ -16,7 +16,7 @@ from wirespeed.host.core import NativeError
 from wirespeed.host.devices import declared_rates
 from wirespeed.host.pci_topology import distances, local_cpus
 from wirespeed.host.process import host_name, span
-from wirespeed.job.messages import Recorded
+from wirespeed.job.messages import Facts
 from wirespeed.limits.wires import NETWORKS
 from wirespeed.paths import TransferPath
 from wirespeed.rank.context import RankContext
@@ -113,16 +113,14 @@ class WireCounting:
             return {}
         return {"distances": distances(pci, self._counters.gpus), "near": span(local_cpus(pci))}
 
-    def evidence(
-        self, program: Program, seconds: float, setup: dict[str, Any] | None = None
-    ) -> Recorded | None:
+    def evidence(self, program: Program, seconds: float, setup: dict[str, Any] | None = None) -> Facts | None:
         """Counts; the record on rank 0. `seconds`: what an iteration of the program takes.
 
         `setup`: of setup_copies().
         """
         sends = self._comm.gather(sent_by(program.traffic))
         expected = ExpectedTraffic.of(self._counters.locations, sends) if sends is not None else None
-        found: Recorded | None = None
+        found: Facts | None = None
         lasts = COUNTED_S
         for _ in range(2):
             iterations = max(1, min(int(lasts / max(seconds, 1e-9)), MAX_ITERATIONS))
@@ -199,7 +197,7 @@ class WireCounting:
         self._watch_copies(False)
         return found
 
-    def _judged(self, size: int, expected: ExpectedTraffic, counts: _Counts) -> tuple[Recorded, float]:
+    def _judged(self, size: int, expected: ExpectedTraffic, counts: _Counts) -> tuple[Facts, float]:
         """The record, and how many times as long a run would leave little uncertainty; 0: none."""
         path = self._path
         wires = [self._with_expected(wire, counts.iterations, expected) for wire in counts.wires]
@@ -229,9 +227,11 @@ class WireCounting:
             "payload_bytes": payload,
             "wires": [vars(wire) for wire in usable],
             "copies": counts.copies,
+            # Those of which the front end finds out by which they left their hosts.
+            "nics": [{"rank": rank} for rank in expected.between_hosts],
             "unread_sources": self._counters.unread,
         }
-        return Recorded(record, expected.between_hosts), more_would_help(verdict, LONGEST_S / COUNTED_S)
+        return record, more_would_help(verdict, LONGEST_S / COUNTED_S)
 
     def _with_expected(self, counted: Counted, iterations: int, expected: ExpectedTraffic) -> Counted:
         edge = counted.host if counted.kind in NETWORKS else Location(counted.host, counted.device)

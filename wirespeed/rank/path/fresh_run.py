@@ -8,7 +8,6 @@ from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING
 
-from wirespeed.job.messages import Recorded
 from wirespeed.paths import TransferPath
 from wirespeed.rank.check.checks import check_of
 from wirespeed.rank.check.payload_check import PayloadMismatch
@@ -96,7 +95,7 @@ class FreshRun:
         cold, known = (median(times) / divisor for times in zip(*seconds, strict=True))
         record = {"pattern": self._context.pattern.name, "path": self._path.name, "memory": self._path.data}
         times = {"messages": messages, "seconds": cold, "known_s": known}
-        self._context.tell(Recorded({"kind": "fresh", **record, "bytes": size, **times}))
+        self._context.tell({"kind": "fresh", **record, "bytes": size, **times})
 
     def _moved(self, context: RankContext, held: BuffersHandle, size: int) -> tuple[float, float]:
         """Seconds of the slowest rank: of the first iteration, and of the next one."""

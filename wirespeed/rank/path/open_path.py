@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from wirespeed.evidence.nics import nccl_log
 from wirespeed.host.caches import cache_bytes
 from wirespeed.host.core import Core
-from wirespeed.job.messages import FILLING, Accepted, Facts, Measured, Progress, Recorded
+from wirespeed.job.messages import FILLING, Accepted, Facts, Measured, Progress
 from wirespeed.job.step_spec import stuck_after
 from wirespeed.paths import TransferPath
 from wirespeed.patterns.collectives.operation import BEST, LIBRARY
@@ -133,7 +133,7 @@ class OpenPath:
                 self._count(sizes, observers.counters)
         with context.ranges("health"):
             if found := observers.health.end(self._path.name):
-                context.tell(Recorded(found))
+                context.tell(found)
 
     def _pointers(self, size: int) -> list[Facts]:
         """What the driver says of each rank's device memory, on rank 0; empty for memory of the host."""
@@ -322,7 +322,7 @@ class OpenPath:
         self._patient(sizes[0], MOVED)
         with self._context.ranges("wires", "rates of wires"):
             wires = counting.wires(self._context.comm.share(self._carried()))
-        self._context.tell(Recorded({"kind": "wires", "path": self._path.name, "wires": wires}))
+        self._context.tell({"kind": "wires", "path": self._path.name, "wires": wires})
         if self._context.pattern.of_all_ranks:
             sizes = [size for size in sizes if size >= MIN_COUNTED] or sizes[-1:]
         self._count_some(sizes, counting)

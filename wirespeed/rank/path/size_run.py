@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from wirespeed.job.messages import Facts, Progress, Recorded
+from wirespeed.job.messages import Facts, Progress
 from wirespeed.paths import TransferPath
 from wirespeed.programs import ProgramPattern, as_program
 from wirespeed.rank.check.checks import check_of
@@ -100,8 +100,7 @@ class SizeRun:
                 setup = counting.setup_copies(self._payload, program)
             if found := counting.evidence(program, seconds, setup):
                 self._context.tell(found)
-                record = found.record
-                return f"{record['verdict']}, {'suspicious' if record['suspicious'] else 'as declared'}"
+                return f"{found['verdict']}, {'suspicious' if found['suspicious'] else 'as declared'}"
         return None
 
     def measure(self) -> Turns[SizeResult]:
@@ -142,7 +141,7 @@ class SizeRun:
         prepare_s = context.comm.maximum(float(sampled.details.pop("prepare_s", 0.0)))
         compared = int(context.comm.maximum(self._payload.bytes))
         if context.comm.rank == 0:
-            context.tell(Recorded(self._entry(compared) | ({"prepare_s": prepare_s} if prepare_s else {})))
+            context.tell(self._entry(compared) | ({"prepare_s": prepare_s} if prepare_s else {}))
         words = (f"{name}: {word}" for name, word in sampled.details.items() if isinstance(word, str))
         divisor = context.pattern.figure(context.shape, self._size).divisor
         return SizeResult(" ".join(words), divisor * _median(summary))
