@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath
 from wirespeed.results import recorder
 from wirespeed.results.model import End, Entry, Record
+from wirespeed.results.parts import rates
 from wirespeed.results.reading import record_of
 from wirespeed.statistics.samples import Samples
 from wirespeed.units import parse_sizes
@@ -77,7 +79,9 @@ def made(run: str, step: int, message: dict[str, Any]) -> dict[str, Any]:
     """The line of a figure that a rank has told."""
     found = record_of({**message, "run": run, "step": step, "at": recorder.now()})
     assert isinstance(found, Entry)
-    return line_of(recorder.with_rates(found))
+    iterations = found.samples * found.iterations_per_sample
+    rated = structs.replace(found, bytes_per_second=rates(found.amount, found.times), iterations=iterations)
+    return line_of(rated)
 
 
 def told(size: int) -> dict[str, Any]:

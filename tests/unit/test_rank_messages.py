@@ -12,11 +12,13 @@ from typing import Any, Union, get_args, get_origin, get_type_hints, is_typeddic
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec import structs
 from support.examples import examples
 from support.rank_messages import MESSAGES, RECORDS, STUCK, rank_place
 
 from wirespeed.frontend.job_step import JobStep
 from wirespeed.frontend.rank_messages import MAX_SIZES, MessageReader, received
+from wirespeed.job import figure
 from wirespeed.job.message_lines import MARK, MAX_PENDING, members, send
 from wirespeed.job.messages import (
     NAMES,
@@ -34,8 +36,13 @@ from wirespeed.job.messages import (
     RankReport,
     Told,
 )
-from wirespeed.results.model import OF_RANKS
+from wirespeed.results import parts
+from wirespeed.results.contradiction import BatchClock
+from wirespeed.results.model import OF_RANKS, Entry
 from wirespeed.results.run_record import RunRecord
+from wirespeed.results.start import Start
+from wirespeed.statistics import samples
+from wirespeed.statistics.histogram import HistogramCounts
 from wirespeed.statistics.samples import Samples
 
 
@@ -123,6 +130,52 @@ def test_every_message_arrives_whole(kind: type[Told], tmp_path_factory: pytest.
         assert isinstance(found[-1], type(received(message)))
 
     check()
+
+
+@pytest.mark.parametrize(
+    ("told", "kept", "added"),
+    [
+        (figure.Figure, Entry, "run step launch impossible at"),
+        (samples.Times, parts.Times, ""),
+        (HistogramCounts, parts.RecordedHistogram, ""),
+        (figure.Interval, parts.Interval, ""),
+        (figure.Rates, parts.Rates, ""),
+        (figure.Derived, parts.DerivedFigure, ""),
+        (figure.Checked, parts.Checked, ""),
+        (figure.Cores, parts.Cores, "shared"),
+        (figure.BatchClock, BatchClock, ""),
+        (figure.Start, Start, ""),
+        (figure.TeamFigure, parts.TeamFigure, ""),
+        (figure.Baseline, parts.Baseline, ""),
+        (figure.ProgramTimes, parts.ProgramTimes, ""),
+        (figure.Constant, parts.MeasuredConstant, ""),
+        (figure.Converged, parts.Converged, ""),
+    ],
+)
+def test_the_file_has_what_ranks_tell(told: type[Any], kept: type[Any], added: str) -> None:
+    """Protects from a member that ranks make and nobody keeps, and from one that nobody makes."""
+    names = {field.encode_name for field in structs.fields(kept)}
+    assert {*get_type_hints(told)} - {"kind"} == names - {*added.split()}
+
+
+@pytest.mark.parametrize(
+    ("unit", "amount", "seconds", "expected"),
+    [
+        ("GB/s", 4000.0, 2e-6, 2.0),
+        ("messages/s", 64.0, 2e-6, 32e6),
+        ("s", 3.0, 2e-6, 6e-6),
+        ("GB/s", 4000.0, None, None),
+        ("GB/s", 4000.0, 0.0, None),
+        ("sites/s", 1e9, 1e-15, None),
+        ("s", 3.0, None, None),
+    ],
+)
+def test_other_figures_of_the_samples(
+    unit: str, amount: float, seconds: float | None, expected: float | None
+) -> None:
+    """Protects from a rate that is no number, or too large to be reckoned with."""
+    found = figure.in_unit(unit, amount, seconds)
+    assert found == (None if expected is None else pytest.approx(expected))
 
 
 def test_there_is_an_example_of_each_kind() -> None:

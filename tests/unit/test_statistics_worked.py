@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -192,12 +193,13 @@ def test_a_summary() -> None:
         "max": 6.0,
         "p99": 6.0,
         "mean": 3.0,
+        "speeds": None,
     }
     assert (found["confidence"], found["precision"]) == (0.95, None)
     assert (found["samples"], found["batches"]) == (4, 2)
     assert sum(found["histogram"]["counts"]) == 4
     samples.add([2.5])
-    more = samples.summary()
+    more: Any = samples.summary()
     assert more["seconds"]["low"] < 2.5 < more["seconds"]["high"]
     assert more["precision"] == samples.precision()
     assert (Samples().latest, Samples().step_s) == (0.0, 0.0)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, get_type_hints
 
 from msgspec import NODEFAULT, Struct, defstruct, structs
 
+from wirespeed.job.figure import LARGEST
 from wirespeed.job.message_lines import MessageAssembler, parse
-from wirespeed.job.messages import KINDS, Accepted, Facts, Hello, Message, Note, Told
+from wirespeed.job.messages import KINDS, Accepted, Hello, Message, Note, Told
 from wirespeed.results.decoding import DoesNotFit, fitted, printable
 from wirespeed.results.model import OF_RANKS, RankRecord, StepRecord
-from wirespeed.results.parts import LARGEST
 
 Received = Told | RankRecord
 _LEAST = {"of": 1, "phases": 1, "grid": 1, "cell": 1, "peer": -1, "now": -LARGEST, "shift": -LARGEST}
@@ -33,7 +34,7 @@ def _struct(kind: str) -> type[Struct]:
     return defstruct(kind, [(name, hint, defaults.get(name, NODEFAULT)) for name, hint in hints])
 
 
-def _decoded(members: Facts) -> Received:
+def _decoded(members: Mapping[str, object]) -> Received:
     """Raises DoesNotFit, with the name of the member that is wrong."""
     kind = members.get("kind")
     if isinstance(kind, str) and kind in OF_RANKS:

@@ -7,6 +7,8 @@ msgspec take 15, and annotations as text 6. The front end decodes them strictly,
 
 from typing import Any, NamedTuple, TypedDict
 
+from wirespeed.job.figure import Figure
+
 Facts = dict[str, Any]
 """Members of a record, or what a library or a driver says: JSON."""
 Row = tuple[str, str, int, int, dict[str, int]]
@@ -223,7 +225,7 @@ Told = (
     | RankError
     | RankAddresses
 )
-Message = Told | Facts
+Message = Told | Figure | Facts
 """A record of what ranks found (RankRecord of results/model.py) has its members on the line as in the file,
 but for its run, its job step and its moment."""
 KINDS: dict[str, type[Told]] = {

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from wirespeed.job.figure import Start
 from wirespeed.patterns import Place, Step, Sums, Transfer, Work, rma
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.faulty_steps import (
@@ -140,18 +141,18 @@ class Program:
         ran = max(untimed, 1) + iterations * samples
         return Batch(found, clocks.host, clocks.stamped, clocks.verdict, ran)
 
-    def start(self) -> dict[str, Any] | None:
+    def start(self) -> Start | None:
         """Collective. How the samples that a barrier precedes have begun since the last call, on rank 0.
 
         A record's `start`: that of the host whose ranks began furthest apart.
         """
-        mine = self._core.described(self._core.lib.ws_program_start(self._handle))
-        by_rank: list[dict[str, Any]] | None = self._context.comm.gather(mine)
+        mine: Any = self._core.described(self._core.lib.ws_program_start(self._handle))
+        by_rank: list[Start] | None = self._context.comm.gather(mine)
         if not by_rank or not by_rank[0]:
             return None
         counted = [skew for skew in by_rank if skew["samples"]]
-        uncounted = by_rank[0] | {"skew_s": None, "skew_max_s": None}
-        return max(counted, key=lambda skew: float(skew["skew_s"]), default=uncounted)
+        uncounted: Start = {**by_rank[0], "skew_s": None, "skew_max_s": None}
+        return max(counted, key=lambda skew: skew["skew_s"] or 0.0, default=uncounted)
 
     def clock(self) -> tuple[float, float]:
         """Cost and resolution of the clock that stamps the samples, in seconds."""

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType, structs
 
+from wirespeed.job.figure import in_unit
 from wirespeed.judge.model import LaunchMedian
 from wirespeed.results.health_parts import NewErrors, Throttled
 from wirespeed.results.model import Entry, Health
@@ -20,7 +21,6 @@ from wirespeed.results.parts import (
     TeamFigure,
     Timed,
     Times,
-    in_unit,
     rates,
 )
 from wirespeed.results.start import Start

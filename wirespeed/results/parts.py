@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from wirespeed.host.mps import STATES as MPS_STATES
+from wirespeed.job.figure import LARGEST, rate
 
 MUCH_WAITED, SOME_WAITED = 0.2, 0.02
 """Shares of the timed seconds without a CPU. A few waits change no median. Ranks that take turns wait for
 half of the time or more; those that sleep until their GPU has done the work do not wait."""
-LARGEST = (1 << 63) - 1
-"""No count and no time is larger."""
 SHORTEST = 1e-15
 """Seconds: no clock tells less, and rates stay finite."""
 
@@ -219,24 +218,10 @@ class ProgramTimes(RecordPart, frozen=True, kw_only=True):
     """null: nobody asked for it."""
 
 
-def rate(amount: float, seconds: float | None) -> float | None:
-    """Bytes or messages per second; None where no time is known, or none that leaves a number."""
-    found = amount / seconds if seconds else LARGEST
-    return found if found < LARGEST else None
-
-
 def rates(amount: float, times: Interval) -> Rates:
     """Bytes per second, and its interval."""
     median, low, high = (rate(amount, seconds) for seconds in (times.median, times.high, times.low))
     return Rates(median=median, low=low, high=high)
-
-
-def in_unit(unit: str, amount: float, seconds: float | None) -> float | None:
-    """A derived figure: its amount over the time in GB/s or messages/s, or a factor of the time in s."""
-    if unit == "s":
-        return None if seconds is None else seconds * amount
-    found = rate(amount, seconds)
-    return found / 1e9 if found is not None and unit == "GB/s" else found
 
 
 class Timed:

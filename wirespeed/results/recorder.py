@@ -31,7 +31,6 @@ from wirespeed.results.model import (
     Record,
     StepRecord,
 )
-from wirespeed.results.parts import in_unit, rates
 from wirespeed.results.runs import Run, collect, resumed
 from wirespeed.results.soak import Soak
 from wirespeed.results.store import Store
@@ -85,7 +84,7 @@ class Recorder:
             record = structs.replace(record, launch=launch)
         if isinstance(record, Entry):
             self._entries += 1
-            record = self._measured.judged(with_rates(record), so_far=True)
+            record = self._measured.judged(record, so_far=True)
         self.write(record)
 
     def fail(
@@ -185,12 +184,3 @@ def failure(
     place = {"run": run, "step": number, "path": path.name, "remedy": remedy, "at": now()}
     told: Failure = fitted(Failure, {**vars(outcome), **place, "text": text, "cause": {}})
     return structs.replace(told, cause=outcome.cause)
-
-
-def with_rates(entry: Entry) -> Entry:
-    """The figure with what follows from its times."""
-    seconds = entry.seconds
-    derived = [structs.replace(one, median=in_unit(one.unit, one.amount, seconds)) for one in entry.derived]
-    iterations = entry.samples * entry.iterations_per_sample
-    found = rates(entry.amount, entry.times)
-    return structs.replace(entry, bytes_per_second=found, derived=derived, iterations=iterations)

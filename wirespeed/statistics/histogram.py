@@ -6,13 +6,22 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, TypedDict
 
 UNIT_S = 1e-9
 BINS_PER_OCTAVE = 16
 """Resolution of the histogram in the result file: a bin is 4.4 % wide."""
 SHORTEST_S = 1e-12
 """Time that a coarse clock's zero counts as."""
+
+
+class HistogramCounts(TypedDict):
+    """A histogram as a result file has it."""
+
+    base: float
+    unit_s: float
+    first: int
+    counts: list[int]
 
 
 class Histogram:
@@ -87,7 +96,7 @@ class Histogram:
         """The sample of this rank (1 is the smallest), to within one bin."""
         return self._at(rank - 0.5)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> HistogramCounts:
         """As in the result file: counts of all bins from `first` on."""
         first = min(self.counts, default=0)
         counts = [self.counts.get(i, 0) for i in range(first, max(self.counts) + 1)] if self.counts else []

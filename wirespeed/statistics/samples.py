@@ -10,9 +10,9 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TypedDict
 
-from wirespeed.statistics.histogram import SHORTEST_S, Histogram
+from wirespeed.statistics.histogram import SHORTEST_S, Histogram, HistogramCounts
 
 CONFIDENCE = 0.95
 FINE_BINS_PER_OCTAVE = 4096
@@ -41,6 +41,31 @@ _FEWEST_FOR_ORDER = 6
 ENOUGH_FOR_RANGE = 24
 """Batches, from which on a time beyond all of them and by more than COARSE is no median, however much
 neighbours have in common."""
+
+
+class Times(TypedDict):
+    """Seconds: median, ends of its interval, and the distribution."""
+
+    median: float
+    low: float | None
+    high: float | None
+    min: float
+    max: float
+    p99: float
+    mean: float
+    speeds: tuple[float, float] | None
+    """Two times between which batches switched."""
+
+
+class Summary(TypedDict):
+    """What a record says of samples."""
+
+    seconds: Times
+    confidence: float
+    precision: float | None
+    samples: int
+    batches: int
+    histogram: HistogramCounts
 
 
 class Samples:
@@ -158,7 +183,7 @@ class Samples:
         histogram.add(self._kept)
         return histogram
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Summary:
         """Summary of the samples for a record. Raises ValueError if there are none."""
         median = self.median()
         interval = self._interval_around(median)
@@ -171,6 +196,7 @@ class Samples:
                 "max": self._max,
                 "p99": self.p99(),
                 "mean": min(max(self._sum / self.count, self._min), self._max),
+                "speeds": None,
             },
             "confidence": CONFIDENCE,
             "precision": _share(interval, median),

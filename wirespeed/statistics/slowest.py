@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from wirespeed.statistics.samples import Summary
 from wirespeed.statistics.student import KNOWN, student_point
 
 FEW = 6
 """Fewer batches have an interval by Student's t."""
 
 
-def of_the_slowest(summary: dict[str, Any], teams: int) -> dict[str, Any]:
+def of_the_slowest(summary: Summary, teams: int) -> Summary:
     """The summary of the slowest of so many teams: the lower end of its interval holds for all at once.
 
     Of many equal teams the one that looks slowest is measured too slow, so a team's own interval would lie
@@ -18,7 +17,7 @@ def of_the_slowest(summary: dict[str, Any], teams: int) -> dict[str, Any]:
     """
     times = summary["seconds"]
     median, low, high = times["median"], times["low"], times["high"]
-    if teams < 2 or not low or not median:
+    if teams < 2 or not low or not high or not median:
         return summary
     batches = summary["batches"]
     freedom = batches - 1 if batches < FEW else KNOWN

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from wirespeed.job.figure import Checked
 from wirespeed.patterns import Place, Work
 from wirespeed.patterns.collectives.operation import (
     ITERATIONS_OF_BATCH,
@@ -58,7 +59,7 @@ class CollectiveCheck(Check):
         self._compare(program, self._of_batches, iterations, after_batch(iterations))
         self.batches += 1
 
-    def told(self) -> dict[str, Any]:
+    def told(self) -> Checked:
         # A wrong one has no figure.
         return {"wrong": 0}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
+from wirespeed.job.figure import Checked
 from wirespeed.patterns import Place, Step, Work
 from wirespeed.programs import FieldComparison, ProgramPattern, Scratch
 from wirespeed.programs.conserved import total
@@ -91,7 +91,7 @@ class FieldCheck(Check):
         self._memory.guard(self._pattern.extent(self._comm.rank, self._context.shape, 0))
         self._fill()
 
-    def told(self) -> dict[str, Any]:
+    def told(self) -> Checked:
         return {"rerun_steps": self.rerun_steps, "conserved": self.conserved}
 
     def _fill(self) -> None:

@@ -6,9 +6,8 @@ import base64
 import math
 import time
 from collections.abc import Callable
-from dataclasses import asdict
-from typing import Any
 
+from wirespeed.job.figure import Constant, Converged, Interval
 from wirespeed.job.messages import Picture
 from wirespeed.programs import ProgramPattern
 from wirespeed.rank.check.field_memory import FieldMemory
@@ -48,7 +47,7 @@ class FieldViews:
         self._seconds: float | None = None
         """Time of one iteration."""
 
-    def constant(self) -> dict[str, Any] | None:
+    def constant(self) -> Constant | None:
         """A constant of physics beside theory, on every rank; None where the case has none, or shows none."""
         pattern, shape, rank = self._pattern, self._shape, self._comm.rank
         if (sampling := pattern.sampling(rank, shape)) is None:
@@ -68,11 +67,12 @@ class FieldViews:
                 ]
                 samples.append(sum(self._comm.everyone(sum(parts))))
         try:
-            return asdict(sampling.constant(samples))
+            found = sampling.constant(samples)
         except (ValueError, ArithmeticError):
             return None
+        return Constant(name=found.name, unit=found.unit, measured=found.measured, theory=found.theory)
 
-    def converged(self) -> dict[str, Any] | None:
+    def converged(self) -> Converged | None:
         """Steps until the norm is small enough, and their time, on every rank; None: nobody asked for them.
 
         All ranks have the same norm, bit by bit, so that each decides for itself.
@@ -92,14 +92,15 @@ class FieldViews:
                 done += batch
                 norm = math.sqrt(self._memory.number(found.total) / found.points)
             times.append(self._comm.maximum(time.monotonic() - began))
-        return {
-            "until": found.until,
-            "norm": norm,
-            "steps": done * pattern.facts(shape).steps_per_iteration,
-            "reached": norm <= found.until,
-            "runs": len(times),
-            "seconds": {"median": middle(sorted(times)), "low": min(times), "high": max(times)},
-        }
+        median, low, high = middle(sorted(times)), min(times), max(times)
+        return Converged(
+            until=found.until,
+            norm=norm,
+            steps=done * pattern.facts(shape).steps_per_iteration,
+            reached=norm <= found.until,
+            runs=len(times),
+            seconds=Interval(median=median, low=low, high=high, min=low),
+        )
 
     def picture(self, path: str) -> None:
         """Rank 0 tells the field after so many steps, a message for each row of cells, from below."""

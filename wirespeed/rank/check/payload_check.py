@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from wirespeed.host.core import Core
+from wirespeed.job.figure import Checked
 from wirespeed.patterns import Step, Sums, Transfer
 from wirespeed.patterns.block_list import Blocks
 from wirespeed.rank.check.guards import GuardedBuffer, Guards, Span
@@ -106,8 +107,8 @@ class Check(ABC):
     def restart(self) -> None:  # noqa: B027 - most have nothing to make anew
         """Makes the content anew, on this rank alone, where iterations go on from it."""
 
-    def told(self) -> dict[str, Any]:
-        """Further parts of the record of what was checked."""
+    def told(self) -> Checked:
+        """Further members of the record of what was checked."""
         return {}
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from wirespeed.job.figure import BatchClock
 from wirespeed.rank.program import LONG_STAMPS, SHORT_STAMPS, Batch
 from wirespeed.rank.world import World
 
@@ -27,30 +26,30 @@ class ClockAgreement:
         if self._worst is None or _rank(batch) > _rank(self._worst):
             self._worst = batch
 
-    def worst(self, comm: World) -> dict[str, Any] | None:
+    def worst(self, comm: World) -> BatchClock | None:
         """Collective. The counts of the rank with most such batches, on every rank; None: of no rank."""
         mine = None
         if worst := self._worst:
-            mine = {
-                "of": self._of,
-                "batches": self._batches,
-                "long": self._long,
-                "short": self._short,
-                "host_s": worst.host_s,
-                "stamped_s": worst.stamped_s,
-            }
+            mine = BatchClock(
+                of=self._of,
+                batches=self._batches,
+                long=self._long,
+                short=self._short,
+                host_s=worst.host_s,
+                stamped_s=worst.stamped_s,
+            )
         share = _share(mine)
         most = comm.maximum(share)
         found = comm.first(mine if share == most else None)
         return found[1] if found else None
 
 
-def gravest(*clocks: dict[str, Any] | None) -> dict[str, Any] | None:
+def gravest(*clocks: BatchClock | None) -> BatchClock | None:
     """The agreement (worst()) with the largest share of batches that do not add up."""
     return max(clocks, key=_share, default=None)
 
 
-def _share(clock: dict[str, Any] | None) -> float:
+def _share(clock: BatchClock | None) -> float:
     return (clock["long"] + clock["short"]) / clock["batches"] if clock else -1.0
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from wirespeed.host.cgroup import throttled_s
 from wirespeed.host.process import host_name
+from wirespeed.job.figure import Cores
 from wirespeed.rank.world import World
 
 TOLD = 0.02
@@ -54,7 +55,7 @@ class CpuWait:
         # The kernel's clock and ours are read at slightly different moments.
         return None if math.isnan(self._waited) else min(self._waited / max(self._wall, 1e-9), 1.0)
 
-    def worst(self, comm: World) -> dict[str, Any]:
+    def worst(self, comm: World) -> Cores:
         """Collective. Share, number and preemptions of the rank that waited most, and who had its CPU."""
         share = -1.0 if self.share is None else self.share
         most = comm.maximum(share)
@@ -62,7 +63,7 @@ class CpuWait:
         assert found
         uses = comm.everyone(self._use()) if most >= TOLD else None
         by = whose(uses, found[0], most) if uses else None
-        return {"waited": None if most < 0 else most, "rank": found[0], "preempted": found[1], "by": by}
+        return Cores(waited=None if most < 0 else most, rank=found[0], preempted=found[1], by=by)
 
     def _use(self) -> Use:
         now = _Moment.now(self._cpus)

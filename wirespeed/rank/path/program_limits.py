@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from contextlib import closing
-from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from wirespeed.job.figure import BatchClock, Interval, ProgramTimes, interval
 from wirespeed.patterns import Step, Transfer
 from wirespeed.programs import ProgramPattern, as_program
 from wirespeed.rank.check.payload_check import Check
@@ -69,17 +70,16 @@ class _Baseline:
         sample_s = self._per_sample * max(estimate, 1e-9)
         self._per_batch = max(1, min(int(self._seconds / BATCHES / sample_s), 1000))
 
-    def summary(self) -> dict[str, float]:
+    def summary(self) -> Interval:
         """Median and interval of an iteration / divisor, of the slowest rank, on every rank."""
-        found = self._team.summary_of(self._samples, 0)["seconds"]
-        return {name: float(found[name]) for name in ("median", "low", "high")}
+        return interval(self._team.summary_of(self._samples, 0)["seconds"])
 
     def waited(self) -> float | None:
         """Share of its time in which the rank that waited most had no CPU; None where nobody counts."""
         share = self._comm.maximum(-1.0 if self._wait.share is None else self._wait.share)
         return None if share < 0 else share
 
-    def clock(self) -> dict[str, Any] | None:
+    def clock(self) -> BatchClock | None:
         """ClockAgreement.worst of its batches."""
         return self._clock.worst(self._comm)
 
@@ -110,13 +110,13 @@ class Computation:
             self._baseline.batch()
             self._check.restart()
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> ProgramTimes:
         """What a record says of it; batches that are still missing are made up for."""
         while self._baseline.wants_more():
             self._baseline.batch()
-        return {"compute": self._baseline.summary(), "compute_waited": self._baseline.waited()}
+        return ProgramTimes(compute=self._baseline.summary(), compute_waited=self._baseline.waited())
 
-    def clock(self) -> dict[str, Any] | None:
+    def clock(self) -> BatchClock | None:
         """Agreement of its samples with the host's clock."""
         return self._baseline.clock()
 
@@ -127,7 +127,7 @@ class Computation:
 
 def limits(
     context: RankContext, pattern: ProgramPattern, buffers: BuffersHandle, size: int
-) -> tuple[dict[str, Any], dict[str, Any] | None]:
+) -> tuple[ProgramTimes, BatchClock | None]:
     """Collective. What the record says of the program, and whether the copies' samples add up to the host's
     clock; times are those of the slowest rank.
 
@@ -147,7 +147,18 @@ def limits(
             baseline.close()
     finally:
         context.core.lib.ws_transport_abandon(copying)
-    return {**asdict(pattern.facts(shape)), "copy": copy, "copied_bytes": transfer.bytes}, clock
+    facts = pattern.facts(shape)
+    found = ProgramTimes(
+        grid=facts.grid,
+        block=facts.block,
+        ranks=facts.ranks,
+        steps_per_iteration=facts.steps_per_iteration,
+        bytes_per_site=facts.bytes_per_site,
+        flops_per_site=facts.flops_per_site,
+        copy=copy,
+        copied_bytes=transfer.bytes,
+    )
+    return found, clock
 
 
 def _landed(transfer: Transfer) -> Transfer:

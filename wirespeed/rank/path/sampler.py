@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from wirespeed.job.figure import BatchClock, Cores, Start
 from wirespeed.rank.check.payload_check import Check
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.observe.clock_agreement import ClockAgreement
@@ -90,11 +91,11 @@ class PhaseSamples:
     checking_s: float
     """Seconds in which these got new content and were compared."""
     details: dict[str, Any]
-    cores: dict[str, Any]
+    cores: Cores
     """Waits of the ranks for CPUs meanwhile (CpuWait.worst)."""
-    clock: dict[str, Any] | None
+    clock: BatchClock | None
     """Sum of the samples against the host's clock (ClockAgreement.worst)."""
-    start: dict[str, Any] | None = None
+    start: Start | None = None
     """On rank 0: how far apart the ranks began their samples (Program.start)."""
     waited: float | None = None
     """This rank's own share of the timed seconds without a CPU; None: not counted."""

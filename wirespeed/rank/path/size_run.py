@@ -5,10 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from wirespeed.job.messages import Facts, Progress
+from wirespeed.job.figure import (
+    Baseline,
+    BatchClock,
+    Derived,
+    Figure,
+    ProgramTimes,
+    Rates,
+    TeamFigure,
+    in_unit,
+    rate,
+)
+from wirespeed.job.messages import Progress
 from wirespeed.paths import TransferPath
 from wirespeed.programs import ProgramPattern, as_program
 from wirespeed.rank.check.checks import check_of
@@ -22,6 +33,7 @@ from wirespeed.rank.path.program_limits import Computation, limits
 from wirespeed.rank.path.sampler import LONG_ITERATION_SECONDS, PhaseSamples, Sampler, Turns
 from wirespeed.rank.path.teams import TeamSamples
 from wirespeed.rank.program import Program, work_alone
+from wirespeed.statistics.samples import Summary
 from wirespeed.statistics.slowest import of_the_slowest
 
 if TYPE_CHECKING:
@@ -59,23 +71,22 @@ class SizeRun:
         self._context, self._path, self._size, self._position = context, path, size, position
         self._transport, self._buffers = transport, buffers
         self._payload = check_of(context, path, buffers, size, alive)
-        self._program_facts: dict[str, Any] | None = None
+        self._program_times: ProgramTimes | None = None
         self._phases = context.pattern.phases(context.shape)
         self._reported = context.pattern.reported_phase(context.shape)
         self._phase = 0
         self._batches = 0
         self._checking_s = 0.0
         self._computation: Computation | None = None
-        self._other_clocks: tuple[dict[str, Any] | None, ...] = ()
+        self._other_clocks: tuple[BatchClock | None, ...] = ()
         """Clock agreement of what the figure is compared with (ClockAgreement.worst)."""
         self._beside: PhaseSamples | None = None
         """Samples of the baseline."""
-        self._teams: list[dict[str, Any]] = []
+        self._teams: list[TeamFigure] = []
         self._rivals = 0
         """The figure is that of the slowest of so many teams."""
-        self._slowest: tuple[PhaseSamples, dict[str, Any]] | None = None
-        self._baseline: dict[str, Any] | None = None
-        """A record's `baseline`."""
+        self._slowest: tuple[PhaseSamples, Summary] | None = None
+        self._baseline: Baseline | None = None
         self._began = time.monotonic()
 
     def trial(self) -> None:
@@ -131,17 +142,19 @@ class SizeRun:
                 found, of_copies = limits(context, pattern, self._buffers, self._size)
             found |= compute
             self._other_clocks = clock, of_copies
-            for name, wanted in (("constant", pattern.sampling), ("converged", pattern.convergence)):
-                if wanted(context.comm.rank, context.shape):
-                    with self._views(pattern) as views, context.ranges(name):
-                        found[name] = views.constant() if name == "constant" else views.converged()
-            self._program_facts = found
+            if pattern.sampling(context.comm.rank, context.shape):
+                with self._views(pattern) as views, context.ranges("constant"):
+                    found["constant"] = views.constant()
+            if pattern.convergence(context.comm.rank, context.shape):
+                with self._views(pattern) as views, context.ranges("converged"):
+                    found["converged"] = views.converged()
+            self._program_times = found
         assert self._slowest
         sampled, summary = self._slowest
         prepare_s = context.comm.maximum(float(sampled.details.pop("prepare_s", 0.0)))
         compared = int(context.comm.maximum(self._payload.bytes))
         if context.comm.rank == 0:
-            context.tell(self._entry(compared) | ({"prepare_s": prepare_s} if prepare_s else {}))
+            context.tell(self._figure(compared, prepare_s))
         words = (f"{name}: {word}" for name, word in sampled.details.items() if isinstance(word, str))
         divisor = context.pattern.figure(context.shape, self._size).divisor
         return SizeResult(" ".join(words), divisor * _median(summary))
@@ -213,8 +226,8 @@ class SizeRun:
         found = team.figures(sampled.samples, sampled.waited)
         pattern = self._context.pattern
         if pattern.baseline and self._phase == self._phases - 1:
-            times = [{"name": pattern.baseline, "seconds": item["seconds"]} for item in found]
-            self._baseline = times[0] if times else None
+            if found:
+                self._baseline = Baseline(name=pattern.baseline, seconds=found[0]["seconds"])
             self._beside = sampled
             return
         leader = -1
@@ -237,43 +250,70 @@ class SizeRun:
             phase._replace(samples=samples, seconds=seconds if is_whole else None, precision=precision)
         )
 
-    def _entry(self, compared: int) -> Facts:
-        """A record. `compared`: bytes, by the rank that compared most."""
+    def _figure(self, compared: int, prepare_s: float) -> Figure:
+        """On rank 0. `compared`: bytes, by the rank that compared most."""
         assert self._slowest
         sampled, summary = self._slowest
-        figure = self._context.pattern.figure(self._context.shape, self._size)
+        meaning = self._context.pattern.figure(self._context.shape, self._size)
+        summary = of_the_slowest(summary, self._rivals)
+        times = summary["seconds"]
         both = (sampled, self._beside) if self._beside else (sampled,)
-        return {
-            "kind": "entry",
-            "pattern": self._context.pattern.name,
-            "path": self._path.name,
-            "memory": self._path.data,
-            "bytes": self._size,
-            "timed": figure.timed,
-            "definition": figure.definition,
-            "bandwidth_bytes": figure.bytes,
-            "derived": list(map(asdict, figure.derived)),
-            **of_the_slowest(summary, self._rivals),
-            "iterations_per_sample": sampled.iterations_per_sample,
-            "stopped": sampled.stopped,
-            "checked": {
-                "iterations": self._payload.iterations,
-                "batches": self._payload.batches,
-                "of_batches": self._batches,
-                "seconds": self._checking_s,
-                "bytes": compared,
-                **self._payload.told(),
-            },
-            "details": sampled.details | self._algorithm(),
-            # What spoils the baseline spoils the figure's share of it.
-            "cores": max(both, key=lambda phase: phase.cores.get("waited") or 0.0).cores,
-            "clock": gravest(*(phase.clock for phase in both), *self._other_clocks),
-            "start": sampled.start,
-            "teams": self._teams if self._several_teams() else [],
-            "elapsed_s": time.monotonic() - self._began,
-            **({"program": self._program_facts} if self._program_facts else {}),
-            **({"baseline": self._baseline} if self._baseline else {}),
+        checked = self._payload.told()
+        checked |= {
+            "iterations": self._payload.iterations,
+            "batches": self._payload.batches,
+            "of_batches": self._batches,
+            "seconds": self._checking_s,
+            "bytes": compared,
         }
+        figure = Figure(
+            kind="entry",
+            pattern=self._context.pattern.name,
+            path=self._path.name,
+            memory=self._path.data,
+            bytes=self._size,
+            timed=meaning.timed,
+            definition=meaning.definition,
+            bandwidth_bytes=meaning.bytes,
+            bytes_per_second=Rates(
+                median=rate(meaning.bytes, times["median"]),
+                low=rate(meaning.bytes, times["high"]),
+                high=rate(meaning.bytes, times["low"]),
+            ),
+            derived=[
+                Derived(
+                    name=other.name,
+                    unit=other.unit,
+                    amount=other.amount,
+                    median=in_unit(other.unit, other.amount, times["median"]),
+                )
+                for other in meaning.derived
+            ],
+            seconds=times,
+            confidence=summary["confidence"],
+            precision=summary["precision"],
+            samples=summary["samples"],
+            batches=summary["batches"],
+            histogram=summary["histogram"],
+            iterations_per_sample=sampled.iterations_per_sample,
+            iterations=summary["samples"] * sampled.iterations_per_sample,
+            stopped=sampled.stopped,
+            checked=checked,
+            details=sampled.details | self._algorithm(),
+            # What spoils the baseline spoils the figure's share of it.
+            cores=max(both, key=lambda phase: phase.cores["waited"] or 0.0).cores,
+            clock=gravest(*(phase.clock for phase in both), *self._other_clocks),
+            start=sampled.start,
+            teams=self._teams if self._several_teams() else [],
+            elapsed_s=time.monotonic() - self._began,
+        )
+        if self._program_times:
+            figure["program"] = self._program_times
+        if self._baseline:
+            figure["baseline"] = self._baseline
+        if prepare_s:
+            figure["prepare_s"] = prepare_s
+        return figure
 
     def _several_teams(self) -> bool:
         """Not where one team of all ranks has the entry's own figure."""
@@ -285,5 +325,5 @@ class SizeRun:
         return {"algorithm": str(by)} if self._path.algorithm else {}
 
 
-def _median(team: dict[str, Any]) -> float:
-    return float(team["seconds"]["median"])
+def _median(found: TeamFigure | Summary) -> float:
+    return found["seconds"]["median"]

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Sequence
-from typing import Any
 
+from wirespeed.job.figure import TeamFigure, interval
 from wirespeed.patterns import Pattern, Shape, Team
 from wirespeed.rank.world import World
-from wirespeed.statistics.samples import COARSE, Samples
+from wirespeed.statistics.samples import COARSE, Samples, Summary
 from wirespeed.statistics.two_speeds import two_speeds
 
 
@@ -51,33 +51,29 @@ class TeamSamples:
         widest = self._comm.maximum(math.inf if mine is None else mine)
         return None if math.isinf(widest) else widest
 
-    def figures(self, samples: Samples, waited: float | None) -> list[dict[str, Any]]:
+    def figures(self, samples: Samples, waited: float | None) -> list[TeamFigure]:
         """All teams' figures on rank 0, by first rank, as a record has them; none on others.
 
         `waited`: this rank's share of the timed seconds without a CPU.
         """
-        mine: dict[str, Any] | None = None
-        if self.team:
-            mine = {"first": self.team.ranks[0], "waited": waited}
-        if mine and self.team and self.leads:
-            times = samples.summary()["seconds"]
-            mine |= {"name": self.team.name, "ranks": len(self.team.ranks)}
-            mine["seconds"] = {name: times[name] for name in ("median", "low", "high", "min")}
-        every = [item for item in self._comm.gather(mine) or () if item]
+        first, mine = self.team.ranks[0] if self.team else -1, None
+        if self.team and self.leads:
+            seconds, ranks = interval(samples.summary()["seconds"]), len(self.team.ranks)
+            mine = TeamFigure(name=self.team.name, first=first, ranks=ranks, seconds=seconds, waited=None)
+        every = self._comm.gather((first, waited, mine)) or []
         most: dict[int, float] = {}
-        for item in every:
-            if item["waited"] is not None:
-                most[item["first"]] = max(item["waited"], most.get(item["first"], 0.0))
-        return [{**item, "waited": most.get(item["first"])} for item in every if "name" in item]
+        for of, share, _ in every:
+            if share is not None:
+                most[of] = max(share, most.get(of, 0.0))
+        return [TeamFigure(**{**team, "waited": most.get(of)}) for of, _, team in every if team]
 
-    def summary_of(self, samples: Samples, rank: int) -> dict[str, Any]:
+    def summary_of(self, samples: Samples, rank: int) -> Summary:
         """The whole summary that the team led by `rank` has, on every rank."""
-        mine: dict[str, Any] = {}
-        if self._comm.rank == rank:
-            mine = samples.summary()
-            if mine["precision"] is not None and mine["precision"] > COARSE:
-                mine["seconds"]["speeds"] = two_speeds(samples.medians)
-        found: dict[str, Any] = self._comm.share(mine, root=rank)
+        mine = samples.summary() if self._comm.rank == rank else None
+        if mine and mine["precision"] is not None and mine["precision"] > COARSE:
+            mine["seconds"]["speeds"] = two_speeds(samples.medians)
+        found = self._comm.share(mine, root=rank)
+        assert found
         return found
 
     def close(self) -> None:
