@@ -188,6 +188,19 @@ def test_a_sound_fleet(fleet: FakeFleet, tmp_path: Path, capsys: Captured) -> No
     assert "No node" in (tmp_path / "p.html").read_text()
 
 
+def test_what_a_bound_leaves_no_time_for(fleet: FakeFleet, tmp_path: Path, capsys: Captured) -> None:
+    """Protects a maintenance window: what was not measured is named, and --resume measures it."""
+    fleet.lasts_s = 1.8
+    assert ran(tmp_path / "f", "--within", "5s") == ExitCode.CANNOT_TELL
+    first = len(fleet.launches)
+    assert first < 10
+    said = capsys.readouterr().err
+    assert "left out for --within 5s: " in said and "more of the launches; --resume --out" in said
+    fleet.lasts_s = 0.0
+    assert ran(tmp_path / "f", "--resume") == ExitCode.OK
+    assert len(fleet.launches) == 10 and "left out" not in capsys.readouterr().err
+
+
 def test_every_gpu_is_judged_alone_and_with_the_others_of_its_node(
     fleet: FakeFleet, tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -44,12 +45,15 @@ class FakeFleet:
     """The launch that Ctrl-C ends."""
     sorts: bool = False
     """Whether ranks stand on the hosts in alphabetical order, as under a batch system."""
+    lasts_s: float = 0.0
+    """Seconds of a launch."""
     launches: list[Plan] = field(default_factory=list)
     chance: random.Random = field(default_factory=lambda: random.Random(1))
 
     def __call__(self, plan: Plan, observe: Observer, bound: object = None) -> ExitCode:
         number = len(self.launches)
         self.launches.append(plan)
+        time.sleep(self.lasts_s)
         if number == self.stops_in:
             return ExitCode.INTERRUPTED
         dead = {} if number < self.dies_in else {h: how for h, how in self.silent.items() if h in plan.hosts}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from wirespeed.doctor.facts.model import Limits
 from wirespeed.doctor.facts.tree import Tree
 from wirespeed.doctor.job import Attempt
 from wirespeed.frontend import machine
+from wirespeed.frontend.bound import Bound
 from wirespeed.frontend.machine import Machine
 from wirespeed.job.cause import Cause
 from wirespeed.results import environment
@@ -43,6 +45,7 @@ NAMES = (
     "cpus",
     "device",
 )
+MEASURE = job.measure
 H200 = Path(__file__).parents[2] / "results" / "h200-x2-paths.jsonl.gz"
 HOME = ("vm", {"model": "Intel(R) Xeon(R) Processor"})
 """Host and CPU in that file."""
@@ -80,6 +83,17 @@ def test_look_only(sources: Sources, tmp_path: Path) -> None:
     result = examine(Request(folder=tmp_path, start_ranks=False), pytest.fail, sources)
     assert "variable-UCX_TLS" in [finding.key for finding in result.findings]
     assert not [finding for finding in result.findings if finding.key.startswith("mpi-aware")]
+
+
+def test_no_time_for_trials(sources: Sources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects from a verdict on what nobody had time to measure."""
+    monkeypatch.setattr(job, "measure", MEASURE)
+    said: list[str] = []
+    late = Request(folder=tmp_path, try_remedies=True, bound=Bound(10, 0.0, time.monotonic()))
+    result = examine(late, said.append, sources)
+    begun = [line for line in said if line.startswith("trying")]
+    assert said.count("not tried: no time is left of --within 10s") == len(begun) > 1
+    assert not any(finding.worth for finding in result.findings) and not result.facts.mpis[0].tried
 
 
 def test_figures_beside_are_used(sources: Sources, tmp_path: Path) -> None:

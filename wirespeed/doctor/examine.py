@@ -87,17 +87,24 @@ def _tried(facts: MachineFacts, library: mpi.Mpi, request: Request, say: Say) ->
     first, *others = facts.mpis
     say(f"asking {first.title} what it can do")
     first = structs.replace(first, **trials.answers(trials.ask(library, request.launcher)))
+    facts = structs.replace(facts, mpis=(first, *others))
     if facts.kind == "host":
-        return structs.replace(facts, mpis=(first, *others))
-    say(f"trying device pointers, in a job step of its own ({facts.kind} device)")
-    attempt = job.measure("aware", TRIAL_SIZES, structs.replace(request, mpi=first.mpiexec), evidence=True)
-    first = trials.with_outcome(first, attempt, "in a job step of its own")
-    placements = job.placements(attempt.run)
-    if not placements and (len(facts.nodes) > 1 or len(facts.real_gpus) > 1):
-        say("starting two ranks, to see which CPUs and GPUs they get")
-        placements = job.placements(job.measure("staged", (8,), request).run)
-    facts = structs.replace(facts, mpis=(first, *others), places=placements, trial=attempt.run)
-    return ucx_choice.with_choice(facts, request, say)
+        return facts
+    try:
+        say(f"trying device pointers, in a job step of its own ({facts.kind} device)")
+        own = structs.replace(request, mpi=first.mpiexec)
+        attempt = job.measure("aware", TRIAL_SIZES, own, evidence=True)
+        first = trials.with_outcome(first, attempt, "in a job step of its own")
+        placements = job.placements(attempt.run)
+        facts = structs.replace(facts, mpis=(first, *others), places=placements, trial=attempt.run)
+        if not placements and (len(facts.nodes) > 1 or len(facts.real_gpus) > 1):
+            say("starting two ranks, to see which CPUs and GPUs they get")
+            placements = job.placements(job.measure("staged", (8,), request).run)
+            facts = structs.replace(facts, places=placements)
+        return ucx_choice.with_choice(facts, request, say)
+    except job.Late as why:
+        say(f"not tried: {why}")
+        return facts
 
 
 def _remembered(facts: MachineFacts) -> MachineFacts:
@@ -131,7 +138,7 @@ def _with_trial(finding: Finding, request: Request, say: Say) -> Finding:
     try:
         return trials.try_remedy(finding, finding.trial, request)
     except WirespeedError as error:
-        say(str(error))
+        say(f"not tried: {error}" if isinstance(error, job.Late) else str(error))
         return finding
 
 

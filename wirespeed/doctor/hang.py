@@ -144,7 +144,11 @@ def tried(found: Finding, hang: Hang, base: job.Base, say: Callable[[str], None]
     options = []
     for option in found.options:
         say(f"trying: {option.title}")
-        options.append(trials.try_option(option, hang.path, (hang.bytes,), base, words)[0])
+        try:
+            option, _ = trials.try_option(option, hang.path, (hang.bytes,), base, words)
+        except job.Late as why:
+            say(f"not tried: {why}")
+        options.append(option)
     return structs.replace(found, evidence=evidence, options=trials.compared(options))
 
 

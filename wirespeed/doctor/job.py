@@ -15,6 +15,7 @@ from wirespeed import interrupts
 from wirespeed.doctor.facts.model import RankPlacement
 from wirespeed.doctor.facts.tree import cpu_list
 from wirespeed.errors import WirespeedError
+from wirespeed.frontend.bound import LEAST_S, Bound
 from wirespeed.host.die_with_parent import dies_with_parent
 from wirespeed.host.process import end, last_line, on_cpus
 from wirespeed.host.temporary import temporary_folder
@@ -36,6 +37,10 @@ UNBOUND = {
 """Variables that keep launchers from binding ranks to other CPUs than those of this process."""
 
 
+class Late(WirespeedError):
+    """There is no time for a measurement."""
+
+
 class Base(Struct, frozen=True):
     """Options that all measurements share."""
 
@@ -45,6 +50,13 @@ class Base(Struct, frozen=True):
     timeout: float | None = None
     one_gpu: bool = False
     """All ranks of a trial use the only GPU."""
+    bound: Bound | None = None
+    """On the time of all measurements."""
+
+    def refuse_late(self) -> None:
+        """Raises Late where no time is left for a measurement."""
+        if self.bound and self.bound.left < LEAST_S:
+            raise Late(f"no time is left of {self.bound}")
 
 
 class Attempt(Struct):
@@ -85,14 +97,19 @@ def measure(
 ) -> Attempt:
     """One path at some sizes, in job steps of its own. It raises nothing for failures of the path.
 
-    `evidence`: also count the traffic on the wires.
+    `evidence`: also count the traffic on the wires. Raises Late.
     """
+    base.refuse_late()
     entry = Path(__file__).parents[1] / "cli"
     words = [sys.executable, str(entry), *command(path, sizes, base, setting, pattern)]
     words += [] if evidence else ["--no-evidence"]
+    words += [f"--within={base.bound.left:.1f}"] if base.bound else []
     with temporary_folder("doctor") as folder:
         out = folder / "job.jsonl"
-        return _read(out, path, _run([*words, "--out", str(out)], setting))
+        attempt = _read(out, path, _run([*words, "--out", str(out)], setting))
+    if not (attempt.entries or attempt.failures):
+        base.refuse_late()
+    return attempt
 
 
 def command(

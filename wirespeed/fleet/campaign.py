@@ -42,9 +42,15 @@ class Campaign:
     """Judges what was measured, so that what is suspicious is measured again; None: nothing is."""
     doing: Callable[[str, float | None], None] = lambda _text, _left: None
     """Takes what is under way, and the seconds that it will take, if that is known."""
+    has_time: Callable[[], bool] = lambda: True
+    """Is there time for another launch?"""
     clock: Callable[[], float] = time.monotonic
     failed: list[str] = field(default_factory=list)
     """Titles of the parts that lack figures."""
+    late: list[str] = field(default_factory=list)
+    """Titles of those for which there was no time."""
+    coming: int = 1
+    """Launches that share the time that is left, with the one under way."""
     fastest: float = 0.0
     """Bytes per second of the fastest pair of nodes."""
     _order: list[str] = field(default_factory=list)
@@ -81,7 +87,10 @@ class Campaign:
             self.say(f"{len(every) - len(missing)} of {len(every)} launches are there already")
         begun, code = self.clock(), ExitCode.OK
         for done, part in enumerate(missing):
-            left = len(missing) - done
+            self.coming = left = len(missing) - done
+            if not self.has_time():
+                self.late += [part.title for part in missing[done:]]
+                break
             spent = self.clock() - begun
             nodes = len(part.of(self.answering))
             self.doing(f"{part.title} on {nodes} nodes", spent / done * left if done else None)
@@ -114,9 +123,10 @@ class Campaign:
             if code == ExitCode.INTERRUPTED:
                 return code
             if not dead:
+                late = code == ExitCode.UNAVAILABLE and not self.has_time()
                 if code != ExitCode.OK:
-                    self.failed.append(part.title)
-                return code
+                    (self.late if late else self.failed).append(part.title)
+                return ExitCode.OK if late else code
             self.say(f"{part.title}: {dead[0].text}")
             silent = self._silent(dead[0], hosts, part, named_before)
             answering = len(self.answering) - len(silent)
@@ -199,7 +209,9 @@ class Campaign:
         for file in self._files(part):
             with suppress(WirespeedError):
                 records = read(file).records
-                ended = any(isinstance(record, End) and record.status == "complete" for record in records)
+                ends = [record for record in records if isinstance(record, End)]
+                ended = any(end.status == "complete" for end in ends)
+                ended &= not any(part.sizes for end in ends for part in end.left_out)
                 if ended and not deaths(records) and any(isinstance(record, Entry) for record in records):
                     heads = (record for record in records if isinstance(record, Head))
                     self._take(records, next(heads).plan.hosts, part)

@@ -12,7 +12,16 @@ import click
 
 from wirespeed import interrupts
 from wirespeed.cli.common import words
-from wirespeed.cli.common.options import debugging, flag, formatted, option, plan_of, together, where
+from wirespeed.cli.common.options import (
+    debugging,
+    flag,
+    formatted,
+    option,
+    plan_of,
+    together,
+    where,
+    within,
+)
 from wirespeed.cli.common.streams import note, one_of_ranks, print_or_write, warn_of
 from wirespeed.errors import ExitCode, WirespeedError, gravest
 
@@ -21,6 +30,8 @@ if TYPE_CHECKING:
     from wirespeed.fleet.drift import FleetDrift
     from wirespeed.fleet.history import History
     from wirespeed.fleet.topology import Topology
+    from wirespeed.job.plan import Plan
+    from wirespeed.results.recorder import Observer
 
 SCHEDULERS = ("slurm", "pbs")
 FORMATS = ("table", "json", "prometheus", *SCHEDULERS)
@@ -236,6 +247,10 @@ _NODE_PATHS = "Paths within a node. Default: host, with GPUs also aware and gpu.
     "Count no bytes on the links and do not read the hosts' health.",
     envvar="WIRESPEED_NO_EVIDENCE",
 )
+@within(
+    "Time of the whole command: 30m, 2h; 0: none. Launches that it leaves no time for are named, and "
+    "--resume measures them. Default: 0."
+)
 @_judging
 @where
 def run(
@@ -269,11 +284,13 @@ def run(
       wirespeed fleet run --hosts n[001-064] --at-once 4 --out fleet-monday
       wirespeed fleet run --out fleet-monday --hosts n[001-064] --at-once 4 --resume
     """
+    from wirespeed.cli.common.measuring import bound_of, tell_missed
     from wirespeed.fleet.allocation import allocated_hosts
     from wirespeed.fleet.campaign import Campaign
     from wirespeed.fleet.parts import FleetPlan, usual_rounds
     from wirespeed.fleet.state import begin
     from wirespeed.frontend import session
+    from wirespeed.frontend.bound import LEAST_S
     from wirespeed.report.console.status_line import StatusLine
     from wirespeed.report.fleet.shown import counted
     from wirespeed.units import format_rate
@@ -285,6 +302,7 @@ def run(
     _check_page(page)
     hosts = hosts or allocated_hosts(os.environ)
     common = plan_of({**given, "hosts": hosts})
+    bound = bound_of(common)
     found = session.discover(common)
     gpus = len(found.devices)
     common = replace(common, paths=common.paths or (("host", "aware") if gpus else ("host",)))
@@ -297,11 +315,17 @@ def run(
     most = counted(plan.most_at_once, "pair")
     load = f"at most {most} at the same time, each with one message under way (--at-once)"
     note(f"{counted(len(hosts), 'node')}, {counted(rounds, 'round')}; load on the network: {load}")
+
+    def measure(plan: Plan, observe: Observer) -> ExitCode:
+        return session.measure(plan, observe, bound.part(campaign.coming) if bound else None)
+
     try:
         with interrupts.deferred(), StatusLine() as status:
             campaign = Campaign(
-                plan, state, session.measure, status.say, lambda: _suspects(str(folder), how), status.now
+                plan, state, measure, status.say, lambda: _suspects(str(folder), how), status.now
             )
+            if bound:
+                campaign.has_time = lambda: bound.left > LEAST_S
             code = campaign.run()
     except KeyboardInterrupt:
         code = ExitCode.INTERRUPTED
@@ -309,10 +333,15 @@ def run(
     if code == ExitCode.INTERRUPTED:
         note(f"go on with --resume --out {folder}")
         return code
+    if campaign.late:
+        first, *others = campaign.late
+        more = f" and {len(others)} more of the launches" if others else ""
+        note(f"left out for {bound}: {first}{more}; --resume --out {folder} measures what is missing")
     answer = _answer(str(folder), how, page=page)
     if campaign.fastest:
         fastest = format_rate(campaign.fastest)
         note(f"load on the network: at most {most} at the same time, the fastest at {fastest} GB/s")
+    tell_missed(bound)
     return gravest(code, answer)
 
 

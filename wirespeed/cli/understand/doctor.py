@@ -15,7 +15,7 @@ import click
 from msgspec import to_builtins
 
 from wirespeed.cli.common import words
-from wirespeed.cli.common.options import flag, option, table_or_json, where
+from wirespeed.cli.common.options import flag, option, table_or_json, where, within
 from wirespeed.cli.common.streams import note, one_of_ranks
 from wirespeed.errors import ExitCode, WirespeedError
 
@@ -26,15 +26,18 @@ from wirespeed.errors import ExitCode, WirespeedError
 @flag("--look-only", "Start no ranks, not even to see whether MPI takes device pointers.")
 @click.option("--after-hang", metavar="FILE", help="Say what may help against the hangs in a result file.")
 @flag("--fix", "Print shell lines, and nothing else.")
+@within("Time of the whole command with --try; remedies that it leaves no time for are named. Default: 0.")
 @table_or_json
 @option("--out", words.FILE, "Append facts and findings to a result file, as one record.")
 @flag("--strict", "Exit with code 1 if there is a finding.")
 @where
 def command(file: str | None, after_hang: str | None, fix: bool, style: str, **given: Any) -> ExitCode:
     """Examines and prints."""
+    from wirespeed.cli.common.measuring import tell_missed
     from wirespeed.cli.common.reading import read_runs
     from wirespeed.doctor.examine import Request, examine
     from wirespeed.doctor.measured import tried_before
+    from wirespeed.frontend.bound import Bound
     from wirespeed.report.console.console import make_console
     from wirespeed.report.doctor.terminal import print_result, shell_lines
     from wirespeed.results.store import Store
@@ -45,6 +48,7 @@ def command(file: str | None, after_hang: str | None, fix: bool, style: str, **g
         raise WirespeedError("--fix and --json are two outputs: choose one")
     if given["try_"] and given["look_only"]:
         raise WirespeedError("--try starts ranks and --look-only starts none: choose one")
+    bound = Bound.of(given["budget"] or 0.0, click.get_current_context().obj) if given["try_"] else None
     request = Request(
         device=given["device"],
         mpi=given["mpi"],
@@ -55,6 +59,7 @@ def command(file: str | None, after_hang: str | None, fix: bool, style: str, **g
         try_remedies=given["try_"],
         start_ranks=not given["look_only"],
         hung=tuple(read_runs(after_hang)) if after_hang else (),
+        bound=bound,
     )
     result = examine(request, lambda text: note(f"wirespeed: {text}"))
     record = result.record
@@ -67,4 +72,5 @@ def command(file: str | None, after_hang: str | None, fix: bool, style: str, **g
     if given["out"]:
         with Store(given["out"], resume=True) as store:
             store.append(record)
+    tell_missed(bound)
     return ExitCode.FAILED_ENTRY if given["strict"] and result.standing else ExitCode.OK
