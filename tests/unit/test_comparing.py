@@ -20,6 +20,7 @@ from wirespeed.judge.model import (
     GroupChange,
     LaunchId,
     LaunchMedian,
+    Prior,
     group_change,
     odd_launches,
 )
@@ -40,7 +41,7 @@ USUAL = Spread(0.05, 0.05)
 
 
 def change(old: list[LaunchMedian], new: list[LaunchMedian], spread: float | None = None) -> Change | None:
-    return change_with(old, new, USUAL.figure, spread)
+    return change_with(old, new, Prior(USUAL.figure, spread))
 
 
 def launch(seconds: float, share: float = 0.003) -> LaunchMedian:
@@ -111,7 +112,7 @@ def test_one_launch_a_side_is_judged_by_what_is_stated() -> None:
 
 
 def test_what_one_launch_a_side_of_a_quiet_path_excludes() -> None:
-    quiet = change_with([launch(1.0)], [launch(1.01)], 0.01)
+    quiet = change_with([launch(1.0)], [launch(1.01)], Prior(0.01))
     assert quiet and excludes(quiet, 0.0) and verdict(quiet, False, 0.0) == NOT_WORSE
 
 

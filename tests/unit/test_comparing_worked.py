@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from wirespeed.judge.model import Change, LaunchMedian
+from wirespeed.judge.model import Change, LaunchMedian, Prior
 from wirespeed.judge.model import change as change_with
 from wirespeed.statistics.student import convincing, student_point, student_tail
 
@@ -17,7 +17,7 @@ T_975 = {3: 3.182446305, 4: 2.776445105, 6: 2.446911851}
 
 
 def change(old: list[LaunchMedian], new: list[LaunchMedian], spread: float | None = None) -> Change | None:
-    return change_with(old, new, 0.05, spread)
+    return change_with(old, new, Prior(0.05, spread))
 
 
 def ratio_of(log_ratio: float, error: float, freedom: float, launches: tuple[int, int] = (1, 1)) -> Change:

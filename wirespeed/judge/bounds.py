@@ -11,15 +11,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wirespeed.judge.model import MIN_SPREAD, LaunchId, Side, common, deviation, odd_launches
+from wirespeed.judge.model import FEWEST_LEARNT, MIN_SPREAD, LaunchId, Side, common, deviation, odd_launches
 from wirespeed.judge.spreads import REACH, Spread
 from wirespeed.statistics.samples import middle
 from wirespeed.statistics.student import KNOWN, bounded_exp, student_point
 
 ALARMS_OF_ONE = 0.01
 """Part of a healthy machine's next launches that break any bound, where the spread is known."""
-FEWEST_LAUNCHES = 5
-"""Fewer do not tell how far the next one may lie from them."""
 ENOUGH_LAUNCHES = 10
 """So many tell it by themselves."""
 FEWEST_SIZES = 3
@@ -48,7 +46,7 @@ class Limit:
 
 
 def figure_limit(side: Side, usual: Spread) -> Limit | None:
-    """Of the launches of one figure; None of fewer than FEWEST_LAUNCHES."""
+    """Of the launches of one figure; None of fewer than FEWEST_LEARNT."""
     stated = usual.figure
     if bounded_exp(REACH * usual.group) <= WIDE:
         stated = min(stated, math.log(WIDE) / REACH)
@@ -88,7 +86,7 @@ def known_limits(sides: Sequence[Side], spread: float) -> list[Limit]:
 
 
 def _limit(logs: dict[LaunchId, float], stated: float, least: float) -> Limit | None:
-    if len(logs) < FEWEST_LAUNCHES:
+    if len(logs) < FEWEST_LEARNT:
         return None
     names, values = [*logs], [*logs.values()]
     odd = {names[launch.number - 1]: launch.ratio for launch in odd_launches(values, 0, 0.0)}

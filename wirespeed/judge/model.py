@@ -24,9 +24,11 @@ from wirespeed.statistics.student import (
     student_tail,
 )
 
-SEEN, PAIRED, GIVEN, EARLIER, STATED = "seen", "paired", "given", "earlier", "stated"
+SEEN, PAIRED, GIVEN, LEARNT = "seen", "paired", "given", "learnt"
+EARLIER, STATED = "earlier", "stated"
 """Sources of a spread: these launches; their differences, as they took turns and both sides rise and fall
-together; the user; earlier launches of the same thing; other machines' launches of such paths."""
+together; the user; bounds learnt from launches of the same thing; earlier launches of it; other machines'
+launches of such paths."""
 UNSEEN_SPREAD = 0.05
 """Standard deviation between launches of a path that CPUs move (results/README.md#ten-default-runs)."""
 MIN_SPREAD = 0.001
@@ -45,6 +47,8 @@ _SHARED = 1.5
 _FEWEST_FOR_ODD = 3
 FEWEST_EARLIER = 4
 """Fewer earlier launches do not tell what launches differ by."""
+FEWEST_LEARNT = 5
+"""Bounds are learnt from so many launches, or more."""
 
 LaunchId = Hashable
 
@@ -204,17 +208,23 @@ def group_change(
     usual: Spread,
     spread: float | None = None,
     history: Sequence[Side] = (),
+    learnt: Sequence[Spread | None] = (),
 ) -> GroupChange:
     """The figures of one path in one group of sizes, each with its launches on both sides.
 
     `usual`: what launches of such paths differ by; `spread`: what these ones do, if that is known. The
     change of a launch is the median over the sizes, so that wide ones do not hide what the others show.
     `history`: of each figure, earlier launches, if there are any: variances are at least what they tell.
+    `learnt`: of each figure, what bounds say that launches differ by, for one launch a side.
     """
-    histories = [*history] or [{}] * len(sides)
+    histories, bounds = [*history] or [{}] * len(sides), [*learnt] or [None] * len(sides)
+    priors = [
+        Prior(usual.figure, spread, bound.figure if bound else None, _logs(seen.values()))
+        for bound, seen in zip(bounds, histories, strict=True)
+    ]
     figures = [
-        change([*old.values()], [*new.values()], usual.figure, spread, _logs(seen.values()))
-        for (old, new), seen in zip(sides, histories, strict=True)
+        change([*old.values()], [*new.values()], prior)
+        for (old, new), prior in zip(sides, priors, strict=True)
     ]
     both = [(old, new) for old, new in sides if old and new]
     if len(both) < 2:
@@ -228,9 +238,11 @@ def group_change(
     within = [variance for pair in both for side in pair if (variance := _within([*side.values()]))]
     # Errors within a launch are each figure's own, so that their median over the sizes has less of them.
     own = middle(sorted(within)) / len(both) if within else None
-    least = max(own or 0.0, _known(earlier))
+    of_group = max(bound.group for bound in bounds if bound) if all(bounds) else None
+    prior = Prior(usual.group, spread, of_group, earlier)
+    least = max(own or 0.0, prior.variance)
     turns = _by_turns((moments[0], olds), (moments[1], news))
-    whole = _tested(olds, news, (least, least), usual.group, spread, earlier=len(earlier), turns=turns)
+    whole = _tested(olds, news, (least, least), prior, turns)
     odd = *odd_launches(olds, 0, usual.group), *odd_launches(news, 1, usual.group)
     return GroupChange(whole if any(figures) else None, figures, odd)
 
@@ -312,53 +324,56 @@ def _centre(old: Side, new: Side) -> float:
     return (middle(sorted(_logs(old.values()))) + middle(sorted(_logs(new.values())))) / 2
 
 
-def change(
-    old: Sequence[LaunchMedian],
-    new: Sequence[LaunchMedian],
-    usual: float,
-    spread: float | None = None,
-    earlier: Sequence[float] = (),
-) -> Change | None:
+@dataclass(frozen=True)
+class Prior:
+    """What is known of the spread between launches, beside those that are compared."""
+
+    usual: float
+    """Standard deviation that launches of such paths have."""
+    given: float | None = None
+    """The same of these, as the user says, or bounds that were learnt from launches of the same thing."""
+    learnt: float | None = None
+    earlier: Sequence[float] = ()
+    """Logarithms of earlier launches' times."""
+
+    @property
+    def variance(self) -> float:
+        """Of earlier launches; 0 of fewer than two."""
+        return _variance(self.earlier) if len(self.earlier) > 1 else 0.0
+
+
+def change(old: Sequence[LaunchMedian], new: Sequence[LaunchMedian], prior: Prior) -> Change | None:
     """The change of one figure; None where nothing tells how sure it is.
 
-    `usual`: the standard deviation that launches of such paths have; `spread`: that of these, if it is known.
-    Variances are at least those within the launches, and that of `earlier` ones' logarithms.
+    Variances are at least those within the launches, and that of earlier ones.
     """
     if not (old and new):
         return None
     if len(old) == len(new) == 1 and None in (old[0].variance, new[0].variance):
         return None
-    within = [max(_within(side) or 0.0, _known(earlier)) for side in (old, new)]
-    return _tested(
-        *(_logs(old), _logs(new), (within[0], within[1]), usual, spread),
-        least_range=LEAST_RANGE_OF_A_SIZE,
-        earlier=len(earlier),
-        turns=_by_turns(*(([launch.at for launch in side], _logs(side)) for side in (old, new))),
-    )
+    within = [max(_within(side) or 0.0, prior.variance) for side in (old, new)]
+    turns = _by_turns(*(([launch.at for launch in side], _logs(side)) for side in (old, new)))
+    return _tested(_logs(old), _logs(new), (within[0], within[1]), prior, turns, LEAST_RANGE_OF_A_SIZE)
 
 
 def _tested(
     old: Sequence[float],
     new: Sequence[float],
     within: tuple[float, float],
-    usual: float,
-    spread: float | None,
-    *,
+    prior: Prior,
+    turns: Sequence[tuple[float, float]],
     least_range: float = LEAST_RANGE,
-    earlier: int = 0,
-    turns: Sequence[tuple[float, float]] = (),
 ) -> Change:
     """From logarithms of seconds; `within`: the variance of one of them that is known, at least.
 
-    `earlier`: so many launches before those of both sides are part of that. `turns`: of each new launch
-    between two old ones, the old side's logarithm there and its own.
+    `turns`: of each new launch between two old ones, the old side's logarithm there and its own.
 
     The ratio is the median of those of all pairs of an old and a new launch (Hodges and Lehmann 1963,
     doi:10.1214/aoms/1177704172); Student's t tells how sure it is.
     """
     counts = len(old), len(new)
     difference = middle(sorted(later - earlier for earlier, later in product(old, new)))
-    floors = [max(known, MIN_SPREAD**2) for known in within]
+    floors = [max(variance, MIN_SPREAD**2) for variance in within]
     least = max(floors)
     launches = 1 / counts[0] + 1 / counts[1]
     seen = [
@@ -369,10 +384,10 @@ def _tested(
 
     def told(source: str, variance: float, error: float, freedom: float) -> Change:
         error *= _PAIRS if min(counts) > 2 else 1.0
-        spread = math.sqrt(variance)
-        return Change(difference, math.sqrt(error), freedom, counts, spread, usual, least_range, source)
+        deviations = math.sqrt(error), freedom, counts, math.sqrt(variance), prior.usual
+        return Change(difference, *deviations, least_range, source)
 
-    if spread is None and _together(turns):
+    if prior.given is None and _together(turns):
         differences = [new_one - old_one for old_one, new_one in turns]
         means = [(a + b) / 2 for at, a in enumerate(differences) for b in differences[at:]]
         variance = max(_variance(differences), least)
@@ -380,12 +395,16 @@ def _tested(
         return replace(paired, log_ratio=middle(sorted(means)))
     degrees = sum(count for _, count in seen)
     pooled = sum(variance * count for variance, count in seen) / max(degrees, 1)
-    if spread is not None and pooled <= (given := spread**2 + least):
+    if prior.given is not None and pooled <= (given := prior.given**2 + least):
         return told(GIVEN, given, given * launches, KNOWN)
-    if not seen and earlier >= FEWEST_EARLIER:
-        return replace(told(EARLIER, least, least * launches, earlier - 1), earlier=earlier)
+    if not seen and prior.learnt is not None:
+        learnt = max(prior.learnt**2, least)
+        return told(LEARNT, learnt, learnt * launches, FEWEST_LEARNT - 1)
+    if not seen and len(prior.earlier) >= FEWEST_EARLIER:
+        freedom = len(prior.earlier) - 1
+        return replace(told(EARLIER, least, least * launches, freedom), earlier=len(prior.earlier))
     if not seen:
-        variance = usual**2 + least
+        variance = prior.usual**2 + least
         return told(STATED, variance, variance * launches, KNOWN)
     if len(seen) == 1:
         # Held against the spread of the other side, of whose tail few launches tell little.
@@ -416,11 +435,6 @@ def _mean(values: Sequence[float]) -> float:
 def _variance(values: Sequence[float]) -> float:
     mean = _mean(values)
     return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
-
-
-def _known(logs: Sequence[float]) -> float:
-    """The variance of earlier launches; 0 of fewer than two."""
-    return _variance(logs) if len(logs) > 1 else 0.0
 
 
 def _within(side: Sequence[LaunchMedian]) -> float | None:

@@ -13,12 +13,15 @@ from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.results.runs import Run, collect, resumed
 
 if TYPE_CHECKING:
+    from wirespeed.report.compare.beside import Beside
     from wirespeed.report.page import Source
     from wirespeed.results.reading import Results
 
 
 MOST_BESIDE = 10
 """Earlier files that are read: each takes up to half a second."""
+BOUNDS = "site.toml"
+"""File beside results that says what launches there differ by."""
 
 
 def read_runs(name: str) -> list[Run]:
@@ -109,25 +112,35 @@ def read_side(side: str) -> list[Run]:
     return resumed(collect(records))
 
 
-def read_beside(*sides: str, say: Callable[[str], None]) -> list[Run]:
-    """The runs of the newest MOST_BESIDE result files in the folders of these sides, without the sides'.
+def read_beside(*sides: str, say: Callable[[str], None]) -> Beside:
+    """The newest MOST_BESIDE result files in the folders of these sides, without the sides' own, and BOUNDS.
 
-    `say` gets a line before each file.
+    `say` gets a line before each file. What cannot be read is left out; of bounds, with a warning.
     """
+    from wirespeed.report.check.requirements import read_requirements
+    from wirespeed.report.compare.beside import Beside
     from wirespeed.results.reading import is_named_so, read
 
-    own = [Path(file).resolve() for side in sides for file in files_of(side)]
+    own = [Path(file) for side in sides for file in files_of(side)]
+    known = [file.resolve() for file in own]
+    folders = {file.parent.resolve(): file.parent for file in own}.values()
     found: dict[Path, float] = {}
-    for file in (file for folder in {file.parent for file in own} for file in folder.glob("*.jsonl*")):
+    for file in (file for folder in folders for file in folder.glob("*.jsonl*")):
         with suppress(OSError):
-            if file.resolve() not in own and is_named_so(file) and file.is_file():
+            if file.resolve() not in known and is_named_so(file) and file.is_file():
                 found[file] = file.stat().st_mtime
-    runs: list[Run] = []
+    results, bounds = {}, {}
     for file in sorted(found, key=lambda file: -found[file])[:MOST_BESIDE]:
         say(f"{shown(str(file))} is read")
         with suppress(WirespeedError):
-            runs += resumed(collect(read(str(file)).records))
-    return runs
+            results[str(file)] = resumed(collect(read(str(file)).records))
+    for site in (folder / BOUNDS for folder in folders):
+        if site.is_file():
+            try:
+                bounds[str(site)] = read_requirements(str(site))
+            except WirespeedError as error:
+                warn(f"{error}; left out")
+    return Beside(results, bounds)
 
 
 def _none(text: str) -> WirespeedError:

@@ -205,7 +205,7 @@ def plans(base: Plan, requirements: Sequence[Requirement]) -> Iterator[Plan]:
 def _learn(name: str, output: str | None, spread: float | None = None) -> ExitCode:
     """Writes bounds that the results keep."""
     from wirespeed.cli.common.reading import files_of, read_side
-    from wirespeed.judge.bounds import FEWEST_LAUNCHES
+    from wirespeed.judge.model import FEWEST_LEARNT
     from wirespeed.report.check.learn import learn
 
     runs = read_side(name)
@@ -218,7 +218,7 @@ def _learn(name: str, output: str | None, spread: float | None = None) -> ExitCo
             raise WirespeedError(f"{name}: {why}")
         if any(entry.precision is not None for run in runs for entry in run.entries.values()):
             raise WirespeedError(
-                f"{name}: bounds need {FEWEST_LAUNCHES} launches or more (--launches {FEWEST_LAUNCHES}), "
+                f"{name}: bounds need {FEWEST_LEARNT} launches or more (--launches {FEWEST_LEARNT}), "
                 "or --spread, if you know what launches differ by"
             )
         raise WirespeedError(f"{name}: no entry has enough samples to derive a bound")

@@ -124,10 +124,10 @@ def _read(sides: tuple[str, ...], against: str | None, spread: float | None, lea
         if against:
             return compare_published(against, theirs, new, spread, least)
         single = max(sum(run.launches for run in side) for side in (ours, theirs)) == 1
-        earlier = []
         if single and spread is None:
-            earlier = read_beside(olds[0], new, say=status.now)
-        return compare(ours, theirs, (olds[0], new), spread, least, earlier=earlier)
+            beside = read_beside(olds[0], new, say=status.now)
+            return compare(ours, theirs, (olds[0], new), spread, least, beside=beside)
+        return compare(ours, theirs, (olds[0], new), spread, least)
 
 
 def _measured(

@@ -164,7 +164,7 @@ def _judge_median(asked: Requirement, where: str, shares: _Shares | None) -> Bou
 
 
 def _check(asked: Requirement, runs: Sequence[Run]) -> list[BoundOutcome]:
-    fitting = [run for run in runs if _fits(asked, run)]
+    fitting = [run for run in runs if fits(asked, run)]
     if asked.bound.kind == SOAK:
         soaked = {conditions(run): run for run in fitting if soaks.of_path(run, asked.path)}
         return [_judge_soak(asked, run) for run in soaked.values()] or [
@@ -236,7 +236,8 @@ def _was_to_measure(asked: Requirement, run: Run) -> bool:
     return tried and (asked.bytes is None or asked.bytes in plan.sizes)
 
 
-def _fits(asked: Requirement, run: Run) -> bool:
+def fits(asked: Requirement, run: Run) -> bool:
+    """Is the rule on what this run measured?"""
     # An option that an older file does not have was as it is by default.
     usual = {option.key: option.default for option in find_pattern(asked.pattern).options}
     chosen = usual | run.options

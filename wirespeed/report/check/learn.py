@@ -11,14 +11,13 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from wirespeed._version import __version__
 from wirespeed.judge.bounds import (
     ENOUGH_LAUNCHES,
-    FEWEST_LAUNCHES,
     WIDE,
     Limit,
     figure_limit,
     group_limit,
     known_limits,
 )
-from wirespeed.judge.model import LaunchId, LaunchMedian, Side
+from wirespeed.judge.model import FEWEST_LEARNT, LaunchId, LaunchMedian, Side
 from wirespeed.judge.spreads import Spread, group_of, groups, stated
 from wirespeed.paths import all_paths, mover_of
 from wirespeed.patterns import all_patterns
@@ -267,7 +266,7 @@ def _line(learnt: _Learnt, curve: _Curve, size: int) -> str:
     if not bounds:
         why = "too few samples to derive a bound"
         if any(entry.precision is not None for _, entry in figure.sure):
-            why = f"too few launches to derive a bound: {FEWEST_LAUNCHES} are needed, or --spread"
+            why = f"too few launches to derive a bound: {FEWEST_LEARNT} are needed, or --spread"
         if doubt:
             why = f"{doubt}, which makes no bound"
         return f'# "{size_word(size)}": {seen}: {why}'

@@ -19,6 +19,8 @@ def to_json(comparison: Comparison) -> str:
         "new": comparison.new,
         "harmful": comparison.harmful,
         "order": comparison.order,
+        "earlier_files": comparison.earlier,
+        "bounds_files": comparison.bounds,
         "differences": [asdict(difference) for difference in comparison.differences],
         "groups": [_group(group) for group in comparison.verdicts.groups],
         "figures": [_verdict(figure) for figure in comparison.verdicts.figures],

@@ -8,13 +8,16 @@ from dataclasses import dataclass, field
 from wirespeed.errors import ExitCode, gravest
 from wirespeed.report import cannot_tell
 from wirespeed.report.cannot_tell import NOTHING_IN_COMMON, Unjudged
+from wirespeed.report.compare.beside import Beside
 from wirespeed.report.compare.definitions import aligned
-from wirespeed.report.compare.environment import Difference, differences, earlier_launches
+from wirespeed.report.compare.environment import Difference, differences
 from wirespeed.report.compare.matching import Key, LeftOut, match
-from wirespeed.report.compare.verdicts import Verdicts, by_path, launches, unjudged, verdicts
+from wirespeed.report.compare.verdicts import Verdicts, by_path, unjudged, verdicts
 from wirespeed.report.systems.published_curves import PublishedCurves, common_sizes, load_system
 from wirespeed.results.runs import Run
 from wirespeed.statistics.student import FALSE_ALARMS
+
+NOTHING_BESIDE = Beside()
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,10 @@ class Comparison:
     """A line where all launches of one side came before those of the other."""
     lacking: list[Unjudged] = field(default_factory=list)
     """Figures of one side that the other was to measure; all of them where nothing is in common."""
+    earlier: list[str] = field(default_factory=list)
+    """Files beside with launches of the same thing."""
+    bounds: list[str] = field(default_factory=list)
+    """Files beside with what such launches differ by."""
 
     @property
     def harmful(self) -> bool:
@@ -71,15 +78,14 @@ def compare(
     spread: float | None = None,
     least: float = 0.0,
     notes: tuple[str, ...] = (),
-    earlier: Sequence[Run] = (),
+    beside: Beside = NOTHING_BESIDE,
     share_of_alarms: float = 1.0,
     fixed_old: bool = False,
 ) -> Comparison:
     """`spread`: what launches differ by, if it is known. `notes`: the old side was published.
 
-    `earlier`: runs that may tell what launches differ by, as far as they are of the same kind.
-    `share_of_alarms`: of all looks at these launches, that of this one. `fixed_old`: only the new side can
-    have more launches.
+    `beside`: files that may tell what launches differ by, where each side has one. `share_of_alarms`: of all
+    looks at these launches, that of this one. `fixed_old`: only the new side can have more launches.
     """
     old, new, refused = aligned(old, new)
     matched = match(old, new)
@@ -89,13 +95,26 @@ def compare(
         sides = "; ".join(f"{name} has {_listed(keys)}" for name, keys in ends if keys or not lacking)
         lacking.append(Unjudged(sides or "all figures", NOTHING_IN_COMMON))
     further, only_old = ([], []) if notes else (differences(old, new), matched.only_old)
-    history = launches(sorted(earlier_launches(earlier, [*old, *new]), key=lambda run: run.head.started))
-    told = verdicts(matched, spread, least, FALSE_ALARMS * share_of_alarms, history)
+    history, earlier = beside.earlier([*old, *new])
+    learnt, bounds = beside.learnt([*old, *new])
+    told = verdicts(matched, spread, least, FALSE_ALARMS * share_of_alarms, history, learnt)
     alone = only_old, matched.only_new
     foreign = any(run.foreign for run in (*old, *new))
     order = "" if notes else _order(old, new, fixed_old)
     return Comparison(
-        *names, told, further, *alone, spread, notes, matched.impossible, least, foreign, order, lacking
+        *names,
+        told,
+        further,
+        *alone,
+        spread,
+        notes,
+        matched.impossible,
+        least,
+        foreign,
+        order,
+        lacking,
+        earlier,
+        bounds,
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Any
 
 from wirespeed.report.compare.matching import HOW
@@ -25,10 +24,6 @@ OF_ONE_JOB = re.compile(
 NOTHING = "not there"
 ORDER = ("MPI", "GPU", "driver", "variable", "package", "host", "CPU", "kernel", "asked", "rank", "wirespeed")
 MAX_LETTERS = 120
-
-
-MOST_DAYS = 30
-"""Older runs do not tell what launches differ by now."""
 
 
 @dataclass(frozen=True)
@@ -67,32 +62,6 @@ def differences(old: Sequence[Run], new: Sequence[Run]) -> list[Difference]:
     return sorted(
         found, key=lambda difference: (ORDER.index(difference.topic), difference.name, difference.paths)
     )
-
-
-def earlier_launches(candidates: Iterable[Run], compared: Sequence[Run]) -> list[Run]:
-    """Runs with the plan, the GPUs and the MPI of one that is compared, from MOST_DAYS before it on."""
-    known = {_kind(run): run.head.started for run in compared}
-    names = {run.name for run in compared}
-    return [
-        run
-        for run in candidates
-        if run.name not in names
-        and (latest := known.get(_kind(run)))
-        and timedelta(0) <= _moment(latest) - _moment(run.head.started) <= timedelta(MOST_DAYS)
-    ]
-
-
-def _kind(run: Run) -> tuple[str, ...]:
-    mpis = {mpi_title(step.mpi) for step in run.steps if step.mpi}
-    return str(run.conditions), *devices_lines(run.head.environment.devices), *sorted(mpis)
-
-
-def _moment(started: str) -> datetime:
-    """The beginning of time, where the file does not say."""
-    try:
-        return datetime.fromisoformat(started).replace(tzinfo=None)
-    except ValueError:
-        return datetime.min
 
 
 Fact = tuple[str, str, str]

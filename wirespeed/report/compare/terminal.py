@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from wirespeed.judge.model import GIVEN, PAIRED, SEEN, STATED
+from wirespeed.judge.model import GIVEN, LEARNT, PAIRED, SEEN, STATED
 from wirespeed.judge.verdict import BETTER, LIKELY_BETTER, LIKELY_WORSE, NOT_WORSE, UNSURE, WORSE
 from wirespeed.report.cannot_tell import and_why, lines
 from wirespeed.report.compare.comparison import Comparison
@@ -240,9 +240,14 @@ def legend(comparison: Comparison) -> list[str]:
         )
     counts = [group.change.earlier for group in groups if group.change and group.change.earlier]
     if counts:
-        many = _ends(counts)
+        files = ", ".join(comparison.earlier)
         told.append(
-            f"earlier: what {many} launches in files beside differ by, with the same GPUs, MPI and plan"
+            f"earlier: what {_ends(counts)} launches beside differ by, with the same GPUs, MPI and plan: "
+            f"{files}"
+        )
+    if LEARNT in sources:
+        told.append(
+            f"learnt: what launches of the same thing differ by, as {', '.join(comparison.bounds)} says"
         )
     if STATED in sources:
         told.append(

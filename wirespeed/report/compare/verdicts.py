@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from wirespeed.judge.model import Change, GroupChange, LaunchId, LaunchMedian, OddLaunch, Side, group_change
-from wirespeed.judge.spreads import groups, stated
+from wirespeed.judge.spreads import Spread, groups, stated
 from wirespeed.judge.verdict import (
     BETTER,
     HARMFUL,
@@ -173,21 +173,22 @@ def verdicts(
     least: float = 0.0,
     false_alarms: float = FALSE_ALARMS,
     history: Mapping[Key, Side] | None = None,
+    learnt: Mapping[Key, Spread] | None = None,
     likely: bool = True,
 ) -> Verdicts:
     """A verdict for each pair, and for each path in each group of sizes.
 
     `spread`: what launches differ by, if it is known. `least`: changes of the time up to this share count as
     none. `false_alarms`: the probability that anything is called changed where nothing has. `history`:
-    launches() of earlier runs, if there are any. `likely`: what is further apart than launches of
-    such paths lie is named, too.
+    launches() of earlier runs, if there are any. `learnt`: what bounds say that launches differ by.
+    `likely`: what is further apart than launches of such paths lie is named, too.
     """
     both = [pair for pair in matched.pairs if pair.old.entries and pair.new.entries]
     told: list[tuple[list[FigurePair], GroupChange]] = []
     for curve in grouped((pair.key.series, pair) for pair in both).values():
         for places in groups([pair.key.bytes for pair in curve]):
             group = [curve[at] for at in places]
-            told.append((group, _changed(group, spread, history)))
+            told.append((group, _changed(group, spread, history or {}, learnt or {})))
     judged = [change for _, change in told if change.whole]
     level = false_alarms / max(len(judged), 1)
     real = convincing([change.p for change in judged], false_alarms)
@@ -216,14 +217,18 @@ def verdicts(
 
 
 def _changed(
-    group: Sequence[FigurePair], spread: float | None, history: Mapping[Key, Side] | None
+    group: Sequence[FigurePair],
+    spread: float | None,
+    history: Mapping[Key, Side],
+    learnt: Mapping[Key, Spread],
 ) -> GroupChange:
     key = group[0].key
     return group_change(
         [(_side(pair.old.entries), _side(pair.new.entries)) for pair in group],
         stated(mover_of(key.path, group[0].new.entries[-1].memory), key.bytes),
         spread,
-        [history.get(pair.key, {}) for pair in group] if history else (),
+        [history.get(pair.key, {}) for pair in group],
+        [learnt.get(pair.key) for pair in group],
     )
 
 
