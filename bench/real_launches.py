@@ -337,9 +337,9 @@ def _learnt_set(pattern: str, repetitions: int) -> dict[str, str]:
         for _ in range(repetitions):
             good, rest = splits(dice, len(everything), 5, 5)
             five = [everything[at] for at in good]
-            site.write_text(learn(runs(five), ["good"]))
+            site.write_text(learn(runs(five), ["good"]).text)
             odd = runs(five[:4]) + runs(five[4:], lambda name, size: 1.3, "odd")
-            odd_site.write_text(learn(odd, ["good"]))
+            odd_site.write_text(learn(odd, ["good"]).text)
             for pair in itertools.combinations(rest, 2):
                 of["equal: any bound FAILED"] += 1
                 counts["equal: any bound FAILED"] += _checked(site, [everything[at] for at in pair]).failed

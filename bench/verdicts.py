@@ -305,7 +305,7 @@ def _through_files(seen: Floats, cases: Floats, broken: Sequence[NDArray[np.bool
     `broken`: by times that are a little shorter, and longer, than they are: the file's figures are rounded.
     """
     file = Path(tempfile.gettempdir(), f"wirespeed-bench-site-{os.getpid()}.toml")
-    file.write_text(learn(runs(seen, "good"), ["good"]))
+    file.write_text(learn(runs(seen, "good"), ["good"]).text)
     if "[[require]]" not in file.read_text():
         sys.exit(f"{file}: no bound was learnt")
     asked = read_requirements(str(file))

@@ -193,7 +193,7 @@ def test_a_profiled_run_is_called_so_and_judges_nothing() -> None:
         begin["plan"] |= {"profile": profile}
         (run,) = collect(as_read([begin, entry("host", 8, 1e-6), end()]))
         assert ("under nsys" in title(run)) != learnt and (
-            "[[require]]" in learn([run], ["r"], 0.01)
+            "[[require]]" in learn([run], ["r"], 0.01).text
         ) == learnt
         (plain,) = collect(as_read([head(["host"]), entry("host", 8, 1e-6), end()]))
         assert bool(match([plain], [run]).pairs) == learnt

@@ -31,7 +31,7 @@ def test_what_is_said_to_be_found_is_found(spread: float | None, tmp_path: Path)
     for _ in range(25):
         factors = iter(np.exp(dice.normal(0, SPREAD, LAUNCHES + 2 + 2 * PAIRS)).tolist())
         good = [make_run(*launch(next(factors))) for _ in range(LAUNCHES)]
-        (tmp_path / "site.toml").write_text(learn(good, ["good"], spread))
+        (tmp_path / "site.toml").write_text(learn(good, ["good"], spread).text)
         asked = read_requirements(str(tmp_path / "site.toml"))
         told = check(asked, [make_run(*launch(next(factors))) for _ in range(2)])
         smallest, rule = min((one.smallest, at) for at, one in enumerate(told) if one.smallest is not None)

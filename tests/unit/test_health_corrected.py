@@ -51,7 +51,7 @@ def test_a_healthy_run_looks_as_ever() -> None:
 def test_no_rule_is_broken() -> None:
     run = measured([lanes(2000)])
     assert judge("new_errors", 0, run, "gpu") == (True, "no new errors (NVLink replay errors)")
-    assert "new_errors = 0" in learn([run], ["r.jsonl"], 0.01)
+    assert "new_errors = 0" in learn([run], ["r.jsonl"], 0.01).text
     errors = [line for line in to_prometheus([run]).splitlines() if line.startswith("wirespeed_new_errors")]
     assert [line.rsplit(" ", 1)[1] for line in errors] == ["0"]
 

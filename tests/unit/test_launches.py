@@ -184,7 +184,7 @@ def test_check_judges_the_combined_figure(three: Run) -> None:
 
 
 def test_bounds_are_learnt_from_each_launch(three: Run) -> None:
-    assert "3 launches, the slowest" in learn([three], ["f.jsonl"], 0.01)
+    assert "3 launches, the slowest" in learn([three], ["f.jsonl"], 0.01).text
 
 
 def test_compare_takes_each_launch_as_one(three: Run) -> None:

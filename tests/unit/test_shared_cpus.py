@@ -195,11 +195,11 @@ class TestFigures:
         """Protects site.toml from bounds that any node keeps."""
         good = entry("host", 64, 1e-6)
         run = make_run(head(["host"]), step("host"), good, entry("host", 8, 4e-3, cores=cores(0.5, TURNS)))
-        text = learn([run], ["r.jsonl"], 0.01)
+        text = learn([run], ["r.jsonl"], 0.01).text
         assert '"64" = "at most' in text and '"8" = ' not in text
         assert "ranks waited for CPUs, which makes no bound" in text
         again = make_run(head(["host"]), step("host"), entry("host", 8, 1e-6))
-        assert '"8" = "at most' in learn([run, again], ["r.jsonl", "s.jsonl"], 0.01)
+        assert '"8" = "at most' in learn([run, again], ["r.jsonl", "s.jsonl"], 0.01).text
 
     def test_why_nothing_is_learnt(self, tmp_path: Path) -> None:
         """Protects the reader of a busy machine's file from measuring more samples in vain."""

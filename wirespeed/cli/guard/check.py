@@ -23,7 +23,7 @@ import click
 
 from wirespeed.cli.common import words
 from wirespeed.cli.common.options import flag, option, plan_of, table_or_json, where, within
-from wirespeed.cli.common.streams import note, one_of_ranks, print_or_write
+from wirespeed.cli.common.streams import note, one_of_ranks, print_or_write, warn
 from wirespeed.errors import ExitCode, WirespeedError, gravest
 from wirespeed.job.plan import Plan
 
@@ -209,8 +209,8 @@ def _learn(name: str, output: str | None, spread: float | None = None) -> ExitCo
     from wirespeed.report.check.learn import learn
 
     runs = read_side(name)
-    text = learn(runs, files_of(name), spread)
-    if "\n[[require]]\n" not in text:
+    site = learn(runs, files_of(name), spread)
+    if "\n[[require]]\n" not in site.text:
         if any(entry.contended for run in runs for entry in run.entries.values()):
             why = (
                 "ranks waited for CPUs, so that no figure makes a bound; measure again when nothing else runs"
@@ -222,5 +222,7 @@ def _learn(name: str, output: str | None, spread: float | None = None) -> ExitCo
                 "or --spread, if you know what launches differ by"
             )
         raise WirespeedError(f"{name}: no entry has enough samples to derive a bound")
-    print_or_write(text, output)
+    print_or_write(site.text, output)
+    for line in site.odd_lines:
+        warn(line)
     return ExitCode.OK

@@ -47,16 +47,54 @@ PAIR = 2
 
 _Curve = tuple[str, int, str, str]
 """Pattern, ranks, options, path."""
+_Curves = dict[_Curve, list[tuple[Run, Entry]]]
+"""Every launch of each curve's figures."""
+_LaunchName = tuple[int, str, int]
+"""How many of the same run and number came before; run; number."""
 
 
-def learn(runs: Sequence[Run], names: Sequence[str], spread: float | None = None) -> str:
-    """The text of the file; what it asks for, the runs that it comes from reach.
+@dataclass(frozen=True)
+class OddPlace:
+    """A launch that lies apart from the others there; nothing is learnt from it."""
+
+    launch: int
+    """Number in the order of time, from 1."""
+    path: str
+    sizes: tuple[int, ...]
+    ratio: float
+    """Its time over that of the others."""
+    of_group: bool
+    """It is the median over these sizes that lies apart, not one figure."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """Bounds that a machine keeps."""
+
+    text: str
+    """The file; what it asks for, the launches that it comes from reach, but where they are odd."""
+    odd: list[OddPlace]
+    odd_lines: list[str]
+    """The same for people, a line for each launch."""
+
+
+def learn(runs: Sequence[Run], names: Sequence[str], spread: float | None = None) -> Site:
+    """Bounds from these runs, of the files of these names.
 
     `spread`: the standard deviation between launches, if it is known.
     """
     measured = [run for run in runs if run.figures and not run.slowed]
-    lines = [*_head(measured, names, spread), *_entries(measured, spread), *_left_out(measured)]
-    return "".join(f"{line}\n" for line in lines)
+    varied = _varied(measured)
+    curves = grouped(
+        ((pattern(run, entry), run.head.plan.ranks, _options(run, varied), entry.path), (run, launch_entry))
+        for run, entry in labels.figures(measured)
+        for launch_entry in entry.each
+    )
+    learnt = _learnt(curves, spread)
+    odd, told = _odd(learnt, curves)
+    notes = [f"# {text(line, MAX_LETTERS)}" for line in told]
+    lines = [*_head(measured, names, spread), *notes, *_entries(learnt, curves, spread), *_left_out(measured)]
+    return Site("".join(f"{line}\n" for line in lines), odd, told)
 
 
 def _left_out(runs: Sequence[Run]) -> Iterator[str]:
@@ -117,8 +155,8 @@ class _Learnt:
     limits: dict[tuple[_Curve, int], Limit] = field(default_factory=dict)
     shares: dict[tuple[_Curve, int], Limit] = field(default_factory=dict)
     groups: dict[tuple[_Curve, str], Limit] = field(default_factory=dict)
-    odd: dict[tuple[int, str, int], list[tuple[float, str]]] = field(default_factory=dict)
-    """Launches that lie apart: by how much, and where."""
+    odd: list[tuple[_LaunchName, float, str, tuple[int, ...], bool]] = field(default_factory=list)
+    """Launches that lie apart: by how much, where, and whether it is the group's median."""
 
     def learn(self, curve: _Curve) -> None:
         """The limits of one path, from what its launches and such paths differ by."""
@@ -130,16 +168,20 @@ class _Learnt:
             for size in group:
                 figure = self.figures[curve, size]
                 sides[size] = _side(figure, lambda _, entry: launch(entry))
-                self._keep(self.limits, (curve, size), figure_limit(sides[size], stated(mover, size)))
+                limit = figure_limit(sides[size], stated(mover, size))
+                self._keep(self.limits, (curve, size), limit)
+                self._tell(limit, curve[3], (size,), of_group=False)
                 beside = figure_limit(_side(figure, _beside_baseline), Spread(0.0, 0.0))
                 self._keep(self.shares, (curve, size), beside)
             known = [side for size, side in sides.items() if (curve, size) in self.limits]
             if limit := group_limit(known, stated(mover, group[0])):
                 self.groups[curve, group_of(group[0])] = limit
-                for name, ratio in limit.odd:
-                    assert isinstance(name, tuple)
-                    where = f"{curve[3]} at {size_range(group)}"
-                    self.odd.setdefault(name, []).append((ratio, where))
+                self._tell(limit, curve[3], tuple(group), of_group=True)
+
+    def _tell(self, limit: Limit | None, path: str, sizes: tuple[int, ...], *, of_group: bool) -> None:
+        for name, ratio in limit.odd if limit else ():
+            assert isinstance(name, tuple)
+            self.odd.append((name, ratio, path, sizes, of_group))
 
     @staticmethod
     def _keep(limits: dict[tuple[_Curve, int], Limit], key: tuple[_Curve, int], limit: Limit | None) -> None:
@@ -147,7 +189,7 @@ class _Learnt:
             limits[key] = limit
 
 
-def _learnt(curves: dict[_Curve, list[tuple[Run, Entry]]], spread: float | None) -> _Learnt:
+def _learnt(curves: _Curves, spread: float | None) -> _Learnt:
     learnt = _Learnt(
         {
             (curve, size): _Figure(each, [pair for pair in each if pair[1].sure])
@@ -195,15 +237,7 @@ def _numbered(found: Sequence[tuple[Run, Entry]]) -> Iterator[tuple[int, tuple[R
         seen[entry.run, entry.launch] += 1
 
 
-def _entries(runs: Sequence[Run], spread: float | None) -> Iterator[str]:
-    varied = _varied(runs)
-    curves = grouped(
-        ((pattern(run, entry), run.head.plan.ranks, _options(run, varied), entry.path), (run, launch_entry))
-        for run, entry in labels.figures(runs)
-        for launch_entry in entry.each
-    )
-    learnt = _learnt(curves, spread)
-    yield from _odd(learnt, curves)
+def _entries(learnt: _Learnt, curves: _Curves, spread: float | None) -> Iterator[str]:
     if spread is None:
         yield from ("", f"{LAUNCHES} = {PAIR}")
     for curve, found in curves.items():
@@ -231,18 +265,31 @@ def _entries(runs: Sequence[Run], spread: float | None) -> Iterator[str]:
         yield from lines
 
 
-def _odd(learnt: _Learnt, curves: dict[_Curve, list[tuple[Run, Entry]]]) -> Iterator[str]:
-    """'# launch 3, of 2026-11-27T07:18:36, takes 1.3 x the others' time (aware at 1 MiB to 1 GiB) ...'."""
+def _odd(learnt: _Learnt, curves: _Curves) -> tuple[list[OddPlace], list[str]]:
+    """All places, and 'launch 3 of 5, DATE, is 1.30 x the others (aware at 1 MiB to 1 GiB): ...'."""
     starts = {entry.run: run.head.started for found in curves.values() for run, entry in found}
     order = sorted(
         {(starts[entry.run], entry.run, entry.launch) for found in curves.values() for _, entry in found}
     )
-    for (_, run, number), places in learnt.odd.items():
-        which = order.index((starts[run], run, number)) + 1
-        ratio, where = max(places, key=lambda place: abs(math.log(place[0])))
-        more = f", and {len(places) - 1} more" if len(places) > 1 else ""
-        words = f"launch {which} of {len(order)}, {starts[run]}, takes {ratio:.2f} x the others' time"
-        yield f"# {text(f'{words} ({where}{more}): nothing is learnt from it there', MAX_LETTERS)}"
+    places = [
+        OddPlace(order.index((starts[run], run, number)) + 1, path, sizes, ratio, of_group)
+        for (_, run, number), ratio, path, sizes, of_group in learnt.odd
+    ]
+    lines = []
+    for which in sorted({place.launch for place in places}):
+        own = [place for place in places if place.launch == which]
+        # A figure that lies apart as its group does is no news.
+        groups_ = {(place.path, size) for place in own if place.of_group for size in place.sizes}
+        told = [one for one in own if one.of_group or (one.path, one.sizes[0]) not in groups_]
+        most = max(told, key=lambda place: abs(math.log(place.ratio)))
+        more = f", and {len(told) - 1} more" if len(told) > 1 else ""
+        where = f"{most.path} at {size_range(most.sizes)}{more}"
+        start = f", {order[which - 1][0]}," if order[which - 1][0] else ""
+        lines.append(
+            f"launch {which} of {len(order)}{start} is {most.ratio:.2f} x the others ({where}): nothing is "
+            "learnt from it there; leave it out, or measure again"
+        )
+    return places, lines
 
 
 def _line(learnt: _Learnt, curve: _Curve, size: int) -> str:

@@ -90,9 +90,9 @@ def _odd(found: Verdicts) -> list[str]:
     for group in sorted(found.groups, key=lambda group: (group.key, group.sizes)):
         where = f"{group.key.title} at {size_range(group.sizes)}"
         for odd in group.odd:
-            which = f"launch {odd.number} of {('old', 'new')[odd.side]} ({where})"
+            which = f"launch {odd.number} of {('old', 'new')[odd.side]}"
             told.append(
-                f"{which} takes {factor(odd.ratio)} x the others' time: leave it out, or measure again"
+                f"{which} is {factor(odd.ratio)} x the others ({where}): leave it out, or measure again"
             )
     return told
 
