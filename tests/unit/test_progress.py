@@ -60,17 +60,17 @@ def planned(sizes: int) -> Event:
 class TestProgress:
     def test_plain_lines(self) -> None:
         stream = io.StringIO()
-        lacking = failure("aware", None, "unavailable", "no GPU", "buy one")
+        lacking = [failure(path, None, "unavailable", "no GPU", "buy one") for path in ("aware", "gpu")]
         with progress.make_progress((), stream) as view:
             assert stream.getvalue() == ""
             view(step_start("host", 0, 1))
             view(Progress("host", 65536, 0, 2))
-            for event in as_read([entry("host", 65536, 8.52e-6), lacking]):
+            for event in as_read([entry("host", 65536, 8.52e-6), *lacking]):
                 view(event)
             view(Note("a word"))
         assert stream.getvalue().splitlines() == [
             "host      64 KiB   8.52 us    7.69 GB/s   ±0.4 %  120 samples  [path 1 of 1, 0:00 so far]",
-            "aware: not available: no GPU; buy one",
+            "aware, gpu: not available: no GPU; buy one",
             "a word",
         ]
 

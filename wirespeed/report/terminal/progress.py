@@ -28,6 +28,7 @@ from wirespeed.results.soak import Soak
 from wirespeed.statistics.stopping import INTERRUPTED
 from wirespeed.units import counted, duration, format_rate, format_seconds, format_size, time_word
 
+UNAVAILABLE = "unavailable"
 BAR = 20
 """Letters of a whole bar."""
 REFRESHES = 4
@@ -73,10 +74,14 @@ class ProgressLines:
         self._width = 6
         self._place = RunPlace(clock)
         self._under_way, self._has_figure = "", False
+        self._lacks: dict[str, list[str]] = {}
+        """Paths that are not available, by why; one line tells alike ones."""
         self._teller = Teller(self._now, self.note, clock)
 
     def __call__(self, event: Event) -> None:
         self._place.begin()
+        if not (isinstance(event, Failure) and event.what == UNAVAILABLE):
+            self._tell_lacks()
         match event:
             case Head():
                 self._place.bound = event.plan.budget
@@ -122,8 +127,17 @@ class ProgressLines:
         self.note(f"{_soaked(soak, 8, self._width)}  [{self._place}]")
 
     def failure(self, failure: Failure) -> None:
-        """'aware at 64 KiB: hung: ...'."""
-        self.note(f"{figures.failure_head(failure)}: {figures.failure_text(failure)}")
+        """'aware at 64 KiB: hung: ...'; what is not available with the next event of another kind."""
+        head, text = figures.failure_head(failure), figures.failure_text(failure)
+        if failure.what == UNAVAILABLE:
+            self._lacks.setdefault(text, []).append(head)
+        else:
+            self.note(f"{head}: {text}")
+
+    def _tell_lacks(self) -> None:
+        for text, heads in self._lacks.items():
+            self.note(f"{', '.join(heads)}: {text}")
+        self._lacks.clear()
 
     def note(self, text: str) -> None:
         """A line of its own, in one write: other processes may write there, too."""
@@ -156,6 +170,7 @@ class ProgressLines:
 
     def __exit__(self, *_: object) -> None:
         self._teller.__exit__()
+        self._tell_lacks()
         self.close()
 
 
@@ -294,7 +309,7 @@ class LiveProgress(ProgressLines):
 
     def failure(self, failure: Failure) -> None:
         """Shows what happened in place of the figures."""
-        row, style = self._row(failure.path), "yellow" if failure.what == "unavailable" else "red"
+        row, style = self._row(failure.path), "yellow" if failure.what == UNAVAILABLE else "red"
         row.now, row.latest = "", Text(figures.WHAT.get(failure.what, failure.what), style)
         if failure.bytes is not None:
             row.sizes.add(failure.bytes)
