@@ -102,4 +102,5 @@ def test_a_note_that_is_cut_says_so() -> None:
         assert max(map(len, text.splitlines())) <= 40
     screen = console(40)
     say(screen, "word", most=1)
-    assert text_of(screen) == "word\n"
+    say(screen, "sentences " * 8, most=1)
+    assert text_of(screen) == f"word\n{' '.join(['sentences'] * 3)} ...\n"

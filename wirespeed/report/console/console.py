@@ -117,8 +117,11 @@ def say(
         lines += [Text(" " * indent).append_text(line) for line in rest]
     if most is not None and len(lines) > most:
         lines = lines[:most]
+        room = console.width - len(MORE)
         lines[-1].rstrip()
-        lines[-1].truncate(console.width - len(MORE))
+        if len(lines[-1]) > room:
+            last_blank = lines[-1].plain.rfind(" ", 0, room + 1)
+            lines[-1].truncate(last_blank if last_blank > room // 2 else room)
         lines[-1].append(MORE)
     for line in lines:
         console.print(line)
