@@ -79,7 +79,7 @@ class TestSharedMemory:
         """Protects /dev/shm from being full of what nobody names: 14 files of 16 MiB."""
         left = {f"sm_segment.n1.0.36c70001.{number}": 16 << 20 for number in range(14)}
         found = one(self.changed(root, left=left, left_bytes=1 << 20), "shm-left")
-        assert found.title == "Dead processes left 14 files in /dev/shm: 235 MB" and found.cost is Cost.SMALL
+        assert found.title == "Dead processes left 14 files in /dev/shm: 224 MiB" and found.cost is Cost.SMALL
         assert found.remedy[1].startswith("rm -- /dev/shm/sm_segment.n1.0.36c70001.0 ")
         full = one(self.changed(root, left=left, left_bytes=1 << 20, shm_free=64 << 20), "shm-left")
         assert full.cost is Cost.SOME
@@ -117,7 +117,7 @@ class TestSharedMemory:
         """Protects users whose /dev/shm is full of files that no library is known for."""
         facts = self.changed(root, shm_free=1 << 20, others={"a b.bin": 215 << 20, "torch_1": 3 << 20})
         found = one(facts, "shm-full")
-        assert found.evidence[-1] == "files that no process uses: a b.bin 225 MB, torch_1 3.15 MB"
+        assert found.evidence[-1] == "files that no process uses: a b.bin 215 MiB, torch_1 3 MiB"
         assert found.remedy[0].startswith("fuser -v '/dev/shm/a b.bin' /dev/shm/torch_1  # ")
         assert keys(self.changed(root, others={"a b.bin": 215 << 20})) == []
 

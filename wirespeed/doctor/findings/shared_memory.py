@@ -12,7 +12,7 @@ from wirespeed.doctor.shell import quoted
 from wirespeed.host.process import span
 from wirespeed.host.variables import switches_of
 from wirespeed.results.parts import LoadedMpi, Rank
-from wirespeed.units import format_size
+from wirespeed.units import format_memory, format_size
 
 NCCL_SHM = 1 << 30
 """NCCL's advice for containers is 1 GiB: its Troubleshooting page, 'Shared memory'."""
@@ -84,8 +84,8 @@ def _shm(facts: MachineFacts, memory: HostMemory) -> Iterator[Finding]:
         f"/dev/shm is {'nearly full' if full else 'small'}{where}: MPI and NCCL may fail or fall back",
         Cost.SOME,
         (
-            f"/dev/shm: {memory.shm_bytes >> 20} MiB, {free >> 20} MiB of it free",
-            *(f"{what} {need / 2**20:.4g} MiB" for what, need in (small or lacking).items()),
+            f"/dev/shm: {format_memory(memory.shm_bytes)}, {format_memory(free)} of it free",
+            *(f"{what} {format_memory(need)}" for what, need in (small or lacking).items()),
             *_others(memory),
         ),
         (f"{_fuser(memory.others)}  # killed jobs leave files behind",) if full else (enlarge,),
@@ -94,10 +94,10 @@ def _shm(facts: MachineFacts, memory: HostMemory) -> Iterator[Finding]:
 
 
 def _others(memory: HostMemory) -> Iterator[str]:
-    """'files that no process uses: model.bin 215 MB', the largest first."""
+    """'files that no process uses: model.bin 205 MiB', the largest first."""
     largest = sorted(memory.others, key=lambda name: -memory.others[name])[:MAX_NAMED]
     if largest:
-        named = ", ".join(f"{name} {memory.others[name] / 1e6:.3g} MB" for name in largest)
+        named = ", ".join(f"{name} {format_memory(memory.others[name])}" for name in largest)
         yield f"files that no process uses: {named}"
 
 
@@ -114,16 +114,17 @@ def _left(memory: HostMemory) -> Iterator[Finding]:
         return
     total, taken = sum(memory.left.values()), memory.left_bytes
     near = memory.shm_free is not None and max(total, taken) > memory.shm_free
+    free = format_memory(memory.shm_free or 0)
     shown = [quoted(f"/dev/shm/{name}") for name in names[:MAX_NAMED]]
     more = f"  # ... {len(names)} in all" if len(names) > MAX_NAMED else ""
     yield Finding(
         "shm-left",
-        f"Dead processes left {len(names)} file{'s' * (len(names) > 1)} in /dev/shm: {total / 1e6:.3g} MB",
+        f"Dead processes left {len(names)} file{'s' * (len(names) > 1)} in /dev/shm: {format_memory(total)}",
         Cost.SOME if near else Cost.SMALL,
         (
             f"segments of MPI libraries that no process uses: {', '.join(names[:MAX_NAMED])}"
             + (f", ... {len(names)} in all" if len(names) > MAX_NAMED else ""),
-            f"they take {taken / 1e6:.3g} MB of memory; /dev/shm has {(memory.shm_free or 0) >> 20} MiB free",
+            f"they take {format_memory(taken)} of memory; /dev/shm has {free} free",
         ),
         (f"fuser -v {' '.join(shown)}  # nobody uses them?", f"rm -- {' '.join(shown)}{more}"),
         source="/proc/PID/maps and /proc/PID/fd of every process that this user sees",
@@ -141,7 +142,9 @@ def _unused(facts: MachineFacts) -> Iterator[Finding]:
             mpi = run.step("host").mpi or LoadedMpi()
             name = f"{switches_of(mpi.vendor).get('name', 'MPI')} {mpi.version}".strip()
             free = facts.memory.shm_free
-            room = f"; /dev/shm has {free >> 20} MiB free" if free is not None and not facts.foreign else ""
+            room = (
+                f"; /dev/shm has {format_memory(free)} free" if free is not None and not facts.foreign else ""
+            )
             yield Finding(
                 "shm-unused",
                 f"{name} sends by loopback TCP what shared memory could carry",
