@@ -136,3 +136,39 @@ def test_the_text_is_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     main(["explain", str(file)])
     out = capsys.readouterr().out
     assert "\x1b" not in out and "[red]rc[/red]" in out
+
+
+TABLE = """# OSU MPI Bandwidth Test v7.4
+# Size      Bandwidth (MB/s)
+262144              12000.00
+524288              12100.00
+1048576             12150.00
+4194304             {}
+"""
+
+
+def test_findings_stand_below_many_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "log.txt"
+    sound = TABLE.format("12200.00")
+    file.write_text(sound * 70 + TABLE.format("2000.00") + sound * 29)
+    code, said, lines = explain(capsys, str(file))
+    assert code == ExitCode.WORSE and len(lines) <= MOST_LINES
+    assert "100 tables: best 12.2 GB/s, largest message 2.00 to 12.2" in said
+    assert (
+        "1. Bandwidth Test, line 423: falls from" in said
+        or "1. Bandwidth Test, line 423: 4 MiB takes" in said
+    )
+    file.write_text(TABLE.format("2000.00") * 50)
+    code, said, lines = explain(capsys, str(file))
+    assert "; 49 more tables like it" in said and len(lines) <= MOST_LINES
+
+
+def test_digits_that_make_no_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """int() does not take each letter that is a digit for Python; a size of 300 digits fills the screen."""
+    file = tmp_path / "log.txt"
+    head = "#bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]"
+    rows = [f"{size} 10 1.00 1.00 1.00" for size in ("4096", "9" * 300)]
+    file.write_text("\n".join([TABLE, "² 12000.00", "# Benchmarking Allreduce", head, *rows, ""]))
+    code, said, lines = explain(capsys, str(file))
+    assert code == ExitCode.CANNOT_TELL and len(lines) <= MOST_LINES
+    assert "99999" not in said.partition("not understood")[0]

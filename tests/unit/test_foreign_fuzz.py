@@ -40,6 +40,7 @@ PREFIXES = (
     b"| ",
     b"\t",
 )
+DIGITS = (*(bytes([digit]) for digit in b"0123456789-+eE.,"), "²".encode(), "٣".encode())
 NUMBER = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 
 
@@ -78,11 +79,11 @@ def damaged(text: bytes, random_: random.Random) -> bytes:
         elif kind == 10:
             text = re.sub(rb" +", random_.choice([b" ", b"\t", b"   "]), text)
         else:
-            digit = random_.choice(b"0123456789-+eE.,")
+            digit = random_.choice(DIGITS)
             places = [place for place, letter in enumerate(text) if chr(letter).isdigit()]
             if places:
                 place = random_.choice(places)
-                text = text[:place] + bytes([digit]) * random_.choice([0, 1, 1, 25]) + text[place + 1 :]
+                text = text[:place] + digit * random_.choice([0, 1, 1, 25]) + text[place + 1 :]
     return text
 
 

@@ -6,8 +6,8 @@ from wirespeed.foreign.shapes import Curve, Point
 
 _TIMES = {
     "pingpong": "one way, half of a round trip",
-    "sendrecv": "one iteration, of the slowest rank",
-    "exchange": "one iteration, of the slowest rank",
+    "sendrecv": "one iteration, average of the ranks",
+    "exchange": "one iteration, average of the ranks",
     "barrier": "one barrier, average of the ranks",
     "rma": "one operation and its completion",
 }

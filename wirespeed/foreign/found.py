@@ -52,6 +52,9 @@ class Found:
     def curve(self, made: Curve) -> None:
         if len(self.curves) < MOST_CURVES:
             self.curves.append(made)
+        elif len(self.unknown) < MOST:
+            words = f"more than {MOST_CURVES} tables: this one is left out"
+            self.unknown.append((made.points[0].line, words))
 
     def log(self) -> Log:
         return Log(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from wirespeed.foreign.found import MOST_CURVES, LogStream, Reader
+from wirespeed.foreign.found import LogStream, Reader
 from wirespeed.foreign.shapes import Curve, Point
 from wirespeed.foreign.text import number
 
@@ -48,9 +48,9 @@ class MatrixReader(Reader):
                 self.devices = [int(word) for word in head[1].split()][:_MOST]
                 return bool(self.devices)
             return False
-        if len(tokens) != len(self.devices) + 1 or not tokens[0].isdigit():
+        if len(tokens) != len(self.devices) + 1 or not tokens[0].isdecimal():
             head = _COLUMNS.match(text)
-            if head and not tokens[0].isdigit():
+            if head and not tokens[0].isdecimal():
                 self.devices = [int(word) for word in head[1].split()][:_MOST]
                 return True
             return False
@@ -66,8 +66,6 @@ class MatrixReader(Reader):
     def _add(self, row: int, column: int, value: float, line: int) -> None:
         matrix = self.matrix
         assert matrix is not None
-        if len(self.found.curves) >= MOST_CURVES:
-            return
         curve = matrix.curve
         local = matrix.rows == matrix.columns and row == column
         seconds, rate = (value * matrix.factor, None) if matrix.times else (None, value * matrix.factor)

@@ -106,7 +106,7 @@ def reference_of(curve: Curve, wire: CurveWire | None, log: Log, question: Quest
     """Figures of others on such a machine; None where nobody did, or where the machine is not known."""
     usual_size = USUAL_SIZES.get(curve.tool, 0)
     points = [
-        point._replace(bytes=point.bytes if point.bytes > 0 else usual_size)
+        point if point.bytes > 0 else point._replace(bytes=usual_size)
         for point in curve.points
         if (point.bytes > 0 or usual_size) and not is_wrong(point)
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import pkgutil
@@ -13,7 +14,7 @@ from wirespeed import inputs
 from wirespeed.foreign import readers
 from wirespeed.foreign.found import MOST, Found, LogStream, Reader
 from wirespeed.foreign.shapes import Log
-from wirespeed.foreign.text import HOST, clean, without_prefixes
+from wirespeed.foreign.text import FIGURES, HOST, LONGEST, clean, without_prefixes
 
 _TOKEN = re.compile(r"cudaError|hipError|[A-Za-z]+_?")
 """Readers name words in such pieces: 'UCX_' of UCX_TLS, 'GPU' of GPU0."""
@@ -23,6 +24,7 @@ _LOOKS_LIKE_FIGURES = re.compile(
 )
 _RULES = ("--", "==", "##", "+-", "**")
 """Beginnings of lines that only divide."""
+_NO_WORDS: Set[str] = frozenset()
 _MOST_JSON = 16 << 20
 
 
@@ -40,11 +42,20 @@ def kinds() -> tuple[type[Reader], ...]:
 def read(lines: Iterable[bytes]) -> Log:
     """All that readers understand of a text; what raises while lines are read passes."""
     reading = _Reading()
+    collects = gc.isenabled()
+    gc.disable()  # nothing that is made here refers in circles
     try:
         for number, line in enumerate(lines, 1):
-            reading.take(clean(line), number)
+            rest = line.translate(None, FIGURES)
+            if (not rest or (rest == b"\r" and line.endswith(b"\r\n"))) and len(line) < LONGEST:
+                reading.take_figures(line.decode().rstrip(), number)
+            else:
+                reading.take(clean(line), number)
     finally:
         reading.end()
+        if collects:
+            gc.freeze()  # a large log would be searched again and again
+            gc.enable()
     return reading.found.log()
 
 
@@ -70,7 +81,8 @@ class _Reading:
         tags, text = without_prefixes(raw)
         if not text or ((text[0] in " {" or self.depth) and (text.isspace() or self._is_json(text, line))):
             return
-        hits = self.words.intersection(_TOKEN.findall(text))
+        # Without letters there are no words.
+        hits = _NO_WORDS if text.lower() == text.upper() else self.words.intersection(_TOKEN.findall(text))
         if "$ " in text:
             hits |= {"$"}
         stream = self.streams.get(tags) or self._stream(tags)
@@ -83,6 +95,19 @@ class _Reading:
                 host = self._stream(name)
                 if rest and (hits or host.open) and _taken(host, rest, line, hits):
                     return
+        self._leave(stream, text, line)
+
+    def take_figures(self, text: str, line: int) -> None:
+        """A line that consists of FIGURES, and so has neither prefixes nor words."""
+        if self.depth:
+            self.take(text, line)
+        elif text:
+            stream = self.streams.get("") or self._stream("")
+            if not stream.open or not _taken(stream, text, line, _NO_WORDS):
+                self._leave(stream, text, line)
+
+    def _leave(self, stream: LogStream, text: str, line: int) -> None:
+        """A line that no reader knows."""
         if not text[-1].isalpha() and _LOOKS_LIKE_FIGURES.match(text):
             if len(self.found.unknown) < MOST:
                 self.found.unknown.append((line, text.strip()))
@@ -123,6 +148,8 @@ class _Reading:
 
 def _taken(stream: LogStream, text: str, line: int, hits: Set[str]) -> bool:
     stream.hits = hits
+    if not hits and len(stream.open) == 1:
+        return stream.open[0].take(text, line)
     going_on = tuple([reader.place for reader in stream.open]) if stream.open else ()
     for place in _places(frozenset(hits), going_on):  # noqa: SIM110  # half of the time of any()
         if stream.readers[place].take(text, line):

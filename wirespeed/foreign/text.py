@@ -7,6 +7,10 @@ import re
 
 LONGEST = 4000
 """Letters of a line that are looked at; no tool prints a longer line of figures."""
+FIGURES = b"0123456789.- \t\n"
+"""Bytes of most rows of tables."""
+LONGEST_NUMBER = 18
+"""Digits of a number of bytes, ranks or iterations."""
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)?")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]")
 _TIME = r"\d\d:\d\d:\d\d(?:[.,]\d+)?"
@@ -85,7 +89,12 @@ def numbers(text: str) -> list[float] | None:
 
 def whole(token: str) -> int | None:
     """A number of bytes, ranks or iterations."""
-    return int(token) if token.isascii() and token.isdigit() and len(token) <= 18 else None
+    return int(token) if token.isascii() and token.isdigit() and len(token) <= LONGEST_NUMBER else None
+
+
+def count(value: float) -> int | None:
+    """The same of a number that was read with others; None where it is not one."""
+    return int(value) if 0 <= value < 10**LONGEST_NUMBER and value == int(value) else None
 
 
 def plain(version: str) -> str:

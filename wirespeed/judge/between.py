@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from operator import attrgetter
 
 from wirespeed.judge.given import CurveFinding, GivenCurve, finding
-from wirespeed.judge.moments import PEAK, bits, near_sizes, rate_of
+from wirespeed.judge.moments import PEAK, are_near, bits, near_sizes, rate_of
 from wirespeed.judge.series import Series, is_wrong, series_of, times, usable
 from wirespeed.units import format_rate
 
+Rated = Sequence[tuple[GivenCurve, float]]
+"""Curves with their largest sizes' rates, without copies inside a device."""
 Links = Mapping[tuple[str, str], str]
 """(GPU, GPU) -> 'PIX'."""
 SLOWER = 1.1
@@ -32,23 +35,25 @@ _PEER = re.compile(r"P2P ?= ?(Enabled|Disabled)", re.IGNORECASE)
 
 def between(curves: Sequence[GivenCurve], links: Links | None = None) -> Iterator[CurveFinding]:
     """`links`: as far as the text tells."""
-    yield from _staged_faster(curves)
-    yield from _near_slower(curves, links or {})
-    yield from _odd_one(curves)
-    yield from _both_ways(curves)
+    rated = _rated(curves)
+    yield from _staged_faster(rated)
+    yield from _near_slower(rated, links or {})
+    yield from _odd_one(rated)
+    yield from _both_ways(rated)
     yield from _one_stalls(curves)
     yield from _near_sizes(curves)
-    yield from _sum(curves)
+    yield from _sum(rated)
 
 
 def _rate(curve: GivenCurve) -> float | None:
     """The largest size's rate."""
-    rows = [point for point in curve.points if usable(rate_of(point)) and not is_wrong(point)]
-    return rate_of(max(rows, key=lambda point: point.bytes)) if rows else None
+    for point in sorted(curve.points, key=attrgetter("bytes"), reverse=True):
+        if (rate := rate_of(point)) and not is_wrong(point):
+            return rate
+    return None
 
 
-def _rated(curves: Sequence[GivenCurve]) -> list[tuple[GivenCurve, float]]:
-    """Without copies inside a device."""
+def _rated(curves: Sequence[GivenCurve]) -> Rated:
     return [(curve, rate) for curve in curves if curve.operation != "local-copy" and (rate := _rate(curve))]
 
 
@@ -60,10 +65,10 @@ def _pair(curve: GivenCurve) -> str:
     return " ".join(sorted(curve.pair.split()))
 
 
-def _staged_faster(curves: Sequence[GivenCurve]) -> Iterator[CurveFinding]:
+def _staged_faster(rated: Rated) -> Iterator[CurveFinding]:
     """Direct copies between GPUs that are slower than those through the host."""
     pairs: dict[tuple[str, str], dict[str, list[float]]] = {}
-    for curve, rate in _rated(curves):
+    for curve, rate in rated:
         if found := _PEER.search(f"{curve.name} {curve.placement}"):
             pairs.setdefault((curve.direction, curve.pair), {}).setdefault(found[1].lower(), []).append(rate)
     both = [way for way in pairs.values() if len(way) == 2]
@@ -77,10 +82,10 @@ def _staged_faster(curves: Sequence[GivenCurve]) -> Iterator[CurveFinding]:
         yield finding("staged-faster", 2, seen)
 
 
-def _near_slower(curves: Sequence[GivenCurve], links: Links) -> Iterator[CurveFinding]:
+def _near_slower(rated: Rated, links: Links) -> Iterator[CurveFinding]:
     """Pairs below one switch that are slower than pairs far apart, by the same test."""
     tests: dict[tuple[str, str, str], dict[str, list[float]]] = {}
-    for curve, rate in _rated(curves):
+    for curve, rate in rated:
         names = curve.pair.split()
         link = (
             links.get((names[0], names[-1])) or links.get((names[-1], names[0])) if len(names) == 2 else None
@@ -98,10 +103,10 @@ def _near_slower(curves: Sequence[GivenCurve], links: Links) -> Iterator[CurveFi
                 yield finding("near-slower", 2, seen, near=near)
 
 
-def _odd_one(curves: Sequence[GivenCurve]) -> Iterator[CurveFinding]:
+def _odd_one(rated: Rated) -> Iterator[CurveFinding]:
     """GPUs whose copies from or to the host are slower than the other GPUs' in the same test."""
     tests: dict[tuple[str, str, str, str, str], list[tuple[float, str]]] = {}
-    for curve, rate in _rated(curves):
+    for curve, rate in rated:
         if curve.operation == "copy" and curve.memory in ("H D", "D H") and curve.pair:
             key = curve.tool, curve.name, curve.memory, curve.direction, curve.placement
             tests.setdefault(key, []).append((rate, curve.pair))
@@ -117,11 +122,11 @@ def _odd_one(curves: Sequence[GivenCurve]) -> Iterator[CurveFinding]:
             return
 
 
-def _both_ways(curves: Sequence[GivenCurve]) -> Iterator[CurveFinding]:
+def _both_ways(rated: Rated) -> Iterator[CurveFinding]:
     """Both ways together that are slower than one way alone, by the same tool in the same way."""
     long = [
         (curve, rate)
-        for curve, rate in _rated(curves)
+        for curve, rate in rated
         if not 0 <= curve.points[-1].bytes < LONG and "P2P=Disabled" not in curve.name
     ]
     one_way: dict[tuple[str, str, str, bool], float] = {}
@@ -170,6 +175,9 @@ def _one_stalls(curves: Sequence[GivenCurve]) -> Iterator[CurveFinding]:
 
 
 def _near_sizes(curves: Sequence[GivenCurve]) -> Iterator[CurveFinding]:
+    sizes = sorted({point.bytes for curve in curves for point in curve.points if point.bytes > 0})
+    if not any(are_near(small, large) for small, large in pairwise(sizes)):
+        return
     groups: dict[tuple[str, str, str, str, bool | None], list[Series]] = {}
     for curve in curves:
         for series in series_of(curve):
@@ -184,11 +192,11 @@ def _near_sizes(curves: Sequence[GivenCurve]) -> Iterator[CurveFinding]:
                 yield found
 
 
-def _sum(curves: Sequence[GivenCurve]) -> Iterator[CurveFinding]:
+def _sum(rated: Rated) -> Iterator[CurveFinding]:
     """Another tool's figure that is twice as high because it counts both directions."""
-    if len({curve.tool for curve in curves}) < 2:
+    if len({curve.tool for curve, _ in rated}) < 2:
         return
-    rated = _rated(curves)[:MOST_PAIRS]
+    rated = rated[:MOST_PAIRS]
     for both, double in (row for row in rated if row[0].direction == "both"):
         for one, single in (row for row in rated if row[0].direction == "one"):
             alike = both.memory == one.memory and (_pair(both) == _pair(one) or not (both.pair and one.pair))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
+from math import inf
 
 from wirespeed.judge.given import CurveFinding, GivenCurve, GivenPoint, finding
 from wirespeed.judge.series import Series, is_wrong, seconds_words, sizes_words, times, usable
@@ -29,11 +30,16 @@ ROOTED = ("broadcast", "reduce", "gather", "gatherv", "scatter", "scatterv")
 
 def rate_of(point: GivenPoint) -> float | None:
     """Its rate, whatever the column is called."""
-    return next((rate for rate in (point.rate, point.average, point.overall) if usable(rate)), None)
+    for rate in (point.rate, point.average, point.overall):
+        if rate is not None and 0 < rate < inf:
+            return rate
+    return None
 
 
 def two_speeds(curve: GivenCurve) -> Iterator[CurveFinding]:
     """Rates of one size, one behind the other in time, that switch between two values."""
+    if not curve.points or curve.points[0].bytes != curve.points[-1].bytes:
+        return
     rows = [point for point in curve.points if usable(point.average)]
     if len({point.bytes for point in rows}) != 1:
         return
@@ -143,13 +149,18 @@ def few_repetitions(series: Series) -> Iterator[CurveFinding]:
         yield finding("few", 1, f"few repetitions: {words} at {sizes_words(tuple(rows))}", series.curve)
 
 
+def are_near(small: int, large: int) -> bool:
+    """Two sizes that are nearly the same."""
+    return 0 < large - small <= NEAR * small
+
+
 def near_sizes(series: Sequence[Series]) -> Iterator[CurveFinding]:
     """Sizes that are nearly the same, whose times are not; of one way of measuring, in any of its tables."""
     rows = sorted(((row, one) for one in series for row in one.rows), key=lambda item: item[0].bytes)
     for (small, of), (large, _) in pairwise(rows):
         slow, fast = (large, small) if large.seconds > small.seconds else (small, large)
         differ, ratio = large.bytes - small.bytes, slow.seconds / fast.seconds
-        if 0 < differ <= NEAR * small.bytes and ratio > NEAR_TIMES:
+        if are_near(small.bytes, large.bytes) and ratio > NEAR_TIMES:
             seen = (
                 f"{slow.bytes} B takes {seconds_words(slow.seconds)}, {fast.bytes} B "
                 f"{seconds_words(fast.seconds)}{of.where}: {times(ratio)} times as long for a difference of "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from wirespeed.judge.given import GivenCurve, GivenPoint
 from wirespeed.units import format_rate, format_seconds, format_size
@@ -12,8 +13,7 @@ COLLECTIVE = ("all-", "allreduce", "allgather", "alltoall", "reduce", "broadcast
 """Beginnings of the names of operations of all ranks."""
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """Time of one message, and its rate."""
 
     bytes: int
@@ -48,27 +48,25 @@ def usable(value: float | None) -> bool:
 
 def series_of(curve: GivenCurve) -> list[Series]:
     """Without rows that have no size, no time, or wrong data. Of a size that stands twice, the first."""
-    found = []
-    for in_place in dict.fromkeys(point.in_place for point in curve.points):
-        rows: dict[int, Row] = {}
-        for point in curve.points:
-            if point.in_place is in_place and point.bytes > 0 and not is_wrong(point):
-                row = _row(point)
-                if row is not None:
-                    rows.setdefault(point.bytes, row)
-        found.append(Series(curve, tuple(rows[size] for size in sorted(rows)), in_place))
-    return [series for series in found if series.rows]
+    found: dict[bool | None, dict[int, Row]] = {}
+    for point in curve.points:
+        rows = found.setdefault(point.in_place, {})
+        if point.bytes > 0 and point.bytes not in rows and not is_wrong(point) and (row := _row(point)):
+            rows[point.bytes] = row
+    return [
+        Series(curve, tuple(rows[size] for size in sorted(rows)), in_place)
+        for in_place, rows in found.items()
+        if rows
+    ]
 
 
 def _row(point: GivenPoint) -> Row | None:
-    seconds, rate = point.seconds, point.rate
-    if not usable(rate):
-        rate = point.bytes / seconds if seconds is not None and usable(seconds) else None
-    if rate is None or not usable(rate):
-        return None
-    if seconds is None or not usable(seconds):
-        seconds = point.bytes / rate
-    return Row(point.bytes, seconds, rate, point) if usable(seconds) else None
+    size, seconds, rate = point.bytes, point.seconds, point.rate
+    if rate is None or not 0 < rate < math.inf:
+        rate = size / seconds if seconds is not None and 0 < seconds < math.inf else 0.0
+    if seconds is None or not 0 < seconds < math.inf:
+        seconds = size / rate if rate else 0.0
+    return Row(size, seconds, rate, point) if 0 < rate < math.inf and 0 < seconds < math.inf else None
 
 
 MOST_ERROR = 0.1

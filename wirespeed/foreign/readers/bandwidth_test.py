@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from wirespeed.foreign.found import Reader
 from wirespeed.foreign.shapes import Curve, Point
-from wirespeed.foreign.text import numbers
+from wirespeed.foreign.text import count, numbers
 
 _TITLE = re.compile(r"\s*(Host|Device) to (Host|Device) Bandwidth, (\d+) Device\(s\)")
 _KIND = re.compile(r"\s*(PINNED|PAGEABLE|Write-Combined) Memory")
@@ -54,15 +54,11 @@ class BandwidthTest(Reader):
             self.curve = replace(self.curve, unit_words=words)
             return True
         values = numbers(text)
-        if (
-            not values
-            or len(values) != 2
-            or not self.factor
-            or values[0] != int(values[0])
-            or min(values) < 0
-        ):
+        if not values or len(values) != 2 or not self.factor or values[1] < 0:
             return False
-        self.points.append(Point(int(values[0]), None, values[1] * self.factor, line=line))
+        if (size := count(values[0])) is None:
+            return False
+        self.points.append(Point(size, None, values[1] * self.factor, line=line))
         return True
 
     factor = 0.0

@@ -7,7 +7,7 @@ import re
 
 from wirespeed.foreign.found import LogStream, Reader
 from wirespeed.foreign.shapes import Curve, Point
-from wirespeed.foreign.text import number
+from wirespeed.foreign.text import count, number
 
 ORDER = 2
 _SIZE = re.compile(r"(?:message |msg )?(?:size|bytes)s?(?: ?[(\[](?:bytes?|B)[)\]])?", re.IGNORECASE)
@@ -41,7 +41,9 @@ class CsvColumns(Reader):
     def __init__(self, stream: LogStream) -> None:
         super().__init__(stream)
         self.separator = ","
-        self.columns: list[tuple[str, float]] = []
+        self.columns = 0
+        self.known: list[tuple[str, int, float]] = []
+        """(kind, place, factor) of the first column of each kind."""
 
     def take(self, text: str, line: int) -> bool:
         if self.curve is not None and self._row(text, line):
@@ -54,7 +56,9 @@ class CsvColumns(Reader):
         kinds = [kind for kind, _ in columns]
         if kinds.count("size") != 1 or not {"time", "rate"} & set(kinds):
             return False
-        self.columns, self.separator = columns, separator
+        self.columns, self.separator = len(columns), separator
+        places = {kind: at for at, kind in reversed([*enumerate(kinds)]) if kind}
+        self.known = [(kind, at, columns[at][1]) for kind, at in places.items()]
         julia = tuple(name.lower() for name in names[:2]) == _JULIA
         rated = "rate" in kinds
         unit = next((name for name, (kind, _) in zip(names, columns, strict=True) if kind == "rate"), "")
@@ -73,29 +77,21 @@ class CsvColumns(Reader):
 
     def _row(self, text: str, line: int) -> bool:
         cells = text.split(self.separator)
-        if len(cells) != len(self.columns):
+        if len(cells) != self.columns:
             return False
         values: dict[str, float] = {}
-        for cell, (kind, factor) in zip(cells, self.columns, strict=True):
-            if not kind or kind in values:
-                continue
-            value = number(cell.strip(" \"'"), commas=self.separator != ",")
-            if value is None:
+        for kind, at, factor in self.known:
+            value = number(cells[at].strip(" \"'"), commas=self.separator != ",")
+            if value is None or value < 0:
                 return False
             values[kind] = value * factor
-        size, times = values["size"], values.get("times")
-        if min(values.values()) < 0 or max(values.values()) == math.inf or size != int(size):
+        size, times = count(values["size"]), count(values.get("times", 0.0))
+        rate = values.get("rate")
+        if size is None or times is None or rate == math.inf:
             return False
-        if times is not None and times != int(times):
-            return False
+        repetitions = times if "times" in values else None
         self.points.append(
-            Point(
-                int(size),
-                values.get("time"),
-                values.get("rate"),
-                repetitions=None if times is None else int(times),
-                line=line,
-            )
+            Point(size, values.get("time"), rate, None, None, None, None, None, repetitions, line=line)
         )
         return True
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from wirespeed.foreign.found import LogStream, Reader
 from wirespeed.foreign.shapes import Curve, Point
-from wirespeed.foreign.text import numbers
+from wirespeed.foreign.text import count, numbers
 
 _TITLE = re.compile(r"#\s*Benchmarking\s+(\w+)")
 _RANKS = re.compile(r"#\s*#processes\s*=\s*(\d+)")
@@ -37,6 +37,7 @@ _OPERATIONS = {
     "unidir_get": ("rma", "one", 1),
 }
 """Name -> operation, direction, messages in a time that the rate counts; 0: no time is printed with it."""
+_ENDING = re.compile(r"[.,]\d\d$")
 _UNITS = {1e6: "MB = 1e6 B", 2.0**20: "MB = 2^20 B"}
 _ROUNDING = 0.02
 
@@ -91,9 +92,9 @@ class Imb(Reader):
         if values is None or len(values) != len(self.columns) or min(values) < 0:
             return False
         cells = dict(zip(self.columns, values, strict=True))
-        size = cells.get("#bytes", 0.0 if self.curve and self.curve.operation == "barrier" else 0.5)
-        last = text.split()[-1]
-        if size != int(size) or not re.search(r"[.,]\d\d$", last):
+        size = count(cells.get("#bytes", 0.0 if self.curve and self.curve.operation == "barrier" else 0.5))
+        times = count(cells.get("#repetitions", 0.0))
+        if size is None or times is None or not _ENDING.search(text):
             return False
         time = cells.get("t[usec]", cells.get("t_avg[usec]"))
         rate = cells.get("mbytes/sec")
@@ -101,12 +102,12 @@ class Imb(Reader):
             return False
         self.points.append(
             Point(
-                int(size),
+                size,
                 None if time is None else time / 1e6,
                 rate,  # in the tool's MB, until close() knows which
                 t_min=_micro(cells.get("t_min[usec]")),
                 t_max=_micro(cells.get("t_max[usec]")),
-                repetitions=int(cells["#repetitions"]) if "#repetitions" in cells else None,
+                repetitions=times if "#repetitions" in cells else None,
                 wrong=cells.get("defects"),
                 line=line,
             )

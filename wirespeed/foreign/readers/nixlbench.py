@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from wirespeed.foreign.found import LogStream, Reader
 from wirespeed.foreign.shapes import Curve, Point
-from wirespeed.foreign.text import numbers
+from wirespeed.foreign.text import count, numbers
 
 _COLUMN = re.compile(
     r"Block Size \(B\)|Batch Size|Aggregate B/W \([^)]*\)|B/W \([^)]*\)|Network Util \(%\)|Avg Lat\. \(us\)"
@@ -57,12 +57,12 @@ class Nixlbench(Reader):
         if values is None or len(values) != len(self.columns) or min(values) < 0:
             return False
         cells = dict(zip(self.columns, values, strict=True))
-        size, batch = cells.get("Block Size (B)", 0.5), cells.get("Batch Size", 0.5)
+        size, batch = count(cells.get("Block Size (B)", 0.5)), count(cells.get("Batch Size", 0.5))
         rate, latency = cells.get("B/W (GB/Sec)"), cells.get("Avg Lat. (us)")
-        if size != int(size) or batch != int(batch) or rate is None:
+        if size is None or batch is None or rate is None:
             return False
-        made = Point(int(size), None if latency is None else latency / 1e6, rate * 1e9, line=line)
-        self.batches.setdefault(int(batch), []).append(made)
+        made = Point(size, None if latency is None else latency / 1e6, rate * 1e9, line=line)
+        self.batches.setdefault(batch, []).append(made)
         return True
 
     def close(self) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
 from wirespeed.foreign.found import LogStream, Reader
 from wirespeed.foreign.shapes import Curve, Point
-from wirespeed.foreign.text import number
+from wirespeed.foreign.text import LONGEST_NUMBER
 
 _TITLE = re.compile(r"#?\s*OSU (?P<over>MPI|NCCL|OpenSHMEM|UPC|UPC\+\+|xCCL)?(?P<gpu>-\w+)?[ _]?(?P<test>.*?)"
                     r"\s+Test(?:\s+v(?P<version>[\d.]+\w*))?\s*$", re.IGNORECASE)  # fmt: skip
@@ -38,6 +39,16 @@ _OPERATIONS = (
     (r"latency", "pingpong"),
     (r"bandwidth", "bandwidth"),
 )
+_COLUMNS = {
+    "seconds": ("Avg Latency (us)", "Latency (us)", "Overall (us)"),
+    "rate": ("Bandwidth (MB/s)", "MB/s"),
+    "t_min": ("Min Latency (us)",),
+    "t_max": ("Max Latency (us)",),
+}
+"""Field of a point -> columns that have it."""
+_FIELDS = {name: at for at, name in enumerate(Point._fields)}
+WHOLE = ("Iterations", "Validation")
+"""Columns without decimals."""
 _MEMORY = {"HOST": "H", "DEVICE": "D", "MANAGED": "M"}
 
 
@@ -48,7 +59,7 @@ class Osu(Reader):
 
     def __init__(self, stream: LogStream) -> None:
         super().__init__(stream)
-        self.columns: list[str] = []
+        self._set_columns([])
 
     def take(self, text: str, line: int) -> bool:
         if "OSU" in text and (title := _TITLE.match(text.lstrip())) and title["over"]:
@@ -64,7 +75,6 @@ class Osu(Reader):
         operation = next((ours for theirs, ours in _OPERATIONS if re.search(theirs, test, re.I)), "")
         pair = operation in ("pingpong", "bandwidth", "both-ways", "rma")
         two = pair and not re.search("mult", test, re.I)
-        self.columns = []
         self.open(
             Curve(
                 "OSU " + (title["over"] or "") + (title["gpu"] or ""),
@@ -77,6 +87,7 @@ class Osu(Reader):
                 unit_words="MB = 1e6 B",
             )
         )
+        self._set_columns([])
 
     def _comment(self, text: str) -> bool:
         assert self.curve is not None
@@ -90,7 +101,7 @@ class Osu(Reader):
             placement = f"{self.curve.placement}, {found[1]}".strip(", ")
             self.curve = replace(self.curve, placement=placement)
         elif columns := _COLUMN.findall(text):
-            self.columns = [re.sub(r" ?\(", " (", column) for column in columns]
+            self._set_columns([re.sub(r" ?\(", " (", column) for column in columns])
         else:
             return "Datatype" in text or "Overall =" in text
         return True
@@ -98,47 +109,46 @@ class Osu(Reader):
     def _row(self, tokens: list[str], line: int) -> bool:
         if len(tokens) != len(self.columns):
             return False
-        cells = dict(zip(self.columns, tokens, strict=True))
-        size = cells.get("Size", "0" if self.curve and self.curve.operation == "barrier" else "")
-        if not size.isdigit() or (self.points and int(size) <= self.points[-1].bytes):
+        size = tokens[self.size_at] if self.size_at >= 0 else "0"
+        if not size.isdecimal() or len(size) > LONGEST_NUMBER or not self.fields:
             return False
-        commas = any("," in token for token in tokens)
-        values: dict[str, float] = {}
-        for name, token in cells.items():
-            if name in ("Size", "Validation"):
-                continue
-            # Two decimals are always printed, unless the line was cut off.
-            if name not in WHOLE and (token[-3:-2] not in (".", ",") or not token[-2:].isdigit()):
-                return False
-            if (value := number(token, commas=commas)) is None:
-                return False
-            values[name] = value
-        validation = cells.get("Validation", "").lower()
-        latency = values.get("Avg Latency (us)", values.get("Latency (us)", values.get("Overall (us)")))
-        rate = values.get("Bandwidth (MB/s)", values.get("MB/s"))
-        if latency is None and rate is None:
+        cells: list[Any] = [None] * len(Point._fields)
+        cells[0], cells[-1] = int(size), line
+        if self.points and cells[0] <= self.points[-1].bytes:
             return False
-        self.points.append(
-            Point(
-                int(size),
-                None if latency is None else latency / 1e6,
-                None if rate is None else rate * 1e6,
-                t_min=_seconds(values.get("Min Latency (us)")),
-                t_max=_seconds(values.get("Max Latency (us)")),
-                repetitions=int(values["Iterations"]) if "Iterations" in values else None,
-                wrong={"pass": 0.0, "fail": 1.0}.get(validation),
-                line=line,
-            )
-        )
+        # Two decimals are always printed, unless the line was cut off.
+        for at in self.rounded:
+            token = tokens[at]
+            if token[-3:-2] not in (".", ",") or not (token[:-3] + token[-2:]).isdecimal():
+                return False
+        for field, at, is_time in self.fields:
+            token = tokens[at]
+            value = float(token if "." in token else token.replace(",", "."))
+            cells[field] = value / 1e6 if is_time else value * 1e6
+        for name, at in self.further:
+            if name == "Iterations" and tokens[at].isdecimal() and len(tokens[at]) <= LONGEST_NUMBER:
+                cells[_FIELDS["repetitions"]] = int(tokens[at])
+            elif name == "Iterations":
+                return False
+            else:
+                cells[_FIELDS["wrong"]] = {"pass": 0.0, "fail": 1.0}.get(tokens[at].lower())
+        self.points.append(Point._make(cells))
         return True
 
-
-WHOLE = ("Iterations",)
-"""Columns without decimals."""
-
-
-def _seconds(microseconds: float | None) -> float | None:
-    return None if microseconds is None else microseconds / 1e6
+    def _set_columns(self, columns: list[str]) -> None:
+        self.columns = columns
+        barrier = self.curve is not None and self.curve.operation == "barrier"
+        self.size_at = columns.index("Size") if "Size" in columns else -1
+        self.further = [(name, at) for at, name in enumerate(columns) if name in WHOLE]
+        self.rounded = [at for at, name in enumerate(columns) if name not in (*WHOLE, "Size")]
+        found = {
+            field: next((columns.index(name) for name in names if name in columns), -1)
+            for field, names in _COLUMNS.items()
+        }
+        known = found["seconds"] >= 0 or found["rate"] >= 0
+        self.fields = [(_FIELDS[field], at, field != "rate") for field, at in found.items() if at >= 0]
+        if not known or (self.size_at < 0 and not barrier):
+            self.fields = []
 
 
 READER = Osu

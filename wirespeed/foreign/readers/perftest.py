@@ -7,7 +7,7 @@ from typing import Any
 
 from wirespeed.foreign.found import LogStream, Reader
 from wirespeed.foreign.shapes import Curve, Point
-from wirespeed.foreign.text import numbers
+from wirespeed.foreign.text import count, numbers
 
 _TITLE = re.compile(
     r"\s*((?:RDMA_)?(?:Write|Read|Send|Atomic|Write with Imm)\w*(?: \w+)?) (?:BW|Latency|Lat) Test\b"
@@ -109,10 +109,15 @@ class Perftest(Reader):
 
     def _row(self, text: str, line: int) -> bool:
         values = numbers(text)
-        if values is None or len(values) < 4 or any(value != int(value) for value in values[:2]):
+        if values is None or len(values) < 4:
             return False
-        size, iterations = int(values[0]), int(values[1])
-        if min(values) < 0 or not re.match(r"\s*\d+\s+\d+\s+\d+[.,]\d\d", text):
+        size, iterations = map(count, values[:2])
+        if (
+            size is None
+            or iterations is None
+            or min(values) < 0
+            or not re.match(r"\s*\d+\s+\d+\s+\d+[.,]\d\d", text)
+        ):
             return False
         if not self.columns:
             if len(values) != 5 and len(values) != 6:

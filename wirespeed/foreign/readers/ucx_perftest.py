@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from wirespeed.foreign.found import LogStream, Reader
 from wirespeed.foreign.shapes import Curve, Point
-from wirespeed.foreign.text import numbers
+from wirespeed.foreign.text import count, numbers, whole
 
 _MB = 2**20
 _KINDS = re.compile(r"\|\s*(overhead|latency) \(usec\)\s*\|\s*bandwidth \((MB|GB)/s\)")
@@ -81,8 +81,8 @@ class UcxPerftest(Reader):
             )
         )
         self.size = int(size[1]) if (size := _SIZE.search(command)) else -1
-        if "Message size" in head and head["Message size"].isdigit():
-            self.size = int(head["Message size"])
+        if (said := whole(head.get("Message size", ""))) is not None:
+            self.size = said
 
     def _memory(self, head: dict[str, str], command: str) -> str:
         words = [head.get("Send memory", ""), head.get("Recv memory", "")]
@@ -99,20 +99,22 @@ class UcxPerftest(Reader):
         values = numbers(rest)
         if values is None or len(values) != _COLUMNS or self.curve is None:
             return False
-        size = int(label) if label.isdigit() else self.size
-        iterations, _, _, overall, rate, whole = values[:6]
-        if any(value < 0 for value in values) or iterations != int(iterations):
+        size = self.size if (labelled := whole(label)) is None else labelled
+        iterations = count(values[0])
+        _, _, overall, rate, mean = values[1:6]
+        if min(values) < 0 or iterations is None:
             return False
         before, self.before = self.before, (label, iterations)
         if label == "Final:" and before[0].startswith("[") and before[1] == iterations:
             return True  # the last line once more
         if self.latency:
             # Both are of the whole run, so that the size follows from them.
-            made = Point(size, overall / 1e6, whole * self.factor, repetitions=int(iterations), line=line)
+            made = Point(size, overall / 1e6, mean * self.factor, repetitions=iterations, line=line)
         else:
-            now, mean = rate * self.factor, whole * self.factor
-            repeated = int(iterations)
-            made = Point(size, None, now, average=now, overall=mean, repetitions=repeated, line=line)
+            now = rate * self.factor
+            made = Point(
+                size, None, now, average=now, overall=mean * self.factor, repetitions=iterations, line=line
+            )
         self.points.append(made)
         return True
 

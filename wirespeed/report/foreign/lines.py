@@ -17,6 +17,8 @@ MOST_LINES = 40
 _PAIR = re.compile(r"(?:CPU|GPU|device)?\d* ?(?:CPU|GPU|device)\d+")
 """Names of a pair in a matrix."""
 FEWEST_ROWS = 4
+MOST_ALIKE = 3
+"""Tables with the same finding that are each told."""
 FURTHER = ("peak", "overall")
 """Further rates of a point that are printed."""
 _MEMORY = {"H": "host", "D": "device", "M": "managed memory"}
@@ -66,13 +68,13 @@ def figures(explained: Sequence[Explained], rows: int) -> Iterator[str]:
     for at, one in enumerate(explained):
         curve = one.curve
         alone = len(curve.points) > 1 or not _PAIR.fullmatch(curve.pair)
-        key = (curve.tool, curve.name, curve.direction * (curve.operation != "local-copy"), str(at * alone))
-        groups.setdefault(key if alone else (*key[:2], curve.placement, "pair"), []).append(one)
-    for group in groups.values():
-        if len(group) > 1:
+        own = (str(at),) if rows else (title(curve),)
+        groups.setdefault(own if alone else (curve.tool, curve.name, curve.placement), []).append(one)
+    for key, group in groups.items():
+        if len(group) > 1 and len(key) > 1:
             yield from _many(group, said)
         else:
-            yield from _curve(group[0], rows, said)
+            yield from _curve(group, rows, said)
 
 
 def _many(group: list[Explained], said: set[str]) -> Iterator[str]:
@@ -120,32 +122,46 @@ def _span(low: str, high: str) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _curve(one: Explained, rows: int, said: set[str]) -> Iterator[str]:
-    """`said`: lines that need no second time."""
-    curve = one.curve
+def _curve(group: Sequence[Explained], rows: int, said: set[str]) -> Iterator[str]:
+    """`group`: several curves with the same title where there is no room for rows. `said`: lines that need no
+    second time."""
+    one, curve = group[0], group[0].curve
     if rows:
         yield title(curve)
         yield from _table(one, rows)
     else:
-        yield f"{title(curve)}{_best(curve)}"
+        tables = f", {len(group)} tables" if len(group) > 1 else ""
+        yield f"{title(curve)}{tables}{_best([each.curve for each in group])}"
     yield from _once(f"  {definition(curve)}", said)
     yield from _wire(one, said)
-    if shares := _shares(one):
+    if (shares := _shares(one)) and len(group) == 1:
         yield f"  {shares}"
     if one.reference and one.reference.words:
         yield f"  {one.reference.words}"
 
 
-def _best(curve: Curve) -> str:
-    """': best 6.42 GB/s at 8 KiB, largest message 3.84'."""
-    rates = [(rate, at) for at in range(len(curve.points)) if (rate := rate_of(curve, at)) is not None]
-    if not rates:
-        times = [point.seconds for point in curve.points if point.seconds is not None]
+def _rates(curve: Curve) -> list[tuple[float, int]]:
+    """(rate, size) of each row whose data are not wrong."""
+    return [
+        (rate, point.bytes)
+        for at, point in enumerate(curve.points)
+        if (rate := rate_of(curve, at)) is not None and not is_wrong(point)
+    ]
+
+
+def _best(curves: Sequence[Curve]) -> str:
+    """': best 6.42 GB/s at 8 KiB, largest message 3.84'; of several tables ': best 6.1 to 6.42 GB/s, ...'."""
+    found = [rates for curve in curves if (rates := _rates(curve))]
+    if not found:
+        times = [point.seconds for curve in curves for point in curve.points if point.seconds is not None]
         return f": {format_seconds(min(times))} at least" if times else ""
-    (best, at), (last, _) = max(rates), rates[-1]
-    size = curve.points[at].bytes
-    words = f": best {_rate(best)} GB/s" + (f" at {_size(size)}" if size >= 0 else "")
-    return words if last == best else f"{words}, largest message {_rate(last)}"
+    best, last = [max(rates) for rates in found], [rates[-1][0] for rates in found]
+    words = f": best {_span(_rate(min(best)[0]), _rate(max(best)[0]))} GB/s"
+    if len(curves) == 1 and best[0][1] >= 0:
+        words += f" at {_size(best[0][1])}"
+    if last == [rate for rate, _ in best]:
+        return words
+    return f"{words}, largest message {_span(_rate(min(last)), _rate(max(last)))}"
 
 
 def _rate(rate: float) -> str:
@@ -154,14 +170,12 @@ def _rate(rate: float) -> str:
 
 def _shares(one: Explained) -> str:
     """'best 26 % of the wire at 8 KiB, largest message 15 %'."""
-    points = one.curve.points
-    rates = [(rate, index) for index in range(len(points)) if (rate := rate_of(one.curve, index)) is not None]
+    rates = _rates(one.curve)
     if not one.limit or not rates:
         return ""
-    (best, at), (last, _) = max(rates), rates[-1]
+    (best, size), (last, _) = max(rates), rates[-1]
     of = "the wire" if one.curve.direction != "both" else "the wire both ways"
-    words = f"best {100 * best / one.limit:.0f} % of {of}"
-    words += f" at {_size(points[at].bytes)}" if points[at].bytes >= 0 else ""
+    words = f"best {100 * best / one.limit:.0f} % of {of}" + (f" at {_size(size)}" if size >= 0 else "")
     return words if last == best else f"{words}, largest message {100 * last / one.limit:.0f} %"
 
 
@@ -237,19 +251,38 @@ def _chosen(
     return [keys[place] for place in sorted(wanted)[:rows]]
 
 
-def finding_lines(finding: AnyFinding, number: int) -> Iterator[str]:
+def finding_lines(finding: AnyFinding, number: int, where: str = "") -> Iterator[str]:
     """Seen, likely cause, remedy."""
-    yield f"{number}. {finding.seen}"
+    yield f"{number}. {where}{finding.seen}"
     if finding.cause:
         yield f"   likely cause: {finding.cause}"
     if finding.do:
         yield f"   do: {finding.do}"
 
 
+def findings(explanation: Explanation) -> list[list[str]]:
+    """The lines of each finding, worst first; of more than a few tables that have the same one, the first."""
+    alike: dict[tuple[str, ...], list[AnyFinding]] = {}
+    for at, one in enumerate(explanation.findings):
+        curve = one.curve
+        alike.setdefault((one.kind, curve.tool, curve.name) if curve else (str(at),), []).append(one)
+    several = len(explanation.curves) > 1
+    found: list[list[str]] = []
+    for one in explanation.findings:
+        curve = one.curve
+        group = alike[one.kind, curve.tool, curve.name] if curve else [one]
+        more = len(group) - 1 if len(group) > MOST_ALIKE else 0
+        if more and one is not group[0]:
+            continue
+        where = f"{curve.name or curve.tool}, line {curve.points[0].line}: " if several and curve else ""
+        lines = list(finding_lines(one, len(found) + 1, "" if curve and curve.pair else where))
+        lines[0] += f"; {counted(more, 'more table')} like it" if more else ""
+        found.append(lines)
+    return found
+
+
 def ending(explanation: Explanation) -> Iterator[str]:
-    """Findings, and what would tell more."""
-    for number, finding in enumerate(explanation.findings, 1):
-        yield from finding_lines(finding, number)
+    """That nothing was found, lines that were not understood, and what would tell more."""
     if not explanation.findings and (explanation.curves or explanation.told_of_wires):
         yield "findings: none"
     if explanation.log.unknown:

@@ -10,7 +10,7 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from wirespeed.systems.reading import read
@@ -150,11 +150,7 @@ def usual(
     id, whose own figures do not count.
     """
     name = (wire if operation.startswith("network") else machine) or ""
-    found = {
-        kind.name: taken
-        for kind in kinds().values()
-        if kind.is_called(name) and (taken := _taken(kind, operation, bytes, run))
-    }
+    found = {kind.name: taken for kind in _called(name) if (taken := _taken(kind, operation, bytes, run))}
     network = operation.startswith("network")
     found = {
         name: left for name, taken in found.items() if (left := taken if network else _of_wire(taken, wire))
@@ -169,6 +165,11 @@ def usual(
     if not taken:
         return None
     return Reference(kind, operation, taken[0].figure.wire, bytes, rate, tuple(taken))
+
+
+@lru_cache(maxsize=64)
+def _called(name: str) -> list[Kind]:
+    return [kind for kind in kinds().values() if kind.is_called(name)]
 
 
 def _taken(kind: Kind, operation: str, size: int, run: str) -> list[Taken]:
