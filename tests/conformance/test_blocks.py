@@ -33,8 +33,9 @@ def measured(device: str, mpi: InstalledMpi, out: Path, *words: str) -> Done:
 @pytest.mark.parametrize("device", ["emulated", slow_case("cpu")])
 def test_every_block_arrives_in_its_place(device: str, mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects odd sizes at odd places on every path, also lists of one block."""
-    done = measured(device, mpi, tmp_path / "r", "--count", "7", "--block", "1,13,4097", "--test", "offset=1")
-    assert done.code == 0, done.err + done.out
+    done = measured(
+        device, mpi, tmp_path / "r", "--count", "7", "--block", "1,13,4097", "--test", "offset=1"
+    ).ok()
     sizes = (1, 13, 4097)
     assert [(one["path"], one["bytes"]) for one in done.entries] == [
         (path, size) for path in PATHS[device].split(",") for size in sizes
@@ -70,8 +71,7 @@ def test_device_pointers_in_lists(mpi: InstalledMpi, builds: Path, tmp_path: Pat
     """Protects a derived datatype on device memory, and lists that a kernel packs."""
     paths = "aware,aware-datatype,aware-packed"
     words = ("--mpi", str(aware(builds, mpi)), "--count", "9", "--block", "13,4096", "--paths", paths)
-    done = wirespeed("blocks", "--device", "emulated", *words, *FIXED, out=tmp_path / "r")
-    assert done.code == 0, done.err + done.out
+    done = wirespeed("blocks", "--device", "emulated", *words, *FIXED, out=tmp_path / "r").ok()
     assert [one["path"] for one in done.entries if one["bytes"] == 13] == paths.split(",")
 
 
@@ -79,8 +79,7 @@ def test_device_pointers_in_lists(mpi: InstalledMpi, builds: Path, tmp_path: Pat
 def test_what_copies_messages_copies_lists(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects a path's name: its list is moved by what the path says, and not by a quicker engine."""
     words = ("--paths", "ipc-kernel,ipc-gather,ipc-write", "--count", "7", "--block", "8,4097")
-    done = measured("emulated", mpi, tmp_path / "r", *words)
-    assert done.code == 0, done.err
+    done = measured("emulated", mpi, tmp_path / "r", *words).ok()
     engine = "copy engine, completion signalled by the stream"
     by = {"ipc-kernel": "kernel", "ipc-gather": "kernel", "ipc-write": engine}
     assert [(one["path"], one["details"]["copied by"]) for one in done.entries] == [
@@ -109,8 +108,7 @@ def to_seven(mpi: InstalledMpi, out: Path, *words: str) -> Done:
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_lists_to_seven_ranks_at_once(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects every path whose lists share a step, and the figure: bytes out of rank 0."""
-    done = to_seven(mpi, tmp_path / "r", "--count", "5", "--block", "13,4097", "--test", "offset=1")
-    assert done.code == 0, done.err + done.out
+    done = to_seven(mpi, tmp_path / "r", "--count", "5", "--block", "13,4097", "--test", "offset=1").ok()
     assert len(done.entries) == 2 * 12
     for entry in done.entries:
         assert entry["bandwidth_bytes"] == 7 * 5 * entry["bytes"]
@@ -155,8 +153,7 @@ def test_planted_faults_are_found(mpi: InstalledMpi, tmp_path: Path) -> None:
 def test_a_soak_checks_every_block(mpi: InstalledMpi, tmp_path: Path) -> None:
     where = ("--device", "emulated", "--mpi", str(mpi.mpiexec), "--paths", "host-packed,ipc-write")
     words = ("--soak", "0.3", "--count", "20", "--block", "4097")
-    done = wirespeed("blocks", *where, *words, out=tmp_path / "r")
-    assert done.code == 0, done.err + done.out
+    done = wirespeed("blocks", *where, *words, out=tmp_path / "r").ok()
     soaks = [soak for soak in done.of("soak") if soak["complete"]]
     assert len(soaks) == 2 and all(soak["messages"] >= 40 for soak in soaks)
     assert not any(sum(soak["wrong"].values()) for soak in soaks)
@@ -207,7 +204,6 @@ def test_a_struck_rank_is_named(number: int, what: str, mpi: InstalledMpi, tmp_p
         when=after(1),
         act=strike(out, 1, number),
     )
-    done.no_stack_trace()
     assert done.code == 1
     (failure,) = done.failures
     assert (failure["what"], failure["rank"]) == (what, 1), failure["text"]

@@ -24,8 +24,7 @@ def ring(tmp_path: Path, *limits: str) -> dict[str, Record]:
         *("--sizes", str(SIZE), "--warmup", "0", *limits),
         out=tmp_path / "r.jsonl",
         environment={"WIRESPEED_EMULATED": f"count=2,peer={RATE},d2h={RATE},h2d={2 * RATE}"},
-    )
-    assert done.code == 0, done.err
+    ).ok()
     assert len(done.entries) == len(STEP_S)
     return {entry["path"]: entry for entry in done.entries}
 

@@ -166,8 +166,7 @@ def test_a_batch_of_sums_in_place_is_checked(
         *(operation, "--ranks", "3", "--oversubscribe", "--paths", "host", "--algorithm", algorithms),
         *("--in-place", "yes", "--loops", "50", "--sizes", "4096", "--no-evidence"),
     ]
-    sound = wirespeed(*words, out=tmp_path / "sound.jsonl")
-    assert sound.code == 0, sound.out + sound.err
+    sound = wirespeed(*words, out=tmp_path / "sound.jsonl").ok()
     assert sound.entries and all(entry["checked"]["batches"] == 1 for entry in sound.entries)
     done = wirespeed(*words, "--test", f"fault={fault}", out=tmp_path / "faulty.jsonl")
     assert done.code == 1 and not done.entries, done.out + done.err
@@ -181,8 +180,7 @@ def test_counts_beyond_mpi_s_are_cut(tmp_path: Path) -> None:
     """Protects sizes beyond 2^31 elements, with a small limit in their place: pieces, or one clear line."""
     words = ("--ranks", "2", "--paths", "host", "--algorithm", "library", "--sizes", "4K", "--loops", "2")
     for name in ("allreduce", "broadcast"):
-        done = wirespeed(name, *words, "--test", "largest-count=100", out=tmp_path / f"{name}.jsonl")
-        assert done.code == 0, done.err + done.out
+        done = wirespeed(name, *words, "--test", "largest-count=100", out=tmp_path / f"{name}.jsonl").ok()
         assert done.entries[0]["checked"]["wrong"] == 0
     done = wirespeed("allgather", *words, "--test", "largest-count=100", out=tmp_path / "allgather.jsonl")
     assert "MPI_Allgather takes at most 100 elements for each rank, not 512" in done.failures[0]["text"]
@@ -191,9 +189,7 @@ def test_counts_beyond_mpi_s_are_cut(tmp_path: Path) -> None:
 def test_an_mpi_that_crashes_in_a_reduction_of_device_pointers(tmp_path: Path) -> None:
     """Protects all other entries: the crash is one line, and ours has its figures."""
     words = ("--ranks", "2", "--device", "emulated", "--paths", "aware,staged", "--algorithm", "library,ring")
-    done = wirespeed("allreduce", *words, "--sizes", "4K", "--loops", "2", out=tmp_path / "r.jsonl")
-    assert done.code == 0, done.err + done.out
-    done.no_stack_trace()
+    done = wirespeed("allreduce", *words, "--sizes", "4K", "--loops", "2", out=tmp_path / "r.jsonl").ok()
     assert [entry["path"] for entry in done.entries] == ["staged:ring"]
     assert {failure["path"] for failure in done.failures} == {"aware", "aware:ring"}
     assert "on a device pointer" in done.failures[0]["text"]

@@ -20,9 +20,7 @@ one_mpi = pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 
 def measured(mpi: InstalledMpi, out: Path, *arguments: str, **environment: str) -> Done:
     fast = ("--device", "emulated", "--max-time", "0.01", "--mpi", str(mpi.mpiexec))
-    done = wirespeed(*arguments, *fast, out=out, environment=COUNTED | environment)
-    assert done.code == 0, done.err
-    return done
+    return wirespeed(*arguments, *fast, out=out, environment=COUNTED | environment).ok()
 
 
 @one_mpi

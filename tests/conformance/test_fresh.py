@@ -23,8 +23,7 @@ def test_each_size_has_its_record(device: str, paths: str, pattern: str, tmp_pat
     """Protects from stale handles: libraries keep what they know of memory that has been freed since."""
     sizes = QUICK if pattern == "pingpong" else ("--block", "4K,64K", "--count", "9", *QUICK[2:])
     words = (pattern, "--device", device, "--paths", paths, *sizes, "--fresh", "6")
-    done = wirespeed(*words, out=tmp_path / "r.jsonl")
-    assert done.code == 0, done.err
+    done = wirespeed(*words, out=tmp_path / "r.jsonl").ok()
     found = {(one["path"], one["bytes"]): one for one in done.of("fresh")}
     assert found.keys() == {(entry["path"], entry["bytes"]) for entry in done.entries}
     assert len(found) == 2 * len(paths.split(","))
@@ -73,8 +72,9 @@ def test_a_list_in_several_allocations(tmp_path: Path) -> None:
     paths = ["host", "host-datatype", "host-packed", "host-tcp"]
     words = ("blocks", "--device", "cpu", "--block", "13,4097", "--count", "9", "--loops", "2")
     more = ("--warmup", "0", "--allocations", "9", "--fresh", "3", "--no-evidence")
-    done = wirespeed(*words, *more, "--paths", ",".join([*paths, "host-shared"]), out=tmp_path / "r.jsonl")
-    assert done.code == 0, done.err
+    done = wirespeed(
+        *words, *more, "--paths", ",".join([*paths, "host-shared"]), out=tmp_path / "r.jsonl"
+    ).ok()
     places = {(entry["path"], entry["bytes"]) for entry in done.entries}
     assert places == {(path, size) for path in paths for size in (13, 4097)}
     assert {(one["path"], one["bytes"]) for one in done.of("fresh")} == places

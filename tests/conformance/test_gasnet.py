@@ -51,6 +51,5 @@ def test_where_there_is_none(
         out=tmp_path / "r.jsonl",
         environment={**data, **environment},
     )
-    done.no_stack_trace()
     (failure,) = done.failures
     assert why in failure["text"] and "\n" not in failure["text"], failure

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from typing import Any
 import pytest
 from conformance.test_onesided import IRREGULAR, everything_right
 from support.builds import once
-from support.command import Done, disturbed, is_checked, wirespeed
+from support.command import Done, captured, disturbed, is_checked, wirespeed
 from support.mpis import InstalledMpi, installed
 from support.selection import slow_case
 from support.shim import fake_gasnet, fake_nvshmem
@@ -157,8 +156,7 @@ def of(*names: str) -> pytest.MarkDecorator:
 def test_every_byte_arrives(subject: Subject, tmp_path: Path) -> None:
     """Protects messages of every size, what announces their end, and buffers that grow between sizes."""
     sizes = SIZES | {f"{subject.larger}M": subject.larger << 20}
-    done = subject.run(tmp_path / "r.jsonl", "--sizes", ",".join(sizes), *FAST)
-    assert done.code == 0, done.err + done.out
+    done = subject.run(tmp_path / "r.jsonl", "--sizes", ",".join(sizes), *FAST).ok()
     expected = [(path, size) for path in subject.paths for size in sizes.values()]
     assert [(entry["path"], entry["bytes"]) for entry in done.entries] == expected
     for entry in done.entries:
@@ -171,8 +169,7 @@ def test_every_byte_arrives(subject: Subject, tmp_path: Path) -> None:
 def test_unaligned_buffers(subject: Subject, tmp_path: Path) -> None:
     """Protects odd places in a buffer, a heap or a segment."""
     words = ("--sizes", "1,8,4097,1M", "--loops", "50", "--test", "offset=3")
-    done = subject.run(tmp_path / "r.jsonl", *words)
-    assert done.code == 0, done.err
+    done = subject.run(tmp_path / "r.jsonl", *words).ok()
     assert len(done.entries) == 4 * len(subject.paths)
     assert all(subject.details.items() <= entry["details"].items() for entry in done.entries)
 
@@ -182,11 +179,9 @@ def test_unaligned_buffers(subject: Subject, tmp_path: Path) -> None:
 def test_irregular_patterns(subject: Subject) -> None:
     """Protects places at the peer, several transfers a step, and in place what must not come early."""
     ranks, *words = subject.irregular
-    done = subprocess.run(
+    done = captured(
         subject.mpi.command(int(ranks), sys.executable, IRREGULAR, *words),
         env=subject.mpi.environment() | subject.environment,
-        capture_output=True,
-        text=True,
     )
     everything_right(done)
 
@@ -228,7 +223,6 @@ def test_a_rank_that_is_struck(subject: Subject, number: int, what: str, tmp_pat
         act=strike(out, 1, number),
         environment=subject.environment,
     )
-    done.no_stack_trace()
     failure = next(failure for failure in done.failures if failure["path"] == first)
     assert (failure["what"], failure["rank"]) == (what, 1), failure["text"]
     assert {entry["path"] for entry in done.entries} == {first, "host"}
@@ -241,8 +235,7 @@ def test_mpi_afterwards_in_the_same_process(subject: Subject, tmp_path: Path) ->
     """Protects other paths, and the process's end, from a library that ends MPI with itself."""
     before = tuple(subject.mpi.command(2))
     paths = ",".join((*subject.paths, "host"))
-    done = subject.run(tmp_path / "r.jsonl", "--sizes", "8,64K", *FAST, paths=paths, before=before)
-    assert done.code == 0, done.err
+    done = subject.run(tmp_path / "r.jsonl", "--sizes", "8,64K", *FAST, paths=paths, before=before).ok()
     assert {entry["path"] for entry in done.entries} == {*subject.paths, "host"}
 
 
@@ -260,6 +253,5 @@ def test_where_there_is_no_openshmem(name: str, why: str, tmp_path: Path) -> Non
         *("pingpong", "--paths", "oshmem", "--sizes", "8", *FAST, "--mpi", installed(name).mpiexec),
         out=tmp_path / "r.jsonl",
     )
-    done.no_stack_trace()
     (failure,) = done.failures
     assert failure["what"] == "unavailable" and why in failure["text"], failure

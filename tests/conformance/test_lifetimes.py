@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support import mpis
+from support.command import captured
 from support.stand_ins import fake_nccl
 
 pytestmark = pytest.mark.slow(after=1)
@@ -22,8 +22,7 @@ def two_ranks(scenario: str, builds: Path, **variables: str) -> dict[str, Any]:
     mpi = mpis.installed("mpich")
     command = mpi.command(2, sys.executable, SCRIPT, str(mpi.library), scenario)
     environment = {**mpi.environment(), **fake_nccl(builds), **variables}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = captured(command, env=environment, timeout=120, ok=True)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
@@ -82,11 +81,9 @@ def test_words_that_no_protocol_has_raised_of_late(protocol: str) -> None:
     """
     mpi = mpis.installed("openmpi")
     options = f"protocol={protocol};blocks=2;transfers-before={(1 << 31) + 100}"
-    done = subprocess.run(
+    done = captured(
         mpi.command(3, sys.executable, PATTERNS, str(mpi.library), "3", "gpu", options),
         env={**mpi.environment(), "WIRESPEED_EMULATED": "count=4"},
-        capture_output=True,
-        text=True,
+        ok=True,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
     assert f'"protocol": "{protocol}"' in done.stdout

@@ -33,8 +33,7 @@ def test_every_block_arrives(pattern: str, shape: str, mpi: InstalledMpi, tmp_pa
         words += ("--multiprocessors", "2")
     if shape == "layers":
         words = ("--layout", "strided", "--kv", "qwen2.5-7b:tp=4:page=1", "--layers")
-    done = measured(pattern, mpi, tmp_path / "r", *words)
-    assert done.code == 0, done.err + done.out
+    done = measured(pattern, mpi, tmp_path / "r", *words).ok()
     (run,) = done.of("run")
     assert run["plan"]["ranks"] == 2, "one for each GPU"
     paths = CARRIERS[pattern].split(",")

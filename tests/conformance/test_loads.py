@@ -55,8 +55,7 @@ def test_loads_from_both_memories(mpi: InstalledMpi, tmp_path: Path) -> None:
 def test_a_sample_of_several_launches(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects --loops beyond the loads of one launch, and those before them: the end is still right."""
     words = ("--paths", "gpu-load", "--sizes", "64K", "--loops", "300001", "--warmup", "200003")
-    done = loads(mpi, tmp_path / "r.jsonl", *words)
-    assert done.code == 0, done.err
+    done = loads(mpi, tmp_path / "r.jsonl", *words).ok()
     (entry,) = done.entries
     assert entry["iterations"] == 300001
     assert 0 < entry["iterations"] * entry["seconds"]["median"] <= entry["elapsed_s"]
@@ -103,7 +102,6 @@ def test_what_cannot_be_combined_is_one_line(
     """Protects the answer to a path that lacks the operation: what it lacks, and which paths have it."""
     done = wirespeed("rma", "--device", "emulated", "--mpi", mpi.mpiexec, *words, out=tmp_path / "r.jsonl")
     assert done.code == 3 and not done.entries
-    done.no_stack_trace()
     said = " ".join((done.out + done.err).split())
     assert text in said or any(text in f"{one['path']}: {one['text']}" for one in done.failures), said
 
@@ -118,7 +116,6 @@ def test_loads_over_a_vendors_driver(mpi: InstalledMpi, builds: Path, tmp_path: 
         out=tmp_path / "r.jsonl",
         environment=fake_driver(builds, "hip"),
     )
-    done.no_stack_trace()
     if done.failures and "rtc not found" in done.failures[0]["text"]:
         pytest.skip(done.failures[0]["text"])
     # The stand-in's kernels run on this CPU: where that is busy, their ends are seen too late to be believed.

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
 import pytest
-from support.command import Done, is_checked, wirespeed
+from support.command import Done, captured, is_checked, wirespeed
 from support.mpis import installed
 from support.selection import slow_case
 from support.stand_ins import fake_driver, fake_nccl
@@ -69,7 +68,6 @@ def measure(libraries: Environment, tmp_path: Path) -> Measure:
             out=tmp_path / f"{next(numbers)}.jsonl",
             environment=libraries | (environment or {}),
         )
-        done.no_stack_trace()
         if done.failures and "rtc not found" in done.failures[0]["text"]:
             pytest.skip(done.failures[0]["text"])
         return done
@@ -93,8 +91,7 @@ def test_every_byte_arrives(measure: Measure, device: str, mpi: str) -> None:
     send.
     """
     sizes = (*SIZES, LARGE) if device == "emulated" and mpi == "mpich" else SIZES
-    done = measure(",".join(BOTH), ",".join(map(str, sizes)), device=device, mpi=mpi)
-    assert done.code == 0, done.err + done.out
+    done = measure(",".join(BOTH), ",".join(map(str, sizes)), device=device, mpi=mpi).ok()
     expected = [(path, size) for path in BOTH for size in sizes]
     assert [(entry["path"], entry["bytes"]) for entry in done.entries] == expected
     for entry in done.entries:
@@ -108,8 +105,7 @@ def test_every_byte_arrives(measure: Measure, device: str, mpi: str) -> None:
 @pytest.mark.parametrize("enqueue", ["graph", "direct"])
 def test_both_ways_into_the_stream(measure: Measure, device: str, enqueue: str) -> None:
     """Protects rounds replayed from a graph and rounds enqueued one by one, whichever is faster here."""
-    done = measure("nccl-stream", "0,7,64K", "--test", f"enqueue={enqueue}", device=device)
-    assert done.code == 0, done.err + done.out
+    done = measure("nccl-stream", "0,7,64K", "--test", f"enqueue={enqueue}", device=device).ok()
     assert [entry["details"]["enqueue"] for entry in done.entries] == [enqueue] * 3
 
 
@@ -133,8 +129,7 @@ def test_without_graphs(measure: Measure) -> None:
     """Protects drivers that capture nothing: rounds are enqueued, and the record says why."""
     for device, words in (("emulated", "cannot be captured"), ("cuda", "cuGraphInstantiateWithFlags")):
         broken = {"FAKE_GPU_FAIL": "cuGraphInstantiateWithFlags=801"}
-        done = measure("nccl-stream", "8", "--test", "enqueue=graph", device=device, environment=broken)
-        assert done.code == 0, done.err + done.out
+        done = measure("nccl-stream", "8", "--test", "enqueue=graph", device=device, environment=broken).ok()
         (entry,) = done.entries
         assert entry["details"]["enqueue"] == "direct"
         assert words in entry["details"]["no_graph"]
@@ -149,8 +144,7 @@ def test_the_stream_s_own_stamps_are_true(measure: Measure, enqueue: str) -> Non
     """
     loops = 3000
     options = ("--loops", str(loops), "--warmup", "10", "--test", f"enqueue={enqueue}")
-    done = measure("nccl-stream", "256K", *options, device="cuda")
-    assert done.code == 0, done.err + done.out
+    done = measure("nccl-stream", "256K", *options, device="cuda").ok()
     (entry,) = done.entries
     assert (entry["samples"], entry["iterations_per_sample"]) == (1, loops)
     total = 2 * loops * entry["seconds"]["median"]
@@ -178,8 +172,7 @@ def test_a_lie_is_found_out(measure: Measure, path: str, device: str, fault: str
 
 def test_unaligned_buffers(measure: Measure) -> None:
     """Protects transfers that do not start at their buffer's start."""
-    done = measure(",".join(BOTH), "1,7,4097,1M", "--test", "offset=3")
-    assert done.code == 0, done.err + done.out
+    done = measure(",".join(BOTH), "1,7,4097,1M", "--test", "offset=3").ok()
     assert len(done.entries) == 8
 
 
@@ -207,8 +200,7 @@ def _starts(done: Done) -> dict[str, float | None]:
 
 def test_paths_that_follow_each_other_share_a_communicator(measure: Measure) -> None:
     """Protects the seconds of a second start, and the record from a start that there was not."""
-    done = measure(",".join(BOTH), "8,64K", "--explain")
-    assert done.code == 0, done.err + done.out
+    done = measure(",".join(BOTH), "8,64K", "--explain").ok()
     starts = _starts(done)
     assert starts["nccl"] and starts["nccl-stream"] is None
     assert re.search(r"NCCL's communicator took \S+ \S+ to start \(nccl\)", done.out)
@@ -256,7 +248,6 @@ def test_inside_a_foreign_launcher_the_variable_is_wanted(libraries: Environment
     arguments = ("pingpong", "--paths", "nccl,nccl-nop2p", "--device", "emulated", "--sizes", "8", *FAST)
     environment = libraries | mpi.variables
     done = wirespeed(*arguments, before=tuple(mpi.command(2)), out=out, environment=environment)
-    done.no_stack_trace()
     assert [entry["path"] for entry in done.entries] == ["nccl"], done.err
     (failure,) = done.failures
     assert (failure["path"], failure["what"]) == ("nccl-nop2p", "unavailable")
@@ -273,8 +264,7 @@ def test_a_user_s_own_log_is_left_alone(measure: Measure, tmp_path: Path) -> Non
 
 def test_nccl_s_log_stays_out_of_sight(measure: Measure, tmp_path: Path) -> None:
     """Protects standard output and /tmp from the log that we ask NCCL for."""
-    done = measure("nccl", "8", environment={"TMPDIR": str(tmp_path)})
-    assert done.code == 0, done.err
+    done = measure("nccl", "8", environment={"TMPDIR": str(tmp_path)}).ok()
     assert "NCCL INFO" not in done.out + done.err
     assert not [file for file in tmp_path.rglob("*") if file.is_file() and b"NCCL INFO" in file.read_bytes()]
 
@@ -374,7 +364,7 @@ def test_the_bench_runs(libraries: Environment) -> None:
     bench = Path(__file__).parents[2] / "bench" / "nccl_pingpong.py"
     command = [sys.executable, str(bench), "--pairs", "1", "--sizes", "8,4K", "--wait", "poll", "--"]
     command += ["--mpi", str(installed("mpich").mpiexec), *FAST]
-    done = subprocess.run(command, env={**os.environ, **libraries}, capture_output=True, text=True)
+    done = captured(command, env={**os.environ, **libraries})
     if "rtc not found" in done.stdout + done.stderr:
         pytest.skip("no run-time compiler (pip install nvidia-cuda-nvrtc)")
     assert done.returncode == 0, done.stderr
@@ -399,11 +389,9 @@ def test_many_ranks_at_once(options: str, device: str, ranks: int, libraries: En
     mpi = installed("openmpi")
     script = Path(__file__).parents[1] / "support" / "many_ranks.py"
     gpus = {"FAKE_GPU_DEVICES": str(ranks), "WIRESPEED_EMULATED": f"count={ranks}"}
-    done = subprocess.run(
+    done = captured(
         mpi.command(ranks, sys.executable, script, "ccl", options, device),
         env={**mpi.environment(), **libraries, **gpus},
-        capture_output=True,
-        text=True,
     )
     if "rtc not found" in done.stderr:
         pytest.skip("no run-time compiler (pip install nvidia-cuda-nvrtc)")

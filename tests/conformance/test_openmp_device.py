@@ -72,7 +72,6 @@ def test_what_needs_kernels_says_so(pattern: str, llvm: dict[str, str], tmp_path
     """Protects from a crash or a wrong sum: OpenMP's interface starts no kernels of ours."""
     words = (pattern, "--device", "openmp", "--ranks", "2", "--paths", "staged")
     done = wirespeed(*words, out=tmp_path / "r.jsonl", environment=llvm)
-    done.no_stack_trace()
     assert done.code == 3 and not done.entries, done.err + done.out
     said = " ".join((done.err + done.out).split())
     assert f"{pattern} computes on the GPU, and --device openmp only allocates and copies" in said

@@ -29,8 +29,7 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
         *("pingpong", "--paths", ",".join(paths), *EMULATED, "--mpi", mpi.mpiexec),
         *("--sizes", ",".join(sizes), *FAST),
         out=tmp_path / "r.jsonl",
-    )
-    assert done.code == 0, done.err
+    ).ok()
     expected = [(path, size) for path in paths for size in sizes.values()]
     assert sorted((entry["path"], entry["bytes"]) for entry in done.entries) == sorted(expected)
     for entry in done.entries:
@@ -49,8 +48,7 @@ def test_every_byte_arrives_without_mpi(mpi: InstalledMpi, tmp_path: Path) -> No
         sizes = ("--sizes", "0,1,4097,1M,5M" if words == ("pingpong",) else "0,4097,64K")
         done = wirespeed(
             *(*words, "--paths", "host-shared,host-tcp", *sizes, *FAST, "--mpi", mpi.mpiexec), out=out
-        )
-        assert done.code == 0, done.err + done.out
+        ).ok()
         assert {entry["path"] for entry in done.entries} == {"host-shared", "host-tcp"}
         assert all(entry["checked"]["iterations"] for entry in done.entries)
 
@@ -62,8 +60,7 @@ def test_unaligned_buffers(mpi: InstalledMpi, offset: str, tmp_path: Path) -> No
         *("pingpong", "--paths", "host,staged", *EMULATED, "--mpi", mpi.mpiexec, *FAST),
         *("--sizes", "1,7,8,4097,1M", "--test", f"offset={offset}"),
         out=tmp_path / "r.jsonl",
-    )
-    assert done.code == 0, done.err
+    ).ok()
     assert [entry["path"] for entry in done.entries] == ["host"] * 5 + ["staged"] * 5
 
 
@@ -77,8 +74,7 @@ def test_messages_beyond_the_int(mpi: InstalledMpi, tmp_path: Path) -> None:
         *("pingpong", "--paths", "host", "--mpi", mpi.mpiexec, *FAST),
         *("--sizes", "999,1000,1001,2000,4097,1M", "--test", "largest-count=1000"),
         out=tmp_path / "r.jsonl",
-    )
-    assert done.code == 0, done.err
+    ).ok()
     sent_as = {entry["bytes"]: entry["details"].get("sent_as") for entry in done.entries}
     derived = "a derived datatype"
     assert sent_as == {999: None, 1000: None, **dict.fromkeys((1001, 2000, 4097, 1 << 20), derived)}
@@ -109,8 +105,7 @@ def test_a_real_message_beyond_two_gib(mpi: InstalledMpi, tmp_path: Path) -> Non
         "--sizes",
         str((1 << 31) + 5),
         out=tmp_path / "r.jsonl",
-    )
-    assert done.code == 0, done.err
+    ).ok()
     assert [entry["bytes"] for entry in done.entries] == [(1 << 31) + 5]
 
 
@@ -121,8 +116,7 @@ def test_an_mpi_that_takes_device_pointers(mpi: InstalledMpi, builds: Path, tmp_
         *("--sizes", "1,4097,1M"),
         out=tmp_path / "r.jsonl",
         environment=mpi.variables,
-    )
-    assert done.code == 0, done.err + done.out
+    ).ok()
     assert [entry["bytes"] for entry in done.entries] == [1, 4097, 1 << 20]
 
 
@@ -145,8 +139,7 @@ def test_mixed_buffers(pattern: str, mpi: InstalledMpi, builds: Path, tmp_path: 
         *("--sizes", "1,4097,1M", *loops),
         out=tmp_path / "r.jsonl",
         environment=mpi.variables,
-    )
-    assert done.code == 0, done.err + done.out
+    ).ok()
     moved = [(entry["path"], entry["bytes"]) for entry in done.entries]
     assert moved == [(path, size) for path in paths for size in (1, 4097, 1 << 20)]
     steps = {record["path"]: record for record in done.records if record["kind"] == "step"}
@@ -181,7 +174,6 @@ def test_an_mpi_that_does_not(mpi: InstalledMpi, tmp_path: Path) -> None:
         *("--sizes", "8,64K", "--timeout", "2"),
         out=tmp_path / "r.jsonl",
     )
-    done.no_stack_trace()
     assert {entry["path"] for entry in done.entries} == {"host", "staged"}, done.failures
     # Risky paths come last, so that all others share their processes.
     pids = [[rank["pid"] for rank in step["ranks"]] for step in done.of("step")[:2]]
@@ -248,8 +240,7 @@ def test_the_declared_bandwidth_is_measured(tmp_path: Path) -> None:
         *("--max-time", "1", "--warmup", "0"),
         out=tmp_path / "r.jsonl",
         environment={"WIRESPEED_EMULATED": "count=2,h2d=5e7,d2h=5e7"},
-    )
-    assert done.code == 0, done.err
+    ).ok()
     (entry,) = done.entries
     assert entry["seconds"]["min"] >= 2 * (2 << 20) / 5e7
     # One way is half of an iteration, and all of them lie within the time that the size took.

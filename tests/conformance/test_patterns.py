@@ -7,14 +7,13 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support import mpis
-from support.command import wirespeed
+from support.command import captured, wirespeed
 from support.mpis import InstalledMpi
 from support.selection import slow_case
 from support.shim import fake_nvshmem
@@ -55,15 +54,12 @@ def played(
     """What rank 0 was told of all patterns over the paths."""
     file = tmp / "mine.csv"
     file.write_text("step,from,to,bytes\n0,0,1,4097\n0,1,0,64K\n0,0,1,5\n1,1,0,7\n")
-    done = subprocess.run(
+    done = captured(
         mpi.command(ranks, sys.executable, SCRIPT, device, sizes, paths, *fault),
         env={**mpi.environment(), "WIRESPEED_EMULATED": "count=8", "CUSTOM_FILE": str(file)}
         | (libraries or {}),
-        capture_output=True,
-        text=True,
-        check=False,
+        ok=True,
     )
-    assert done.returncode == 0, done.stderr[-3000:] + done.stdout[-3000:]
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -194,8 +190,7 @@ def test_many_more_ranks_than_cores(
         *("--ranks", str(ranks), "--mpi", str(mpi.mpiexec), "--paths", "host", "--sizes", "1K"),
         *("--loops", "2", "--warmup", "0", "--timeout", "120", "--oversubscribe"),
         out=tmp_path / "r.jsonl",
-    )
-    assert done.code == 0, done.err + done.out
+    ).ok()
     (entry,) = done.entries
     assert len(entry["teams"]) == {"groups": ranks // 8, "pairs": 2 * ranks // 2}[command[0]]
     slowest = max(member["seconds"]["median"] for member in entry["teams"])
@@ -209,8 +204,7 @@ def test_the_slowest_of_two_groups_leaves_room_for_chance(mpi: InstalledMpi, tmp
         *("groups", "--group", "2", "--ranks", "4", "--mpi", str(mpi.mpiexec), "--paths", "host"),
         *("--device", "cpu", "--sizes", "1K", "--oversubscribe"),
         out=tmp_path / "r.jsonl",
-    )
-    assert done.code == 0, done.err + done.out
+    ).ok()
     (entry,) = done.entries
     own = max((team["seconds"] for team in entry["teams"]), key=lambda times: times["median"])
     seconds = entry["seconds"]
@@ -231,15 +225,7 @@ def test_a_file_is_all_that_a_new_pattern_takes(tmp_path: Path) -> None:
     mpi = mpis.installed("mpich")
 
     def said(*words: str | Path) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", *map(str, words)],
-            env=environment,
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr + done.stdout
+        done = captured([sys.executable, "-m", *map(str, words)], env=environment, cwd=tmp_path, ok=True)
         return done.stdout
 
     assert "shift" in said("wirespeed.cli", "help", "all")

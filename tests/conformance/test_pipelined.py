@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from support import tools
-from support.command import Done, wirespeed
+from support.command import Done, captured, wirespeed
 from support.mpis import InstalledMpi, installed
 from support.selection import slow_case
 
@@ -49,8 +48,7 @@ def test_each_way_of_handing_chunks_over(
 ) -> None:
     """Protects each way by itself, with chunks that do not divide the message and unaligned buffers."""
     words = ("--sizes", "0,1,7,8,4097,64K,70001,70002,1M,5M", *with_test(*fixed, f"offset={offset}"))
-    done = pingpong(mpi, tmp_path / "r.jsonl", *FAST, *words)
-    assert done.code == 0, done.err + done.out
+    done = pingpong(mpi, tmp_path / "r.jsonl", *FAST, *words).ok()
     assert len(done.entries) == 10
     (step,) = done.of("step")
     values = dict(pair.split("=") for pair in fixed)
@@ -79,14 +77,7 @@ def test_each_way_of_handing_chunks_over(
 def test_many_peers_in_one_step(mpi: InstalledMpi, options: str) -> None:
     """Protects steps with many peers, rings made later, and counters that go on from program to program."""
     command = [sys.executable, str(SCRIPT), "pipelined", options, str(mpi.library), "4"]
-    done = subprocess.run(
-        mpi.command(4, *command),
-        env=mpi.environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr + done.stdout
+    done = captured(mpi.command(4, *command), env=mpi.environment(), ok=True)
     details = json.loads(done.stdout.splitlines()[-1])
     assert details["through"] == ("MPI" if "shared=no" in options else "shared memory ring")
     assert details["pinned_bytes"] <= 256 << 20
@@ -101,8 +92,7 @@ def test_streams_that_cannot_wait(tmp_path: Path) -> None:
         "--sizes",
         "8,1M,5M",
         WIRESPEED_EMULATED="count=2,values=0",
-    )
-    assert done.code == 0, done.err + done.out
+    ).ok()
     (step,) = done.of("step")
     assert step["details"]["why_by_host"] == "the emulated driver's streams have no values (values=0)"
     assert [entry["details"]["by"] for entry in done.entries] == ["host"] * 3
@@ -119,8 +109,7 @@ def test_little_shared_memory(tmp_path: Path) -> None:
         *(*FAST, "--sizes", "8,1M,32M"),
         out=tmp_path / "r.jsonl",
         before=("unshare", "--mount", "sh", "-c", small, "sh"),
-    )
-    assert done.code == 0, done.err + done.out
+    ).ok()
     (step,) = done.of("step")
     assert step["details"]["pinned_bytes"] <= 12 << 20
     assert max(entry["details"]["chunk"] for entry in done.entries) <= 2 << 20
@@ -135,8 +124,7 @@ def test_both_copies_run_at_once(fixed: str, tmp_path: Path) -> None:
         tmp_path / "r.jsonl",
         *("--sizes", str(size), "--max-time", "1", *with_test(fixed, "chunk=2097152")),
         WIRESPEED_EMULATED=f"count=2,h2d={rate},d2h={rate}",
-    )
-    assert done.code == 0, done.err
+    ).ok()
     (entry,) = done.entries
     # 189 ms by eight chunks of 21 ms, or 336 ms: of the fastest of several, whatever runs besides.
     assert size / rate <= entry["seconds"]["min"] < 2 * size / rate

@@ -35,8 +35,7 @@ def test_one_rank_and_two(mpi: InstalledMpi, tmp_path: Path) -> None:
             mpi.mpiexec,
         ),
         out=tmp_path / "r.jsonl",
-    )
-    assert done.code == 0, done.err + done.out
+    ).ok()
     assert [(entry["path"], entry["bytes"]) for entry in done.entries] == [
         ("compute", 96 * 40 * 4),
         ("staged", 96 * 40 * 4),
@@ -93,8 +92,7 @@ def test_a_fault_of_timed_batches_is_found(
 def test_overlap_and_its_absence_are_two_runs_of_one_file(tmp_path: Path) -> None:
     """Protects the comparison of both: neither may replace the other's figure."""
     file = tmp_path / "r.jsonl"
-    done = wirespeed(*SMALL, "--overlap", "yes,no", "--paths", "host", "--ranks", "2", out=file)
-    assert done.code == 0, done.err
+    done = wirespeed(*SMALL, "--overlap", "yes,no", "--paths", "host", "--ranks", "2", out=file).ok()
     overlaps = [dict(run["plan"]["options"])["overlap"] for run in done.of("run")]
     assert overlaps == ["yes", "no"] and len(done.entries) == 2
 
@@ -102,8 +100,7 @@ def test_overlap_and_its_absence_are_two_runs_of_one_file(tmp_path: Path) -> Non
 @pytest.mark.slow
 def test_cpus_have_smaller_defaults(tmp_path: Path) -> None:
     """Protects a first try without a GPU from minutes of waiting; what was measured is on record."""
-    done = wirespeed("jacobi", "--ranks", "1", out=tmp_path / "r.jsonl")
-    assert done.code == 0, done.err
+    done = wirespeed("jacobi", "--ranks", "1", out=tmp_path / "r.jsonl").ok()
     (entry,) = done.entries
     assert (entry["path"], entry["program"]["grid"]) == ("compute-host", [1024, 1024])
     options = dict(done.of("run")[0]["plan"]["options"])
@@ -135,8 +132,7 @@ def test_until_the_norm_is_small(path: str, device: str, tmp_path: Path) -> None
     """Protects "while not converged": each path ends after the same steps, with numpy's norm."""
     words = ("jacobi", "--size", "32x16", "--columns", "1", "--ranks", "2", "--paths", path)
     quick = ("--device", device, "--max-time", "0.02", "--no-evidence", "--steps", "400", "--until", "1e-3")
-    done = wirespeed(*words, *quick, out=tmp_path / "r.jsonl")
-    assert done.code == 0, done.err
+    done = wirespeed(*words, *quick, out=tmp_path / "r.jsonl").ok()
     found = [entry["program"]["converged"] for entry in done.entries]
     _, norms = relaxed(noise(32, 32, 0, "f4", coarse=1), 400, periodic=True)
     roots = [math.sqrt(total / (32 * 32)) for total in norms]
@@ -171,7 +167,6 @@ def test_a_rank_that_ends_in_mid_program(mpi: InstalledMpi, number: signal.Signa
         when=lambda records: any(record["kind"] == "step" for record in records),
         act=lambda process: os.kill(ranks_of(whole_lines(out))[1], number),
     )
-    done.no_stack_trace()
     assert done.code == 1
     assert done.failures[0]["what"] == ("death" if number == signal.SIGKILL else "hang")
     assert "rank 1 on " in done.failures[0]["text"]

@@ -59,7 +59,6 @@ def test_a_fault_in_a_one_sided_operation_is_found(
 def refusal(tmp_path: Path, environment: dict[str, str], *arguments: str) -> str:
     """The one line for a path that the machine lacks something for."""
     done = wirespeed(*arguments, *FAST, "--sizes", "8", out=tmp_path / "r.jsonl", environment=environment)
-    done.no_stack_trace()
     (failure,) = done.failures
     assert (failure["path"], failure["what"]) == ("shmem", "unavailable"), failure
     return str(failure["text"])

@@ -140,8 +140,7 @@ def test_right_messages_are_right(pattern: str, paths: str, device: str, tmp_pat
     done = wirespeed(
         *(pattern, *ranks, "--paths", asked, "--device", device, "--sizes", sizes, "--soak", "0.5", *QUIET),
         out=tmp_path / "r.jsonl",
-    )
-    assert done.code == ExitCode.OK, done.err + done.out
+    ).ok()
     soaks = [record for record in done.records if record["kind"] == "soak"]
     assert {soak["path"] for soak in soaks} == set(paths.split(","))
     assert all(soak["messages"] and not sum(soak["wrong"].values()) for soak in soaks), soaks

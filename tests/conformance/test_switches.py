@@ -33,8 +33,7 @@ def test_the_switch_is_set_for_its_path_alone(mpi: InstalledMpi, builds: Path, t
         *("pingpong", "--mpi", prefix, "--paths", "aware-nogdr,aware", *WORDS),
         out=tmp_path / "r.jsonl",
         environment=mpi.variables,
-    )
-    assert done.code == 0, done.err + done.out
+    ).ok()
     assert [entry["path"] for entry in done.entries] == ["aware-nogdr"] * 2 + ["aware"] * 2
     switched, other = done.of("step")
     assert switched["variables"]["UCX_TLS"] == "^cuda_ipc"
@@ -49,8 +48,7 @@ def test_an_mpi_that_the_switch_means_nothing_to(mpi: InstalledMpi, builds: Path
         *("pingpong", "--mpi", prefix, "--paths", "aware-nogdr,aware", *WORDS),
         out=tmp_path / "r.jsonl",
         environment=mpi.variables,
-    )
-    assert done.code == 0, done.err + done.out
+    ).ok()
     assert {entry["path"] for entry in done.entries} == {"aware"}
     (failure,) = done.failures
     assert (failure["path"], failure["what"]) == ("aware-nogdr", "unavailable")
@@ -62,8 +60,7 @@ def test_an_mpi_that_the_switch_means_nothing_to(mpi: InstalledMpi, builds: Path
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_too_late_inside_a_launcher(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects what `mpirun wirespeed` measures from a switch that comes after MPI's start."""
-    done = inside(mpi, tmp_path / "r.jsonl")
-    assert done.code == 0, done.err + done.out
+    done = inside(mpi, tmp_path / "r.jsonl").ok()
     assert {entry["path"] for entry in done.entries} == {"host"}
     (failure,) = done.failures
     assert (failure["path"], failure["what"]) == ("aware-nogdr", "unavailable")
@@ -73,7 +70,6 @@ def test_too_late_inside_a_launcher(mpi: InstalledMpi, tmp_path: Path) -> None:
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_in_time_inside_a_launcher(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects those who do set it: then it is not missing, and only UCX itself may be."""
-    done = inside(mpi, tmp_path / "r.jsonl", UCX_TLS="^cuda_ipc")
-    assert done.code == 0, done.err + done.out
+    done = inside(mpi, tmp_path / "r.jsonl", UCX_TLS="^cuda_ipc").ok()
     (failure,) = done.failures
     assert failure["text"] == "libuct_cuda is not loaded, so that UCX_TLS has no effect here"

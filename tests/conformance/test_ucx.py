@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from conformance.test_onesided import IRREGULAR, everything_right
 from ranks.test_without_mpi import ended, started
-from support.command import is_checked, wirespeed
+from support.command import captured, is_checked, wirespeed
 from support.mpis import InstalledMpi, installed
 from support.selection import slow_case
 
@@ -44,8 +43,7 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
         *("pingpong", "--paths", f"host,{BOTH}", "--mpi", mpi.mpiexec, "--sizes", ",".join(SIZES), *FAST),
         out=tmp_path / "r.jsonl",
         environment=OVER_UCX,
-    )
-    assert done.code == 0, done.err
+    ).ok()
     expected = [(path, size) for path in ("host", *HOST) for size in SIZES.values()]
     assert [(entry["path"], entry["bytes"]) for entry in done.entries] == expected
     for entry in done.entries:
@@ -78,11 +76,9 @@ def test_operations_without_an_answer(mpi: InstalledMpi, tmp_path: Path) -> None
 @pytest.mark.parametrize("call", ["tag", "put"])
 def test_irregular_patterns(call: str) -> None:
     """Protects order, places at the peer, a rank's messages to itself, and what must not come early."""
-    done = subprocess.run(
+    done = captured(
         installed("openmpi").command(4, sys.executable, IRREGULAR, "ucx", f"call={call}", "pageable", "host"),
         env=installed("openmpi").environment(),
-        capture_output=True,
-        text=True,
     )
     everything_right(done)
 
@@ -132,8 +128,7 @@ def test_device_pointers_that_it_cannot_take(tmp_path: Path) -> None:
         *("pingpong", "--paths", "ucx,ucx-put,host", "--device", "emulated", *FAST, "--sizes", "8"),
         *("--mpi", installed("openmpi").mpiexec),
         out=tmp_path / "r.jsonl",
-    )
-    assert done.code == 0, done.err
+    ).ok()
     told = [(one["path"], one["what"], one["text"]) for one in done.failures]
     line = "UCX knows no memory of emulated devices"
     assert told == [("ucx", "unavailable", line), ("ucx-put", "unavailable", line)]
@@ -147,6 +142,5 @@ def test_where_there_is_none(tmp_path: Path) -> None:
         out=tmp_path / "r.jsonl",
         environment={"LD_LIBRARY_PATH": str(tmp_path)},
     )
-    done.no_stack_trace()
     (failure,) = done.failures
     assert failure["what"] == "unavailable" and "ucx not found" in failure["text"], failure

@@ -89,7 +89,6 @@ def test_a_signal_to_a_foreign_launcher(number: int, mpi: InstalledMpi, tmp_path
         act=lambda process: process.send_signal(number),
         environment=mpi.variables | PATIENT,
     )
-    done.no_stack_trace()
     assert done.code != 0
     assert done.entries and not done.failures
     assert done.records[-1]["kind"] == "end" and done.records[-1]["status"] == "interrupted"
@@ -112,7 +111,6 @@ def test_an_mpi_error_on_another_rank(mpi: InstalledMpi, tmp_path: Path) -> None
         before=tuple(mpi.command(2, shim)),
         environment=mpi.variables,
     )
-    done.no_stack_trace()
     assert done.code != 0, "the launcher may mix in the signal by which it ends the other rank"
     assert [entry["bytes"] for entry in done.entries] == [8]
     assert done.failures[0]["rank"] == 1 and "MPI_Recv" in done.failures[0]["text"]

@@ -40,7 +40,6 @@ def test_no_shared_memory_stays_of_ranks_that_died_as_they_started(
     else:
         words += ["--mpi", str(mpi.mpiexec)]
     done = wirespeed(*words, before=tuple(before), environment=environment)
-    done.no_stack_trace()
     assert "SIGBUS" in done.out + done.err or mpi.name == "openmpi", done.err
     for turn in (1, 2, 3):
         left = (tmp_path / f"left-{turn}").read_text().split()
@@ -54,6 +53,5 @@ def test_a_limit_of_files_is_named(mpi: InstalledMpi, blocks: int, tmp_path: Pat
     words = ["pingpong", "--paths", "host", "--sizes", "8", "--device", "cpu", "--mpi", str(mpi.mpiexec)]
     before = ("sh", "-c", f'ulimit -f {blocks} && exec "$@"', "sh")
     done = wirespeed(*words, before=before, out=tmp_path / "r.jsonl")
-    done.no_stack_trace()
     (failure,) = done.failures
     assert done.code == 1 and "(ulimit -f): raise it" in failure["text"], failure

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.command import PATIENCE, Done, read
+from support.command import PATIENCE, Done, captured, read
 from support.mpis import InstalledMpi
 from support.selection import slow_case
 from support.tools import why_no_mount
@@ -95,14 +95,11 @@ def test_a_rank_apart_from_its_launcher(
         pytest.skip(why)
     words = ("pingpong", "--paths", "host", "--sizes", "8", "--loops", "50", "--device", "cpu")
     rank = (sys.executable, "-I", "-m", "wirespeed", *words, "--timeout", "5", "--out", tmp_path / "r.jsonl")
-    done = subprocess.run(
+    done = captured(
         list(map(str, [mpi.mpiexec, "-n", "1", *rank, ":", "-n", "1", *before, *rank])),
         env={**os.environ, **mpi.environment()},
-        capture_output=True,
-        text=True,
         errors="replace",
         timeout=PATIENCE,
-        check=False,
     )
     told = " ".join(done.stderr.split())
     assert "rank 0 and its launcher" not in told

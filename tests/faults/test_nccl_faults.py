@@ -30,7 +30,6 @@ def struck(
     arguments = ("pingpong", "--mpi", str(mpi.mpiexec), *PATIENCE, *options)
     act = strike(out, rank, number, delay)
     done = disturbed(*arguments, out=out, when=after(1), act=act, environment=libraries)
-    done.no_stack_trace()
     assert done.code == 1
     return done
 

@@ -32,7 +32,6 @@ def test_a_rank_that_is_struck(mpi: InstalledMpi, path: str, number: int, tmp_pa
         when=after(1),
         act=strike(out, 1, number),
     )
-    done.no_stack_trace()
     assert done.code == 1
     failure = next(failure for failure in done.failures if failure["path"] == path)
     assert failure["what"] == ("death" if number == signal.SIGKILL else "hang"), failure["text"]

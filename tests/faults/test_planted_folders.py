@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from support import tools
-from support.command import PATIENCE, read
+from support.command import PATIENCE, captured, read
 from support.public import public_folder
 
 pytestmark = pytest.mark.slow(after=1)
@@ -61,15 +60,13 @@ def test_a_run_goes_on_where_folders_are_planted(torchrun: bool, places: str, pu
     if torchrun:
         environment |= {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "localhost"}
         environment |= {"WIRESPEED_PORT": port}
-    done = subprocess.run(
+    done = captured(
         [
             *("unshare", "--mount", "bash", "-c", _PLANT + (_RANKS if torchrun else '"$@"'), "bash"),
             *(sys.executable, "-I", "-m", "wirespeed", "pingpong", "--sizes", "8", "--device", "cpu"),
             *("--paths", "host-tcp", "--max-time", "0.02", "--out", str(out)),
         ],
         env=environment,
-        capture_output=True,
-        text=True,
         timeout=PATIENCE,
     )
     assert victim.read_text() == "a key"

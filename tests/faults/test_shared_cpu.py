@@ -22,8 +22,7 @@ def test_two_ranks_on_one_cpu(mpi: InstalledMpi, tmp_path: Path) -> None:
     out, site = tmp_path / "r.jsonl", tmp_path / "site.toml"
     cpu = min(os.sched_getaffinity(0))
     options = ("--mpi", mpi.mpiexec, "--paths", "host", "--sizes", "8", "--max-time", "0.3")
-    done = wirespeed("pingpong", *options, "--between", f"{cpu},{cpu}", out=out)
-    assert done.code == 0, done.err
+    done = wirespeed("pingpong", *options, "--between", f"{cpu},{cpu}", out=out).ok()
     (entry,) = done.entries
     assert f"ranks 0-1 on {os.uname().nodename} share CPU {cpu}" == entry["cores"]["shared"]
     assert entry["cores"]["by"] in ("ranks", "others"), "others, where they had the CPU half of the time"
@@ -43,8 +42,7 @@ def on_two_cpus(mpi: InstalledMpi, out: Path, **environment: str) -> tuple[Done,
     options = ("--mpi", mpi.mpiexec, "--paths", "host", "--sizes", "8", "--max-time", "0.5")
     done = wirespeed(
         "pingpong", *options, "--between", f"{cpus[0]},{cpus[1]}", out=out, environment=environment
-    )
-    assert done.code == 0, done.err
+    ).ok()
     (entry,) = done.entries
     return done, entry["cores"]
 

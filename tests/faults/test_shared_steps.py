@@ -58,7 +58,6 @@ def run(mpi: InstalledMpi, folder: Path, strike: str, sizes: str, *more: str) ->
         out=folder / "r.jsonl",
         environment={"PYTHONPATH": str(folder)},
     )
-    done.no_stack_trace()
     assert done.code == 1
     return done
 

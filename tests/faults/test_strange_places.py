@@ -60,7 +60,6 @@ def test_a_host_of_any_name_measures(name: str, tmp_path: Path) -> None:
     )
     if done.code == 77:
         pytest.skip("no name may be given to a host here")
-    done.no_stack_trace()
     assert "unexpected" not in done.err and (tmp_path / "r.jsonl").exists()
     shown = process.printable_name(bytes.fromhex(name))
     assert done.of("run")[0]["environment"]["host"] == shown

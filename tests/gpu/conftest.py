@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
@@ -22,7 +21,7 @@ from typing import Any
 
 import pytest
 from support import mpis
-from support.command import Record
+from support.command import Record, captured
 
 from wirespeed.errors import WirespeedError
 from wirespeed.host.core import NativeError, core
@@ -197,8 +196,7 @@ def ranks(mpi: mpis.InstalledMpi) -> Ranks:
     def run(script: str, *words: str, count: int = 2, under: tuple[str, ...] = (), **variables: str) -> Any:
         command = [*under, *mpi.command(count, sys.executable, SUPPORT / script, *words)]
         environment = {**mpi.environment(), **variables}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=280)
-        assert done.returncode == 0, done.stdout + done.stderr
+        done = captured(command, env=environment, timeout=280, ok=True)
         if under:
             return done.stdout + done.stderr
         return json.loads(done.stdout.splitlines()[-1])

@@ -36,7 +36,7 @@ def paths(shared: bool) -> list[str]:
 def measured(pattern: str, allocator: str, prefix: Path, out: Path, paths: list[str], *words: str) -> Done:
     if allocator.startswith("open") and (why := tools.why_no_gcc_offloading()):
         pytest.skip(why)
-    done = wirespeed(
+    return wirespeed(
         *(pattern, "--device", DEVICE, "--allocator", allocator, "--paths", ",".join(paths), *words),
         *(() if pattern == "pingpong" else ("--ranks", "2")),
         *("--sizes", PATTERNS[pattern], "--max-time", "0.05", "--mpi", prefix),
@@ -44,8 +44,6 @@ def measured(pattern: str, allocator: str, prefix: Path, out: Path, paths: list[
         out=out,
         environment={"WIRESPEED_NO_EVIDENCE": ""},
     )
-    done.no_stack_trace()
-    return done
 
 
 @pytest.mark.parametrize(("pattern", "allocator"), CASES)
@@ -114,7 +112,6 @@ def test_the_ring_counts_its_copies(prefix: Path, tmp_path: Path) -> None:
         *sharing(),
         out=tmp_path / "r.jsonl",
         environment={"WIRESPEED_NO_EVIDENCE": ""},
-    )
-    assert done.code == 0, done.err + done.out
+    ).ok()
     said = " ".join(done.out.split())
     assert "copies by each rank in an iteration: staged 1000 to device, 1000 from device; aware none" in said

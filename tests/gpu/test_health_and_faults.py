@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from gpu.conftest import DEVICE, sharing
-from support.command import Done, wirespeed
+from support.command import Done, captured, wirespeed
 from support.selection import slow_case
 
 COUNTERS = ("PCIe replays", "NVLink replay errors")
@@ -19,15 +18,13 @@ pytestmark = pytest.mark.nvidia
 
 def observed(prefix: Path, out: Path, sizes: str, path: str = "gpu") -> Done:
     """With all that the driver counts."""
-    done = wirespeed(
+    return wirespeed(
         *("pingpong", "--device", DEVICE, "--paths", path, "--sizes", sizes, "--max-time", "0.05"),
         *("--mpi", prefix),
         *sharing(),
         out=out,
         environment={"WIRESPEED_NO_EVIDENCE": ""},
-    )
-    assert done.code == 0, done.err + done.out
-    return done
+    ).ok()
 
 
 def test_each_link_is_read_at_the_largest_size(prefix: Path, tmp_path: Path) -> None:
@@ -67,11 +64,9 @@ def test_a_run_reads_the_gpus_health(prefix: Path, shared: bool, tmp_path: Path)
 )
 def test_a_planted_fault_is_seen(name: str, value: str) -> None:
     """Protects the doctor's look at the environment where the GPUs are real."""
-    done = subprocess.run(
+    done = captured(
         [sys.executable, "-I", "-m", "wirespeed", "doctor", "--look-only", "--json"],
         env={**os.environ, name: value},
-        capture_output=True,
-        text=True,
         timeout=120,
     )
     titles = [one["title"] for one in json.loads(done.stdout)["findings"]]

@@ -23,7 +23,6 @@ pytestmark = pytest.mark.gpus(1)
 
 def run(prefix: Path, out: Path, *words: str, code: int = 0) -> Done:
     done = wirespeed(*words, "--device", DEVICE, "--mpi", prefix, *FAST, out=out)
-    done.no_stack_trace()
     assert done.code == code, done.err + done.out
     return done
 
@@ -160,7 +159,6 @@ def test_a_load_from_its_own_memory(prefix: Path, tmp_path: Path) -> None:
 def test_the_doctor_sees_it(tmp_path: Path) -> None:
     """Protects what the doctor says of a machine with a GPU."""
     done = wirespeed("doctor", "--look-only")
-    done.no_stack_trace()
     assert "NVIDIA" in done.out, done.out + done.err
 
 
@@ -168,5 +166,4 @@ def test_the_doctor_sees_it(tmp_path: Path) -> None:
 def test_a_survey(prefix: Path, tmp_path: Path) -> None:
     """Protects `wirespeed survey` on a machine with few GPUs."""
     done = wirespeed("survey", "--device", DEVICE, "--mpi", prefix, out=tmp_path / "r.jsonl")
-    done.no_stack_trace()
     assert done.code == 0 and done.entries, done.err + done.out

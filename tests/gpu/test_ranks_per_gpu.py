@@ -29,8 +29,7 @@ def test_four_ranks_on_two_gpus(prefix: Path, tmp_path: Path) -> None:
         *("ring", "--device", "cuda", "--ranks-per-gpu", "2", "--sizes", "8,64K", *FAST, "--mpi", prefix),
         *("--paths", "staged,staged-pipelined,aware,ipc-write,nccl,gpu"),
         out=tmp_path / "r.jsonl",
-    )
-    assert done.code == 0, done.err + done.out
+    ).ok()
     assert devices_of(done) == [one, one, two, two]
     lacking = {failure["path"]: failure for failure in done.failures}
     assert {"gpu", "nccl"} <= set(lacking), done.out

@@ -33,15 +33,13 @@ def cabled(two: Hosts) -> Hosts:
 
 
 def measured(there: Hosts, mpi: InstalledMpi, out: Path, *more: str, **variables: str) -> Done:
-    done = wirespeed(
+    return wirespeed(
         *("pingpong", "--hosts", there.names, "--mpi", mpi.mpiexec, "--paths", "host", "--sizes", "1M"),
         *("--max-time", "0.05", *more),
         out=out,
         before=there["n1"].enter(),
         environment=there.environment | OVER_UCX | {"WIRESPEED_NO_EVIDENCE": ""} | variables,
-    )
-    assert done.code == 0, done.err + done.out
-    return done
+    ).ok()
 
 
 def set_eth1(there: Hosts, state: str) -> None:

@@ -12,7 +12,17 @@ from pathlib import Path
 
 import pytest
 from support import hosts, mpis, slurm
-from support.command import PATIENCE, WIRESPEED, Done, disturbed, ranks_of, read, whole_lines, wirespeed
+from support.command import (
+    PATIENCE,
+    WIRESPEED,
+    Done,
+    captured,
+    disturbed,
+    ranks_of,
+    read,
+    whole_lines,
+    wirespeed,
+)
 from support.hosts import Hosts
 from support.mpis import InstalledMpi
 from support.node_check import script
@@ -139,7 +149,6 @@ def test_the_wrong_kind_of_srun(
         environment=configuration,
     )
     assert done.code != 0
-    done.no_stack_trace()
     assert not done.entries
     (line,) = (line for line in done.err.splitlines() if line.startswith("wirespeed: "))
     assert f"srun --mpi={kind}" in line and f"use srun --mpi={right}" in line
@@ -154,11 +163,9 @@ def test_a_generated_job_ends_as_what_it_measured(
     where = ("--batch", "slurm", "--gpus-per-node", "0", "--nodes", "2", "-o", str(job))
     words = ("--paths", paths, "--mpi", str(mpi.mpiexec), "--out", str(out), *FAST)
     assert wirespeed("script", "pingpong", *where, *words).code == 0
-    done = subprocess.run(
+    done = captured(
         [*nodes["n1"].enter(*ALLOCATION), "bash", str(job)],
         env={**os.environ, **configuration, "SLURM_MPI_TYPE": "pmi2", "PATH": f"{BIN}:{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
         timeout=PATIENCE,
     )
     assert done.returncode == code, done.stderr + done.stdout

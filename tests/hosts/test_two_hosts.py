@@ -20,6 +20,7 @@ from support.command import (
     WIRESPEED,
     Done,
     Record,
+    captured,
     disturbed,
     ranks_of,
     read,
@@ -94,8 +95,7 @@ def test_lists_of_blocks_go_to_the_other_host(pair: Hosts, mpi: InstalledMpi, tm
         out=tmp_path / "r.jsonl",
         before=pair["n1"].enter(),
         environment=pair.environment,
-    )
-    assert done.code == 0, done.err + done.out
+    ).ok()
     assert [(entry["path"], entry["bytes"]) for entry in done.entries] == [
         (path, size) for path in paths.split(",") for size in (13, 4097)
     ]
@@ -268,8 +268,7 @@ def test_ranks_of_several_hosts_leave_a_barrier_of_mpi(
         out=tmp_path / "r.jsonl",
         before=pair["n1"].enter(),
         environment=pair.environment,
-    )
-    assert done.code == 0, done.err + done.out
+    ).ok()
     (entry,) = done.entries
     assert entry["start"]["by"] == "MPI_Barrier" and entry["start"]["samples"] >= entry["samples"]
     assert 0 < entry["start"]["skew_s"] <= entry["start"]["skew_max_s"]
@@ -285,8 +284,7 @@ def test_chunks_between_hosts(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) ->
         out=tmp_path / "r.jsonl",
         before=pair["n1"].enter(),
         environment=pair.environment,
-    )
-    assert done.code == 0, done.err + done.out
+    ).ok()
     (step,) = done.of("step")
     assert [rank["host"] for rank in step["ranks"]] == ["n1", "n2"]
     assert step["details"]["through"] == "MPI"
@@ -306,14 +304,11 @@ def test_chunks_to_near_and_far_peers_in_one_step(pair: Hosts, mpi: InstalledMpi
     }
     script = Path(__file__).parents[1] / "support" / "many_peers.py"
     command = (str(mpi.mpiexec), *words[mpi.name], "-n", "4", sys.executable, str(script), "pipelined")
-    done = subprocess.run(
+    done = captured(
         pair["n1"].enter(*command, "", str(mpi.library), "4"),
         env={**mpi.environment(), **pair.environment},
-        capture_output=True,
-        text=True,
-        check=False,
+        ok=True,
     )
-    assert done.returncode == 0, done.stderr + done.stdout
     assert json.loads(done.stdout.splitlines()[-1])["through"] == "shared memory ring and MPI"
 
 
@@ -327,9 +322,7 @@ def test_paths_within_a_host(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> 
         out=tmp_path / "r.jsonl",
         before=pair["n1"].enter(),
         environment=pair.environment,
-    )
-    done.no_stack_trace()
-    assert done.code == 0, done.err + done.out
+    ).ok()
     assert [(entry["path"], entry["bytes"]) for entry in done.entries] == [("staged", 8), ("staged", 65536)]
     assert sorted(failure["path"] for failure in done.failures) == sorted(within)
     for failure in done.failures:
@@ -355,15 +348,13 @@ def test_each_host_measures_its_own_gpus(pair: Hosts, mpi: InstalledMpi, tmp_pat
             environment=pair.environment,
         )
 
-    done = measured("0-1,2-3")
-    assert done.code == 0, done.err + done.out
+    done = measured("0-1,2-3").ok()
     assert [(one["path"], one["bytes"]) for one in done.entries] == [
         (p, b) for p in paths for b in (8, 65536)
     ]
     assert all([team["name"] for team in one["teams"]] == ["0-1", "2-3"] for one in done.entries)
     assert [rank["host"] for rank in done.of("step")[0]["ranks"]] == ["n1", "n1", "n2", "n2"]
     crossing = measured("0-2,1-3")
-    crossing.no_stack_trace()
     assert [failure["path"] for failure in crossing.failures] == paths and not crossing.entries
     assert all("works within one host; rank 2 is on another" in one["text"] for one in crossing.failures)
 

@@ -35,8 +35,7 @@ def test_a_shaped_link(shaped: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None
         out=tmp_path / "r.jsonl",
         before=shaped["n1"].enter(),
         environment=shaped.environment | {"WIRESPEED_NO_EVIDENCE": ""},
-    )
-    assert done.code == 0, done.err + done.out
+    ).ok()
     (evidence,), (entry,) = done.of("evidence"), done.entries
     assert evidence["verdict"] == "network" and evidence["text"].startswith("over eth0 (10")
     wires = {wire["host"]: wire for wire in evidence["wires"] if wire["name"] == "eth0"}

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from support import stand_ins
 from support.builds import compiler, program
+from support.command import captured
 from support.kernels import Workshop
 
 from wirespeed.host.core import Core
@@ -49,7 +50,7 @@ def cpu_kernels(builds: Path) -> dict[str, int]:
     folder = stand_ins.kernels(builds)
     objects = [folder / f"{name}.o" for name in ("kernels", "program_kernels", "tma_model")]
     names = program(builds, "kernel_names", "-I", NATIVE, HERE / "kernel_names.cpp", *objects, "-lpthread")
-    said = subprocess.run([names], capture_output=True, text=True, check=True).stdout
+    said = captured([names], ok=True).stdout
     return {name: int(count) for name, count in map(str.split, said.splitlines())}
 
 
@@ -97,12 +98,7 @@ class Driver:
         variables = {**os.environ, **(environment or {})}
         if self.fake:
             variables["LIBRARY_" + self.kind.upper()] = str(self.fake)
-        return subprocess.run(
-            [sys.executable, str(HERE / "scenarios.py"), scenario, self.kind],
-            env=variables,
-            capture_output=True,
-            text=True,
-        )
+        return captured([sys.executable, str(HERE / "scenarios.py"), scenario, self.kind], env=variables)
 
     def passes(self, scenario: str, environment: dict[str, str] | None = None) -> str:
         done = self.run(scenario, environment)

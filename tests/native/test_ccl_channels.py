@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.builds import program as builds_program
+from support.command import captured
 
 pytestmark = pytest.mark.slow(after=1)
 
@@ -24,8 +24,7 @@ def read(native: Path, builds: Path) -> Read:
     program = builds_program(builds, "channels", *flags, *sources)
 
     def run(log: str) -> dict[str, Any]:
-        done = subprocess.run([str(program)], input=log, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+        done = captured([str(program)], input=log, ok=True)
         found: dict[str, Any] = json.loads(done.stdout)
         return found
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from support import mpis
+from support.command import captured
 
 pytestmark = pytest.mark.slow(after=1)
 
@@ -51,7 +52,7 @@ def include(native: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]
 
 def compile_only(cxx: str, source: Path, *flags: str) -> subprocess.CompletedProcess[str]:
     command = [cxx, "-std=c++20", "-fsyntax-only", *flags, str(source)]
-    return subprocess.run(command, capture_output=True, text=True)
+    return captured(command)
 
 
 @pytest.mark.parametrize("name", HEADERS)

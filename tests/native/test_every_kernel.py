@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from support import every_kernel
+from support.command import captured
 from support.mpis import InstalledMpi
 
 
@@ -20,6 +20,5 @@ def test_none_is_left_out(mpi: InstalledMpi, cpu_kernels: dict[str, int], tmp_pa
         script, *words = every_kernel.command("emulated", part, shared=True)
         count = every_kernel.RANKS[part]
         command = mpi.command(count, sys.executable, Path(every_kernel.__file__).with_name(script), *words)
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=280)
-        assert done.returncode == 0, done.stdout + done.stderr
+        captured(command, env=environment, timeout=280, ok=True)
     assert {*cpu_kernels} == {*file.read_text().split()}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import resource
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.command import captured
 
 from wirespeed.host.core import Core, core
 
@@ -176,5 +176,4 @@ def test_threads_that_cannot_be_started(room: int) -> None:
     """Protects that a host which starts no more threads only loses time. A thread takes 8 MiB of room."""
     program = FEW_THREADS_CAN_BE_HAD.format(tests=str(Path(__file__).parent))
     command = [sys.executable, "-I", "-c", f"room = {room}\n{program}"]
-    tried = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert tried.returncode == 0, tried.stderr
+    captured(command, ok=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Iterator
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 from support.alone import Alone
+from support.command import captured
 
 from wirespeed.host.core import NativeError, core
 
@@ -49,8 +49,7 @@ def test_a_header_compiles_alone(language: str, standard: str, header: str, cxx:
     """Protects other programs' use of the core: one include, no warnings."""
     flags = [f"-std={standard}", "-pedantic", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
     source = f'#include "{native}/{header}"\n' * 2
-    done = subprocess.run([cxx, "-x", language, *flags, "-"], input=source, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    captured([cxx, "-x", language, *flags, "-"], input=source, ok=True)
 
 
 @pytest.mark.parametrize("header", ["wirespeed.h", "wirespeed_test.h"])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from support.command import captured
 from support.nvrtc import compiled
 from support.selection import slow_case
 
@@ -75,10 +75,7 @@ except NativeError as error:
 @pytest.mark.slow
 def test_the_oldest_nvrtc(oldest_nvrtc: Path) -> None:
     """Protects GPUs whose NVRTC is older than the one here, which refuses more."""
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", OLDEST, oldest_nvrtc], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    done = captured([sys.executable, "-I", "-c", OLDEST, oldest_nvrtc], ok=True)
     size, refusal = done.stdout.splitlines()
     assert int(size) > 1000
     assert "NVRTC 12.0 compiles for" in refusal, "another version was opened"

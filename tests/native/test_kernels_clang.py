@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 import shutil
 import struct
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.command import captured
 from support.selection import slow_case
 
 pytestmark = pytest.mark.slow
@@ -38,8 +38,7 @@ def compiled(command: list[str], units: dict[str, str], folder: Path, ending: st
         source.write_text(text)
         checks = ["-Wall", "-Werror", "-Wno-unused-function", "-Wno-unneeded-internal-declaration"]
         words = [*command, *COMMON, *checks, "-include", str(SHIM), "-o", str(target), str(source)]
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr[:4000]
+        captured(words, ok=True)
         found[name] = target
     return found
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support import lbm_reference as reference
+from support.command import captured
 from support.lbm_blocks import MIXING, SPLITS, THIN, WIDE, Cut, Device, cuts_of, digest, fluid_of
 
 from wirespeed.programs import lbm_math
@@ -88,8 +88,7 @@ def test_no_bit_depends_on_the_grid_of_threads(host: Device, threads: str) -> No
     tests = Path(__file__).parents[1]
     environment = {**os.environ, "WIRESPEED_EMULATED": threads, "PYTHONPATH": str(tests)}
     command = [sys.executable, "-P", "-m", "support.lbm_blocks"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    done = captured(command, env=environment, ok=True)
     assert done.stdout.split() == [digest(host, start, steps=2) for start in (WIDE, THIN, MIXING)]
 
 

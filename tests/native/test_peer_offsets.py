@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 from support.builds import program as builds_program
+from support.command import captured
 
 pytestmark = pytest.mark.slow
 
@@ -30,8 +30,7 @@ def words(program: Path, ranks: int, case: str) -> list[str]:
 
 
 def _said(program: Path, ranks: int, case: str) -> list[str]:
-    done = subprocess.run([program, str(ranks), case], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    done = captured([program, str(ranks), case], ok=True)
     return done.stdout.splitlines()
 
 

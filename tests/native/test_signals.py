@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support import stand_ins
+from support.command import captured
 
 pytestmark = pytest.mark.slow(after=1)
 
@@ -24,8 +24,7 @@ def of_ucx(builds: Path, *words: str) -> Any:
     script = Path(__file__).with_name("ucx_signals.py")
     command = [sys.executable, str(script), str(stand_ins.fake_ucx(builds)), *words]
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = captured(command, env=environment, timeout=60, ok=True)
     return json.loads(done.stdout)
 
 
@@ -80,5 +79,4 @@ def test_signals_of_gasnet(builds: Path, tmp_path: Path) -> None:
     file = Path("/dev/shm") / f"wirespeed-fake-gasnet-{tmp_path.name}-{os.getpid()}"
     told = {"AMUDP_WORKER_ARGS": f"1,/{file.name},", "GASNET_WORKER_RANK": "0"}
     command = [sys.executable, "-c", SIGNALS_OF_GASNET, str(stand_ins.gasnet_of_one_rank(builds)), str(file)]
-    done = subprocess.run(command, env=os.environ | told, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stdout + done.stderr
+    captured(command, env=os.environ | told, timeout=60, ok=True)

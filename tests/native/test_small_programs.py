@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.builds import program
+from support.command import captured
 
 from wirespeed.frontend.rank_messages import MessageReader
 from wirespeed.job.messages import Note, RankReport
@@ -19,7 +20,7 @@ HERE = Path(__file__).parent
 def ended(native: Path, builds: Path, name: str, *parts: str) -> subprocess.CompletedProcess[str]:
     sources = (HERE / f"{name}.cpp", *(native / part for part in parts))
     built = program(builds, name, "-I", native, *sources, "-ldl")
-    return subprocess.run([built], capture_output=True, text=True, check=False, timeout=60)
+    return captured([built], timeout=60)
 
 
 def test_a_long_name_leaves_a_report_in_one_piece(native: Path, builds: Path) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
+from support.command import captured
 
 ROOT = Path(__file__).parents[2]
 QUICK = ("-DCMAKE_BUILD_TYPE=Debug", "-G", "Ninja")
@@ -24,8 +24,7 @@ NEEDED = (
 
 def run(*command: str | Path, **more: str) -> str:
     environment = {**os.environ, **more}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    done = captured(command, env=environment, ok=True)
     return done.stdout
 
 

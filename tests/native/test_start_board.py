@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 from support.builds import program as builds_program
+from support.command import captured
 
 pytestmark = pytest.mark.slow
 
@@ -27,5 +27,5 @@ def test_a_start_board(case: str, ranks: int, program: Path) -> None:
     Also with counters that wrap, after ranks have lost patience, where no memory can be shared, and where
     ranks are bound to CPUs.
     """
-    done = subprocess.run([program, str(ranks), case], capture_output=True, text=True, timeout=120)
+    done = captured([program, str(ranks), case], timeout=120)
     assert (done.returncode, done.stdout) == (0, "as it should be\n"), done.stderr

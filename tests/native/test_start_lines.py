@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support import start_lines
-from support.command import PATIENCE
+from support.command import PATIENCE, captured
 
 pytestmark = pytest.mark.slow(after=1)
 
@@ -20,8 +19,7 @@ SAMPLES = 2 * start_lines.SAMPLES
 def ranks(scenario: str, count: int) -> list[dict[str, Any]]:
     """What each rank found."""
     command = [sys.executable, str(Path(start_lines.__file__)), scenario, str(count)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
-    assert done.returncode == 0, done.stderr
+    done = captured(command, timeout=PATIENCE, ok=True)
     found: list[dict[str, Any]] = json.loads(done.stdout)
     return found
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.builds import program as builds_program
+from support.command import captured
 from support.stand_ins import kernels
 
 from wirespeed.host.core import core
@@ -59,7 +59,7 @@ def test_streams(driver: Any, program: list[str], tmp_path: Path, monkeypatch: p
         command.append(str(nvrtc))
         # The sanitizer's dlopen() loses the wheel's own search path.
         monkeypatch.setenv("LD_LIBRARY_PATH", str(nvrtc.parent))
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = captured(command)
     if done.returncode == 3 and "rtc not found" in done.stderr:
         pytest.skip(done.stderr.strip())
     assert done.returncode == 0, done.stderr
@@ -79,6 +79,5 @@ def test_clock_rate(build_fake: Any, program: list[str], kind: str, said: str, h
     """A kernel's stamps become seconds by the device's own rate: MI200's is a quarter of MI300's."""
     command = [program[0], "clock", kind, str(build_fake(kind).fake), program[1]]
     environment = {**os.environ, "FAKE_HIP_CLOCK": said}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    done = captured(command, env=environment, ok=True)
     assert set(map(int, done.stdout.split())) == {hertz}

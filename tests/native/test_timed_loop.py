@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 from support.builds import program
+from support.command import captured
 
 HERE = Path(__file__).parent
 
@@ -14,5 +14,5 @@ def test_the_timed_loop(native: Path, builds: Path) -> None:
     """Protects every figure: stamps are made up, and what the loop makes of them is compared."""
     sources = (HERE / "timed_loop.cpp", native / "measure/timed_loop.cpp", native / "measure/clock.cpp")
     built = program(builds, "timed_loop", "-I", native, *sources)
-    done = subprocess.run([built], capture_output=True, text=True, check=False)
+    done = captured([built])
     assert (done.returncode, done.stdout) == (0, "")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from claims import END, TABLES, begin
+from support.command import captured
 from support.selection import slow_case
 
 LONG = ("learn", "intervals")
@@ -61,8 +61,7 @@ def test_it_writes_what_the_pages_have(name: str, tmp_path: Path) -> None:
     was, others = page.read_text(), {key: text for key, text in tables(tmp_path).items() if key != name}
     words = ["--only", name, "--repetitions", "1", "--root", str(tmp_path)]
     command = [sys.executable, str(ROOT / "bench" / "claims.py"), *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    captured(command, ok=True)
     found = tables(tmp_path)
     assert shape(found[name]) == shape(tables(ROOT)[name])
     if name != "stated":
@@ -74,5 +73,5 @@ def test_it_writes_what_the_pages_have(name: str, tmp_path: Path) -> None:
 
 def test_an_unknown_table(tmp_path: Path) -> None:
     command = [sys.executable, str(ROOT / "bench" / "claims.py"), "--only", "fleet,weather"]
-    done = subprocess.run([*command, "--root", str(tmp_path)], capture_output=True, text=True, check=False)
+    done = captured([*command, "--root", str(tmp_path)])
     assert done.returncode == 1 and done.stderr.startswith("no table weather; there are fleet, watch")

@@ -72,7 +72,6 @@ def test_not_position_independent(tmp_path: Path, data: Path) -> None:
     """Protects the command's words and code where GASNet must be configured in another way first."""
     prefix = fake_gasnet(tmp_path / "prefix", "-fno-pic", "-fno-pie")
     done = wirespeed("paths", "--build", "gasnet", "--with", prefix)
-    done.no_stack_trace()
     assert done.code == ExitCode.UNAVAILABLE
     assert done.err == (
         "udp: its library was compiled without -fPIC; configure GASNet with --with-cflags=-fPIC "

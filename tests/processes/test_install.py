@@ -11,19 +11,14 @@ import install
 import preflight
 import pytest
 from support.builds import compiler
+from support.command import captured
 
 ROOT = Path(__file__).parents[2]
 
 
 def preflight_says(**variables: str) -> list[str]:
     """The lines of a preflight that must fail."""
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "scripts" / "preflight.py")],
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = captured([sys.executable, str(ROOT / "scripts" / "preflight.py")], env={**os.environ, **variables})
     assert done.returncode == 1 and not done.stdout, done
     return done.stderr.splitlines()
 
@@ -161,9 +156,7 @@ def test_what_pip_is_told(venv: Path, tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_new_environment_has_pip(venv: Path) -> None:
     """It is unpacked, not installed by ensurepip."""
     install.Installer(None).make_venv()
-    said = subprocess.run(
-        [install.PYTHON, "-m", "pip", "--version"], capture_output=True, text=True, check=True
-    )
+    said = captured([install.PYTHON, "-m", "pip", "--version"], ok=True)
     assert str(venv) in said.stdout
 
 
@@ -226,13 +219,11 @@ def test_cuda_as_the_driver_s_library_says(version: int, major: str, tmp_path: P
     )
     library = tmp_path / "libcuda.so.1"
     subprocess.run([compiler(), "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
-    done = subprocess.run(
+    done = captured(
         [sys.executable, "-c", "import install; print(install.cuda_major())"],
         env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)},
         cwd=ROOT / "scripts",
-        capture_output=True,
-        text=True,
-        check=True,
+        ok=True,
     )
     assert done.stdout.strip() == major
 

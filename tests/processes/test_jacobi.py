@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import struct
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.command import captured
 from support.jacobi_reference import field, noise, norm, relaxed
 from support.simulated import ranks_of
 
@@ -88,12 +88,10 @@ def test_no_bit_depends_on_the_grid_of_threads(threads: str) -> None:
         "no:cacheprovider",
         __file__,
     ]
-    done = subprocess.run(
+    done = captured(
         [*command, "-k", "emulated and whole_tiles"],
         env={**os.environ, "WIRESPEED_EMULATED": threads},
         cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
     )
     assert done.returncode == 0 and " passed" in done.stdout, done.stdout[-3000:]
 

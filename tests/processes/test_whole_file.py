@@ -6,12 +6,12 @@ import errno
 import json
 import os
 import resource
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from support.command import captured
 from support.fake_run import one_line
 from support.fleet_files import write_fleet
 from support.results import entry, run, step
@@ -187,7 +187,7 @@ def test_links_permissions_and_pipes_stay_what_they_are(tmp_path: Path) -> None:
     write_whole(link, "new")
     assert link.is_symlink() and file.read_text() == "new" and file.stat().st_mode & 0o777 == 0o750
     command = [sys.executable, "-m", "wirespeed", "script", "ring", "--system", "summit", "-o", "/dev/stdout"]
-    piped = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    piped = captured(command, cwd=tmp_path, ok=True)
     assert piped.stdout.startswith("#!/bin/bash") and Path("/dev/stdout").exists()
     with pytest.raises(WirespeedError, match=os.strerror(errno.ENOSPC)):
         write_whole("/dev/full", "new")

@@ -22,7 +22,6 @@ class Timer:
 
     def held(self, done: Done, seconds: float) -> None:
         """The bound was held, or the last line says by how much it was missed, as on a busy machine."""
-        done.no_stack_trace()
         took = time.monotonic() - self.began
         assert f"--within {seconds:g}s" in done.err.splitlines()[-1] or took <= seconds + max(
             1.0, 0.1 * seconds

@@ -17,17 +17,14 @@ NEEDS = "needs two GPUs; --ranks-per-gpu 2 measures two ranks that take turns on
 
 
 def measured(out: Path, command: str, *words: str, before: tuple[str, ...] = (), **variables: str) -> Done:
-    done = wirespeed(
+    return wirespeed(
         command, "--sizes", "8", *words, *FAST, out=out, before=before, environment={**variables, **ONE}
     )
-    done.no_stack_trace()
-    return done
 
 
 def test_what_needs_a_second_gpu_is_one_line(tmp_path: Path) -> None:
     """Protects from time slices of a driver that pass for a path between GPUs."""
-    done = measured(tmp_path / "r.jsonl", "pingpong")
-    assert done.code == 0, done.err
+    done = measured(tmp_path / "r.jsonl", "pingpong").ok()
     assert {entry["path"] for entry in done.entries} == {"host"}
     assert {(failure["what"], failure["text"]) for failure in done.failures} == {("unavailable", NEEDS)}
     assert " ".join(done.out.split()).count(NEEDS) == 1

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
-from support.command import read, wirespeed
+from support.command import captured, read, wirespeed
 from support.hanging_mpi import hanging_prefix
 from support.mpis import InstalledMpi
 from support.shim import aware
@@ -21,9 +20,7 @@ def test_an_mpi_that_is_not_gpu_aware(mpi: InstalledMpi, tmp_path: Path) -> None
     out = tmp_path / "d.jsonl"
     done = wirespeed(
         "doctor", "--device", "emulated", "--mpi", mpi.mpiexec, out=out, environment=mpi.variables
-    )
-    done.no_stack_trace()
-    assert done.code == 0, done.err
+    ).ok()
     (record,) = read(out)
     fact = record["facts"]["mpis"][0]
     assert fact["tried"] in ("crash", "error", "death"), fact
@@ -41,8 +38,7 @@ def test_an_mpi_that_is_gpu_aware(mpi: InstalledMpi, builds: Path, tmp_path: Pat
     prefix = aware(builds, mpi)
     done = wirespeed(
         *("doctor", "--device", "emulated", "--mpi", prefix, "--json"), environment=mpi.variables
-    )
-    assert done.code == 0, done.err
+    ).ok()
     record = json.loads(done.out)
     assert record["facts"]["mpis"][0]["tried"] == "works"
     assert not [finding for finding in record["findings"] if finding["key"].startswith("mpi-")]
@@ -51,11 +47,9 @@ def test_an_mpi_that_is_gpu_aware(mpi: InstalledMpi, builds: Path, tmp_path: Pat
 def test_an_environment_that_attacks(tmp_path: Path) -> None:
     """Protects `wirespeed doctor --fix | bash`: no line of a variable is a line of the script."""
     attack = {"UCX_TLS": "tcp\ntouch pwned #", "NCCL_PROTO": "`touch pwned`\r\n$(touch pwned)\udcff"}
-    done = wirespeed("doctor", "--fix", "--look-only", environment=attack, cwd=tmp_path)
-    done.no_stack_trace()
-    assert done.code == 0, done.err
+    done = wirespeed("doctor", "--fix", "--look-only", environment=attack, cwd=tmp_path).ok()
     assert "unset UCX_TLS" in done.out.splitlines()
-    ran = subprocess.run(["bash"], input=done.out, text=True, capture_output=True, cwd=tmp_path, check=True)
+    ran = captured(["bash"], input=done.out, cwd=tmp_path, ok=True)
     assert (ran.stdout, ran.stderr) == ("", "")
     assert not (tmp_path / "pwned").exists()
 
@@ -74,8 +68,7 @@ def test_after_a_hang(mpi: InstalledMpi, tmp_path: Path) -> None:
     words = ("doctor", "--after-hang", hung, "--try", "--json")
     refused = wirespeed(*words, environment=mpi.variables)
     assert refused.code == 2 and "which is none of this machine's own: give --mpi yourself" in refused.err
-    done = wirespeed(*words, "--mpi", prefix, environment=mpi.variables)
-    assert done.code == 0, done.err
+    done = wirespeed(*words, "--mpi", prefix, environment=mpi.variables).ok()
     (finding,) = json.loads(done.out)["findings"]
     assert finding["title"] == "host hung in MPI_Recv at 8 B"
     assert "once more as it was: hung: " in finding["evidence"][1]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support import mpis
 from support.builds import once
-from support.command import PATIENCE
+from support.command import PATIENCE, captured
 
 pytestmark = pytest.mark.slow(after=1)
 
@@ -25,7 +25,7 @@ VARIABLES = {"OMP_NUM_THREADS": "1", "PATH": "/usr/bin:/bin"}
 def why_no_offloading() -> str | None:
     """Why GCC compiles nothing for NVIDIA's GPUs here; None: it does."""
     gcc = shutil.which("gcc-12")
-    said = subprocess.run([gcc, "-v"], capture_output=True, text=True, check=True).stderr if gcc else ""
+    said = captured([gcc, "-v"], ok=True).stderr if gcc else ""
     folder = Path("/usr/lib/gcc/x86_64-linux-gnu/12/accel/nvptx-none")
     if "nvptx-none" not in said or not (folder / "mkoffload").exists():
         return "no compiler for NVIDIA's GPUs (apt install gcc-12-offload-nvptx)"
@@ -57,23 +57,13 @@ def _compile(name: str, mpi: mpis.InstalledMpi, folder: Path) -> None:
     ]
     command += ["-I", str(mpi.prefix / "include"), str(EXAMPLES / f"ring_{name}.c"), str(library)]
     command += [f"-Wl,-rpath,{library.parent}", "-o", str(folder / f"ring_{name}")]
-    done = subprocess.run(
-        command, env={**os.environ, **VARIABLES}, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    captured(command, env={**os.environ, **VARIABLES}, ok=True)
 
 
 def run(program: tuple[mpis.InstalledMpi, Path], ranks: int, *words: str) -> subprocess.CompletedProcess[str]:
     mpi, file = program
     environment = {**mpi.environment(), **VARIABLES}
-    return subprocess.run(
-        mpi.command(ranks, file, *words),
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    return captured(mpi.command(ranks, file, *words), env=environment, timeout=PATIENCE)
 
 
 @pytest.mark.parametrize(("way", "copies"), [("staged", 1002), ("device", 2), ("trap", 2)])

@@ -19,8 +19,7 @@ def test_the_tutorials_line(tmp_path: Path) -> None:
     done = wirespeed(
         "pingpong", "--paths", "host", "--sizes", "8,1M", "--loops", "50", "--warmup", "5",
         "--format", "tutorial", out=tmp_path / "r.jsonl",
-    )  # fmt: skip
-    assert done.code == 0, done.err
+    ).ok()  # fmt: skip
     found = LINE.findall(done.out)
     assert len(done.out.splitlines()) == len(found)
     assert [int(size) for size, _, _ in found] == [8, 1 << 20]
@@ -40,8 +39,7 @@ def test_a_barrier_begins_each_of_the_iterations(tmp_path: Path) -> None:
     done = wirespeed(
         "groups", "--ranks", "2", "--paths", "host", "--sizes", "1K", "--loops", "20", "--warmup", "3",
         out=tmp_path / "r.jsonl",
-    )  # fmt: skip
-    assert done.code == 0, done.err
+    ).ok()  # fmt: skip
     (figure,) = done.entries
     assert (figure["samples"], figure["iterations_per_sample"], figure["iterations"]) == (20, 1, 20)
     assert figure["start"]["samples"] == 20 and figure["stopped"] == "fixed"

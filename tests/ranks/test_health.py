@@ -24,7 +24,6 @@ def measure(builds: Path, tmp: Path, mpi: InstalledMpi, paths: str, *options: st
     environment |= {f"FAKE_NVML_{name.upper()}": value for name, value in nvml.items()}
     words = ("pingpong", "--paths", paths, "--device", "cuda", "--mpi", str(mpi.mpiexec), *SIZES, *options)
     done = wirespeed(*words, out=tmp / "r.jsonl", environment=environment)
-    done.no_stack_trace()
     assert len(done.entries) == 2 * len(paths.split(",")), done.out + done.err
     return done
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.command import wirespeed
+from support.command import captured, wirespeed
 from support.mpis import InstalledMpi
 
 SCRIPT = Path(__file__).parents[1] / "support" / "refusing_ranks.py"
@@ -25,8 +24,7 @@ def test_what_ranks_find_lacking_is_no_failure(mpi: InstalledMpi, tmp_path: Path
         *("--sizes", "8", "--max-time", "0.02"),
         out=tmp_path / "r.jsonl",
         environment=NO_LIBRARY,
-    )
-    assert done.code == 0, done.err
+    ).ok()
     assert [entry["path"] for entry in done.entries] == ["host"]
     (failure,) = done.failures
     assert (failure["path"], failure["what"]) == ("shmem", "unavailable")
@@ -58,8 +56,7 @@ def test_an_mpi_without_windows(mpi: InstalledMpi, tmp_path: Path) -> None:
     words = ("pingpong", "--paths", "host,rma-host", "--device", "cpu", "--mpi", mpi.mpiexec)
     done = wirespeed(
         *(*words, "--sizes", "8", "--max-time", "0.02"), out=tmp_path / "r.jsonl", environment=NO_WINDOWS
-    )
-    assert done.code == 0, done.err
+    ).ok()
     assert [entry["path"] for entry in done.entries] == ["host"]
     (failure,) = done.failures
     assert (failure["path"], failure["what"]) == ("rma-host", "unavailable")
@@ -85,14 +82,7 @@ def test_what_every_rank_lacks_is_nobodys(mpi: InstalledMpi) -> None:
     A rank that did not fail takes back what it has made, and no other one does.
     """
     fails = json.dumps([each for each, _ in CASES.values()])
-    done = subprocess.run(
-        mpi.command(2, sys.executable, SCRIPT, fails),
-        env=mpi.environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    done = captured(mpi.command(2, sys.executable, SCRIPT, fails), env=mpi.environment(), ok=True)
     lines = dict(line.split(" ", 1) for line in done.stdout.splitlines())
     for rank in (0, 1):
         expected = [[*known, each[rank] is None] if known else [] for each, known in CASES.values()]

@@ -27,8 +27,7 @@ def test_paths_take_turns_and_each_launch_has_new_ranks(mpi: InstalledMpi, tmp_p
         *("pingpong", "--mpi", mpi.mpiexec, "--device", "emulated", "--paths", "host,staged", *FAST),
         *("--launches", "3"),
         out=tmp_path / "r.jsonl",
-    )
-    assert done.code == 0, done.err
+    ).ok()
     assert turns(done.entries) == [(launch, path) for launch in (1, 2, 3) for path in ("host", "staged")]
     assert len({rank["pid"] for step in done.of("step") for rank in step["ranks"]}) == 6
     assert [step["launch"] for step in done.of("step")] == [1, 1, 2, 2, 3, 3]
@@ -42,8 +41,7 @@ def test_a_path_that_cannot_be_measured_is_tried_once(device: str, path: str, tm
     done = wirespeed(
         *("pingpong", "--device", device, "--paths", f"host,{path}", *FAST, "--launches", "2"),
         out=tmp_path / "r.jsonl",
-    )
-    assert done.code == 0, done.err
+    ).ok()
     assert {(failure["path"], failure["what"], failure["launch"]) for failure in done.failures} == {
         (path, "unavailable", 1)
     }
@@ -60,7 +58,6 @@ def test_a_killed_launch_costs_that_launch_only(mpi: InstalledMpi, tmp_path: Pat
     command = ("pingpong", "--mpi", mpi.mpiexec, *what)
     # Two figures of each path in launch 1, and the first of launch 2.
     done = disturbed(*command, out=out, when=after(5), act=strike(out, 1, signal.SIGKILL))
-    done.no_stack_trace()
     assert done.code == 1
     (failure,) = done.failures
     assert (failure["path"], failure["launch"], failure["what"]) == ("host", 2, "death"), failure["text"]
@@ -70,8 +67,7 @@ def test_a_killed_launch_costs_that_launch_only(mpi: InstalledMpi, tmp_path: Pat
     table = " ".join(done.out.split())
     assert ", launch 2 of 3: " in table and "2 launches only: host at 4 MiB" in table
 
-    again = wirespeed(*command, "--resume", out=out)
-    assert again.code == 0, again.err
+    again = wirespeed(*command, "--resume", out=out).ok()
     assert len(again.entries) == len(done.entries) + 1
     assert (again.entries[-1]["path"], again.entries[-1]["launch"]) == ("host", 2)
     table = " ".join(again.out.split())
@@ -87,8 +83,7 @@ def test_more_launches_are_added(tmp_path: Path) -> None:
     """Protects what was measured: a file of one launch becomes one of two."""
     out = tmp_path / "r.jsonl"
     assert wirespeed("pingpong", "--paths", "host", *FAST, out=out).code == 0
-    more = wirespeed("pingpong", "--paths", "host", *FAST, "--launches", "2", "--resume", out=out)
-    assert more.code == 0, more.err
+    more = wirespeed("pingpong", "--paths", "host", *FAST, "--launches", "2", "--resume", out=out).ok()
     assert [entry["launch"] for entry in more.entries] == [1, 1, 2, 2]
     assert "2 launches" in more.out
 
@@ -99,8 +94,7 @@ def test_beside_another_pattern_too(tmp_path: Path) -> None:
     done = wirespeed(
         *("pingpong", "--paths", "host", *FAST, "--launches", "2", "--with", "stream:host:64K"),
         out=tmp_path / "r.jsonl",
-    )
-    assert done.code == 0, done.err
+    ).ok()
     assert [entry["launch"] for entry in done.entries] == [1, 1, 2, 2] * 2
     assert done.out.count("2 launches, 20") == 2
 
@@ -114,7 +108,6 @@ def test_inside_a_launcher_it_is_refused(mpi: InstalledMpi, command: str, tmp_pa
         before=tuple(mpi.command(2)),
         environment=mpi.variables,
     )
-    done.no_stack_trace()
     assert done.code == 2
     (line,) = [line for line in done.err.splitlines() if line.startswith("wirespeed: ")]
     assert "--launches 3 starts new processes" in line and "leave it out" in line

@@ -16,8 +16,7 @@ def test_a_pair_among_idle_ranks_has_a_figure_of_its_own(mpi: InstalledMpi, tmp_
         *("pairing", "--ranks", "3", "--rank-pairs", "2-0", "--paths", "host", "--sizes", "8"),
         *("--mpi", mpi.mpiexec, "--max-time", "0.02", "--device", "cpu"),
         out=tmp_path / "r.jsonl",
-    )
-    assert done.code == 0, done.err
+    ).ok()
     (entry,) = done.entries
     (team,) = entry["teams"]
     assert (team["name"], team["first"], team["ranks"]) == ("0-2", 0, 2)

@@ -23,14 +23,12 @@ def one_gpu(builds: Path) -> dict[str, str]:
 
 def said(done: Done) -> list[str]:
     """Lines on stderr, but for the progress."""
-    done.no_stack_trace()
     return [line for line in done.err.splitlines() if "[path " not in line]
 
 
 def test_readme_s_line(one_gpu: dict[str, str], tmp_path: Path) -> None:
     """Protects `lbm --ranks 1,2` on one GPU from figures that are impossible, all of them."""
-    done = wirespeed("lbm", "--ranks", "1,2", *SMALL, out=tmp_path / "r.jsonl", environment=one_gpu)
-    assert done.code == 0, done.err
+    done = wirespeed("lbm", "--ranks", "1,2", *SMALL, out=tmp_path / "r.jsonl", environment=one_gpu).ok()
     assert [run["plan"]["ranks"] for run in done.of("run")] == [1]
     assert done.entries and not done.failures
     left_out, results = said(done)
@@ -50,8 +48,7 @@ def test_a_shared_gpu_is_refused(words: tuple[str, ...], one_gpu: dict[str, str]
 
 def test_without_ranks_each_gpu_has_one(one_gpu: dict[str, str], tmp_path: Path) -> None:
     """Protects `wirespeed jacobi` from a default that is refused."""
-    done = wirespeed("jacobi", *SMALL, out=tmp_path / "r.jsonl", environment=one_gpu)
-    assert done.code == 0, done.err
+    done = wirespeed("jacobi", *SMALL, out=tmp_path / "r.jsonl", environment=one_gpu).ok()
     assert [run["plan"]["ranks"] for run in done.of("run")] == [1]
 
 

@@ -34,8 +34,7 @@ def test_each_rank_s_gpu(words: tuple[str, ...], ranks: list[str], tmp_path: Pat
     """Protects which GPU each rank drives, and how many ranks are started without --ranks."""
     kind = () if "--device" in words else ("--device", "emulated")
     command = ("ring", *kind, *words, "--paths", "ipc-write", "--sizes", "8", *FAST)
-    done = wirespeed(*command, out=tmp_path / "r.jsonl", environment={"WIRESPEED_EMULATED": "count=2"})
-    assert done.code == 0, done.err
+    done = wirespeed(*command, out=tmp_path / "r.jsonl", environment={"WIRESPEED_EMULATED": "count=2"}).ok()
     assert devices_of(done) == [f"EMULATED-{rank}" for rank in ranks]
     assert ("ranks 0-1 share emulated GPU" in done.out) == (ranks[0] == ranks[1])
 
@@ -46,8 +45,7 @@ def test_each_rank_s_gpu(words: tuple[str, ...], ranks: list[str], tmp_path: Pat
 def test_each_rank_has_an_emulated_gpu(words: tuple[str, ...], ranks: str, tmp_path: Path) -> None:
     """Protects trying several GPUs on a laptop: nothing has to be declared."""
     command = ("ring", "--device", "emulated", *words, "--paths", "ipc-write", "--sizes", "8", *FAST)
-    done = wirespeed(*command, "--oversubscribe", out=tmp_path / "r.jsonl")
-    assert done.code == 0, done.err
+    done = wirespeed(*command, "--oversubscribe", out=tmp_path / "r.jsonl").ok()
     assert devices_of(done) == [f"EMULATED-{rank}" for rank in ranks]
 
 
@@ -57,8 +55,7 @@ def test_under_a_launcher(mpi: InstalledMpi, tmp_path: Path) -> None:
     environment = {**mpi.environment(), "WIRESPEED_EMULATED": "count=2"}
     oversubscribed = ("--map-by", ":OVERSUBSCRIBE") if mpi.name == "openmpi" else ()
     before = (str(mpi.mpiexec), *oversubscribed, "-n", "4")
-    done = wirespeed(*words, out=tmp_path / "r.jsonl", before=before, environment=environment)
-    assert done.code == 0, done.err
+    done = wirespeed(*words, out=tmp_path / "r.jsonl", before=before, environment=environment).ok()
     assert devices_of(done) == [f"EMULATED-{rank}" for rank in (0, 0, 1, 1)]
 
 
@@ -86,7 +83,6 @@ def test_what_cannot_be_placed_is_one_line(
 ) -> None:
     """Protects from ranks that are started where they cannot be."""
     done = wirespeed("ring", *words, *FAST, environment={"WIRESPEED_EMULATED": "count=2"})
-    done.no_stack_trace()
     assert done.code == code and said in done.err and len(done.err.strip().splitlines()) == 1, done.err
 
 
@@ -102,8 +98,7 @@ class TestSlices:
         words = ("--paths", "staged,ipc-write,gpu", "--sizes", "8", *FAST)
         done = wirespeed(
             "pingpong", "--device", device, *words, out=tmp_path / "r.jsonl", environment=environment
-        )
-        assert done.code == 0, done.err + done.out
+        ).ok()
         assert devices_of(done) == SLICES
         assert {entry["path"] for entry in done.entries} == {"staged"}
         assert "ranks 0-1 use slices of one GPU (0000:a0:00.0)" in done.out
@@ -120,7 +115,6 @@ class TestSlices:
         environment["CUDA_VISIBLE_DEVICES"] = SLICES[0]
         words = ("--device", f"cuda:{SLICES[0]},cuda:MIG-none", "--paths", "staged", "--sizes", "8", *FAST)
         done = wirespeed("pingpong", *words, out=tmp_path / "r.jsonl", environment=environment)
-        done.no_stack_trace()
         (failure,) = done.failures
         assert failure["text"].endswith("the driver shows no such device; 'nvidia-smi -L' lists them")
 
@@ -140,7 +134,6 @@ def test_a_variable_that_hides_gpus_is_told(
     placed = ("--device", "cuda", "--between", "0,0")
     command = ("pingpong", *placed, "--paths", "staged", "--sizes", "8", *FAST)
     done = wirespeed(*command, out=tmp_path / "r.jsonl", environment=environment)
-    done.no_stack_trace()
     assert done.code == (0 if shown == "1" else 3) and words in " ".join(done.err.split())
 
 
@@ -148,8 +141,7 @@ def test_ranks_on_one_cuda_gpu_are_told_of_mps(builds: Path, tmp_path: Path) -> 
     """Protects that figures of a shared GPU come with what sharing costs, as cited, and with the remedy."""
     environment = {**fake_driver(builds, "cuda"), "CUDA_MPS_PIPE_DIRECTORY": str(tmp_path / "none")}
     words = ("--device", "cuda:GPU-1011", "--between", "0,0", "--paths", "ipc-write", "--sizes", "8", *FAST)
-    done = wirespeed("pingpong", *words, out=tmp_path / "r.jsonl", environment=environment)
-    assert done.code == 0, done.err + done.out
+    done = wirespeed("pingpong", *words, out=tmp_path / "r.jsonl", environment=environment).ok()
     assert [rank["mps"] for rank in done.of("step")[0]["ranks"]] == ["none", "none"]
     told = " ".join(done.out.split())
     assert "ranks 0-1 share GPU 1 Fake GPU: MPS is not running, so they take turns: on an H200" in told

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support.command import PATIENCE, Done, read, whole_lines
+from support.command import PATIENCE, Done, captured, read, whole_lines
 
 from wirespeed.host.process import cpu_list, on_cpus
 from wirespeed.job.status_page import own_folder
@@ -54,8 +54,6 @@ def ended(processes: list[subprocess.Popen[str]], out: Path) -> list[Done]:
     told = [process.communicate(timeout=PATIENCE) for process in processes]
     found = [Done(one.returncode, *said) for one, said in zip(processes, told, strict=True)]
     found[0].records = read(out)
-    for one in found:
-        one.no_stack_trace()
     return found
 
 
@@ -176,11 +174,9 @@ def test_a_rank_that_comes_alone_says_for_whom_it_waited(tmp_path: Path) -> None
         "MASTER_ADDR": "127.0.0.1",
         "WIRESPEED_RENDEZVOUS_TIMEOUT": "4",
     }
-    done = subprocess.run(
+    done = captured(
         [sys.executable, "-I", "-c", f"{short}; {run}", "pingpong", "--out", str(tmp_path / "r.jsonl")],
         env=environment,
-        capture_output=True,
-        text=True,
         timeout=PATIENCE,
     )
     assert done.returncode == 5 and "rank 1 of 2 did not come to 127.0.0.1" in done.stderr
@@ -197,11 +193,9 @@ def test_a_rank_that_may_not_join_says_why(tmp_path: Path) -> None:
         "MASTER_ADDR": "127.0.0.1",
         "WIRESPEED_SECRET_FILE": str(tmp_path / "nowhere"),
     }
-    done = subprocess.run(
+    done = captured(
         [sys.executable, "-I", "-m", "wirespeed", "pingpong", "--out", str(tmp_path / "r.jsonl")],
         env=environment,
-        capture_output=True,
-        text=True,
         timeout=PATIENCE,
     )
     assert done.returncode == 5 and done.stderr.startswith("wirespeed: rank 1: WIRESPEED_SECRET_FILE=")
@@ -210,11 +204,9 @@ def test_a_rank_that_may_not_join_says_why(tmp_path: Path) -> None:
 def test_a_rank_with_another_number_of_ranks_says_so(tmp_path: Path) -> None:
     """Protects from silence: all other mistakes in the command are those of rank 0, which speaks of them."""
     environment = {**os.environ, "RANK": "1", "WORLD_SIZE": "3", "MASTER_ADDR": "127.0.0.1"}
-    done = subprocess.run(
+    done = captured(
         [sys.executable, "-I", "-m", "wirespeed", "pingpong", "--out", str(tmp_path / "r.jsonl")],
         env=environment,
-        capture_output=True,
-        text=True,
         timeout=PATIENCE,
     )
     assert done.returncode == 2
@@ -254,11 +246,9 @@ def test_no_rank_writes_what_a_terminal_obeys(tmp_path: Path) -> None:
         "MASTER_ADDR": "127.0.0.1",
         "WIRESPEED_SECRET_FILE": "/nowhere\x1b]0;pwned\x07\nwirespeed: all is well",
     }
-    done = subprocess.run(
+    done = captured(
         [sys.executable, "-I", "-m", "wirespeed", "pingpong", "--out", str(tmp_path / "r.jsonl")],
         env=environment,
-        capture_output=True,
-        text=True,
         timeout=PATIENCE,
     )
     assert done.returncode == 5 and done.stderr.count("\n") == 1 and done.stderr[:-1].isprintable(), (
@@ -276,11 +266,9 @@ def test_a_port_that_is_none_is_one_line(word: str, tmp_path: Path) -> None:
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": word,
     }
-    done = subprocess.run(
+    done = captured(
         [sys.executable, "-I", "-m", "wirespeed", "pingpong", "--out", str(tmp_path / "r.jsonl")],
         env=environment,
-        capture_output=True,
-        text=True,
         timeout=PATIENCE,
     )
     assert done.returncode == 5

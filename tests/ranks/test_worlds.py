@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from support import mpis
-from support.command import WIRESPEED, Done, wirespeed
+from support.command import WIRESPEED, Done, captured, wirespeed
 from support.mpis import InstalledMpi
 from support.selection import slow_case
 
@@ -30,8 +29,7 @@ FAST = ("--sizes", "8,64K", "--max-time", "0.02")
 @pytest.mark.parametrize("mpi", mpis.NAMES, indirect=True)
 def test_the_front_end_starts_the_ranks(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the plain way: outside any launcher, one job step per path."""
-    done = wirespeed("pingpong", "--mpi", mpi.mpiexec, *FAST, out=tmp_path / "r.jsonl")
-    assert done.code == 0, done.err
+    done = wirespeed("pingpong", "--mpi", mpi.mpiexec, *FAST, out=tmp_path / "r.jsonl").ok()
     (step,) = done.of("step")
     assert step["mpi"]["library"] == str(mpi.library)
     assert [rank["rank"] for rank in step["ranks"]] == [0, 1]
@@ -82,8 +80,9 @@ def test_a_launcher_that_fails_in_passing_is_started_once_more(
 def test_inside_a_launcher_the_processes_are_the_ranks(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects `mpiexec -n 2 wirespeed pingpong`: one table, one file, the launcher's own library."""
     before = tuple(mpi.command(2))
-    done = wirespeed("pingpong", *FAST, out=tmp_path / "r.jsonl", before=before, environment=mpi.variables)
-    assert done.code == 0, done.err
+    done = wirespeed(
+        "pingpong", *FAST, out=tmp_path / "r.jsonl", before=before, environment=mpi.variables
+    ).ok()
     assert [entry["bytes"] for entry in done.entries] == [8, 65536]
     # Words below the table may name the size again.
     assert len([line for line in done.out.splitlines() if line.split()[:2] == ["64", "KiB"]]) == 1
@@ -96,7 +95,6 @@ def test_a_ping_pong_of_three(tmp_path: Path) -> None:
     mpi = mpis.installed("openmpi")
     done = wirespeed("pingpong", *FAST, before=tuple(mpi.command(3)), environment=mpi.variables, cwd=tmp_path)
     assert done.code != 0
-    done.no_stack_trace()
     assert done.err.count("exactly two ranks, not 3") == 1
 
 
@@ -111,8 +109,7 @@ def test_one_rank_starts_a_run_of_its_own(around: str, inside: str, tmp_path: Pa
         before=tuple(outer.command(1)),
         environment=outer.variables,
         out=tmp_path / "r.jsonl",
-    )
-    assert done.code == 0, done.err
+    ).ok()
     assert done.err.count("says one rank") == 1 and done.err.count("wirespeed starts ranks of its own") == 1
     (step,) = done.of("step")
     assert step["mpi"]["library"] == str(inner.library) and [rank["rank"] for rank in step["ranks"]] == [0, 1]
@@ -150,7 +147,6 @@ def test_a_launcher_and_a_library_that_do_not_belong_together(tmp_path: Path) ->
     """Protects from measuring the wrong library, or two worlds of one rank: refused with one line."""
     for done, folder in refused(MIXES, tmp_path, by_option=False):
         assert done.code != 0, folder.name
-        done.no_stack_trace()
         lines = [line for line in done.err.splitlines() if line.startswith("wirespeed: ")]
         assert len(lines) == 1, (folder.name, done.err)
         assert not [file for file in folder.glob("*.jsonl") if "entry" in file.read_text()], folder.name
@@ -168,7 +164,6 @@ def test_an_mpi_that_is_named_inside_the_launcher_of_another(tmp_path: Path) -> 
     )
     for done, folder in refused(mixes, tmp_path, by_option=True):
         assert done.code == 5, (folder.name, done.err)
-        done.no_stack_trace()
         (line,) = (line for line in done.err.splitlines() if line.startswith("wirespeed: "))
         assert "the launcher is that of" in line and "use launcher and library of one MPI" in line
         foreign = ("Init_thread", "RuntimeWarning", "PMIx server")
@@ -240,22 +235,20 @@ def test_the_device_is_named_by_between(tmp_path: Path) -> None:
         *FAST,
         out=tmp_path / "r.jsonl",
         environment={"WIRESPEED_EMULATED": "count=4"},
-    )
-    assert done.code == 0, done.err
+    ).ok()
     (step,) = done.of("step")
     assert [rank["device"]["index"] for rank in step["ranks"]] == [2, 1]
 
 
 def test_a_rank_imports_little() -> None:
     """Protects start-up: a rank loads neither numpy nor rich nor click, and the pattern that it measures."""
-    import subprocess
     import sys
 
     code = (
         "import sys, wirespeed.rank.main, wirespeed.rank.session; from wirespeed.patterns import find_pattern"
     )
     code += "; find_pattern('pingpong'); print(*sorted(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="/")
+    done = captured([sys.executable, "-c", code], cwd="/", ok=True)
     loaded = set(done.stdout.split())
     assert not loaded & {"numpy", "rich", "click", "jinja2", "psutil", "mpi4py.MPI", "tomllib", "tomli"}
     assert "wirespeed.patterns.pingpong" in loaded
@@ -274,15 +267,13 @@ def test_a_file_that_only_rank_0_refuses(mpi: InstalledMpi, tmp_path: Path) -> N
     out.touch()
     done = wirespeed("pingpong", *FAST, "--out", out, before=tuple(mpi.command(2)), environment=mpi.variables)
     assert done.code != 0
-    done.no_stack_trace()
     assert done.err.count("r.jsonl exists") == 1 and "no progress" not in done.err
 
 
 def test_a_resume_under_another_mpi_is_refused(tmp_path: Path) -> None:
     """Protects a table from figures of two libraries in one column."""
     out = tmp_path / "r.jsonl"
-    first = wirespeed("pingpong", *FAST, out=out)
-    assert first.code == 0, first.err
+    first = wirespeed("pingpong", *FAST, out=out).ok()
     (step,) = first.of("step")
     out.write_text(out.read_text().replace(f'"version":"{step["mpi"]["version"]}"', '"version":"1.0"'))
     done = wirespeed("pingpong", *FAST, "--resume", out=out)
@@ -305,7 +296,6 @@ def test_a_copy_that_runs_during_another_pattern_is_that_of_all_ranks(tmp_path: 
     plan = background_plan(parse("copy:h2h:64K"), found, tmp_path / "r.jsonl")
     plan = replace(plan, stopping=found.stopping)
     command = [sys.executable, str(Path(session.__file__).parent), encode(plan)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    captured(command, cwd=tmp_path, ok=True)
     (entry,) = load(tmp_path / "r.jsonl").entries
     assert [team.name for team in entry.teams] == ["rank 0 with all", "rank 1 with all"]

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -46,8 +46,13 @@ class Done:
     def failures(self) -> list[Record]:
         return self.of("failure")
 
-    def no_stack_trace(self) -> None:
+    def __post_init__(self) -> None:
         assert "Traceback" not in self.out + self.err, self.err
+
+    def ok(self) -> Done:
+        """Fails with what was printed if the command did."""
+        assert self.code == 0, self.err + self.out
+        return self
 
 
 def is_checked(entry: Record) -> bool:
@@ -59,6 +64,15 @@ def is_checked(entry: Record) -> bool:
 
 def read(file: Path) -> list[Record]:
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def captured(
+    command: Sequence[str | Path], *, ok: bool = False, **how: Any
+) -> subprocess.CompletedProcess[str]:
+    """subprocess.run() with its output as text; `ok`: fails with what was printed if the command did."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **how)
+    assert not ok or done.returncode == 0, done.stderr + done.stdout
+    return done
 
 
 def wirespeed(

@@ -14,6 +14,7 @@ import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.command import captured
 from support.examples import examples
 from support.fake_run import DEFAULT_OUT, FakeRun, Observer, entry, one_line
 
@@ -401,7 +402,7 @@ class TestApplication:
     def test_help_imports_no_pattern(self) -> None:
         """Protects the time of a newcomer's first command, and of each word that a shell completes."""
         look = "import sys; from wirespeed.cli.main import main; main(['--help']); print(*sys.modules)"
-        done = subprocess.run([sys.executable, "-I", "-c", look], capture_output=True, text=True, check=True)
+        done = captured([sys.executable, "-I", "-c", look], ok=True)
         modules = done.stdout.splitlines()[-1].split()
         assert "wirespeed.cli.commands" in modules
         unwanted = ("wirespeed.patterns", "wirespeed.programs", "numpy", "msgspec", "rich")
@@ -425,7 +426,7 @@ class TestApplication:
             "import sys; from wirespeed.cli.main import main; main(['show', '--help']);"
             "print([name for name in sys.modules if name.count('.') == 3 and '.cli.' in name])"
         )
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        done = captured([sys.executable, "-c", code], ok=True)
         loaded = [name for name in eval(done.stdout.splitlines()[-1]) if ".common." not in name]
         assert loaded == ["wirespeed.cli.understand.show"]
 
@@ -450,7 +451,7 @@ class TestApplication:
             "heavy = 'rich', 'numpy', 'mpi4py', 'cffi', 'wirespeed.frontend', 'wirespeed.job';"
             "print([name for name in heavy if name in sys.modules])"
         )
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        done = captured([sys.executable, "-c", code], ok=True)
         assert done.stdout.splitlines()[-1] == "[]"
 
     @pytest.fixture

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.command import captured
 
 from wirespeed.cli.main import COMPLETE, main
 
@@ -58,5 +59,5 @@ COMP_WORDS=(wirespeed pingpong --paths host,stag); COMP_CWORD=3
 _wirespeed_completion {Path(sys.executable).parent / "wirespeed"}
 printf '%s\\n' "${{COMPREPLY[@]}}"
 """
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=os.environ, check=True)
+    done = captured(["bash", "-c", script], env=os.environ, ok=True)
     assert "host,staged-pipelined" in done.stdout.split()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import subprocess
 import sys
 import threading
 import time
 
 import pytest
 from support import control_groups
+from support.command import captured
 
 from wirespeed.rank.observe.cpu_wait import CpuWait, Use, whose
 
@@ -93,4 +93,4 @@ def test_a_real_quota() -> None:
         pytest.skip(why)
     with control_groups.cpu_group(0.05) as group:
         words = [sys.executable, "-c", SPIN, str(group)]
-        assert subprocess.run(words, capture_output=True, text=True, check=True).stdout == "quota\n"
+        assert captured(words, ok=True).stdout == "quota\n"

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from support.command import captured
 
 from wirespeed.doctor.job import run_process
 from wirespeed.host.die_with_parent import dies_with_parent
@@ -44,7 +45,7 @@ def test_it_ends_with_its_parent() -> None:
 def test_it_does_not_start_after_its_parent() -> None:
     """The parent may end before the kernel is told."""
     *words, _, program = dies_with_parent(["true"])
-    done = subprocess.run([*words, "1", program], capture_output=True, text=True)
+    done = captured([*words, "1", program])
     assert (done.returncode, done.stderr) == (1, "its parent has ended\n")
 
 
@@ -61,7 +62,7 @@ def test_it_is_the_program_itself() -> None:
 
 
 def test_a_program_that_is_not_there() -> None:
-    done = subprocess.run(dies_with_parent(["no-such-program", "-x"]), capture_output=True, text=True)
+    done = captured(dies_with_parent(["no-such-program", "-x"]))
     assert (done.returncode, done.stderr) == (127, "no-such-program: No such file or directory\n")
 
 

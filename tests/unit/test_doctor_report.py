@@ -5,13 +5,13 @@ from __future__ import annotations
 import io
 import json
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 from msgspec import structs
 from rich.console import Console
 from support import fake_machine
+from support.command import captured
 from support.fake_facts import facts_of
 from support.fake_machine import GPUS, FakeGpu, FakeNvml
 from support.fake_run import one_line
@@ -119,9 +119,7 @@ class TestFix:
         variables = {"NCCL_P2P_DISABLE": "1", "UCX_TLS": "tcp", "MV2_USE_CUDA": "0"}
         lines = shell_lines(tuple(find_all(facts_of(root, FakeNvml(p2p=4), variables=variables))))
         script = "\n".join([*lines, 'echo "${UCX_TLS-none} ${MV2_USE_CUDA}"'])
-        done = subprocess.run(
-            ["bash", "-eu", "-c", script], env=variables, capture_output=True, text=True, check=True
-        )
+        done = captured(["bash", "-eu", "-c", script], env=variables, ok=True)
         assert done.stdout == "none 1\n"
 
 

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from support.command import captured
 from support.node_check import script
 
 from wirespeed.errors import ExitCode
@@ -27,7 +28,7 @@ def epilog(folder: Path, code: int | None) -> subprocess.CompletedProcess[str]:
         program.chmod(0o755)
     text = script("epilog", programs, folder / "site.toml", folder, folder / "log")
     variables = {"SLURM_JOB_ID": "42", "SLURM_JOBID": "42", "SLURMD_NODENAME": "n7"}
-    return subprocess.run(["/bin/sh", "-c", text], env=variables, capture_output=True, text=True, check=False)
+    return captured(["/bin/sh", "-c", text], env=variables)
 
 
 def called(folder: Path) -> dict[str, str]:

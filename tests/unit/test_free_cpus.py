@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from support.command import captured
 
 from wirespeed.host.process import span
 
@@ -57,11 +57,5 @@ def test_threads_of_libraries_leave_the_cpu_of_the_timed_one(
     (tmp_path / "node0" / "cpulist").write_text(span([*ALL, 1000]))
     neighbours = [(os.uname().nodename, neighbour)] if neighbour else []
     words = (str(tmp_path), json.dumps(neighbours), str(FIRST), json.dumps(within))
-    done = subprocess.run(
-        [sys.executable, "-c", THREADS, *words],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=tmp_path,
-    )
+    done = captured([sys.executable, "-c", THREADS, *words], cwd=tmp_path, ok=True)
     assert json.loads(done.stdout) == [[FIRST], aside, aside]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
 
 import pytest
+from support.command import captured
 
 from wirespeed import interrupts
 from wirespeed.errors import ExitCode, WirespeedError
@@ -145,7 +145,7 @@ finally:
 def test_the_end_at_once(body: str, printed: str | None) -> None:
     """Protects from a command that hangs: where nothing is to be cleaned up, and the third time anywhere."""
     command = [sys.executable, "-c", PROGRAM.replace("{body}", body)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = captured(command, timeout=60)
     if printed is None:
         assert done.stdout == "not yet\nstill there\ncleaned up\n" and "KeyboardInterrupt" in done.stderr
     else:

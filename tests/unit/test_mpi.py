@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import pwd
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from support.command import captured
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host import gpu_aware_mpi, home, mpi
@@ -191,7 +191,7 @@ print(os.environ["HOME"], stat.S_IMODE(state.st_mode) == 0o700, state.st_uid == 
     environment = {name: text for name, text in os.environ.items() if name != "HOME"}
     environment["TMPDIR"] = str(tmp_path)
     words = [sys.executable, "-c", code]
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+    done = captured(words, env=environment, ok=True)
     folder, *private = done.stdout.split()
     assert Path(folder).parent == tmp_path and private == ["True", "True"]
     assert not list(tmp_path.iterdir())

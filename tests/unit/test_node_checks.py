@@ -9,6 +9,7 @@ import kubernetes_validate
 import pytest
 import yaml
 from support import node_check
+from support.command import captured
 
 from wirespeed.errors import ExitCode
 
@@ -26,7 +27,7 @@ def checked(folder: Path, code: int) -> subprocess.CompletedProcess[str]:
         (programs / name).chmod(0o755)
     node_check.write(programs, folder / "site.toml", folder)
     variables = {"SLURM_JOB_ID": "42"}
-    return subprocess.run([folder / "check-node"], env=variables, capture_output=True, text=True, check=False)
+    return captured([folder / "check-node"], env=variables)
 
 
 @pytest.mark.parametrize("code", sorted(int(code) for code in ExitCode))

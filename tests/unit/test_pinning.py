@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.command import captured
 from support.fake_machine import pci_device
 
 from wirespeed.host.pci_topology import local_cpus
@@ -52,7 +52,7 @@ print(len(os.sched_getaffinity(0)))
 def test_a_rank_takes_its_share(ranks: int) -> None:
     """Protects two ranks from one CPU while there are others, and ranks that are too many from failing."""
     code = PLACES.replace("{ranks}", str(ranks))
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = captured([sys.executable, "-c", code], ok=True)
     cores = cores_of(sorted(os.sched_getaffinity(0)))
     assert int(done.stdout) == (len(cores[0]) if ranks == 1 else sum(map(len, cores)))
 
@@ -166,6 +166,6 @@ over.set()
 
 def test_threads_that_run_already_move_too() -> None:
     """Protects a driver's threads, which exist once a device is open; those that chose a CPU stay there."""
-    done = subprocess.run([sys.executable, "-c", MOVES], capture_output=True, text=True, check=True)
+    done = captured([sys.executable, "-c", MOVES], ok=True)
     at, expected = done.stdout.splitlines()
     assert at == expected

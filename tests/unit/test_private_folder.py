@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from support.command import captured
 from support.public import public_folder
 
 from wirespeed.host import private_folder
@@ -123,7 +124,7 @@ def test_a_page_is_not_written_through_a_link(tmp_path: Path) -> None:
     target, link = tmp_path / "target", tmp_path / "0.page"
     target.write_text("kept")
     link.symlink_to(target)
-    done = subprocess.run([sys.executable, "-I", "-c", _PAGE, link], capture_output=True, text=True)
+    done = captured([sys.executable, "-I", "-c", _PAGE, link])
     assert done.returncode != 0 and "Too many levels of symbolic links" in done.stderr
     assert target.read_text() == "kept"
 
@@ -162,7 +163,7 @@ def test_a_rank_empties_nobody_s_file(plants: str, shared: Path, tmp_path: Path)
 
     as_stranger(plant)
     command = [sys.executable, "-I", "-c", _WATCHDOG, str(shared)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = captured(command)
     assert victim.read_text() == "a key"
     assert done.returncode == 0 and done.stdout.endswith("/job-17 [0]\n"), done.stderr
     assert not done.stdout.startswith(f"{shared / plants}/")

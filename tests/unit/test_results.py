@@ -7,7 +7,6 @@ import io
 import json
 import os
 import re
-import subprocess
 import sys
 from importlib.resources import files
 from operator import attrgetter
@@ -21,6 +20,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from support import measured as kept
+from support.command import captured
 from support.measured import measured
 from support.results import STEP_PATH, entry, failure, line_of, read_entry, run, whole_file
 
@@ -391,7 +391,7 @@ def test_csv_says_what_the_entries_say() -> None:
 
 def test_importing_the_package_loads_nothing() -> None:
     script = "import sys, wirespeed; print([m for m in sys.modules if m.startswith(('wirespeed.', 'numpy'))])"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = captured([sys.executable, "-c", script], ok=True)
     assert done.stdout.strip() == "[]"
     assert wirespeed.__version__
     with pytest.raises(AttributeError, match="no attribute 'lode'"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import random
 import statistics
-import subprocess
 import sys
 
 import numpy as np
@@ -13,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from support.command import captured
 from support.examples import examples
 
 from wirespeed.statistics import samples as module
@@ -357,5 +357,5 @@ def test_a_rank_imports_little() -> None:
     script = (
         "import sys, wirespeed.statistics.samples; print({'numpy', 'json', 'decimal'} & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = captured([sys.executable, "-c", script], ok=True)
     assert done.stdout.strip() == "set()"

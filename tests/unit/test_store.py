@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -15,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import tools
+from support.command import captured
 from support.results import entry, run, whole_file
 
 from wirespeed.errors import ExitCode, WirespeedError
@@ -202,10 +202,8 @@ print(file.read_text(), end="")
 def fill(command: list[str], name: str, limit: int, here: Path) -> None:
     tests = Path(__file__).parents[1]
     paths = [str(tests), *filter(None, sys.path)]
-    done = subprocess.run(
+    done = captured(
         [*command, sys.executable, "-c", FILL, name, str(limit)],
-        capture_output=True,
-        text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
         cwd=here,
     )

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import random
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from support.command import captured
 from support.fleet_files import START, write_run
 from support.records import end, entry, head, step
 
@@ -44,7 +44,7 @@ sys.exit(main())
 def test_ctrl_c_while_modules_are_imported(module: str) -> None:
     """Protects from a KeyboardInterrupt's traceback in the first 0.15 s."""
     command = [sys.executable, "-c", CTRL_C.replace("{module}", module), "--help"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = captured(command, timeout=60)
     assert done.returncode == ExitCode.INTERRUPTED and done.stderr == ""
 
 

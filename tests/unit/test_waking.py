@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import threading
 
 import pytest
+from support.command import captured
 
 from wirespeed.cli.common.waking import wake_gpus
 from wirespeed.host.core import Core, NativeError
@@ -57,5 +57,5 @@ waking.leave(3)
 
 def test_nobody_waits_for_a_driver_that_does_not_answer() -> None:
     """Protects a message about a wrong word, and Ctrl-C, from a driver that takes seconds, or hangs."""
-    done = subprocess.run([sys.executable, "-I", "-c", SLOW], capture_output=True, text=True, timeout=25)
+    done = captured([sys.executable, "-I", "-c", SLOW], timeout=25)
     assert (done.returncode, done.stdout, done.stderr) == (3, "a last word\n", "")

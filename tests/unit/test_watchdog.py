@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from support.command import captured
 
 from wirespeed.host.removal import remove_folder
 from wirespeed.job.status_page import own_folder
@@ -29,7 +30,7 @@ time.sleep(0.5)  # five times what the thread sleeps
 def test_the_core_stays_while_its_thread_runs() -> None:
     """Protects a process that ends by itself, slowly: Python lets go of the core before it is gone."""
     command = [sys.executable, "-c", SCRIPT]
-    done = subprocess.run(command, cwd="/", capture_output=True, text=True, check=False)
+    done = captured(command, cwd="/")
     assert done.returncode == 0, (done.returncode, done.stderr)
 
 
@@ -69,7 +70,7 @@ def test_a_rank_that_only_waits(moves: float, ranks: int, least: float, tmp_path
     """Protects a healthy job, which a rank with nothing to do must not end while others get somewhere."""
     began = time.monotonic()
     command = [sys.executable, "-c", WAITING, tmp_path.name, str(moves), str(ranks)]
-    done = subprocess.run(command, cwd="/", capture_output=True, text=True, timeout=60, check=False)
+    done = captured(command, cwd="/", timeout=60)
     assert done.returncode == 75, (done.returncode, done.stderr)
     assert "no progress for" in done.stderr
     assert time.monotonic() - began >= least
