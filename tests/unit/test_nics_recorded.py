@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 from support.rank_messages import rank_place
 
@@ -50,7 +50,8 @@ def recorded(path: str, between_hosts: tuple[int, ...] = (0, 1)) -> Evidence:
     counted = [{**wire, **both, "background": 0, "granularity": 4} for wire in wires]
     evidence = {"path": path, "bytes": MIB, "verdict": "network", "text": "over InfiniBand", "wires": counted}
     nics = [{"rank": rank} for rank in between_hosts]
-    step.take(received({"kind": "evidence", **evidence, "nics": nics}))
+    counts: Any = {"kind": "evidence", **evidence, "nics": nics}
+    step.take(received(counts))
     found = kept.records[-1]
     assert isinstance(found, Evidence)
     return found

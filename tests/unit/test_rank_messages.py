@@ -18,7 +18,7 @@ from support.rank_messages import MESSAGES, RECORDS, STUCK, rank_place
 
 from wirespeed.frontend.job_step import JobStep
 from wirespeed.frontend.rank_messages import MAX_SIZES, MessageReader, received
-from wirespeed.job import figure
+from wirespeed.job import records
 from wirespeed.job.message_lines import MARK, MAX_PENDING, members, send
 from wirespeed.job.messages import (
     NAMES,
@@ -36,10 +36,12 @@ from wirespeed.job.messages import (
     RankReport,
     Told,
 )
-from wirespeed.results import parts
+from wirespeed.results import model, parts
 from wirespeed.results.contradiction import BatchClock
-from wirespeed.results.model import OF_RANKS, Entry
+from wirespeed.results.fresh import Fresh
+from wirespeed.results.model import OF_RANKS
 from wirespeed.results.run_record import RunRecord
+from wirespeed.results.soak import Soak
 from wirespeed.results.start import Start
 from wirespeed.statistics import samples
 from wirespeed.statistics.histogram import HistogramCounts
@@ -135,21 +137,26 @@ def test_every_message_arrives_whole(kind: type[Told], tmp_path_factory: pytest.
 @pytest.mark.parametrize(
     ("told", "kept", "added"),
     [
-        (figure.Figure, Entry, "run step launch impossible at"),
+        (records.Figure, model.Entry, "run step launch impossible at"),
+        (records.Wires, model.Wires, "run step at"),
+        (records.Evidence, model.Evidence, "run step at nics_differ"),
+        (records.Health, model.Health, "run step at"),
+        (records.Fresh, Fresh, "run step launch at"),
+        (records.Soak, Soak, "run step launch at"),
         (samples.Times, parts.Times, ""),
         (HistogramCounts, parts.RecordedHistogram, ""),
-        (figure.Interval, parts.Interval, ""),
-        (figure.Rates, parts.Rates, ""),
-        (figure.Derived, parts.DerivedFigure, ""),
-        (figure.Checked, parts.Checked, ""),
-        (figure.Cores, parts.Cores, "shared"),
-        (figure.BatchClock, BatchClock, ""),
-        (figure.Start, Start, ""),
-        (figure.TeamFigure, parts.TeamFigure, ""),
-        (figure.Baseline, parts.Baseline, ""),
-        (figure.ProgramTimes, parts.ProgramTimes, ""),
-        (figure.Constant, parts.MeasuredConstant, ""),
-        (figure.Converged, parts.Converged, ""),
+        (records.Interval, parts.Interval, ""),
+        (records.Rates, parts.Rates, ""),
+        (records.Derived, parts.DerivedFigure, ""),
+        (records.Checked, parts.Checked, ""),
+        (records.Cores, parts.Cores, "shared"),
+        (records.BatchClock, BatchClock, ""),
+        (records.Start, Start, ""),
+        (records.TeamFigure, parts.TeamFigure, ""),
+        (records.Baseline, parts.Baseline, ""),
+        (records.ProgramTimes, parts.ProgramTimes, ""),
+        (records.Constant, parts.MeasuredConstant, ""),
+        (records.Converged, parts.Converged, ""),
     ],
 )
 def test_the_file_has_what_ranks_tell(told: type[Any], kept: type[Any], added: str) -> None:
@@ -174,7 +181,7 @@ def test_other_figures_of_the_samples(
     unit: str, amount: float, seconds: float | None, expected: float | None
 ) -> None:
     """Protects from a rate that is no number, or too large to be reckoned with."""
-    found = figure.in_unit(unit, amount, seconds)
+    found = records.in_unit(unit, amount, seconds)
     assert found == (None if expected is None else pytest.approx(expected))
 
 

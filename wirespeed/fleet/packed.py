@@ -26,7 +26,7 @@ from wirespeed.fleet.window import SLOT_S, HistoryWindow
 from wirespeed.host.removal import try_to_remove_folder
 from wirespeed.host.temporary import make_folder
 from wirespeed.inputs import why
-from wirespeed.job.figure import LARGEST
+from wirespeed.job.records import LARGEST
 from wirespeed.results.decoding import printable
 from wirespeed.results.reading import cannot, shown
 

@@ -8,9 +8,9 @@ from typing import Any, get_type_hints
 
 from msgspec import NODEFAULT, Struct, defstruct, structs
 
-from wirespeed.job.figure import LARGEST
 from wirespeed.job.message_lines import MessageAssembler, parse
 from wirespeed.job.messages import KINDS, Accepted, Hello, Message, Note, Told
+from wirespeed.job.records import LARGEST
 from wirespeed.results.decoding import DoesNotFit, fitted, printable
 from wirespeed.results.model import OF_RANKS, RankRecord, StepRecord
 

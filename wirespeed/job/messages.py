@@ -5,12 +5,11 @@ msgspec take 15, and annotations as text 6. The front end decodes them strictly,
 (frontend/rank_messages.py).
 """
 
-from typing import Any, NamedTuple, TypedDict
+from typing import NamedTuple, TypedDict
 
-from wirespeed.job.figure import Figure
+from wirespeed.job.records import Facts as Facts
+from wirespeed.job.records import Found
 
-Facts = dict[str, Any]
-"""Members of a record, or what a library or a driver says: JSON."""
 Row = tuple[str, str, int, int, dict[str, int]]
 """A range: kind, name, begin and end in nanoseconds, and facts that are shown with it."""
 
@@ -225,9 +224,7 @@ Told = (
     | RankError
     | RankAddresses
 )
-Message = Told | Figure | Facts
-"""A record of what ranks found (RankRecord of results/model.py) has its members on the line as in the file,
-but for its run, its job step and its moment."""
+Message = Told | Found
 KINDS: dict[str, type[Told]] = {
     "hello": Hello,
     "turn": PathStart,

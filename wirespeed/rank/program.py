@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from wirespeed.job.figure import Start
+from wirespeed.job.records import Start
 from wirespeed.patterns import Place, Step, Sums, Transfer, Work, rma
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.faulty_steps import (

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from wirespeed.errors import WirespeedError
-from wirespeed.job.figure import LARGEST
+from wirespeed.job.records import LARGEST
 
 Kind = TypeVar("Kind")
 

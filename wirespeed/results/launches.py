@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType, structs
 
-from wirespeed.job.figure import in_unit
+from wirespeed.job.records import in_unit
 from wirespeed.judge.model import LaunchMedian
 from wirespeed.results.health_parts import NewErrors, Throttled
 from wirespeed.results.model import Entry, Health

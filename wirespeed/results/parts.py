@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from wirespeed.host.mps import STATES as MPS_STATES
-from wirespeed.job.figure import LARGEST, rate
+from wirespeed.job.records import LARGEST, rate
 
 MUCH_WAITED, SOME_WAITED = 0.2, 0.02
 """Shares of the timed seconds without a CPU. A few waits change no median. Ranks that take turns wait for

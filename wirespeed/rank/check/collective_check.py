@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wirespeed.job.figure import Checked
+from wirespeed.job.records import Checked
 from wirespeed.patterns import Place, Work
 from wirespeed.patterns.collectives.operation import (
     ITERATIONS_OF_BATCH,

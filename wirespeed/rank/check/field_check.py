@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from wirespeed.job.figure import Checked
+from wirespeed.job.records import Checked
 from wirespeed.patterns import Place, Step, Work
 from wirespeed.programs import FieldComparison, ProgramPattern, Scratch
 from wirespeed.programs.conserved import total

@@ -7,8 +7,8 @@ import math
 import time
 from collections.abc import Callable
 
-from wirespeed.job.figure import Constant, Converged, Interval
 from wirespeed.job.messages import Picture
+from wirespeed.job.records import Constant, Converged, Interval
 from wirespeed.programs import ProgramPattern
 from wirespeed.rank.check.field_memory import FieldMemory
 from wirespeed.rank.context import RankContext

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from wirespeed.host.core import Core
-from wirespeed.job.figure import Checked
+from wirespeed.job.records import Checked
 from wirespeed.patterns import Step, Sums, Transfer
 from wirespeed.patterns.block_list import Blocks
 from wirespeed.rank.check.guards import GuardedBuffer, Guards, Span

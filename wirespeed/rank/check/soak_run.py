@@ -7,7 +7,8 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from wirespeed.job.messages import Facts, Progress
+from wirespeed.job.messages import Progress
+from wirespeed.job.records import Facts, Soak
 from wirespeed.job.soaking import WRONG_KINDS
 from wirespeed.paths import TransferPath
 from wirespeed.rank.check.guards import GUARD
@@ -252,24 +253,24 @@ class SoakRun:
         timed = total.messages / self._timed if self._timed and total.messages else None
         doing = f"{total.messages:,} messages checked, {wrong:,} wrong"
         context.tell(self._position._replace(doing=doing))
-        record = {
-            "kind": "soak",
-            "pattern": context.pattern.name,
-            "path": self._path.name,
-            "memory": self._path.data,
-            "bytes": self._size,
-            "complete": complete,
-            "fresh": context.plan.fresh or None,
-            "asked_s": context.plan.soak,
-            "elapsed_s": self._elapsed,
-            "iterations": total.iterations,
-            "messages": total.messages,
-            "wrong": total.wrong,
-            "first": total.first,
-            "messages_per_s": rate,
-            "timed_messages_per_s": timed,
-            "planted": total.planted if context.planted else None,
-            "details": self._details,
-            "uncovered": self._uncovered,
-        }
+        record = Soak(
+            kind="soak",
+            pattern=context.pattern.name,
+            path=self._path.name,
+            memory=self._path.data,
+            bytes=self._size,
+            complete=complete,
+            fresh=context.plan.fresh or None,
+            asked_s=context.plan.soak or 0.0,
+            elapsed_s=self._elapsed,
+            iterations=total.iterations,
+            messages=total.messages,
+            wrong=total.wrong,
+            first=total.first,
+            messages_per_s=rate,
+            timed_messages_per_s=timed,
+            planted=total.planted if context.planted else None,
+            details=self._details,
+            uncovered=self._uncovered,
+        )
         context.tell(record)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wirespeed.job.figure import BatchClock
+from wirespeed.job.records import BatchClock
 from wirespeed.rank.program import LONG_STAMPS, SHORT_STAMPS, Batch
 from wirespeed.rank.world import World
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from wirespeed.host.cgroup import throttled_s
 from wirespeed.host.process import host_name
-from wirespeed.job.figure import Cores
+from wirespeed.job.records import Cores
 from wirespeed.rank.world import World
 
 TOLD = 0.02

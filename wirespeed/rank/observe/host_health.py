@@ -9,7 +9,7 @@ from wirespeed.evidence.health import HealthReading, HealthSource, changes, find
 from wirespeed.host.core import Core
 from wirespeed.host.devices import by_board
 from wirespeed.host.process import host_name
-from wirespeed.job.messages import Facts
+from wirespeed.job.records import Health
 from wirespeed.rank.world import World
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class HostHealth:
         if self._before is None:
             self._before, self._began = self._read(), time.monotonic()
 
-    def end(self, path: str) -> Facts | None:
+    def end(self, path: str) -> Health | None:
         """Takes the second reading; on rank 0 what came between, of all hosts."""
         assert self._before
         before, began = self._before, self._began
@@ -67,7 +67,20 @@ class HostHealth:
                 joined[name] = []
                 joined["lacks"].append(f"{', '.join(silent)}: no source of {what}")
         slowest = max(host["reading_s"] for host in hosts)
-        return {"kind": "health", "path": path, "seconds": lasted, "reading_s": slowest, **joined}
+        return Health(
+            kind="health",
+            path=path,
+            seconds=lasted,
+            reading_s=slowest,
+            errors=joined["errors"],
+            corrected=joined["corrected"],
+            throttled=joined["throttled"],
+            clocks=joined["clocks"],
+            counted=joined["counted"],
+            watched=joined["watched"],
+            notes=joined["notes"],
+            lacks=joined["lacks"],
+        )
 
     def close(self) -> None:
         """Releases what was opened to be read."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 from wirespeed.evidence.counters import CounterOwner, Reading
 from wirespeed.evidence.verdict import Counted, Declaration, identify_wire, more_would_help
@@ -16,7 +16,7 @@ from wirespeed.host.core import NativeError
 from wirespeed.host.devices import declared_rates
 from wirespeed.host.pci_topology import distances, local_cpus
 from wirespeed.host.process import host_name, span
-from wirespeed.job.messages import Facts
+from wirespeed.job.records import Evidence, Facts, UsedNics
 from wirespeed.limits.wires import NETWORKS
 from wirespeed.paths import TransferPath
 from wirespeed.rank.context import RankContext
@@ -67,7 +67,7 @@ class _Counts:
     iterations: int
     seconds: float
     wires: list[Counted]
-    copies: list[dict[str, Any]]
+    copies: list[Facts]
     """Copies of each rank's GPU, by kind."""
 
 
@@ -81,10 +81,10 @@ class WireCounting:
         self._comm, self._core = context.comm, context.core
         self._idled = False
 
-    def wires(self, carried: float = 0.0) -> list[dict[str, Any]]:
+    def wires(self, carried: float = 0.0) -> list[Facts]:
         """Wires by the drivers of all hosts, on rank 0; `carried`: as of memory_rates()."""
         host = host_name()
-        mine: list[dict[str, Any]] = [
+        mine: list[Facts] = [
             {"host": host, "kind": wire.kind, "name": wire.name, "device": wire.device}
             | {"rate": wire.rate, **wire.facts, **self._around(str(wire.facts.get("pci", "")))}
             for wire in self._counters.wires
@@ -107,20 +107,20 @@ class WireCounting:
         told = [{name: fact for name, fact in wire.items() if fact} for wire in mine]
         return [wire for each in self._comm.gather(told) or () for wire in each]
 
-    def _around(self, pci: str) -> dict[str, Any]:
+    def _around(self, pci: str) -> Facts:
         """A device's distances to ranks' GPUs, and the CPUs nearest to it; empty without an address."""
         if not pci:
             return {}
         return {"distances": distances(pci, self._counters.gpus), "near": span(local_cpus(pci))}
 
-    def evidence(self, program: Program, seconds: float, setup: dict[str, Any] | None = None) -> Facts | None:
+    def evidence(self, program: Program, seconds: float, setup: Facts | None = None) -> Evidence | None:
         """Counts; the record on rank 0. `seconds`: what an iteration of the program takes.
 
         `setup`: of setup_copies().
         """
         sends = self._comm.gather(sent_by(program.traffic))
         expected = ExpectedTraffic.of(self._counters.locations, sends) if sends is not None else None
-        found: Facts | None = None
+        found: Evidence | None = None
         lasts = COUNTED_S
         for _ in range(2):
             iterations = max(1, min(int(lasts / max(seconds, 1e-9)), MAX_ITERATIONS))
@@ -139,7 +139,7 @@ class WireCounting:
                 break
         return found
 
-    def setup_copies(self, check: FilledBatches, program: Program) -> dict[str, Any]:
+    def setup_copies(self, check: FilledBatches, program: Program) -> Facts:
         """This rank's copies, by kind, while the check fills and compares buffers once."""
         before = self._copied(partial(check.begin_batch, program))
         program.run()
@@ -151,13 +151,13 @@ class WireCounting:
             if parts
         }
 
-    def _copied(self, work: Callable[[], None]) -> dict[str, Any]:
+    def _copied(self, work: Callable[[], None]) -> Facts:
         """This rank's copies during the work, by kind."""
         watched = self._watch_copies(True)
         work()
         return (self._copies() if watched else None) or {}
 
-    def _count(self, program: Program, iterations: int, setup: dict[str, Any]) -> _Counts:
+    def _count(self, program: Program, iterations: int, setup: Facts) -> _Counts:
         self._comm.barrier()
         counters = self._counters
         parts = program.size == self.parts_of >= LEAST_FOR_PARTS
@@ -189,15 +189,15 @@ class WireCounting:
             return False
         return True
 
-    def _copies(self) -> dict[str, Any] | None:
-        found: dict[str, Any] | None = None
+    def _copies(self) -> Facts | None:
+        found: Facts | None = None
         with suppress(NativeError):
             kinds = self._core.described(self._core.lib.ws_device_copies(self._context.device))
             found = {"rank": self._comm.rank, **{kind: item for kind, item in kinds.items() if item["count"]}}
         self._watch_copies(False)
         return found
 
-    def _judged(self, size: int, expected: ExpectedTraffic, counts: _Counts) -> tuple[Facts, float]:
+    def _judged(self, size: int, expected: ExpectedTraffic, counts: _Counts) -> tuple[Evidence, float]:
         """The record, and how many times as long a run would leave little uncertainty; 0: none."""
         path = self._path
         wires = [self._with_expected(wire, counts.iterations, expected) for wire in counts.wires]
@@ -213,24 +213,23 @@ class WireCounting:
         )
         payload = counts.iterations * expected.total
         verdict = identify_wire(claim, usable, counts.copies, payload)
-        record = {
-            "kind": "evidence",
-            "pattern": self._context.pattern.name,
-            "path": path.name,
-            "bytes": size,
-            "verdict": verdict.verdict,
-            "text": verdict.text,
-            "suspicious": verdict.suspicious,
-            "shares": verdict.shares,
-            "uncertainties": verdict.uncertainties,
-            "iterations": counts.iterations,
-            "payload_bytes": payload,
-            "wires": [vars(wire) for wire in usable],
-            "copies": counts.copies,
-            # Those of which the front end finds out by which they left their hosts.
-            "nics": [{"rank": rank} for rank in expected.between_hosts],
-            "unread_sources": self._counters.unread,
-        }
+        record = Evidence(
+            kind="evidence",
+            pattern=self._context.pattern.name,
+            path=path.name,
+            bytes=size,
+            verdict=verdict.verdict,
+            text=verdict.text,
+            suspicious=verdict.suspicious,
+            shares=verdict.shares,
+            uncertainties=verdict.uncertainties,
+            iterations=counts.iterations,
+            payload_bytes=payload,
+            wires=[vars(wire) for wire in usable],
+            copies=counts.copies,
+            nics=[UsedNics(rank=rank) for rank in expected.between_hosts],
+            unread_sources=self._counters.unread,
+        )
         return record, more_would_help(verdict, LONGEST_S / COUNTED_S)
 
     def _with_expected(self, counted: Counted, iterations: int, expected: ExpectedTraffic) -> Counted:

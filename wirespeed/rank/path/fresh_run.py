@@ -8,6 +8,7 @@ from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING
 
+from wirespeed.job.records import Fresh
 from wirespeed.paths import TransferPath
 from wirespeed.rank.check.checks import check_of
 from wirespeed.rank.check.payload_check import PayloadMismatch
@@ -93,9 +94,17 @@ class FreshRun:
                 seconds.append(self._moved(context, held, size))
         divisor = self._context.pattern.figure(self._context.shape, size).divisor
         cold, known = (median(times) / divisor for times in zip(*seconds, strict=True))
-        record = {"pattern": self._context.pattern.name, "path": self._path.name, "memory": self._path.data}
-        times = {"messages": messages, "seconds": cold, "known_s": known}
-        self._context.tell({"kind": "fresh", **record, "bytes": size, **times})
+        record = Fresh(
+            kind="fresh",
+            pattern=self._context.pattern.name,
+            path=self._path.name,
+            memory=self._path.data,
+            bytes=size,
+            messages=messages,
+            seconds=cold,
+            known_s=known,
+        )
+        self._context.tell(record)
 
     def _moved(self, context: RankContext, held: BuffersHandle, size: int) -> tuple[float, float]:
         """Seconds of the slowest rank: of the first iteration, and of the next one."""

@@ -14,6 +14,7 @@ from wirespeed.evidence.nics import nccl_log
 from wirespeed.host.caches import cache_bytes
 from wirespeed.host.core import Core
 from wirespeed.job.messages import FILLING, Accepted, Facts, Measured, Progress
+from wirespeed.job.records import Wires
 from wirespeed.job.step_spec import stuck_after
 from wirespeed.paths import TransferPath
 from wirespeed.patterns.collectives.operation import BEST, LIBRARY
@@ -322,7 +323,7 @@ class OpenPath:
         self._patient(sizes[0], MOVED)
         with self._context.ranges("wires", "rates of wires"):
             wires = counting.wires(self._context.comm.share(self._carried()))
-        self._context.tell({"kind": "wires", "path": self._path.name, "wires": wires})
+        self._context.tell(Wires(kind="wires", path=self._path.name, wires=wires))
         if self._context.pattern.of_all_ranks:
             sizes = [size for size in sizes if size >= MIN_COUNTED] or sizes[-1:]
         self._count_some(sizes, counting)

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from wirespeed.job.figure import BatchClock, Interval, ProgramTimes, interval
+from wirespeed.job.records import BatchClock, Interval, ProgramTimes, interval
 from wirespeed.patterns import Step, Transfer
 from wirespeed.programs import ProgramPattern, as_program
 from wirespeed.rank.check.payload_check import Check

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from wirespeed.job.figure import BatchClock, Cores, Start
+from wirespeed.job.records import BatchClock, Cores, Start
 from wirespeed.rank.check.payload_check import Check
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.observe.clock_agreement import ClockAgreement

@@ -8,7 +8,8 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wirespeed.job.figure import (
+from wirespeed.job.messages import Progress
+from wirespeed.job.records import (
     Baseline,
     BatchClock,
     Derived,
@@ -19,7 +20,6 @@ from wirespeed.job.figure import (
     in_unit,
     rate,
 )
-from wirespeed.job.messages import Progress
 from wirespeed.paths import TransferPath
 from wirespeed.programs import ProgramPattern, as_program
 from wirespeed.rank.check.checks import check_of

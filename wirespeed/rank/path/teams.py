@@ -10,7 +10,7 @@ import math
 from array import array
 from collections.abc import Sequence
 
-from wirespeed.job.figure import TeamFigure, interval
+from wirespeed.job.records import TeamFigure, interval
 from wirespeed.patterns import Pattern, Shape, Team
 from wirespeed.rank.world import World
 from wirespeed.statistics.samples import COARSE, Samples, Summary

@@ -1,22 +1,23 @@
-"""A figure, as ranks make it and tell it.
+"""What ranks find, as they tell it: records of the result file, but for their run, step, launch and moment.
 
-Members are those of an entry of the result file (results/model.py), but for its run, step, launch and moment.
-They are dictionaries, since ranks gather and send them as JSON; their types cost a rank nothing.
+results/model.py and results/parts.py say what the members mean; a test holds these against those. They are
+dictionaries, since ranks gather and send them as JSON: their types cost a rank nothing.
 """
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from collections.abc import Mapping
+from typing import Any, Literal, TypedDict
 
 from wirespeed.statistics.samples import Summary, Times
 
+Facts = dict[str, Any]
+"""What a library or a driver says: JSON."""
 LARGEST = (1 << 63) - 1
 """No count and no time is larger."""
 
 
 class Interval(TypedDict):
-    """Seconds of something that is compared with a figure."""
-
     median: float
     low: float | None
     high: float | None
@@ -24,16 +25,12 @@ class Interval(TypedDict):
 
 
 class Rates(TypedDict):
-    """Bytes per second."""
-
     median: float | None
     low: float | None
     high: float | None
 
 
 class Derived(TypedDict):
-    """Another figure of the same samples."""
-
     name: str
     unit: str
     amount: float
@@ -41,8 +38,6 @@ class Derived(TypedDict):
 
 
 class Checked(TypedDict, total=False):
-    """Data that were compared, byte by byte."""
-
     iterations: int
     batches: int
     of_batches: int
@@ -54,8 +49,6 @@ class Checked(TypedDict, total=False):
 
 
 class Cores(TypedDict):
-    """CPUs of the rank that waited most for one."""
-
     waited: float | None
     rank: int
     preempted: int
@@ -63,8 +56,6 @@ class Cores(TypedDict):
 
 
 class BatchClock(TypedDict):
-    """The host's clock around each batch, against the sum of its samples."""
-
     of: str
     batches: int
     long: int
@@ -74,8 +65,6 @@ class BatchClock(TypedDict):
 
 
 class Start(TypedDict):
-    """Beginning of the samples that a barrier precedes."""
-
     by: str
     samples: int
     skew_s: float | None
@@ -84,8 +73,6 @@ class Start(TypedDict):
 
 
 class TeamFigure(TypedDict):
-    """One team's figure."""
-
     name: str
     first: int
     ranks: int
@@ -94,15 +81,11 @@ class TeamFigure(TypedDict):
 
 
 class Baseline(TypedDict):
-    """The same bytes moved in a simpler way."""
-
     name: str
     seconds: Interval
 
 
 class Constant(TypedDict):
-    """A constant of physics beside theory."""
-
     name: str
     unit: str
     measured: float
@@ -110,8 +93,6 @@ class Constant(TypedDict):
 
 
 class Converged(TypedDict):
-    """Steps of a program until its norm was small enough."""
-
     until: float
     norm: float
     steps: int
@@ -121,8 +102,6 @@ class Converged(TypedDict):
 
 
 class ProgramTimes(TypedDict, total=False):
-    """Times that a program's steps are compared with, and how it was divided."""
-
     grid: tuple[int, int]
     block: tuple[int, int]
     ranks: tuple[int, int]
@@ -144,8 +123,6 @@ class _Extras(TypedDict, total=False):
 
 
 class Figure(Summary, _Extras):
-    """A path at a size."""
-
     kind: Literal["entry"]
     pattern: str
     path: str
@@ -166,6 +143,85 @@ class Figure(Summary, _Extras):
     start: Start | None
     teams: list[TeamFigure]
     elapsed_s: float
+
+
+class Wires(TypedDict):
+    kind: Literal["wires"]
+    path: str
+    wires: list[Facts]
+
+
+class UsedNics(TypedDict):
+    rank: int
+
+
+class Evidence(TypedDict):
+    kind: Literal["evidence"]
+    pattern: str
+    path: str
+    bytes: int
+    verdict: str
+    text: str
+    suspicious: str | None
+    shares: Mapping[str, float]
+    uncertainties: Mapping[str, float]
+    iterations: int
+    payload_bytes: int
+    wires: list[Facts]
+    copies: list[Facts]
+    nics: list[UsedNics]
+    """Of the ranks whose bytes left their host; the front end finds out by which."""
+    unread_sources: list[str]
+
+
+class Health(TypedDict):
+    kind: Literal["health"]
+    path: str
+    seconds: float
+    reading_s: float
+    errors: list[Facts]
+    corrected: list[Facts]
+    throttled: list[Facts]
+    clocks: list[Facts]
+    counted: list[str]
+    watched: list[str]
+    notes: list[str]
+    lacks: list[str]
+
+
+class Fresh(TypedDict):
+    kind: Literal["fresh"]
+    pattern: str
+    path: str
+    memory: str
+    bytes: int
+    messages: int
+    seconds: float
+    known_s: float
+
+
+class Soak(TypedDict):
+    kind: Literal["soak"]
+    pattern: str
+    path: str
+    memory: str
+    bytes: int
+    complete: bool
+    fresh: int | None
+    asked_s: float
+    elapsed_s: float
+    iterations: int
+    messages: int
+    wrong: dict[str, int]
+    first: Facts | None
+    messages_per_s: float | None
+    timed_messages_per_s: float | None
+    planted: int | None
+    details: dict[str, str]
+    uncovered: dict[str, str]
+
+
+Found = Figure | Wires | Evidence | Health | Fresh | Soak
 
 
 def interval(times: Times) -> Interval:
