@@ -24,7 +24,7 @@ FEWEST_SIZES = 3
 """Fewer sizes have no median of their own."""
 LEAST_OF_A_GROUP, LEAST_OF_A_FIGURE = 0.05, 0.10
 """Slowdowns that no limit is below: a reboot costs 1 to 2 %."""
-QUIET, QUIET_PATHS, QUIETEST_LIMIT = 0.02, 0.03, 0.08
+QUIET, QUIET_PATHS, QUIETEST_LIMIT = 0.03, 0.03, 0.08
 """Where launches differ by no more, and such paths elsewhere neither, the limit is no further: a slowdown by
 a tenth is found."""
 WIDE = 1.5
