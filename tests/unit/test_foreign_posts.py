@@ -46,6 +46,7 @@ MIB = """                    RDMA_Read Bidirectional BW Test
  Connection type : RC           Using SRQ      : OFF
  #bytes     #iterations    BW peak[MiB/sec]    BW average[MiB/sec]   MsgRate[Mpps]
  65536      5000             0.00               21000.50             0.336008
+                    Send Latency Test
  #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec]
  2       1000          1.01           4.52         1.05                1.06             0.05            1.20                    4.52
 """  # noqa: E501
@@ -57,6 +58,8 @@ def test_perftest_in_mib_both_ways_and_its_latency() -> None:
     assert (both.points[0].rate, both.points[0].peak) == (21000.5 * 2**20, None)
     assert latency.operation == "pingpong" and latency.points[0].seconds == 1.06 / 1e6
     assert latency.points[0].t_max is None, "of iterations, not of ranks"
+    (read,) = curves_of(MIB.partition("Send Latency")[2].join(["RDMA_Read Latency", ""]))
+    assert read.operation == "rma", "a read is a whole round trip"
 
 
 def test_p2p_matrices() -> None:

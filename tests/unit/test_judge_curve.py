@@ -431,3 +431,46 @@ def test_no_figures_end_with_a_traceback(given_curves: list[PlainCurve], limit: 
     assert all(finding.seen and finding.cause and finding.do for finding in found)
     order = [(not finding.impossible, not finding.wrong, -finding.severity) for finding in found]
     assert order == sorted(order)
+
+
+def stretches(*rates: float) -> PlainCurve:
+    """Of GB/s since the line before."""
+    points = [FigureRow(MIB, None, rate * 1e9, average=rate * 1e9, overall=5e9) for rate in rates]
+    return PlainCurve(tuple(points), tool="ucx_perftest", operation="bandwidth", memory="D D")
+
+
+def test_stretches_of_one_size_that_differ() -> None:
+    assert "7.81" in only(of_curve(stretches(1.5, 1.5, 7.8, 7.81, 7.7, 7.7)), "unsteady").seen
+    assert not of_curve(stretches(1.5, 7.8, 7.81, 7.7, 7.7)), "the first stretch warms up"
+    assert not of_curve(stretches(7.0, 7.8, 5.0, 7.7, 7.7))
+
+
+def test_a_collective_that_takes_long_whatever_its_size() -> None:
+    words = {"tool": "nccl-tests", "operation": "all-to-all", "memory": "D D"}
+    slow = timed((128 * MIB, 95e3), (512 * MIB, 110e3), (4096 * MIB, 137e3), **words)
+    assert "32 times the bytes" in only(of_curve(slow), "floor").seen
+    assert not of_curve(timed((8, 900), (KIB, 950), (64 * KIB, 1000), **words)), "many ranks"
+    assert not of_curve(timed((128 * MIB, 5e3), (512 * MIB, 20e3), (4096 * MIB, 160e3), **words))
+
+
+def test_two_tables_of_one_test_are_told_not_blamed() -> None:
+    rates = [(64 * KIB, 7e3), (MIB, 12e3)], [(64 * KIB, 5e3), (MIB, 4e3)]
+    tables = [rated(*rows, tool="OSU MPI", name="Bandwidth", operation="bandwidth") for rows in rates]
+    assert only(find(tables), "same-test").severity == 1
+    assert not find([tables[0], replace(tables[1], memory="D D")]), "another memory is another test"
+    assert not find([tables[0], tables[0]])
+
+
+def test_gpu_memory_that_one_nic_reads_slower_than_host_memory() -> None:
+    def table(rate: float, memory: str) -> PlainCurve:
+        words = {"tool": "perftest", "name": "RDMA_Write", "operation": "bandwidth", "pair": "mlx5_0"}
+        return rated((32 * MIB, rate), memory=memory, **words)
+
+    assert "GPU memory 11.0 GB/s" in only(find([table(11e3, "D D"), table(24e3, "")]), "gpu-slower").seen
+    assert not find([table(22e3, "D D"), table(24e3, "")])
+
+
+def test_the_time_of_all_iterations_is_not_that_of_one() -> None:
+    summed = PlainCurve((FigureRow(8, 3.2, repetitions=262144),), operation="pingpong")
+    found = only(of_curve(summed), "impossible")
+    assert "9.71 days" in found.seen and "12.2 us" in found.cause

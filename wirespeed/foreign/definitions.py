@@ -9,7 +9,7 @@ _TIMES = {
     "sendrecv": "one iteration, average of the ranks",
     "exchange": "one iteration, average of the ranks",
     "barrier": "one barrier, average of the ranks",
-    "rma": "one operation and its completion",
+    "rma": "one operation until its completion",
 }
 _RATES = {
     ("pingpong", "one"): "bytes of one message over its one-way time",

@@ -13,6 +13,9 @@ from wirespeed.foreign.shapes import Curve, Log
 from wirespeed.judge.curve import find as judged
 from wirespeed.systems.reference import Reference
 
+WIRES = ("links", "nvlink", "ports", "ucx")
+"""Parts of a topology that name wires."""
+
 
 @dataclass(frozen=True)
 class Explained:
@@ -44,7 +47,7 @@ class Explanation:
     @property
     def told_of_wires(self) -> bool:
         """Does the text itself name the wires, or the ways that a library takes?"""
-        return bool(self.log.topology.get("links") or self.log.transports)
+        return bool(self.log.transports or any(self.log.topology.get(name) for name in WIRES))
 
     @property
     def code(self) -> ExitCode:

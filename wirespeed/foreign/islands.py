@@ -17,6 +17,9 @@ _WAYS = {
     "SOC": "the link between CPUs",
 }
 
+MOST = 8
+"""Ports and devices that are named."""
+
 
 def kind(link: str) -> str:
     """'NV' of 'NV18', else the link itself."""
@@ -72,6 +75,38 @@ def sentences(topology: dict[str, Any]) -> Iterator[str]:
         if nearest and len(near) < len(ways):
             name = topology.get("legend", {}).get(nic)
             yield f"{nic}{f' ({name})' if name else ''} is nearest to {_span(near)} ({nearest})"
+
+
+def wires(topology: dict[str, Any]) -> Iterator[str]:
+    """NVLinks, ports of adapters, and what UCX lists, each in a sentence."""
+    nvlinks = {gpu: _nvlinks(rates) for gpu, rates in topology.get("nvlink", {}).items()}
+    for words in dict.fromkeys(nvlinks.values()):
+        gpus = [f"GPU{gpu}" for gpu, own in nvlinks.items() if own == words]
+        yield f"NVLink: {_span(gpus)}: {words}"
+    if ports := topology.get("ports", ()):
+        yield f"ports: {_few([_port(port) for port in ports])}"
+    if devices := topology.get("ucx", ()):
+        expected = [f"{transport} on {device} {rate / 1e9:.3g}" for transport, device, rate in devices]
+        yield f"UCX expects, in GB/s one way: {_few(expected)}"
+
+
+def _nvlinks(rates: Sequence[float]) -> str:
+    up = [rate for rate in rates if rate]
+    speeds = " and ".join(f"{rate / 1e9:g}" for rate in dict.fromkeys(up))
+    return f"{len(up)} of {len(rates)} links are up" + (f", each {speeds} GB/s one way" if up else "")
+
+
+def _port(port: dict[str, Any]) -> str:
+    rate = f", {port['rate'] * 8 / 1e9:g} Gb/s" if port.get("rate") else ""
+    layer = f" {port['layer']}" if port.get("layer") else ""
+    return (
+        f"{port['name']}/{port['port']} {str(port.get('state', '')).lower() or 'state unknown'}{rate}{layer}"
+    )
+
+
+def _few(words: Sequence[str]) -> str:
+    more = f", and {len(words) - MOST} more" if len(words) > MOST else ""
+    return ", ".join(words[:MOST]) + more
 
 
 def _links(links: dict[tuple[str, str], str], pairs: Iterator[tuple[str, str]]) -> str:

@@ -89,7 +89,7 @@ class MatrixReader(Reader):
 
     def local(self, operation: str) -> str:
         """Operation of a device with itself."""
-        return "local-copy" if operation == "copy" else operation
+        return f"local-{operation}" if operation in ("copy", "latency") else operation
 
     def close(self) -> None:
         super().close()

@@ -40,8 +40,11 @@ def read_log(files: Sequence[str]) -> Log:
     log = read(line for file in files for line in _told(file))
     if not log:
         names = ", ".join(map(named, files))
+        seen = (
+            f" (line {log.unknown[0][0]} looks like figures: {log.unknown[0][1][:60]})" if log.unknown else ""
+        )
         raise WirespeedError(
-            f"{names}: nothing in it is known; docs/explain.md lists the tools whose output is read"
+            f"{names}: nothing in it is known{seen}; docs/explain.md lists the tools whose output is read"
         )
     return log
 

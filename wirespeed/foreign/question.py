@@ -42,7 +42,7 @@ class CurveWire:
 
 def wire_of(curve: Curve, log: Log, question: Question) -> CurveWire | None:
     """None where neither the text nor the options tell. Raises WirespeedError for an unknown system."""
-    if curve.operation == "local-copy":
+    if curve.operation.startswith("local"):
         return None
     if question.links:
         name, rate = next(iter(question.links.items()))
@@ -110,13 +110,16 @@ def reference_of(curve: Curve, wire: CurveWire | None, log: Log, question: Quest
         for point in curve.points
         if (point.bytes > 0 or usual_size) and not is_wrong(point)
     ]
-    if not points or curve.direction == "both":
+    if not points or curve.direction == "both" or "at once" in curve.placement:
         return None
     machine, name = gpu_of(log, question) or None, wire.name if wire else None
     if curve.operation == "all-reduce" and curve.direction == "bus" and curve.hosts == 1:
-        best = max(points, key=lambda point: point.rate or 0)
-        rate = best.rate or 0
-        return usual(machine, name, "allreduce-node", best.bytes, rate, ranks=curve.ranks) if rate else None
+        # The fastest size that others measured.
+        rated = sorted(((point.rate, point.bytes) for point in points if point.rate), reverse=True)
+        found = (
+            usual(machine, name, "allreduce-node", size, rate, ranks=curve.ranks) for rate, size in rated
+        )
+        return next(filter(None, found), None)
     if curve.operation == "copy" and curve.memory in _COPIES:
         best = points[-1]
         return usual(machine, "PCIe", _COPIES[curve.memory], best.bytes, best.rate or 0)
@@ -125,6 +128,9 @@ def reference_of(curve: Curve, wire: CurveWire | None, log: Log, question: Quest
         network = usual(machine, name, "network-bandwidth", best.bytes, best.rate or 0)
         if network or curve.memory != "D D":
             return network
+    direct = curve.memory == "D D" and curve.hosts == 1 and "P2P=Disabled" not in curve.name
+    if curve.operation in ("bandwidth", "copy") and direct:
+        best = points[-1]
         return usual(machine, name, "device-device", best.bytes, best.rate or 0)
     if curve.operation == "pingpong":
         small = next((point for point in points if point.bytes == _LATENCY_BYTES and point.seconds), None)

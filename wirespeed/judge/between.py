@@ -9,8 +9,8 @@ from operator import attrgetter
 
 from wirespeed.judge.given import CurveFinding, GivenCurve, finding
 from wirespeed.judge.moments import PEAK, are_near, bits, near_sizes, rate_of
-from wirespeed.judge.series import Series, is_wrong, series_of, times, usable
-from wirespeed.units import format_rate
+from wirespeed.judge.series import Series, is_wrong, on_gpu, series_of, times, usable
+from wirespeed.units import format_rate, format_size
 
 Rated = Sequence[tuple[GivenCurve, float]]
 """Curves with their largest sizes' rates, without copies inside a device."""
@@ -22,6 +22,8 @@ BOTH_WAYS = 0.8
 """Rate of both ways over that of one way, at most: less means that they hinder each other."""
 LONG = 64 << 10
 """Bytes from which a rate is that of wires, not of calls."""
+DIFFER = 1.5
+"""Ratio of two tables of one test, or of host memory's rate to GPU memory's, that is no matter of chance."""
 ALIKE = 1.1
 """Ratio of peaks that are alike, at most."""
 ODD = 0.6
@@ -40,6 +42,8 @@ def between(curves: Sequence[GivenCurve], links: Links | None = None) -> Iterato
     yield from _near_slower(rated, links or {})
     yield from _odd_one(rated)
     yield from _both_ways(rated)
+    yield from _same_test(rated)
+    yield from _gpu_slower(rated)
     yield from _one_stalls(curves)
     yield from _near_sizes(curves)
     yield from _sum(rated)
@@ -143,6 +147,47 @@ def _both_ways(rated: Rated) -> Iterator[CurveFinding]:
         whose = f"{curve.pair}: " if curve.pair else ""
         seen = f"{whose}both ways together {format_rate(rate)} GB/s, one way alone {format_rate(alone)} GB/s"
         yield finding("both-ways", 2, seen, curve)
+
+
+def _same_test(rated: Rated) -> Iterator[CurveFinding]:
+    """One test with several tables, between which a size of both differs much: to know, not to blame."""
+    tables: dict[tuple[str, ...], list[dict[int, float]]] = {}
+    for curve, _ in rated:
+        if len(curve.pair.split()) < 2 and curve.operation in (
+            "bandwidth",
+            "both-ways",
+            "sendrecv",
+            "exchange",
+        ):
+            key = (curve.tool, curve.name, curve.memory, str(curve.ranks), curve.pair, curve.placement)
+            rates = {point.bytes: rate for point in curve.points if (rate := rate_of(point))}
+            tables.setdefault(key, []).append(rates)
+    for (_, name, *_), group in tables.items():
+        sizes = [size for size in group[0] if all(size in rates for rates in group)]
+        if len(group) > 1 and sizes and max(sizes) >= LONG:
+            at = [rates[max(sizes)] for rates in group]
+            if max(at) > DIFFER * min(at):
+                which = f"table {at.index(max(at)) + 1} has {format_rate(max(at))} GB/s"
+                other = f"table {at.index(min(at)) + 1} {format_rate(min(at))} GB/s"
+                seen = f"{name}, {len(group)} tables: at {format_size(max(sizes))} {which}, {other}"
+                yield finding("same-test", 1, f"{seen}, {times(max(at) / min(at))} times apart")
+
+
+def _gpu_slower(rated: Rated) -> Iterator[CurveFinding]:
+    """Over one NIC, GPU memory that is slower than host memory."""
+    tests: dict[tuple[str, str, str], dict[bool, float]] = {}
+    for curve, rate in rated:
+        if curve.tool == "perftest" and curve.points[-1].bytes >= LONG:
+            nic = curve.pair.split()[-1] if curve.pair else ""
+            ways = tests.setdefault((curve.name, curve.direction, nic), {})
+            ways[on_gpu(curve)] = max(rate, ways.get(on_gpu(curve), 0.0))
+    for (name, _, nic), ways in tests.items():
+        if len(ways) == 2 and ways[False] > DIFFER * ways[True]:
+            which = f"{name}, {nic}" if nic else name
+            on_gpu_words, on_host = format_rate(ways[True]), format_rate(ways[False])
+            yield finding(
+                "gpu-slower", 2, f"{which}: GPU memory {on_gpu_words} GB/s, host memory {on_host} GB/s"
+            )
 
 
 def _way(curve: GivenCurve) -> tuple[str, str, str, bool]:

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from wirespeed.judge.between import Links, between
 from wirespeed.judge.given import CurveFinding, FigureRow, GivenCurve, PlainCurve
-from wirespeed.judge.moments import few_repetitions, in_place_apart, peaks, two_speeds, uneven
-from wirespeed.judge.possible import driver_copies, impossible, narrow, slow_message, wrong_data
+from wirespeed.judge.moments import few_repetitions, in_place_apart, peaks, two_speeds, uneven, unsteady
+from wirespeed.judge.possible import driver_copies, floor, impossible, narrow, slow_message, wrong_data
 from wirespeed.judge.series import series_of
 from wirespeed.judge.shape import shape
 from wirespeed.units import counted
@@ -56,7 +56,7 @@ def of_curve(curve: GivenCurve, limit: float | None = None) -> list[CurveFinding
     beyond = list(impossible(curve, limit))
     if beyond and "no figure of this table" in beyond[0].seen:
         return beyond
-    speeds = list(two_speeds(curve))
+    speeds = list(two_speeds(curve)) or list(unsteady(curve))
     found = [
         *wrong_data(curve),
         *beyond,
@@ -64,6 +64,7 @@ def of_curve(curve: GivenCurve, limit: float | None = None) -> list[CurveFinding
         *peaks(curve),
         *in_place_apart(curve),
         *slow_message(curve),
+        *floor(curve),
         *driver_copies(curve),
         *narrow(curve, limit),
     ]

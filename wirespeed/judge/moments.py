@@ -12,6 +12,8 @@ from wirespeed.units import format_rate, format_size
 
 TWO_SPEEDS, ONE_SPEED = 1.5, 1.25
 """Ratio of two speeds, at least, and of the rates of one of them, at most."""
+UNSTEADY = 2.0
+"""The same of two stretches, one of which is not the first."""
 FEWEST = 4
 """Rates that show two speeds by turns."""
 PEAK, PEAK_BYTES = 1.2, 4096
@@ -49,6 +51,18 @@ def two_speeds(curve: GivenCurve) -> Iterator[CurveFinding]:
         mean = f"; overall {format_rate(overall)} GB/s is a mean of both and no speed" if overall else ""
         seen = f"two speeds by turns, {_range(slow)} and {_range(fast)} GB/s{mean}"
         yield finding("two-speeds", 2, seen, curve)
+
+
+def unsteady(curve: GivenCurve) -> Iterator[CurveFinding]:
+    """Rates of one size, one behind the other in time, that differ by more than a warm-up explains."""
+    if not curve.points or curve.points[0].bytes != curve.points[-1].bytes:
+        return
+    rates = [point.average for point in curve.points if point.average and point.overall is not None][1:]
+    if len(rates) >= FEWEST - 1 and min(rates) > 0 and max(rates) > UNSTEADY * min(rates):
+        overall = curve.points[-1].overall or 0.0
+        words = " ".join(format_rate(rate) for rate in rates[:6]) + (" ..." if len(rates) > 6 else "")
+        seen = f"from stretch to stretch {_range(rates)} GB/s ({words}): overall {format_rate(overall)} GB/s"
+        yield finding("unsteady", 2, f"{seen} is a mean of them and no speed", curve)
 
 
 def _split(rates: Sequence[float]) -> tuple[list[float], list[float]] | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from wirespeed.judge.given import CurveFinding, GivenCurve, GivenPoint, finding
 from wirespeed.judge.moments import rate_of
-from wirespeed.judge.series import is_wrong, on_gpu, seconds_words, times, usable
+from wirespeed.judge.series import is_collective, is_wrong, on_gpu, seconds_words, times, usable
 from wirespeed.units import format_rate, format_size
 
 MEMORY = 20e12
@@ -18,6 +18,11 @@ BETWEEN_CORES_S = 20e-9
 """Less than a message between two processes takes: a cache line goes from core to core in 30 ns or more."""
 LAUNCH_S = 0.5e-6
 """Less than a call takes that starts work on a GPU."""
+LONGEST_S = 86400
+"""No test measures one size so long."""
+FLOOR_S, FLAT, MORE = 2e-3, 2.0, 8
+"""Time of an operation of all ranks that no network within a site needs for its smallest size, if it takes
+less than FLAT times as long for MORE times the bytes."""
 TOLERANCE = 1.02
 NARROW = 0.6
 """Share of its slot's rate below which a copy has fewer lanes, or an older generation."""
@@ -54,9 +59,14 @@ def impossible(curve: GivenCurve, limit: float | None = None) -> Iterator[CurveF
     seen = f"impossible: at {_size(point)}, {reason}"
     if len(reasons) > 1:
         seen += f"; {len(reasons)} sizes in all"
+    if (count := point.repetitions) and _of_all(point):
+        seconds = seconds_words((point.seconds or 0.0) / count)
+        seen += ": no figure of this table can be used" * spoils_all(curve, len(reasons))
+        yield finding("impossible", 3, seen, curve, "impossible-sum", count=f"{count}", seconds=seconds)
+        return
     if spoils_all(curve, len(reasons)):
         seen += ": no figure of this table can be used"
-    rate, count = rate_of(point), point.repetitions
+    rate = rate_of(point)
     words = {"count": f"{count}", "rate": format_rate(rate / count) if rate and count else ""}
     advice = "impossible-iterations" if words["rate"] and count != 1 else "impossible"
     yield finding("impossible", 3, seen, curve, advice, **words)
@@ -70,6 +80,9 @@ def spoils_all(curve: GivenCurve, impossible_figures: int) -> bool:
 def why_impossible(curve: GivenCurve, point: GivenPoint, limit: float | None = None) -> str:
     """In words; '': it may be true."""
     rate, seconds = rate_of(point), point.seconds
+    if _of_all(point):
+        days = (seconds or 0.0) * (point.repetitions or 0) / 86400
+        return f"{point.repetitions} iterations of {seconds_words(seconds or 0.0)} each take {days:.3g} days"
     if rate and rate > MEMORY:
         return f"{format_rate(rate)} GB/s is beyond every memory and wire"
     if rate and rate > (most := _between_two(curve)):
@@ -89,6 +102,11 @@ def why_impossible(curve: GivenCurve, point: GivenPoint, limit: float | None = N
     return ""
 
 
+def _of_all(point: GivenPoint) -> bool:
+    """Is it the time of all iterations, given as that of one?"""
+    return bool(point.seconds and point.repetitions and point.seconds * point.repetitions > LONGEST_S)
+
+
 def _between_two(curve: GivenCurve) -> float:
     """The most between two processes that exchange messages; MEMORY of anything else."""
     if curve.operation not in MESSAGES or (curve.ranks or 2) != 2:
@@ -105,7 +123,9 @@ def _pipelined(curve: GivenCurve) -> bool:
 def narrow(curve: GivenCurve, limit: float | None) -> Iterator[CurveFinding]:
     """Copies between pinned host memory and a GPU that are far below what its slot carries."""
     pinned = (
-        curve.memory in ("H D", "D H") and curve.operation == "copy" and "pageable" not in curve.placement
+        curve.memory in ("H D", "D H")
+        and curve.operation == "copy"
+        and not any(words in curve.placement for words in ("pageable", "at once"))
     )
     rates = [rate for point in curve.points if (rate := rate_of(point))]
     if limit and pinned and curve.direction == "one" and rates and max(rates) < NARROW * limit:
@@ -133,6 +153,29 @@ def slow_message(curve: GivenCurve) -> Iterator[CurveFinding]:
     if rdma:
         seen += f": {times(seconds[0] / 5e-6)} to {times(seconds[-1] / 1e-6)} times the 1 to 5 us of a NIC"
     yield finding("slow", 2, seen, curve, "slow-peer" if "P2P=Enabled" in curve.name else "slow")
+
+
+def floor(curve: GivenCurve) -> Iterator[CurveFinding]:
+    """An operation of all ranks that takes long, whatever its size."""
+    rows = sorted({point.bytes: point for point in reversed(curve.points)}.items())
+    rows = [(size, point) for size, point in rows if size > 0 and usable(point.seconds)]
+    if not is_collective(curve) or not rows:
+        return
+    (size, first), *larger = rows
+    seconds = first.seconds or 0.0
+    flat = [
+        (large, point.seconds or 0.0)
+        for large, point in larger
+        if large >= MORE * size and (point.seconds or 0.0) < FLAT * seconds
+    ]
+    if seconds > FLOOR_S and flat:
+        large, longer = flat[-1]
+        seen = (
+            f"{format_size(size)} takes {seconds_words(seconds)}, {format_size(large)} "
+            f"{seconds_words(longer)}: {times(longer / seconds)} times as long for "
+            f"{times(large / size)} times the bytes"
+        )
+        yield finding("floor", 2, seen, curve, seconds=seconds_words(min(seconds, longer)))
 
 
 def driver_copies(curve: GivenCurve) -> Iterator[CurveFinding]:

@@ -38,6 +38,8 @@ CACHED_SLOW, SLOW = 3.0, 1.5e9
 """The same where the largest message is slower than SLOW: so slow is no host's memory."""
 UNCACHED = 1.5
 """The same where no cache has a part: in GPU memory, and between hosts."""
+HALF_CACHED = 2.0
+"""The same of messages between host and GPU memory: caches serve one end, and PCIe is slower than they."""
 ALONE = 2.2
 """The same where only the largest size is so much slower."""
 BYTEWISE = 2e-9
@@ -126,6 +128,8 @@ def _fall(series: Series) -> tuple[Row, Row] | None:
     lasting = rows[-2].rate * UNCACHED < peak.rate or curve.tool == "wirespeed"
     uncached = UNCACHED if lasting else ALONE
     most = uncached if not cached else CACHED_SLOW if slow else CACHED
+    if cached and on_gpu(curve) and curve.operation in ("pingpong", "bandwidth", "both-ways"):
+        most = max(uncached, HALF_CACHED)
     return (peak, last) if ratio > most else None
 
 

@@ -10,6 +10,8 @@ from wirespeed.units import counted
 
 ADAPTERS = ("mlx", "bnxt_re", "irdma", "rocep", "ibp", "efa", "rdmap", "hfi", "cxi")
 """Beginnings of the names of adapters that are faster than sockets."""
+EFA = ("AWS Libfabric", "OFI", "Libfabric")
+"""Beginnings of the names that aws-ofi-nccl gives its network."""
 LIBRARIES = ("NCCL", "RCCL")
 """Libraries of which all ranks need the same version."""
 
@@ -24,7 +26,9 @@ def find(log: Log) -> Iterator[Finding]:
         yield told("sockets", 2 if adapter else 1, seen)
     by_rdma = [made for made in network if not made.detail.startswith("Socket")]
     if staged := [made for made in by_rdma if "GDR" not in made.detail]:
-        yield told("no-gpudirect", 2, f"no GPUDirect RDMA between hosts: {_some(staged, by_rdma)}")
+        efa = all(made.detail.startswith(EFA) for made in staged)
+        seen = f"no GPUDirect RDMA between hosts: {_some(staged, by_rdma)}"
+        yield told("no-gpudirect", 1 if efa else 2, seen, "no-gpudirect-efa" if efa else "no-gpudirect")
     if network and log.topology.get("nccl-hosts") == 1:
         seen = f"GPUs of one host talk over the network: {_some(network, log.transports)}"
         yield told("network-inside", 2, seen)

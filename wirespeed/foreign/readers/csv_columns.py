@@ -10,13 +10,18 @@ from wirespeed.foreign.shapes import Curve, Point
 from wirespeed.foreign.text import count, number
 
 ORDER = 2
-_SIZE = re.compile(r"(?:message |msg )?(?:size|bytes)s?(?: ?[(\[](?:bytes?|B)[)\]])?", re.IGNORECASE)
+_SIZE = re.compile(
+    r"(?:(?:message|msg|buffer|block|data|transfer)[ _]?)?n?(?:sizes?|bytes)"
+    r"(?:[ _]?(?:in[ _])?[(\[]?([KMG]iB|bytes?|B)[)\]]?)?",
+    re.IGNORECASE,
+)
 _TIME = re.compile(
-    r"(?:avg |average |mean |one.way )?(?:time|latency|t_avg)\s*[(\[_ ](s|seconds|ms|us|µs|usec|ns)[)\]]?",
+    r"(?:(?:avg|average|mean|one.way)[ _])?(?:time|latency|t_avg)"
+    r"\s*[(\[_ ](s|seconds|ms|us|µs|usec|ns)[)\]]?",
     re.IGNORECASE,
 )
 _RATE = re.compile(
-    r"(?:avg |average |mean )?(?:bandwidth|bw|rate|throughput)\s*"
+    r"(?i:(?:avg|average|mean)[ _])?(?i:bandwidth|bw|rate|throughput)\s*"
     r"[(\[_ ]((?:[KMGT]i?)(?:B|b|bit))(?:/s|ps|/sec)[)\]]?"
 )
 _TIMES = re.compile(r"(?:iterations|iters?|repetitions|#?reps)", re.IGNORECASE)
@@ -34,8 +39,7 @@ class CsvColumns(Reader):
         "SIZE",
         "bytes",
         "Bytes",
-        "message_",
-        "msg_",
+        *("message_", "msg_", "buffer_", "block_", "data_", "transfer_", "nbytes"),
     )
 
     def __init__(self, stream: LogStream) -> None:
@@ -107,8 +111,9 @@ def _exact(factor: float) -> str:
 
 def _column(name: str) -> tuple[str, float]:
     """(kind, what a value of 1 is in bytes, seconds or bytes per second); '': another column."""
-    if _SIZE.fullmatch(name):
-        return "size", 1.0
+    if found := _SIZE.fullmatch(name):
+        unit = (found[1] or "B")[0].upper()
+        return "size", 1024.0 ** _POWERS.get(unit, 0)
     if found := _TIME.fullmatch(name):
         return "time", _SECONDS[found[1].lower()]
     if found := _RATE.fullmatch(name):

@@ -11,9 +11,11 @@ from wirespeed.foreign.text import count, numbers
 
 _TITLE = re.compile(r"#\s*Benchmarking\s+(\w+)")
 _RANKS = re.compile(r"#\s*#processes\s*=\s*(\d+)")
-_VERSION = re.compile(r"#\s*Intel\(?R?\)? MPI Benchmarks\s+(\S+?),|#\s*Intel \(R\) MPI Benchmarks (\S+),")
+_VERSION = re.compile(r"#\s*Intel\(?R?\)? MPI Benchmarks\s+(\S+?),|#\s*Intel \(R\) MPI Benchmarks ([^,]+),")
+_TIMES = ("t[usec]", "t_avg[usec]", "t_pure[usec]")
+"""Of operations that do not block, without the computation beside them."""
 _COLUMN = re.compile(
-    r"#bytes|#repetitions|t(?:_\w+)?\[usec\]|Mbytes/sec|Msg/sec|defects|t_\w+\[usec\]|overlap\[%\]",
+    r"#bytes|#repetitions|t(?:_\w+)?\[usec\]|Mbytes/sec|Msg/sec|defects|overlap\[%\]",
     re.IGNORECASE,
 )
 _GPU = re.compile(r"-mem_alloc_type\s+(\w+)")
@@ -37,7 +39,11 @@ _OPERATIONS = {
     "unidir_get": ("rma", "one", 1),
 }
 """Name -> operation, direction, messages in a time that the rate counts; 0: no time is printed with it."""
+_FILES = re.compile("[SPC]_")
+"""Beginnings of the names of benchmarks of files."""
+_MODE = re.compile(r"#\s*MODE:\s*([\w-]+)")
 _ENDING = re.compile(r"[.,]\d\d$")
+_UNKNOWN = ("", "algorithm", 0)
 _UNITS = {1e6: "MB = 1e6 B", 2.0**20: "MB = 2^20 B"}
 _ROUNDING = 0.02
 
@@ -75,11 +81,15 @@ class Imb(Reader):
         if len(columns) > 1:
             self.columns = [column.lower() for column in columns]
             return True
+        if mode := _MODE.match(stripped):
+            self.curve = replace(self.curve, placement=f"mode {mode[1].lower()}")
         return stripped.startswith("#") or self._row(text, line)
 
     def _begin(self, name: str) -> None:
         self.close()
-        known = _OPERATIONS.get(name.lower(), ("", "algorithm", 0))
+        if _FILES.match(name):
+            return
+        known = _OPERATIONS.get(name.lower()) or _OPERATIONS.get(name.lower().removeprefix("i"), _UNKNOWN)
         operation, direction, self.messages = known
         self.columns = []
         gpu = _GPU.search(self.stream.command)
@@ -94,9 +104,10 @@ class Imb(Reader):
         cells = dict(zip(self.columns, values, strict=True))
         size = count(cells.get("#bytes", 0.0 if self.curve and self.curve.operation == "barrier" else 0.5))
         times = count(cells.get("#repetitions", 0.0))
-        if size is None or times is None or not _ENDING.search(text):
+        # Two decimals are always printed, unless the line was cut off; messages per second have none.
+        if size is None or times is None or not (self.columns[-1] == "msg/sec" or _ENDING.search(text)):
             return False
-        time = cells.get("t[usec]", cells.get("t_avg[usec]"))
+        time = next((cells[name] for name in _TIMES if name in cells), None)
         rate = cells.get("mbytes/sec")
         if time is None and rate is None:
             return False

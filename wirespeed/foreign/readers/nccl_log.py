@@ -40,6 +40,8 @@ class NcclLog(Reader):
             level, rest = plain[1], plain[2]
         if " via " in rest and (via := _VIA.match(rest)):
             sender, receiver, kind, detail = via.groups()
+            if kind == "direct":  # as versions before 2.11 say it
+                kind, detail = "SHM", "direct shared memory"
             made = Transport("NCCL", kind, (detail or "").strip(), sender, receiver, host, line)
             self.found.transport(made)
             return True

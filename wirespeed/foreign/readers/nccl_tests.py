@@ -17,7 +17,7 @@ _DEVICE = re.compile(
 _VERSION = re.compile(
     r"#\s*(nccl|rccl)-tests version (\S+)(?:.*\b(?:nccl|rccl)-library=(\d+))?", re.IGNORECASE
 )
-_TEST = re.compile(r"(?:[Cc]ollective test starting: |(?:^|[\s/]))(\w+)_perf\b")
+_TEST = re.compile(r"(?:[Cc]ollective test starting: |(?:^|[\s/]))(\w+?)_perf(?:_mpi)?\b")
 _BEGINS = re.compile(r"#\s*nThread\s+\d+")
 _COLUMNS = re.compile(r"#\s*size\s+count\s+type\b.*\balgbw\s+busbw\b")
 _PREFIX_INSIDE = re.compile(r"(?<=[\w.])\[\d+(?:,\d+)?\](?:<\w+>:?)?(?=\s)")
@@ -92,6 +92,8 @@ class NcclTests(Reader):
             self.hosts = {}
         elif found := _TEST.search(text):
             self.test = _OPERATIONS.get(found[1], "")
+            if "concluded" in text and self.curve is not None and not self.curve.operation:
+                self.curve = replace(self.curve, operation=self.test)
         elif _COLUMNS.match(text):
             self._columns(text.lstrip("# ").split())
         else:

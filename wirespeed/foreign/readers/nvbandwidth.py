@@ -17,10 +17,22 @@ _TITLE = re.compile(
     r"(?: (Read1|Read2|Write1|Write2|Total))?.*?"
     r"(?:bandwidth \((GB)/s\)|latency.*?\((ns)\)|\((ns)\)))"
 )
-_DEVICE = re.compile(r"Device (\d+): (.+?)(?: \([0-9A-Fa-f]+:[0-9A-Fa-f:.]+\))?\s*$")
+_DEVICE = re.compile(
+    r"(?:Process \d+ \([^)]*\): d|D)evice (\d+): (.+?)(?: \([0-9A-Fa-f]+:[0-9A-Fa-f:.]+\))?\s*$"
+)
 _LISTED = re.compile(r"(?:Device )?\d+: (.+?)(?: \([0-9A-Fa-f]+:[0-9A-Fa-f:.]+\))?\s*$")
 _SUM = re.compile(r"SUM (\w+) ([\d.]+)")
-_MEMORY = {"host_to_device": "H D", "device_to_host": "D H", "device_to_device": "D D", "device_local": "D D"}
+_MEMORY = {
+    "host_to_device": "H D",
+    "host_to_all": "H D",
+    "device_to_host": "D H",
+    "all_to_host": "D H",
+    "device_to_device": "D D",
+    "device_local": "D D",
+    "all_to_one": "D D",
+    "one_to_all": "D D",
+}
+"""Parts of tests' names -> memory."""
 
 
 class Nvbandwidth(MatrixReader):

@@ -11,7 +11,7 @@ from wirespeed.foreign.shapes import Curve, Point
 from wirespeed.foreign.text import LONGEST_NUMBER
 
 _TITLE = re.compile(r"#?\s*OSU (?P<over>MPI|NCCL|OpenSHMEM|UPC|UPC\+\+|xCCL)?(?P<gpu>-\w+)?[ _]?(?P<test>.*?)"
-                    r"\s+Test(?:\s+v(?P<version>[\d.]+\w*))?\s*$", re.IGNORECASE)  # fmt: skip
+                    r"\s+Test(?:\s+v(?P<version>[\d.]+[\w.+-]*))?\s*$", re.IGNORECASE)  # fmt: skip
 _BUFFERS = re.compile(
     r"# *(?:Send Buffer|Rank 0 Memory) on (HOST|DEVICE|MANAGED)\b.* on (HOST|DEVICE|MANAGED)\b"
 )
@@ -40,7 +40,7 @@ _OPERATIONS = (
     (r"bandwidth", "bandwidth"),
 )
 _COLUMNS = {
-    "seconds": ("Avg Latency (us)", "Latency (us)", "Overall (us)"),
+    "seconds": ("Avg Latency (us)", "Latency (us)", "Pure Comm. (us)", "Overall (us)"),
     "rate": ("Bandwidth (MB/s)", "MB/s"),
     "t_min": ("Min Latency (us)",),
     "t_max": ("Max Latency (us)",),

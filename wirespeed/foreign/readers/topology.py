@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 
-from wirespeed.foreign.found import LogStream, Reader
+from wirespeed.foreign.found import MOST, LogStream, Reader
 
 _NAME = re.compile(r"(?:GPU|NIC)\d+$|(?:mlx[45]_|bnxt_re|irdma|rocep|ibp|efa_|rdmap)\w*$")
 _LINK = re.compile(r"X|NV\d+|PIX|PXB|PHB|NODE|SYS|N/A|SOC|PSB")
+_GLUED = re.compile(
+    r"(?:NODE|SYS|PHB|PXB|PIX)(?=(?:NODE|SYS|PHB|PXB|PIX)+$)|(?<=[EBSX])(?:NODE|SYS|PHB|PXB|PIX)$"
+)
+"""Cells between which a post has lost the blank."""
 _LEGEND = re.compile(r"\s*(NIC\d+): (\S+)$")
 _GPU = re.compile(r"\s*GPU (\d+): (.+?) \(UUID: [^)]*\)")
 _NVLINK = re.compile(r"\s*Link (\d+): (?:([\d.]+) GB/s|<?(inactive)>?)")
@@ -62,14 +66,14 @@ class TopologyReader(Reader):
         tokens = text.split()
         if not tokens:
             return False
-        if _NAME.match(tokens[0]) and self._matrix(text, tokens):
+        if _NAME.match(tokens[0]) and self._matrix(text, tokens, line):
             return True
         # Most lines with such a word are no line of these tools.
         return _FIRST.match(text) is not None and (
             self._legend(text) or self._nvlink(text) or self._ibstat(text) or self._ucx(text)
         )
 
-    def _matrix(self, text: str, tokens: list[str]) -> bool:
+    def _matrix(self, text: str, tokens: list[str], line: int) -> bool:
         names = []
         for token in tokens:
             if not _NAME.match(token):
@@ -80,8 +84,11 @@ class TopologyReader(Reader):
             return True
         if len(names) != 1 or not self.columns:
             return False
+        tokens = [part for token in tokens for part in _GLUED.findall(token) or [token]]
         cells = tokens[1 : 1 + len(self.columns)]
         if len(cells) < len(self.columns) or not all(_LINK.fullmatch(cell) for cell in cells):
+            if len(tokens) > 2 and _LINK.fullmatch(tokens[1]) and len(self.found.unknown) < MOST:
+                self.found.unknown.append((line, text.strip()))
             return False
         topology, name = self.found.topology, names[0]
         links = topology.setdefault("links", {})

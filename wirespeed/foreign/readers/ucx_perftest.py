@@ -10,6 +10,8 @@ from wirespeed.foreign.shapes import Curve, Point
 from wirespeed.foreign.text import count, numbers, whole
 
 _MB = 2**20
+_OLD = re.compile(r"\| typical \|")
+"""Column of versions before 1.11, which call the time of a message a latency, whatever is measured."""
 _KINDS = re.compile(r"\|\s*(overhead|latency) \(usec\)\s*\|\s*bandwidth \((MB|GB)/s\)")
 _ROW = re.compile(r"\s*(\[thread \d+\]|Final:|\d[\d_]*(?=\s+\d+\s))(.*)")
 _LAST = re.compile(r"(?:\S+:)?\s*(Final:)\s+(\d.*)")
@@ -19,7 +21,11 @@ _MEMORY = re.compile(r"-m\s+([\w-]+)(?:,([\w-]+))?")
 _HEADER = re.compile(
     r"\|\s*(API|Test|Data layout|Send memory|Recv memory|Message size|Window size):\s*(.*?)\s*\|?\s*$"
 )
-_OPERATIONS = (("_bw", "bandwidth"), ("_lat", "pingpong"), ("put", "rma"), ("get", "rma"), ("add", "rma"))
+_OPERATIONS = (
+    *(("_bw", "bandwidth"), ("_lat", "pingpong"), ("get latency /", "rma")),
+    *(("bandwidth", "bandwidth"), ("latency", "pingpong"), ("put", "rma"), ("get", "rma"), ("add", "rma")),
+)
+"""Parts of a test's name on the command line or in the box above -> operation."""
 _COLUMNS = 8
 """Iterations; percentile, average, overall time; average, overall bandwidth; average, overall rate."""
 
@@ -41,6 +47,7 @@ class UcxPerftest(Reader):
     def __init__(self, stream: LogStream) -> None:
         super().__init__(stream)
         self.head: dict[str, str] = {}
+        self.test = ""
         self.latency = False
         self.factor = float(_MB)
         self.size = -1
@@ -56,6 +63,9 @@ class UcxPerftest(Reader):
         if kinds := _KINDS.search(text):
             self._open(latency=kinds[1] == "latency", giga=kinds[2] == "GB")
             return True
+        if self.curve is not None and not self.test and _OLD.search(text):
+            self.curve = replace(self.curve, operation="")
+            return True
         if text.startswith("+--") or text.lstrip().startswith("|"):
             return self.curve is not None
         return self.curve is not None and self._row(text, line)
@@ -63,18 +73,18 @@ class UcxPerftest(Reader):
     def _open(self, *, latency: bool, giga: bool) -> None:
         command = self.stream.command if "ucx_perftest" in self.stream.command else ""
         found = _TEST.search(command)
-        test = found[1] if found else self.head.get("Test", "")
-        kind = found[1] if found else ("_lat" if latency else "_bw")
+        self.test = found[1] if found else self.head.get("Test", "")
         usual = "pingpong" if latency else "bandwidth"
-        operation = next((ours for theirs, ours in _OPERATIONS if theirs in kind), usual)
-        self.latency, self.factor = latency, 2.0**30 if giga else float(_MB)
+        operation = next((ours for theirs, ours in _OPERATIONS if theirs in self.test), usual)
+        self.latency = latency and operation != "bandwidth"
+        self.factor = 2.0**30 if giga else float(_MB)
         head, self.head = self.head, {}
         self.open(
             Curve(
                 "ucx_perftest",
                 "",
                 operation,
-                test,
+                self.test,
                 memory=self._memory(head, command),
                 ranks=2,
                 unit_words="GB = 2^30 B" if giga else "MB = 2^20 B",

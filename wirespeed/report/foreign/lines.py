@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from wirespeed.foreign.definitions import definition, is_wrong, rate_of, rates_of
 from wirespeed.foreign.explain import Explained, Explanation
 from wirespeed.foreign.findings import AnyFinding
-from wirespeed.foreign.islands import sentences
+from wirespeed.foreign.islands import sentences, wires
 from wirespeed.foreign.shapes import Curve, Log
 from wirespeed.units import counted, format_rate, format_seconds, format_size
 
@@ -53,6 +53,7 @@ def about(log: Log) -> Iterator[str]:
         yield f"settings: {', '.join(words[:12])}{more}"
     if topology := list(sentences(log.topology)):
         yield f"topology: {'; '.join(topology)}"
+    yield from wires(log.topology)
     kinds = {f"{made.library} {made.kind}/{made.detail}".rstrip("/"): 0 for made in log.transports}
     for made in log.transports:
         kinds[f"{made.library} {made.kind}/{made.detail}".rstrip("/")] += 1
@@ -85,11 +86,11 @@ def _many(group: list[Explained], said: set[str]) -> Iterator[str]:
     kinds: dict[tuple[str, str], list[Explained]] = {}
     for one in group:
         kinds.setdefault((one.curve.memory, one.curve.operation), []).append(one)
-    for (_, operation), alike in sorted(kinds.items(), key=lambda item: item[0][1] == "local-copy"):
+    for (_, operation), alike in sorted(kinds.items(), key=lambda item: item[0][1].startswith("local")):
         curves = [one.curve for one in alike]
         rates = [rate for curve in curves for rate in rates_of(curve)]
         times = [point.seconds for curve in curves for point in curve.points if point.seconds]
-        local, ends = operation == "local-copy", _ends(curves[0])
+        local, ends = operation.startswith("local"), _ends(curves[0])
         words = (
             f"{counted(len(curves), 'device')} each with itself" if local else counted(len(curves), "pair")
         )
@@ -176,7 +177,9 @@ def _shares(one: Explained) -> str:
     (best, size), (last, _) = max(rates), rates[-1]
     of = "the wire" if one.curve.direction != "both" else "the wire both ways"
     words = f"best {100 * best / one.limit:.0f} % of {of}" + (f" at {_size(size)}" if size >= 0 else "")
-    return words if last == best else f"{words}, largest message {100 * last / one.limit:.0f} %"
+    words += f", largest message {100 * last / one.limit:.0f} %" if last != best else ""
+    summed = best > one.limit and one.curve.operation == "all-reduce"
+    return words + (" (more than 100 %: switches form sums, NVLink SHARP or SHARP)" if summed else "")
 
 
 def _size(size: int) -> str:
