@@ -134,7 +134,7 @@ def test_ranks_that_may_meet_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
         {f"{few}; --between 2,3,2 pins"},
     )
     assert pinned(monkeypatch, [[2]] * 2, [[2]] * 2)[1] == {few}
-    overlap = f"ranks are not pinned: their CPUs on {host} differ, and some are those of several ranks"
+    overlap = f"ranks are not pinned: the ranks on {host} may use different CPUs, some of which they share"
     assert pinned(monkeypatch, [[0, 1], [0, 1, 2]], [[]] * 2, gpus=False)[1] == {
         f"{overlap}; --between 0,1 pins"
     }

@@ -242,7 +242,7 @@ class TestSilence:
         fleet = FakeFleet()
         told: list[str] = []
 
-        def measure(plan: Plan, observe: Any) -> ExitCode:
+        def measure(plan: Plan, observe: Any, bound: object = None) -> ExitCode:
             told.append(until(r" on 4 nodes  \[.*so far, about" if told else r" on 4 nodes  \[", pipe))
             return fleet(plan, observe)
 
