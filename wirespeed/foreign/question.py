@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 from wirespeed.foreign.definitions import is_wrong
 from wirespeed.foreign.shapes import Curve, Log
-from wirespeed.limits.rates import Ceiling, gpu_links, pcie, slot_of
+from wirespeed.limits.rates import Ceiling, gpu_links, gpu_names, pcie, slot_of
 from wirespeed.limits.wires import WIRE_KINDS
 from wirespeed.systems import load
-from wirespeed.systems.reference import Reference, usual
+from wirespeed.systems.reference import Reference, kinds, usual
 
 _LATENCY_BYTES = 8
 USUAL_SIZES = {"nvbandwidth": 512 << 20, "p2pBandwidthLatencyTest": 160_000_000}
@@ -68,7 +68,20 @@ def _on_network(curve: Curve, between_hosts: bool) -> bool:
 def gpu_of(log: Log, question: Question) -> str:
     """The GPU's name; '' where it is not said, or where there are several."""
     models = set(log.topology.get("models", ()))
-    return question.gpu or (models.pop() if len(models) == 1 else "")
+    if question.gpu:
+        return _driver_name(question.gpu, models)
+    return models.pop() if len(models) == 1 else ""
+
+
+def _driver_name(given: str, models: set[str]) -> str:
+    """What the driver calls a GPU that is given as 'H200': the text's own, or the only one of this kind; else
+    as it is given."""
+    own = [kind for kind in kinds().values() if kind.is_called(given)]
+    for names in (models, gpu_names()):
+        found = {name for name in names if any(kind.is_called(name) for kind in own)}
+        if len(found) == 1:
+            return found.pop()
+    return given
 
 
 def _of_gpu(curve: Curve, name: str) -> Ceiling | None:

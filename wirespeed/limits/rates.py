@@ -59,6 +59,11 @@ def device_links(name: str) -> Record | None:
     return next((gpu for gpu in table()["gpu"] if name in gpu["names"]), None)
 
 
+def gpu_names() -> set[str]:
+    """Names that drivers give to the GPUs whose links or slots are known."""
+    return {name for kind in ("gpu", "slot") for known in table()[kind] for name in known["names"]}
+
+
 def switch_may_sum(name: str) -> bool:
     """May a switch between GPUs of this name sum what passes it? True where nothing is known of them."""
     known = device_links(name)
