@@ -24,7 +24,7 @@ import wirespeed.frontend
 from wirespeed import interrupts, systems
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode
-from wirespeed.frontend import background_load, machine, run_steps
+from wirespeed.frontend import background_load, machine, order
 from wirespeed.host import mpi
 from wirespeed.job.plan import Plan
 from wirespeed.results.reading import record_of
@@ -179,8 +179,8 @@ class _Measured:
         self._runs = 0
 
     def measure(self, plan: Plan, observe: Any, bound: object = None) -> ExitCode:
-        plan = run_steps.completed(plan, plan.ranks or 2, "host")
-        run_steps.chosen_paths(plan, "host")
+        plan = order.completed(plan, plan.ranks or 2, "host")
+        order.chosen_paths(plan, "host")
         self._runs += 1
         with Store(plan.out, resume=plan.resume) as store:
             for line in (

@@ -29,7 +29,7 @@ from wirespeed.doctor import job as doctor_job
 from wirespeed.errors import WirespeedError
 from wirespeed.fleet.allocation import NODE_FILES, allocated_hosts, named_hosts
 from wirespeed.frontend.rank_messages import MessageReader
-from wirespeed.frontend.run_steps import StepRecorder
+from wirespeed.frontend.recording import StepRecorder
 from wirespeed.host import mpi
 from wirespeed.job.message_lines import MARK, members
 from wirespeed.job.messages import Done, PathStart, Picture, RankError, RankReport

@@ -114,6 +114,4 @@ def test_less_than_a_start(tmp_path: Path) -> None:
     done = wirespeed("pingpong", "--within", "1", out=tmp_path / "r.jsonl")
     (line,) = done.err.splitlines()
     assert done.code == 2
-    assert re.fullmatch(r"wirespeed: --within 1s: .* takes \d+\.\d s; write \d+s or more, or 0 .*", line), (
-        line
-    )
+    assert re.fullmatch(r"wirespeed: --within 1s: .* take \d+\.\d s; write \d+s or more, or 0 .*", line), line

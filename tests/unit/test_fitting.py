@@ -8,8 +8,7 @@ import pytest
 
 from wirespeed.cli.patterns import command_of, plans
 from wirespeed.frontend import order
-from wirespeed.frontend.fitting import with_room
-from wirespeed.frontend.run_steps import completed
+from wirespeed.frontend.order import completed, with_room
 from wirespeed.job.plan import Plan
 from wirespeed.patterns import find_pattern
 from wirespeed.units import parse_sizes

@@ -8,8 +8,8 @@ from typing import Any, cast
 import pytest
 
 from wirespeed.frontend import order
-from wirespeed.frontend.fitting import with_room
 from wirespeed.frontend.machine import Machine
+from wirespeed.frontend.order import with_room
 from wirespeed.host import memory
 from wirespeed.job.plan import Plan
 from wirespeed.patterns import Shape

@@ -8,7 +8,7 @@ from support.rank_messages import rank_place
 
 from wirespeed.evidence.nics.ucx_log import UcxLog
 from wirespeed.frontend.rank_messages import received
-from wirespeed.frontend.run_steps import StepRecorder
+from wirespeed.frontend.recording import StepRecorder
 from wirespeed.job.messages import Accepted, Facts, Hello
 from wirespeed.paths import find_path
 from wirespeed.results.model import Evidence, RankRecord

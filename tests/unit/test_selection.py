@@ -9,7 +9,7 @@ from support.fake_run import FakeRun, one_line
 
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.frontend.run_steps import chosen_paths, completed
+from wirespeed.frontend.order import chosen_paths, completed
 from wirespeed.job import path_selection
 from wirespeed.job.path_selection import select, suited, unsuited
 from wirespeed.job.plan import Plan

@@ -15,7 +15,7 @@ from support.records import end, entry, figure, head, make_run, step
 
 from wirespeed.cli.guard.check import _learn
 from wirespeed.errors import WirespeedError
-from wirespeed.frontend import run_steps
+from wirespeed.frontend import recording
 from wirespeed.frontend.shared_cpus import _crowded, sharing
 from wirespeed.host.cgroup import cpu_quota, throttled_s
 from wirespeed.judge.verdict import NOT_WORSE, UNSURE
@@ -84,10 +84,10 @@ class TestPlaces:
     def test_a_path_asks_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Protects the time between figures, however many there are."""
         asked: list[int] = []
-        monkeypatch.setattr(run_steps, "sharing", lambda ranks: asked.append(len(ranks)))
+        monkeypatch.setattr(recording, "sharing", lambda ranks: asked.append(len(ranks)))
         taken = cast(Recorder, SimpleNamespace(take=lambda *_: None))
         job = {"ranks": [rank(0, "0")]}
-        recorded = run_steps.StepRecorder(0, find_path("host"), taken, lambda _: None, job)
+        recorded = recording.StepRecorder(0, find_path("host"), taken, lambda _: None, job)
         for size in (8, 64, 512):
             recorded.take(figure("host", size, 1e-6))
         assert asked == [1]

@@ -19,17 +19,10 @@ from pathlib import Path
 from wirespeed import launchers
 from wirespeed.errors import AgreedError, ExitCode, WirespeedError
 from wirespeed.frontend.bound import ENDING_S, Bound
-from wirespeed.frontend.fitting import with_room
 from wirespeed.frontend.interruption import Interruption, say
+from wirespeed.frontend.order import resolve_inside, with_room
 from wirespeed.frontend.rank_messages import MessageReader, received
-from wirespeed.frontend.run_steps import (
-    NO_GPUS,
-    RunRecorder,
-    StepRecorder,
-    chosen_paths,
-    completed,
-    refuse_multiprocessors,
-)
+from wirespeed.frontend.recording import RunRecorder
 from wirespeed.host import devices, mpi, private_folder
 from wirespeed.host.core import NativeError, core
 from wirespeed.host.pci_topology import local_cpus
@@ -37,7 +30,7 @@ from wirespeed.host.process import ancestors
 from wirespeed.job import shm_cleanup
 from wirespeed.job.cause import Cause, CauseKind
 from wirespeed.job.message_lines import send
-from wirespeed.job.messages import Facts, Message, Note, RankError, RankPlace, RankReport
+from wirespeed.job.messages import Message, Note, RankError, RankPlace, RankReport
 from wirespeed.job.outcome import Outcome, place_of, stack, with_call
 from wirespeed.job.plan import Plan
 from wirespeed.job.status_page import EXITING, RankState, alive_file, own_folder, read_pages
@@ -162,7 +155,7 @@ class _Voice:
     Rank 0 also reads the errors of other ranks of its host.
     """
 
-    def __init__(self, folder: Path, recorder: _Rank0 | None) -> None:
+    def __init__(self, folder: Path, recorder: _Record | None) -> None:
         self.folders, self._recorder = {str(folder)}, recorder
         self.watchdog: Watchdog | None = None
         try:
@@ -228,7 +221,6 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank, bound: Bound | 
     from wirespeed.rank.path.teams import reduced_teams
     from wirespeed.rank.session import RankSession
 
-    _refuse(plan, place)
     expected, variables = expected_job(plan, place)
     set_environment(variables)
     began = time.monotonic()
@@ -236,17 +228,14 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank, bound: Bound | 
     plan = replace(plan, device=devices.with_slices(plan.device, os.environ))
     show_own_slice(plan, place.rank, max(place.local_rank, 0))
     kind = devices.resolve(opened, plan.device)
-    if plan.ranks_per_gpu and kind == "host":
-        raise WirespeedError(NO_GPUS, ExitCode.UNAVAILABLE)
-    devices.check_allocator(kind, plan.allocator, plan.context)
-    asked, plan = plan, completed(plan, place.size, kind)
-    refuse_multiprocessors(plan, devices.every_identity(opened, kind) if kind != "host" else ())
-    paths = _in_order(plan, kind, place)
-    recorder: _Rank0 | None = None
+    here = devices.every_identity(opened, kind) if kind != "host" else ()
+    asked, order = plan, resolve_inside(plan, place, kind, here)
+    plan, paths = order.plan, order.paths
+    recorder: _Record | None = None
     problem: WirespeedError | None = None
     if place.rank == 0:
         try:
-            recorder = _Rank0(plan, observe)
+            recorder = _Record(plan, observe)
         except WirespeedError as error:
             problem = error
     if place.local_rank <= 0:
@@ -291,7 +280,7 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank, bound: Bound | 
         if not unpinned:
             free = FreeForThreads(comm, os.sched_getaffinity(0), allowed)
     shares = comm.share(bool(recorder) and shared_gpus_before(plan))
-    ranks = session.introduce(recorder.take if recorder else ignore, free=free, share_gpus=shares)
+    ranks = session.introduce(recorder.tell if recorder else ignore, free=free, share_gpus=shares)
     shared = [session.runner.shared_gpu(path) for path in paths]
     if all(shared):
         watchdog.close()
@@ -300,65 +289,34 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank, bound: Bound | 
         comm.leave()
         raise AgreedError(f"{plan.pattern}: {shared[0]}", ExitCode.UNAVAILABLE)
     voice.folders.update(comm.everyone(str(watchdog.file.parent)))
-    if recorder:
-        recorder.begin(comm, place.launcher, ranks, variables)
     room = buffer_room(opened, comm, session.device, comm.neighbours())
     fewer, left_out = (plan, None) if asked.sizes else with_room(plan, room)
-    if recorder:
-        recorder.plans(paths, fewer)
+    launches = recorder.begin_inside(fewer, paths, place, ranks, variables) if recorder else []
     for text in filter(None, (left_out, unpinned)):
         if recorder:
             observe(Note(text))
-
-    def turn(index: int) -> Sequence[int]:
-        path = paths[index]
-        wanted = recorder.wanted(path, fewer) if recorder else []
-        sizes = comm.share(wanted)
-        if recorder:
-            recorder.start(path, len(paths) - index - 1)
-        return sizes
-
     try:
         end = bound.end - ENDING_S if bound else None
-        session.measure([path.name for path in paths], turn, end, goes_on=True)
+        session.measure(comm.share(launches), end, goes_on=True)
         if bound:
             over = time.monotonic() - bound.end
             bound.late(over, f"the last path ended {over:.1f} s late")
     except (WirespeedError, NativeError) as error:
         watchdog.close()
         if recorder:
-            if isinstance(error, WirespeedError) and error.code == ExitCode.CANNOT_WRITE:
-                recorder.lost(None)
-            else:
-                gone = voice.dead(EXITING if isinstance(error, NativeError) else 0.0)
-                what = "death" if gone or isinstance(error, WirespeedError) else "error"
-                recorder.lost(Outcome(what, (gone and gone.halted()) or str(error)))
+            lost = isinstance(error, WirespeedError) and error.code == ExitCode.CANNOT_WRITE
+            gone = voice.dead(EXITING if isinstance(error, NativeError) else 0.0)
+            what = "death" if gone or isinstance(error, WirespeedError) else "error"
+            recorder.finish(None if lost else Outcome(what, (gone and gone.halted()) or str(error)))
         raise
     # Rank 0 has still to print: the others wait, unwatched, until it is at its end too.
     watchdog.stage("end", 0, 0.0)
     atexit.register(comm.leave)
     atexit.register(watchdog.close)
-    return recorder.finish(bounded=bound is not None) if recorder else ExitCode.OK
+    return recorder.finish(Outcome(), bounded=bound is not None) if recorder else ExitCode.OK
 
 
-def _refuse(plan: Plan, place: LaunchedRank) -> None:
-    """Raises WirespeedError for what somebody else's launcher has decided already."""
-    if plan.launches > 1:
-        raise WirespeedError(
-            f"--launches {plan.launches} starts new processes, and a launcher's job cannot; leave it out, "
-            "start the job several times, each with its own --out, and keep the files in a folder: "
-            "'wirespeed compare' takes each as a launch"
-        )
-    if plan.profile:
-        raise WirespeedError(
-            f"--profile {plan.profile} starts ranks, and a launcher has started these: leave it out, and "
-            "write the profiler before wirespeed"
-        )
-    if plan.ranks not in (0, place.size) and find_pattern(plan.pattern).ranks is None:
-        raise WirespeedError(f"--ranks {plan.ranks}, but the launcher has started {place.size} ranks")
-
-
-def _end_at_once(recorder: _Rank0 | None, watchdog: Watchdog, voice: _Voice) -> None:
+def _end_at_once(recorder: _Record | None, watchdog: Watchdog, voice: _Voice) -> None:
     """A signal ends the job; the launcher ends this rank by force in a moment."""
     # Launchers also send one once another rank has died.
     gone = voice.dead() if recorder else None
@@ -372,83 +330,59 @@ def _end_at_once(recorder: _Rank0 | None, watchdog: Watchdog, voice: _Voice) -> 
     os._exit(ExitCode.INTERRUPTED)
 
 
-def _in_order(plan: Plan, kind: str, place: LaunchedRank) -> list[TransferPath]:
-    """The plan's paths, those that may end the whole job last."""
-    joins_mpi = launchers.joins_mpi(place)
-    chosen = chosen_paths(plan, kind, joins_mpi)
-    if not joins_mpi:
-        # Wildcards and "all" leave out what cannot be.
-        named = [path for path in chosen if path.needs_mpi and path.name in plan.paths]
-        chosen = [path for path in chosen if not path.needs_mpi]
-        if named or not chosen:
-            names = ", ".join(path.name for path in named) or "host"
-            raise WirespeedError(
-                f"{place.launcher} joins ranks without MPI, which {names} needs; start with mpiexec, or "
-                "choose other --paths",
-                ExitCode.UNAVAILABLE,
-            )
-    usable = [path for path in chosen if kind != "host" or not path.needs_device]
-    if not usable:
-        raise WirespeedError(f"{chosen[0].name}: no GPU on this machine", ExitCode.UNAVAILABLE)
-    return sorted(usable, key=lambda path: (path.gpu_aware_mpi, path.tried_first))
-
-
-class _Rank0:
-    """What rank 0 hears goes into the result file."""
+class _Record(RunRecorder):
+    """What rank 0 of this job hears of itself, and of the job's end."""
 
     def __init__(self, plan: Plan, observe: Observer) -> None:
-        self._recorder = RunRecorder(plan, observe)
-        self.close = self._recorder.close
-        self._begun = self._over = False
-        self._paths_left = 0
+        super().__init__(plan, observe)
+        self._begun = self._ended = False
         self._lock = threading.RLock()
         """Kept for good once a signal ends the run: nothing may follow its last record."""
-        self._step: StepRecorder | None = None
-        self._job: Facts = {"allocator": plan.allocator}
 
-    def begin(
-        self, comm: World, launcher: str, ranks: Sequence[RankPlace], variables: dict[str, str]
-    ) -> None:
-        library = comm.described()
-        found_mpi = None if library is None else library | {"source": "launcher"}
-        self._job |= {"mpi": found_mpi, "launcher": launcher, "variables": variables, "ranks": ranks}
+    def begin_inside(
+        self,
+        plan: Plan,
+        paths: Sequence[TransferPath],
+        place: LaunchedRank,
+        ranks: Sequence[RankPlace],
+        variables: dict[str, str],
+    ) -> list[tuple[str, tuple[int, ...]]]:
+        """The paths that are measured, and their sizes. `plan`: with those that have room."""
         found = {rank["device"]["id"]: rank["device"] for rank in ranks if rank["device"]}
+        job = {"mpi": {"source": "launcher"}, "launcher": place.launcher, "variables": variables}
         with self._lock:
-            self._recorder.begin_here(found.values())
+            self.resolved(plan)
+            self.begin_here(found.values())
             self._begun = True
+            self.plans(paths)
+            if launches := [*self.to_come]:
+                self.start_path(launches[0])
+                self.begin_step(launches, {**job, "allocator": plan.allocator})
+        return [(launch.path.name, launch.sizes) for launch in launches]
 
-    def wanted(self, path: TransferPath, plan: Plan) -> tuple[int, ...]:
-        """Sizes of the plan that the file lacks."""
-        return tuple(size for size in self._recorder.missing_sizes(path) if size in plan.sizes)
-
-    def plans(self, paths: Sequence[TransferPath], plan: Plan) -> None:
-        """What this job is to measure."""
-        self._recorder.planned = [(path, 1, self.wanted(path, plan)) for path in paths]
-
-    def finish(self, *, bounded: bool) -> ExitCode:
-        self._recorder.end_path()
+    def tell(self, message: Message) -> None:
+        """What this rank tells."""
         with self._lock:
-            self._over = True
-            return self._recorder.end("complete", bounded=bounded)
+            self.told(received(message))
 
-    def lost(self, outcome: Outcome | None) -> None:
-        """The job ends before its time. `outcome`: of the rank that has gone, or can do no more."""
+    def finish(self, outcome: Outcome | None, *, bounded: bool = False) -> ExitCode:
+        """The job has ended. `outcome`: of the rank that has gone, or can do no more; None: of the file."""
         with self._lock:
-            if self._step and outcome:
-                self._step.fail(outcome)
-            self._over = True
-            self._recorder.end("interrupted" if self._paths_left or not outcome else "complete")
+            self._ended = True
+            self.path_over(outcome or Outcome())
+            whole = outcome and (bounded or not self.to_come)
+            return self.end("complete" if whole else "interrupted", bounded=bounded)
 
     def broken(self, error: RankError) -> None:
         """Another rank has ended by an error, and waits for this one to say so."""
         with self._lock:
-            if self._over:
+            if self._ended:
                 return
             if self._begun:
-                self.lost(Outcome("error", f"rank {error.rank}: {error.text}", error.rank))
+                self.finish(Outcome("error", f"rank {error.rank}: {error.text}", error.rank))
             else:
                 say(f"rank {error.rank}: {error.text}")
-                self._recorder.close()
+                self.close()
 
     def interrupted(self, gone: RankState | None) -> None:
         """Ends the run's records for good. The user hears of it first: closing the file may take its time.
@@ -456,34 +390,20 @@ class _Rank0:
         `gone`: the rank for whose end the launcher ends the job.
         """
         self._lock.acquire(timeout=0.1)
-        if self._over:
+        if self._ended:
             return
         try:
             if not self._begun:
                 say("interrupted before anything was measured")
-                self._recorder.close()
+                self.close()
                 return
             why = gone.halted() if gone else "interrupted"
-            say(f"{why}; results: {self._recorder.file}; go on with --resume and this --out")
-            if gone and self._step:
-                self._step.fail(Outcome("death", str(why), **place_of(gone)))
-            self._recorder.end("interrupted")
+            say(f"{why}; results: {self.file}; go on with --resume and this --out")
+            if gone:
+                self.fail_path(Outcome("death", str(why), **place_of(gone)))
+            self.end("interrupted")
         except WirespeedError as error:
             say(str(error))
-
-    def start(self, path: TransferPath, to_come: int) -> None:
-        """The path before it has come to its end."""
-        if self._step:
-            self._recorder.end_path()
-        self._step = self._recorder.next_step(path, self._job)
-        self._paths_left = to_come
-        self._recorder.start_path(path, to_come)
-
-    def take(self, message: Message) -> None:
-        with self._lock:
-            assert self._step
-            if fatal := self._step.take(received(message)):
-                self._step.fail(fatal)
 
     def heard(self, report: RankReport, halted: RankState | None) -> None:
         """This rank's own watchdog or crash handler spoke: its last words go into the file.
@@ -492,7 +412,7 @@ class _Rank0:
         """
         report = with_call(report)
         where = report.call or "set-up"
-        peer = next((rank for rank in self._job.get("ranks", ()) if rank["rank"] == report.peer), None)
+        peer = next((rank for rank in self.ranks if rank["rank"] == report.peer), None)
         towards = f" with rank {peer['rank']} on {peer['host']} (pid {peer['pid']})" if peer else ""
         text = f"rank {report.rank} on {report.host}: {report.state} in {where}{towards}"
         what, cause = "hang" if report.kind == "stuck" else "crash", Cause()
@@ -501,5 +421,4 @@ class _Rank0:
             cause = Cause(CauseKind.STOPPED.value) if halted.stopped else cause
         outcome = Outcome(what, text, stacks=[stack(report)], cause=cause, **place_of(halted or report))
         with self._lock:
-            if self._step:
-                self._step.fail(outcome)
+            self.fail_path(outcome)

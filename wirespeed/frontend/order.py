@@ -4,33 +4,33 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from wirespeed import launchers
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.frontend import machine
-from wirespeed.frontend.fitting import with_room
 from wirespeed.frontend.machine import Machine
 from wirespeed.frontend.rank_limit import refuse_too_many
-from wirespeed.frontend.run_steps import (
-    NO_GPUS,
-    chosen_paths,
-    completed,
-    refuse_multiprocessors,
-)
 from wirespeed.host import devices, mpi
 from wirespeed.host.memory import room_for_buffers
-from wirespeed.host.process import allowed_cpus, cores
+from wirespeed.host.process import allowed_cpus, cores, span
 from wirespeed.host.profilers import PROFILERS
 from wirespeed.host.temporary import check_temporary_folder
-from wirespeed.job.path_selection import unsuited
+from wirespeed.job import soaking
+from wirespeed.job.messages import Facts
+from wirespeed.job.path_selection import ALL, by_algorithms, select, suited, unsuited
 from wirespeed.job.plan import Plan
-from wirespeed.paths import TransferPath
-from wirespeed.patterns import Shape, find_pattern
+from wirespeed.launchers import LaunchedRank
+from wirespeed.paths import TransferPath, all_paths
+from wirespeed.patterns import Option, Shape, find_pattern
 from wirespeed.programs import A_GPU_EACH
+from wirespeed.results.environment import numa_nodes
 from wirespeed.results.store import shared_gpus_before
+from wirespeed.units import format_size
 
+NO_GPUS = "--ranks-per-gpu places ranks on GPUs, and there is none to use here"
 MAX_CPU_RANKS = 8
 """Without GPUs and --ranks."""
 
@@ -87,6 +87,59 @@ def resolve(plan: Plan) -> Order:
     able = sorted((path for path, why in reasons if not why), key=lambda path: path.gpu_aware_mpi)
     lacking = tuple((path, why) for path, why in reasons if why)
     return Order(plan, found, tuple(able), lacking, left_out)
+
+
+def resolve_inside(plan: Plan, place: LaunchedRank, kind: str, found: Iterable[Facts]) -> Order:
+    """The same in a job that a user's own launcher has started, as far as this rank can tell.
+
+    `found`: this host's devices. What fits into memory, and who shares a GPU, the ranks find out together.
+    """
+    _refuse_inside(plan, place)
+    if plan.ranks_per_gpu and kind == "host":
+        raise WirespeedError(NO_GPUS, ExitCode.UNAVAILABLE)
+    devices.check_allocator(kind, plan.allocator, plan.context)
+    plan, found = completed(plan, place.size, kind), [*found]
+    refuse_multiprocessors(plan, found)
+    paths = _paths_inside(plan, kind, place)
+    return Order(plan, Machine(kind, found, [], {}), tuple(paths))
+
+
+def _refuse_inside(plan: Plan, place: LaunchedRank) -> None:
+    """Raises WirespeedError for what somebody else's launcher has decided already."""
+    if plan.launches > 1:
+        raise WirespeedError(
+            f"--launches {plan.launches} starts new processes, and a launcher's job cannot; leave it out, "
+            "start the job several times, each with its own --out, and keep the files in a folder: "
+            "'wirespeed compare' takes each as a launch"
+        )
+    if plan.profile:
+        raise WirespeedError(
+            f"--profile {plan.profile} starts ranks, and a launcher has started these: leave it out, and "
+            "write the profiler before wirespeed"
+        )
+    if plan.ranks not in (0, place.size) and find_pattern(plan.pattern).ranks is None:
+        raise WirespeedError(f"--ranks {plan.ranks}, but the launcher has started {place.size} ranks")
+
+
+def _paths_inside(plan: Plan, kind: str, place: LaunchedRank) -> list[TransferPath]:
+    """The plan's paths, those that may end the whole job last."""
+    joins_mpi = launchers.joins_mpi(place)
+    chosen = chosen_paths(plan, kind, joins_mpi)
+    if not joins_mpi:
+        # Wildcards and "all" leave out what cannot be.
+        named = [path for path in chosen if path.needs_mpi and path.name in plan.paths]
+        chosen = [path for path in chosen if not path.needs_mpi]
+        if named or not chosen:
+            names = ", ".join(path.name for path in named) or "host"
+            raise WirespeedError(
+                f"{place.launcher} joins ranks without MPI, which {names} needs; start with mpiexec, or "
+                "choose other --paths",
+                ExitCode.UNAVAILABLE,
+            )
+    usable = [path for path in chosen if kind != "host" or not path.needs_device]
+    if not usable:
+        raise WirespeedError(f"{chosen[0].name}: no GPU on this machine", ExitCode.UNAVAILABLE)
+    return sorted(usable, key=lambda path: (path.gpu_aware_mpi, path.tried_first))
 
 
 def _why_not(plan: Plan, found: Machine, path: TransferPath) -> str | None:
@@ -167,3 +220,97 @@ def _usual_ranks(plan: Plan, found: Machine) -> int:
     if pattern.exact_ranks(options) is None and pattern.usual_ranks is not None:
         usual = gpus or usual
     return len(plan.between) or usual or gpus or max(2, min(cores(), MAX_CPU_RANKS))
+
+
+def completed(plan: Plan, ranks: int, kind: str) -> Plan:
+    """The plan for this many ranks on this kind of device, with its pattern's own sizes.
+
+    Raises WirespeedError if the pattern refuses it.
+    """
+    pattern = find_pattern(plan.pattern)
+    options = pattern.completed(dict(plan.options), gpus=kind in devices.GPU_KINDS)
+    shape = Shape(ranks, options)
+    if refusal := pattern.refuse(shape):
+        raise WirespeedError(refusal)
+    soaking.refuse(plan, shape)
+    if not plan.hosts:
+        for option in pattern.options:
+            _check_node(option, shape.options.get(option.key))
+    rule = pattern.size_rule(shape)
+    sizes = rule.chosen(plan.sizes, soak=plan.soak is not None)
+    if refusal := next(filter(None, map(rule.refuse, sizes)), None):
+        raise WirespeedError(refusal)
+    return dataclasses.replace(plan, ranks=ranks, sizes=sizes, options=tuple(options.items()))
+
+
+def refuse_multiprocessors(plan: Plan, found: Iterable[Facts]) -> None:
+    """Raises WirespeedError where kernels are to run on more multiprocessors than a GPU has."""
+    wanted = dict(plan.options).get("multiprocessors")
+    most = min((int(device.get("multiprocessors") or 0) for device in found), default=0)
+    if wanted is not None and 0 < most < wanted:
+        raise WirespeedError(f"--multiprocessors {wanted}: a GPU here has {most}; write {most} or less")
+
+
+def _check_node(option: Option, node: int | None) -> None:
+    """Raises WirespeedError for a NUMA node that this host does not have."""
+    there = numa_nodes()
+    if option.each_node and node is not None and there and node not in there:
+        raise WirespeedError(
+            f"--{option.name} {node}: there is no such NUMA node here; there are: {span(there)}"
+        )
+
+
+def chosen_paths(plan: Plan, kind: str, mpi: bool = True) -> list[TransferPath]:
+    """The plan's paths on a machine with this kind of device; at least one. Raises WirespeedError.
+
+    `mpi`: False where no MPI joins the ranks, and other paths are the defaults between host buffers.
+    """
+    pattern = find_pattern(plan.pattern)
+    words = plan.paths or ((ALL,) if pattern.one_sided else ())
+    chosen = select(words, kind != "host", pattern.intra_rank)
+    chosen = chosen or select(words, intra_rank=pattern.intra_rank)
+    if not (mpi or plan.paths or pattern.intra_rank or pattern.one_sided):
+        chosen += [path for path in all_paths() if path.instead_of_mpi]
+    if pattern.needs_device and kind == "host" and not any(path.name in words for path in chosen):
+        raise WirespeedError(f"{pattern.name}: {pattern.needs_device}", ExitCode.UNAVAILABLE)
+    options = dict(plan.options)
+    # Where GPUs' paths alone have the operation, the reason why they cannot be measured is shown.
+    chosen = suited(chosen, plan.paths, pattern, options) or suited(
+        select(words, intra_rank=pattern.intra_rank), plan.paths, pattern, options
+    )
+    if pattern.of_all_ranks:
+        return by_algorithms(chosen, pattern, Shape(plan.ranks, dict(plan.options)))
+    if not pattern.program:
+        return chosen
+    if not plan.paths:
+        # A CPU takes minutes for a field that a GPU takes seconds for.
+        chosen = [path for path in chosen if path.memory == "device"] or chosen
+    return [_alone(chosen)] if plan.ranks == 1 else chosen
+
+
+def _alone(chosen: list[TransferPath]) -> TransferPath:
+    """What one rank measures, which needs no path: its work, where these paths have their data."""
+    on_device = any(path.memory == "device" for path in chosen)
+    return next(path for path in all_paths() if path.work_alone and (path.memory == "device") == on_device)
+
+
+def with_room(plan: Plan, room: int | None) -> tuple[Plan, str | None]:
+    """The plan without sizes that do not fit, but for the first one, and what was left out.
+
+    `room`: bytes for each of a rank's two buffers; None: nobody knows.
+    """
+    pattern, shape = find_pattern(plan.pattern), Shape(plan.ranks, dict(plan.options), memory=room)
+    if room is None or pattern.size_rule(shape).fixed is not None:
+        return plan, None
+
+    def fits(size: int) -> bool:
+        return max(pattern.extent(rank, shape, size) for rank in range(plan.ranks)) <= room
+
+    sizes = tuple(filter(fits, plan.sizes)) or plan.sizes[:1]
+    if sizes == plan.sizes:
+        return plan, None
+    text = (
+        f"only sizes up to {format_size(sizes[-1])}: larger ones need more memory than is free for "
+        f"{plan.ranks} ranks; --sizes measures those that it names"
+    )
+    return dataclasses.replace(plan, sizes=sizes), text

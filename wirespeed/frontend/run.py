@@ -5,20 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import takewhile
 
 from wirespeed import interrupts, launchers
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.frontend.bound import PATH_S, START_S, Bound
-from wirespeed.frontend.job_step import LATE, JobStep
+from wirespeed.frontend.job_step import LATE
 from wirespeed.frontend.order import Order
 from wirespeed.frontend.profiles import Profiles
-from wirespeed.frontend.run_steps import RunRecorder, StepRecorder
-from wirespeed.frontend.starter import PathLaunch, Starter, StepKey
+from wirespeed.frontend.recording import PathLaunch, RunRecorder, StepRecorder
+from wirespeed.frontend.starter import Starter, StepKey
 from wirespeed.host import gpu_aware_mpi, mpi
 from wirespeed.host.devices import GPU_KINDS
 from wirespeed.host.process import host_name
-from wirespeed.job.messages import Facts, Hello, Measured, Note, PathStart, Picture, Progress
+from wirespeed.job.messages import Hello, Measured, Note, Picture, Progress
 from wirespeed.job.outcome import Outcome
 from wirespeed.paths import TransferPath, all_paths
 from wirespeed.results.recorder import Observer
@@ -36,8 +37,6 @@ class PlannedRun:
         # A launcher that is not there is said before anything starts.
         launchers.check_installed(launchers.choose(plan.launcher, self._mpi))
         self._recorder = RunRecorder(plan, observe)
-        self._to_come: list[PathLaunch] = []
-        """Launches of paths that have not begun."""
         self._profiles = Profiles(plan.profile, self._recorder.file) if plan.profile else None
         self._starter = Starter(plan, found, self._recorder.run, self._profiles, self._until)
         self._start_s = START_S
@@ -55,9 +54,10 @@ class PlannedRun:
         if self._bound is None:
             return None
         left = max(self._bound.left, 0.0)
-        places = [at for at, launch in enumerate(self._to_come) if launch in key.launches]
+        to_come = self._recorder.to_come
+        places = [at for at, launch in enumerate(to_come) if launch in key.launches]
         before = 1 + max(places, default=-1) + 1
-        share = left * before / (1 + len(self._to_come))
+        share = left * before / (1 + len(to_come))
         return time.monotonic() + min(max(share, self._start_s + PATH_S * len(key.launches)), left)
 
     def _has_time(self) -> bool:
@@ -65,24 +65,18 @@ class PlannedRun:
         return self._bound is None or self._bound.left > self._start_s + PATH_S
 
     def all_steps(self) -> ExitCode:
-        """Measures path after path, launch after launch; whatever breaks costs its own path and launch only.
-
-        All paths take their turn before any is launched again, so that a drift of the machine hits all alike.
-        """
+        """Measures path after path, launch after launch; what breaks costs its own path and launch only."""
         self._recorder.begin_here(self._found.devices)
         for text in filter(None, (self._found.hidden, self._order.left_out)):
             self._observe(Note(text))
-        status, launches = "interrupted", self._plan.launches
+        status, to_come = "interrupted", self._recorder.to_come
         try:
             for path, why in self._order.lacking:
                 self._recorder.fail(path, Outcome("unavailable", why), None)
-            every = [(number, path) for number in range(1, launches + 1) for path in self._order.paths]
-            missing = self._recorder.missing_sizes
-            self._to_come = [PathLaunch(path, n, sizes) for n, path in every if (sizes := missing(path, n))]
-            self._recorder.planned = [(launch.path, launch.number, launch.sizes) for launch in self._to_come]
+            self._recorder.plans(self._order.paths)
             begun = False
-            while self._to_come and (self._has_time() or not begun):
-                self._measure(self._together(self._to_come))
+            while to_come and (self._has_time() or not begun):
+                self._measure(self._together(to_come))
                 begun = True
             status = "complete"
         except KeyboardInterrupt:
@@ -131,7 +125,7 @@ class PlannedRun:
     def _measure(self, launches: Sequence[PathLaunch]) -> None:
         """One job step; more where the first path's MPIs are tried one after the other."""
         candidates = self._candidates(launches[0].path)
-        self._begin(launches[0])
+        self._recorder.start_path(launches[0])
         try:
             for library, following in zip(candidates, [*candidates[1:], None], strict=True):
                 step, outcome = self._job_step(launches, library)
@@ -168,11 +162,7 @@ class PlannedRun:
                 then = "it hung twice in a row, so larger sizes are left out"
             self._observe(Note(f"{step.path.name} hung at {format_size(broke)}; {then}"))
         if again:
-            self._to_come.insert(0, replace(launch, sizes=tuple(again), after_hang=hung))
-
-    def _begin(self, launch: PathLaunch) -> None:
-        self._to_come.remove(launch)
-        self._recorder.start_path(launch.path, len(self._to_come), launch.number)
+            self._recorder.to_come.insert(0, replace(launch, sizes=tuple(again), after_hang=hung))
 
     def _settled(
         self, step: StepRecorder, outcome: Outcome, library: mpi.Mpi, following: mpi.Mpi | None
@@ -212,7 +202,8 @@ class PlannedRun:
 
     def _give_up(self, path: TransferPath) -> None:
         """Another launch would give no figure either."""
-        self._to_come = [launch for launch in self._to_come if launch.path != path]
+        to_come = self._recorder.to_come
+        to_come[:] = [launch for launch in to_come if launch.path != path]
 
     def _candidates(self, path: TransferPath) -> list[mpi.Mpi]:
         """The MPI measured with; for device pointers also the wheels that are known to take them."""
@@ -234,7 +225,9 @@ class PlannedRun:
         watched = self._starter.start(key)
         if self._bound:
             watched.ends_with(self._bound)
-        step, wrong = self._recorded(launches[0], self._starter.said(key), watched), Outcome()
+        recorder = self._recorder
+        recorder.settle = partial(self._settled, library=library, following=None)
+        recorder.begin_step(launches, self._starter.said(key), watched.ucx_log)
         messages = watched.messages()
         for message in messages:
             if isinstance(message, Progress) and not self._plan.soak:
@@ -246,32 +239,20 @@ class PlannedRun:
                     break
             if isinstance(message, Hello):
                 self._start_s = time.monotonic() - began
-            if isinstance(message, PathStart) and 0 < message.place < len(launches):
-                self._settled(step, wrong, library, None)
-                self._recorder.end_path()
-                launch = launches[message.place]
-                self._begin(launch)
-                # Its processes were there already.
-                step = self._recorded(launch, {**step.job, "startup_s": 0.0}, watched)
-                wrong = Outcome()
-            wrong = step.take(message) or wrong
-            if step.accepted and step.path.name not in self._works:
-                self._works[step.path.name] = library
+            recorder.told(message)
+            if recorder.step.accepted:
+                self._works.setdefault(recorder.step.path.name, library)
             if isinstance(message, Picture) and message.row + 1 == message.of:
                 # By every path the field is the same.
                 self._plan = self._starter.plan = replace(self._plan, picture=None)
         interrupts.under_way(None)
         if interrupts.asked():
             interrupts.end()
+        step = recorder.step
         if self._bound:
             over = time.monotonic() - self._bound.end
             self._bound.late(over, f"the processes of {step.path.name} ended {over:.1f} s late")
-        return step, watched.outcome if watched.outcome.what != "ok" else wrong
-
-    def _recorded(self, launch: PathLaunch, job_said: Facts, watched: JobStep) -> StepRecorder:
-        said = self._recorder.next_step(launch.path, job_said, launch.number)
-        said.ucx_log = watched.ucx_log
-        return said
+        return step, watched.outcome if watched.outcome.what != "ok" else recorder.wrong
 
 
 def _no_device_pointers(library: mpi.Mpi, outcome: Outcome) -> Outcome:

@@ -14,6 +14,7 @@ from wirespeed.evidence.nics import ucx_log
 from wirespeed.frontend.job_step import SLOW_LAUNCHER, JobStep
 from wirespeed.frontend.machine import Machine
 from wirespeed.frontend.profiles import PROFILER_SECONDS, Profiles
+from wirespeed.frontend.recording import PathLaunch
 from wirespeed.host import gpu_aware_mpi, mpi, private_folder
 from wirespeed.host.process import fewer_cpus
 from wirespeed.job.messages import Facts
@@ -21,17 +22,6 @@ from wirespeed.job.plan import Plan, encode
 from wirespeed.job.status_page import own_folder
 from wirespeed.job.step_spec import ExpectedJob, StepSpec, startup_limit, stuck_after
 from wirespeed.paths import TransferPath
-
-
-@dataclass(frozen=True)
-class PathLaunch:
-    """A path in one launch, and the sizes that are to be measured."""
-
-    path: TransferPath
-    number: int
-    sizes: tuple[int, ...]
-    after_hang: bool = False
-    """Did the path hang at the size before?"""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from wirespeed.host.core import NativeError, core
 from wirespeed.host.die_with_parent import die_with_parent
 from wirespeed.host.process import host_name
 from wirespeed.job.message_lines import send
-from wirespeed.job.messages import Done, Hello, PathStart, RankAddresses, RankError
+from wirespeed.job.messages import Done, RankAddresses, RankError
 from wirespeed.job.plan import decode
 from wirespeed.job.status_page import lost, own_folder
 from wirespeed.job.step_spec import StepSpec, startup_limit
@@ -98,21 +98,9 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
     own = os.sched_getaffinity(0)
     tell = send if comm.rank == 0 else ignore
     free = FreeForThreads(comm, own, spec.cpus) if spec.threads_leave else None
-    ranks = session.introduce(tell, own, free)
+    session.introduce(tell, own, free)
     session.runner.end_when(partial(asked_to_stop, own_folder(spec.run, spec.base)))
-    tell(Hello(ranks, comm.described() or {}, time.monotonic() - started))
-
-    def turn(index: int) -> Sequence[int]:
-        path, sizes = spec.paths[index]
-        # What became of a rank before the first barrier was the last path's, and after the second it is this
-        # one's.
-        comm.barrier()
-        tell(PathStart(index))
-        watchdog.turn(path, 0, startup_limit(spec.plan))
-        comm.barrier()
-        return sizes
-
-    session.measure([path for path, _ in spec.paths], turn, spec.end(), goes_on=False)
+    session.measure(spec.paths, spec.end(), goes_on=False)
     watchdog.stage("end", 0, 30.0)
     tell(Done())
     watchdog.close(keep_list=here)

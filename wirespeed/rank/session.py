@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from wirespeed.host.core import Core
-from wirespeed.job.messages import RankPlace
+from wirespeed.job.messages import Hello, PathStart, RankPlace
 from wirespeed.job.plan import Plan
+from wirespeed.job.step_spec import startup_limit
 from wirespeed.rank.context import Tell
 from wirespeed.rank.join.apart import look
 from wirespeed.rank.join.free_cpus import FreeForThreads
@@ -26,12 +27,15 @@ class RankSession:
 
     comm: World
     runner: PathRunner
+    _tell: Tell
+    _ranks: tuple[RankPlace, ...]
 
     def __init__(
         self, opened: Core, plan: Plan, kind: str, watchdog: Watchdog, place: tuple[int, int], began: float
     ) -> None:
         """`place`: the rank, and its number on its host. `began`: time.monotonic() as its work began."""
         self._opened, self._plan, self._kind, self._watchdog = opened, plan, kind, watchdog
+        self._began = began
         self.device = open_device(opened, kind, plan, *place)
         self.ranges = open_ranges(opened, plan, place[0], began)
 
@@ -56,35 +60,37 @@ class RankSession:
         `free`: where threads of libraries go before samples are taken; None: they stay. `share_gpus`: as of
         the plan, which may say so as well.
         """
+        self._tell = tell
         with self.ranges("introduce"):
             apart = look(self.comm)
-            ranks = introduced(self._opened, self.comm, self.device, self._kind, apart, cpus)
+            self._ranks = introduced(self._opened, self.comm, self.device, self._kind, apart, cpus)
         plan = replace(self._plan, share_gpus=share_gpus or self._plan.share_gpus)
         of_rank = (self._opened, self.comm, self.device, self._watchdog, plan)
         self.runner = PathRunner(*of_rank, tell, self.ranges, apart)
         if free:
             self.runner.put_threads(free)
-        return ranks
+        return self._ranks
 
     def measure(
-        self,
-        paths: Sequence[str],
-        turn: Callable[[int], Sequence[int]],
-        end: float | None,
-        *,
-        goes_on: bool,
+        self, paths: Sequence[tuple[str, Sequence[int]]], end: float | None, *, goes_on: bool
     ) -> None:
-        """`turn`: begins a path, by its place among them, and returns its sizes. `end`: of the time for all,
-        by time.monotonic(); None: they have no bound. Paths for which no time is left do not begin.
+        """`paths`: names and sizes, the same on all ranks. `end`: of the time for all, by time.monotonic();
+        None: they have no bound. Paths for which no time is left do not begin.
 
         `goes_on`: whether this process does anything else after its last path.
         """
-        for index, path in enumerate(paths):
+        self._tell(Hello(self._ranks, self.comm.described() or {}, time.monotonic() - self._began))
+        for index, (path, sizes) in enumerate(paths):
             now = time.monotonic()
             if index and self.comm.share(end is not None and end - now < SHORTEST_S):
                 break
             self.runner.make_way(path, orderly=goes_on)
-            sizes = turn(index)
+            # What became of a rank before the first barrier was the last path's, and after the second it is
+            # this one's.
+            self.comm.barrier()
+            self._tell(PathStart(index))
+            self._watchdog.turn(path, 0, startup_limit(self._plan))
+            self.comm.barrier()
             if end is not None:
                 # Too short a part would give no path a figure: then the first ones have theirs.
                 share = max((end - now) / (len(paths) - index), LEAST_S)

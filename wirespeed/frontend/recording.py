@@ -1,25 +1,22 @@
-"""Work of a run inside and outside a user's launcher alike: completing its plan, keeping its records."""
+"""What a run's ranks tell goes into its file, path after path, whoever has started them."""
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from msgspec import structs, to_builtins
 
-from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.errors import ExitCode
 from wirespeed.evidence.nics.ucx_log import UcxLog
 from wirespeed.evidence.nics.used import used
 from wirespeed.frontend.rank_messages import Received
 from wirespeed.frontend.shared_cpus import sharing
 from wirespeed.host.core import core
-from wirespeed.host.devices import GPU_KINDS
-from wirespeed.host.process import clock_name, span
-from wirespeed.job import soaking
+from wirespeed.host.process import clock_name
 from wirespeed.job.messages import (
     Accepted,
     Facts,
@@ -27,17 +24,16 @@ from wirespeed.job.messages import (
     Measured,
     Note,
     PathFailure,
+    PathStart,
     Picture,
     Progress,
+    RankPlace,
     RankRanges,
 )
 from wirespeed.job.outcome import Outcome
-from wirespeed.job.path_selection import ALL, by_algorithms, select, suited
 from wirespeed.job.plan import Plan
-from wirespeed.paths import TransferPath, all_paths
-from wirespeed.patterns import Option, Shape, find_pattern
+from wirespeed.paths import TransferPath
 from wirespeed.results.decoding import fitted
-from wirespeed.results.environment import numa_nodes
 from wirespeed.results.events import StepEnd, StepStart
 from wirespeed.results.fresh import Fresh
 from wirespeed.results.model import Entry, Evidence, Health, LeftOut, RankRecord, Wires
@@ -48,79 +44,6 @@ from wirespeed.results.soak import Soak
 
 BREAKS = ("crash", "death", "hang")
 """Failures of a size after which others of its path may have no figure either."""
-NO_GPUS = "--ranks-per-gpu places ranks on GPUs, and there is none to use here"
-
-
-def completed(plan: Plan, ranks: int, kind: str) -> Plan:
-    """The plan for this many ranks on this kind of device, with its pattern's own sizes.
-
-    Raises WirespeedError if the pattern refuses it.
-    """
-    pattern = find_pattern(plan.pattern)
-    options = pattern.completed(dict(plan.options), gpus=kind in GPU_KINDS)
-    shape = Shape(ranks, options)
-    if refusal := pattern.refuse(shape):
-        raise WirespeedError(refusal)
-    soaking.refuse(plan, shape)
-    if not plan.hosts:
-        for option in pattern.options:
-            _check_node(option, shape.options.get(option.key))
-    rule = pattern.size_rule(shape)
-    sizes = rule.chosen(plan.sizes, soak=plan.soak is not None)
-    if refusal := next(filter(None, map(rule.refuse, sizes)), None):
-        raise WirespeedError(refusal)
-    return dataclasses.replace(plan, ranks=ranks, sizes=sizes, options=tuple(options.items()))
-
-
-def refuse_multiprocessors(plan: Plan, devices: Iterable[Facts]) -> None:
-    """Raises WirespeedError where kernels are to run on more multiprocessors than a GPU has."""
-    wanted = dict(plan.options).get("multiprocessors")
-    most = min((int(device.get("multiprocessors") or 0) for device in devices), default=0)
-    if wanted is not None and 0 < most < wanted:
-        raise WirespeedError(f"--multiprocessors {wanted}: a GPU here has {most}; write {most} or less")
-
-
-def _check_node(option: Option, node: int | None) -> None:
-    """Raises WirespeedError for a NUMA node that this host does not have."""
-    there = numa_nodes()
-    if option.each_node and node is not None and there and node not in there:
-        raise WirespeedError(
-            f"--{option.name} {node}: there is no such NUMA node here; there are: {span(there)}"
-        )
-
-
-def chosen_paths(plan: Plan, kind: str, mpi: bool = True) -> list[TransferPath]:
-    """The plan's paths on a machine with this kind of device; at least one. Raises WirespeedError.
-
-    `mpi`: False where no MPI joins the ranks, and other paths are the defaults between host buffers.
-    """
-    pattern = find_pattern(plan.pattern)
-    words = plan.paths or ((ALL,) if pattern.one_sided else ())
-    chosen = select(words, kind != "host", pattern.intra_rank)
-    chosen = chosen or select(words, intra_rank=pattern.intra_rank)
-    if not (mpi or plan.paths or pattern.intra_rank or pattern.one_sided):
-        chosen += [path for path in all_paths() if path.instead_of_mpi]
-    if pattern.needs_device and kind == "host" and not any(path.name in words for path in chosen):
-        raise WirespeedError(f"{pattern.name}: {pattern.needs_device}", ExitCode.UNAVAILABLE)
-    options = dict(plan.options)
-    # Where GPUs' paths alone have the operation, the reason why they cannot be measured is shown.
-    chosen = suited(chosen, plan.paths, pattern, options) or suited(
-        select(words, intra_rank=pattern.intra_rank), plan.paths, pattern, options
-    )
-    if pattern.of_all_ranks:
-        return by_algorithms(chosen, pattern, Shape(plan.ranks, dict(plan.options)))
-    if not pattern.program:
-        return chosen
-    if not plan.paths:
-        # A CPU takes minutes for a field that a GPU takes seconds for.
-        chosen = [path for path in chosen if path.memory == "device"] or chosen
-    return [_alone(chosen)] if plan.ranks == 1 else chosen
-
-
-def _alone(chosen: list[TransferPath]) -> TransferPath:
-    """What one rank measures, which needs no path: its work, where these paths have their data."""
-    on_device = any(path.memory == "device" for path in chosen)
-    return next(path for path in all_paths() if path.work_alone and (path.memory == "device") == on_device)
 
 
 @dataclass
@@ -154,7 +77,7 @@ class StepRecorder:
         match message:
             case Hello():
                 self.job |= {"ranks": message.ranks, "startup_s": message.startup_s}
-                self.job["mpi"] |= message.mpi
+                self.job["mpi"] = {**self.job["mpi"], **message.mpi} if message.mpi else None
             case Accepted():
                 self.accepted = True
                 self._named = dict(enumerate(message.nics))
@@ -215,15 +138,51 @@ class StepRecorder:
         self.recorder.fail(self.path, outcome, self.number if self.accepted else None, remedy)
 
 
+@dataclass(frozen=True)
+class PathLaunch:
+    """A path in one launch, and the sizes that are to be measured."""
+
+    path: TransferPath
+    number: int
+    sizes: tuple[int, ...]
+    after_hang: bool = False
+    """Did the path hang at the size before?"""
+
+
 class RunRecorder(Recorder):
-    """A run's records and events, path after path, inside and outside a user's launcher alike."""
+    """A run's records and events, path after path, as rank 0 tells of them: to the front end that has started
+    it, or in a user's own launcher to itself.
+    """
+
+    step: StepRecorder
+    """Of the path under way."""
 
     def __init__(self, plan: Plan, observe: Observer) -> None:
         super().__init__(plan, observe)
-        self._launches, self._over = plan.launches, 0
-        self.planned: list[tuple[TransferPath, int, tuple[int, ...]]] = []
-        """What can be measured: paths, launches, sizes."""
+        self._over = 0
+        self.to_come: list[PathLaunch] = []
+        """Launches of paths that have not begun."""
+        self._planned: tuple[PathLaunch, ...] = ()
+        self._together: Sequence[PathLaunch] = ()
+        """Those that the same processes measure."""
         self._made: list[StepRecorder] = []
+        self.wrong = Outcome()
+        """What has gone wrong with the path under way."""
+        self.settle: Callable[[StepRecorder, Outcome], object] = _record_failure
+        """Takes what became of a path."""
+
+    def resolved(self, plan: Plan) -> None:
+        """Learns what the plan has become once all ranks had met."""
+        self._plan = replace(plan, out=str(self.file))
+
+    def plans(self, paths: Sequence[TransferPath]) -> None:
+        """All paths take their turn before any is launched again, so that a drift of the machine hits all
+        alike; what the file has already is not measured again.
+        """
+        every = ((number, path) for number in range(1, self._plan.launches + 1) for path in paths)
+        missing = self.missing_sizes
+        self._planned = tuple(PathLaunch(path, n, sizes) for n, path in every if (sizes := missing(path, n)))
+        self.to_come[:] = self._planned
 
     def begin_here(self, devices: Iterable[Facts]) -> None:
         """Writes the run's first record, of this process's command and clock."""
@@ -231,11 +190,52 @@ class RunRecorder(Recorder):
         clock = {"cost_s": lib.ws_clock_cost(), "resolution_s": lib.ws_clock_resolution()}
         self.begin(sys.argv, devices, clock)
 
-    def start_path(self, path: TransferPath, to_come: int, launch: int = 1) -> None:
-        """Tells the observer that a path begins. `to_come`: as many follow it."""
-        total = self._over + 1 + to_come
-        event = StepStart(path.name, time.monotonic_ns(), self._over, total, launch, self._launches)
-        self._observe(event)
+    def start_path(self, launch: PathLaunch) -> None:
+        """Tells the observer that a path begins."""
+        self.to_come.remove(launch)
+        total, launches = self._over + 1 + len(self.to_come), self._plan.launches
+        self._observe(
+            StepStart(launch.path.name, time.monotonic_ns(), self._over, total, launch.number, launches)
+        )
+
+    def begin_step(self, launches: Sequence[PathLaunch], job: Facts, log: UcxLog | None = None) -> None:
+        """Processes begin that measure these, one after the other. `job`: facts about the ranks and what they
+        loaded; `log`: lines that their UCX writes.
+        """
+        self._together, self.wrong = launches, Outcome()
+        self._record(launches[0], job, log or UcxLog())
+
+    @property
+    def ranks(self) -> Sequence[RankPlace]:
+        """Of the job step, once they have met."""
+        return self.step.job.get("ranks", ()) if self._made else ()
+
+    def told(self, message: Received) -> None:
+        """What rank 0 tells."""
+        if not isinstance(message, PathStart):
+            self.wrong = (self.step.take(message) if self._made else None) or self.wrong
+        elif 0 < message.place < len(self._together):
+            self.path_over(Outcome())
+            self.start_path(launch := self._together[message.place])
+            # Its processes were there already.
+            self._record(launch, {**self.step.job, "startup_s": 0.0}, self.step.ucx_log)
+
+    def _record(self, launch: PathLaunch, job: Facts, log: UcxLog) -> None:
+        self.step = StepRecorder(
+            len(self._made), launch.path, self, self._observe, job, launch.number, ucx_log=log
+        )
+        self._made.append(self.step)
+
+    def path_over(self, outcome: Outcome) -> None:
+        """The path under way has come to its end."""
+        self.fail_path(outcome)
+        self.end_path()
+
+    def fail_path(self, outcome: Outcome) -> None:
+        """What has ended the path under way, if there is one, beside what has gone wrong with it."""
+        for what in (self.wrong, outcome) if self._made else ():
+            self.settle(self.step, what)
+        self.wrong = Outcome()
 
     def end_path(self) -> None:
         """Tells the observer that the path is over."""
@@ -260,12 +260,13 @@ class RunRecorder(Recorder):
             (path, size, each.launch) for (path, size), entry in run.figures.items() for each in entry.each
         }
         known |= failed | {*run.soaks}
-        for path, launch, planned in self.planned:
-            sizes = [size for size in planned if (path.name, size, launch) not in known]
-            if sizes and (path.name, launch) not in broken:
-                yield LeftOut(path=path.name, launch=launch, sizes=sizes)
+        for launch in self._planned:
+            name, number = launch.path.name, launch.number
+            sizes = [size for size in launch.sizes if (name, size, number) not in known]
+            if sizes and (name, number) not in broken:
+                yield LeftOut(path=name, launch=number, sizes=sizes)
 
-    def next_step(self, path: TransferPath, job: Facts, launch: int = 1) -> StepRecorder:
-        """Records of the path's next processes. `job`: facts about the ranks and what they loaded."""
-        self._made.append(StepRecorder(len(self._made), path, self, self._observe, job, launch))
-        return self._made[-1]
+
+def _record_failure(step: StepRecorder, outcome: Outcome) -> None:
+    if outcome.what != "ok":
+        step.fail(outcome)
