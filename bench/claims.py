@@ -51,7 +51,7 @@ TABLES = {
     "small": Table("docs/fleet.md", fleet_model.small),
     "found": Table("docs/comparing.md", verdicts.slowdowns),
     "intervals": Table("results/README.md", intervals.figures, 1000),
-    "longer": Table("results/README.md", intervals.longer, 150),
+    "longer": Table("docs/measuring.md", intervals.longer, 150),
     "few": Table("results/README.md", intervals.few, 8000),
     "launches": Table("results/README.md", intervals.launches, 8000),
 }

@@ -16,6 +16,7 @@ import numpy as np
 
 from wirespeed.statistics.samples import Samples, median_interval
 from wirespeed.statistics.stopping import MOMENT_S, Stopping, StoppingRule
+from wirespeed.statistics.two_speeds import changed
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -153,12 +154,13 @@ def truth_of(model: Model) -> float:
     return float(np.median(model(np.random.default_rng(99), 300))) * ITERATION_S
 
 
-def covered(model: Model, truth: float, repetitions: int) -> list[tuple[int, int, int]]:
-    """Of so many figures how many hold, how many stop for precision, and how many of these hold.
+def covered(model: Model, truth: float, repetitions: int) -> list[list[int]]:
+    """Of so many figures how many hold, how many stop for precision, how many of these hold, and how many are
+    seen to change their speed once or twice.
 
     Alone, and AT_ONCE sizes by turns, of the same iterations.
     """
-    counts = np.zeros((2, 3), dtype=np.int64)
+    counts = np.zeros((2, 4), dtype=np.int64)
     dice = np.random.default_rng(5)
     for begin in range(0, repetitions, AT_A_TIME):
         for row in model(dice, min(AT_A_TIME, repetitions - begin)):
@@ -166,8 +168,8 @@ def covered(model: Model, truth: float, repetitions: int) -> list[tuple[int, int
                 samples, reason, _ = sampled(row, Stopping(), ITERATION_S, turns)
                 low, high = samples.interval() or (math.nan, math.nan)
                 holds, early = low <= truth <= high, reason == "precision"
-                count += holds, early, holds and early
-    return [(int(held), int(early), int(held_early)) for held, early, held_early in counts]
+                count += holds, early, holds and early, changed(samples.medians) is not None
+    return [[*map(int, count)] for count in counts]
 
 
 def figures(repetitions: int) -> Iterator[str]:
@@ -176,20 +178,22 @@ def figures(repetitions: int) -> Iterator[str]:
 
 
 def longer(repetitions: int) -> Iterator[str]:
-    """The same where disturbances last as long as the measurement."""
-    yield from _figures(LONGER, repetitions)
+    """The same where disturbances last as long as the measurement, and whether a figure sees a change."""
+    yield from _figures(LONGER, repetitions, seen=True)
 
 
-def _figures(models: dict[str, Model], repetitions: int) -> Iterator[str]:
-    yield "| noise | alone: holds | precise | of these hold | by turns: holds | precise | of these hold |"
-    yield "|---|---|---|---|---|---|---|"
+def _figures(models: dict[str, Model], repetitions: int, *, seen: bool = False) -> Iterator[str]:
+    heads = "holds", "precise", "of these hold", *["a change is seen"] * seen
+    yield f"| noise | alone: {' | '.join(heads)} | by turns: {' | '.join(heads)} |"
+    yield "|---" * (1 + 2 * len(heads)) + "|"
     for name, model in models.items():
         cells = []
-        for held, early, held_early in covered(model, truth_of(model), repetitions):
+        for held, early, held_early, has_changed in covered(model, truth_of(model), repetitions):
             cells += [_percent(held, repetitions), _percent(early, repetitions)]
             cells.append(
                 _percent(held_early, early) if early >= max(1, min(FEWEST, repetitions // 5)) else ""
             )
+            cells += [_percent(has_changed, repetitions)] * seen
         yield f"| {name} | {' | '.join(cells)} |"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from wirespeed.statistics.two_speeds import two_speeds
+from wirespeed.statistics.two_speeds import SHORT, changed, two_speeds
 
 RUNS = 400
 Draw = Callable[[np.random.Generator, int], "np.ndarray"]
@@ -66,3 +66,22 @@ def test_each_speed_was_there_three_times() -> None:
     """Protects from one disturbance that lasted: it is no second speed."""
     assert two_speeds([1.0] * 20 + [2.0] * 20 + [1.0] * 20) is None
     assert two_speeds(([1.0] * 5 + [2.0] * 5) * 3) == (1.0, 2.0)
+
+
+def test_one_change_is_noise_that_is_slower_than_the_measurement() -> None:
+    """Protects a narrow interval beside it from being taken as that of both speeds."""
+    once = [1.0] * 20 + [1.1] * 10
+    assert changed(once) == (1.0, 1.1) and two_speeds(once) is None
+    assert changed([1.0] * 10 + [1.1] * 10 + [1.0] * 10) == (1.0, 1.1)
+    assert changed(([1.0] * 10 + [1.1] * 10) * 2) is None, "three changes"
+    assert changed([1.0] * 20 + [1.04] * 10) is None, "by too little"
+    assert changed([1.0] * 28 + [1.1] * 2) is None, "for too short a time"
+    assert changed([1.0] * SHORT + [1.1] * SHORT) is None
+
+
+@pytest.mark.parametrize("noise", [name for name in ONE_SPEED if name not in ("one step", "slow")])
+def test_noise_is_no_change(noise: str) -> None:
+    rng = np.random.default_rng(1)
+    for batches in (24, 60):
+        found = (changed(np.maximum(ONE_SPEED[noise](rng, batches), 0.05).tolist()) for _ in range(RUNS))
+        assert sum(one is not None for one in found) <= RUNS // 200

@@ -145,6 +145,8 @@ class Times(Interval, frozen=True, kw_only=True):
     mean: Amount | None = None
     speeds: tuple[Amount, Amount] | None = None
     """Two times between which a figure beyond ±5 % switched, if it did so again and again."""
+    changed: tuple[Amount, Amount] | None = None
+    """Two times between which it changed once or twice: what slowed it lasts longer than its measurement."""
 
     def __post_init__(self) -> None:
         """Nothing: a figure's own time is judged with its entry, whose line a warning names."""

@@ -55,6 +55,8 @@ class Times(TypedDict):
     mean: float
     speeds: tuple[float, float] | None
     """Two times between which batches switched."""
+    changed: tuple[float, float] | None
+    """Two times between which they changed once or twice."""
 
 
 class Summary(TypedDict):
@@ -197,6 +199,7 @@ class Samples:
                 "p99": self.p99(),
                 "mean": min(max(self._sum / self.count, self._min), self._max),
                 "speeds": None,
+                "changed": None,
             },
             "confidence": CONFIDENCE,
             "precision": _share(interval, median),

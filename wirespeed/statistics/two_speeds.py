@@ -1,4 +1,4 @@
-"""Batches that switch between two speeds: then one interval around one median describes neither."""
+"""Batches at two speeds: one interval around one median describes neither."""
 
 from __future__ import annotations
 
@@ -18,6 +18,12 @@ speed changed does."""
 WITHIN = 1 / 3
 """The middle half of either speed's batches is this part of the way to the other speed, at most: of one broad
 speed that is cut in two, it would be 0.6."""
+CHANGES = 2
+"""Batches that change their speed so often at most saw less than a period of what slows them."""
+ONCE_APART = 1.05
+"""APART of those: batches of one speed by chance are not neighbours."""
+SHORT = 1_000
+"""More batches than these are not measured for less than a period."""
 CUTS = 50
 """So many numbers of batches between the two are tried, at most: of a long run, not each one."""
 
@@ -27,14 +33,25 @@ def two_speeds(medians: Sequence[float]) -> tuple[float, float] | None:
 
     `medians`: of batches, in the order measured, in seconds.
     """
+    found = _speeds(medians, APART)
+    if found is None or min(found[1].count(True), found[1].count(False)) < MOMENTS:
+        return None
+    return found[0]
+
+
+def changed(medians: Sequence[float]) -> tuple[float, float] | None:
+    """The same of batches that changed their speed once or twice: the noise is slower than they last."""
+    found = _speeds(medians, ONCE_APART) if len(medians) <= SHORT else None
+    return found[0] if found and len(found[1]) <= 1 + CHANGES else None
+
+
+def _speeds(medians: Sequence[float], apart: float) -> tuple[tuple[float, float], list[bool]] | None:
+    """Seconds of both speeds, and which one each moment had: was it the slow one?"""
     ascending = sorted(medians)
-    if len(ascending) < 2 * MOMENTS or ascending[0] <= 0 or (ends := _ends(ascending)) is None:
+    if len(ascending) < 2 * MOMENTS or ascending[0] <= 0 or (ends := _ends(ascending, apart)) is None:
         return None
     fast, slow = ends
     of_either = [median >= slow for median in medians if not fast < median < slow]
-    moments = [is_slow for is_slow, _ in groupby(of_either)]
-    if min(moments.count(True), moments.count(False)) < MOMENTS:
-        return None
     sides = [median for median in medians if median <= fast], [median for median in medians if median >= slow]
     centres = [middle(sorted(side)) for side in sides]
     way = math.log(centres[1] / centres[0])
@@ -43,10 +60,10 @@ def two_speeds(medians: Sequence[float]) -> tuple[float, float] | None:
         known = interval is not None and interval[1] - interval[0] <= 2 * COARSE * centre
         if not known or _middle_half(sorted(side)) > WITHIN * way:
             return None
-    return centres[0], centres[1]
+    return (centres[0], centres[1]), [is_slow for is_slow, _ in groupby(of_either)]
 
 
-def _ends(ascending: Sequence[float]) -> tuple[float, float] | None:
+def _ends(ascending: Sequence[float], apart: float) -> tuple[float, float] | None:
     """The slowest of the fast batches and the fastest of the slow ones; as few as can be lie between."""
     count = len(ascending)
     least = max(MOMENTS, math.ceil(SHARE * count))
@@ -54,7 +71,7 @@ def _ends(ascending: Sequence[float]) -> tuple[float, float] | None:
     for between in range(0, most + 1, 1 + most // CUTS):
         ends = zip(ascending[least - 1 :], ascending[least + between : count - least + 1], strict=False)
         fast, slow = max(ends, key=lambda pair: pair[1] / pair[0], default=(1.0, 1.0))
-        if slow >= APART * fast:
+        if slow >= apart * fast:
             return fast, slow
     return None
 

@@ -14,7 +14,7 @@ from wirespeed.job.records import TeamFigure, interval
 from wirespeed.patterns import Pattern, Shape, Team
 from wirespeed.rank.world import World
 from wirespeed.statistics.samples import COARSE, Samples, Summary
-from wirespeed.statistics.two_speeds import two_speeds
+from wirespeed.statistics.two_speeds import changed, two_speeds
 
 
 def reduced_teams(pattern: Pattern, shape: Shape, rank: int) -> list[Sequence[int]]:
@@ -72,6 +72,8 @@ class TeamSamples:
         mine = samples.summary() if self._comm.rank == rank else None
         if mine and mine["precision"] is not None and mine["precision"] > COARSE:
             mine["seconds"]["speeds"] = two_speeds(samples.medians)
+        if mine:
+            mine["seconds"]["changed"] = changed(samples.medians)
         found = self._comm.share(mine, root=rank)
         assert found
         return found

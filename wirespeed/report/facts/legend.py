@@ -131,7 +131,7 @@ def _marks(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
         told.append(f"widest {figures.widest(markers.widest(entries))}")
     else:
         told += _wide(run, layout)
-    told += two_speeds(entries)
+    told += speeds(entries)
     if markers.NO_INTERVAL in signs:
         told.append(f"{markers.NO_INTERVAL} too few samples for an interval")
     return told
@@ -294,12 +294,26 @@ def _some(places: list[str]) -> str:
     return ", ".join([*places[:MAX_NAMED], *more])
 
 
-def two_speeds(entries: Sequence[Entry]) -> list[str]:
-    """'two speeds by turns: host at 4 MiB, 263 us or 413 us'; what differs most stands for others."""
-    both = [(entry, entry.times.speeds) for entry in entries if entry.times.speeds]
-    if not both:
-        return []
-    entry, (fast, slow) = max(both, key=lambda item: item[1][1] / item[1][0])
-    more = f", and {len(both) - 1} more" if len(both) > 1 else ""
-    times = " or ".join(figures.time_of(entry, seconds) for seconds in (fast, slow))
-    return [f"two speeds by turns: {entry.path} at {format_size(entry.bytes)}, {times}{more}"]
+def speeds(entries: Sequence[Entry]) -> list[str]:
+    """'two speeds by turns: host at 4 MiB, 263 us or 413 us'; the same of what changed once or twice.
+
+    What differs most stands for others.
+    """
+    told = []
+    if both := [(entry, entry.times.speeds) for entry in entries if entry.times.speeds]:
+        told.append(f"two speeds by turns: {_speeds(both)}")
+    if once := [(entry, entry.times.changed) for entry in entries if entry.times.changed]:
+        paths = ", ".join(dict.fromkeys(entry.path for entry, _ in once))
+        told.append(
+            f"measured for less than the period of its noise: {_speeds(once)}; other figures of {paths} may "
+            "have seen one speed alone, and --max-time 2 or --launches 5 tells"
+        )
+    return told
+
+
+def _speeds(found: Sequence[tuple[Entry, tuple[float, float]]]) -> str:
+    """'host at 4 MiB, 263 us or 413 us, and 2 more'."""
+    entry, both = max(found, key=lambda item: item[1][1] / item[1][0])
+    more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+    times = " or ".join(figures.time_of(entry, seconds) for seconds in both)
+    return f"{entry.path} at {format_size(entry.bytes)}, {times}{more}"

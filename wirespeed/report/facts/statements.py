@@ -25,7 +25,7 @@ from wirespeed.report.facts import (
     wire_verdicts,
 )
 from wirespeed.report.facts.best import by_domain
-from wirespeed.report.facts.legend import Layout, legend, two_speeds
+from wirespeed.report.facts.legend import Layout, legend, speeds
 from wirespeed.report.facts.shares import unlimited
 from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING, ReportSection, Statement
 from wirespeed.report.facts.transport_choices import choices, library_start, pointers, sent_as
@@ -141,7 +141,7 @@ def _method(run: Run, layout: Layout) -> Iterator[Statement]:
     started = filter(None, [library_start(run)])
     notes = (*started, *unlimited(run), *legend(run, layout), *outcome.readings(run), *health.corrected(run))
     yield from _lines(ReportSection.METHOD, NOTE, notes)
-    yield from _lines(ReportSection.METHOD, WARNING, two_speeds(list(run.entries.values())))
+    yield from _lines(ReportSection.METHOD, WARNING, speeds(list(run.entries.values())))
     for subject, words in (*choices(run), *pointers(run)):
         yield Statement(ReportSection.METHOD, NOTE, subject, words)
     for subject, words in wire_verdicts.counted(run):
