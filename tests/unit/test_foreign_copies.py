@@ -7,6 +7,9 @@ import re
 
 from support.foreign import INPUTS, curves_of, read_text
 
+from wirespeed.foreign.explain import explain
+from wirespeed.foreign.question import Question
+
 
 def healthy(name: str) -> str:
     return (INPUTS / "healthy" / name).read_text()
@@ -109,6 +112,7 @@ def test_imb_as_it_ran_here() -> None:
             f"{value / factor:.2f}" for value, factor in zip(found, factors, strict=True) if value is not None
         ]
         assert (point.bytes, point.repetitions, printed) == (int(size), int(times), figures)
+    assert not explain(log, Question()).findings, "two ranks alone on two cores"
     assert {curve.ranks for curve in log.curves} == {2} and {curve.version for curve in log.curves} == {
         "2021.11"
     }

@@ -25,6 +25,7 @@ _RATES = {
 }
 _DIRECTIONS = {
     "one": "bytes sent in one direction over time",
+    "unknown": "as the tool counts them, which the text does not say",
     "both": "the sum of both directions: halve it for one direction",
     "algorithm": "algorithm bandwidth: a rank's bytes over time",
     "bus": "bus bandwidth: algorithm bandwidth times the share that must move, comparable with a link",

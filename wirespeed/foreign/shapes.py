@@ -45,7 +45,8 @@ class Curve:
     name: str = ""
     """The tool's word."""
     direction: str = "one"
-    """Bytes that the rate counts: of 'one' direction, the sum of 'both', 'algorithm' or 'bus' bandwidth."""
+    """Bytes that the rate counts: of 'one' direction, the sum of 'both', 'algorithm' or 'bus' bandwidth, or
+    'unknown'."""
     memory: str = ""
     """'H H', 'H D', 'D D': of the sender and the receiver; '': not said."""
     ranks: int | None = None

@@ -30,6 +30,8 @@ HUMP = 2.5
 """Time over that of a larger message. Where Open MPI changes its protocol for GPU memory, it is 2.05."""
 EDGE = 1.25
 """The same of the sizes beside it that belong to the hump."""
+FIRST_ROWS = 2
+"""Sizes at the beginning of a curve that may still warm up."""
 FIRST = 5.0
 """The same of the first size alone, which may carry what is set up once."""
 CACHED = 5.0
@@ -97,7 +99,7 @@ def _humps(rows: tuple[Row, ...]) -> Iterator[_Hump]:
             continue
         own = tuple(rows[at] for at in places)
         hump = _Hump(own, rows[places[-1] + 1], places[0] == 0)
-        if hump.ratio > (FIRST if hump.first and len(own) == 1 else HUMP):
+        if hump.ratio > (FIRST if hump.first and len(own) <= FIRST_ROWS else HUMP):
             yield hump
 
 
@@ -183,7 +185,7 @@ def _hump(series: Series, hump: _Hump) -> CurveFinding:
         "above": format_size(quick.bytes),
     }
     # Ours are warm when they are measured.
-    if len(rows) == 1 and hump.first and series.curve.tool != "wirespeed":
+    if len(rows) <= FIRST_ROWS and hump.first and series.curve.tool != "wirespeed":
         return finding("hump", 1, seen, series.curve, "hump-first")
     slope = _slope(rows)
     by_nccl = _threshold(series.curve) == "cliff-nccl"

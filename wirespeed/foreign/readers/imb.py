@@ -35,6 +35,9 @@ _OPERATIONS = {
     "barrier": ("barrier", "algorithm", 0),
     "gather": ("gather", "algorithm", 0),
     "scatter": ("scatter", "algorithm", 0),
+    "sendrecv_replace": ("sendrecv", "both", 2),
+    "birandom": ("sendrecv", "both", 2),
+    "corandom": ("sendrecv", "both", 2),
     "unidir_put": ("rma", "one", 1),
     "unidir_get": ("rma", "one", 1),
 }
@@ -43,7 +46,9 @@ _FILES = re.compile("[SPC]_")
 """Beginnings of the names of benchmarks of files."""
 _MODE = re.compile(r"#\s*MODE:\s*([\w-]+)")
 _ENDING = re.compile(r"[.,]\d\d$")
-_UNKNOWN = ("", "algorithm", 0)
+_KIN = re.compile(r"^i|v$|_block$")
+"""What the names of operations have more that do not block, or whose parts differ."""
+_UNKNOWN = ("", "unknown", 0)
 _UNITS = {1e6: "MB = 1e6 B", 2.0**20: "MB = 2^20 B"}
 _ROUNDING = 0.02
 
@@ -89,7 +94,7 @@ class Imb(Reader):
         self.close()
         if _FILES.match(name):
             return
-        known = _OPERATIONS.get(name.lower()) or _OPERATIONS.get(name.lower().removeprefix("i"), _UNKNOWN)
+        known = _OPERATIONS.get(name.lower()) or _OPERATIONS.get(_KIN.sub("", name.lower()), _UNKNOWN)
         operation, direction, self.messages = known
         self.columns = []
         gpu = _GPU.search(self.stream.command)

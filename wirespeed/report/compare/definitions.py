@@ -31,6 +31,7 @@ _COUNTED = {
     "both": "the sum of both directions",
     "bus": "bus bandwidth",
     "algorithm": "algorithm bandwidth",
+    "unknown": "what the text does not say",
     "average": "the average time of the ranks",
 }
 _MEMORY = {"H": "host", "D": "device", "M": "managed memory"}
