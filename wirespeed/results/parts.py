@@ -29,11 +29,11 @@ Share = Annotated[float, Meta(gt=-LARGEST, lt=LARGEST)]
 Texts = dict[str, str]
 
 
-class RecordPart(Struct, frozen=True, kw_only=True):
+class RecordPart(Struct, frozen=True, kw_only=True, gc=False):
     """Members that are written even where they are not known."""
 
 
-class Sparse(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Sparse(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """Members that are written where they are known."""
 
 

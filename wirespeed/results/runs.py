@@ -222,9 +222,8 @@ class Run:
                 if ends.count("device") == 1 and hosts & {rank.host for rank in step.ranks}:
                     way = "to_device" if ends[1] == "device" else "to_host"
                     # Judging them would ask for limits again.
-                    entries = (record for record in run.records if isinstance(record, Entry))
-                    sound = (entry for entry in entries if entry.has_time and entry.sure)
-                    rates = [entry.rate for entry in sound if entry.path == step.path]
+                    launches = (each for key, each in run._launches.items() if key[0] == step.path)
+                    rates = [entry.rate for each in launches for entry in each.values() if entry.sure]
                     found[way] = max([found.get(way, 0.0), *rates])
         return found
 
