@@ -104,7 +104,7 @@ def test_every_pattern_on_every_path(mpi: InstalledMpi, device: str, ranks: int,
     told = played(mpi, ranks, device, paths, tmp_path, sizes=sizes)
     judged(told, paths)
     seen = {m["pattern"] for m in told if m["kind"] == "begin"}
-    two = {name for name, pattern in all_patterns().items() if pattern.ranks and not pattern.many_ranks}
+    two = {name for name, pattern in all_patterns().items() if not pattern.ranks.many}
     within = {name for name, pattern in all_patterns().items() if pattern.intra_rank}
     assert seen - ONE_SIDED == OTHERS - ONE_SIDED - (two if ranks != 2 else set()) - (
         set() if any(find_path(name).intra_rank for name in paths.split(",")) else within
@@ -138,7 +138,7 @@ def test_every_pattern_over_stand_ins_of_libraries(
         for name, pattern in all_patterns().items()
         if name in OTHERS - ONE_SIDED
         and not pattern.intra_rank
-        and (pattern.many_ranks or pattern.ranks == ranks)
+        and (pattern.ranks.many or pattern.ranks.exact == ranks)
         # Of pairs, the last rank would have none.
         and (name != "stream" or ranks % 2 == 0)
     }

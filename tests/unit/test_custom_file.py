@@ -57,7 +57,7 @@ def test_a_file_of_two_steps(tmp_path: Path) -> None:
     ]
     assert plan(2, shape) == [([(1, 50, 0, 100)], []), ([], []), ([], [(1, 0, 0, 8)])]
     assert [custom.extent(rank, shape, 0) for rank in range(3)] == [107, 157, 50]
-    assert custom.refuse(shape) is None and custom.wanted_ranks(shape) == 3
+    assert custom.refuse(shape) is None and custom.rank_rule(shape.options).wanted == 3
     assert custom.refuse(Shape(2, shape.options)) == (
         f"{file}:4: rank 2 takes 3 ranks or more, not 2: --ranks 3"
     )

@@ -13,7 +13,7 @@ from wirespeed.frontend.order import with_room
 from wirespeed.host import memory
 from wirespeed.job.plan import Plan
 from wirespeed.patterns import Shape
-from wirespeed.patterns.size_rule import SizeRule
+from wirespeed.patterns.rules import SizeRule
 from wirespeed.rank.context import Unusable
 from wirespeed.rank.path.buffers import Buffers, buffer_room
 from wirespeed.units import parse_sizes

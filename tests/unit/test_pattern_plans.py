@@ -99,7 +99,7 @@ def test_plans(golden: Golden) -> None:
     }
     for name, ranks, options in REFUSED:
         why = find_pattern(name).refuse(Shape(ranks, options)) or "fits"
-        wanted = find_pattern(name).wanted_ranks(Shape(0, options))
+        wanted = find_pattern(name).rank_rule(options).wanted
         texts[name] = f"{texts.get(name, '')}{ranks} ranks, {options}: {why}; wants {wanted}\n"
     golden("patterns/plans", texts)
 

@@ -20,6 +20,7 @@ from wirespeed.patterns import (
     all_patterns,
     find_pattern,
 )
+from wirespeed.patterns.rules import RankRule
 
 
 def test_one_sided_operations() -> None:
@@ -75,7 +76,7 @@ class Relay(Pattern):
 
     name = "relay"
     summary = "Three ranks."
-    ranks = 3
+    ranks = RankRule(3)
 
     def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
         return [Step((Transfer(1, size, 10),), (Transfer(2, size, 30),))] if rank == 0 else []
@@ -90,7 +91,7 @@ def test_what_a_pattern_says_that_says_nothing() -> None:
     assert relay.refuse(shape) is None
     assert relay.refuse(Shape(2)) == "relay takes exactly 3 ranks, not 2: start it with -n 3"
     assert (relay.phases(shape), relay.reported_phase(shape), relay.sums(0, shape, 8)) == (1, None, None)
-    assert relay.size_rule(shape).fixed is None and relay.wanted_ranks(shape) == 3
+    assert relay.size_rule(shape).fixed is None and relay.rank_rule({}).wanted == 3
     assert relay.team(2, shape) == Team("", range(3))
     assert relay.extent(0, shape, 100) == 130 and relay.extent(1, shape, 100) == 0
 

@@ -143,7 +143,7 @@ def all_flows(pattern: Pattern, shape: Shape, size: int, part: int) -> int:
 def test_every_send_has_its_receive(name: str, custom_file: str, data: st.DataObject) -> None:
     """Protects every pattern, over random worlds, options, sizes, and memory too small for a window."""
     pattern = find_pattern(name)
-    ranks = pattern.ranks or data.draw(st.integers(2, 13))
+    ranks = pattern.ranks.exact or data.draw(st.integers(2, 13))
     if name == "stream":
         ranks = 2 * data.draw(st.integers(1, 6))
     shape = Shape(
@@ -208,7 +208,7 @@ def heard_of_nobody(pattern: Pattern, shape: Shape, size: int, part: int = 0) ->
 def test_no_rank_can_run_ahead_of_its_receivers(name: str, custom_file: str, data: st.DataObject) -> None:
     """Protects every pattern's time: a sender that hears of nobody is timed by the gap between messages."""
     pattern = find_pattern(name)
-    ranks = pattern.ranks or data.draw(st.integers(2, 9))
+    ranks = pattern.ranks.exact or data.draw(st.integers(2, 9))
     if name == "stream":
         ranks = 2 * data.draw(st.integers(1, 4))
     shape = Shape(ranks, options_of(name, data.draw, ranks, custom_file), None)
@@ -347,7 +347,7 @@ def test_csv_and_json_say_the_same(tmp_path: Path) -> None:
     csv.write_text("\ufeffbytes, to,from,step\n" + "".join(f"{b},{t},{f},{s}\n" for s, f, t, b in rows))
     other.write_text(json.dumps([dict(zip(("step", "from", "to", "bytes"), r, strict=True)) for r in rows]))
     custom = find_pattern("custom")
-    assert custom.wanted_ranks(Shape(0, {"file": str(csv)})) == 3
+    assert custom.rank_rule({"file": str(csv)}).wanted == 3
     for rank in range(3):
         plans = [custom.steps(rank, Shape(3, {"file": str(file)}), 0) for file in (csv, other)]
         assert plans[0] == plans[1]

@@ -56,12 +56,12 @@ def command_of(pattern: Pattern) -> click.Command:
         return _run(pattern, given)
 
     own = [_option(option) for option in pattern.options]
-    if pattern.many_ranks:
+    if pattern.ranks.many:
         own = [flag("--oversubscribe", OVERSUBSCRIBE, **RARE), *own]
-    if pattern.ranks is None:
+    if pattern.ranks.exact is None:
         usual = "one rank per GPU, or per core without GPUs, at most 8"
-        if pattern.usual_ranks:
-            usual = f"one per GPU, at least {pattern.usual_ranks}"
+        if pattern.ranks.per_gpu:
+            usual = f"one per GPU, at least {pattern.ranks.usual}"
         own = [option("--ranks", words.several(words.count(1, 1_000_000)), RANKS.format(usual)), *own]
     if pattern.followed_by:
         own.append(flag("--messages", MESSAGES))
@@ -158,7 +158,7 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
             pattern=name,
             paths=paths,
             sizes=plan.sizes or rule.chosen(),
-            ranks=find_pattern(name).ranks or plan.ranks,
+            ranks=find_pattern(name).ranks.exact or plan.ranks,
             options=(),
         )
         for name, paths in pattern.followed_by * messages
@@ -191,7 +191,7 @@ def plans(pattern: Pattern, given: dict[str, Any]) -> list[Plan]:
     own = {option.key: _value(option, given) for option in pattern.options}
     apart = {*own, "ranks", "one_host_too", "messages", "dry_run"}
     common = {name: value for name, value in given.items() if name not in apart}
-    worlds = given.get("ranks") or [pattern.exact_ranks(own) or 0]
+    worlds = given.get("ranks") or [pattern.rank_rule(own).exact or 0]
     in_one_table = {option.key for option in pattern.options if option.in_one_table}
     lists = [
         [(key, ",".join(values))]

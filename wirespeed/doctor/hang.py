@@ -175,9 +175,9 @@ def pattern_words(plan: Plan) -> list[str]:
     name = plan.pattern or "pingpong"
     pattern = find_pattern(name)
     words = [name]
-    if pattern.ranks is None and plan.ranks:
+    if pattern.ranks.exact is None and plan.ranks:
         words += ["--ranks", str(plan.ranks)]
-    words += ["--oversubscribe"] * (pattern.many_ranks and plan.oversubscribe)
+    words += ["--oversubscribe"] * (pattern.ranks.many and plan.oversubscribe)
     given = dict(plan.options)
     for option in pattern.options:
         value = given.get(option.key)

@@ -59,7 +59,7 @@ def parse(word: str) -> Load:
 def background_plan(load: Load, plan: Plan, out: Path) -> Plan:
     """The other job: the same MPI, device and ranks, one phase of one size, and no end."""
     pattern = find_pattern(load.pattern)
-    ranks = pattern.ranks or plan.ranks
+    ranks = pattern.ranks.exact or plan.ranks
     return replace(
         plan,
         pattern=load.pattern,

@@ -117,7 +117,7 @@ def _refuse_inside(plan: Plan, place: LaunchedRank) -> None:
             f"--profile {plan.profile} starts ranks, and a launcher has started these: leave it out, and "
             "write the profiler before wirespeed"
         )
-    if plan.ranks not in (0, place.size) and find_pattern(plan.pattern).ranks is None:
+    if plan.ranks not in (0, place.size) and find_pattern(plan.pattern).ranks.exact is None:
         raise WirespeedError(f"--ranks {plan.ranks}, but the launcher has started {place.size} ranks")
 
 
@@ -216,9 +216,8 @@ def _usual_ranks(plan: Plan, found: Machine) -> int:
     pattern, options = find_pattern(plan.pattern), dict(plan.options)
     least = 1 if pattern.intra_rank or pattern.program else 2
     gpus = max(least, len(found.devices) * (plan.ranks_per_gpu or 1)) if found.devices else None
-    usual = pattern.wanted_ranks(Shape(0, options))
-    if pattern.exact_ranks(options) is None and pattern.usual_ranks is not None:
-        usual = gpus or usual
+    rule = pattern.rank_rule(options)
+    usual = (rule.per_gpu and gpus) or rule.wanted
     return len(plan.between) or usual or gpus or max(2, min(cores(), MAX_CPU_RANKS))
 
 

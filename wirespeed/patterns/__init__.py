@@ -1,8 +1,8 @@
 """Patterns: who sends how many bytes to whom, in which order.
 
 Each module in this package has one `PATTERN` (a package: `PATTERNS`), but for those that patterns share:
-`answers`, `base`, `block_list` and `kv_models`. A new one is found by being there. A pattern is a pure
-function of one rank's view: it names no transport, no device and no library.
+`answers`, `base`, `block_list`, `kv_models` and `rules`. A new one is found by being there. A pattern is
+a pure function of one rank's view: it names no transport, no device and no library.
 """
 
 from __future__ import annotations

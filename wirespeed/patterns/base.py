@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wirespeed.patterns.block_list import Blocks
-from wirespeed.patterns.size_rule import SizeRule
+from wirespeed.patterns.rules import RankRule, SizeRule
 from wirespeed.units import size_word
 
 
@@ -198,10 +198,8 @@ class Pattern(ABC):
     help: str = ""
     """The rest of --help: what is measured, and examples."""
     options: tuple[Option, ...] = ()
-    ranks: int | None = 2
-    """Number of ranks it takes by default; None: --ranks, or one per processor."""
-    usual_ranks: int | None = None
-    """Number of ranks without --ranks, where it may say any; None: one per processor."""
+    ranks = RankRule()
+    """Number of ranks by default, where `rank_rule` says nothing else."""
     sizes = SizeRule()
     """Sizes by default, where `size_rule` says nothing else."""
     baseline: str = ""
@@ -245,7 +243,7 @@ class Pattern(ABC):
 
     def refuse(self, shape: Shape) -> str | None:
         """Why this job cannot run the pattern, in one line; None if it can."""
-        exact = self.exact_ranks(shape.options)
+        exact = self.rank_rule(shape.options).exact
         if exact is None or shape.ranks == exact:
             return None
         return (
@@ -261,18 +259,9 @@ class Pattern(ABC):
         """Number of blocks in lists that a rank sends in one iteration."""
         return 0
 
-    def exact_ranks(self, options: Mapping[str, Any]) -> int | None:
-        """Number of ranks it takes with these options; None: any."""
+    def rank_rule(self, options: Mapping[str, Any]) -> RankRule:
+        """How many ranks it takes with these options."""
         return self.ranks
-
-    def wanted_ranks(self, shape: Shape) -> int | None:
-        """Ranks to start without --ranks; None: one per processor."""
-        return self.exact_ranks(shape.options) or self.usual_ranks
-
-    @property
-    def many_ranks(self) -> bool:
-        """Can it be told to take more ranks than two?"""
-        return self.ranks is None or any(option.key == "pairs" for option in self.options)
 
     def barriers(self, shape: Shape) -> bool:
         """Does every sample begin with a barrier of all ranks?"""

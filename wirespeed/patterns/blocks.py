@@ -11,7 +11,7 @@ from wirespeed.errors import WirespeedError
 from wirespeed.patterns import block_list, kv_models
 from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Shape, Step, Transfer
 from wirespeed.patterns.block_list import GAP, LAYOUTS, MAX_BLOCKS, SPREAD, Blocks
-from wirespeed.patterns.size_rule import SizeRule
+from wirespeed.patterns.rules import RankRule, SizeRule
 from wirespeed.units import counted, format_size, size_word
 
 TOTAL = 16 << 20
@@ -83,7 +83,7 @@ class BlockLists(Pattern):
         ),
         Option("element", "Blocks and places must be multiples of so many bytes.", 1, most=4096),
     )
-    ranks, usual_ranks = None, 2
+    ranks = RankRule(None, usual=2, per_gpu=True)
     sizes = SizeRule("4K,32K,128K,1M", "4K,64K,1M", "block", "block size")
     baseline = "contiguous"
     scattered = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Shape, Step, Team, Transfer
-from wirespeed.patterns.size_rule import SizeRule
+from wirespeed.patterns.rules import RankRule, SizeRule
 
 NODE = "NUMA node that host memory comes from. Default: any, then each one where there are several."
 
@@ -37,7 +37,7 @@ class Copy(Pattern):
         Option("node", NODE, None, least=0, for_transport=True, each_node=True),
         Option("both-ways", "To the device and from it at once.", default=False),
     )
-    ranks = None
+    ranks = RankRule(None)
     sizes = SizeRule("4K,64K,1M,16M,512M")
     intra_rank = True
     alone_too = True

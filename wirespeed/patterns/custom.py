@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -13,7 +13,7 @@ from wirespeed import inputs
 from wirespeed.errors import WirespeedError
 from wirespeed.patterns.answers import unanswered
 from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Shape, Step, Transfer
-from wirespeed.patterns.size_rule import SizeRule
+from wirespeed.patterns.rules import RankRule, SizeRule
 from wirespeed.units import format_size, parse_size
 
 COLUMNS = ("step", "from", "to", "bytes")
@@ -63,7 +63,7 @@ class Custom(Pattern):
       wirespeed custom --file mine.csv --paths all
     """
     options = (Option("file", "The transfers: FILE.csv or FILE.json.", None, metavar="FILE"),)
-    ranks = None
+    ranks = RankRule(None)
     sizes = SizeRule(fixed=())
     barrier_per_sample = True
     slowest_counts = True
@@ -83,8 +83,8 @@ class Custom(Pattern):
         where = f"{shape.options['file']}:{worst.number}"
         return f"{where}: rank {needed - 1} takes {needed} ranks or more, not {shape.ranks}: --ranks {needed}"
 
-    def wanted_ranks(self, shape: Shape) -> int:
-        return max(line.ranks for line in self.lines(shape))
+    def rank_rule(self, options: Mapping[str, Any]) -> RankRule:
+        return RankRule(None, usual=max(line.ranks for line in self.lines(Shape(0, options))))
 
     def size_rule(self, shape: Shape) -> SizeRule:
         return SizeRule(fixed=(max(line.bytes for line in self.lines(shape)),))

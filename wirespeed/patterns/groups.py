@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Shape, Step, Team, Transfer
-from wirespeed.patterns.size_rule import SizeRule
+from wirespeed.patterns.rules import RankRule, SizeRule
 
 WORD = 32
 """Bytes of what --count counts."""
@@ -39,7 +39,7 @@ class Groups(Pattern):
             None,
         ),
     )
-    ranks = None
+    ranks = RankRule(None)
     barrier_per_sample = True
     by_host = True
     slowest_counts = True

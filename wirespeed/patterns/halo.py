@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Shape, Step, Transfer
+from wirespeed.patterns.rules import RankRule
 
 WEST, EAST, NORTH, SOUTH = range(4)
 _OPPOSITE = (EAST, WEST, SOUTH, NORTH)
@@ -28,7 +29,7 @@ class Halo(Pattern):
         Option("columns", "Width of the grid. Default: as square as possible.", None),
         Option("periodic", "The edges of the grid are neighbours, too.", default=False),
     )
-    ranks = None
+    ranks = RankRule(None)
     barrier_per_sample = True
     slowest_counts = True
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from wirespeed.patterns.base import Shape, Step, Transfer
 from wirespeed.patterns.blocks import CONTIGUOUS, BlockLists
+from wirespeed.patterns.rules import RankRule
 
 
 class Offload(BlockLists):
@@ -29,7 +30,7 @@ class Offload(BlockLists):
       wirespeed offload --kv llama-3.1-70b:tp=8:page=16 --layers
     """
     options = tuple(option for option in BlockLists.options if option.name != "allocations")
-    usual_ranks = 1
+    ranks = RankRule(None, usual=1, per_gpu=True)
     needs_device = (
         "no GPU was found, and it copies between a GPU and its host; for tests there is --device emulated"
     )

@@ -9,7 +9,7 @@ from itertools import chain
 from wirespeed.errors import WirespeedError
 from wirespeed.patterns.base import Figure, Option, Shape
 from wirespeed.patterns.pairs import Pairs
-from wirespeed.patterns.size_rule import SizeRule
+from wirespeed.patterns.rules import SizeRule
 
 Partners = dict[int, int]
 """Partner of each rank of a phase."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from wirespeed.patterns.base import Figure, Option, Pattern, Shape, Step, Team, Transfer
 from wirespeed.patterns.fan import WAYS, Fan
-from wirespeed.patterns.size_rule import SizeRule
+from wirespeed.patterns.rules import RankRule, SizeRule
 
 
 class Pairs(Pattern):
@@ -39,7 +39,7 @@ class Pairs(Pattern):
         Option("seed", "Seed of the random choice of phases.", 1, least=0),
         Option("fan", "One rank to all others at once, or all to one.", None, choices=WAYS),
     )
-    ranks = None
+    ranks = RankRule(None)
     sizes = SizeRule("8,16M")
     by_size = False
 

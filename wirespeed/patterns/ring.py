@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Place, Shape, Step, Sums, Transfer, Work
-from wirespeed.patterns.size_rule import SizeRule
+from wirespeed.patterns.rules import RankRule, SizeRule
 
 MAX_STEPS = 128
 """Default limit per iteration: a rank of a large ring need not know all of them."""
@@ -31,7 +31,7 @@ class Ring(Pattern):
       wirespeed ring --paths aware,staged      # device pointers against staging
     """
     options = (Option("steps", "Steps per iteration, an even number.", None, 2),)
-    ranks = None
+    ranks = RankRule(None)
     sizes = SizeRule("8,4K,64K,1M,16M,256M")
     in_place = True
     slowest_counts = True

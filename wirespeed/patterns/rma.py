@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from wirespeed.patterns.base import Figure, Option, Pattern, Shape, Step, Sums, Team, Transfer
-from wirespeed.patterns.size_rule import SizeRule
+from wirespeed.patterns.rules import SizeRule
 
 PUT, GET, FETCH_ADD, LOAD = "put", "get", "fetch-add", "load"
 WORD = 8

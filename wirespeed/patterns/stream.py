@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Shape, Step, Team, Transfer
+from wirespeed.patterns.rules import RankRule
 from wirespeed.units import counted
 
 
@@ -37,13 +38,14 @@ class MessageStream(Pattern):
         Option("pairs", "Pairs of ranks at once: rank i sends to rank i + N.", 1, most=100_000),
     )
 
+    ranks = RankRule(by_option=True)
     slowest_counts = True
 
     def pairs(self, options: Mapping[str, Any]) -> int:
         return int(options.get("pairs", 1))
 
-    def exact_ranks(self, options: Mapping[str, Any]) -> int:
-        return 2 * self.pairs(options)
+    def rank_rule(self, options: Mapping[str, Any]) -> RankRule:
+        return RankRule(2 * self.pairs(options), by_option=True)
 
     def barriers(self, shape: Shape) -> bool:
         """One pair keeps in step by its answers; several would drift apart, and the slowest end alone."""

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wirespeed.patterns.base import COMPUTES, Derived, Figure, Option, Pattern, Place, Shape, Transfer, Work
-from wirespeed.patterns.size_rule import SizeRule
+from wirespeed.patterns.rules import RankRule, SizeRule
 from wirespeed.programs.conserved import Conservation
 from wirespeed.programs.plane import Plane, divisions, parse_grid, smallest_halo
 
@@ -169,7 +169,7 @@ class ProgramPattern(Pattern):
     One buffer has all that the program needs; the other one is the checks' alone.
     """
 
-    ranks = None
+    ranks = RankRule(None)
     sizes = SizeRule(fixed=())
     in_place = True
     slowest_counts = True

@@ -189,7 +189,7 @@ def plans(base: Plan, requirements: Sequence[Requirement]) -> Iterator[Plan]:
         own = {option.key: option.default for option in pattern.options} | requirement.options
         job = _Job(
             requirement.pattern,
-            requirement.ranks or pattern.exact_ranks(own) or 0,
+            requirement.ranks or pattern.rank_rule(own).exact or 0,
             tuple(own.items()),
             requirement.oversubscribe,
         )

@@ -298,7 +298,14 @@ def _job(wanted: Wanted, pattern: Pattern, plan: Plan, system: System | None) ->
     words = _without(wanted.words, ("--paths", "--out", "--ranks"), ("--resume",))
     names = tuple(path.name for path in paths)
     return _filled(
-        wanted, pattern.name, words, names, each, gpus, plan.out or "", choose_ranks=pattern.ranks is None
+        wanted,
+        pattern.name,
+        words,
+        names,
+        each,
+        gpus,
+        plan.out or "",
+        choose_ranks=pattern.ranks.exact is None,
     )
 
 
@@ -348,10 +355,9 @@ def _between_nodes(paths: Sequence[TransferPath], named: Sequence[str]) -> list[
 
 def _ranks_per_node(wanted: Wanted, pattern: Pattern, plan: Plan, gpus: int) -> int:
     """Given, or so that all ranks there are to be are spread evenly; else one per GPU."""
-    from wirespeed.patterns import Shape
 
     total, nodes, each = (
-        pattern.exact_ranks(dict(plan.options)) or plan.ranks,
+        pattern.rank_rule(dict(plan.options)).exact or plan.ranks,
         wanted.nodes,
         wanted.ranks_per_node,
     )
@@ -361,7 +367,7 @@ def _ranks_per_node(wanted: Wanted, pattern: Pattern, plan: Plan, gpus: int) -> 
                 f"{pattern.name}: {total} ranks, not --nodes {nodes} x --ranks-per-node {each}"
             )
         return each
-    total = total or pattern.wanted_ranks(Shape(0, dict(plan.options))) or 0
+    total = total or pattern.rank_rule(dict(plan.options)).wanted or 0
     if total % nodes:
         raise WirespeedError(f"{pattern.name}: {total} ranks cannot be spread evenly over --nodes {nodes}")
     if not total and not gpus:

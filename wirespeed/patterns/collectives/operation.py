@@ -9,7 +9,7 @@ from types import ModuleType
 from wirespeed.patterns.base import COMPUTES, Collective, Derived, Figure, Option, Pattern, Shape, Step
 from wirespeed.patterns.collectives import direct, doubling, one_shot, ring
 from wirespeed.patterns.collectives.rank_view import REDUCING, REDUCTIONS, TYPES, WHOLE, RankView, extent
-from wirespeed.patterns.size_rule import SizeRule
+from wirespeed.patterns.rules import RankRule, SizeRule
 
 ALGORITHMS: dict[str, ModuleType] = {
     "ring": ring,
@@ -61,7 +61,7 @@ class CollectivePattern(Pattern):
     """One operation; `shape.options["by"]` says who does it: the library, or one of ALGORITHMS."""
 
     of_all_ranks = True
-    ranks = None
+    ranks = RankRule(None)
     sizes = SizeRule("8,256,4K,64K,1M,16M,128M")
     in_place = True
     slowest_counts = True

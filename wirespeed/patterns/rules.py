@@ -1,4 +1,4 @@
-"""Which sizes a pattern takes, and which it is measured at where nobody names any."""
+"""Which sizes and numbers of ranks a pattern takes, and which it is measured with where nobody names any."""
 
 from __future__ import annotations
 
@@ -37,3 +37,27 @@ class SizeRule:
             return self.fixed
         sizes = tuple(named) or parse_sizes(self.soak if soak else self.usual)
         return tuple(dict.fromkeys(max(size, self.least) for size in sizes))
+
+
+@dataclass(frozen=True)
+class RankRule:
+    """Numbers of ranks of a pattern with its options."""
+
+    exact: int | None = 2
+    """It takes this number; None: --ranks says, or `usual`."""
+    usual: int | None = None
+    """Without --ranks; None: one for each GPU, or CPU."""
+    per_gpu: bool = False
+    """One for each GPU, `usual` at least."""
+    by_option: bool = False
+    """An option of the pattern asks for more of them."""
+
+    @property
+    def many(self) -> bool:
+        """Can it be told to take more ranks than two?"""
+        return self.exact is None or self.by_option
+
+    @property
+    def wanted(self) -> int | None:
+        """Ranks to start without --ranks; None: one per processor."""
+        return self.exact or self.usual
