@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import random
+import sys
+import zlib
 from pathlib import Path
 
 import pytest
 from support import mpis
-from support.command import wirespeed
+from support.command import captured, wirespeed
 
 from wirespeed import launchers
 from wirespeed.errors import WirespeedError
-from wirespeed.host.mpi import Mpi
+from wirespeed.host.mpi import Mpi, choose
+from wirespeed.job.plan import Plan, encode
 from wirespeed.launchers import Job
 
 pytestmark = pytest.mark.slow(after=1)
@@ -33,6 +37,19 @@ while test $# -gt 0; do
 done
 exec {mpiexec} {options} -n "$ranks" "$@"
 """
+
+
+def test_a_long_order_arrives_whole(mpi: mpis.InstalledMpi) -> None:
+    """Protects a list of 1,000 pairs, on its way through the launcher that starts the ranks."""
+    dice = random.Random(1)
+    pairs = ",".join(f"{dice.randrange(10**6)}-{dice.randrange(10**6)}" for _ in range(1000))
+    word = encode(Plan("pairing", options=(("rank_pairs", pairs),)))
+    script = "import sys, zlib; print(zlib.crc32(sys.argv[1].encode()))"
+    library = choose(str(mpi.mpiexec))
+    job = Job((sys.executable, "-c", script, word), 2, (), library.environment())
+    line = launchers.choose("mpiexec", library).command(library, job)
+    said = captured(line, env=mpi.environment() | library.environment(), ok=True).stdout
+    assert said.split() == [str(zlib.crc32(word.encode()))] * 2
 
 
 def an_mpi(vendor: str) -> Mpi:

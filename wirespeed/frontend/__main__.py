@@ -13,12 +13,12 @@ from wirespeed.errors import WirespeedError  # noqa: E402
 from wirespeed.frontend.bound import Bound  # noqa: E402
 from wirespeed.frontend.session import measure  # noqa: E402
 from wirespeed.host.die_with_parent import die_with_parent  # noqa: E402
-from wirespeed.job.plan import decode  # noqa: E402
+from wirespeed.job.plan import Plan, decode  # noqa: E402
 
 die_with_parent()
 try:
     bound = Bound.from_now(float(sys.argv[2])) if sys.argv[2:] else None
-    sys.exit(int(measure(decode(sys.argv[1]), lambda event: None, bound)))
+    sys.exit(int(measure(Plan.of(decode(sys.argv[1])), lambda event: None, bound)))
 except WirespeedError as error:
     # sys.exit writes it to stderr, which the starter reads.
     sys.exit(str(error))

@@ -66,11 +66,9 @@ class Starter:
         """Does something else than this command decide where ranks run?"""
         return bool(self.plan.hosts or launchers.by_batch_system(self.plan.launcher) or mpi.in_batch_job())
 
-    def start(self, key: StepKey) -> JobStep:
-        """The processes that measure these launches."""
+    def spec(self, key: StepKey) -> StepSpec:
+        """What the ranks that measure these launches are to do."""
         plan, launches, library = self.plan, key.launches, key.library
-        launcher = launchers.choose(plan.launcher, library)
-        variables = self.variables(launches[0].path, library)
         own_threads = launches[0].path.own_threads
         cpus = () if self._elsewhere else fewer_cpus()
         spec = StepSpec(
@@ -79,7 +77,7 @@ class Starter:
             run=f"{self.run}-{self._started}",
             expected=ExpectedJob(library.vendor, library.version, plan.ranks, str(library.library)),
             device=self.found.kind,
-            variables=variables,
+            variables=self.variables(launches[0].path, library),
             profiler=self.profiles.command(launches[0].path.name) if self.profiles else (),
             profiles=str(self.profiles.folder) if self.profiles else "",
             base=str(private_folder.of_user()),
@@ -89,19 +87,25 @@ class Starter:
         if (end := self.until(key)) is not None:
             seconds = max(end - time.monotonic(), 0.0)
             spec = replace(spec, seconds=seconds, until=time.time() + seconds)
+        return spec
+
+    def start(self, key: StepKey) -> JobStep:
+        """The processes that measure these launches."""
+        plan, launches, spec = self.plan, key.launches, self.spec(key)
+        launcher = launchers.choose(plan.launcher, key.library)
         self._started += 1
         entry = Path(__file__).parents[1] / "rank"
         job = launchers.Job(
             command=(sys.executable, str(entry), encode(spec)),
             ranks=plan.ranks,
             hosts=plan.hosts,
-            variables=variables,
-            own_threads=own_threads,
-            places_itself=bool(cpus),
+            variables=spec.variables,
+            own_threads=launches[0].path.own_threads,
+            places_itself=not self._elsewhere and bool(fewer_cpus()),
         )
         return JobStep(
-            launcher.command(library, job),
-            {**os.environ, **variables},
+            launcher.command(key.library, job),
+            {**os.environ, **spec.variables},
             own_folder(spec.run, spec.base),
             plan.ranks,
             max(startup_limit(plan), stuck_after(plan, _largest(launches))),

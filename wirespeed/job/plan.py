@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-import pickle
+import json
 import zlib
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from wirespeed.statistics.stopping import Stopping
+
+if TYPE_CHECKING:
+    from wirespeed.job.step_spec import StepSpec
 
 ALLOCATORS = ("driver", "pool", "vmm", "openmp", "openmp:map", "openacc", "openacc:map")
 CONTEXTS = ("primary", "own")
@@ -80,16 +84,35 @@ class Plan:
     test: tuple[tuple[str, str], ...] = ()
     """For the project's tests alone: ("fault", "drop-byte"), ("offset", "3"), ..."""
 
+    @classmethod
+    def of(cls, members: dict[str, Any]) -> Plan:
+        """As encode() has packed it."""
+        found = {name: tuples(value) for name, value in members.items()}
+        return cls(**{**found, "stopping": Stopping(**members["stopping"])})
+
     def to_dict(self) -> dict[str, Any]:
         """What a result file says of it."""
         return {name: value for name, value in dataclasses.asdict(self).items() if name not in _UNRECORDED}
 
 
-def encode(orders: object) -> str:
-    """Packs what a process of this package is to do into one word that survives every launcher's quoting."""
-    return base64.urlsafe_b64encode(zlib.compress(pickle.dumps(orders))).decode()
+def encode(order: Plan | StepSpec) -> str:
+    """Packs what a process of this package is to do into one word that survives every launcher's quoting:
+    deflated JSON.
+    """
+    text = json.dumps(dataclasses.asdict(order), separators=(",", ":"))
+    return base64.urlsafe_b64encode(zlib.compress(text.encode())).decode()
 
 
-def decode(word: str) -> Any:
-    """The inverse of encode(), for a word of our own command line alone: a pickle may run any code."""
-    return pickle.loads(zlib.decompress(base64.urlsafe_b64decode(word)))
+def decode(word: str) -> dict[str, Any]:
+    """The members of what encode() has packed, or of the same JSON in a file NAME.json."""
+    if word.endswith(".json"):
+        text = Path(word).read_text()
+    else:
+        text = zlib.decompress(base64.urlsafe_b64decode(word)).decode()
+    members: dict[str, Any] = json.loads(text)
+    return {name: tuples(value) for name, value in members.items()}
+
+
+def tuples(value: Any) -> Any:
+    """Tuples in place of lists, which JSON has alone."""
+    return tuple(map(tuples, value)) if isinstance(value, list) else value

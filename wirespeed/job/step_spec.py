@@ -1,9 +1,10 @@
-"""Orders of the front end to the ranks of one job step, in one word of their command line."""
+"""Orders of the front end to the ranks of one job step, in one word of their command line, or a JSON file."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
 from wirespeed.host.process import host_name
 from wirespeed.job.plan import Plan
@@ -38,6 +39,12 @@ class StepSpec:
     """May threads of libraries leave the ranks' CPUs? Not where a batch system hands out CPUs."""
     host: str = field(default_factory=lambda: host_name())
     """Host on which the front end watches."""
+
+    @classmethod
+    def of(cls, members: dict[str, Any]) -> StepSpec:
+        """As encode() has packed it."""
+        plan, expected = Plan.of(members["plan"]), ExpectedJob(**members["expected"])
+        return cls(**{**members, "plan": plan, "expected": expected})
 
     def end(self) -> float | None:
         """End of the time for all of these paths on this process's monotonic clock."""

@@ -1,4 +1,5 @@
-"""The program that a launcher starts in every rank: `python .../wirespeed/rank SPEC`.
+"""The program that a launcher starts in every rank: `python .../wirespeed/rank SPEC`, or, by hand,
+`mpiexec -n 2 python -m wirespeed.rank ORDER.json`: --dry-run --json prints such orders.
 
 The rank imports the package that this file lies in: the one that its front end belongs to.
 """

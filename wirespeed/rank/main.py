@@ -35,9 +35,11 @@ from wirespeed.rank.observe.watchdog import Watchdog
 
 
 def main(word: str) -> NoReturn:
-    """Measures the encoded step; ends the process, without exit handlers, which could undo the exit code."""
+    """Measures the step in the word, or in a JSON file of that name; ends the process, without exit handlers,
+    which could undo the exit code.
+    """
     started = time.monotonic()
-    spec: StepSpec = decode(word)
+    spec = StepSpec.of(decode(word))
     profiled = "WIRESPEED_PROFILED" in os.environ
     if not profiled:
         set_environment(spec.variables)

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job.plan import Plan
 from wirespeed.units import counted, time_word
+
+if TYPE_CHECKING:
+    from wirespeed.frontend.order import Order
+    from wirespeed.paths import TransferPath
 
 
 def print_orders(plans: Sequence[Plan], *, as_json: bool) -> ExitCode:
@@ -33,7 +38,7 @@ def print_orders(plans: Sequence[Plan], *, as_json: bool) -> ExitCode:
     return ExitCode.OK
 
 
-def _facts(order: Any) -> dict[str, Any]:
+def _facts(order: Order) -> dict[str, Any]:
     plan, found = order.plan, order.found
     lacking = {path.name: why for path, why in order.lacking}
     # What a library lacks, ranks would find out.
@@ -54,7 +59,18 @@ def _facts(order: Any) -> dict[str, Any]:
         "max_time_s": plan.stopping.max_time,
         "loops": plan.stopping.loops,
         "within_s": plan.budget,
+        "orders": {path.name: _by_hand(order, path) for path in order.paths if path.name not in lacking},
     }
+
+
+def _by_hand(order: Order, path: TransferPath) -> dict[str, Any]:
+    """What the path's ranks would be told: `mpiexec -n 2 python -m wirespeed.rank ORDER.json` does it."""
+    from wirespeed.frontend.recording import PathLaunch
+    from wirespeed.frontend.starter import Starter, StepKey
+
+    starter = Starter(order.plan, order.found, "by-hand", None, lambda key: None)
+    launch = PathLaunch(path, 1, order.plan.sizes)
+    return asdict(starter.spec(StepKey((launch,), order.found.mpis[0])))
 
 
 def _lines(order: dict[str, Any]) -> Iterator[str]:
