@@ -15,11 +15,11 @@ from wirespeed.statistics.outliers import (
     at_least,
     hits_of,
     p_of_times,
-    simes,
     slow_ones,
     smallest_named,
     spread_of,
 )
+from wirespeed.statistics.student import simes
 
 SEEDS = range(1, 4)
 

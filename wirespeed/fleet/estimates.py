@@ -23,6 +23,7 @@ from wirespeed.statistics.outliers import (
     smallest_named,
     spread_of,
 )
+from wirespeed.statistics.student import bounded_exp
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -100,10 +101,10 @@ class Estimates:
         if self.spread is None:
             return math.inf
         if self.tail is None:
-            return math.exp(min(700.0, _smallest_switch(self.spread, level)))
+            return bounded_exp(_smallest_switch(self.spread, level))
         often = [int(count) for count in self.times[self.usable] if count >= FEWEST_TIMES]
         count = int(typical(often)) if often else FEWEST_TIMES
-        return math.exp(min(700.0, smallest_named(count, level, self.spread, self.tail)))
+        return bounded_exp(smallest_named(count, level, self.spread, self.tail))
 
 
 def _smallest_switch(spread: Spread, level: float) -> float:
@@ -187,7 +188,7 @@ def _kind_times(figure: str, kinds: Sequence[str], of_name: Places, effects: Flo
             kind or UNKNOWN,
             figure,
             int(counts[place]),
-            math.exp(min(700.0, float(effects[place] - effects[usual]))),
+            bounded_exp(float(effects[place] - effects[usual])),
             kinds[usual] or UNKNOWN,
         )
         for place, kind in enumerate(kinds)
@@ -416,7 +417,7 @@ def _switches(
     names = [switches[place].name for place in present]
     times = np.array([int((places == place).sum()) for place in present])
     if len(present) < FEWEST_SWITCHES:
-        apart = math.exp(min(700.0, float(effects.max() - effects.min())))
+        apart = bounded_exp(float(effects.max() - effects.min()))
         return Estimates(
             *(figure, SWITCH, names, np.full(len(names), math.nan), times, model.centre, model.deviation),
             untold=_apart(names, effects, apart, model),

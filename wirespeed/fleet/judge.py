@@ -22,8 +22,8 @@ from wirespeed.fleet.estimates import (
 )
 from wirespeed.fleet.topology import NO_TOPOLOGY, Topology
 from wirespeed.fleet.window import HistoryWindow
-from wirespeed.statistics.outliers import FEWEST_TIMES, Slow, simes
-from wirespeed.statistics.student import convincing, student_point
+from wirespeed.statistics.outliers import FEWEST_TIMES, Slow
+from wirespeed.statistics.student import bounded_exp, convincing, simes, student_point
 
 FALSE_ALARMS = 0.01
 """At most this share of what is named is named by chance."""
@@ -225,9 +225,9 @@ def _note(verdict: FleetVerdict, each: Estimates, least: float) -> None:
     for place, name in enumerate(each.names):
         verdict.distances.setdefault(name, {})
         if math.isfinite(each.effects[place]):
-            ratio = math.exp(min(float(each.effects[place]), 700.0))
+            ratio = bounded_exp(float(each.effects[place]))
             verdict.distances[name][each.figure] = ratio
-    verdict.usual[each.figure] = math.exp(min(each.centre, 700.0))
+    verdict.usual[each.figure] = bounded_exp(each.centre)
 
 
 def _note_smallest(
@@ -259,14 +259,14 @@ def _finding(subject: Subject, p: float, tests: Sequence[_Test], topology: Topol
 
 def _evidence(slow: Slow, each: Estimates, place: int) -> OutlierEvidence:
     assert each.spread
-    ratio = math.exp(min(slow.effect, 700.0))
+    ratio = bounded_exp(slow.effect)
     often = max(1, slow.times if slow.slow_times is None else slow.slow_times)
     own = _MEDIAN_ERROR * each.deviation / often**0.5
     usual_error = each.spread.deviation / max(1, len(each.usable)) ** 0.5
     freedom = max(2.0, each.spread.freedom)
     half = student_point(0.05, freedom) * float(np.hypot(own, usual_error))
-    low, high = (math.exp(min(700.0, slow.effect + side)) for side in (-half, half))
-    usual = math.exp(min(each.centre, 700.0))
+    low, high = (bounded_exp(slow.effect + side) for side in (-half, half))
+    usual = bounded_exp(each.centre)
     partners = None if each.partners is None else int(each.partners[place])
     measured = slow.times if each.kind != SWITCH else int(each.times[place])
     return OutlierEvidence(

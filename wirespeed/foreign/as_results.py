@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from wirespeed.foreign.definitions import entry_definition, is_wrong
+from wirespeed.foreign.definitions import entry_definition
 from wirespeed.foreign.question import USUAL_SIZES
 from wirespeed.foreign.shapes import Curve, Log, Point
 from wirespeed.job.plan import Plan
 from wirespeed.judge.possible import MEMORY, impossible, why_impossible
-from wirespeed.judge.series import is_collective, on_gpu
+from wirespeed.judge.series import is_collective, is_wrong, on_gpu
 from wirespeed.results.contradiction import GIVEN, Contradiction, Quantity
 from wirespeed.results.model import COUNTS, OUTPUT_OF, End, Entry, Failure, Head, Record, StepRecord
 from wirespeed.results.parts import SHORTEST, Device, Environment, Times

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wirespeed.foreign.shapes import Curve, Point
+from wirespeed.foreign.shapes import Curve
 
 _TIMES = {
     "pingpong": "one way, half of a round trip",
@@ -70,8 +70,3 @@ def rates_of(curve: Curve) -> list[float]:
     """Rates of all points that have one."""
     found = (rate_of(curve, index) for index in range(len(curve.points)))
     return [rate for rate in found if rate is not None]
-
-
-def is_wrong(point: Point) -> bool:
-    """Did wrong data arrive? Sums of floating-point numbers differ a little in any case."""
-    return point.wrong is not None and point.wrong >= 1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from wirespeed.foreign.definitions import is_wrong
 from wirespeed.foreign.shapes import Curve, Log
+from wirespeed.judge.series import is_wrong
 from wirespeed.limits.rates import Ceiling, gpu_links, gpu_names, pcie, slot_of
 from wirespeed.limits.wires import WIRE_KINDS
 from wirespeed.systems import load

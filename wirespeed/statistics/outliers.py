@@ -300,8 +300,3 @@ def _tests(
     if count >= FEWEST_FOR_SOME and len(slowest) >= FEWEST_TIMES:
         tests.append((sorted(slowest)[-FEWEST_TIMES], FEWEST_TIMES, values, True, None))
     return tests
-
-
-def simes(p_values: Sequence[float], count: int) -> float:
-    """One p value for 'any of these `count`', those not given being 1: doi:10.1093/biomet/73.3.751."""
-    return min(1.0, *(p * count / rank for rank, p in enumerate(sorted(p_values), 1)))

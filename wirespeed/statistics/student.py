@@ -73,9 +73,12 @@ def _incomplete_beta(x: float, a: float, b: float) -> float:
     return math.exp(logs) / a * p
 
 
-def simes(p_values: Sequence[float]) -> float:
-    """One p value for 'any of these' (Simes 1986, doi:10.1093/biomet/73.3.751); 1 of none."""
-    count = len(p_values)
+def simes(p_values: Sequence[float], count: int = 0) -> float:
+    """One p value for 'any of these' (Simes 1986, doi:10.1093/biomet/73.3.751); 1 of none.
+
+    `count`: of so many, those not given being 1.
+    """
+    count = count or len(p_values)
     return min(1.0, *(p * count / rank for rank, p in enumerate(sorted(p_values), 1))) if count else 1.0
 
 

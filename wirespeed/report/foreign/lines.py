@@ -6,11 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from wirespeed.foreign.definitions import definition, is_wrong, rate_of, rates_of
+from wirespeed.foreign.definitions import definition, rate_of, rates_of
 from wirespeed.foreign.explain import Explained, Explanation
 from wirespeed.foreign.findings import AnyFinding
 from wirespeed.foreign.islands import sentences, wires
 from wirespeed.foreign.shapes import Curve, Log
+from wirespeed.judge.series import is_wrong
 from wirespeed.units import counted, format_rate, format_seconds, format_size
 
 MOST_LINES = 40
