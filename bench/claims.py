@@ -44,6 +44,7 @@ TABLES = {
     "watch": Table("docs/checking.md", verdicts.watches),
     "compare": Table("docs/comparing.md", verdicts.false_alarms, 400),
     "learn": Table("docs/checking.md", verdicts.bounds),
+    "measured": Table("docs/comparing.md", verdicts.measured, 60),
     "real": Table("docs/comparing.md", real_launches.compared, 50),
     "kinds": Table("docs/comparing.md", kinds.table, 60),
     "stated": Table("docs/comparing.md", real_launches.stated),

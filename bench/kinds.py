@@ -118,19 +118,22 @@ def _watched(dice: Generator, kind: str) -> bool:
 
 def table(repetitions: int) -> Iterator[str]:
     """Percentages: of comparisons and watches that name anything, and of slowdowns that are found."""
-    heads = "3, 3 by turns: named", "5, 5 by turns", "5, 5 one side after the other"
-    yield "| noise | " + " | ".join([*heads, "x1.3 found, 5, 5", "watch, 60 looks: named"]) + " |"
-    yield "|---" * 6 + "|"
+    heads = "3, 3 by turns: named", "5, 5 by turns", "10, 10 by turns", "5, 5 one side after the other"
+    found = "x1.3 found, 5, 5", "x1.02 found, 10, 10", "watch, 60 looks: named"
+    yield f"| noise | {' | '.join([*heads, *found])} |"
+    yield "|---" * 8 + "|"
     for kind in KINDS:
-        counts = np.zeros(5)
+        counts = np.zeros(7)
         for seed in range(repetitions):
             dice = np.random.default_rng([seed, *kind.encode()])
             counts[0] += _judged(dice, kind, 3)
             counts[1] += _judged(dice, kind, 5)
-            counts[2] += _judged(dice, kind, 5, by_turns=False)
-            counts[3] += _judged(dice, kind, 5, 0.3)
+            counts[2] += _judged(dice, kind, 10)
+            counts[3] += _judged(dice, kind, 5, by_turns=False)
+            counts[4] += _judged(dice, kind, 5, 0.3)
+            counts[5] += _judged(dice, kind, 10, 0.02)
             if seed < repetitions // 3 or not seed:
-                counts[4] += _watched(dice, kind)
+                counts[6] += _watched(dice, kind)
         watches = max(repetitions // 3, 1)
-        cells = [share(count, repetitions) for count in counts[:4]] + [share(counts[4], watches)]
+        cells = [share(count, repetitions) for count in counts[:6]] + [share(counts[6], watches)]
         yield f"| {kind} | " + " | ".join(cells) + " |"

@@ -11,7 +11,8 @@ import math
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,8 @@ import numpy as np
 from msgspec import structs
 from noise import Noise
 
+from wirespeed.cli.common.sides import LOOKS as LAUNCHES
+from wirespeed.cli.common.sides import MeasuredSide, measure_until_decided
 from wirespeed.judge import model
 from wirespeed.judge.bounds import figure_limit, group_limit
 from wirespeed.judge.model import LaunchMedian, Side
@@ -95,7 +98,13 @@ def logs(dice: Generator, noise: Noise, paths: int, sizes: int, launches: int) -
     return noise.measured(dice, numbers, np.zeros(shape, dtype=np.int64), moments)
 
 
-def runs(times: Floats, name: str, of_bytes: Sequence[int] = (), moments: Sequence[int] = ()) -> list[Run]:
+def runs(
+    times: Floats,
+    name: str,
+    of_bytes: Sequence[int] = (),
+    moments: Sequence[int] = (),
+    paths_of: Sequence[str] = PATHS,
+) -> list[Run]:
     """A run for each launch, as read from a file; `of_bytes`: the sizes, powers of two by default.
 
     `moments`: places of the launches in the order of time, if that is known.
@@ -110,7 +119,7 @@ def runs(times: Floats, name: str, of_bytes: Sequence[int] = (), moments: Sequen
         records.append(structs.replace(head, run=run))
         for path in range(paths):
             records += (
-                structs.replace(_entry(run, PATHS[path], of_bytes[size], times[path, size, launch]), at=at)
+                structs.replace(_entry(run, paths_of[path], of_bytes[size], times[path, size, launch]), at=at)
                 for size in range(sizes)
             )
         records.append(structs.replace(end, run=run))
@@ -193,6 +202,63 @@ def false_alarms(repetitions: int) -> Iterator[str]:
                     both.append(sum(map(named, results)))
             cells.append(share(max(both), repetitions))
         yield f"| {name} | " + " | ".join(cells) + " |"
+
+
+@dataclass
+class _Side(MeasuredSide):
+    """A side whose launches are drawn beforehand."""
+
+    times: Floats = field(default_factory=lambda: np.zeros(0))
+    """Of each path, size and moment."""
+    place: int = 0
+    """0: it begins; 1: it is the other one."""
+    made: list[Run] = field(default_factory=list)
+
+    @property
+    def runs(self) -> list[Run]:
+        return self.made
+
+    def measure(self, paths: Collection[str], seconds: float) -> None:
+        moment = 2 * self.launches + (self.place != self.launches % 2)
+        self.launches += 1
+        chosen = [place for place, path in enumerate(PATHS) if not paths or path in paths]
+        times = self.times[chosen, :, moment : moment + 1]
+        name = f"{self.name}{self.launches}-"
+        self.made += runs(times, name, (), [moment], [PATHS[place] for place in chosen])
+
+
+def measured(repetitions: int) -> Iterator[str]:
+    """Sides that are measured by turns until all is decided: what is named, and after how many launches."""
+    yield "| noise | nothing changed: named | launches a side | `gpu` 5 % slower: named | launches a side |"
+    yield "|---|---|---|---|---|"
+    for name in NOISES:
+        cells = []
+        for slower in (0.0, 0.05):
+            dice, hits, launches = np.random.default_rng(1), 0, 0
+            for _ in range(repetitions):
+                found, many = _until_decided(
+                    logs(dice, NOISES[name], len(PATHS), 3, 2 * LAUNCHES[-1]), slower
+                )
+                right = {group.key.path for group in found.verdicts.groups if group.what == WORSE}
+                hits += PATHS[0] in right if slower else named(found)
+                launches += many
+            cells += [share(hits, repetitions), f"{launches / repetitions:.1f}"]
+        yield f"| {name} | {' | '.join(cells)} |"
+
+
+def _until_decided(times: Floats, slower: float) -> tuple[Comparison, int]:
+    """The comparison, and how many launches each side had; the first path of the new side is `slower`."""
+    changed = times.copy()
+    changed[0] += math.log1p(slower)
+    old = _Side("old", [], "old", times=times)
+    new = _Side("new", [], "new", times=changed, place=1)
+
+    def judged(part: float) -> Comparison:
+        return compare(old.runs, new.runs, share_of_alarms=part)
+
+    with _UNTOLD:
+        found, _ = measure_until_decided([old, new], judged, None, lambda text: None)
+    return found, old.launches
 
 
 def slowdowns(repetitions: int) -> Iterator[str]:

@@ -83,6 +83,13 @@ def test_only_what_is_open_is_measured_again() -> None:
     assert old.log[5:7] == ["b3: aware host", "b4: host"]
 
 
+def test_a_suspicion_is_measured_on() -> None:
+    """Protects a small change of one path from being called none after three launches."""
+    old, new = _sides({"aware": 0.01}, slower=1.03, seed=5)
+    found = _measured(old, new)
+    assert [group.what for group in found.verdicts.groups] == [WORSE] and old.launches == LOOKS[1]
+
+
 def test_a_launch_that_does_not_fit_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     old, new = _sides({"host": 0.2})
     _measured(old, new, Bound.from_now(0.1))

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 LOOKS = (3, 5, 10)
 """Launches of a side after which it is judged whether more are needed. Each look has its part of the false
 alarms."""
+SUSPICIOUS = 0.05
+"""Probability of a change, by itself, that is measured on, although it is not named among all others."""
 _VARIABLE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)=(.*)", re.ASCII)
 _POLL_S = 0.05
 
@@ -192,12 +194,13 @@ def _paths(names: Collection[str]) -> str:
 
 
 def undecided(found: Comparison) -> Iterator[str]:
-    """Paths that further launches may tell of: too noisy, or likely and not sure.
+    """Paths that further launches may tell of: too noisy, likely and not sure, or SUSPICIOUS and not named.
 
     Where no launch had its CPUs, or an interval, more of them tell no more.
     """
-    from wirespeed.judge.verdict import LIKELY_BETTER, LIKELY_WORSE
+    from wirespeed.judge.verdict import BETTER, WORSE
 
     for group in found.verdicts.groups:
-        if group.change and (group.reason or group.what in (LIKELY_WORSE, LIKELY_BETTER)):
+        change, named = group.change, group.what in (WORSE, BETTER)
+        if change and not named and (group.reason or change.beyond_range or change.p < SUSPICIOUS):
             yield group.key.path
