@@ -16,6 +16,7 @@ from wirespeed.errors import WirespeedError
 from wirespeed.frontend.bound import Bound
 from wirespeed.job.plan import Plan
 from wirespeed.judge.verdict import WORSE
+from wirespeed.report.cannot_tell import FEW_LAUNCHES, OLD_IS_FIXED
 from wirespeed.report.compare.comparison import Comparison, compare
 from wirespeed.results.runs import Run
 
@@ -81,6 +82,17 @@ def test_only_what_is_open_is_measured_again() -> None:
     _measured(old, new)
     assert old.launches == new.launches == LOOKS[1]
     assert old.log[5:7] == ["b3: aware host", "b4: host"]
+
+
+def test_of_an_old_file_no_more_launches_are_asked_for() -> None:
+    """Protects from advice to measure what has been replaced."""
+    old, new = _sides({"host": 0.3}, seed=2)
+    for side, launches in ((old, 1), (new, 3)):
+        for _ in range(launches):
+            side.measure((), 0.0)
+    found = compare(old.runs, new.runs, fixed_old=True)
+    assert {unjudged.reason for unjudged in found.unjudged} == {OLD_IS_FIXED}
+    assert {unjudged.reason for unjudged in compare(old.runs, new.runs).unjudged} == {FEW_LAUNCHES}
 
 
 def test_a_suspicion_is_measured_on() -> None:

@@ -29,6 +29,10 @@ ONE_LAUNCH = Reason(
     "measure both sides with --launches 5",
 )
 FEW_LAUNCHES = Reason("a slowdown is not excluded", "more launches per side tell (--launches)")
+OLD_IS_FIXED = Reason(
+    "a slowdown is not excluded",
+    "the old side cannot be measured again: --spread, if you know what launches differ by",
+)
 TOO_EARLY = Reason("no repetition came after the first ones (--first)", "watch for longer")
 NOTHING_IN_COMMON = Reason("the two sides have no figure in common", "measure the same paths and sizes")
 NOT_ENDED = Reason("the run did not end", "finish it: --out FILE --resume")

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from wirespeed.errors import ExitCode, gravest
 from wirespeed.report import cannot_tell
-from wirespeed.report.cannot_tell import NOTHING_IN_COMMON, Unjudged
+from wirespeed.report.cannot_tell import (
+    FEW_LAUNCHES,
+    NOTHING_IN_COMMON,
+    OLD_IS_FIXED,
+    ONE_LAUNCH,
+    Unjudged,
+)
 from wirespeed.report.compare.beside import Beside
 from wirespeed.report.compare.definitions import aligned
 from wirespeed.report.compare.environment import Difference, differences
@@ -41,6 +47,8 @@ class Comparison:
     """Changes of the time up to this share count as none."""
     foreign: bool = False
     """Has another tool measured one of the sides?"""
+    fixed_old: bool = False
+    """Can only the new side have more launches?"""
     order: str = ""
     """A line where all launches of one side came before those of the other."""
     lacking: list[Unjudged] = field(default_factory=list)
@@ -57,7 +65,9 @@ class Comparison:
     @property
     def unjudged(self) -> list[Unjudged]:
         """Things that were asked and are not judged."""
-        return [*self.lacking, *unjudged(self.verdicts)]
+        found = [*self.lacking, *unjudged(self.verdicts)]
+        few = (FEW_LAUNCHES, ONE_LAUNCH) if self.fixed_old else ()
+        return [replace(one, reason=OLD_IS_FIXED) if one.reason in few else one for one in found]
 
     def code(self, *, strict: bool = False) -> ExitCode:
         """Exit code of what is compared; `strict`: what cannot be told fails as well."""
@@ -111,6 +121,7 @@ def compare(
         matched.impossible,
         least,
         foreign,
+        fixed_old,
         order,
         lacking,
         earlier,
