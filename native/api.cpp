@@ -148,8 +148,11 @@ void ws_page_stage(ws_page* page, const char* path, uint64_t bytes, double timeo
 int ws_page_catch_crashes(ws_page* page, int report_fd, int give_up) {
     return succeeded([&] { catch_crashes(*page, {report_fd, give_up != 0}); });
 }
-int ws_watchdog_start(ws_page* page, int report_fd, const char* python_stack, int give_up) {
-    return succeeded([&] { start_watchdog(*page, {report_fd, give_up != 0}, python_stack); });
+int ws_watchdog_start(ws_page* page, int report_fd, const char* python_stack, const char* give_up) {
+    return succeeded([&] {
+        start_watchdog(*page, {report_fd, give_up != nullptr}, python_stack,
+                       give_up ? give_up : "");
+    });
 }
 int ws_stack_signal(void) { return stack_signal(); }
 

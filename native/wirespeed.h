@@ -67,8 +67,9 @@ void ws_page_stage(ws_page* page, const char* path, uint64_t bytes, double timeo
 int ws_page_catch_crashes(ws_page* page, int report_fd, int give_up);
 /* Starts the thread that reports (one JSON line on report_fd) when the page shows no progress for
  * its timeout. python_stack names a file that the signal ws_stack_signal() makes Python write its
- * stack to; give_up: end the process (exit code 75) after the report and a grace of 2 s. */
-int ws_watchdog_start(ws_page* page, int report_fd, const char* python_stack, int give_up);
+ * stack to. give_up: end the process (exit code 75) after the report and a grace of 2 s, and with
+ * it what it maps of /dev/shm by these names (patterns of a shell, one a line); NULL: go on. */
+int ws_watchdog_start(ws_page* page, int report_fd, const char* python_stack, const char* give_up);
 int ws_stack_signal(void);
 
 /* ---- devices ------------------------------------------------------------------------------------

@@ -75,8 +75,12 @@ std::string as_text(const PageLayout& page, const Situation& situation) {
     if (!call.empty()) text += " in " + call;
     if (peer >= 0) text += " with rank " + std::to_string(peer);
     if (!situation.fault.empty()) text += " in " + situation.fault;
-    text += std::string(" (path ") + page.path + ", " + std::to_string(page.bytes) +
-            " B, iteration " + std::to_string(page.iteration.load()) + ")\n";
+    const std::string path = page.path;
+    if (path == "start" || path == "end")
+        text += path == "start" ? " while starting\n" : " at the end\n";
+    else
+        text += " (path " + path + ", " + std::to_string(page.bytes) + " B, iteration " +
+                std::to_string(page.iteration.load()) + ")\n";
     if (!situation.loaded.empty()) text += "    loaded: " + situation.loaded + "\n";
     for (const auto& line : texts(situation.native)) text += "    " + line + "\n";
     for (const auto& line : situation.python) text += "    " + line + "\n";

@@ -1,7 +1,9 @@
 #include "measure/watchdog.hpp"
 
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <pthread.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -13,7 +15,9 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <sstream>
 #include <thread>
+#include <vector>
 
 #include "core/error.hpp"
 #include "measure/clock.hpp"
@@ -89,19 +93,43 @@ std::string without_room() {
 /// The rank's list of what it uses, which a cleanup reads once the rank has been killed.
 std::string uses_file;
 
-/// Adds what this process maps of /dev/shm, and is not in `added`, to that list: Python cannot
-/// while MPI_Init runs.
-void list_mapped(std::set<std::string>& added) {
-    if (uses_file.empty()) return;
+/// Names of the shared memory that goes with a rank which gives up, as patterns of a shell.
+std::vector<std::string> segments_of_mpi;
+
+/// What this process maps of /dev/shm and has still a name.
+std::set<std::string> mapped() {
+    std::set<std::string> found;
     std::ifstream maps("/proc/self/maps");
     for (std::string line; std::getline(maps, line);) {
         const auto at = line.find(" /dev/shm/");
-        if (at == std::string::npos || line.back() == ')' || added.count(line.substr(at))) continue;
+        if (at != std::string::npos && line.back() != ')') found.insert(line.substr(at + 1));
+    }
+    return found;
+}
+
+/// Adds what this process maps, and is not in `added`, to that list: Python cannot while MPI_Init
+/// runs.
+void list_mapped(std::set<std::string>& added) {
+    if (uses_file.empty()) return;
+    for (const auto& path : mapped()) {
+        if (added.count(path)) continue;
         const int file = open(uses_file.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
         if (file < 0) return;
-        write_out(file, "\n" + line.substr(at + 1));
+        write_out(file, "\n" + path);
         close(file);
-        added.insert(line.substr(at));
+        added.insert(path);
+    }
+}
+
+/// No launcher of MPICH's removes them, and MPI does not come to its end.
+void remove_segments() {
+    for (const auto& path : mapped()) {
+        const std::string name = path.substr(path.rfind('/') + 1);
+        struct stat file{};
+        for (const auto& pattern : segments_of_mpi)
+            if (fnmatch(pattern.c_str(), name.c_str(), 0) == 0 && lstat(path.c_str(), &file) == 0 &&
+                file.st_uid == getuid())
+                unlink(path.c_str());
     }
 }
 
@@ -140,6 +168,7 @@ void on_crash(int number) {
         list_mapped(added);
         // Under the user's own launcher another thread of this very process writes the report down.
         if (crash_reports.give_up) std::this_thread::sleep_for(500ms);
+        remove_segments();
     }
     die_by(number);
 }
@@ -233,6 +262,7 @@ void watch(Page& page, Reports reports, std::string python_stack, pthread_t thre
             if (!python_stack.empty())
                 std::filesystem::remove_all(std::filesystem::path(python_stack).parent_path(),
                                             ignored);
+            remove_segments();
             _exit(gave_up_code);
         }
     }
@@ -261,8 +291,12 @@ void catch_crashes(Page& page, const Reports& reports) {
             throw Error("sigaction", strsignal(number), std::strerror(errno));
 }
 
-void start_watchdog(Page& page, const Reports& reports, const std::string& python_stack) {
+void start_watchdog(Page& page, const Reports& reports, const std::string& python_stack,
+                    const std::string& segments) {
     watched = &page;
+    std::istringstream lines(segments);
+    segments_of_mpi.clear();
+    for (std::string line; std::getline(lines, line);) segments_of_mpi.push_back(line);
     if (!python_stack.empty())
         uses_file = std::filesystem::path(python_stack).replace_extension(".uses");
     struct sigaction action{};

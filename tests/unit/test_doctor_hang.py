@@ -78,6 +78,12 @@ class TestSameAddress:
         assert not any("{own}" in str(option) or "alone" in option.title for option in found.options)
 
 
+def test_a_hang_at_the_start_has_no_size() -> None:
+    """Protects from 'hung at 8 B' where nothing was sent."""
+    (one,) = hang.hangs(file("host", "MPI_Comm_dup", bytes=None))
+    assert hang.finding(one, False, "openmpi").title == "host hung in MPI_Comm_dup while starting"
+
+
 class TestWhatFits:
     def test_device_pointers(self) -> None:
         found = titles("aware", "MPI_Send")

@@ -33,6 +33,7 @@ class Hang(Struct, frozen=True):
     transport: str
     memory: str
     bytes: int
+    """Of a trial; while ranks start, nothing is sent."""
     call: str
     failure: Failure
     vendor: str
@@ -40,8 +41,11 @@ class Hang(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        where = f" in {self.call}" if self.call else ""
-        return f"{self.path} hung{where} at {format_size(self.bytes)}"
+        failure = self.failure
+        when = "" if failure.bytes is None else f" at {format_size(failure.bytes)}"
+        if failure.bytes is None and failure.iteration is None:
+            when = " while starting"
+        return f"{self.path} hung{f' in {self.call}' if self.call else ''}{when}"
 
 
 def hangs(runs: Sequence[Run]) -> list[Hang]:

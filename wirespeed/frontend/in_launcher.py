@@ -10,7 +10,7 @@ import atexit
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -30,7 +30,7 @@ from wirespeed.host.process import ancestors
 from wirespeed.job import shm_cleanup
 from wirespeed.job.cause import Cause, CauseKind
 from wirespeed.job.message_lines import send
-from wirespeed.job.messages import Message, Note, RankError, RankPlace, RankReport
+from wirespeed.job.messages import Facts, Message, Note, RankError, RankPlace, RankReport
 from wirespeed.job.outcome import Outcome, place_of, stack, with_call
 from wirespeed.job.plan import Plan
 from wirespeed.job.status_page import EXITING, RankState, alive_file, own_folder, read_pages
@@ -235,7 +235,7 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank, bound: Bound | 
     problem: WirespeedError | None = None
     if place.rank == 0:
         try:
-            recorder = _Record(plan, observe)
+            recorder = _Record(plan, paths[0], observe)
         except WirespeedError as error:
             problem = error
     if place.local_rank <= 0:
@@ -333,9 +333,10 @@ def _end_at_once(recorder: _Record | None, watchdog: Watchdog, voice: _Voice) ->
 class _Record(RunRecorder):
     """What rank 0 of this job hears of itself, and of the job's end."""
 
-    def __init__(self, plan: Plan, observe: Observer) -> None:
+    def __init__(self, plan: Plan, first: TransferPath, observe: Observer) -> None:
+        """`first`: the path that fails if the ranks do not join."""
         super().__init__(plan, observe)
-        self._begun = self._ended = False
+        self._first, self._begun, self._ended = first, False, False
         self._lock = threading.RLock()
         """Kept for good once a signal ends the run: nothing may follow its last record."""
 
@@ -352,13 +353,17 @@ class _Record(RunRecorder):
         job = {"mpi": {"source": "launcher"}, "launcher": place.launcher, "variables": variables}
         with self._lock:
             self.resolved(plan)
-            self.begin_here(found.values())
-            self._begun = True
+            self._begin_once(found.values())
             self.plans(paths)
             if launches := [*self.to_come]:
                 self.start_path(launches[0])
                 self.begin_step(launches, {**job, "allocator": plan.allocator})
         return [(launch.path.name, launch.sizes) for launch in launches]
+
+    def _begin_once(self, found: Iterable[Facts] = ()) -> None:
+        if not self._begun:
+            self._begun = True
+            self.begin_here(found)
 
     def tell(self, message: Message) -> None:
         """What this rank tells."""
@@ -421,4 +426,10 @@ class _Record(RunRecorder):
             cause = Cause(CauseKind.STOPPED.value) if halted.stopped else cause
         outcome = Outcome(what, text, stacks=[stack(report)], cause=cause, **place_of(halted or report))
         with self._lock:
-            self.fail_path(outcome)
+            if self._ended:
+                return
+            self._begin_once()
+            if self._made:
+                self.fail_path(outcome)
+            else:
+                self.fail(self._first, outcome, None)

@@ -42,7 +42,7 @@ def place_of(report: RankReport | RankState) -> Facts:
     """Rank, host, call, bytes and iteration of a rank, from its own report or from its status page."""
     names = ("rank", "host", "call", "bytes", "iteration")
     place = {name: getattr(report, name) for name in names}
-    between = isinstance(report, RankState) and report.path in ("start", "end")
+    between = report.path in ("start", "end")
     return place | {"bytes": None, "iteration": None} if between else place
 
 

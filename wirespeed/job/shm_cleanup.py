@@ -24,11 +24,12 @@ from wirespeed.job.status_page import GONE, read_pages
 RAW = "surrogateescape"
 """Paths may have bytes that are no UTF-8."""
 _FOLDER = Path("/dev/shm")
-_NAMES = (
+NAMES = (
     *("mpich_sh*", "vader_segment*", "sm_segment*", "osc_rdma.*", "osc_sm.*", "Intel_MPI_*"),
     *("impi*", "shm-col-space-*", "ib_shmem*", "cm_shmem*", "mv2_*", "cray-shared-mem*"),
     *("ucx_shm_*", "nccl-*", "psm?_shm*", "nvshmem*", "GASNT*"),
 )
+"""Shared memory of MPI libraries, as patterns of a shell."""
 JOBS = "jf.0"
 """Below it Open MPI 5's ranks have a folder for their job."""
 _WORD = 0xFFFFFFFF
@@ -159,7 +160,7 @@ def left_behind(folder: Path = _FOLDER, older_than: float = 60.0, *, others: boo
     found = [
         path
         for path in folder.glob("*")
-        if any(fnmatch(path.name, pattern) for pattern in _NAMES) != others
+        if any(fnmatch(path.name, pattern) for pattern in NAMES) != others
         and path.is_file()
         and not path.is_symlink()
         and (_own(path) or os.geteuid() == 0)
@@ -225,7 +226,7 @@ def _older(path: Path, since: float) -> bool:
 
 
 def _is_segment(path: Path) -> bool:
-    return path.parent == _FOLDER and any(fnmatch(path.name, pattern) for pattern in _NAMES)
+    return path.parent == _FOLDER and any(fnmatch(path.name, pattern) for pattern in NAMES)
 
 
 def _own(path: Path) -> bool:

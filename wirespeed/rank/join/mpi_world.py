@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from array import array
 from collections.abc import Collection, Sequence
@@ -46,15 +47,24 @@ class MpiWorld(World):
         self.vendor, self.version = parse_library_string(self.string)
         self.library = expected.library or loaded_library()
         self._check_library(expected)
-        # Only one thread calls MPI, and locks for more would be measured.
         if global_rank() == 0 and (warning := may_end_in_init(self.vendor, self.version, os.environ)):
             os.write(2, f"wirespeed: {warning}\n".encode())
-        MPI.Init_thread(MPI.THREAD_FUNNELED)
+        self._initialize()
         self.comm = MPI.COMM_WORLD.Dup()
         self.rank: int = self.comm.rank
         self.size: int = self.comm.size
         self._check_size(expected)
         self.timed = MPI.COMM_WORLD.Dup()
+
+    def _initialize(self) -> None:
+        """As mpi4py does, whose call lets no other thread record that it hangs."""
+        found, mpi = ctypes.c_int(), self._mpi
+        # Only one thread calls MPI, and locks for more would be measured.
+        call = ctypes.CDLL(self.library).MPI_Init_thread
+        if code := call(None, None, int(mpi.THREAD_FUNNELED), ctypes.byref(found)):
+            raise _wrong(f"MPI_Init_thread of {self.title} ended with error {code}")
+        for comm in (mpi.COMM_WORLD, mpi.COMM_SELF):
+            comm.Set_errhandler(mpi.ERRORS_RETURN)
 
     @property
     def title(self) -> str:

@@ -52,7 +52,8 @@ class Watchdog:
             self.close()
             stack = f"/proc/self/fd/{self._python.fileno()}"
         self.catch()
-        opened.check(opened.lib.ws_watchdog_start(self.page, reports, stack.encode(), int(give_up)))
+        names = "\n".join(shm_cleanup.NAMES).encode() if give_up else opened.ffi.NULL
+        opened.check(opened.lib.ws_watchdog_start(self.page, reports, stack.encode(), names))
         faulthandler.register(opened.lib.ws_stack_signal(), file=self._python, all_threads=False, chain=True)
 
     def _hold_open(self) -> None:
