@@ -50,11 +50,15 @@ class Found:
             self.failures.append(FailingLine(kind, text.strip(), line))
 
     def curve(self, made: Curve) -> None:
-        if len(self.curves) < MOST_CURVES:
+        if not self.is_full(made.points[0].line):
             self.curves.append(made)
-        elif len(self.unknown) < MOST:
-            words = f"more than {MOST_CURVES} tables: this one is left out"
-            self.unknown.append((made.points[0].line, words))
+
+    def is_full(self, line: int) -> bool:
+        """Is a table in this line one too many? Then it is named."""
+        full = len(self.curves) >= MOST_CURVES
+        if full and len(self.unknown) < MOST:
+            self.unknown.append((line, f"more than {MOST_CURVES} tables: this one is left out"))
+        return full
 
     def log(self) -> Log:
         return Log(

@@ -54,7 +54,9 @@ class MatrixReader(Reader):
                 self.devices = [int(word) for word in head[1].split()][:_MOST]
                 return True
             return False
-        commas = any("," in token for token in tokens)
+        if self.found.is_full(line):
+            return True
+        commas = "," in text
         values = [None if token == "N/A" else number(token, commas=commas) for token in tokens[1:]]
         if any(value is None and token != "N/A" for value, token in zip(values, tokens[1:], strict=True)):
             return False

@@ -7,7 +7,7 @@ import re
 
 LONGEST = 4000
 """Letters of a line that are looked at; no tool prints a longer line of figures."""
-FIGURES = b"0123456789.- \t\n"
+FIGURES = b"0123456789.-,; \t\n"
 """Bytes of most rows of tables."""
 LONGEST_NUMBER = 18
 """Digits of a number of bytes, ranks or iterations."""

@@ -27,6 +27,7 @@ _RATE = re.compile(
 _TIMES = re.compile(r"(?:iterations|iters?|repetitions|#?reps)", re.IGNORECASE)
 _SECONDS = {"s": 1.0, "seconds": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "usec": 1e-6, "ns": 1e-9}
 _POWERS = {"K": 1, "M": 2, "G": 3, "T": 4}
+KINDS = ("size", "time", "rate", "times")
 _JULIA = ("size (bytes)", "iterations")
 
 
@@ -45,9 +46,13 @@ class CsvColumns(Reader):
     def __init__(self, stream: LogStream) -> None:
         super().__init__(stream)
         self.separator = ","
+        self.commas = False
+        """May they be decimal points?"""
         self.columns = 0
-        self.known: list[tuple[str, int, float]] = []
-        """(kind, place, factor) of the first column of each kind."""
+        self.places: list[int] = []
+        """Of the columns that are read."""
+        self.at, self.factors = [-1] * len(KINDS), [1.0] * len(KINDS)
+        """Of each of KINDS: its number among the columns that are read (-1: none), and its unit."""
 
     def take(self, text: str, line: int) -> bool:
         if self.curve is not None and self._row(text, line):
@@ -60,9 +65,11 @@ class CsvColumns(Reader):
         kinds = [kind for kind, _ in columns]
         if kinds.count("size") != 1 or not {"time", "rate"} & set(kinds):
             return False
-        self.columns, self.separator = len(columns), separator
-        places = {kind: at for at, kind in reversed([*enumerate(kinds)]) if kind}
-        self.known = [(kind, at, columns[at][1]) for kind, at in places.items()]
+        self.columns, self.separator, self.commas = len(columns), separator, separator != ","
+        read = [kind for kind in KINDS if kind in kinds]
+        self.places = [kinds.index(kind) for kind in read]
+        self.at = [read.index(kind) if kind in read else -1 for kind in KINDS]
+        self.factors = [columns[kinds.index(kind)][1] if kind in read else 1.0 for kind in KINDS]
         julia = tuple(name.lower() for name in names[:2]) == _JULIA
         rated = "rate" in kinds
         unit = next((name for name, (kind, _) in zip(names, columns, strict=True) if kind == "rate"), "")
@@ -83,20 +90,25 @@ class CsvColumns(Reader):
         cells = text.split(self.separator)
         if len(cells) != self.columns:
             return False
-        values: dict[str, float] = {}
-        for kind, at, factor in self.known:
-            value = number(cells[at].strip(" \"'"), commas=self.separator != ",")
-            if value is None or value < 0:
+        try:
+            values = [float(cells[at]) for at in self.places]
+        except ValueError:
+            read = [number(cells[at].strip(" \"'"), commas=self.commas) for at in self.places]
+            if None in read:
                 return False
-            values[kind] = value * factor
-        size, times = count(values["size"]), count(values.get("times", 0.0))
-        rate = values.get("rate")
-        if size is None or times is None or rate == math.inf:
+            values = [value for value in read if value is not None]
+        if min(values) < 0 or max(values) == math.inf or "_" in text:
             return False
-        repetitions = times if "times" in values else None
-        self.points.append(
-            Point(size, values.get("time"), rate, None, None, None, None, None, repetitions, line=line)
-        )
+        size, time, rate, times = (None if at < 0 else values[at] for at in self.at)
+        whole = count((size or 0.0) * self.factors[0])
+        repetitions = None if times is None else count(times)
+        if whole is None or (times is not None and repetitions is None):
+            return False
+        time = None if time is None else time * self.factors[1]
+        rate = None if rate is None else rate * self.factors[2]
+        if rate == math.inf:
+            return False
+        self.points.append(Point(whole, time, rate, None, None, None, None, None, repetitions, line=line))
         return True
 
 

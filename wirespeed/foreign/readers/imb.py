@@ -45,7 +45,6 @@ _OPERATIONS = {
 _FILES = re.compile("[SPC]_")
 """Beginnings of the names of benchmarks of files."""
 _MODE = re.compile(r"#\s*MODE:\s*([\w-]+)")
-_ENDING = re.compile(r"[.,]\d\d$")
 _KIN = re.compile(r"^i|v$|_block$")
 """What the names of operations have more that do not block, or whose parts differ."""
 _UNKNOWN = ("", "unknown", 0)
@@ -82,7 +81,7 @@ class Imb(Reader):
         if ranks := _RANKS.match(stripped):
             self.curve = replace(self.curve, ranks=int(ranks[1]))
             return True
-        columns = _COLUMN.findall(stripped)
+        columns = _COLUMN.findall(stripped) if stripped[:1] == "#" else ()
         if len(columns) > 1:
             self.columns = [column.lower() for column in columns]
             return True
@@ -110,7 +109,7 @@ class Imb(Reader):
         size = count(cells.get("#bytes", 0.0 if self.curve and self.curve.operation == "barrier" else 0.5))
         times = count(cells.get("#repetitions", 0.0))
         # Two decimals are always printed, unless the line was cut off; messages per second have none.
-        if size is None or times is None or not (self.columns[-1] == "msg/sec" or _ENDING.search(text)):
+        if size is None or times is None or not (self.columns[-1] == "msg/sec" or text[-3:-2] in (".", ",")):
             return False
         time = next((cells[name] for name in _TIMES if name in cells), None)
         rate = cells.get("mbytes/sec")

@@ -122,7 +122,7 @@ class NcclTests(Reader):
         self.rows = []
 
     def _row(self, text: str, line: int) -> bool:
-        if re.search(r"\d\[\d", text):
+        if "[" in text and re.search(r"\d\[\d", text):
             text = _PREFIX_INSIDE.sub("", text)
         tokens = text.split()
         if len(tokens) < 6 or (size := whole(tokens[0])) is None or whole(tokens[1]) is None:
@@ -141,7 +141,7 @@ class NcclTests(Reader):
         for names, place in zip(self.groups, places, strict=False):
             cells = dict(zip(names, tokens[at : at + len(names)], strict=False))
             at += len(names)
-            point = self._point(size, cells, names, line, in_place=place)
+            point = self._point(size, cells, names, line, in_place=place, commas="," in text)
             if point is None:
                 break
             made.append(point)
@@ -149,9 +149,8 @@ class NcclTests(Reader):
         return bool(made)
 
     def _point(
-        self, size: int, cells: dict[str, str], names: list[str], line: int, *, in_place: bool
+        self, size: int, cells: dict[str, str], names: list[str], line: int, *, in_place: bool, commas: bool
     ) -> Point | None:
-        commas = any("," in cell for cell in cells.values())
         values = {name: number(cell, commas=commas) for name, cell in cells.items()}
         time = values.get("time", values.get("cputime"))
         algorithm, bus = values.get("algbw"), values.get("busbw")

@@ -53,6 +53,8 @@ class Nvbandwidth(MatrixReader):
         self.found_tool = False
 
     def take(self, text: str, line: int) -> bool:
+        if self.devices and text[:8].lstrip()[:1].isdecimal():
+            return self.take_row(text, line)
         if version := _VERSION.search(text):
             self.version, self.found_tool = version[1], True
             return True

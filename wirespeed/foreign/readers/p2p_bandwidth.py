@@ -28,6 +28,8 @@ class P2pBandwidth(MatrixReader):
     )
 
     def take(self, text: str, line: int) -> bool:
+        if self.devices and text[:8].lstrip()[:1].isdecimal():
+            return self.take_row(text, line)
         if "P2P Connectivity Matrix" in text:
             self.open(Curve("p2pBandwidthLatencyTest", hosts=1))
             self.matrix, self.devices = None, []

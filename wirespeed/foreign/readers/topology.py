@@ -84,9 +84,11 @@ class TopologyReader(Reader):
             return True
         if len(names) != 1 or not self.columns:
             return False
-        tokens = [part for token in tokens for part in _GLUED.findall(token) or [token]]
         cells = tokens[1 : 1 + len(self.columns)]
-        if len(cells) < len(self.columns) or not all(_LINK.fullmatch(cell) for cell in cells):
+        if not self._are_links(cells):
+            tokens = [part for token in tokens for part in _GLUED.findall(token) or [token]]
+            cells = tokens[1 : 1 + len(self.columns)]
+        if not self._are_links(cells):
             if len(tokens) > 2 and _LINK.fullmatch(tokens[1]) and len(self.found.unknown) < MOST:
                 self.found.unknown.append((line, text.strip()))
             return False
@@ -104,6 +106,9 @@ class TopologyReader(Reader):
             topology.setdefault("cpus", {})[name] = rest[0]
             topology.setdefault("numa", {})[name] = rest[1]
         return True
+
+    def _are_links(self, cells: list[str]) -> bool:
+        return len(cells) == len(self.columns) and all(map(_LINK.fullmatch, cells))
 
     def _legend(self, text: str) -> bool:
         if found := _LEGEND.match(text):

@@ -44,6 +44,8 @@ class TransferBench(Reader):
         self.columns: list[str] = []
 
     def take(self, text: str, line: int) -> bool:
+        if self.columns and text.lstrip()[:3] in ("CPU", "GPU") and (row := _ROW.match(text)):
+            return self._row(row, line)
         if version := _VERSION.search(text):
             self.version = version[1]
         elif size := _SIZE.search(text):
@@ -58,8 +60,6 @@ class TransferBench(Reader):
             self.columns = []
         elif self.matrix and (head := _HEAD.match(text)):
             self.columns = re.findall(r"(?:CPU|GPU)\s*\d+", head[1])
-        elif self.matrix and self.columns and (row := _ROW.match(text)):
-            return self._row(row, line)
         elif transfer := _TRANSFER.match(text):
             self._transfer(transfer, line)
         elif test := _TEST.match(text):
@@ -76,6 +76,8 @@ class TransferBench(Reader):
             return False
         if self.matrix.direction == "both" and row[2] != "<->":
             return True  # one direction of both at once: their sum stands in the row below
+        if self.found.is_full(line):
+            return True
         for name, value in zip(self.columns, values, strict=True):
             if value is not None and value >= 0:
                 self._add(self.matrix, _place(row[1]), _place(name), value, self.size, line)
