@@ -84,6 +84,7 @@ def test_topology_of_two_islands() -> None:
         "CPUs) between",
         "no NVLink",
         "NIC0 is nearest to GPU0 to GPU3 (NODE)",
+        "no adapter is near GPU4 to GPU7 (the link between CPUs lies between)",
     ]
 
 

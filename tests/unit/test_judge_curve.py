@@ -474,3 +474,27 @@ def test_the_time_of_all_iterations_is_not_that_of_one() -> None:
     summed = PlainCurve((FigureRow(8, 3.2, repetitions=262144),), operation="pingpong")
     found = only(of_curve(summed), "impossible")
     assert "9.71 days" in found.seen and "12.2 us" in found.cause
+
+
+def test_a_pair_or_a_gpu_that_is_slower_than_all_others() -> None:
+    def matrix(slow: dict[tuple[int, int], float]) -> list[PlainCurve]:
+        return [
+            rated(
+                (MIB, slow.get((a, b), 270e3)),
+                operation="copy",
+                memory="D D",
+                name="copy",
+                pair=f"GPU{a} GPU{b}",
+            )
+            for a in range(4)
+            for b in range(4)
+            if a != b
+        ]
+
+    assert "GPU1 and GPU3 9.80" in only(find(matrix({(1, 3): 9.8e3, (3, 1): 9.8e3})), "odd-pair").seen
+    one_gpu = {ends: 180e3 for a in range(3) for ends in ((a, 3), (3, a))}
+    assert "GPU3 180 GB/s, the other pairs 270" in only(find(matrix(one_gpu)), "odd-pair").seen
+    halves = {(a, b): 100e3 for a in range(4) for b in range(4) if (a < 2) != (b < 2)}
+    assert not find(matrix(halves)), "two islands"
+    links = {("GPU1", "GPU3"): "SYS", ("GPU0", "GPU1"): "NV12"}
+    assert not find(matrix({(1, 3): 9.8e3, (3, 1): 9.8e3}), links), "the topology says why"

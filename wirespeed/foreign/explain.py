@@ -12,9 +12,12 @@ from wirespeed.foreign.question import CurveWire, Question, limit_of, reference_
 from wirespeed.foreign.shapes import Curve, Log
 from wirespeed.judge.curve import find as judged
 from wirespeed.systems.reference import Reference
+from wirespeed.units import format_rate
 
 WIRES = ("links", "nvlink", "ports", "ucx")
 """Parts of a topology that name wires."""
+ETHERNET = {"1GbE": 0.125e9, "10GbE": 1.25e9}
+"""Rates, one way, that sockets nearly fill."""
 
 
 @dataclass(frozen=True)
@@ -74,13 +77,23 @@ def explain(log: Log, question: Question) -> Explanation:
     return Explanation(log, tuple(curves), tuple(worst_first(found)), tuple(_missing(log, curves, question)))
 
 
+def _like_ethernet(rated: list[Explained]) -> str:
+    """'. Its best rate, 0.118 GB/s, would be 94 % of 1GbE', where sockets over it reach so much."""
+    plain = [one.curve for one in rated if one.curve.operation == "bandwidth" and "D" not in one.curve.memory]
+    best = max((max(rates_of(curve)) for curve in plain), default=0.0)
+    for name, rate in ETHERNET.items():
+        if 0.85 < best / rate < 0.98:
+            return f". The best rate, {format_rate(best)} GB/s, would be {100 * best / rate:.0f} % of {name}"
+    return ""
+
+
 def _missing(log: Log, curves: list[Explained], question: Question) -> Iterator[str]:
     """What would tell more."""
     rated = [one for one in curves if rates_of(one.curve) and one.curve.operation != "local-copy"]
     if rated and not any(one.wire for one in rated):
         yield (
             "which wire is it? The text names none: --link HDR (or NDR200, 10GbE, NVLink4x18, NAME=RATE), "
-            "--gpu H100, --system perlmutter"
+            f"--gpu H100, --system perlmutter{_like_ethernet(rated)}"
         )
     tools = {curve.tool for curve in log.curves}
     if tools & {"nccl-tests", "rccl-tests"} and not log.transports:

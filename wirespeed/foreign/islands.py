@@ -75,6 +75,7 @@ def sentences(topology: dict[str, Any]) -> Iterator[str]:
         if nearest and len(near) < len(ways):
             name = topology.get("legend", {}).get(nic)
             yield f"{nic}{f' ({name})' if name else ''} is nearest to {_span(near)} ({nearest})"
+    yield from _far(topology)
 
 
 def wires(topology: dict[str, Any]) -> Iterator[str]:
@@ -107,6 +108,19 @@ def _port(port: dict[str, Any]) -> str:
 def _few(words: Sequence[str]) -> str:
     more = f", and {len(words) - MOST} more" if len(words) > MOST else ""
     return ", ".join(words[:MOST]) + more
+
+
+def _far(topology: dict[str, Any]) -> Iterator[str]:
+    """GPUs that no adapter is near, where others have a nearer one."""
+    links, nics = topology.get("links", {}), topology.get("nics", ())
+    best: dict[str, str] = {}
+    for gpu in topology.get("gpus", ()):
+        ways = [kind(links.get((gpu, nic)) or links.get((nic, gpu), "")) for nic in nics]
+        if known := [way for way in ways if way in _ORDER]:
+            best[gpu] = min(known, key=_ORDER.index)
+    far = [gpu for gpu, way in best.items() if way in ("SYS", "SOC")]
+    if far and len(far) < len(best):
+        yield f"no adapter is near {_span(far)} ({_WAYS['SYS']} lies between)"
 
 
 def _links(links: dict[tuple[str, str], str], pairs: Iterator[tuple[str, str]]) -> str:

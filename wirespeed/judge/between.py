@@ -28,6 +28,8 @@ ALIKE = 1.1
 """Ratio of peaks that are alike, at most."""
 ODD = 0.6
 """Rate of a GPU's copies over the quickest one's, at most: from the other socket's memory it is 0.7."""
+ODD_PAIR, FEWEST_ALIKE = 0.8, 6
+"""Rate of a pair of GPUs over the quickest one's, at most, where at least so many are alike."""
 SUM, MOST_PAIRS = (1.9, 2.1), 300
 """Ratio of a sum to one of its parts, and curves of which each is held against each."""
 NEAR = ("NV", "PIX", "PXB", "PHB", "NODE", "SYS")
@@ -41,6 +43,7 @@ def between(curves: Sequence[GivenCurve], links: Links | None = None) -> Iterato
     yield from _staged_faster(rated)
     yield from _near_slower(rated, links or {})
     yield from _odd_one(rated)
+    yield from _odd_pair(rated, links or {})
     yield from _both_ways(rated)
     yield from _same_test(rated)
     yield from _gpu_slower(rated)
@@ -126,6 +129,34 @@ def _odd_one(rated: Rated) -> Iterator[CurveFinding]:
             return
 
 
+def _odd_pair(rated: Rated, links: Links) -> Iterator[CurveFinding]:
+    """GPUs that copy slower to and from all others, or a pair that does, where all others are alike."""
+    tests: dict[tuple[str, str, str, str], dict[tuple[str, ...], float]] = {}
+    for curve, rate in rated:
+        ends = tuple(curve.pair.split())
+        direct = curve.memory == "D D" and "P2P=Disabled" not in curve.name
+        if curve.operation == "copy" and direct and len(ends) == 2:
+            key = curve.tool, curve.name, curve.direction, curve.placement
+            tests.setdefault(key, {})[ends] = rate
+    for (_, name, *_), rates in tests.items():
+        if len({kind_of_link for ends in rates if (kind_of_link := links.get((ends[0], ends[-1])))}) > 1:
+            continue
+        best = max(rates.values())
+        slow = {ends: rate for ends, rate in rates.items() if rate < ODD_PAIR * best}
+        alike = sum(rate > best / ALIKE for rate in rates.values())
+        if not slow or alike + len(slow) < len(rates) or alike < FEWEST_ALIKE:
+            continue
+        shared = set.intersection(*(set(ends) for ends in slow))
+        pairs = {tuple(sorted(ends)) for ends in slow}
+        if len(pairs) > 1 and not shared:
+            continue
+        gpu = min(shared, key=lambda gpu: -sum(gpu in ends for ends in slow))
+        whose = gpu if len(pairs) > 1 else " and ".join(sorted(pairs.pop()))
+        seen = f"{name}: {whose} {_span(list(slow.values()))} GB/s, the other pairs {format_rate(best)} GB/s"
+        yield finding("odd-pair", 2, seen, gpu=gpu.removeprefix("GPU"))
+        return
+
+
 def _both_ways(rated: Rated) -> Iterator[CurveFinding]:
     """Both ways together that are slower than one way alone, by the same tool in the same way."""
     long = [
@@ -177,13 +208,14 @@ def _gpu_slower(rated: Rated) -> Iterator[CurveFinding]:
     """Over one NIC, GPU memory that is slower than host memory."""
     tests: dict[tuple[str, str, str], dict[bool, float]] = {}
     for curve, rate in rated:
-        if curve.tool == "perftest" and curve.points[-1].bytes >= LONG:
-            nic = curve.pair.split()[-1] if curve.pair else ""
+        messages = curve.tool == "perftest" or curve.memory in ("H H", "D D")
+        if messages and curve.operation in ("bandwidth", "both-ways") and curve.points[-1].bytes >= LONG:
+            nic = f"{curve.tool} {curve.pair.split()[-1] if curve.pair else ''}".strip()
             ways = tests.setdefault((curve.name, curve.direction, nic), {})
             ways[on_gpu(curve)] = max(rate, ways.get(on_gpu(curve), 0.0))
     for (name, _, nic), ways in tests.items():
         if len(ways) == 2 and ways[False] > DIFFER * ways[True]:
-            which = f"{name}, {nic}" if nic else name
+            which = f"{name}, {nic.partition(' ')[2]}" if nic.startswith("perftest ") else name
             on_gpu_words, on_host = format_rate(ways[True]), format_rate(ways[False])
             yield finding(
                 "gpu-slower", 2, f"{which}: GPU memory {on_gpu_words} GB/s, host memory {on_host} GB/s"

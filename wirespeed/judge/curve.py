@@ -68,7 +68,8 @@ def of_curve(curve: GivenCurve, limit: float | None = None) -> list[CurveFinding
         *driver_copies(curve),
         *narrow(curve, limit),
     ]
-    found += [*([] if speeds else of_shape(curve)), *uneven(curve)]
+    # Figures that cannot be have no shape.
+    found += [*([] if speeds or beyond else of_shape(curve)), *uneven(curve)]
     if any(finding.kind in BY_INTERRUPTION for finding in found):
         found += [finding for series in series_of(curve)[:1] for finding in few_repetitions(series)]
     return ordered(found)

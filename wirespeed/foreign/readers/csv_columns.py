@@ -22,7 +22,7 @@ _TIME = re.compile(
 )
 _RATE = re.compile(
     r"(?i:(?:avg|average|mean)[ _])?(?i:bandwidth|bw|rate|throughput)\s*"
-    r"[(\[_ ]((?:[KMGT]i?)(?:B|b|bit))(?:/s|ps|/sec)[)\]]?"
+    r"[(\[_ ]((?:[KMGT]i?)(?:B|b|bit))(?:/s|ps|/sec|/second)[)\]]?"
 )
 _TIMES = re.compile(r"(?:iterations|iters?|repetitions|#?reps)", re.IGNORECASE)
 _SECONDS = {"s": 1.0, "seconds": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "usec": 1e-6, "ns": 1e-9}
@@ -79,12 +79,21 @@ class CsvColumns(Reader):
             Curve(
                 "MPIBenchmarks.jl" if julia else "CSV",
                 "",
-                "bandwidth" if rated else "pingpong" if julia else "",
+                "bandwidth" if rated else self._operation(names),
                 ", ".join(names)[:80],
                 unit_words=words,
             )
         )
         return True
+
+    def _operation(self, names: list[str]) -> str:
+        """Of a time; MPIBenchmarks.jl names the benchmark in a line above, if at all."""
+        title = self.stream.caption if self.stream.caption.startswith("Running benchmark") else ""
+        if re.search(r"\b(?:Get|Put|Accumulate)\b", title):
+            return "rma"
+        if re.search(r"(?:OSU|IMB) (?:Latency|PingPong)\b", title):
+            return "pingpong"
+        return "latency" if any("latency" in name.lower() for name in names) and not title else ""
 
     def _row(self, text: str, line: int) -> bool:
         cells = text.split(self.separator)

@@ -15,6 +15,7 @@ _TITLE = re.compile(r"#?\s*OSU (?P<over>MPI|NCCL|OpenSHMEM|UPC|UPC\+\+|xCCL)?(?P
 _BUFFERS = re.compile(
     r"# *(?:Send Buffer|Rank 0 Memory) on (HOST|DEVICE|MANAGED)\b.* on (HOST|DEVICE|MANAGED)\b"
 )
+_ENDS = re.compile(r"\bosu_\w+\b.*?\s([HDM]) +([HDM])(?:\s|$)")
 _PAIRS = re.compile(r"# *\[ *pairs: *(\d+) *\] *\[ *window size: *(\d+) *\]")
 _SYNCHRONISATION = re.compile(r"# *(?:Window creation|Synchronization): *(\S+)")
 _COLUMN = re.compile(
@@ -82,12 +83,17 @@ class Osu(Reader):
                 operation,
                 f"{test} Test",
                 "both" if operation == "both-ways" else "one",
-                "H H" if not title["gpu"] else "" if pair else "D D",
+                "H H" if not title["gpu"] else self._ends() if pair else "D D",
                 ranks=2 if two else None,
                 unit_words="MB = 1e6 B",
             )
         )
         self._set_columns([])
+
+    def _ends(self) -> str:
+        """'D D' of a command line that says so; '': none does."""
+        found = _ENDS.search(self.stream.command)
+        return f"{found[1]} {found[2]}" if found else ""
 
     def _comment(self, text: str) -> bool:
         assert self.curve is not None

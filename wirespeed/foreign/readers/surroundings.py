@@ -108,7 +108,7 @@ class Surroundings(Reader):
             "$",
             "mpirun",
             "mpiexec",
-            "srun",
+            *("srun", "SBATCH"),
             "jsrun",
             "torchrun",
             "prun",
@@ -138,7 +138,7 @@ class Surroundings(Reader):
     )
 
     def take(self, text: str, line: int) -> bool:
-        command = bool(_COMMAND.match(text) or _PROMPT.match(text))
+        command = bool(_COMMAND.match(text) or _PROMPT.match(text) or text.startswith("#SBATCH "))
         settings = 0
         if "=" in text:
             for found in _SETTING.finditer(text):
