@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conformance.test_onesided import IRREGULAR, everything_right
 from support.builds import once
-from support.command import Done, captured, disturbed, is_checked, wirespeed
+from support.command import Done, disturbed, is_checked, wirespeed
 from support.mpis import InstalledMpi, installed
 from support.selection import slow_case
 from support.shim import fake_gasnet, fake_nvshmem
@@ -42,7 +40,7 @@ class Subject:
     details: dict[str, Any] = field(default_factory=dict)
     """Details of each figure, among others."""
     irregular: tuple[str, ...] = ()
-    """Number of ranks, transport, options, memory and device of support/irregular.py."""
+    """Transport, memory, device and options of support/peer_patterns.py."""
 
     def run(self, out: Path, *words: str, paths: str = "", before: tuple[str, ...] = ()) -> Done:
         mpi = () if before else ("--mpi", str(self.mpi.mpiexec))
@@ -72,7 +70,7 @@ def _shmem(builds: Path, session_builds: Path, mpi: str = "openmpi") -> Subject:
         *(("shmem",), installed(mpi), EMULATED, found),
         larger=64 if mpi == "openmpi" else 3,
         details={"ready_notice": False},
-        irregular=("3", "shmem", "", "device", "emulated"),
+        irregular=("shmem", "device", "emulated", ""),
     )
 
 
@@ -84,7 +82,7 @@ def _oshmem(builds: Path, session_builds: Path) -> Subject:
     return Subject(
         *(("oshmem",), mpi),
         details={"ready_notice": False},
-        irregular=("3", "oshmem", "", "pageable", "host"),
+        irregular=("oshmem", "pageable", "host", ""),
     )
 
 
@@ -117,7 +115,7 @@ def _gasnet(builds: Path, session_builds: Path, conduit: str = "") -> Subject:
         environment={"XDG_DATA_HOME": str(folder), **apart},
         test=(f"conduit={name}",),
         details={"ready_notice": False},
-        irregular=("3", "gasnet", f"conduit={name}", "pageable", "host"),
+        irregular=("gasnet", "pageable", "host", f"conduit={name}"),
     )
 
 
@@ -178,12 +176,7 @@ def test_unaligned_buffers(subject: Subject, tmp_path: Path) -> None:
 @of(*OWN_MEMORY)
 def test_irregular_patterns(subject: Subject) -> None:
     """Protects places at the peer, several transfers a step, and in place what must not come early."""
-    ranks, *words = subject.irregular
-    done = captured(
-        subject.mpi.command(int(ranks), sys.executable, IRREGULAR, *words),
-        env=subject.mpi.environment() | subject.environment,
-    )
-    everything_right(done)
+    subject.mpi.told(3, "peer_patterns.py", *subject.irregular, **subject.environment)
 
 
 @pytest.mark.slow

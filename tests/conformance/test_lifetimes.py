@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support import mpis
-from support.command import captured
 from support.stand_ins import fake_nccl
 
 pytestmark = pytest.mark.slow(after=1)
 
-SUPPORT = Path(__file__).parents[1] / "support"
-SCRIPT, PATTERNS = SUPPORT / "two_ranks.py", SUPPORT / "peer_patterns.py"
-
 
 def two_ranks(scenario: str, builds: Path, **variables: str) -> dict[str, Any]:
-    mpi = mpis.installed("mpich")
-    command = mpi.command(2, sys.executable, SCRIPT, str(mpi.library), scenario)
-    environment = {**mpi.environment(), **fake_nccl(builds), **variables}
-    done = captured(command, env=environment, timeout=120, ok=True)
-    found: dict[str, Any] = json.loads(done.stdout)
+    variables |= fake_nccl(builds)
+    found: dict[str, Any] = mpis.installed("mpich").told(2, "two_ranks.py", scenario, **variables)
     return found
 
 
@@ -81,9 +72,6 @@ def test_words_that_no_protocol_has_raised_of_late(protocol: str) -> None:
     """
     mpi = mpis.installed("openmpi")
     options = f"protocol={protocol};blocks=2;transfers-before={(1 << 31) + 100}"
-    done = captured(
-        mpi.command(3, sys.executable, PATTERNS, str(mpi.library), "3", "gpu", options),
-        env={**mpi.environment(), "WIRESPEED_EMULATED": "count=4"},
-        ok=True,
-    )
-    assert f'"protocol": "{protocol}"' in done.stdout
+    words = ("peer_patterns.py", "gpu", "device", "emulated", options)
+    found = mpi.told(3, *words, WIRESPEED_EMULATED="count=4")[options]
+    assert protocol in {chosen.get("protocol") for chosen in found.values()}

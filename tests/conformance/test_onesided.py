@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from support.command import captured, is_checked, wirespeed
+from support.command import is_checked, wirespeed
 from support.mpis import InstalledMpi, installed
 from support.selection import slow_case
 from support.shim import aware
@@ -20,7 +17,6 @@ SIZES = {"0": 0, "1": 1, "7": 7, "8": 8, "4097": 4097, "64K": 1 << 16, "1M": 1 <
 FAST = ("--max-time", "0.02")
 HOST = ("rma-host", "rma-host-get")
 BOTH = ",".join(HOST)
-IRREGULAR = Path(__file__).parents[1] / "support" / "irregular.py"
 
 
 def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
@@ -151,17 +147,7 @@ def test_device_pointers(mpi: InstalledMpi, builds: Path, tmp_path: Path) -> Non
 )
 def test_irregular_patterns(mpi: InstalledMpi, call: str) -> None:
     """Protects places at the peer, several transfers a step, and in place what must not come early."""
-    everything_right(irregular(mpi, "rma", f"call={call}", "pageable", "host"))
-
-
-def irregular(mpi: InstalledMpi, *words: str) -> subprocess.CompletedProcess[str]:
-    command = mpi.command(3, sys.executable, IRREGULAR, *words)
-    return captured(command, env=mpi.environment())
-
-
-def everything_right(done: subprocess.CompletedProcess[str]) -> None:
-    lines = done.stdout.splitlines()
-    assert len(lines) == 5 and all(line.endswith(": right") for line in lines), done.stdout + done.stderr
+    mpi.told(3, "peer_patterns.py", "rma", "pageable", "host", f"call={call}")
 
 
 @pytest.mark.parametrize(
@@ -180,8 +166,8 @@ def test_a_lie_is_found_out(path: str, fault: str, tmp_path: Path) -> None:
 
 def test_an_unknown_call_is_refused() -> None:
     """Protects from a misspelt option that would measure something else."""
-    done = irregular(installed("openmpi"), "rma", "call=push", "pageable", "host")
-    assert "call is put or get for one-sided MPI, not 'push'" in done.stderr
+    with pytest.raises(AssertionError, match="call is put or get for one-sided MPI, not 'push'"):
+        installed("openmpi").told(2, "peer_patterns.py", "rma", "pageable", "host", "call=push")
 
 
 @pytest.mark.slow
@@ -190,10 +176,6 @@ def test_an_unknown_call_is_refused() -> None:
 )
 def test_who_has_no_room_costs_the_others_no_memory(words: tuple[str, ...]) -> None:
     """Protects a run that goes on with smaller sizes: buffers that a peer could not have are given back."""
-    mpi = installed("openmpi")
-    script = Path(__file__).parents[1] / "support" / "without_room.py"
-    done = captured(mpi.command(2, sys.executable, script, *words), env=mpi.environment(), ok=True)
-    found = json.loads(done.stdout)
-    for grown, told in found:
+    for grown, told in installed("openmpi").told(2, "without_room.py", *words):
         assert len(told) == 4 and all("rank 1" in text or "posix_memalign" in text for text in told)
         assert grown < 256 << 20, f"{grown >> 20} MiB stayed"

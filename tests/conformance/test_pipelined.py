@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 
 import pytest
 from support import tools
-from support.command import Done, captured, wirespeed
+from support.command import Done, wirespeed
 from support.mpis import InstalledMpi, installed
 from support.selection import slow_case
 
 pytestmark = pytest.mark.slow
 
 FAST = ("--max-time", "0.02")
-SCRIPT = Path(__file__).parents[1] / "support" / "many_peers.py"
 
 
 def pingpong(
@@ -76,9 +73,8 @@ def test_each_way_of_handing_chunks_over(
 )
 def test_many_peers_in_one_step(mpi: InstalledMpi, options: str) -> None:
     """Protects steps with many peers, rings made later, and counters that go on from program to program."""
-    command = [sys.executable, str(SCRIPT), "pipelined", options, str(mpi.library), "4"]
-    done = captured(mpi.command(4, *command), env=mpi.environment(), ok=True)
-    details = json.loads(done.stdout.splitlines()[-1])
+    found = mpi.told(4, "peer_patterns.py", "pipelined", "device", "emulated", options)
+    details = found[options]["transport"]
     assert details["through"] == ("MPI" if "shared=no" in options else "shared memory ring")
     assert details["pinned_bytes"] <= 256 << 20
 

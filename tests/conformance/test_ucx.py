@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
-from conformance.test_onesided import IRREGULAR, everything_right
 from ranks.test_without_mpi import ended, started
-from support.command import captured, is_checked, wirespeed
+from support.command import is_checked, wirespeed
 from support.mpis import InstalledMpi, installed
 from support.selection import slow_case
 
@@ -76,11 +74,7 @@ def test_operations_without_an_answer(mpi: InstalledMpi, tmp_path: Path) -> None
 @pytest.mark.parametrize("call", ["tag", "put"])
 def test_irregular_patterns(call: str) -> None:
     """Protects order, places at the peer, a rank's messages to itself, and what must not come early."""
-    done = captured(
-        installed("openmpi").command(4, sys.executable, IRREGULAR, "ucx", f"call={call}", "pageable", "host"),
-        env=installed("openmpi").environment(),
-    )
-    everything_right(done)
+    installed("openmpi").told(4, "peer_patterns.py", "ucx", "pageable", "host", f"call={call}")
 
 
 @pytest.mark.usefixtures("own_ucx")

@@ -201,7 +201,6 @@ def ranks(mpi: mpis.InstalledMpi) -> Ranks:
             return done.stdout + done.stderr
         return json.loads(done.stdout.splitlines()[-1])
 
-    run.library = str(mpi.library)  # type: ignore[attr-defined]
     return run
 
 

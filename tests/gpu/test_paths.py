@@ -117,7 +117,7 @@ def test_irregular_patterns(protocol: str, words: tuple[str, ...], ranks: Ranks)
     """Protects each protocol of `gpu`: windows, several steps, one buffer for both ways, odd addresses."""
     blocks = (1,) if protocol == "LL" else (1, 16, 100)
     options = [";".join((f"protocol={protocol}", f"blocks={count}", *words)) for count in blocks]
-    found = ranks("peer_patterns.py", ranks.library, "2", "gpu", *options, DEVICE_KIND=DEVICE)  # type: ignore[attr-defined]
+    found = ranks("peer_patterns.py", "gpu", "device", DEVICE, *options)
     for chosen in found.values():
         assert chosen["short_ring"]["protocol"] == protocol
 

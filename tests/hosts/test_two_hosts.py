@@ -302,14 +302,15 @@ def test_chunks_to_near_and_far_peers_in_one_step(pair: Hosts, mpi: InstalledMpi
         "openmpi": ("--host", "n1:2,n2:2", "--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"),
         "mpich": ("-hosts", "n1,n2", "-ppn", "2"),
     }
-    script = Path(__file__).parents[1] / "support" / "many_peers.py"
+    script = Path(__file__).parents[1] / "support" / "peer_patterns.py"
     command = (str(mpi.mpiexec), *words[mpi.name], "-n", "4", sys.executable, str(script), "pipelined")
     done = captured(
-        pair["n1"].enter(*command, "", str(mpi.library), "4"),
+        pair["n1"].enter(*command, "device", "emulated", ""),
         env={**mpi.environment(), **pair.environment},
         ok=True,
     )
-    assert json.loads(done.stdout.splitlines()[-1])["through"] == "shared memory ring and MPI"
+    found = json.loads(done.stdout.splitlines()[-1])[""]
+    assert found["transport"]["through"] == "shared memory ring and MPI"
 
 
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
+from support.command import PATIENCE, captured
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,12 @@ class InstalledMpi:
     def environment(self) -> dict[str, str]:
         """For the launcher and its ranks; mpi4py in them loads this MPI's library."""
         return {**os.environ, **self.variables, "MPI4PY_LIBMPI": str(self.library)}
+
+    def told(self, ranks: int, script: str, *words: str, **environment: str) -> Any:
+        """Runs a program of tests/support on so many ranks; what rank 0 printed last, from its JSON."""
+        command = self.command(ranks, sys.executable, Path(__file__).with_name(script), *words)
+        done = captured(command, env={**self.environment(), **environment}, timeout=PATIENCE, ok=True)
+        return json.loads(done.stdout.splitlines()[-1])
 
 
 def _wheel(name: str) -> Path:

@@ -1,4 +1,4 @@
-"""Two ranks that use the core as no command does: two_ranks.py LIBRARY SCENARIO.
+"""Two ranks that use the core as no command does: two_ranks.py SCENARIO.
 
 Prints what rank 0 found, as JSON.
 """
@@ -6,50 +6,24 @@ Prints what rank 0 found, as JSON.
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
-from wirespeed.host.core import NativeError, core
-from wirespeed.host.die_with_parent import die_with_parent
-from wirespeed.job.step_spec import ExpectedJob
-from wirespeed.rank.join.mpi_world import MpiWorld
+from wirespeed.host.core import NativeError
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from support.rank import Rank
 
 
-class Rank:
+class TwoRanks(Rank):
     """One of the two, on an emulated GPU."""
-
-    def __init__(self, library: str) -> None:
-        self.core = core()
-        self.lib, self.ffi, self.check = self.core.lib, self.core.ffi, self.core.check
-        self.world = MpiWorld(ExpectedJob(size=2, library=library))
-        self.world.open_mpi(self.core)
-        self.device = self.core.open_device("emulated", self.world.rank)
-        self.page = self.check(self.lib.ws_page_open(b"", self.world.rank))
-        self._control = self.world.control(self.core)
-
-    def transport(self, name: str, options: str = "") -> Any:
-        return self.check(
-            self.lib.ws_transport_open(name.encode(), options.encode(), self._control, self.device, self.page)
-        )
-
-    def buffers(self, transport: Any, size: int) -> Any:
-        return self.check(self.lib.ws_buffers_open(transport, b"device", size))
 
     def exchange(self, transport: Any, buffers: Any, size: int) -> Any:
         """A program of one step: a message each way."""
-        flat = [(0, receives, 1 - self.world.rank, 0, 0, size, 0) for receives in (0, 1)]
-        transfers = self.ffi.new("ws_transfer[]", flat)
-        return self.check(self.lib.ws_program_open(transport, buffers, transfers, 2, self.ffi.NULL, 0, 0))
-
-    def clock(self, program: Any) -> tuple[float, float]:
-        cost, resolution = self.ffi.new("double *"), self.ffi.new("double *")
-        self.check(self.lib.ws_program_clock(program, cost, resolution))
-        return cost[0], resolution[0]
-
-    def run(self, program: Any, rounds: int) -> None:
-        self.check(self.lib.ws_program_run(program, rounds, self.ffi.new("double *")))
+        peer = 1 - self.world.rank
+        return self.program(transport, buffers, [(0, into, peer, 0, size) for into in (False, True)])
 
     def moves(self, program: Any, buffers: Any, size: int, tag: int) -> None:
         """A round with fresh content, every byte of which is checked."""
@@ -62,7 +36,7 @@ class Rank:
         assert first[0] == size, f"byte {first[0]} of {size} is wrong"
 
 
-def staging_outlived(rank: Rank) -> dict[str, Any]:
+def staging_outlived(rank: TwoRanks) -> dict[str, Any]:
     """A program goes on after a later one of larger buffers was made."""
     transport = rank.transport("staged")
     small, large = rank.buffers(transport, 1 << 20), rank.buffers(transport, 1 << 24)
@@ -79,7 +53,7 @@ def staging_outlived(rank: Rank) -> dict[str, Any]:
     return {"moved": "all"}
 
 
-def communicator_of_a_peer_that_failed(rank: Rank) -> dict[str, Any]:
+def communicator_of_a_peer_that_failed(rank: TwoRanks) -> dict[str, Any]:
     """How many communicators are left where rank 1 could not make its own."""
     nccl = ctypes.CDLL(os.environ["WIRESPEED_LIBRARY_NCCL"])
     said = ""
@@ -93,7 +67,7 @@ def communicator_of_a_peer_that_failed(rank: Rank) -> dict[str, Any]:
 class Nccl:
     """Exchanges over NCCL, one transport after the other."""
 
-    def __init__(self, rank: Rank) -> None:
+    def __init__(self, rank: TwoRanks) -> None:
         self.rank, self.library = rank, ctypes.CDLL(os.environ["WIRESPEED_LIBRARY_NCCL"])
 
     def counts(self) -> list[int]:
@@ -121,7 +95,7 @@ class Nccl:
         return self.counts()
 
 
-def communicator_kept(rank: Rank) -> dict[str, Any]:
+def communicator_kept(rank: TwoRanks) -> dict[str, Any]:
     """Two transports with one communicator, which ends when it is told to, or with the second one."""
     nccl = Nccl(rank)
     found = {"first": nccl.path(), "second": nccl.path("iterations=stream"), "end": nccl.end()}
@@ -129,7 +103,7 @@ def communicator_kept(rank: Rank) -> dict[str, Any]:
     return found
 
 
-def communicator_of_other_settings(rank: Rank) -> dict[str, Any]:
+def communicator_of_other_settings(rank: TwoRanks) -> dict[str, Any]:
     """What NCCL reads at its start has changed on one rank."""
     nccl = Nccl(rank)
     found = {"first": nccl.path()}
@@ -138,7 +112,7 @@ def communicator_of_other_settings(rank: Rank) -> dict[str, Any]:
     return found | {"second": nccl.path(), "end": nccl.end()}
 
 
-def communicator_that_one_rank_lacks(rank: Rank) -> dict[str, Any]:
+def communicator_that_one_rank_lacks(rank: TwoRanks) -> dict[str, Any]:
     """One rank alone has ended what all had kept."""
     nccl = Nccl(rank)
     found = {"first": nccl.path()}
@@ -147,15 +121,14 @@ def communicator_that_one_rank_lacks(rank: Rank) -> dict[str, Any]:
     return found | {"second": nccl.path(), "end": nccl.end()}
 
 
-def communicator_spoilt(rank: Rank) -> dict[str, Any]:
+def communicator_spoilt(rank: TwoRanks) -> dict[str, Any]:
     """A call of NCCL fails on rank 1 alone."""
     nccl = Nccl(rank)
 
     def spoil(transport: Any, buffers: Any) -> None:
         if rank.world.rank != 1:
             return
-        to_itself = rank.ffi.new("ws_transfer[]", [(0, receives, 1, 0, 0, 8, 0) for receives in (0, 1)])
-        program = rank.check(rank.lib.ws_program_open(transport, buffers, to_itself, 2, rank.ffi.NULL, 0, 0))
+        program = rank.program(transport, buffers, [(0, into, 1, 0, 8) for into in (False, True)])
         os.environ["FAKE_NCCL_FAIL"] = "ncclSend=4"
         try:
             rank.run(program, 1)
@@ -171,15 +144,6 @@ def communicator_spoilt(rank: Rank) -> dict[str, Any]:
     return found | {"end": nccl.end()}
 
 
-def main() -> None:
-    die_with_parent()
-    rank = Rank(sys.argv[1])
-    found = globals()[sys.argv[2]](rank)
-    if rank.world.rank == 0:
-        sys.stdout.write(json.dumps(found) + "\n")
-        sys.stdout.flush()
-    rank.world.leave()
-
-
 if __name__ == "__main__":
-    main()
+    rank = TwoRanks()
+    rank.leave(globals()[sys.argv[1]](rank))

@@ -7,17 +7,15 @@ Rank 0 prints by how many bytes each rank's address space has grown, and what th
 
 from __future__ import annotations
 
-import json
 import resource
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from wirespeed.host.core import NativeError
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from support.irregular import Rank
+from support.rank import Rank
 
 BYTES, ATTEMPTS = 256 << 20, 4
 
@@ -27,23 +25,23 @@ def used() -> int:
     return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 
 
-def main(*words: str) -> None:
-    rank = Rank(*words)
+def main(name: str, options: str, memory: str, kind: str) -> None:
+    rank = Rank(kind)
+    transport = rank.transport(name, options)
     if rank.world.rank == rank.world.size - 1:
         resource.setrlimit(resource.RLIMIT_AS, (used() + BYTES, resource.RLIM_INFINITY))
     before, told = used(), list[str]()
     for _ in range(ATTEMPTS):
         try:
-            opened: Any = rank.core.check(rank.core.lib.ws_buffers_open(rank.transport, rank.memory, BYTES))
+            opened = rank.buffers(transport, BYTES, memory)
         except NativeError as error:
             told.append(str(error))
         else:
             with suppress(NativeError):
                 rank.core.lib.ws_buffers_abandon(opened)
     found = rank.world.everyone([used() - before, told])
-    if rank.world.rank == 0:
-        print(json.dumps(found))
-    rank.leave()
+    rank.lib.ws_transport_close(transport)
+    rank.leave(found)
 
 
 if __name__ == "__main__":
