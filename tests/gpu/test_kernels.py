@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from gpu.conftest import DEVICE, Ranks
 from support import every_kernel, tools
-from support.alone import Alone
+from support.rank import Alone
 from support.selection import slow_case
 
 from wirespeed.patterns.collectives.rank_view import REDUCTIONS, TYPES

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.alone import Alone
 from support.command import captured
+from support.rank import Alone
 
 from wirespeed.host.core import NativeError, core
 
@@ -128,13 +128,13 @@ def test_abandoning_communicates_nothing(name: str, alone: Alone) -> None:
 
 WHOLE = 1 << 64
 BAD = {
-    "negative step": ([(-1, 0, 0, 0, 0, 8, 0)], "step -1: steps count from 0"),
-    "huge step": ([(1 << 30, 0, 0, 0, 0, 8, 0)], "steps count from 0"),
-    "backwards": ([(1, 0, 0, 0, 0, 8, 0), (0, 1, 0, 0, 0, 8, 0)], "transfer 1 has step 0"),
-    "peer": ([(0, 0, 1, 0, 0, 8, 0)], "peer 1: there are 1 ranks"),
-    "negative peer": ([(0, 0, -1, 0, 0, 8, 0)], "peer -1"),
-    "too long": ([(0, 0, 0, 0, 1, 1 << 16, 0)], "do not fit the buffers of 65536"),
-    "wraps": ([(0, 0, 0, 0, 16, WHOLE - 8, 0)], "do not fit the buffers of 65536"),
+    "negative step": ([(-1, 0, 0, 0, 8)], "step -1: steps count from 0"),
+    "huge step": ([(1 << 30, 0, 0, 0, 8)], "steps count from 0"),
+    "backwards": ([(1, 0, 0, 0, 8), (0, 1, 0, 0, 8)], "transfer 1 has step 0"),
+    "peer": ([(0, 0, 1, 0, 8)], "peer 1: there are 1 ranks"),
+    "negative peer": ([(0, 0, -1, 0, 8)], "peer -1"),
+    "too long": ([(0, 0, 0, 1, 1 << 16)], "do not fit the buffers of 65536"),
+    "wraps": ([(0, 0, 0, 16, WHOLE - 8)], "do not fit the buffers of 65536"),
 }
 
 
@@ -146,8 +146,7 @@ def test_transfers_that_cannot_be_are_refused(case: str, alone: Alone) -> None:
     buffers = alone.buffers(transport)
     with pytest.raises(NativeError, match=complaint):
         alone.program(transport, buffers, transfers)
-    alone.core.check(alone.core.lib.ws_buffers_close(buffers))
-    alone.core.check(alone.core.lib.ws_transport_close(transport))
+    alone.close(transport, buffers)
 
 
 def test_work_that_cannot_be_is_refused(alone: Alone) -> None:
@@ -167,5 +166,4 @@ def test_work_that_cannot_be_is_refused(alone: Alone) -> None:
             alone.core.check(
                 lib.ws_program_open(transport, buffers, ffi.NULL, 0, ffi.new("ws_work[]", [work]), 1, 0)
             )
-    alone.core.check(lib.ws_buffers_close(buffers))
-    alone.core.check(lib.ws_transport_close(transport))
+    alone.close(transport, buffers)

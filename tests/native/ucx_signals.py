@@ -6,7 +6,7 @@ import ctypes
 import json
 import sys
 
-from support.alone import Alone
+from support.rank import Alone
 
 from wirespeed.host.core import core
 
@@ -14,7 +14,7 @@ from wirespeed.host.core import core
 def puts(ucx: ctypes.CDLL, in_place: bool) -> list[int]:
     """Signals; those that overtook another; those before their bytes."""
     rank = Alone()
-    lib, check = rank.core.lib, rank.core.check
+    lib = rank.lib
     transport = rank.transport("ucx", "call=put")
     buffers = rank.buffers(transport, memory="pageable")
     # (the step that sends, the one that receives, bytes)
@@ -22,18 +22,16 @@ def puts(ucx: ctypes.CDLL, in_place: bool) -> list[int]:
     if not in_place:  # where a sender would wait for the later step
         messages += [(5, 7, 0), (6, 7, 0), (7, 7, 0)]
     transfers = [
-        (step, into, 0, 0, 200 * number + 4096 * into, size, 0)
+        (step, into, 0, 200 * number + 4096 * into, size)
         for number, (*steps, size) in enumerate(messages)
         for into, step in enumerate(steps)
     ]
     transfers.sort(key=lambda transfer: transfer[:2])
     program = rank.program(transport, buffers, transfers, in_place)
     before = ucx.fake_ucx_signals(), ucx.fake_ucx_overtaken(), ucx.fake_ucx_signalled_early()
-    check(lib.ws_program_run(program, 5, rank.core.ffi.new("double *")))
+    rank.run(program, 5)
     after = ucx.fake_ucx_signals(), ucx.fake_ucx_overtaken(), ucx.fake_ucx_signalled_early()
-    lib.ws_program_close(program)
-    check(lib.ws_buffers_close(buffers))
-    check(lib.ws_transport_close(transport))
+    rank.close(transport, buffers, program)
     lib.ws_device_close(rank.device)
     return [late - early for early, late in zip(before, after, strict=True)]
 
@@ -52,13 +50,11 @@ def flushes_of_runs(ucx: ctypes.CDLL) -> list[int]:
 
     def flushes(iterations: int) -> int:
         before = int(ucx.fake_ucx_worker_flushes())
-        check(lib.ws_program_run(program, iterations, core.ffi.new("double *")))
+        rank.run(program, iterations)
         return int(ucx.fake_ucx_worker_flushes()) - before
 
     found = [flushes(1), flushes(1000)]
-    lib.ws_program_close(program)
-    check(lib.ws_buffers_close(buffers))
-    check(lib.ws_transport_close(transport))
+    rank.close(transport, buffers, program)
     lib.ws_device_close(rank.device)
     return found
 

@@ -234,7 +234,8 @@ class Runner:
             for one in pattern.messages
             if one.receiver == me
         ]
-        return self.rank.program(self.transport, self.buffers, sends + receives, pattern.in_place)
+        ordered = sorted(sends + receives, key=lambda transfer: transfer[0])
+        return self.rank.program(self.transport, self.buffers, ordered, pattern.in_place)
 
     def rounds(self, name: str, pattern: Pattern, program: Any, schedule: tuple[int, int, int]) -> None:
         """Collective: fresh content, the rounds, and every byte of every rank."""
@@ -262,12 +263,6 @@ class Runner:
         places = enumerate(rank.world.everyone([len(wrong), *wrong[:1]]))
         told = [f"rank {number}: {count} bytes, first {at}" for number, (count, *at) in places if count]
         assert not told, f"{name} {schedule}: {'; '.join(told)}"
-
-    def close(self, *programs: Any) -> None:
-        for program in programs:
-            self.rank.lib.ws_program_close(program)
-        self.rank.lib.ws_buffers_close(self.buffers)
-        self.rank.lib.ws_transport_close(self.transport)
 
 
 def every_pattern(rank: Rank, transport: str, memory: str, options: str) -> dict[str, Any]:
@@ -299,7 +294,7 @@ def every_pattern(rank: Rank, transport: str, memory: str, options: str) -> dict
         chosen[name] = rank.core.described(rank.lib.ws_program_describe(program))
         rank.lib.ws_program_close(program)
     chosen["transport"] = rank.core.described(rank.lib.ws_transport_describe(runner.transport))
-    runner.close(stays)
+    rank.close(runner.transport, runner.buffers, stays)
     return chosen
 
 
@@ -314,7 +309,7 @@ def nobody_comes(rank: Rank, transport: str) -> str:
         except NativeError as error:
             said = str(error)
     rank.world.barrier()
-    runner.close(program)
+    rank.close(runner.transport, runner.buffers, program)
     return said
 
 
@@ -332,7 +327,7 @@ def progress(rank: Rank, transport: str, page: Path) -> int:
     rank.world.barrier()
     rank.run(program, 259)
     told = begun() - before
-    runner.close(program)
+    rank.close(runner.transport, runner.buffers, program)
     return told
 
 

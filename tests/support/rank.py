@@ -1,4 +1,4 @@
-"""A rank that uses the core as no command does: what programs are made of that tests start by a launcher."""
+"""Ranks that use the core as no command does, of programs that tests start and of a test's own process."""
 
 from __future__ import annotations
 
@@ -8,46 +8,48 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from wirespeed.host.core import core
+from wirespeed.host.core import Core, core
 from wirespeed.host.die_with_parent import die_with_parent
 from wirespeed.job.step_spec import ExpectedJob
 from wirespeed.rank.join.mpi_world import MpiWorld
 
-Transfer = tuple[int, bool, int, int, int]
-"""(step, receives, peer, offset, bytes)"""
+Transfer = tuple[int, int, int, int, int]
+"""(step, whether it receives, peer, offset, bytes)"""
 
 
-class Rank:
-    """One rank with its device and its page, which may be a file."""
+class CoreRank:
+    """A device and a page, which may be a file; what a rank's world gives is its `control`."""
 
-    def __init__(self, kind: str = "emulated", page: str = "", timeout: float = 0) -> None:
-        die_with_parent()
-        self.core = core()
-        self.lib, self.ffi, self.check = self.core.lib, self.core.ffi, self.core.check
-        self.world = MpiWorld(ExpectedJob(library=os.environ.get("MPI4PY_LIBMPI")))
-        self.world.open_mpi(self.core)
-        self.device = self.core.open_device(kind, self.world.rank % self.core.device_count(kind))
-        self.page = self.check(self.lib.ws_page_open(page.encode(), self.world.rank))
-        self.lib.ws_page_stage(self.page, b"test", 0, timeout)
-        self._control = self.world.control(self.core)
+    control: Any
+
+    def __init__(self, opened: Core, kind: str, rank: int, page: str = "", allocator: str = "driver") -> None:
+        self.core = opened
+        self.lib, self.ffi, self.check = opened.lib, opened.ffi, opened.check
+        self.device = opened.open_device(kind, rank % opened.device_count(kind), allocator)
+        self.page = self.check(self.lib.ws_page_open(page.encode(), rank))
 
     def transport(self, name: str, options: str = "") -> Any:
         return self.check(
-            self.lib.ws_transport_open(name.encode(), options.encode(), self._control, self.device, self.page)
+            self.lib.ws_transport_open(name.encode(), options.encode(), self.control, self.device, self.page)
         )
 
-    def buffers(self, transport: Any, size: int, memory: str = "device") -> Any:
+    def buffers(self, transport: Any, size: int = 1 << 16, memory: str = "device") -> Any:
         return self.check(self.lib.ws_buffers_open(transport, memory.encode(), size))
 
     def program(
-        self, transport: Any, buffers: Any, transfers: Sequence[Transfer], in_place: bool = False
+        self,
+        transport: Any,
+        buffers: Any,
+        transfers: Sequence[Transfer],
+        in_place: bool = False,
+        flags: int = 0,
     ) -> Any:
-        """Transfers of one step keep their order."""
         flat = [(step, into, peer, 0, *place) for step, into, peer, *place in transfers]
-        flat.sort(key=lambda transfer: transfer[0])
         made = self.ffi.new("ws_transfer[]", flat)
         return self.check(
-            self.lib.ws_program_open(transport, buffers, made, len(flat), self.ffi.NULL, 0, in_place)
+            self.lib.ws_program_open(
+                transport, buffers, made, len(flat), self.ffi.NULL, 0, flags | int(in_place)
+            )
         )
 
     def run(self, program: Any, rounds: int) -> None:
@@ -62,9 +64,59 @@ class Rank:
         self.check(self.lib.ws_device_copy(self.device, self.ffi.from_buffer(found), address, size))
         return bytes(found)
 
+    def close(self, transport: Any, buffers: Any, *programs: Any) -> None:
+        for program in programs:
+            self.lib.ws_program_close(program)
+        self.check(self.lib.ws_buffers_close(buffers))
+        self.check(self.lib.ws_transport_close(transport))
+
+
+class Rank(CoreRank):
+    """A process that a launcher of MPI has started."""
+
+    def __init__(self, kind: str = "emulated", page: str = "", timeout: float = 0) -> None:
+        die_with_parent()
+        self.world = MpiWorld(ExpectedJob(library=os.environ.get("MPI4PY_LIBMPI")))
+        self.world.open_mpi(core())
+        super().__init__(core(), kind, self.world.rank, page)
+        self.lib.ws_page_stage(self.page, b"test", 0, timeout)
+        self.control = self.world.control(self.core)
+
     def leave(self, found: object) -> None:
         """Rank 0 prints this, as JSON."""
         if self.world.rank == 0:
             sys.stdout.write(json.dumps(found) + "\n")
             sys.stdout.flush()
         self.world.leave()
+
+
+class Alone(CoreRank):
+    """A world of one rank, whose set-up traffic is counted and can be made to fail."""
+
+    def __init__(self, kind: str = "emulated", allocator: str = "driver") -> None:
+        super().__init__(core(), kind, 0, allocator=allocator)
+        self.calls: list[str] = []
+        self.failing = False
+        ffi = self.ffi
+        self.user = ffi.new_handle(self)
+
+        def told(user: Any, name: str) -> int:
+            assert ffi.from_handle(user) is self
+            self.calls.append(name)
+            return -1 if self.failing else 0
+
+        @ffi.callback("int(void *, const void *, void *, uint64_t)", error=-1)  # type: ignore[untyped-decorator]
+        def allgather(user: Any, mine: Any, every: Any, each: int) -> int:
+            ffi.memmove(every, mine, each)
+            return told(user, "allgather")
+
+        @ffi.callback("int(void *, void *, uint64_t, int)", error=-1)  # type: ignore[untyped-decorator]
+        def broadcast(user: Any, data: Any, size: int, root: int) -> int:
+            return told(user, "broadcast")
+
+        @ffi.callback("int(void *)", error=-1)  # type: ignore[untyped-decorator]
+        def barrier(user: Any) -> int:
+            return told(user, "barrier")
+
+        self._kept = (allgather, broadcast, barrier)
+        self.control = ffi.new("ws_control *", [0, 1, self.user, allgather, broadcast, barrier])

@@ -23,57 +23,48 @@ from wirespeed.host.core import Core
 from wirespeed.launchers import LaunchedRank
 from wirespeed.rank.join.socket_world import SocketWorld
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from support.rank import CoreRank
+
 BARRIER_PER_SAMPLE = 2
 SAMPLES = 4
 LATE = 1.0
 """Seconds that a rank comes late."""
 
 
-class Rank:
+class RankInRing(CoreRank):
     """One of them, with a message to and from each neighbour in a ring, over TCP."""
 
     def __init__(self, world: SocketWorld, options: str = "") -> None:
-        self.world, self.core = world, Core()
-        lib, ffi, check = self.core.lib, self.core.ffi, self.core.check
-        self.page = check(lib.ws_page_open(b"", world.rank))
-        self.device = self.core.open_device("host", 0)
-        self._control = world.control(self.core)
-        transport = lib.ws_transport_open(b"tcp", options.encode(), self._control, self.device, self.page)
-        self.transport = check(transport)
-        self.buffers = check(lib.ws_buffers_open(self.transport, b"pageable", 64))
+        super().__init__(Core(), "host", world.rank)
+        self.world, self.control = world, world.control(self.core)
+        self.opened = self.transport("tcp", options)
+        self.placed = self.buffers(self.opened, 64, "pageable")
         following, before = (world.rank + 1) % world.size, (world.rank - 1) % world.size
-        transfers = ffi.new("ws_transfer[]", [(0, 0, following, 0, 0, 8, 0), (0, 1, before, 0, 0, 8, 0)])
-        program = lib.ws_program_open(
-            self.transport, self.buffers, transfers, 2, ffi.NULL, 0, BARRIER_PER_SAMPLE
-        )
-        self.program = check(program)
+        ring = [(0, 0, following, 0, 8), (0, 1, before, 0, 8)]
+        self.rounds = self.program(self.opened, self.placed, ring, flags=BARRIER_PER_SAMPLE)
 
-    def run(self) -> list[float]:
+    def sample(self) -> list[float]:
         seconds = self.core.ffi.new("double[]", SAMPLES)
         clocks = self.core.ffi.new("ws_batch_clocks *")
-        self.core.check(self.core.lib.ws_program_sample(self.program, 1, 1, SAMPLES, seconds, clocks))
+        self.core.check(self.lib.ws_program_sample(self.rounds, 1, 1, SAMPLES, seconds, clocks))
         return list(self.core.ffi.unpack(seconds, SAMPLES))
 
     def start(self) -> dict[str, Any]:
         self.world.everyone(None)
-        return self.core.described(self.core.lib.ws_program_start(self.program))
-
-    def close(self) -> None:
-        self.core.lib.ws_program_close(self.program)
-        self.core.check(self.core.lib.ws_buffers_close(self.buffers))
-        self.core.check(self.core.lib.ws_transport_close(self.transport))
+        return self.core.described(self.core.lib.ws_program_start(self.rounds))
 
 
 def late(world: SocketWorld, options: str = "") -> dict[str, Any]:
     """The last rank comes late, twice."""
-    rank = Rank(world, options)
+    rank = RankInRing(world, options)
     seconds: list[float] = []
     for _ in range(2):
         if world.rank == world.size - 1:
             time.sleep(LATE)
-        seconds += rank.run()
+        seconds += rank.sample()
     found = {"longest": max(seconds), "shortest": min(seconds), "start": rank.start(), "again": rank.start()}
-    rank.close()
+    rank.close(rank.opened, rank.placed, rank.rounds)
     return found
 
 
@@ -84,13 +75,13 @@ def by_barrier(world: SocketWorld) -> dict[str, Any]:
 
 def gone(world: SocketWorld) -> dict[str, Any]:
     """The last rank closes its connections, and the others wait for it at the start."""
-    rank = Rank(world)
-    rank.run()
+    rank = RankInRing(world)
+    rank.sample()
     if world.rank == world.size - 1:
         return {"said": "", "after": 0.0}
     began = time.monotonic()
     try:
-        rank.run()
+        rank.sample()
     except WirespeedError as error:
         return {"said": str(error), "after": time.monotonic() - began}
     return {"said": "nothing", "after": 0.0}

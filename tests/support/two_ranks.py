@@ -45,11 +45,8 @@ def staging_outlived(rank: TwoRanks) -> dict[str, Any]:
     second = rank.exchange(transport, large, 1 << 24)
     rank.moves(second, large, 1 << 24, 2)
     rank.moves(first, small, 1 << 20, 3)
-    for program in (first, second):
-        rank.lib.ws_program_close(program)
-    for buffers in (small, large):
-        rank.check(rank.lib.ws_buffers_close(buffers))
-    rank.check(rank.lib.ws_transport_close(transport))
+    rank.check(rank.lib.ws_buffers_close(small))
+    rank.close(transport, large, first, second)
     return {"moved": "all"}
 
 
