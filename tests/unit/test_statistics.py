@@ -136,13 +136,6 @@ def test_more_samples_than_are_kept_stay_exact_to_a_fine_bin() -> None:
     assert samples.histogram.counts == whole.counts
 
 
-def test_the_median_between_two_far_values_is_half_way_however_many_samples() -> None:
-    count = module.KEPT_SAMPLES // 2 + 1
-    few, many = filled([[1.0, 3.0] * 100]), filled([[1.0] * count, [3.0] * count])
-    assert few.median() == 2.0
-    assert many.median() == pytest.approx(2.0, rel=1.7e-4)
-
-
 def test_batches_are_bounded_and_keep_their_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     draw = random.Random(3)
     data = [[draw.expovariate(1.0)] for _ in range(5_000)]
@@ -160,16 +153,6 @@ def test_batches_are_bounded_and_keep_their_interval(monkeypatch: pytest.MonkeyP
 # ---- intervals ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("freedom", [2, 3, 4])
-def test_students_t_is_its_own_density_integrated(freedom: int) -> None:
-    scale = math.gamma((freedom + 1) / 2) / math.sqrt(freedom * math.pi) / math.gamma(freedom / 2)
-    steps = 20_000
-    width = module._STUDENT_T[freedom] / steps
-    middles = ((i + 0.5) * width for i in range(steps))
-    inside = 2 * sum(scale * (1 + x * x / freedom) ** (-(freedom + 1) / 2) * width for x in middles)
-    assert inside == pytest.approx(0.95, abs=1e-7)
-
-
 @pytest.mark.parametrize("n", range(6, 40))
 def test_order_statistics_leave_out_as_many_as_they_may(n: int) -> None:
     def missed(depth: int) -> float:
@@ -179,21 +162,6 @@ def test_order_statistics_leave_out_as_many_as_they_may(n: int) -> None:
     assert missed(depth) <= 0.05 < missed(depth + 1)
 
 
-def test_six_batches_give_their_extremes() -> None:
-    values = [1.02, 0.98, 1.01, 1.0, 0.99, 1.03]
-    assert median_interval(values, 1.0) == pytest.approx((0.98, 1.03))
-    assert order_depth(6) == 0 and order_depth(9) == 1
-
-
-def test_neighbours_alike_make_the_interval_wider() -> None:
-    values = [1 + 0.01 * i for i in range(16)]
-    mixed = [values[i * 7 % 16] for i in range(16)]
-    middle = statistics.median(values)
-    drifting, steady = median_interval(values, middle), median_interval(mixed, middle)
-    assert drifting and steady
-    assert drifting[0] < steady[0] and drifting[1] > steady[1]
-
-
 @given(st.lists(st.floats(1e-6, 1e-3), min_size=24, max_size=80))
 def test_no_wide_interval_reaches_beyond_all_batches(values: list[float]) -> None:
     """Protects from "12 us" below the fastest sample, 15 us: neighbours had much in common."""
@@ -201,15 +169,6 @@ def test_no_wide_interval_reaches_beyond_all_batches(values: list[float]) -> Non
     low, high = median_interval(sorted(values), middle, 1.35) or (0.0, 0.0)
     assert low >= min(min(values), middle / math.exp(COARSE)) * (1 - 1e-9)
     assert high <= max(max(values), middle * math.exp(COARSE)) * (1 + 1e-9)
-
-
-@given(st.integers(1, 500))
-def test_groups_are_few_and_lose_at_most_one_batch(n: int) -> None:
-    groups = module._grouped([float(i) for i in range(n)])
-    assert min(n, 7) <= len(groups) <= module.MAX_GROUPS
-    assert list(groups) == sorted(groups)
-    if n <= module.MAX_GROUPS:
-        assert len(groups) == n
 
 
 # ---- the stopping rule ----------------------------------------------------------------------------------
@@ -344,13 +303,6 @@ def test_the_pace_of_the_latest_batch_sizes_the_next() -> None:
     assert rule.next_batch(1e-3, samples, 0.0) == (1, 5)
     samples.add([0.125e-3] * 5)
     assert rule.next_batch(1e-3, samples, 0.005) == (1, 20)
-
-
-def test_only_short_rounds_are_calibrated() -> None:
-    rule = StoppingRule(Stopping(), 25e-9, 1e-9)
-    assert rule.calibration_iterations(0.5e-6) == 2_000
-    assert rule.calibration_iterations(1e-3) == 0
-    assert StoppingRule(Stopping(loops=50), 25e-9, 1e-9).calibration_iterations(0.5e-6) == 0
 
 
 def test_a_rank_imports_little() -> None:

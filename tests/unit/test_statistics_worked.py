@@ -13,7 +13,6 @@ from wirespeed.statistics.samples import (
     Samples,
     difference_interval,
     median_interval,
-    order_depth,
     ratio_interval,
 )
 from wirespeed.statistics.stopping import Stopping, StoppingRule
@@ -107,15 +106,6 @@ def test_a_launch_reaches_further_among_its_batches(n: int, left_out: int, beyon
 def test_a_batch_of_nothing_counts_as_a_picosecond() -> None:
     found = median_interval([1e-6, 1e-6, 0.0, 1e-6, 1e-6, 1e-6], 1e-6)
     assert found == pytest.approx((1e-12, 1e-6))
-
-
-@pytest.mark.parametrize(
-    ("n", "depth"),
-    [(1, 0), (5, 0), (6, 0), (8, 0), (9, 1), (11, 1), (12, 2), (15, 3), (17, 4), (20, 5), (100, 39)],
-)
-def test_depths_of_the_sign_test(n: int, depth: int) -> None:
-    """Critical values of the two-sided sign test at 5 %, as tables have it: of 20, number 6 to number 15."""
-    assert order_depth(n) == depth
 
 
 @pytest.mark.parametrize(
