@@ -22,6 +22,7 @@ from support.results import entry, run, step
 
 import wirespeed.frontend
 from wirespeed import interrupts, systems
+from wirespeed.cli.common.sides import MeasuredSide
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode
 from wirespeed.frontend import background_load, machine, order
@@ -111,7 +112,7 @@ def _surroundings(case: Case, folder: Path) -> Iterator[None]:
     """Its environment and folder; no rank, no other process, no waiting."""
     session = ModuleType("wirespeed.frontend.session")
     session.measure = _Measured().measure  # type: ignore[attr-defined]
-    session.discover = FakeRun().discover  # type: ignore[attr-defined]
+    session.discover = _discover  # type: ignore[attr-defined]
     before, here = dict(os.environ), Path.cwd()
     with contextlib.ExitStack() as stack:
         enter = stack.enter_context
@@ -119,6 +120,7 @@ def _surroundings(case: Case, folder: Path) -> Iterator[None]:
         enter(mock.patch.object(wirespeed.frontend, "session", session, create=True))
         enter(mock.patch.object(background_load, "running", lambda plan: contextlib.nullcontext()))
         enter(mock.patch.object(machine, "look", _look))
+        enter(mock.patch.object(MeasuredSide, "_run", _run_side))
         enter(mock.patch.object(time, "sleep", lambda seconds: None))
         enter(mock.patch.object(interrupts, "sleep", lambda seconds: interrupts.check()))
         enter(mock.patch.object(sys, "dont_write_bytecode", True))
@@ -170,6 +172,16 @@ def _look(plan: Plan) -> machine.Machine:
     return machine.Machine(
         "host", [], [mpi.choose(plan.mpi)] if plan.mpi else _mpis(), {"cuda": "none found"}
     )
+
+
+def _discover(plan: Plan) -> Any:
+    """Made up, but for an MPI that is named."""
+    _look(plan)
+    return FakeRun().discover(plan)
+
+
+def _run_side(side: MeasuredSide, plan: Plan) -> None:
+    _Measured().measure(plan, lambda event: None)
 
 
 class _Measured:

@@ -113,6 +113,20 @@ class TestSharedMemory:
         assert {path.name for path in left_behind(tmp_path)} == {*names}
         assert {path.name for path in left_behind(tmp_path, others=True)} == {*wanted}
 
+    def test_a_leftover_that_goes_meanwhile(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Protects from a traceback where a job ends while its files are looked at."""
+        for name in ("vader_segment.n1.0.1", "vader_segment.n1.0.2"):
+            (tmp_path / name).touch()
+            os.utime(tmp_path / name, (time.time() - 3600,) * 2)
+
+        def all_end() -> set[int]:
+            for path in tmp_path.iterdir():
+                path.unlink()
+            return set()
+
+        monkeypatch.setattr("wirespeed.job.shm_cleanup._in_use", all_end)
+        assert len(left_behind(tmp_path)) == 2
+
     def test_full_of_files_of_any_name(self, root: Path) -> None:
         """Protects users whose /dev/shm is full of files that no library is known for."""
         facts = self.changed(root, shm_free=1 << 20, others={"a b.bin": 215 << 20, "torch_1": 3 << 20})

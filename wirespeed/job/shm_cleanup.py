@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import time
 from collections.abc import Iterable
 from contextlib import suppress
@@ -152,22 +153,27 @@ def remove_listed(pages: Path) -> None:
                             above.rmdir()
 
 
-def left_behind(folder: Path = _FOLDER, older_than: float = 60.0, *, others: bool = False) -> list[Path]:
+def left_behind(
+    folder: Path = _FOLDER, older_than: float = 60.0, *, others: bool = False
+) -> dict[Path, os.stat_result]:
     """Segments of MPI libraries and NCCL that no process seen here uses; none is removed.
 
     `others`: files of other names instead, which may be wanted all the same.
     """
-    found = [
-        path
-        for path in folder.glob("*")
-        if any(fnmatch(path.name, pattern) for pattern in NAMES) != others
-        and path.is_file()
-        and not path.is_symlink()
-        and (_own(path) or os.geteuid() == 0)
-        and _older(path, time.time() - older_than)
-    ]
+    found: dict[Path, os.stat_result] = {}
+    for path in sorted(folder.glob("*")):
+        if any(fnmatch(path.name, pattern) for pattern in NAMES) != others:
+            # Others' jobs end meanwhile.
+            with suppress(FileNotFoundError):
+                found[path] = path.lstat()
+    latest, own = time.time() - older_than, os.geteuid()
+    found = {
+        path: status
+        for path, status in found.items()
+        if stat.S_ISREG(status.st_mode) and own in (0, status.st_uid) and status.st_mtime < latest
+    }
     used = _in_use() if found else set()
-    return sorted(path for path in found if path.stat().st_ino not in used)
+    return {path: status for path, status in found.items() if status.st_ino not in used}
 
 
 def _in_use() -> set[int]:

@@ -37,8 +37,8 @@ def host_memory(tree: Tree, cma: str | None = None) -> HostMemory:
     shm = tree.at("/dev/shm")
     space = os.statvfs(shm) if shm.exists() else None
     about = tree.text("/proc/self/status") or ""
-    left = {path: path.lstat() for path in left_behind(shm)}
-    others = {path.name: path.lstat().st_blocks * 512 for path in left_behind(shm, others=True)}
+    left = left_behind(shm)
+    others = {path.name: status.st_blocks * 512 for path, status in left_behind(shm, others=True).items()}
     rights = re.search(r"^CapEff:\s*([0-9a-f]+)", about, re.MULTILINE)
     return HostMemory(
         shm_bytes=space and space.f_blocks * space.f_frsize,
