@@ -16,7 +16,7 @@ from wirespeed.patterns import Place, find_pattern
 from wirespeed.programs import ProgramPattern
 from wirespeed.rank.check.field_check import FieldCheck
 from wirespeed.rank.check.payload_check import PayloadMismatch
-from wirespeed.rank.faulty_steps import with_fault
+from wirespeed.rank.faults.steps import with_fault
 
 pytestmark = pytest.mark.slow(after=1)
 

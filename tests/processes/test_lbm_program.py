@@ -11,7 +11,7 @@ from support.simulated import Ranks, ranks_of
 from wirespeed.host.core import Core, core
 from wirespeed.patterns import Place, Shape
 from wirespeed.programs.lbm import PATTERN
-from wirespeed.rank.faulty_steps import FAULTS, of_batches, with_fault
+from wirespeed.rank.faults.steps import FAULTS, of_batches, with_fault
 
 
 @pytest.fixture(params=["host", "emulated"])

@@ -20,7 +20,7 @@ from wirespeed.patterns import Shape, find_pattern
 from wirespeed.patterns.block_list import GAP, MAX_BLOCKS, Blocks, digest, laid_out, read
 from wirespeed.patterns.blocks import BlockLists
 from wirespeed.patterns.kv_models import MODELS, parsed
-from wirespeed.rank.faulty_steps import misplaced, stray_place
+from wirespeed.rank.faults.steps import misplaced, stray_place
 
 PATTERN = find_pattern("blocks")
 LAYOUTS = st.sampled_from(["random", "strided", "contiguous"])

@@ -16,6 +16,7 @@ from wirespeed.rank.world import World
 if TYPE_CHECKING:
     from wirespeed.host.interface import BuffersHandle, DeviceHandle, TransportHandle
     from wirespeed.rank.path_time import PathTime
+    from wirespeed.rank.program import Program
 
 Tell = Callable[[Message], None]
 Result = TypeVar("Result")
@@ -41,6 +42,22 @@ class ListPlacement(Protocol):
         """Bytes from one of a block's places in a soak to the next one."""
 
 
+class OpenProgram(Protocol):
+    """Program, or what tests put in its place."""
+
+    def __call__(
+        self,
+        context: RankContext,
+        transport: TransportHandle,
+        buffers: BuffersHandle,
+        size: int,
+        phase: int = 0,
+        in_place: bool | None = None,
+        steps: Sequence[Step] | None = None,
+    ) -> Program:
+        """Collective."""
+
+
 @dataclass(frozen=True)
 class RankContext:
     """Facts that stay the same for all sizes and paths of a rank."""
@@ -54,16 +71,13 @@ class RankContext:
     tell: Tell
     open_transport: Callable[[str, str], TransportHandle]
     """Opens a transport by name, with these options; collective."""
+    open_program: OpenProgram
+    open_fresh: OpenProgram
+    """Opens programs that move bytes from new memory."""
     offset: int = 0
     """For tests: every transfer starts so many bytes into its buffer."""
-    fault: str | None = None
-    """For tests: the fault injected into each program."""
-    fresh_fault: str | None = None
-    """For tests: the fault injected into programs that move bytes from new memory alone."""
     planted: tuple[str, int] | None = None
     """For tests: the kind of wrong message that a soak has, one in so many; None: none is planted."""
-    late_s: float = 0.0
-    """For tests: rank 1 comes so many seconds late to each timed batch."""
     ranges: Ranges = field(default_factory=Ranges)
     put_threads_aside: Callable[[], bool] = lambda: False
     """Moves threads of libraries to CPUs on which no rank measures; False: there are none."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -10,17 +9,6 @@ from typing import TYPE_CHECKING, Any
 from wirespeed.job.records import Start
 from wirespeed.patterns import Place, Step, Sums, Transfer, Work, rma
 from wirespeed.rank.context import RankContext
-from wirespeed.rank.faulty_steps import (
-    BEYOND,
-    MISPLACED,
-    NATIVE_FAULTS,
-    STRAY,
-    WORD,
-    misplaced,
-    of_batches,
-    stray_place,
-    with_fault,
-)
 from wirespeed.rank.work_list import WorkList, packed_collective
 
 if TYPE_CHECKING:
@@ -28,7 +16,6 @@ if TYPE_CHECKING:
 
 IN_PLACE, BARRIER_PER_SAMPLE, ALONE = 1, 2, 4
 """Flags of ws_program_open (native/wirespeed.h)."""
-_ANY_PLACE = (1 << 64) - 1
 LONG_STAMPS, SHORT_STAMPS = 1, 2
 """Verdicts of ws_batch_clocks."""
 
@@ -70,18 +57,8 @@ class Program:
         self._transport, self.buffers, self.size = transport, buffers, size
         self._in_place = pattern.in_place if in_place is None else in_place
         self._alone = steps is not None and not any(step.sends or step.receives for step in steps)
-        self._arrived = pattern.arrival(rank, context.shape, size)
-        """Bytes that a fault damages, and of one element; None: all that the last step receives."""
-        fault = context.fault if steps is None else None
         if steps is None:
-            steps = pattern.steps(rank, context.shape, size, phase)
-            places = pattern.damage(rank, context.shape) if fault else None
-            if fault and places and not fault.startswith((*NATIVE_FAULTS, BEYOND)):
-                aside, computed = places
-                steps = with_fault(steps, fault, aside, computed)
-                if of_batches(fault):
-                    self._arrived = (aside + context.offset, WORD, 1)
-                fault = "batch-word" if of_batches(fault) else None
+            steps = self._of_pattern(context, phase)
         self.steps = [shifted(step, context.offset) for step in steps]
         self.apart: int | None = None
         """Bytes between two places of a block in a soak, where lists lie in several allocations."""
@@ -97,18 +74,11 @@ class Program:
             self.traffic = pattern.least_traffic(rank, context.shape, size)
         if pattern.links(context.shape, size) is not None:
             self.traffic = [_of_a_load(step) for step in self.steps]
-        compiled = self.steps
-        if fault == MISPLACED:
-            compiled, fault = [misplaced(step) for step in compiled], None
-        if fault and fault.startswith(BEYOND):
-            away, used = int(fault.removeprefix(BEYOND)), pattern.extent(rank, context.shape, size)
-            begin = context.offset + (used + away - 1 if away > 0 else away)
-            self._arrived, fault = (begin & _ANY_PLACE, 1, 1), "batch-damaged"
-        if fault == STRAY:
-            place = stray_place(compiled)
-            self._arrived, fault = (place or 0, 1, 1), None if place is None else "batch-damaged"
         with context.ranges("protocol"):
-            self._handle = self._compile(compiled, fault)
+            self._handle = self._compile(self.steps)
+
+    def _of_pattern(self, context: RankContext, phase: int) -> Sequence[Step]:
+        return context.pattern.steps(context.comm.rank, context.shape, self.size, phase)
 
     @property
     def handle(self) -> ProgramHandle:
@@ -132,8 +102,6 @@ class Program:
 
     def sample(self, iterations: int, samples: int, untimed: int = 1) -> Batch:
         """Collective. Untimed iterations, one at least, then `samples` times `iterations`, in one run."""
-        if self._context.late_s and self._context.comm.rank == 1 and not self._alone:
-            time.sleep(self._context.late_s)
         new, lib = self._core.ffi.new, self._core.lib
         seconds, clocks = new("double[]", samples), new("ws_batch_clocks *")
         self._core.check(lib.ws_program_sample(self._handle, untimed, iterations, samples, seconds, clocks))
@@ -164,7 +132,7 @@ class Program:
         """The transport's choices for this program."""
         return self._core.described(self._core.lib.ws_program_describe(self._handle))
 
-    def _compile(self, steps: list[Step], fault: str | None = None) -> ProgramHandle:
+    def _compile(self, steps: list[Step]) -> ProgramHandle:
         flat = native_transfers(steps)
         lib = self._core.lib
         transfers = self._core.ffi.new("ws_transfer[]", flat)
@@ -183,7 +151,7 @@ class Program:
                 program = lib.ws_program_open(
                     self._transport, self.buffers, transfers, len(flat), work.structs(), len(work), flags
                 )
-            return self._with_fault(self._core.check(program), fault)
+            return self._core.check(program)
 
         return self._context.collectively(compile_it, lib.ws_program_close)
 
@@ -194,15 +162,6 @@ class Program:
                 for work in all_work:
                     found.add(number, when, work)
         return found
-
-    def _with_fault(self, handle: ProgramHandle, fault: str | None) -> ProgramHandle:
-        if fault:
-            lib, arrived = self._core.lib, self._arrived
-            if arrived is None:
-                self._core.check(lib.ws_program_inject_fault(handle, fault.encode()))
-            else:
-                self._core.check(lib.ws_program_inject_fault_at(handle, fault.encode(), *arrived))
-        return handle
 
 
 def work_alone(context: RankContext, size: int) -> list[Step]:

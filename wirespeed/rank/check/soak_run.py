@@ -114,7 +114,7 @@ class SoakRun:
         for number in range(times):
             with memory(number) as (context, buffers, need):
                 for phase in self._phases:
-                    timed = Program(context, self._transport, buffers, self._size, phase)
+                    timed = context.open_program(context, self._transport, buffers, self._size, phase)
                     with closing(timed), self._opened(timed, need // PLACES) as soak:
                         self._chunks(soak, self._timed_iteration(timed))
                         self._core.check(self._core.lib.ws_soak_settle(soak))

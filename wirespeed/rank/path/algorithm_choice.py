@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from wirespeed.rank.context import RankContext, Unusable
-from wirespeed.rank.program import Program
 
 if TYPE_CHECKING:
     from wirespeed.host.interface import BuffersHandle, TransportHandle
@@ -24,7 +23,8 @@ def fastest(context: RankContext, transport: TransportHandle, buffers: BuffersHa
     for name in context.pattern.candidates(context.shape, size):
         shape = replace(context.shape, options={**context.shape.options, "by": name})
         try:
-            with closing(Program(replace(context, shape=shape), transport, buffers, size)) as program:
+            variant = replace(context, shape=shape)
+            with closing(context.open_program(variant, transport, buffers, size)) as program:
                 first = context.comm.maximum(program.run())
                 count = max(1, min(int(SECONDS / max(first, 1e-9)), MAX_ITERATIONS))
                 seconds[name] = context.comm.maximum(min(program.sample(count, 2).seconds))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ from wirespeed.paths import TransferPath, find_path
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.patterns.collectives.operation import LIBRARY
 from wirespeed.programs import A_GPU_EACH, as_program
-from wirespeed.rank.context import RankContext, Tell, Unusable
+from wirespeed.rank.context import OpenProgram, RankContext, Tell, Unusable
 from wirespeed.rank.join.apart import TOGETHER, Apart
 from wirespeed.rank.join.free_cpus import FreeForThreads
 from wirespeed.rank.join.startup import share_node
@@ -31,6 +31,7 @@ from wirespeed.rank.observe.watchdog import Watchdog
 from wirespeed.rank.path.buffers import Buffers, buffer_room
 from wirespeed.rank.path.open_path import Observers, OpenPath
 from wirespeed.rank.path_time import PathTime
+from wirespeed.rank.program import Program
 from wirespeed.rank.ranges import MAX_RANGES, MIN_RANGES, Ranges
 from wirespeed.rank.world import World
 
@@ -66,7 +67,7 @@ class PathRunner:
         test = dict(plan.test)
         fault = test.get("fault")
         planted = fault.removeprefix(FAULT) if fault and fault.startswith(FAULT) else None
-        late = fault.removeprefix(FRESH) if fault and fault.startswith(FRESH) else None
+        fresh = fault.removeprefix(FRESH) if fault and fault.startswith(FRESH) else None
         pattern, options = find_pattern(plan.pattern), dict(plan.options)
         given = {k: v for k, v in test.items() if k not in OWN_TEST_KEYS and "@" not in k}
         for option in pattern.options:
@@ -82,11 +83,10 @@ class PathRunner:
             shape=Shape(comm.size, options),
             tell=tell,
             open_transport=self._opened,
+            open_program=_programs(None if planted or fresh else fault, test),
+            open_fresh=_programs(fresh, test),
             offset=int(test.get("offset", "0")),
-            fault=None if planted or late else fault,
-            fresh_fault=late,
             planted=(planted, int(test.get("soak-every", "10000"))) if planted else None,
-            late_s=float(test.get("late", "0")),
             ranges=ranges,
         )
         self._observers: Observers | None = None
@@ -268,6 +268,15 @@ class PathRunner:
                 name.encode(), options.encode(), self._control, self._device, self._watchdog.page
             )
         )
+
+
+def _programs(fault: str | None, test: Mapping[str, str]) -> OpenProgram:
+    """Opens programs: those of measurements, or with what a test asks for."""
+    if not fault and "late" not in test:
+        return Program
+    from wirespeed.rank.faults.program import FaultyProgram
+
+    return partial(FaultyProgram, fault=fault, late_s=float(test.get("late", "0")))
 
 
 def with_algorithm(context: RankContext, path: TransferPath) -> RankContext:

@@ -100,7 +100,8 @@ class Computation:
     ) -> None:
         """Collective, as are all methods. `check`: it knows how the field begins."""
         divisor = as_program(context.pattern).facts(context.shape).steps_per_iteration
-        self._program = Program(context, transport, buffers, size, steps=work_alone(context, size))
+        alone = work_alone(context, size)
+        self._program = context.open_program(context, transport, buffers, size, steps=alone)
         self._baseline = _Baseline(context, self._program, divisor, "its computation")
         self._check = check
 
@@ -139,7 +140,8 @@ def limits(
     copying = context.open_transport("copy", "")
     try:
         steps = [Step(sends=(transfer,) * count, receives=(_landed(transfer),) * count)]
-        with closing(Program(context, copying, buffers, size, in_place=False, steps=steps)) as program:
+        opened = context.open_program(context, copying, buffers, size, in_place=False, steps=steps)
+        with closing(opened) as program:
             baseline = _Baseline(context, program, count, "the driver's copy")
             while baseline.wants_more():
                 baseline.batch()

@@ -210,7 +210,8 @@ class SizeRun:
 
     def _program(self, phase: int) -> closing[Program]:
         steps = work_alone(self._context, self._size) if self._path.work_alone else None
-        return closing(Program(self._context, self._transport, self._buffers, self._size, phase, steps=steps))
+        place = self._context, self._transport, self._buffers, self._size
+        return closing(self._context.open_program(*place, phase, steps=steps))
 
     def _sampled(self, team: TeamSamples) -> Turns[PhaseSamples]:
         with self._program(self._phase) as program:

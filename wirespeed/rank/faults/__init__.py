@@ -1,0 +1,1 @@
+"""For tests: faults of a path, which decorate its programs."""
