@@ -13,7 +13,7 @@ from wirespeed.job.messages import FILLING, Progress
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.rank.context import Unusable
 from wirespeed.rank.path.buffers import Buffers
-from wirespeed.rank.path.open_path import ALL_AT_ONCE, AT_ONCE, LONG_TO_FILL, OpenPath, taking_turns
+from wirespeed.rank.path.open_path import ALL_AT_ONCE, AT_ONCE, LONG_TO_FILL, Item, OpenPath, taking_turns
 from wirespeed.units import parse_size
 
 LIMIT = 3 << 20
@@ -57,13 +57,19 @@ def test_what_is_said_to_fit_beside_packing_does(ranks: int) -> None:
     assert fits(buffers(parse_size(total), packs=True, ranks=ranks)) is None
 
 
+def items(*sizes: int) -> list[Item]:
+    """Sizes whose buffers are as large."""
+    return [Item(size, place, sizes) for place, size in enumerate(sizes)]
+
+
 def groups(*sizes: str, long_too: bool, loops: int | None = None) -> list[int]:
     """How many sizes take turns together."""
     pattern = SimpleNamespace(takes_turns=lambda shape: True)
     plan = SimpleNamespace(stopping=SimpleNamespace(loops=loops))
     context: Any = SimpleNamespace(plan=plan, pattern=pattern, shape=None)
-    found = [*taking_turns(context, [parse_size(size) for size in sizes], long_too=long_too)]
-    assert [index for group in found for index in group] == [*range(len(sizes))]
+    every = items(*map(parse_size, sizes))
+    found = [*taking_turns(context, every, long_too=long_too)]
+    assert [item for group in found for item in group] == every
     return [len(group) for group in found]
 
 
@@ -90,11 +96,11 @@ def test_a_size_without_buffers_is_measured_alone_and_no_other(monkeypatch: pyte
     )
     path: Any = SimpleNamespace(cpu_moves=False)
     opened = OpenPath(context, cast("Any", None), path, cast("Any", None), cast("Any", None), None)
-    needs = [8, 1 << 20, 1 << 30, 1 << 34, 1 << 34]
+    every = items(8, 1 << 20, 1 << 30, 1 << 34, 1 << 34)
 
-    def hold(room: int, sizes: list[int], needs: list[int], index: int, begins: int) -> None:
-        assert begins <= index, "the first of those that take turns"
-        if needs[index] > room:
+    def hold(room: int, item: Item, begins: Item) -> None:
+        assert begins.place <= item.place, "the first of those that take turns"
+        if item.need > room:
             raise Unusable("no memory")
 
     for room, expected in (
@@ -104,7 +110,7 @@ def test_a_size_without_buffers_is_measured_alone_and_no_other(monkeypatch: pyte
         (0, [[0], [1], [2], [3], [4]]),
     ):
         monkeypatch.setattr(opened, "_hold", partial(hold, room))
-        assert [*opened._groups(needs, needs)] == expected
+        assert [[item.place for item in group] for group in opened._groups(every)] == expected
 
 
 @pytest.mark.parametrize(
@@ -123,7 +129,7 @@ def test_long_buffers_are_told_of(
     path: Any = SimpleNamespace(name="host")
     opened = OpenPath(context, cast("Any", None), path, cast("Any", None), held, None)
     monkeypatch.setattr(opened, "_patient", lambda size, most: None)
-    sizes = [8, 64, largest]
-    opened._hold(sizes, sizes, 2, first)
+    every = items(8, 64, largest)
+    opened._hold(every[2], None if first is None else every[first])
     assert [progress.doing for progress in found] == told
     assert all((progress.bytes, progress.place, progress.of) == (64, 1, 3) for progress in found)

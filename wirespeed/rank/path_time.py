@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
+
+Size = TypeVar("Size")
 
 PASSES = 12
 """Iterations of a size beside its samples: trial, warm-up, checks with new content; 5.8 round trips of 1 GiB
@@ -81,14 +84,14 @@ class PathTime:
         return count
 
 
-def telling(indices: Sequence[int]) -> list[int]:
+def telling(sizes: Sequence[Size]) -> list[Size]:
     """What tells most first: the ends, the middle, then the middles between those."""
-    order = [*indices[:1], *indices[-1:]] if len(indices) > 1 else [*indices]
-    spans = [(0, len(indices) - 1)]
+    order = [*sizes[:1], *sizes[-1:]] if len(sizes) > 1 else [*sizes]
+    spans = [(0, len(sizes) - 1)]
     while spans:
         low, high = spans.pop(0)
         if high - low > 1:
             middle = (low + high) // 2
-            order.append(indices[middle])
+            order.append(sizes[middle])
             spans += [(low, middle), (middle, high)]
     return order

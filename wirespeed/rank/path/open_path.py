@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from wirespeed.evidence.nics import nccl_log
@@ -74,6 +75,25 @@ class Observers:
         """Releases what was opened to be read."""
         self.health.close()
         self.counters.close()
+
+
+@dataclass(frozen=True, eq=False)
+class Item:
+    """One of the sizes that a path measures."""
+
+    size: int
+    place: int
+    """Among those sizes, from 0."""
+    needs: tuple[int, ...]
+    """Bytes of each buffer, for all of those sizes."""
+
+    @property
+    def need(self) -> int:
+        """Bytes of each buffer."""
+        return self.needs[self.place]
+
+
+_need = attrgetter("need")
 
 
 @dataclass
@@ -161,46 +181,45 @@ class OpenPath:
 
     def _try(self, sizes: Sequence[int]) -> bool:
         """Does the path move bytes at all? Its first failure is the whole path's."""
-        needs = self._needs(sizes)
-        for index, size in enumerate(sizes):
+        for item in self._items(sizes):
             try:
                 with self._context.ranges("trial"):
-                    self._size_run(sizes, needs, index).trial()
+                    self._size_run(item).trial()
             except (Unusable, PayloadMismatch) as error:
-                self._failure(error, size, fatal=True)
+                self._failure(error, item.size, fatal=True)
                 return False
         return True
 
     def _measure(self, sizes: Sequence[int]) -> None:
-        needs = self._needs(sizes)
+        items = self._items(sizes)
         draws = self._context.comm.share(self._context.plan.picture is not None)
-        path_time, left = self._context.time, len(sizes)
-        for group in self._groups(sizes, needs):
+        path_time, left = self._context.time, len(items)
+        for group in self._groups(items):
             # One figure comes of each path that has begun.
-            if self._context.comm.share(self._context.ending()) or (left < len(sizes) and self._ending):
+            if self._context.comm.share(self._context.ending()) or (left < len(items) and self._ending):
                 return
             if path_time:
                 path_time.begin(last=left == len(group))
-            coming = self._fitting(group, sizes, needs)
+            coming = self._fitting(group, items)
             if path_time:
                 until = time.monotonic()
                 until += max(path_time.figures_end - until, 0.0) / left * len(group)
                 self._context = replace(self._context, more_until=until)
             left -= len(group)
-            running: dict[int, Turns[None]] = {}
+            running: dict[Item, Turns[None]] = {}
             try:
                 while coming or running:
                     at_once = len(running) + bool(coming)
-                    for index in list(running):
-                        if not self._turn(running[index], sizes[index], needs[index], at_once):
-                            del running[index]
+                    for item in list(running):
+                        if not self._turn(running[item], item, at_once):
+                            del running[item]
                     # The first figure does not wait for the set-up of all: a round begins what fits into it.
                     begin_until = time.monotonic() + FILLED * MOMENT_S
                     while coming:
-                        index = coming.pop(0)
-                        figure = self._figure(sizes, needs, index, draws)
-                        if self._turn(figure, sizes[index], needs[index]):
-                            running[index] = figure
+                        item = coming.pop(0)
+                        figure = self._figure(item, draws)
+                        if self._turn(figure, item):
+                            running[item] = figure
                         full: bool = self._context.comm.share(time.monotonic() > begin_until)
                         if full:
                             break
@@ -216,42 +235,43 @@ class OpenPath:
         """Collective. Is the run to end, or the time of the path over?"""
         return self._context.comm.share(self._context.ending() or self._context.late)
 
-    def _fitting(self, group: Sequence[int], sizes: Sequence[int], needs: Sequence[int]) -> list[int]:
-        """Collective. Indices of those sizes of a group for which there is time, what tells most first."""
+    def _fitting(self, group: Sequence[Item], items: Sequence[Item]) -> list[Item]:
+        """Collective. Those sizes of a group for which there is time, what tells most first."""
         path_time, chosen = self._context.time, [*group]
         if path_time:
-            for index, size in enumerate(sizes):
-                if size in self._measured:
-                    path_time.took(needs[index], self._measured[size].seconds)
-            ascending = sorted(group, key=needs.__getitem__)
-            fit = path_time.fitting([needs[index] for index in ascending])
+            for item in items:
+                if item.size in self._measured:
+                    path_time.took(item.need, self._measured[item.size].seconds)
+            ascending = sorted(group, key=_need)
+            fit = path_time.fitting([item.need for item in ascending])
             fit = fit if self._measured else max(fit, 1)
             chosen = telling(ascending[:fit]) if fit < len(group) or path_time.tight else chosen
-        return self._context.comm.share(chosen)
+        return [items[place] for place in self._context.comm.share([item.place for item in chosen])]
 
-    def _groups(self, sizes: Sequence[int], needs: Sequence[int]) -> Iterator[list[int]]:
-        """Indices of sizes that take turns, once there are buffers for all of them."""
+    def _groups(self, items: Sequence[Item]) -> Iterator[list[Item]]:
+        """Sizes that take turns, once there are buffers for all of them."""
         path_time = self._context.time
         # Where time is short, what short messages take tells how long longer ones will.
-        short = path_time is not None and path_time.fitting(sorted(needs)) < len(needs)
+        short = path_time is not None and path_time.fitting(sorted(map(_need, items))) < len(items)
         long_too = self._context.comm.share(not self._path.cpu_moves and not short)
-        for group in taking_turns(self._context, needs, long_too=long_too):
-            alone: list[int] = []
+        for group in taking_turns(self._context, items, long_too=long_too):
+            alone: list[Item] = []
             while group:
-                largest = max(group, key=needs.__getitem__)
+                largest = max(group, key=_need)
                 try:
-                    self._hold(sizes, needs, largest, group[0])
+                    self._hold(largest, group[0])
                     yield group
                     break
                 except Unusable:
                     # Their failure is told where each is measured; smaller ones need not wait alone for it.
-                    alone = [index for index in group if needs[index] == needs[largest]] + alone
-                    group = [index for index in group if needs[index] < needs[largest]]
-            yield from ([index] for index in alone)
+                    alone = [item for item in group if item.need == largest.need] + alone
+                    group = [item for item in group if item.need < largest.need]
+            yield from ([item] for item in alone)
 
-    def _turn(self, figure: Turns[None], size: int, need: int, at_once: int | None = None) -> bool:
+    def _turn(self, figure: Turns[None], item: Item, at_once: int | None = None) -> bool:
         """A batch of a size, at first (`at_once` is None) what comes before; False: the size is done."""
-        self._watchdog.turn(self._path.name, size, self._patience(size, need))
+        size = item.size
+        self._watchdog.turn(self._path.name, size, self._patience(size, item.need))
         try:
             with self._context.ranges("size", format_size(size), bytes=size):
                 next(figure) if at_once is None else figure.send(at_once)
@@ -277,36 +297,34 @@ class OpenPath:
 
     def _soak(self, sizes: Sequence[int]) -> None:
         """Size after size; what fails costs its own size."""
-        needs = [PLACES * apart(need) for need in self._needs(sizes)]
         times = self._context.comm.share(self._context.plan.fresh)
         fresh = FreshMemory(self._context, self._path, self._transport, self._patient, "part")
-        for index, size in enumerate(sizes):
-            path_time, wanted = self._context.time, self._context.plan.soak or 0.0
+        for item in self._items(sizes, lambda need: PLACES * apart(need)):
+            path_time, wanted, size = self._context.time, self._context.plan.soak or 0.0, item.size
             # A soak is not made shorter, but left out where it does not fit.
             if self._context.comm.share(path_time is not None and path_time.left < wanted):
                 continue
-            self._context.tell(self._position(sizes, index))
+            position = self._position(item)
+            self._context.tell(position)
             try:
                 with self._context.ranges("soak", format_size(size), bytes=size):
                     of_parts = partial(fresh.opened, size, of=times, soaked=True)
-                    memory = of_parts if times else partial(self._soak_memory, sizes, needs, index)
-                    position = self._position(sizes, index)
+                    memory = of_parts if times else partial(self._soak_memory, item)
                     soak = SoakRun(self._context, self._path, self._transport, size, position)
                     soak.run(memory, times or 1)
             except (Unusable, PayloadMismatch) as error:
                 self._failure(error, size, where=fresh.where)
 
     def _soak_memory(
-        self, sizes: Sequence[int], needs: Sequence[int], index: int, _: int
+        self, item: Item, _: int
     ) -> AbstractContextManager[tuple[RankContext, BuffersHandle, int]]:
         """The path's own buffers, for a soak that stays in them."""
-        return nullcontext((self._context, self._hold(sizes, needs, index), needs[index]))
+        return nullcontext((self._context, self._hold(item), item.need))
 
-    def _figure(self, sizes: Sequence[int], needs: Sequence[int], index: int, draws: bool) -> Turns[None]:
-        position = self._position(sizes, index)
-        self._context.tell(position)
-        size_run = self._size_run(sizes, needs, index)
-        self._measured[sizes[index]] = yield from size_run.measure()
+    def _figure(self, item: Item, draws: bool) -> Turns[None]:
+        self._context.tell(self._position(item))
+        size_run = self._size_run(item)
+        self._measured[item.size] = yield from size_run.measure()
         if draws and not self.drawn:
             size_run.draw()
             self.drawn = True
@@ -343,7 +361,7 @@ class OpenPath:
         return found
 
     def _count_some(self, sizes: Sequence[int], counting: WireCounting) -> None:
-        needs, comm = self._needs(sizes), self._context.comm
+        items, comm = self._items(sizes), self._context.comm
         # Rank 0 alone knows the verdicts, and says which size is next.
         known = [self._measured.get(size, SizeResult()) for size in sizes]
         protocols, seconds = zip(*((each.protocol, each.seconds) for each in known), strict=True)
@@ -356,7 +374,7 @@ class OpenPath:
             size, verdict = sizes[index], None
             try:
                 with self._context.ranges("counted size", format_size(size), bytes=size):
-                    verdict = self._size_run(sizes, needs, index).count(counting, known[index].seconds)
+                    verdict = self._size_run(items[index]).count(counting, known[index].seconds)
             except Unusable:
                 self.failed = True
             except PayloadMismatch as error:
@@ -367,47 +385,45 @@ class OpenPath:
                 following = -1
             index = comm.share(following)
 
-    def _needs(self, sizes: Sequence[int]) -> list[int]:
-        """Bytes of each buffer, for each size."""
-        return [self._buffers.needed(size) for size in sizes]
+    def _items(self, sizes: Sequence[int], enlarged: Callable[[int], int] = int) -> list[Item]:
+        """The sizes and what they need; `enlarged`: bytes of a buffer that needs so many for one message."""
+        needs = tuple(enlarged(self._buffers.needed(size)) for size in sizes)
+        return [Item(size, place, needs) for place, size in enumerate(sizes)]
 
-    def _size_run(self, sizes: Sequence[int], needs: Sequence[int], index: int) -> SizeRun:
+    def _size_run(self, item: Item) -> SizeRun:
         """One size with its buffers. Raises Unusable."""
-        held = self._hold(sizes, needs, index)
-        position = self._position(sizes, index)
-        context, size = self._context, sizes[index]
+        held, position = self._hold(item), self._position(item)
+        context, size = self._context, item.size
         if context.shape.options.get("by") == BEST:
             if size not in self._algorithms:
                 self._algorithms[size] = fastest(context, self._transport, held, size)
             options = {**context.shape.options, "by": self._algorithms[size]}
             context = replace(context, shape=replace(context.shape, options=options))
-        patience = self._patience(size, needs[index])
+        patience = self._patience(size, item.need)
         alive = partial(self._watchdog.turn, self._path.name, size, patience)
         return SizeRun(context, self._path, self._transport, held, size, position, alive)
 
-    def _hold(
-        self, sizes: Sequence[int], needs: Sequence[int], index: int, first: int | None = None
-    ) -> BuffersHandle:
+    def _hold(self, item: Item, first: Item | None = None) -> BuffersHandle:
         """The native buffers of a size. `first`: of those that begin with them, which are told of that.
 
         Raises Unusable.
         """
-        size = sizes[index]
+        size, need = item.size, item.need
 
         def waits(capacity: int) -> None:
             self._patient(size, capacity)
             if first is not None and capacity >= LONG_TO_FILL:
-                self._context.tell(self._position(sizes, first)._replace(doing=FILLING))
+                self._context.tell(self._position(first)._replace(doing=FILLING))
 
-        self._patient(size, max(size, needs[index]))
+        self._patient(size, max(size, need))
         with self._context.ranges("set-up", "buffers"):
-            held = self._buffers.hold(needs[index], needs, waits, size)
-        self._patient(size, max(size, needs[index]))
+            held = self._buffers.hold(need, item.needs, waits, size)
+        self._patient(size, max(size, need))
         return held
 
-    def _position(self, sizes: Sequence[int], index: int) -> Progress:
+    def _position(self, item: Item) -> Progress:
         """How far the path is."""
-        return Progress(self._path.name, sizes[index], index, len(sizes))
+        return Progress(self._path.name, item.size, item.place, len(item.needs))
 
     def _patient(self, size: int, most: int) -> None:
         """The watchdog waits as long as this many bytes may take."""
@@ -429,23 +445,23 @@ class OpenPath:
         self._context.failed(error.what, text, size, error.rank, fatal)
 
 
-def taking_turns(context: RankContext, needs: Sequence[int], *, long_too: bool) -> Iterator[list[int]]:
-    """Indices of the sizes, those together that take turns; `needs`: bytes of each size's buffers.
+def taking_turns(context: RankContext, items: Sequence[Item], *, long_too: bool) -> Iterator[list[Item]]:
+    """The sizes, those together that take turns.
 
     They share buffers. A fixed number of iterations is measured at once. `long_too`: the longest messages
     take milliseconds, too, and would wait for their moments alone.
     """
-    few = sum(need <= SMALL[-1] for need in needs) <= AT_ONCE
+    few = sum(item.need <= SMALL[-1] for item in items) <= AT_ONCE
     steps = () if long_too else SMALL[-1:] if few else SMALL
     one_by_one = context.plan.stopping.loops is not None or not context.pattern.takes_turns(context.shape)
 
-    def room(index: int) -> int:
-        return next((step for step in steps if needs[index] <= step), 0)
+    def room(item: Item) -> int:
+        return next((step for step in steps if item.need <= step), 0)
 
-    for step, found in groupby(range(len(needs)), room):
-        indices = list(found)
+    for step, found in groupby(items, room):
+        alike = list(found)
         at_once = 1 if one_by_one else ALL_AT_ONCE if long_too else AT_ONCE if step else 1
         # As even as can be: nobody is left to be measured alone, and for longer.
-        groups = -(-len(indices) // at_once)
+        groups = -(-len(alike) // at_once)
         for group in range(groups):
-            yield indices[group * len(indices) // groups : (group + 1) * len(indices) // groups]
+            yield alike[group * len(alike) // groups : (group + 1) * len(alike) // groups]
