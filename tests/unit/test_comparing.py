@@ -29,7 +29,7 @@ from wirespeed.judge.spreads import STATED, Spread, groups, stated
 from wirespeed.judge.verdict import LIKELY_WORSE, NOT_WORSE, UNSURE, WORSE, excludes, verdict
 from wirespeed.paths import mover_of
 from wirespeed.statistics.student import (
-    FALSE_ALARMS,
+    COMPARED_ALARMS,
     convincing,
     found_at,
     simes,
@@ -307,7 +307,7 @@ def alarms(
 def test_what_is_common_to_a_launch_is_no_false_alarm(launches: tuple[int, int], common: float) -> None:
     """Protects from crying wolf: every launch is off as a whole, at all its sizes."""
     # Two sigma of 200 comparisons above what is promised.
-    assert alarms(launches, common, 0.003) <= FALSE_ALARMS + 0.031
+    assert alarms(launches, common, 0.003) <= COMPARED_ALARMS + 0.031
 
 
 @pytest.mark.parametrize(("paths", "sizes"), [(1, 5), (9, 3)])

@@ -23,10 +23,8 @@ from wirespeed.fleet.estimates import (
 from wirespeed.fleet.topology import NO_TOPOLOGY, Topology
 from wirespeed.fleet.window import HistoryWindow
 from wirespeed.statistics.outliers import FEWEST_TIMES, Slow
-from wirespeed.statistics.student import bounded_exp, convincing, simes, student_point
+from wirespeed.statistics.student import FLEET_ALARMS, bounded_exp, convincing, simes, student_point
 
-FALSE_ALARMS = 0.01
-"""At most this share of what is named is named by chance."""
 MIN_SLOWDOWN = 0.02
 """Excess times up to this share count as none."""
 ORDER = (SWITCH, NODE, GPU, LINK)
@@ -122,7 +120,7 @@ def judge(
     window: HistoryWindow,
     topology: Topology = NO_TOPOLOGY,
     least: float = MIN_SLOWDOWN,
-    false_alarms: float = FALSE_ALARMS,
+    false_alarms: float = FLEET_ALARMS,
 ) -> FleetVerdict:
     """Judges some days at a false discovery rate."""
     return decide(list(estimates(window, topology, least)), topology, false_alarms, least)

@@ -14,10 +14,8 @@ from dataclasses import dataclass
 from wirespeed.judge.model import FEWEST_LEARNT, MIN_SPREAD, LaunchId, Side, common, deviation, odd_launches
 from wirespeed.judge.spreads import REACH, Spread
 from wirespeed.statistics.samples import middle
-from wirespeed.statistics.student import KNOWN, bounded_exp, student_point
+from wirespeed.statistics.student import BOUND_ALARMS, KNOWN, bounded_exp, student_point
 
-ALARMS_OF_ONE = 0.01
-"""Part of a healthy machine's next launches that break any bound, where the spread is known."""
 ENOUGH_LAUNCHES = 10
 """So many tell it by themselves."""
 FEWEST_SIZES = 3
@@ -71,9 +69,9 @@ def group_limit(sides: Sequence[Side], usual: Spread) -> Limit | None:
 def known_limits(sides: Sequence[Side], spread: float) -> list[Limit]:
     """Of figures whose standard deviation between launches is known: one launch breaks a limit.
 
-    All limits of a healthy machine hold but for ALARMS_OF_ONE of its launches.
+    All limits of a healthy machine hold but for BOUND_ALARMS of its launches.
     """
-    z = student_point(2 * ALARMS_OF_ONE / max(len(sides), 1), KNOWN)
+    z = student_point(2 * BOUND_ALARMS / max(len(sides), 1), KNOWN)
     limits = []
     for side in sides:
         logs = [math.log(launch.median) for launch in side.values()]

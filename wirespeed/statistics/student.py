@@ -6,8 +6,14 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 
-FALSE_ALARMS = 0.05
-"""The most that may be named as changed where nothing has."""
+COMPARED_ALARMS = 0.05
+"""Share of comparisons of equal sides that name anything, at most."""
+LOOK_ALARMS = 0.01
+"""The same of a watch's looks at all figures, one by one."""
+FLEET_ALARMS = 0.01
+"""Share of a fleet's named subjects that are named by chance, at most."""
+BOUND_ALARMS = 0.01
+"""Share of a healthy machine's launches that break any bound, where the spread is known."""
 POWER = 0.9
 """The smallest change that is told of is found in so many cases."""
 KNOWN = 1e6
@@ -15,7 +21,7 @@ KNOWN = 1e6
 NORMAL_90, NORMAL_95, NORMAL_975 = 1.2815515655446004, 1.6448536269514722, 1.959963984540054
 
 
-def convincing(p_values: Sequence[float], false_alarms: float = FALSE_ALARMS) -> list[bool]:
+def convincing(p_values: Sequence[float], false_alarms: float = COMPARED_ALARMS) -> list[bool]:
     """Real changes of many that are looked at together, by Benjamini and Hochberg (1995).
 
     Where nothing has changed, anything at all is named in at most `false_alarms` of the cases; where

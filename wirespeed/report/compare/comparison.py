@@ -21,7 +21,7 @@ from wirespeed.report.compare.matching import Key, LeftOut, match
 from wirespeed.report.compare.verdicts import Verdicts, by_path, unjudged, verdicts
 from wirespeed.report.systems.published_curves import PublishedCurves, common_sizes, load_system
 from wirespeed.results.runs import Run
-from wirespeed.statistics.student import FALSE_ALARMS
+from wirespeed.statistics.student import COMPARED_ALARMS
 
 NOTHING_BESIDE = Beside()
 
@@ -107,7 +107,7 @@ def compare(
     further, only_old = ([], []) if notes else (differences(old, new), matched.only_old)
     history, earlier = beside.earlier([*old, *new])
     learnt, bounds = beside.learnt([*old, *new])
-    told = verdicts(matched, spread, least, FALSE_ALARMS * share_of_alarms, history, learnt)
+    told = verdicts(matched, spread, least, COMPARED_ALARMS * share_of_alarms, history, learnt)
     alone = only_old, matched.only_new
     foreign = any(run.foreign for run in (*old, *new))
     order = "" if notes else _order(old, new, fixed_old)

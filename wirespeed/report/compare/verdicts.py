@@ -34,7 +34,7 @@ from wirespeed.report.grouping import grouped, size_range, size_ranges
 from wirespeed.results.launches import launch
 from wirespeed.results.runs import Entry, Failure, Run
 from wirespeed.statistics.samples import middle
-from wirespeed.statistics.student import FALSE_ALARMS, convincing
+from wirespeed.statistics.student import COMPARED_ALARMS, convincing
 
 LOST, FAILING, GAINED = "lost", "failing", "gained"
 SAYS = {
@@ -171,7 +171,7 @@ def verdicts(
     matched: Matched,
     spread: float | None = None,
     least: float = 0.0,
-    false_alarms: float = FALSE_ALARMS,
+    false_alarms: float = COMPARED_ALARMS,
     history: Mapping[Key, Side] | None = None,
     learnt: Mapping[Key, Spread] | None = None,
     likely: bool = True,

@@ -27,22 +27,21 @@ from wirespeed.report.grouping import grouped, size_range
 from wirespeed.results.model import Health
 from wirespeed.results.runs import Entry, Run
 from wirespeed.statistics.samples import middle
+from wirespeed.statistics.student import LOOK_ALARMS
 
 FIRST = 5
 """Repetitions that show what is usual."""
 LATEST = (5, 3)
 """So many of the latest repetitions are compared with the first ones: one alone may be an accident."""
-FALSE_ALARMS = 0.01
-"""Share of false alarms at one look at all figures, among the first SEVERAL. Looks share most of their
-repetitions, and variances are at least those of the HISTORY, so that a steady machine is named in fewer than
-5 % of watches (bench/claims.py --only watch)."""
 HISTORY = 50
 """The first repetitions may agree by chance, and every look is held against them: how much repetitions
 differ is taken from so many of those before the latest, too."""
 LEAST = 0.035
 """Smaller changes are not named: noise that lasts for several repetitions makes them, too."""
 SEVERAL = 50
-"""Looks after which ever fewer are wrong, so that all later ones together add no more than these do."""
+"""Looks after which ever fewer are wrong, so that all later ones together add no more than these do. Looks
+share most of their repetitions, and variances are at least those of the HISTORY, so that a steady machine is
+named in fewer than 5 % of watches (bench/claims.py --only watch)."""
 
 LATE, LATE_REPETITIONS, LATE_AMONG = 1.5, 3, 40
 """A path is late now and then that takes LATE times its median in so many of the latest repetitions."""
@@ -130,7 +129,7 @@ class Drift:
         if not later:
             return Verdicts([], [])
         windows = [many for many in LATEST if len(later) >= many]
-        level = FALSE_ALARMS * min(1.0, SEVERAL / len(later)) ** 2 / max(len(windows), 1)
+        level = LOOK_ALARMS * min(1.0, SEVERAL / len(later)) ** 2 / max(len(windows), 1)
         if not windows:  # One repetition alone may be an accident: nothing is named.
             windows, level = [1], 0.0
         end = max(self.first, len(self.runs) - max(LATEST)) if self._calm is None else self._calm
