@@ -20,5 +20,6 @@ try:
     bound = Bound.from_now(float(sys.argv[2])) if sys.argv[2:] else None
     sys.exit(int(measure(Plan.of(decode(sys.argv[1])), lambda event: None, bound)))
 except WirespeedError as error:
-    # sys.exit writes it to stderr, which the starter reads.
-    sys.exit(str(error))
+    # The starter reads stderr.
+    print(f"wirespeed: {error}", file=sys.stderr)
+    sys.exit(error.code)

@@ -20,7 +20,7 @@ from wirespeed.cli.common.measuring import GO_ON
 from wirespeed.cli.common.streams import note
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.frontend.bound import LEAST_S, Bound
-from wirespeed.host.process import end, last_line
+from wirespeed.host.process import end
 from wirespeed.job.plan import Plan, encode
 from wirespeed.results.runs import Run, collect, resumed
 
@@ -33,6 +33,8 @@ alarms."""
 SUSPICIOUS = 0.05
 """Probability of a change, by itself, that is measured on, although it is not named among all others."""
 _VARIABLE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)=(.*)", re.ASCII)
+_SAYS = "wirespeed: "
+"""Begins the line in which its process says why it measures nothing."""
 _POLL_S = 0.05
 
 
@@ -85,12 +87,12 @@ class MeasuredSide:
             finally:
                 end(process)
             log.seek(0)
-            said = last_line(log.read())
-        refused = process.returncode == ExitCode.UNAVAILABLE and said
-        if process.returncode not in GO_ON or refused:
+            said = log.read()
+        lines = [line for line in said.splitlines() if line.startswith(_SAYS)]
+        if lines or process.returncode not in GO_ON:
             known = process.returncode in [*ExitCode]
             code = ExitCode(process.returncode) if known else ExitCode.FAILED_ENTRY
-            why = said or f"its process ended with exit code {process.returncode}"
+            why = lines[-1].removeprefix(_SAYS) if lines else f"it ended with exit code {process.returncode}"
             raise WirespeedError(f"{self.name}: {why}", code)
 
 
