@@ -15,7 +15,8 @@ BEGIN = "<!-- from here on: scripts/reference_page.py -->\n"
 SOUGHT = (
     *("V100", "A100 SXM", "A100 PCIe", "A10", "A30", "L40S", "H100 SXM", "H100 PCIe", "H100 NVL", "H200"),
     *("GH200", "B200", "RTX 3090", "RTX 4090", "RTX 5090", "RTX PRO 6000 Blackwell", "MI210", "MI250X"),
-    *("MI300X", "InfiniBand EDR or HDR100, 100 Gb/s", "InfiniBand HDR", "InfiniBand NDR"),
+    *("MI300X", "InfiniBand EDR or HDR100, 100 Gb/s", "InfiniBand HDR or NDR200, 200 Gb/s"),
+    "InfiniBand NDR",
     *("100 Gb/s Ethernet, RoCE", "200 Gb/s Ethernet, RoCE", "400 Gb/s Ethernet, RoCE"),
     *("Slingshot 10", "Slingshot 11", "EFA, 100 Gb/s", "POWER9"),
 )

@@ -189,3 +189,26 @@ SOUND = sorted([*RESULTS.glob("*/*nccl-tests*.txt"), *INPUTS.glob("healthy/*")])
 def test_sound_outputs_have_none(file: Path) -> None:
     log = read_text(file.read_text())
     assert log.curves and not explain(log, Question()).findings
+
+
+SLOW = """# OSU MPI-CUDA Bandwidth Test v7.3
+# Send Buffer on DEVICE (D) and Receive Buffer on DEVICE (D)
+# Size      Bandwidth (MB/s)
+1048576              {rate}
+4194304              {rate}
+"""
+
+
+@pytest.mark.parametrize(
+    "rate, link, kind",
+    [
+        ("6000.00", "NDR", ["below-wire"]),
+        ("20000.00", "NDR", []),
+        ("14000.00", "HDR", ["below-others"]),
+        ("22000.00", "HDR", []),
+        ("24500.00", "HDR", []),
+    ],
+)
+def test_far_below_the_wire_or_what_others_measured(rate: str, link: str, kind: list[str]) -> None:
+    question = Question({link: {"NDR": 50e9, "HDR": 25e9}[link]})
+    assert [one.kind for one in explain(read_text(SLOW.format(rate=rate)), question).findings] == kind

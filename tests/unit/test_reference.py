@@ -91,6 +91,7 @@ MEMORY = {
 """GB/s of a GPU's memory, reads and writes together."""
 NETWORK = {
     "InfiniBand EDR or HDR100, 100 Gb/s": 12.5,
+    "InfiniBand HDR or NDR200, 200 Gb/s": 25,
     "EFA, 100 Gb/s": 12.5,
     "Slingshot 11": 25,
     **{f"{rate} Gb/s Ethernet, RoCE": rate / 8 for rate in (100, 200, 400)},
@@ -207,7 +208,7 @@ class TestTaken:
             (None, "EDR", "network-bandwidth", "InfiniBand EDR or HDR100, 100 Gb/s"),
             (None, "100GbE", "network-bandwidth", "100 Gb/s Ethernet, RoCE"),
             ("NVIDIA H200", "Slingshot 11", "network-bandwidth", "Slingshot 11"),
-            (None, "HDR", "network-bandwidth", None),
+            (None, "NDR", "network-bandwidth", None),
             (None, None, "network-bandwidth", None),
         ],
     )

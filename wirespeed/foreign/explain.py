@@ -6,16 +6,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wirespeed.errors import ExitCode, gravest
-from wirespeed.foreign.definitions import rates_of
+from wirespeed.foreign.definitions import is_wrong, rate_of, rates_of
 from wirespeed.foreign.findings import AnyFinding, find, worst_first
+from wirespeed.foreign.findings.told import told
 from wirespeed.foreign.question import CurveWire, Question, limit_of, reference_of, wire_of
 from wirespeed.foreign.shapes import Curve, Log
 from wirespeed.judge.curve import find as judged
 from wirespeed.systems.reference import Reference
-from wirespeed.units import format_rate
+from wirespeed.units import format_rate, format_size
 
 WIRES = ("links", "nvlink", "ports", "ucx")
 """Parts of a topology that name wires."""
+FAR = 0.6
+"""Share of the lowest figure of others below which another way, or another setting, is to blame."""
+FAR_BELOW_WIRE, LONG = 1 / 3, 1 << 20
+"""The same of a wire's rate, which one stream of sockets may half fill; and bytes of a long message."""
+MESSAGES = ("pingpong", "bandwidth", "both-ways", "sendrecv", "exchange")
 ETHERNET = {"1GbE": 0.125e9, "10GbE": 1.25e9}
 """Rates, one way, that sockets nearly fill."""
 
@@ -74,7 +80,38 @@ def explain(log: Log, question: Question) -> Explanation:
         curves.append(Explained(curve, wire, limit_of(curve, wire), reference))
     limits = {at: one.bound for at, one in enumerate(curves) if one.bound}
     found: list[AnyFinding] = [*judged(log.curves, log.topology.get("links"), limits), *find(log)]
+    found += _far_below(curves, found)
     return Explanation(log, tuple(curves), tuple(worst_first(found)), tuple(_missing(log, curves, question)))
+
+
+def _far_below(curves: list[Explained], found: list[AnyFinding]) -> Iterator[AnyFinding]:
+    """Of each test without a finding of its own, the first figure that is far below the others' range, or the
+    wire's rate."""
+    blamed = {(one.curve.tool, one.curve.name) for one in found if one.curve and one.severity >= 2}
+    for one in curves:
+        test, reference = (one.curve.tool, one.curve.name), one.reference
+        if test in blamed:
+            continue
+        if reference and 0 < reference.rate < FAR * reference.lowest:
+            blamed.add(test)
+            yield told("below-others", 2, reference.words, curve=one.curve)
+        elif seen := _far_below_wire(one):
+            blamed.add(test)
+            yield told("below-wire", 2, seen, curve=one.curve)
+
+
+def _far_below_wire(one: Explained) -> str:
+    """'1.35 GB/s at 64 MiB are 3 % of what the wire carries both ways'; ''."""
+    curve, wire = one.curve, one.wire
+    long = [at for at, point in enumerate(curve.points) if point.bytes >= LONG and not is_wrong(point)]
+    if curve.operation not in MESSAGES or not one.limit or not wire or not long:
+        return ""
+    size, rate = curve.points[long[-1]].bytes, rate_of(curve, long[-1])
+    if not rate or rate >= FAR_BELOW_WIRE * one.limit:
+        return ""
+    ways = " both ways" if curve.direction == "both" else ""
+    share = f"{100 * rate / one.limit:.0f} % of what {wire.name} carries{ways}"
+    return f"{format_rate(rate)} GB/s at {format_size(size)} are {share} ({format_rate(one.limit)} GB/s)"
 
 
 def _like_ethernet(rated: list[Explained]) -> str:

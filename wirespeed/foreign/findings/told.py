@@ -6,7 +6,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from wirespeed.foreign.shapes import Finding
+from wirespeed.foreign.shapes import Curve, Finding
 from wirespeed.toml import parse
 
 
@@ -16,8 +16,10 @@ def table() -> dict[str, Any]:
     return parse(files(__package__).joinpath("advice.toml").read_text("utf-8"))
 
 
-def told(kind: str, severity: int, seen: str, advice: str = "", /, **words: str) -> Finding:
+def told(
+    kind: str, severity: int, seen: str, advice: str = "", /, *, curve: Curve | None = None, **words: str
+) -> Finding:
     """With the cause and the remedy of `advice`, else of the kind; `words` fill them in."""
     row = table()["advice"][advice or kind]
     cause, do = (row[name].format(**words) for name in ("cause", "do"))
-    return Finding(kind, severity, seen, cause, do)
+    return Finding(kind, severity, seen, cause, do, curve)
