@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
+import random
+import struct
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from msgspec import structs
 from support import fake_machine
 from support.fake_facts import facts_of
 from support.fake_machine import GPUS, NICS, FakeGpu, FakeNvml, adapter, pci_device, process
 from support.golden import Golden
+from support.records import as_read
+from support.transcripts import records
 
+from wirespeed.doctor import job, trials
 from wirespeed.doctor.collect import Sources, collect
 from wirespeed.doctor.facts.model import Limits, MachineFacts, MpiFact, Net, RankPlacement
 from wirespeed.doctor.facts.tree import Tree
@@ -20,6 +27,7 @@ from wirespeed.doctor.finding import Finding
 from wirespeed.doctor.findings import find_all
 from wirespeed.frontend.machine import Machine
 from wirespeed.host.variables import table
+from wirespeed.results.runs import collect as collect_runs
 
 PROPRIETARY = {"proc/modules": "nvidia 1 0", "proc/driver/nvidia/version": "NVIDIA UNIX"}
 UNKNOWN = {"current_link_speed": "Unknown", "max_link_speed": "Unknown", "current_link_width": "0"}
@@ -28,6 +36,13 @@ FAR = Limits(None, (0, 1))
 CRASHED = {"tried": "crash", "tried_text": "crashed", "where": "here"}
 WHEEL = MpiFact("MPICH 5.0.2", "mpich", prefix="/w", mpiexec="/w/bin/mpiexec", source="wheel")
 STEPS = {"current_link_speed": "2.5 GT/s PCIe"}
+PCIE = [FakeGpu(pci, "NVIDIA L40S", links=[]) for pci in GPUS]
+ACS_AT = 0x148
+LEFT = {f"sm_segment.n1.0.36c70001.{number}": 16 << 20 for number in range(14)}
+BOTH = ("GPU-0", "GPU-1")
+TURNS = "ranks 0-4 on n1 share CPUs 0-1"
+CURVE = "step host\nhost 8:512K 1us+100ps/B"
+TWO_SLOW = "host 64,128 2.02us"
 
 
 def two(*gpus: dict[str, Any], **both: Any) -> FakeNvml:
@@ -38,6 +53,59 @@ def two(*gpus: dict[str, Any], **both: Any) -> FakeNvml:
 def ranks(*places: tuple[int, int]) -> tuple[RankPlacement, ...]:
     """(CPU, GPU) of each rank."""
     return tuple(RankPlacement(rank, "n1", (cpu,), GPUS[gpu]) for rank, (cpu, gpu) in enumerate(places))
+
+
+def sees(*seen: tuple[str, str, tuple[str, ...]]) -> dict[str, Any]:
+    """(host, GPU, GPUs that it sees) of each rank."""
+    places = (RankPlacement(n, host, (4 * n,), "", gpu, all_) for n, (host, gpu, all_) in enumerate(seen))
+    return {"places": tuple(places)}
+
+
+def bridge(control: int) -> bytes:
+    """Registers of a bridge: two extended capabilities, the second of which is ACS."""
+    space = bytearray(4096)
+    struct.pack_into("<I", space, 0x100, ACS_AT << 20 | 2 << 16 | 0x0001)
+    struct.pack_into("<IHH", space, ACS_AT, 1 << 16 | 0x000D, 0x5F, control)
+    return bytes(space)
+
+
+def room(vendor: str, count: int, free: int) -> dict[str, Any]:
+    """So many ranks of an MPI, and so much of /dev/shm."""
+    few = {"limits": Limits(None, tuple(range(count))), "cpu": {"cores": count}, "gpus": (), "nics": ()}
+    return {"memory": {"shm_bytes": free, "shm_free": free}, "mpi": {"vendor": vendor}, "changed": few}
+
+
+def waited(by: str | None, share: float, shared: str | None, vendor: str = "mpich", quota: float = 0) -> str:
+    """A ring of five ranks on two CPUs."""
+    place = {"host": "n1", "pid": 1, "cpus": "0-1", "cpu_quota": quota or None, "device": None}
+    five = json.dumps([{"rank": rank, **place} for rank in range(5)])
+    cores = json.dumps({"rank": 0, "preempted": 9, "waited": share, "by": by, "shared": shared})
+    mpi = json.dumps({"vendor": vendor, "version": "5.0.2", "library": "MPI"})
+    return f"""run plan.pattern=ring plan.ranks=5
+    step host transport=mpi mpi={mpi} ranks={five}
+    host 8 16ms cores={cores}"""
+
+
+def beside(copies: str | None, *apart: str) -> str:
+    """Two ranks of one host, and what the second one says of the first one."""
+    place = {"host": "n1", "pid": 1, "cpus": "0-3", "device": None}
+    two = [{"rank": 0, **place}, {"rank": 1, **place, "copies": copies, "apart": apart}]
+    return f"step host ranks={json.dumps(two)}\nhost 8 1us"
+
+
+def by_way_of(verdict: str) -> str:
+    text = "over TCP on the loopback interface (100 % of the bytes)"
+    proof = {"kind": "evidence", "path": "host", "bytes": 64 << 10, "verdict": verdict, "text": text}
+    return f"step host transport=mpi\nhost 64K 60us\nhost 16K 55us\nhost 8K 90us\n{json.dumps(proof)}"
+
+
+def wrong(path: str = "ipc-write") -> str:
+    return f"failure {path} 64 mismatch: wrong data: byte 3 of 64 from rank 0 on rank 1"
+
+
+def soaked(damaged: int) -> str:
+    told = {"pattern": "pingpong", "path": "ucx-host", "bytes": 8, "messages": 1000, "launch": 1}
+    return json.dumps({"kind": "soak", "step": 0, **told, "wrong": {"damaged": damaged}})
 
 
 def made(
@@ -52,11 +120,22 @@ def made(
     mpi: dict[str, Any] | None = None,
     more: Sequence[MpiFact] = (),
     changed: dict[str, Any] | None = None,
+    iommu: str = "",
+    acs: int | None = None,
+    lines: str = "",
     **how: Any,
 ) -> MachineFacts:
-    """A healthy machine with these files, members of PCI devices, ports, limits and MPIs."""
+    """A healthy machine with these files, members of PCI devices, ports, limits and MPIs.
+
+    `iommu`: the type of the GPUs' groups. `acs`: control of their bridges. `lines`: of a result file.
+    """
     fake_machine.tree(root, adapters=adapters)
     fake_machine.write(root, files or {})
+    for pci in GPUS if iommu else ():
+        fake_machine.write(root, {f"sys/class/iommu/dmar0/devices/{pci}": ""})
+        fake_machine.write((root / "sys/bus/pci/devices" / pci).resolve() / "iommu_group", {"type": iommu})
+    for pci in GPUS if acs is not None else ():
+        ((root / "sys/bus/pci/devices" / pci).resolve().parent / "config").write_bytes(bridge(acs or 0))
     for addresses, devices in ((GPUS, gpu or {}), (NICS, nic or {})):
         for number, members in devices.items():
             node = int(members.pop("node", number))
@@ -64,6 +143,10 @@ def made(
     for number, members in (port or {}).items():
         adapter(root, f"mlx5_{number}", NICS[number], **members)
     facts = facts_of(root, **how)
+    if lines:
+        found = records([line.strip() for line in lines.strip().splitlines()], 0, random.Random(1))
+        read = as_read(one for one in found if not isinstance(one, str))
+        facts = structs.replace(facts, runs=tuple(collect_runs(read)), file="r.jsonl")
     facts = structs.replace(facts, memory=structs.replace(facts.memory, **(memory or {})), **(changed or {}))
     return structs.replace(facts, mpis=(structs.replace(facts.mpis[0], **(mpi or {})), *more))
 
@@ -150,6 +233,103 @@ MACHINES: dict[str, dict[str, Any]] = {
         "more": [WHEEL],
     },
     "no NVLS is no fault": {"variables": {"NCCL_NVLS_ENABLE": "0", "NVSHMEM_DISABLE_NVLS": "1"}},
+    "wrong bytes by the host": {"lines": wrong("host")},
+    "wrong bytes by a path of GPUs, in a program": {"lines": f"run plan.pattern=jacobi\n{wrong('gpu')}"},
+    "a soak whose messages are right": {"lines": f"run\n{soaked(0)}"},
+    "a soak with two wrong messages": {"lines": f"run\n{soaked(2)}"},
+    "a path that was right since": {"lines": f"run\n{wrong()}\nrun\nipc-write 64 1us"},
+    "a path that was right before": {"lines": f"run\nipc-write 64 1us\nrun\n{wrong()}"},
+    "nothing but the host was wrong": {"lines": f"run\ngpu 8 1us\nnccl 8 2us\n{wrong('staged')}"},
+    "a fast rate with lost bytes is no advice": {
+        "lines": f"run\ngpu 1M 1us\nnccl 1M 2us\nstaged 1M 9us\nstaged-pinned 1M 30us\n{wrong()}"
+    },
+    **{
+        f"an IOMMU of type {kind}, {way}, {path or 'nothing wrong'}": {
+            "iommu": kind,
+            "nvml": FakeNvml(*PCIE) if way == "PCIe" else FakeNvml(),
+            "lines": path and wrong(path),
+        }
+        for kind, way, path in (
+            ("DMA", "PCIe", ""),
+            ("DMA", "PCIe", "ipc-write"),
+            ("DMA-FQ", "PCIe", "ipc-write"),
+            # In nobody's way: passed through, by NVLink, through the host.
+            ("identity", "PCIe", "ipc-write"),
+            ("DMA", "NVLink", "ipc-write"),
+            ("DMA", "PCIe", "staged"),
+        )
+    },
+    **{
+        f"bridges whose ACS control is {control:#x}": {
+            "acs": control,
+            "nvml": FakeNvml(*PCIE),
+            "lines": wrong(),
+        }
+        for control in (0x1D, 0x01, 0)
+    },
+    **{
+        f"/dev/shm of {free} MiB for {count} ranks of {vendor}": room(vendor, count, free << 20)
+        for vendor, count, free in (
+            *(("openmpi", 2, 60), ("openmpi", 2, 12), ("openmpi", 8, 60), ("mpich", 8, 60)),
+            *(("mpich", 2, 8), ("intel", 2, 16), ("spectrum", 8, 1)),
+        )
+    },
+    "dead processes left files in /dev/shm": {"memory": {"left": LEFT, "left_bytes": 1 << 20}},
+    "they fill it": {"memory": {"left": LEFT, "left_bytes": 1 << 20, "shm_free": 64 << 20}},
+    "files of any name fill it": {
+        "memory": {"shm_free": 1 << 20, "others": {"a b.bin": 215 << 20, "torch_1": 3 << 20}}
+    },
+    "files of any name, and room": {"memory": {"others": {"a b.bin": 215 << 20}}},
+    "an MPI sends by loopback": {"lines": by_way_of("loopback")},
+    "one that is as slow by shared memory": {"lines": by_way_of("shared memory")},
+    **{
+        f"copies between ranks: {copies}": {"lines": beside(copies)}
+        for copies in ("works", None, "Operation not permitted")
+    },
+    **{
+        f"ranks without a common namespace: {', '.join(kinds)}": {"lines": beside(None, *kinds)}
+        for kinds in (("pid",), ("user",), ("shm", "ipc"))
+    },
+    **{
+        f"Slurm hides each rank's GPU from the other, MPI tried: {tried or 'no'}": {
+            "mpi": {"tried": tried, "tried_text": "cuIpcOpenMemHandle failed", "where": "here"},
+            "changed": sees(("n1", "GPU-0", ("GPU-0",)), ("n1", "GPU-1", ("GPU-1",))),
+        }
+        for tried in ("error", "works", "")
+    },
+    "ranks see all GPUs": {"changed": sees(("n1", "GPU-0", BOTH), ("n1", "GPU-1", BOTH))},
+    "ranks share the only one": {"changed": sees(("n1", "GPU-0", BOTH[:1]), ("n1", "GPU-0", BOTH[:1]))},
+    "ranks of two hosts": {"changed": sees(("n1", "GPU-0", BOTH[:1]), ("n2", "GPU-7", ("GPU-7",)))},
+    "slices of one GPU": {"changed": sees(("n1", "MIG-0", ("MIG-0",)), ("n1", "MIG-1", ("MIG-1",)))},
+    "GPUs that nobody told": {"changed": sees(("n1", "GPU-0", ()), ("n1", "GPU-1", ()))},
+    **{
+        f"more ranks of {vendor} than CPUs": {"lines": waited("ranks", 0.85, TURNS, vendor)}
+        for vendor in ("openmpi", "mpich", "intel", "cray")
+    },
+    "a quota stops ranks": {"lines": waited("quota", 0.4, None, quota=6)},
+    "a quota stops ranks that share CPUs": {"lines": waited("quota", 0.4, TURNS, quota=6)},
+    **{
+        f"five ranks on two CPUs may use {quota:g} CPUs' time": {
+            "lines": waited("ranks", 0.8, f"5 ranks on n1 may use {quota:g} CPUs' time", quota=quota)
+        }
+        for quota in (0.5, 1.5, 2.0, 4.0)
+    },
+    **{
+        f"a curve, {what}": {"lines": lines, "adapters": False}
+        for what, lines in (
+            ("as it should be", CURVE),
+            ("of which one size stands out", f"{CURVE}\nhost 64 2.02us"),
+            ("of which two sizes do", f"{CURVE}\n{TWO_SLOW}"),
+            ("of which two sizes do in one run, and none in the next", f"{CURVE}\n{TWO_SLOW}\nrun\n{CURVE}"),
+            ("of which none did before", f"run\n{CURVE}\nrun\n{CURVE}\n{TWO_SLOW}"),
+            ("of which two sizes do in both runs", f"{CURVE}\n{TWO_SLOW}\nrun\n{CURVE}\n{TWO_SLOW}"),
+            ("of which two sizes may, by their intervals", f"{CURVE}\n{TWO_SLOW.replace('us', 'us±60%')}"),
+            ("of which nobody knows the intervals", f"{CURVE}\n{TWO_SLOW} precision=null"),
+        )
+    },
+    "ranks that hardly waited": {"lines": waited(None, 0.01, TURNS)},
+    "others were in the way, which the figure says": {"lines": waited("others", 0.5, None)},
+    "a quota that hardly stopped them": {"lines": waited("quota", 0.1, None)},
     "the most expensive first": {
         "nvml": FakeNvml(p2p=5),
         "variables": {"NCCL_DEBUG": "INFO", "MPICH_GPU_SUPPORT_ENABLED": "0"},
@@ -244,3 +424,27 @@ def test_a_trial_on_the_path_that_this_machine_can_run(tmp_path: Path) -> None:
     for kind, path in (("cuda", "aware"), ("host", "host")):
         (found,) = find_all(structs.replace(facts, kind=kind))
         assert found.trial is not None and found.trial.path == path
+
+
+@pytest.mark.parametrize("size", [0, 64, 256, 0x104])
+def test_registers_that_only_root_may_read(tmp_path: Path, size: int) -> None:
+    root = fake_machine.tree(tmp_path)
+    above = (root / "sys/bus/pci/devices" / GPUS[0]).resolve().parent
+    (above / "config").write_bytes(bridge(0x1D)[:size])
+    assert facts_of(root).gpus[0].redirects == ()
+
+
+def test_the_trial_has_as_many_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects --try: two ranks on two CPUs would show no gain."""
+    asked = []
+
+    def measure(path: str, sizes: object, base: object, setting: Any, pattern: Any, **_: Any) -> job.Attempt:
+        asked.append((path, dict(setting.variables), tuple(pattern)))
+        return job.Attempt()
+
+    monkeypatch.setattr(job, "measure", measure)
+    (found,) = find_all(made(tmp_path, lines=waited("ranks", 0.85, TURNS)))
+    assert found.trial
+    trials.try_remedy(found, found.trial, job.Base())
+    ring = ("ring", "--ranks", "5")
+    assert asked == [("host", {}, ring), ("host", {"MPIR_CVAR_ENABLE_HEAVY_YIELD": "1"}, ring)]

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from support.fake_facts import MPI
+from support.golden import Golden
 from support.records import as_read, figure
 
 from wirespeed.cli.main import main
@@ -34,48 +35,59 @@ def file(path: str, call: str, vendor: str = "openmpi", plan: Plan = PLAN, **mor
     return collect(as_read([head, step, {**failure, "call": call, **more}]))
 
 
-def titles(path: str, call: str, vendor: str = "openmpi", nics: bool = False) -> list[str]:
-    (one,) = hang.hangs(file(path, call, vendor))
-    return [option.title for option in hang.finding(one, nics, one.vendor).options]
-
-
 TWICE = (
     "no progress for 60 s; 172.17.0.1 is on n1 and n2 (docker0): a rank may call itself instead of its peer"
 )
 OWN = "; eth0 has an address of its own on each"
+STOPPED = "rank 1 on n7 (pid 4172) is stopped (SIGSTOP) in MPI_Recv with rank 0, 8 B, iteration 3171"
+HANGS: dict[str, dict[str, Any]] = {
+    **{
+        f"{path} in {call or 'no call'}, {vendor}{', with adapters' if nics else ''}": {
+            "path": path,
+            "call": call,
+            "vendor": vendor,
+            "nics": nics,
+        }
+        for path, call, vendor, nics in (
+            ("aware", "MPI_Send", "openmpi", False),
+            ("aware", "MPI_Send", "openmpi", True),
+            # The hang of 2011: pinned memory, MPI and InfiniBand.
+            ("host-pinned", "MPI_Recv", "openmpi", True),
+            ("nccl", "ncclGroupEnd", "openmpi", False),
+            *(("host", "MPI_Recv", vendor, False) for vendor in ("mpich", "intel", "openmpi")),
+            ("host", "", "openmpi", False),
+        )
+    },
+    # docker0 has one address on every host that Docker is installed on.
+    **{
+        f"an address on both hosts, and one of their own, {vendor}": {
+            "call": "MPI_Comm_dup",
+            "vendor": vendor,
+            "text": TWICE + OWN,
+        }
+        for vendor in ("openmpi", "mpich", "intel")
+    },
+    "an address on both hosts, and no other": {"call": "MPI_Comm_dup", "text": TWICE},
+    "a rank that was stopped, for which no setting is to blame": {"text": STOPPED, "nics": True},
+    "a first device pointer": {
+        "path": "aware",
+        "call": "MPI_Send",
+        "what": "unavailable",
+        "text": "MPICH 5.0.2 hung on a device pointer (stuck)",
+        "bytes": None,
+    },
+}
 
 
-class TestSameAddress:
-    """docker0 has one address on every host that Docker is installed on."""
-
-    @pytest.mark.parametrize(
-        ("vendor", "setting"),
-        [
-            (
-                "openmpi",
-                {
-                    "OMPI_MCA_btl_tcp_if_include": "eth0",
-                    "OMPI_MCA_oob_tcp_if_include": "eth0",
-                    "PRTE_MCA_prte_if_include": "eth0",
-                },
-            ),
-            ("mpich", {"UCX_NET_DEVICES": "eth0"}),
-            ("intel", {"FI_TCP_IFACE": "eth0", "I_MPI_HYDRA_IFACE": "eth0"}),
-        ],
-    )
-    def test_the_own_interface_is_the_first_remedy(self, vendor: str, setting: dict[str, str]) -> None:
-        (one,) = hang.hangs(file("host", "MPI_Comm_dup", vendor, text=TWICE + OWN))
-        found = hang.finding(one, False, vendor)
-        assert found.key == "hang-same-address"
-        assert found.title == "172.17.0.1 is on n1 and n2 (docker0): host hung in MPI_Comm_dup at 64 B"
-        assert found.options[0].setting.variables == setting
-        assert "over eth0 alone" in found.options[0].title
-
-    def test_without_such_an_interface_others_remain(self) -> None:
-        (one,) = hang.hangs(file("host", "MPI_Comm_dup", text=TWICE))
-        found = hang.finding(one, False, "openmpi")
-        assert found.key == "hang-same-address" and found.options
-        assert not any("{own}" in str(option) or "alone" in option.title for option in found.options)
+def told(
+    path: str = "host", call: str = "MPI_Recv", vendor: str = "openmpi", nics: bool = False, **more: Any
+) -> str:
+    """The size that is tried again, and the finding with its options."""
+    (one,) = hang.hangs(file(path, call, vendor, **more))
+    found = hang.finding(one, nics, vendor)
+    options = [f"option: {option.title}: {option.setting.words()}" for option in found.options]
+    lines = [f"{found.key} at {one.bytes} B: {found.title}", *found.remedy, *options]
+    return "\n".join([*lines, *(f"shell: {line}" for line in shell_lines((found,)))])
 
 
 def test_a_hang_at_the_start_has_no_size() -> None:
@@ -84,58 +96,24 @@ def test_a_hang_at_the_start_has_no_size() -> None:
     assert hang.finding(one, False, "openmpi").title == "host hung in MPI_Comm_dup while starting"
 
 
-class TestWhatFits:
-    def test_device_pointers(self) -> None:
-        found = titles("aware", "MPI_Send")
-        assert found[0].startswith("CUDA IPC off")
-        assert found[-1].startswith("Staging through the host")
-        assert not any("NCCL" in title or "MPICH" in title or "RDMA" in title for title in found)
+def test_what_fits(golden: Golden) -> None:
+    """Protects each remedy: where it is tried, with which settings, and that others are not."""
+    golden("doctor/hangs", {title: told(**how) for title, how in HANGS.items()})
 
-    def test_rdma_only_where_there_are_adapters(self) -> None:
-        assert titles("aware", "MPI_Send", nics=True)[0].startswith("GPUDirect RDMA off")
 
-    def test_the_hang_of_2011(self) -> None:
-        """Pinned memory, MPI and InfiniBand: pageable memory and RDMA off are among the remedies."""
-        found = titles("host-pinned", "MPI_Recv", nics=True)
-        assert "Pinned memory off: pageable host buffers" in found
-        assert any("RDMA" in title for title in found)
+def test_no_hang_no_finding() -> None:
+    assert hang.hangs(file("host", "MPI_Recv", what="crash")) == []
 
-    def test_nccl(self) -> None:
-        found = titles("nccl", "ncclGroupEnd")
-        assert found
-        assert all(title.startswith("NCCL") for title in found)
 
-    @pytest.mark.parametrize(("vendor", "word"), [("mpich", "MPICH"), ("intel", "Intel"), ("openmpi", "ob1")])
-    def test_each_mpi_has_its_own(self, vendor: str, word: str) -> None:
-        assert any(word in title for title in titles("host", "MPI_Recv", vendor))
+def test_commands_for_a_stopped_rank_are_some() -> None:
+    (one,) = hang.hangs(file("host", "MPI_Recv", text=STOPPED))
+    assert all(split(line)[0] for line in hang.finding(one, True, "openmpi").remedy)
 
-    def test_an_unknown_call_has_none_of_a_library(self) -> None:
-        assert titles("host", "") == []
 
-    def test_no_hang_no_finding(self) -> None:
-        assert hang.hangs(file("host", "MPI_Recv", what="crash")) == []
-
-    def test_an_mpi_that_hung_on_its_first_device_pointer(self) -> None:
-        text = "MPICH 5.0.2 hung on a device pointer (stuck)"
-        (one,) = hang.hangs(file("aware", "MPI_Send", what="unavailable", text=text, bytes=None))
-        assert one.bytes == 8
-
-    def test_a_rank_that_was_stopped(self) -> None:
-        """Protects from settings against a hang that none of them caused: the rank has to go on."""
-        text = "rank 1 on n7 (pid 4172) is stopped (SIGSTOP) in MPI_Recv with rank 0, 8 B, iteration 3171"
-        (one,) = hang.hangs(file("host", "MPI_Recv", text=text))
-        found = hang.finding(one, True, "openmpi")
-        assert found.title == "host hung because rank 1 was stopped (SIGSTOP or a debugger)"
-        assert not found.options
-        commands = [split(line)[0] for line in found.remedy]
-        assert all(commands) and "kill -CONT PID" in commands
-        assert "on n7, while it hangs" in found.remedy[0]
-        assert all(line.startswith("# ") for line in shell_lines((found,)))
-
-    def test_every_remedy_has_its_source(self) -> None:
-        for one in table("hang_remedies"):
-            assert one["source"] and one["title"]
-            assert one.get("variables") or one.get("instead")
+def test_every_remedy_has_its_source() -> None:
+    for one in table("hang_remedies"):
+        assert one["source"] and one["title"]
+        assert one.get("variables") or one.get("instead")
 
 
 class TestTried:

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs, to_builtins
-from support.records import as_read, entry, figure
+from support.records import as_read, entry, failure, figure, step
 
-from wirespeed.doctor import measured, trials
+from wirespeed.doctor import examine, measured, trials
 from wirespeed.doctor.facts.model import MachineFacts, MpiFact
 from wirespeed.doctor.finding import Cost, Finding, Improvement, RemedyPoint, ordered
 from wirespeed.doctor.findings import find_all, thresholds
 from wirespeed.doctor.job import Attempt
 from wirespeed.doctor.tables import table
+from wirespeed.report.facts.trust import trust
 from wirespeed.results.reading import read
 from wirespeed.results.runs import Run, collect
 
@@ -207,35 +208,6 @@ class TestThresholds:
         assert found
         assert not any(one.trial for one in found)
 
-    def test_curves_as_they_should_be(self) -> None:
-        assert not list(thresholds.find(self.facts(self.disturbed())))
-
-    @staticmethod
-    def disturbed(*sizes: int, share: float = 0.004, **more: object) -> Run:
-        """A quiet machine's figures, but for these sizes, which took twice as long."""
-        rates = {1 << power: 1e-6 + (1 << power) / 1e10 for power in range(3, 20)}
-        mpi = {"vendor": "openmpi", "version": "5"}
-        step = {"kind": "step", "run": "r", "step": 0, "path": "host", "mpi": mpi}
-        times = {size: (1 + (size in sizes)) * rates[size] for size in rates}
-        return made(step, *(entry("host", size, times[size], share, **more) for size in times))
-
-    def test_one_size_that_stands_out_is_noise(self) -> None:
-        """Protects users of a busy machine from settings that remedy its neighbours' load."""
-        assert not list(thresholds.find(self.facts(self.disturbed(64))))
-        (finding,) = thresholds.find(self.facts(self.disturbed(64, 128)))
-        assert finding.title.startswith("host: 64 B to 128 B takes up to 2.0 times as long as ")
-
-    def test_a_run_that_denies_it(self) -> None:
-        """Protects from the noise of one run, where the file holds a second one."""
-        loaded, quiet = self.disturbed(64, 128), self.disturbed()
-        assert not list(thresholds.find(self.facts(quiet, loaded)))
-        assert not list(thresholds.find(self.facts(loaded, quiet)))
-        assert list(thresholds.find(self.facts(loaded, loaded)))
-
-    def test_intervals_that_overlap_say_nothing(self) -> None:
-        assert not list(thresholds.find(self.facts(self.disturbed(64, 128, share=0.4))))
-        assert not list(thresholds.find(self.facts(self.disturbed(64, 128, precision=None))))
-
     def test_every_tuning_has_its_source(self) -> None:
         for one in table("tunings"):
             assert one["source"] and one["says"] and one["variables"]
@@ -338,5 +310,23 @@ class TestDatatypes:
             worth = measured.with_worth(findings[0], [run], "f.jsonl").worth
             assert worth is not None and worth.points[0].ratio == pytest.approx(times)
 
-    def test_packing_alone_says_nothing(self) -> None:
-        assert not self.found(made(entry("aware-packed", 4096, 1e-4)))
+
+class TestWrongBytes:
+    WRONG = failure("ipc-write", 64, "mismatch", "wrong data: byte 3 of 64 from rank 0 on rank 1")
+
+    def test_an_mpi_whose_bytes_were_wrong_does_not_work(self) -> None:
+        """Protects from 'moved and checked device memory' where one of the sizes was wrong."""
+        place = step("aware", mpi={"vendor": "openmpi", "version": "5.0.11"})
+        run = made(place, entry("aware", 8, 1e-6), {**self.WRONG, "path": "aware"})
+        fact = MpiFact("Open MPI 5.0.11", "openmpi", "5.0.11")
+        assert examine._learned_before(fact, MachineFacts(kind="cuda", runs=(run,))).tried == "mismatch"
+
+    def test_none_over_peer_access_is_fast(self) -> None:
+        """Protects from a fast rate with lost bytes: another path over the same way is no advice."""
+        rates = {"gpu": 1e-6, "nccl": 2e-6, "staged": 9e-6, "staged-pinned": 30e-6}
+        figures = [entry(path, 1 << 20, seconds) for path, seconds in rates.items()]
+        for wrong, best in (("ipc-write", "staged"), ("staged-pipelined", "gpu")):
+            run = made(*figures, {**self.WRONG, "path": wrong})
+            assert [stretch.paths for stretch in measured.stretches(run)] == [(best,)]
+            said = "nor gpu, nccl: those go over peer access, too" in trust(run).words
+            assert said == (wrong == "ipc-write")
