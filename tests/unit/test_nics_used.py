@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from support.golden import Golden
+
 from wirespeed.evidence.nics.used import counted_shares, used
 
 MIB = 1 << 20
@@ -39,111 +41,80 @@ def both(first: int, second: int) -> list[dict[str, Any]]:
     ]
 
 
-def test_counters_alone() -> None:
-    """Protects the first answer: no log is there, and the counters of a host with one rank name its NIC."""
-    found, differ = used(RANKS, {}, WIRES, both(100 * MIB, 0))
-    nic = {"name": "mlx5_0:1", "share": 1.0, "distance": "PIX"}
-    assert found == [
-        {"rank": number, "host": host, "nics": [nic], "by": ["counters"]}
-        for number, host in enumerate(("n1", "n2"))
-    ]
-    assert differ is None
+def logged(*names: str, transport: str = "rc_mlx5") -> list[dict[str, Any]]:
+    return [{"name": name, "transport": transport} for name in names]
 
 
-def test_rails() -> None:
-    """Protects the shares of several NICs, most first, each with its own distance."""
-    (first, _), _ = used(RANKS, {}, WIRES, both(25 * MIB, 75 * MIB))
-    assert first["nics"] == [
-        {"name": "mlx5_1:1", "share": 0.75, "distance": "SYS"},
-        {"name": "mlx5_0:1", "share": 0.25, "distance": "PIX"},
-    ]
+def noted(carried: int, *names: str, **more: Any) -> tuple[Any, ...]:
+    """A log of rank 0 with these names, and a NIC near it that carried so much beside the far one."""
+    wires = [counted("n1", NEAR, carried, **more), counted("n1", FAR, 100 * MIB)]
+    return RANKS, {0: logged(*names)}, WIRES, [*wires, counted("n2", NEAR, 100 * MIB)]
 
 
-def test_what_a_log_adds() -> None:
-    """Protects the transport and GPUDirect RDMA, and a connection's unused rail from being told as used."""
-    said = [
-        {"name": "mlx5_0:1", "transport": "IB", "gpudirect": True},
-        {"name": "mlx5_1:1", "transport": "IB", "gpudirect": False},
-    ]
-    (first, second), differ = used(RANKS, {0: said}, WIRES, both(100 * MIB, MIB))
-    assert first["nics"] == [{**said[0], "share": round(100 / 101, 4), "distance": "PIX"}]
-    assert first["by"] == ["counters", "log"]
-    assert second["by"] == ["counters"]
-    assert differ is None
+def over_a_bond(name: str) -> tuple[Any, ...]:
+    """TCP over a bond, or over a VLAN, whose names in a log lie on top of the NICs."""
+    hosts = ("n1", "n2")
+    counts = [counted(host, one, 50 * MIB, "network", granularity=1500) for host in hosts for one in "ab"]
+    counts += [counted(host, "v", 100 * MIB, "network", granularity=1500) for host in hosts]
+    wires = [wire(host, one, "network", pci="0000:18:00.0") for host in hosts for one in "ab"]
+    return RANKS, dict.fromkeys((0, 1), logged(name, transport="tcp")), wires, counts
 
 
-def test_a_log_alone() -> None:
-    """Protects hosts whose NICs have no counters: the log's names stay, without shares."""
-    said = [{"name": "rdmap16s27:1", "transport": "srd"}]
-    found, differ = used(RANKS, {0: said, 1: said}, [], [])
-    assert [one["nics"] for one in found] == [said, said]
-    assert [one["by"] for one in found] == [["log"], ["log"]]
-    assert differ is None
+THREE = [rank(0, "n1"), rank(1, "n1"), rank(2, "n2")]
+IB = [{"name": "mlx5_0:1", "transport": "IB", "gpudirect": True}]
+CASES: dict[str, tuple[Any, ...]] = {
+    "counters alone": (RANKS, {}, WIRES, both(100 * MIB, 0)),
+    "rails: most first, each with its own distance": (RANKS, {}, WIRES, both(25 * MIB, 75 * MIB)),
+    "a log adds GPUDirect RDMA, and an unused rail is not told": (
+        RANKS,
+        {0: [*IB, {"name": "mlx5_1:1", "transport": "IB", "gpudirect": False}]},
+        WIRES,
+        both(100 * MIB, MIB),
+    ),
+    "a log alone": (RANKS, dict.fromkeys((0, 1), logged("rdmap16s27:1", transport="srd")), [], []),
+    "two ranks share a host's NICs": (THREE, {}, WIRES, both(50 * MIB, 50 * MIB)),
+    "they can have used only one": (THREE, {}, WIRES, both(100 * MIB, 0)),
+    "their logs name one each": (
+        THREE,
+        {0: logged("mlx5_0:1"), 1: logged("mlx5_1:1")},
+        WIRES,
+        both(50 * MIB, 50 * MIB),
+    ),
+    "a log names a NIC whose counters stood still": (
+        RANKS,
+        dict.fromkeys((0, 1), logged("mlx5_0:1")),
+        WIRES,
+        both(0, 100 * MIB),
+    ),
+    "TCP over a bond is no contradiction": over_a_bond("bond0"),
+    "TCP over a VLAN is none": over_a_bond("v"),
+    "IP over InfiniBand is none": (
+        RANKS,
+        {0: logged("ib0", transport="tcp")},
+        WIRES,
+        [*both(100 * MIB, 0), counted("n1", "ib0", 100 * MIB, "network")],
+    ),
+    "one host needs no NIC": (THREE[:2], {0: logged("eth0")}, WIRES, both(100 * MIB, 0)),
+    # From crying wolf: it carried more than 2 %, or another one that is named is not counted.
+    "2 % are nothing": noted(2 * MIB, "mlx5_0:1"),
+    "3 % are something": noted(3 * MIB, "mlx5_0:1"),
+    "4 % of others are nothing": noted(4 * MIB, "mlx5_0:1", background=4 * MIB),
+    "one of two names is not counted": noted(0, "mlx5_0:1", "mlx5_9:1"),
+    "one of two names is right": noted(0, "mlx5_0:1", "mlx5_1:1"),
+    "no name": noted(0),
+}
 
 
-def test_ranks_that_share_a_hosts_nics() -> None:
-    """Protects against a rank's share that nobody knows: counters are the host's, and say so."""
-    ranks = [rank(0, "n1"), rank(1, "n1"), rank(2, "n2")]
-    found, _ = used(ranks, {}, WIRES, both(50 * MIB, 50 * MIB))
-    assert [one["by"] for one in found] == [["counters of its host"], ["counters of its host"], ["counters"]]
-    found, _ = used(ranks, {}, WIRES, both(100 * MIB, 0))
-    assert [one["by"] for one in found] == [["counters"]] * 3
-    logs = {
-        0: [{"name": "mlx5_0:1", "transport": "rc_mlx5"}],
-        1: [{"name": "mlx5_1:1", "transport": "rc_mlx5"}],
-    }
-    found, _ = used(ranks, logs, WIRES, both(50 * MIB, 50 * MIB))
-    assert [[nic["name"] for nic in one["nics"]] for one in found[:2]] == [["mlx5_0:1"], ["mlx5_1:1"]]
+def test_used(golden: Golden) -> None:
+    """Protects who used which NIC: by counters, by logs and by both, and where they differ."""
 
+    def told(*case: Any) -> str:
+        found, differ = used(*case)
+        lines = [f"rank {one['rank']} on {one['host']}, by {', '.join(one['by'])}" for one in found]
+        nics = ["".join(f"\n    {nic}" for nic in one["nics"]) for one in found]
+        return "\n".join([*map("".join, zip(lines, nics, strict=True)), differ or "no contradiction"])
 
-def test_a_contradiction() -> None:
-    """Protects the finding: the log names a NIC whose counters stood still while another one's rose."""
-    said = [{"name": "mlx5_0:1", "transport": "rc_mlx5"}]
-    found, differ = used(RANKS, {0: said, 1: said}, WIRES, both(0, 100 * MIB))
-    assert differ == (
-        "on n1 the log names mlx5_0:1, but the counters show the traffic on mlx5_1:1; "
-        "on n2 the log names mlx5_0:1, but the counters show the traffic on mlx5_1:1"
-    )
-    # The counters decide.
-    assert [nic["name"] for nic in found[0]["nics"]] == ["mlx5_1:1"]
-
-
-def test_what_is_no_contradiction() -> None:
-    """Protects TCP over a bond, a VLAN or IP over InfiniBand, whose names in a log lie on top of the NIC."""
-    counts = [
-        *(
-            counted(host, name, 50 * MIB, "network", granularity=1500)
-            for host in ("n1", "n2")
-            for name in "ab"
-        ),
-        *(counted(host, "v", 100 * MIB, "network", granularity=1500) for host in ("n1", "n2")),
-    ]
-    wires = [wire(host, name, "network", pci="0000:18:00.0") for host in ("n1", "n2") for name in "ab"]
-    for name in ("bond0", "v"):
-        said = [{"name": name, "transport": "tcp"}]
-        found, differ = used(RANKS, {0: said, 1: said}, wires, counts)
-        assert differ is None
-        assert [nic["name"] for nic in found[0]["nics"]] == ["a", "b"]
-    over_ib = [*both(100 * MIB, 0), counted("n1", "ib0", 100 * MIB, "network")]
-    found, differ = used(RANKS, {0: [{"name": "ib0", "transport": "tcp"}]}, WIRES, over_ib)
-    assert differ is None
-    assert [nic["name"] for nic in found[0]["nics"]] == ["mlx5_0:1"]
-
-
-def test_counters_that_do_not_tell() -> None:
-    """Protects small messages: what others sent meanwhile must not name a NIC."""
-    quiet = [counted("n1", "eth0", MIB, "network"), counted("n1", "eth1", 0, "network")]
-    assert counted_shares("n1", [], quiet) == {}
-    noisy = [counted("n1", "eth0", 200 * MIB, "network", background=150 * MIB)]
-    assert counted_shares("n1", [], noisy) == {}
-    assert counted_shares("n1", [], [counted("n1", "lo", 100 * MIB, "loopback")]) == {}
-    assert counted_shares("n2", [], quiet) == {}
-
-
-def test_one_host_has_none() -> None:
-    """Protects runs on one host from a line about NICs: their bytes need none."""
-    ranks = [rank(0, "n1"), rank(1, "n1")]
-    assert used(ranks, {0: [{"name": "eth0", "transport": "tcp"}]}, WIRES, both(100 * MIB, 0)) == ([], None)
+    golden("evidence/nics_used", {title: told(*case) for title, case in CASES.items()})
 
 
 def test_the_bounds_of_what_counters_tell() -> None:
@@ -154,7 +125,7 @@ def test_the_bounds_of_what_counters_tell() -> None:
         return counted_shares("n1", [], [counted("n1", "eth0", moved, "network", **more)])
 
     assert one(50 * MIB) == {"eth0": 1.0}
-    assert one(50 * MIB - 1) == {}
+    assert one(50 * MIB - 1) == one(MIB) == one(200 * MIB, background=150 * MIB) == {}
     assert one(200 * MIB, background=due // 4 - 8) == {"eth0": 1.0}
     assert one(200 * MIB, background=due // 4 - 7) == {}
     # Background is no traffic of ours.
@@ -165,22 +136,7 @@ def test_the_bounds_of_what_counters_tell() -> None:
     pair[1]["sent"] += 8
     assert [*counted_shares("n1", [], pair)] == ["a", "b"]
     # Other hosts' counters, and wires that lead to no other host, are not this host's NICs.
-    others = [counted("n2", "eth0", 100 * MIB, "network"), counted("n1", "GPU 0", 100 * MIB, "nvlink")]
+    others = [counted("n2", "eth0", 100 * MIB, "network")]
+    others += [counted("n1", "GPU 0", 100 * MIB, "nvlink"), counted("n1", "lo", 100 * MIB, "loopback")]
+    assert counted_shares("n1", [], others) == {}
     assert counted_shares("n1", [], [*others, counted("n1", "eth1", 100 * MIB, "network")]) == {"eth1": 1.0}
-
-
-def test_the_bounds_of_a_contradiction() -> None:
-    """Protects from crying wolf: the NIC named carried more than 2 %, or another one named is not counted."""
-
-    def differ(carried: int, *names: str, **more: Any) -> str | None:
-        wires = [counted("n1", NEAR, carried, **more), counted("n1", FAR, 100 * MIB)]
-        counts = [*wires, counted("n2", NEAR, 100 * MIB)]
-        return used(RANKS, {0: [{"name": name} for name in names]}, WIRES, counts)[1]
-
-    text = "on n1 the log names mlx5_0:1, but the counters show the traffic on mlx5_1:1"
-    assert differ(0, "mlx5_0:1") == differ(2 * MIB, "mlx5_0:1") == text
-    assert differ(3 * MIB, "mlx5_0:1") is None
-    assert differ(4 * MIB, "mlx5_0:1", background=4 * MIB) == text
-    assert differ(0, "mlx5_0:1", "mlx5_9:1") is None
-    assert differ(0, "mlx5_0:1", "mlx5_1:1") is None
-    assert differ(0) is None
