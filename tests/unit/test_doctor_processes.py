@@ -7,6 +7,8 @@ import os
 import time
 from pathlib import Path
 
+import pytest
+
 from wirespeed.doctor import job
 from wirespeed.doctor.collect import own_limits
 from wirespeed.doctor.finding import Conditions
