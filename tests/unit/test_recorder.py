@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from support.golden import Golden
+from support.rank_messages import RECORDS
 from support.results import DEVICE, RUN, STEP_PATH, line_of, made, run, told
 
 from wirespeed.errors import ExitCode
@@ -129,6 +130,18 @@ def test_records(tmp_path: Path, golden: Golden) -> None:
         "a failure is one line with its place": line_of(recorder.failure(RUN, STEP_PATH, hang, None)),
     }
     golden("results/records", {title: "\n".join(lines(record)) for title, record in found.items()})
+
+
+@pytest.mark.parametrize("kind", ["entry", "soak", "fresh"])
+def test_a_record_names_its_launch(kind: str, tmp_path: Path) -> None:
+    """Protects what several launches found: of one launch the last record counts."""
+    events: list[Any] = []
+    kept = recorder.Recorder(Plan(out=str(tmp_path / "r.jsonl")), events.append)
+    (message,) = (record for record in RECORDS if record["kind"] == kind)
+    kept.take(fitted(OF_RANKS[kind], {**message, "run": ""}), 3, launch=2)
+    (found,) = events
+    assert (found.step, found.launch, found.run) == (3, 2, kept.run)
+    kept.close()
 
 
 def test_the_end_counts_what_went_before(tmp_path: Path) -> None:

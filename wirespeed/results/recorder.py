@@ -20,6 +20,7 @@ from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath
 from wirespeed.results.decoding import fitted
 from wirespeed.results.environment import environment
+from wirespeed.results.fresh import Fresh
 from wirespeed.results.model import (
     End,
     Entry,
@@ -79,9 +80,8 @@ class Recorder:
 
     def take(self, record: RankRecord, number: int, launch: int = 1) -> None:
         """Writes what the ranks of job step `number` have found."""
-        record = structs.replace(record, run=self.run, step=number, at=now())
-        if isinstance(record, (Entry, Soak)):
-            record = structs.replace(record, launch=launch)
+        of_launch = {"launch": launch} if isinstance(record, Entry | Soak | Fresh) else {}
+        record = structs.replace(record, run=self.run, step=number, at=now(), **of_launch)
         if isinstance(record, Entry):
             self._entries += 1
             record = self._measured.judged(record, so_far=True)
