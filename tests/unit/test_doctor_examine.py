@@ -28,6 +28,7 @@ from wirespeed.frontend.bound import Bound
 from wirespeed.frontend.machine import Machine
 from wirespeed.job.cause import Cause
 from wirespeed.results import environment
+from wirespeed.results.parts import Cpu
 from wirespeed.results.reading import Results, read
 from wirespeed.results.runs import Failure, collect
 
@@ -47,7 +48,7 @@ NAMES = (
 )
 MEASURE = job.measure
 H200 = Path(__file__).parents[2] / "results" / "h200-x2-paths.jsonl.gz"
-HOME = ("vm", {"model": "Intel(R) Xeon(R) Processor"})
+HOME = ("vm", Cpu(model="Intel(R) Xeon(R) Processor"))
 """Host and CPU in that file."""
 
 

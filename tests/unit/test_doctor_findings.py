@@ -27,6 +27,7 @@ from wirespeed.doctor.finding import Finding
 from wirespeed.doctor.findings import find_all
 from wirespeed.frontend.machine import Machine
 from wirespeed.host.variables import table
+from wirespeed.results.parts import Cpu
 from wirespeed.results.runs import collect as collect_runs
 
 PROPRIETARY = {"proc/modules": "nvidia 1 0", "proc/driver/nvidia/version": "NVIDIA UNIX"}
@@ -71,7 +72,7 @@ def bridge(control: int) -> bytes:
 
 def room(vendor: str, count: int, free: int) -> dict[str, Any]:
     """So many ranks of an MPI, and so much of /dev/shm."""
-    few = {"limits": Limits(None, tuple(range(count))), "cpu": {"cores": count}, "gpus": (), "nics": ()}
+    few = {"limits": Limits(None, tuple(range(count))), "cpu": Cpu(cores=count), "gpus": (), "nics": ()}
     return {"memory": {"shm_bytes": free, "shm_free": free}, "mpi": {"vendor": vendor}, "changed": few}
 
 

@@ -15,6 +15,7 @@ from wirespeed.doctor.findings import find_all, thresholds
 from wirespeed.doctor.job import Attempt
 from wirespeed.doctor.tables import table
 from wirespeed.report.facts.trust import trust
+from wirespeed.results.parts import Cpu
 from wirespeed.results.reading import read
 from wirespeed.results.runs import Run, collect
 
@@ -217,11 +218,11 @@ class TestThresholds:
 class TestSameMachine:
     def test_host_cpu_and_gpus(self) -> None:
         (run,) = runs()
-        cpu = {"model": "Intel(R) Xeon(R) Processor"}
+        cpu = Cpu(model="Intel(R) Xeon(R) Processor")
         gpus = [{"kind": "cuda", "name": "NVIDIA H200"}]
         assert measured.same_machine(run, "vm", cpu, gpus)
         assert not measured.same_machine(run, "n2", cpu, gpus)
-        assert not measured.same_machine(run, "vm", {"model": "another"}, gpus)
+        assert not measured.same_machine(run, "vm", Cpu(model="another"), gpus)
         assert not measured.same_machine(run, "vm", cpu, [{"kind": "cuda", "name": "NVIDIA A100"}])
         assert not measured.same_machine(run, "vm", cpu, [])
 

@@ -203,14 +203,14 @@ def test_cores_and_sockets_are_counted_once(system: Path) -> None:
     for node in range(4):
         (system / f"node/node{node}").mkdir(parents=True)
     found = environment.cpu()
-    assert (found["sockets"], found["cores"], found["numa_nodes"]) == (2, 3, 4)
-    assert found["threads"] == os.cpu_count()
+    assert (found.sockets, found.cores, found.numa_nodes) == (2, 3, 4)
+    assert found.threads == os.cpu_count()
 
 
 def test_a_kernel_that_says_nothing(system: Path) -> None:
     """Protects from a machine of no sockets: containers hide these folders."""
     found = environment.cpu()
-    assert (found["sockets"], found["cores"], found["numa_nodes"]) == (None, None, None)
+    assert (found.sockets, found.cores, found.numa_nodes) == (None, None, None)
 
 
 @pytest.mark.parametrize(

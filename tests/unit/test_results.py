@@ -139,7 +139,7 @@ def test_unknown_kinds_and_members_are_allowed() -> None:
 def test_the_environment_says_where() -> None:
     found = environment.environment()
     assert found["host"] == os.uname().nodename and found["kernel"].startswith("Linux ")
-    assert found["cpu"]["model"] and found["memory_bytes"] > 1 << 20
+    assert found["cpu"].model and found["memory_bytes"] > 1 << 20
     assert "numpy" in found["packages"]
 
 

@@ -12,6 +12,7 @@ from msgspec import Struct, structs
 from wirespeed.doctor.finding import Finding, Improvement, RemedyPoint
 from wirespeed.errors import WirespeedError
 from wirespeed.results.model import Doctor
+from wirespeed.results.parts import Cpu
 from wirespeed.results.reading import is_named_so, read
 from wirespeed.results.runs import Entry, Run, collect
 from wirespeed.results.wrong_data import also_distrusted, wrong_bytes
@@ -33,10 +34,10 @@ MAX_FILES = 20
 """Most files of a folder that are looked into."""
 
 
-def same_machine(run: Run, host: str, cpu: Mapping[str, Any], devices: Sequence[Mapping[str, Any]]) -> bool:
+def same_machine(run: Run, host: str, cpu: Cpu, devices: Sequence[Mapping[str, Any]]) -> bool:
     """Was it measured on a machine of this name, CPU and GPUs? Emulated and OpenMP's devices do not tell."""
     there = run.head.environment
-    if there.host != host or there.cpu.model != cpu.get("model"):
+    if there.host != host or there.cpu.model != cpu.model:
         return False
     theirs = {device.name for device in there.devices if device.kind not in ("emulated", "openmp")}
     ours = {

@@ -12,6 +12,7 @@ from wirespeed.host.process import host_name
 from wirespeed.host.processor import cpu_model
 from wirespeed.host.variables import shareable
 from wirespeed.job.messages import Facts
+from wirespeed.results.parts import Cpu
 
 PACKAGES = (
     "cffi", "impi-rt", "libucx-cu12", "libucx-cu13", "mpi4py", "mpich", "numpy", "nvidia-cuda-nvrtc",
@@ -52,18 +53,18 @@ def packages() -> dict[str, str]:
     return {name: found[name] for name in PACKAGES if name in found}
 
 
-def cpu() -> Facts:
+def cpu() -> Cpu:
     """Model and counts; None for what the kernel does not say."""
     names = ("physical_package_id", "core_id")
     places = {tuple(_read(folder / name) for name in names) for folder in _CPUS.glob("cpu[0-9]*/topology")}
     cores = [place for place in places if all(place)]
-    return {
-        "model": cpu_model(),
-        "sockets": len({package for package, _ in cores}) or None,
-        "cores": len(cores) or None,
-        "threads": os.cpu_count(),
-        "numa_nodes": len(numa_nodes()) or None,
-    }
+    return Cpu(
+        model=cpu_model(),
+        sockets=len({package for package, _ in cores}) or None,
+        cores=len(cores) or None,
+        threads=os.cpu_count(),
+        numa_nodes=len(numa_nodes()) or None,
+    )
 
 
 def numa_nodes() -> list[int]:

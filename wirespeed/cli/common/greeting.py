@@ -14,8 +14,6 @@ from wirespeed.host.process import host_name
 from wirespeed.report.facts.machine import cpu_line
 from wirespeed.report.grouping import grouped
 from wirespeed.results import environment
-from wirespeed.results.decoding import fitted
-from wirespeed.results.parts import Cpu
 from wirespeed.systems.recognition import look
 
 NO_GPU = (
@@ -40,7 +38,7 @@ def greeting() -> str:
     with ThreadPoolExecutor(1) as pool:
         mpis = pool.submit(mpi.all_mpis)
         gpus = _gpus()
-        cpu = cpu_line(fitted(Cpu, environment.cpu()))
+        cpu = cpu_line(environment.cpu())
         found = [one.title for one in mpis.result()]
     parts = [f"{len(alike)} x {name}" for name, alike in grouped((gpu, gpu) for gpu in gpus).items()]
     parts = parts or ["no GPU"]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from msgspec import Struct
 
 from wirespeed.host.nvml import NvLink
+from wirespeed.results.parts import Cpu
 from wirespeed.results.runs import Run
 
 LOADED = 0.25
@@ -224,7 +224,7 @@ class MachineFacts(Struct, frozen=True):
     """Kind of device that ranks would use: host, cuda, hip, emulated."""
     virtual: bool = False
     """It is a virtual machine, whose PCIe ports are made up."""
-    cpu: Mapping[str, Any] = {}
+    cpu: Cpu = Cpu()
     nodes: tuple[NumaNode, ...] = ()
     gpus: tuple[Gpu, ...] = ()
     pairs: tuple[GpuPair, ...] = ()

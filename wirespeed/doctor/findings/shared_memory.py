@@ -50,7 +50,7 @@ def _needs(facts: MachineFacts) -> dict[str, int]:
     needs = {}
     mpi = facts.chosen
     if mpi and (each := switches_of(mpi.vendor).get("shm")):
-        ranks = max(2, min(facts.cpu.get("cores") or len(facts.limits.cpus), len(facts.limits.cpus) or 2))
+        ranks = max(2, min(facts.cpu.cores or len(facts.limits.cpus), len(facts.limits.cpus) or 2))
         needs[f"{mpi.title} takes {each / 2**20:.3g} MiB a rank, for {ranks} ranks"] = each * ranks
     if len([gpu for gpu in facts.real_gpus if gpu.kind == "cuda"]) > 1:
         needs["NCCL's advice for several GPUs is"] = NCCL_SHM

@@ -18,9 +18,7 @@ from wirespeed.report.doctor.findings import print_findings
 from wirespeed.report.doctor.machine_drawing import draw
 from wirespeed.report.facts.machine import cpu_line
 from wirespeed.report.grouping import grouped
-from wirespeed.results.decoding import fitted
 from wirespeed.results.findings import RecordedFinding
-from wirespeed.results.parts import Cpu
 from wirespeed.units import format_memory, format_size
 
 WIDEST = 40
@@ -30,7 +28,7 @@ WIDEST = 40
 def print_result(console: Console, result: Result) -> None:
     """Everything, top to bottom."""
     facts = result.facts
-    say(console, Text.assemble((facts.host, "bold"), f": {cpu_line(fitted(Cpu, facts.cpu))}; {facts.kernel}"))
+    say(console, Text.assemble((facts.host, "bold"), f": {cpu_line(facts.cpu)}; {facts.kernel}"))
     console.print()
     draw(console, facts)
     console.print()
