@@ -282,6 +282,16 @@ def test_a_resume_under_another_mpi_is_refused(tmp_path: Path) -> None:
     assert len(done.entries) == 2
 
 
+@pytest.mark.slow(after=1)
+def test_rank_0_s_words_are_all_ranks_words(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects from ranks that measure something else, and wait for each other for ever."""
+    words = ("pingpong", "--paths", "host", "--device", "cpu", *("--timeout", "9", "--out", "r.jsonl"))
+    first = mpi.command(1, WIRESPEED, *words, "--sizes", "8,64", "--no-evidence", "--within", "60s")
+    other = (":", "-n", "1", WIRESPEED, *words, "--sizes", "1M", "--loops", "50")
+    captured([*first, *map(str, other)], env=mpi.environment(), cwd=tmp_path, ok=True)
+    assert {entry.bytes for entry in load(tmp_path / "r.jsonl").entries} == {8, 64}
+
+
 def test_a_batch_system_that_is_not_there(tmp_path: Path) -> None:
     """Protects --launcher: one line instead of a missing program."""
     done = wirespeed("pingpong", *FAST, "--launcher", "flux", out=tmp_path / "r.jsonl")

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from wirespeed import launchers
 from wirespeed.errors import AgreedError, ExitCode, WirespeedError
-from wirespeed.frontend.bound import ENDING_S, Bound
+from wirespeed.frontend.bound import Bound
 from wirespeed.frontend.interruption import Interruption, say
 from wirespeed.frontend.order import resolve_inside, with_room
 from wirespeed.frontend.rank_messages import MessageReader, received
@@ -279,8 +279,12 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank, bound: Bound | 
         unpinned = pin(comm, near, whole_cores=kind == "host")
         if not unpinned:
             free = FreeForThreads(comm, os.sched_getaffinity(0), allowed)
-    shares = comm.share(bool(recorder) and shared_gpus_before(plan))
-    ranks = session.introduce(recorder.tell if recorder else ignore, free=free, share_gpus=shares)
+    # Ranks that were started with other words would measure something else, and wait for ever.
+    shares = bool(recorder) and shared_gpus_before(plan)
+    mine = replace(plan, share_gpus=plan.share_gpus or shares)
+    plan, paths = comm.share((mine, paths))
+    session.plan = plan
+    ranks = session.introduce(recorder.tell if recorder else ignore, free=free)
     shared = [session.runner.shared_gpu(path) for path in paths]
     if all(shared):
         watchdog.close()
@@ -296,7 +300,8 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank, bound: Bound | 
         if recorder:
             observe(Note(text))
     try:
-        end = bound.end - ENDING_S if bound else None
+        left = comm.share(bound.left if bound else None)
+        end = None if left is None else time.monotonic() + left
         session.measure(comm.share(launches), end, goes_on=True)
         if bound:
             over = time.monotonic() - bound.end

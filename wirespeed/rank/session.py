@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from wirespeed.host.core import Core
 from wirespeed.job.messages import Hello, PathStart, RankPlace
@@ -34,7 +33,7 @@ class RankSession:
         self, opened: Core, plan: Plan, kind: str, watchdog: Watchdog, place: tuple[int, int], began: float
     ) -> None:
         """`place`: the rank, and its number on its host. `began`: time.monotonic() as its work began."""
-        self._opened, self._plan, self._kind, self._watchdog = opened, plan, kind, watchdog
+        self._opened, self.plan, self._kind, self._watchdog = opened, plan, kind, watchdog
         self._began = began
         self.device = open_device(opened, kind, plan, *place)
         self.ranges = open_ranges(opened, plan, place[0], began)
@@ -52,20 +51,16 @@ class RankSession:
         tell: Tell,
         cpus: set[int] | None = None,
         free: FreeForThreads | None = None,
-        *,
-        share_gpus: bool = False,
     ) -> tuple[RankPlace, ...]:
         """Who and where each rank is, on rank 0 alone. `cpus`: those to measure on; None: where it is.
 
-        `free`: where threads of libraries go before samples are taken; None: they stay. `share_gpus`: as of
-        the plan, which may say so as well.
+        `free`: where threads of libraries go before samples are taken; None: they stay.
         """
         self._tell = tell
         with self.ranges("introduce"):
             apart = look(self.comm)
             self._ranks = introduced(self._opened, self.comm, self.device, self._kind, apart, cpus)
-        plan = replace(self._plan, share_gpus=share_gpus or self._plan.share_gpus)
-        of_rank = (self._opened, self.comm, self.device, self._watchdog, plan)
+        of_rank = (self._opened, self.comm, self.device, self._watchdog, self.plan)
         self.runner = PathRunner(*of_rank, tell, self.ranges, apart)
         if free:
             self.runner.put_threads(free)
@@ -89,7 +84,7 @@ class RankSession:
             # this one's.
             self.comm.barrier()
             self._tell(PathStart(index))
-            self._watchdog.turn(path, 0, startup_limit(self._plan))
+            self._watchdog.turn(path, 0, startup_limit(self.plan))
             self.comm.barrier()
             if end is not None:
                 # Too short a part would give no path a figure: then the first ones have theirs.

@@ -138,7 +138,7 @@ class OpenPath:
             self._soak(sizes)
         else:
             self._measure(sizes)
-            if fresh := context.comm.share(context.plan.fresh):
+            if fresh := context.plan.fresh:
                 self._fresh(sizes, fresh)
         # Whether bytes are counted does not depend on the time for figures, but on what is left behind it.
         path_time, least = context.time, LEAST_BY_CPU_S if self._path.cpu_moves else LEAST_COUNTING_S
@@ -149,7 +149,7 @@ class OpenPath:
         # Counting comes after all figures, so that none of them can suffer from it. What another pattern
         # moves at the same time would be counted as ours.
         counts = not (self._path.work_alone or self._path.loads_own or context.plan.soak)
-        if counts and not context.comm.share(bool(context.plan.background)):
+        if counts and not context.plan.background:
             with context.ranges("counting"):
                 self._count(sizes, observers.counters)
         with context.ranges("health"):
@@ -192,7 +192,7 @@ class OpenPath:
 
     def _measure(self, sizes: Sequence[int]) -> None:
         items = self._items(sizes)
-        draws = self._context.comm.share(self._context.plan.picture is not None)
+        draws = self._context.plan.picture is not None
         path_time, left = self._context.time, len(items)
         for group in self._groups(items):
             # One figure comes of each path that has begun.
@@ -297,7 +297,7 @@ class OpenPath:
 
     def _soak(self, sizes: Sequence[int]) -> None:
         """Size after size; what fails costs its own size."""
-        times = self._context.comm.share(self._context.plan.fresh)
+        times = self._context.plan.fresh
         fresh = FreshMemory(self._context, self._path, self._transport, self._patient, "part")
         for item in self._items(sizes, lambda need: PLACES * apart(need)):
             path_time, wanted, size = self._context.time, self._context.plan.soak or 0.0, item.size

@@ -105,8 +105,7 @@ class PathRunner:
 
     def prepare(self) -> None:
         """Collective. Opens what hosts' counters are read with, which needs no turn of its own."""
-        # Inside a launcher each rank reads its own options.
-        if self._observers is None and self._comm.share(self._plan.evidence):
+        if self._observers is None and self._plan.evidence:
             with self._ranges("health"):
                 self._observers = Observers.found(self._comm, self._core, self._device)
 
