@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wirespeed.judge.curve import find, of_curve, of_figures
+from wirespeed.judge.curve import find, of_curve
 from wirespeed.judge.given import CurveFinding, FigureRow, PlainCurve
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -300,6 +300,16 @@ def test_the_same_size_but_for_eight_bytes_and_wrong_data() -> None:
     assert not find([even])
 
 
+def of_figures(figures: Sequence[tuple[int, float]], **traits: str) -> list[CurveFinding]:
+    """Of (bytes, seconds)."""
+    return of_curve(timed(*((size, seconds * 1e6) for size, seconds in figures), **traits))
+
+
+def of_rates(rates: Sequence[tuple[int, float]], **traits: str) -> list[CurveFinding]:
+    """Of (bytes, bytes per second)."""
+    return of_curve(rated(*((size, rate / 1e6) for size, rate in rates), **traits))
+
+
 def test_a_time_that_falls_as_size_grows() -> None:
     """Protects what no mark shows: a precise figure at the wrong size."""
     figures = [
@@ -371,23 +381,23 @@ def test_noise_of_a_sound_machine_is_not_blamed(seed: int) -> None:
 def test_a_step_that_soon_recovers_is_something_to_know() -> None:
     """Device memory over NVLink: by gdr_copy up to 8 KiB, then by CUDA IPC, which soon is faster."""
     rates = [(4096, 3.8e9), (8192, 6.4e9), (16384, 1.5e9), (32768, 3e9), (65536, 6e9), (131072, 12e9)]
-    traits: dict[str, Any] = {"rates": True, "operation": "bandwidth", "memory": "D D"}
-    (step,) = of_figures(rates, **traits)
+    traits = {"operation": "bandwidth", "memory": "D D"}
+    (step,) = of_rates(rates, **traits)
     assert (step.kind, step.severity) == ("cliff", 1)
-    (cliff,) = of_figures(rates[:-1], **traits)
+    (cliff,) = of_rates(rates[:-1], **traits)
     assert cliff.severity == 2
 
 
 def test_pageable_copies_that_leave_a_cache_are_not_blamed() -> None:
     rates = [(MIB, 12e9), (16 * MIB, 14e9), (256 * MIB, 6.6e9)]
-    assert not of_figures(rates, rates=True, operation="copy", memory="H D")
+    assert not of_rates(rates, operation="copy", memory="H D")
 
 
 def test_a_cache_is_not_blamed() -> None:
     """Rates of a virtual machine's shared memory, 4.2 times lower beyond its cache."""
     rates = [(512 * KIB, 13.3e9), (MIB, 7.6e9), (4 * MIB, 5.7e9), (16 * MIB, 3.2e9), (64 * MIB, 3.2e9)]
-    assert not of_figures(rates, rates=True, operation="pingpong", memory="H H")
-    assert kinds(of_figures(rates, rates=True, operation="pingpong", memory="D D")) == ["fall"]
+    assert not of_rates(rates, operation="pingpong", memory="H H")
+    assert kinds(of_rates(rates, operation="pingpong", memory="D D")) == ["fall"]
 
 
 def test_published_curves_are_sound() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from wirespeed.judge.between import Links, between
-from wirespeed.judge.given import CurveFinding, FigureRow, GivenCurve, PlainCurve
+from wirespeed.judge.given import CurveFinding, GivenCurve
 from wirespeed.judge.moments import few_repetitions, in_place_apart, peaks, two_speeds, uneven, unsteady
 from wirespeed.judge.possible import driver_copies, floor, impossible, narrow, slow_message, wrong_data
 from wirespeed.judge.series import series_of
@@ -82,13 +82,3 @@ def of_shape(curve: GivenCurve) -> Iterator[CurveFinding]:
         found = [finding for finding in shape(series) if finding.kind not in seen]
         yield from found
         seen |= {finding.kind for finding in found}
-
-
-def of_figures(
-    figures: Iterable[tuple[int, float]], *, rates: bool = False, memory: str = "", operation: str = ""
-) -> list[CurveFinding]:
-    """Findings of a plain list of (bytes, seconds), or of (bytes, bytes per second)."""
-    points = tuple(
-        FigureRow(size, None, value) if rates else FigureRow(size, value) for size, value in figures
-    )
-    return of_curve(PlainCurve(points, memory=memory, operation=operation))

@@ -185,22 +185,10 @@ class GroupChange:
             return simes(known)
         return min(1.0, self.whole.p / WHOLE_SHARE, simes(known) / (1 - WHOLE_SHARE))
 
-    def whole_level(self, level: float) -> float:
-        """The whole group's share of the group's `level`."""
-        return WHOLE_SHARE * level if self._known > 1 else level
-
-    def size_level(self, level: float) -> float:
-        """The share of one size alone."""
-        return (1 - WHOLE_SHARE) * level / self._known if self._known > 1 else level
-
-    @property
-    def _known(self) -> int:
-        """Sizes with a change."""
-        return sum(change is not None for change in self.figures)
-
     def smallest(self, level: float, least: float = 0.0) -> float | None:
         """The smallest slowdown of the whole group that is found in POWER of cases: a share of the time."""
-        return self.whole.smallest(self.whole_level(level), least) if self.whole else None
+        several = sum(change is not None for change in self.figures) > 1
+        return self.whole.smallest(level * (WHOLE_SHARE if several else 1.0), least) if self.whole else None
 
 
 def group_change(

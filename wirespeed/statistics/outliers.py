@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wirespeed.statistics.mixed import BELIEF, NORMAL, NORMAL_75, TAIL, USUAL
-from wirespeed.statistics.student import student_point, student_tail
+from wirespeed.statistics.student import student_tail
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,10 +65,6 @@ class Spread:
     def p_of(self, distance: float) -> float:
         """Probability that one of those alike is slower than the centre by this much."""
         return student_tail(distance / self.deviation, self.freedom) / 2 if distance > 0 else 1.0
-
-    def half_interval(self, confidence: float = 0.95) -> float:
-        """Half the width of the interval that most of those alike are in."""
-        return student_point(1 - confidence, self.freedom) * self.deviation
 
 
 @lru_cache(256)
