@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wirespeed.errors import ExitCode, gravest
-from wirespeed.foreign.definitions import is_wrong, rate_of, rates_of
+from wirespeed.foreign.definitions import rate_of, rates_of
 from wirespeed.foreign.findings import AnyFinding, find, worst_first
 from wirespeed.foreign.findings.told import told
 from wirespeed.foreign.question import CurveWire, Question, limit_of, reference_of, wire_of
 from wirespeed.foreign.shapes import Curve, Log
 from wirespeed.judge.curve import find as judged
+from wirespeed.judge.series import is_wrong
 from wirespeed.systems.reference import Reference
 from wirespeed.units import format_rate, format_size
 
