@@ -89,7 +89,11 @@ class FakeRun:
             devices=[],
             mpis=[
                 SimpleNamespace(
-                    title="Open MPI 5.0.11", source="wheel", prefix="/mpi", mpiexec=Path("/mpi/bin/mpiexec")
+                    title="Open MPI 5.0.11",
+                    source="wheel",
+                    prefix="/mpi",
+                    mpiexec=Path("/mpi/bin/mpiexec"),
+                    environment=dict,
                 )
             ],
             why_no_gpu={"cuda": "libcuda.so.1 not found"},

@@ -8,6 +8,8 @@ import shutil
 import sys
 from pathlib import Path
 
+from wirespeed.host.mpi import Mpi
+
 
 def wirespeed() -> str:
     """What starts this wirespeed again: 'wirespeed', '.venv/bin/wirespeed', 'python3 -m wirespeed'."""
@@ -15,6 +17,12 @@ def wirespeed() -> str:
     if script.name == "__main__.py":
         return f"{named(Path(sys.executable))} -m wirespeed"
     return named(script)
+
+
+def launcher(mpi: Mpi) -> str:
+    """Its mpiexec, and for root what Open MPI's asks for."""
+    asks = "OMPI_ALLOW_RUN_AS_ROOT" in mpi.environment().keys() - os.environ.keys()
+    return named(mpi.mpiexec) + " --allow-run-as-root" * asks
 
 
 def named(program: Path) -> str:

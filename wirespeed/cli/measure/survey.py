@@ -101,7 +101,7 @@ def command(style: str, explain: bool, dry_run: bool, **given: Any) -> ExitCode:
     code = survey.measure()
     if not survey.records:
         return code
-    runs, launcher = resumed(survey.runs), called.named(machine.mpis[0].mpiexec)
+    runs, launcher = resumed(survey.runs), called.launcher(machine.mpis[0])
     if style == "table":
         print_survey(console, runs, _findings(base, survey.file, runs))
     if style != "table" or explain:
