@@ -212,3 +212,17 @@ SLOW = """# OSU MPI-CUDA Bandwidth Test v7.3
 def test_far_below_the_wire_or_what_others_measured(rate: str, link: str, kind: list[str]) -> None:
     question = Question({link: {"NDR": 50e9, "HDR": 25e9}[link]})
     assert [one.kind for one in explain(read_text(SLOW.format(rate=rate)), question).findings] == kind
+
+
+def test_settings_of_an_mpi_that_only_starts_the_ranks() -> None:
+    table = text_of("26")
+    assert "variable-OMPI_MCA_pml" not in [
+        one.kind for one in find(read_text(f"$ mpirun -mca pml ob1 ./sendrecv_perf\n{table}"))
+    ]
+    moved = find(read_text(f"$ mpirun -mca pml ob1 ./osu_bw D D\n{text_of('05')}"))
+    assert "variable-OMPI_MCA_pml" in [one.kind for one in moved]
+
+
+def test_a_setting_that_the_text_changes() -> None:
+    log = read_text("$ UCX_RNDV_THRESH=8k ./osu_bw\n$ UCX_RNDV_THRESH=inf ./osu_bw\n")
+    assert log.settings["UCX_RNDV_THRESH"] == "inf" and log.values["UCX_RNDV_THRESH"] == ("8k", "inf")

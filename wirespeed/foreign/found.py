@@ -11,6 +11,8 @@ from wirespeed.foreign.shapes import Curve, FailingLine, Log, Point, Transport
 
 MOST = 10_000
 """Failures, unknown lines, commands and settings that are kept."""
+MOST_VALUES = 4
+"""Different values of a setting that are kept."""
 MOST_TRANSPORTS = 200_000
 MOST_CURVES = 100_000
 """Tables that are kept; each pair of a matrix is one."""
@@ -22,6 +24,8 @@ class Found:
 
     curves: list[Curve] = field(default_factory=list)
     settings: dict[str, str] = field(default_factory=dict)
+    values: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """All values of each setting, in their order."""
     versions: dict[str, tuple[str, ...]] = field(default_factory=dict)
     transports: dict[tuple[str, ...], Transport] = field(default_factory=dict)
     topology: dict[str, Any] = field(default_factory=dict)
@@ -34,6 +38,9 @@ class Found:
     def setting(self, name: str, value: str) -> None:
         if len(self.settings) < MOST:
             self.settings[name] = value
+            known = self.values.setdefault(name, ())
+            if value not in known and len(known) < MOST_VALUES:
+                self.values[name] = (*known, value)
 
     def version(self, library: str, version: str) -> None:
         known = self.versions.setdefault(library, ())
@@ -70,6 +77,7 @@ class Found:
             tuple(self.failures),
             tuple(self.unknown),
             tuple(self.commands),
+            self.values,
         )
 
 

@@ -102,6 +102,8 @@ class Log:
     """(line, text) of lines that look like figures, and that no reader knows."""
     commands: tuple[tuple[int, str], ...] = ()
     """(line, text) of command lines."""
+    values: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """All values of a setting that the text sets several times; `settings` has the last one."""
 
     def __bool__(self) -> bool:
         """Was anything understood?"""

@@ -7,7 +7,7 @@ from itertools import groupby, pairwise
 from math import inf
 
 from wirespeed.judge.given import CurveFinding, GivenCurve, GivenPoint, finding
-from wirespeed.judge.series import Series, is_wrong, seconds_words, sizes_words, times, usable
+from wirespeed.judge.series import Row, Series, is_wrong, seconds_words, sizes_words, times, usable
 from wirespeed.units import format_rate, format_size
 
 TWO_SPEEDS, ONE_SPEED = 1.5, 1.25
@@ -163,6 +163,12 @@ def few_repetitions(series: Series) -> Iterator[CurveFinding]:
         yield finding("few", 1, f"few repetitions: {words} at {sizes_words(tuple(rows))}", series.curve)
 
 
+def _stays(rows: Sequence[tuple[Row, Series]], slow: Row, fast: Row) -> bool:
+    """Are all larger sizes, two at least, as slow as this one?"""
+    later = [row.rate for row, _ in rows if row.bytes > slow.bytes]
+    return len(later) > 1 and max(later) * NEAR_TIMES < fast.rate
+
+
 def are_near(small: int, large: int) -> bool:
     """Two sizes that are nearly the same."""
     return 0 < large - small <= NEAR * small
@@ -180,6 +186,8 @@ def near_sizes(series: Sequence[Series]) -> Iterator[CurveFinding]:
                 f"{seconds_words(fast.seconds)}{of.where}: {times(ratio)} times as long for a difference of "
                 f"{differ} bytes"
             )
+            if slow is large and _stays(rows, large, fast):
+                continue  # a threshold, which is a fall or a cliff
             words = {"slow": f"{slow.bytes}", "fast": f"{fast.bytes}"}
             powers = {f"{name}_power": format_size(int(size) & -int(size)) for name, size in words.items()}
             yield finding("alignment", 2, seen, of.curve, **words, **powers)

@@ -9,7 +9,14 @@ from wirespeed.foreign.shapes import FailingLine, Finding, Log
 
 LONGEST = 160
 """Letters of a line that are shown."""
-PER_TASK = ("--gpus-per-task", "--gpu-bind", "SLURM_GPUS_PER_TASK", "SLURM_GPU_BIND")
+PER_TASK = (
+    "--gpus-per-task",
+    "--gpu-bind",
+    "--tres-per-task",
+    "--tres-bind",
+    "SLURM_GPUS_PER_TASK",
+    "SLURM_GPU_BIND",
+)
 """Settings by which a batch system gives each rank GPUs of its own."""
 
 
@@ -19,7 +26,9 @@ def find(log: Log) -> Iterator[Finding]:
     for failure in log.failures:
         lines.setdefault(failure.kind, []).append(failure)
     explained: set[str] = set()
-    bound = {name: value for name, value in log.settings.items() if name in PER_TASK and value != "none"}
+    bound = {
+        name: value for name, value in log.settings.items() if name in PER_TASK and not value.endswith("none")
+    }
     for row in table()["failure"]:
         kind = row["kind"]
         if kind not in lines or kind in explained:

@@ -16,6 +16,7 @@ WITHIN_HOST = ("OMPI_MCA_btl",)
 """Variables that hurt ranks of one host."""
 _HOSTS = re.compile(r"\s(?:-H|--?hosts?)[ =][\w.-]+(?::\d+)?,\s*[\w.-]+")
 """Two hosts that a command line names."""
+OF_MPI = ("OMPI_", "PMIX_", "UCX_", "MPICH_", "MPIR_", "I_MPI_", "MV2_", "MVP_")
 GPU_SETTINGS = ("CUDA_", "NCCL_", "RCCL_", "HIP_", "ROCR_")
 
 
@@ -24,6 +25,7 @@ def find(log: Log) -> Iterator[Finding]:
     gpus, adapters = _gpus(log), _adapters(log)
     on_one_host = any(curve.hosts == 1 for curve in log.curves)
     several_hosts = any(_HOSTS.search(command) for _, command in log.commands)
+    by_nccl = bool(log.curves) and all(curve.tool.startswith(("nccl", "rccl")) for curve in log.curves)
     present = {"gpus": gpus, "nics": True, "rdma2": len(active_ports(log)) > 1, "": True}
     for row, value in bad_settings(log.settings):
         severity, needs = SEVERITIES.get(row["cost"], 0), row.get("needs", "")
@@ -31,12 +33,16 @@ def find(log: Log) -> Iterator[Finding]:
         severity = min(severity, 1) if needs == "nics" and not adapters else severity
         if row["name"] in WITHIN_HOST and not on_one_host:
             severity = 0 if several_hosts else min(severity, 1)
+        # Under nccl-tests, MPI starts the ranks, and moves none of the bytes.
+        if by_nccl and row["name"].startswith(OF_MPI):
+            severity = 0
         if severity and present[needs]:
             better = row.get("set")
             do = f"export {row['name']}={better}" if better else f"unset {row['name']}"
             seen = f"{row['name']}={value} is set"
             yield Finding(f"variable-{row['name']}", severity, seen, row["says"], do)
-    yield from _ucx_tls(log.settings.get("UCX_TLS", "").strip(), gpus, adapters)
+    if not by_nccl:
+        yield from _ucx_tls(log.settings.get("UCX_TLS", "").strip(), gpus, adapters)
 
 
 def _ucx_tls(value: str, gpus: bool, adapters: bool) -> Iterator[Finding]:

@@ -66,7 +66,7 @@ _COMMAND = re.compile(
 )
 _PROMPT = re.compile(r"\s*(?:[\w.@~:/()\[\] -]{0,60})\$\s+\S")
 _OPTION = re.compile(
-    r"(--(?:gpus(?:-per-\w+)?|gpu-bind|gres|mpi|cpu-bind|use_cuda\w*|use_rocm\w*|ntasks(?:-per-\w+)?|nodes))"
+    r"(--(?:gpus(?:-per-\w+)?|gpu-bind|tres-bind|tres-per-task|gres|mpi|cpu-bind|use_cuda\w*|use_rocm\w*|ntasks(?:-per-\w+)?|nodes))"
     r"[= ](\S+)"
 )
 _VERSIONS = tuple(

@@ -49,7 +49,9 @@ def about(log: Log) -> Iterator[str]:
         words = [f"{name} {', '.join(versions[:3])}" for name, versions in log.versions.items()]
         yield f"versions: {', '.join(words[:8])}"
     if log.settings:
-        words = [f"{name}={value}" for name, value in log.settings.items()]
+        words = [
+            f"{name}={' then '.join(log.values.get(name, (value,)))}" for name, value in log.settings.items()
+        ]
         more = f", and {len(words) - 12} more" if len(words) > 12 else ""
         yield f"settings: {', '.join(words[:12])}{more}"
     if topology := list(sentences(log.topology)):
