@@ -6,10 +6,14 @@ import io
 from pathlib import Path
 
 import pytest
-from support.foreign import INPUTS
+from support.foreign import INPUTS, read_text
 
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode
+from wirespeed.foreign.explain import explain as explained
+from wirespeed.foreign.question import Question
+from wirespeed.report.console.console import make_console
+from wirespeed.report.foreign.terminal import print_explanation
 
 MOST_LINES = 40
 SAID: dict[str, tuple[str, ...]] = {
@@ -172,3 +176,15 @@ def test_digits_that_make_no_size(tmp_path: Path, capsys: pytest.CaptureFixture[
     code, said, lines = explain(capsys, str(file))
     assert code == ExitCode.CANNOT_TELL and len(lines) <= MOST_LINES
     assert "99999" not in said.partition("not understood")[0]
+
+
+@pytest.mark.parametrize("columns", ["60", "100"])
+def test_forty_lines_hold_the_worst_finding(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    for file in sorted(INPUTS.rglob("*.*")):
+        explanation = explained(read_text(file.read_text()), Question())
+        screen = io.StringIO()
+        print_explanation(make_console(screen), explanation)
+        lines = screen.getvalue().splitlines()
+        assert len(lines) <= MOST_LINES and max(map(len, lines)) <= int(columns), file.name
+        assert any(line.startswith("1. ") for line in lines) == bool(explanation.findings), file.name

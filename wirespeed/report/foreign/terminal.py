@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 
 from wirespeed.foreign.explain import Explanation
-from wirespeed.report.console.console import say
+from wirespeed.report.console.console import Trial, say
 from wirespeed.report.foreign.lines import FEWEST_ROWS, MOST_LINES, about, ending, figures, findings
 
 _INDENT = 5
@@ -38,8 +37,13 @@ def _shortened(
     rest = _height(console, [*head, *(line for lines in found for line in lines), *tail])
     if len(curves) < MOST_LINES and sum(len(one.curve.points) for one in curves) < _LONG:
         left = MOST_LINES - rest - _height(console, figures(curves, 1))
-        if (rows := 1 + left // max(1, len(curves))) >= FEWEST_ROWS:
-            return [*head, *figures(curves, rows), *(line for lines in found for line in lines), *tail]
+        rows = 1 + left // max(1, len(curves))
+        while rows >= FEWEST_ROWS:
+            lines = [*head, *figures(curves, rows), *(line for lines in found for line in lines), *tail]
+            if (height := _height(console, lines)) <= MOST_LINES:
+                return lines
+            # On a narrow screen a row takes several lines.
+            rows -= max(1, (height - MOST_LINES) // (2 * len(curves)))
     # What is wrong comes before what else was measured.
     shown = [*head, *figures(curves, 0)]
     most = max(_FOR_FIGURES, MOST_LINES - rest + _height(console, head))
@@ -63,5 +67,10 @@ def _cut(console: Console, blocks: Sequence[str], most: int, name: str) -> list[
 
 
 def _height(console: Console, lines: Iterable[str]) -> int:
-    width = max(20, console.width - _INDENT)
-    return sum(1 if len(line) <= width else max(1, len(textwrap.wrap(line, width))) for line in lines)
+    height, trial = 0, Trial(width=console.width)
+    for line in lines:
+        if len(line) <= console.width:
+            height += 1
+        else:
+            say(trial, line, indent=_INDENT)
+    return height + trial.lines
