@@ -78,8 +78,9 @@ class MatrixReader(Reader):
                 curve.version,
                 self.local(curve.operation) if local else curve.operation,
                 curve.name,
-                "both" if local and not matrix.times else curve.direction,
-                curve.memory,
+                # CUDA's test counts bytes read and bytes written, AMD's each byte once.
+                "both" if local and not matrix.times and matrix.rows == "GPU" else curve.direction,
+                self.ends_of(row, column),
                 curve.ranks,
                 curve.hosts,
                 (Point(matrix.size, seconds, rate, line=line),),
@@ -88,6 +89,10 @@ class MatrixReader(Reader):
                 curve.placement,
             )
         )
+
+    def ends_of(self, row: int, column: int) -> str:
+        """'H D': memory of a row's device and a column's."""
+        return self.matrix.curve.memory if self.matrix else ""
 
     def local(self, operation: str) -> str:
         """Operation of a device with itself."""

@@ -24,6 +24,7 @@ _LOOKS_LIKE_FIGURES = re.compile(
 )
 _RULES = ("--", "==", "##", "+-", "**")
 """Beginnings of lines that only divide."""
+_PACKED = '{"log":'
 _NO_WORDS: Set[str] = frozenset()
 _MOST_JSON = 16 << 20
 
@@ -78,6 +79,8 @@ class _Reading:
         self.depth = self.json_line = self.json_length = 0
 
     def take(self, raw: str, line: int) -> None:
+        if raw.startswith(_PACKED):
+            raw = _unpacked(raw)
         tags, text = without_prefixes(raw)
         if not text or ((text[0] in " {" or self.depth) and (text.isspace() or self._is_json(text, line))):
             return
@@ -144,6 +147,16 @@ class _Reading:
             return False
         stream = self._stream("")
         return any(reader.take_json(value, self.json_line) for reader in stream.readers)
+
+
+def _unpacked(raw: str) -> str:
+    """The line that a container's log has packed into JSON."""
+    try:
+        value = inputs.of_json(raw)
+    except ValueError:
+        return raw
+    text = value.get("log") if isinstance(value, dict) else None
+    return clean(text.encode()) if isinstance(text, str) else raw
 
 
 def _taken(stream: LogStream, text: str, line: int, hits: Set[str]) -> bool:

@@ -16,14 +16,15 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\
 _TIME = r"\d\d:\d\d:\d\d(?:[.,]\d+)?"
 _STAMP = re.compile(
     rf"\s*(?:\[?\d{{4}}[-/]\d\d[-/]\d\d[T ]{_TIME}(?:Z|[+-]\d\d:?\d\d)?\]?:?|\[?{_TIME}\]?:?"
-    rf"|[A-Z][a-z]{{2}} [ \d]\d {_TIME}|std(?:out|err) [FP]|>)(?=\s|$) ?"
+    rf"|[A-Z][a-z]{{2}} [ \d]\d {_TIME}|std(?:out|err) [FP]|>"
+    r"|(?:- )?\[?(?:INFO|DEBUG|NOTICE|WARNING|WARN|ERROR)\]?:?(?: -)?)(?=\s|$) ?"
 )
 _TAG = re.compile(
     r"\s*(\[\d+,\d+\]<\w+>:|\[\d+(?:,\d+)?\](?::(?=\s|$))?|\[rank\d+\]:|\d{1,6}:(?=\s)|"
     r"\([\w.-]+(?: pid=\d+)?(?:, ip=[\d.]+)?\)(?= )) ?"
 )
-_BEGIN = frozenset(" [(>0123456789sADFJMNOS")
-"""First letters of prefixes: brackets, digits, stdout, months."""
+_BEGIN = frozenset(" [(>-0123456789sADEFIJMNOSW")
+"""First letters of prefixes: brackets, digits, stdout, months, levels."""
 HOST = re.compile(r"([\w./@-]+):\s?(?=\s*\S)")
 """Word that pdsh, grep and others put before a line; a tool may print such a word itself."""
 _COMMA = re.compile(r"\d,(?!\d{3}(?:\D|$))\d*")

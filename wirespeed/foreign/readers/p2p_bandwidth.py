@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from wirespeed.foreign.found import LogStream
 from wirespeed.foreign.matrix import Matrix, MatrixReader
 from wirespeed.foreign.shapes import Curve
 
@@ -13,6 +14,9 @@ _BANDWIDTH = re.compile(
 _LATENCY = re.compile(r"\s*(P2P=(?:Enabled|Disabled) Latency (?:\(P2P \w+\) )?Matrix) \(us\)")
 _ROCM = re.compile(r"\s*((Uni|B[i]?)directional copy peak bandwidth) GB/s\s*$")
 _CONNECTED = re.compile(r"\s*(?:D\\D)?(?:\s+\d+)+\s*$")
+_ROCM_ACCESS = re.compile(r"\s*Inter-Device (?:Access|Numa Distance)")
+_ROCM_DEVICE = re.compile(r"\s*Device: +(\d+), +([^,]+?)(, .+)?$")
+"""Of a CPU, nothing follows its name."""
 _DEVICE = re.compile(r"\s*Device: \d+, +(.+?), *pciBusID")
 
 
@@ -21,15 +25,24 @@ class P2pBandwidth(MatrixReader):
 
     words = (
         "Matrix",
-        "pciBusID",
+        *("pciBusID", "Device", "Inter"),
         "Unidirectional",
         "Bidirectional",
         "Bdirectional",
     )
 
+    def __init__(self, stream: LogStream) -> None:
+        super().__init__(stream)
+        self.ends: dict[int, str] = {}
+        """Of rocm-bandwidth-test's devices: 'H' a CPU, 'D' a GPU."""
+
     def take(self, text: str, line: int) -> bool:
         if self.devices and text[:8].lstrip()[:1].isdecimal():
             return self.take_row(text, line)
+        if _ROCM_ACCESS.match(text):
+            self.open(Curve("rocm-bandwidth-test", hosts=1))
+            self.matrix, self.devices = None, []
+            return True
         if "P2P Connectivity Matrix" in text:
             self.open(Curve("p2pBandwidthLatencyTest", hosts=1))
             self.matrix, self.devices = None, []
@@ -40,6 +53,13 @@ class P2pBandwidth(MatrixReader):
             models = self.found.topology.get("models", ())
             if device[1] not in models:
                 self.found.topology["models"] = (*models, device[1])
+            return True
+        if device := _ROCM_DEVICE.match(text):
+            self.ends[int(device[1])] = "D" if device[3] else "H"
+            if device[3]:
+                self.found.topology["models"] = tuple(
+                    dict.fromkeys((*self.found.topology.get("models", ()), device[2]))
+                )
             return True
         for pattern, tool in ((_BANDWIDTH, "p2pBandwidthLatencyTest"), (_ROCM, "rocm-bandwidth-test")):
             if found := pattern.match(text):
@@ -58,6 +78,12 @@ class P2pBandwidth(MatrixReader):
         if self.matrix and self.matrix.times and text.split()[:1] == ["CPU"]:
             self._latency(f"{self.matrix.curve.name.removesuffix(', CPU clock')}, CPU clock")
         return self.take_row(text, line)
+
+    def ends_of(self, row: int, column: int) -> str:
+        ends = self.ends.get(row), self.ends.get(column)
+        assert self.matrix is not None
+        rocm = self.matrix.rows == "device" and all(ends)
+        return f"{ends[0]} {ends[1]}" if rocm else self.matrix.curve.memory
 
     def _latency(self, name: str) -> None:
         curve = Curve("p2pBandwidthLatencyTest", "", "latency", name, memory="D D", hosts=1)

@@ -157,8 +157,19 @@ def _best(curves: Sequence[Curve]) -> str:
     """': best 6.42 GB/s at 8 KiB, largest message 3.84'; of several tables ': best 6.1 to 6.42 GB/s, ...'."""
     found = [rates for curve in curves if (rates := _rates(curve))]
     if not found:
-        times = [point.seconds for curve in curves for point in curve.points if point.seconds is not None]
-        return f": {format_seconds(min(times))} at least" if times else ""
+        timed = [
+            [(point.seconds, point.bytes) for point in curve.points if point.seconds] for curve in curves
+        ]
+        timed = [times for times in timed if times]
+        least, last = [min(times) for times in timed], [times[-1][0] for times in timed]
+        words = f": {_times_of([seconds for seconds, _ in least])}" if timed else ""
+        if len(timed) == 1 and least[0][1] > 0:
+            words += f" at {_size(least[0][1])}"
+        return (
+            words
+            if last == [seconds for seconds, _ in least]
+            else f"{words}, largest message {_times_of(last)}"
+        )
     best, last = [max(rates) for rates in found], [rates[-1][0] for rates in found]
     words = f": best {_span(_rate(min(best)[0]), _rate(max(best)[0]))} GB/s"
     if len(curves) == 1 and best[0][1] >= 0:
@@ -166,6 +177,10 @@ def _best(curves: Sequence[Curve]) -> str:
     if last == [rate for rate, _ in best]:
         return words
     return f"{words}, largest message {_span(_rate(min(last)), _rate(max(last)))}"
+
+
+def _times_of(seconds: Sequence[float]) -> str:
+    return _span(format_seconds(min(seconds)), format_seconds(max(seconds)))
 
 
 def _rate(rate: float) -> str:
