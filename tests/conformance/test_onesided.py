@@ -77,18 +77,6 @@ def test_additions_that_do_not_add_up_are_found_out(mpi: InstalledMpi, addend: i
     assert "wrong sum: " in done.failures[0]["text"]
 
 
-@pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
-def test_unaligned_buffers(mpi: InstalledMpi, tmp_path: Path) -> None:
-    """Protects places in a window that are no multiple of a word, for puts and for gets."""
-    done = wirespeed(
-        *("pingpong", "--paths", BOTH, "--mpi", mpi.mpiexec, *FAST, "--sizes", "1,7,8,4097,1M"),
-        *("--test", "offset=3"),
-        out=tmp_path / "r.jsonl",
-    )
-    assert done.code == 0, f"{done.err}\n{done.failures}"
-    assert [entry["path"] for entry in done.entries] == [HOST[0]] * 5 + [HOST[1]] * 5
-
-
 @pytest.mark.parametrize("mpi", [slow_case("openmpi"), "mpich"], indirect=True)
 def test_messages_beyond_the_int(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects messages that take several calls, with the most bytes of a call lowered to 1000.
@@ -138,30 +126,6 @@ def test_device_pointers(mpi: InstalledMpi, builds: Path, tmp_path: Path) -> Non
     ).ok()
     expected = [(path, size) for path in ("rma", "rma-get") for size in (0, 1, 4097, 1 << 20)]
     assert [(entry["path"], entry["bytes"]) for entry in done.entries] == expected
-
-
-@pytest.mark.parametrize(
-    ("mpi", "call"),
-    [("openmpi", "get"), ("openmpi", "put"), slow_case("mpich", "put"), slow_case("mpich", "get")],
-    indirect=["mpi"],
-)
-def test_irregular_patterns(mpi: InstalledMpi, call: str) -> None:
-    """Protects places at the peer, several transfers a step, and in place what must not come early."""
-    mpi.told(3, "peer_patterns.py", "rma", "pageable", "host", f"call={call}")
-
-
-@pytest.mark.parametrize(
-    ("path", "fault"), [(HOST[0], "drop-byte"), (HOST[0], "repeat-iteration"), (HOST[1], "drop-iteration")]
-)
-def test_a_lie_is_found_out(path: str, fault: str, tmp_path: Path) -> None:
-    """Protects the check itself, on paths that are tried first: nothing is measured."""
-    done = wirespeed(
-        *("pingpong", "--paths", path, *FAST, "--sizes", "1,7,4097,64K", "--test", f"fault={fault}"),
-        out=tmp_path / "r.jsonl",
-    )
-    assert done.code != 0
-    assert not done.entries
-    assert "wrong data" in done.failures[0]["text"]
 
 
 def test_an_unknown_call_is_refused() -> None:
