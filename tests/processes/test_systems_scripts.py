@@ -256,35 +256,6 @@ class TestEveryBatchSystem:
         did = ran(script, fakes, tmp_path, HOST_FAILS=host, OTHERS_FAIL=others)
         assert did.code == code and len(did.calls) == 3
 
-    @pytest.mark.parametrize("nodes", ["1", "2"])
-    def test_paths_of_one_node_are_not_tried_between_nodes(
-        self, nodes: str, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        job = ["pingpong", "--batch", "slurm", "--gpus-per-node", "4", "--nodes", nodes]
-        for words in ([], ["--paths", "all"], ["--paths", "ipc-*,gpu*,host*"]):
-            paths = re.findall(r"^for path in (.*); do$", written(*job, *words, capsys=capsys), re.MULTILINE)
-            assert ("gpu" in paths[0].split()) == ("ipc-write" in paths[0].split()) == (nodes == "1")
-            assert "host" in paths[0].split()
-        for name in ("gpu", "ipc-*"):
-            code = main(["script", *job, "--paths", f"host,{name}" if name == "gpu" else name])
-            assert code == (ExitCode.OK if nodes == "1" else ExitCode.USAGE)
-            printed = capsys.readouterr()
-            assert nodes == "1" or "within one node" in one_line(printed.err)
-        # Copies inside a rank reach no other node.
-        assert "for path in h2d-pinned;" in written("copy", *job[1:], "--paths", "h2d-pinned", capsys=capsys)
-
-    @pytest.mark.parametrize("name", names())
-    def test_who_pays_is_asked_where_jobs_are_charged(
-        self, name: str, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        batch = load(name).batch
-        assert batch.account == (batch.system != "none")
-        assert main(["script", "ring", "--system", name]) == ExitCode.OK
-        said = capsys.readouterr().err
-        assert ("--account NAME" in said) == batch.account and said.count("\n") == batch.account
-        assert main(["script", "ring", "--system", name, "--account", "abc"]) == ExitCode.OK
-        assert capsys.readouterr().err == ""
-
     def test_open_mpi_s_mpiexec_is_told_in_its_own_words(
         self, fakes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -321,20 +292,6 @@ class TestAlone:
         done = ran(script, fakes, tmp_path, OTHERS_FAIL="6")
         (call,) = done.calls
         assert done.code == 6 and call[:4] == [name, "--device", "cpu", "--out"] and not done.launches
-
-    @pytest.mark.parametrize(
-        ("words", "said"),
-        [
-            ("survey --batch slurm --nodes 2", "looks at one node"),
-            ("survey --batch kubernetes --image i", "name a pattern"),
-            ("doctor --batch slurm --sizes 8", "no such option"),
-            ("pingpong --batch pbs --container enroot --image i", "goes into jobs of Slurm"),
-            ("pingpong --batch slurm --container apptainer", "--image NAME"),
-        ],
-    )
-    def test_what_cannot_be(self, words: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main(["script", *words.split()]) == ExitCode.USAGE
-        assert said in one_line(capsys.readouterr().err)
 
 
 class TestContainers:
@@ -375,23 +332,13 @@ class TestRefusals:
         "words",
         [
             *(("--setup", line) for line in ("if true", "cat << EOF", "echo 'abc", "a\nb")),
-            *(("--queue", "q\n#SBATCH --mem=0"), ("--grupo", "2"), ("stray",)),
+            ("--queue", "q\n#SBATCH --mem=0"),
         ],
     )
     def test_one_line(self, words: Sequence[str], capsys: pytest.CaptureFixture[str]) -> None:
         """What bash or a batch system would take otherwise is told before the job waits in a queue."""
         assert main(["script", "groups", "--system", "summit", *words]) == ExitCode.USAGE
         one_line(capsys.readouterr().err)
-
-    def test_where_this_machine_is_not_known(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        for variable in ("LMOD_SYSTEM_NAME", "NERSC_HOST"):
-            monkeypatch.delenv(variable, raising=False)
-        assert main(["script", "groups"]) == ExitCode.USAGE
-        assert "--system (crusher" in one_line(capsys.readouterr().err)
-        monkeypatch.setenv("LMOD_SYSTEM_NAME", "spock")
-        assert "# Spock (OLCF" in written("groups", capsys=capsys)
 
     def test_into_a_file(self, tmp_path: Path) -> None:
         file = tmp_path / "job.sh"
