@@ -45,6 +45,9 @@ CONNECTIONS = {
     "rails": RAILS,
     # NICs that UCX set up for connections within a host carry nothing.
     "within a host": WITHIN,
+    "within a host, by the network alone": (
+        "[1.5] [n1:2:0] ucp_worker.c:1912 UCX  INFO    mpi intra-node cfg#2 tag(rc_mlx5/mlx5_0:1)"
+    ),
     "issue 8511: no word of where it leads, but lanes of one host": (
         "[1665438955.2] [n1:2:0] ucp_worker.c:1777 UCX  INFO ep_cfg[0]: tag(self/memory0 dc_mlx5/mlx5_0:1); "
     ),
