@@ -51,6 +51,8 @@ NAMED = (
     ),
     *("NVSHMEM_BOOTSTRAP_UID_SESSION_ID", "SLURM_SUBMIT_DIR", "PMIX_MCA_psec_munge_x", "NCCL_RAS_ADDR"),
     *("UCX_TCP_COOKIE", "PRTE_MCA_site", "NCCL_NET_SECRET", "SLURM_JOB_NAME", "FI_TCP_PASSWORD"),
+    *("UCX_IB_BEARER", "UCX_RC_TICKET", "NCCL_NET_PRIVATE", "NCCL_NET_SIG", "FI_OPX_PSK", "MPICH_GPU_LOGIN"),
+    *("SLURM_CPU_BIND_X", "SLURM_GPUS_PER_X", "SLURM_MEM_BIND_X", "SLURM_NTASKS_X", "MPI4PY_RC_X"),
 )
 SECRET = "hunter2"
 KNOWN = {
@@ -124,6 +126,19 @@ def test_what_the_project_itself_sets_or_advises_is_known() -> None:
     names |= set(re.findall(r'"((?:UCX|NCCL)_[A-Z_]+)"', text))
     assert len(names) > 60
     assert sorted(names - variables.shareable(dict.fromkeys(names, "1")).keys()) == []
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJ1c2VyIjoiYSJ9.c2lnbmVk",
+        "n1:7,0f1e2d3c4b5a69788796a5b4c3d2e1f0",
+    ],
+)
+def test_a_token_under_a_name_that_a_library_may_have_is_not_told(value: str) -> None:
+    assert variables.shareable({"UCX_IB_SITE": value, "NCCL_NET_X": value}) == {}
+    told = {"UCX_IB_SITE": "mlx5_0:1,mlx5_1:1", "OPAL_PREFIX": f"/opt/{value}/lib", "NCCL_NET_X": "1048576"}
+    assert variables.shareable(told) == dict(sorted(told.items()))
 
 
 def test_a_name_that_is_no_name_is_not_told() -> None:

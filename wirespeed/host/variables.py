@@ -13,6 +13,9 @@ from wirespeed.toml import parse
 
 TableRow = Mapping[str, Any]
 
+_TOKEN = re.compile(r"(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{20,}")
+"""A part of a value that is random rather than a setting: of a token, a key, a hash."""
+
 
 @cache
 def _tables() -> dict[str, Any]:
@@ -38,7 +41,8 @@ def switches_of(vendor: str) -> TableRow:
 
 
 @cache
-def _known() -> re.Pattern[str]:
+def _known() -> tuple[frozenset[str], re.Pattern[str]]:
+    """Names, and what others look like."""
     names = [*_tables()["recorded"], *(fault["name"] for fault in table("fault"))]
     for library in table("library"):
         # An entry for all of a library's variables knows none of them by name.
@@ -46,7 +50,14 @@ def _known() -> re.Pattern[str]:
         names += [*library.get("also", ()), *(library["does"].keys() - everything)]
     for mpi in table("mpi"):
         names += [*mpi["on"], *mpi["direct_off"], *mpi["rdma_off"], *mpi.get("idle", ())]
-    return _any_of(names)
+    exact = frozenset(name for name in names if "*" not in name)
+    return exact, _any_of(name for name in names if "*" in name)
+
+
+def _is_known(name: str, value: str) -> bool:
+    exact, patterns = _known()
+    # A site may have put a name of its own behind a library's.
+    return name in exact or bool(patterns.match(name) and not _TOKEN.search(value))
 
 
 @cache
@@ -65,7 +76,7 @@ def shareable(variables: Mapping[str, str]) -> dict[str, str]:
         for name in sorted(variables)
         if name.isidentifier()
         and name.isascii()
-        and _known().match(name)
+        and _is_known(name, variables[name])
         and not _private().match(name.upper())
     }
 
