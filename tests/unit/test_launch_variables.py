@@ -154,6 +154,8 @@ class TestContradictions:
             (TORCHRUN | {"LOCAL_WORLD_SIZE": "4"}, "LOCAL_WORLD_SIZE=4", "WORLD_SIZE=2"),
             (OPENMPI | TORCHRUN | {"WORLD_SIZE": "4"}, "OMPI_COMM_WORLD_SIZE=2", "WORLD_SIZE=4"),
             (OPENMPI | HYDRA | {"PMI_SIZE": "4"}, "OMPI_COMM_WORLD_SIZE=2", "PMI_SIZE=4"),
+            (OPENMPI | {"WORLD_SIZE": "4"}, "OMPI_COMM_WORLD_SIZE=2", "WORLD_SIZE=4"),
+            (HYDRA | {"RANK": "1", "WORLD_SIZE": "3"}, "PMI_SIZE=2", "WORLD_SIZE=3"),
         ],
     )
     def test_are_refused_and_both_are_named(

@@ -169,7 +169,7 @@ def _other_size(said: _Said, found: Sequence[_Said]) -> str:
     if said.launcher.order < 50:
         return ""
     for other in found:
-        if other.job and not other.launcher.allocation and other.size != said.size:
+        if other.size > 1 and not other.launcher.allocation and other.size != said.size:
             one, two = (f"{each.launcher.variables[1]}={each.size}" for each in (said, other))
             return (
                 f"{one} contradicts {two}: a process is a rank of one job; unset the variables of the "
