@@ -124,6 +124,17 @@ def test_what_was_measured_is_in_the_file_that_the_line_names(
         later.append(entry(128))
 
 
+def test_an_earlier_line_that_was_overwritten_shows_at_the_end(folder: Path) -> None:
+    store = Store(folder / "o.jsonl")
+    for line in (run(), entry(8), entry(16)):
+        store.append(line)
+    with store.path.open("r+b") as stream:
+        stream.seek(20)
+        stream.write(b"\0\0\0")
+    assert "overwritten" in refused(store.close)
+    assert sizes(store.path) == [8, 16]
+
+
 @pytest.mark.parametrize("call", ["write", "fsync"])
 @pytest.mark.parametrize("late", [False, True], ids=["a line", "the end"])
 @pytest.mark.parametrize("places", [0, 1, 2, 3])

@@ -191,6 +191,12 @@ class Store:
         except (FileNotFoundError, NotADirectoryError):
             raise _Lost(errno.ESTALE, "somebody has removed it") from None
 
+    def _check_content(self) -> None:
+        """Raises OSError where a line is not as it was written; other programs may have added theirs."""
+        whole = os.pread(self._file, len(self._content) + 1, 0)
+        if len(whole) == len(self._content) and whole != self._content:
+            raise _Lost(errno.ESTALE, "somebody has overwritten a part of it")
+
     def _named(self) -> bool:
         """Is the open file the one of this name? Raises OSError."""
         return os.path.samestat(self.path.stat(), os.fstat(self._file))
@@ -273,6 +279,7 @@ class Store:
                 with self._timed():
                     self._sync()
                     self._check()
+                    self._check_content()
             except OSError as error:
                 raise self._moved(error, b"") from None
             finally:
