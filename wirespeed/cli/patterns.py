@@ -67,13 +67,13 @@ def command_of(pattern: Pattern) -> click.Command:
         own.append(flag("--messages", MESSAGES))
     if pattern.program:
         own.append(option("--picture", words.FILE, PICTURE))
-    if pattern.published:
+    if pattern.shown.published:
         own.append(flag("--one-host-too", ONE_HOST, **RARE))
     background = option(
         "--with", words.Word("PATTERN:PATH[:SIZE]", _background), WITH, key="background", **RARE
     )
     measured = measuring(pattern.sizes.usual, pattern.sizes.option)
-    shown = together(reporting(pattern.published, pattern.collective), profiling)
+    shown = together(reporting(pattern.shown.published, pattern.collective), profiling)
     options = together(*own, measured, soaking, fresh, launches, background, dry_run, shown, where)
     text = f"{pattern.summary}\n\n{inspect.cleandoc(pattern.help)}"
     made = click.command(pattern.name, help=text)(options(command))
@@ -116,7 +116,7 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
     how = Reporting(*map(given.pop, ("style", "against", "explain", "all_sizes")))
     background, messages = given.pop("background"), given.pop("messages", False)
     one_host = given.pop("one_host_too", False)
-    if not pattern.published and (how.against or how.format == "tutorial"):
+    if not pattern.shown.published and (how.against or how.format == "tutorial"):
         word = f"--against {how.against}" if how.against else "--format tutorial"
         raise WirespeedError(f"{word}: those figures are of ping-pongs, not of {pattern.name}")
     if given.get("soak") and how.format not in ("table", "json", "ticket"):

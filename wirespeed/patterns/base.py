@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wirespeed.patterns.block_list import Blocks
-from wirespeed.patterns.rules import RankRule, SizeRule
+from wirespeed.patterns.rules import RankRule, Shown, SizeRule, Timing
 from wirespeed.units import size_word
 
 
@@ -202,20 +202,14 @@ class Pattern(ABC):
     """Number of ranks by default, where `rank_rule` says nothing else."""
     sizes = SizeRule()
     """Sizes by default, where `size_rule` says nothing else."""
+    timing = Timing()
+    shown = Shown()
     baseline: str = ""
     """Simpler way to move the same bytes, which the last phase measures by turns with the reported one."""
     scattered = False
     """It sends lists of blocks, which paths may move in ways of their own (`TransferPath.lists`)."""
-    barrier_per_sample = False
-    """Every sample begins with a barrier of all ranks."""
-    slowest_counts = False
-    """A team's time is that of its slowest rank, not of its first one."""
-    counts_copies = False
-    """Its table also says how often each path copies between a GPU and its host."""
     in_place = False
     """Each rank sends from and receives into the same buffer."""
-    alone_too = False
-    """Each team is measured alone, too, before the figure, which is that of all at once."""
     intra_rank = False
     """Ranks move bytes between their own buffers, not between each other."""
     needs_device = ""
@@ -226,20 +220,12 @@ class Pattern(ABC):
     """Seconds of a launch, start and end included, where nobody says how long."""
     followed_by: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """(pattern, paths) measured after it, into the same file, with --messages."""
-    published = False
-    """Published curves, and the ping-pong tutorial's lines, are figures of this pattern."""
     collective = False
     """An operation of all ranks that moves data, which libraries have calls for."""
-    by_host = False
-    """The pattern assumes that ranks are placed host by host; a report says where they are not."""
     of_all_ranks = False
     """An operation of all ranks: libraries have calls for it, or algorithms do it in steps."""
     program = False
     """A program: the figure is the time of a step of its field (wirespeed/programs)."""
-    by_size = True
-    """The least time and the most bandwidth over all sizes tell what a path is worth."""
-    view = "sizes"
-    """Name of its view in a report (wirespeed/report/views): rows by size, unless it names another one."""
 
     def refuse(self, shape: Shape) -> str | None:
         """Why this job cannot run the pattern, in one line; None if it can."""
@@ -265,7 +251,7 @@ class Pattern(ABC):
 
     def barriers(self, shape: Shape) -> bool:
         """Does every sample begin with a barrier of all ranks?"""
-        return self.barrier_per_sample
+        return self.timing.barrier
 
     def completed(self, options: dict[str, Any], gpus: bool) -> dict[str, Any]:
         """The options with those defaults that depend on the machine."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Shape, Step, Team, Transfer
-from wirespeed.patterns.rules import RankRule, SizeRule
+from wirespeed.patterns.rules import RankRule, Shown, SizeRule, Timing
 
 NODE = "NUMA node that host memory comes from. Default: any, then each one where there are several."
 
@@ -40,10 +40,8 @@ class Copy(Pattern):
     ranks = RankRule(None)
     sizes = SizeRule("4K,64K,1M,16M,512M")
     intra_rank = True
-    alone_too = True
-    by_size = False
-    view = "copies"
-    barrier_per_sample = True
+    timing = Timing(barrier=True, alone_too=True)
+    shown = Shown("copies", by_size=False)
     budget_s = 20.0
     followed_by = (("pingpong", ("host", "host-pinned")),)
 

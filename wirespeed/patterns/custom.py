@@ -13,7 +13,7 @@ from wirespeed import inputs
 from wirespeed.errors import WirespeedError
 from wirespeed.patterns.answers import unanswered
 from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Shape, Step, Transfer
-from wirespeed.patterns.rules import RankRule, SizeRule
+from wirespeed.patterns.rules import RankRule, SizeRule, Timing
 from wirespeed.units import format_size, parse_size
 
 COLUMNS = ("step", "from", "to", "bytes")
@@ -65,8 +65,7 @@ class Custom(Pattern):
     options = (Option("file", "The transfers: FILE.csv or FILE.json.", None, metavar="FILE"),)
     ranks = RankRule(None)
     sizes = SizeRule(fixed=())
-    barrier_per_sample = True
-    slowest_counts = True
+    timing = Timing(barrier=True, slowest=True)
 
     def lines(self, shape: Shape) -> tuple[Line, ...]:
         """The file's transfers. Raises WirespeedError that names file and line."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Shape, Step, Team, Transfer
-from wirespeed.patterns.rules import RankRule, SizeRule
+from wirespeed.patterns.rules import RankRule, Shown, SizeRule, Timing
 
 WORD = 32
 """Bytes of what --count counts."""
@@ -40,9 +40,8 @@ class Groups(Pattern):
         ),
     )
     ranks = RankRule(None)
-    barrier_per_sample = True
-    by_host = True
-    slowest_counts = True
+    timing = Timing(barrier=True, slowest=True)
+    shown = Shown(by_host=True)
 
     def group(self, shape: Shape) -> int:
         return int(shape.options.get("group", 1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Shape, Step, Transfer
-from wirespeed.patterns.rules import RankRule
+from wirespeed.patterns.rules import RankRule, Timing
 
 WEST, EAST, NORTH, SOUTH = range(4)
 _OPPOSITE = (EAST, WEST, SOUTH, NORTH)
@@ -30,8 +30,7 @@ class Halo(Pattern):
         Option("periodic", "The edges of the grid are neighbours, too.", default=False),
     )
     ranks = RankRule(None)
-    barrier_per_sample = True
-    slowest_counts = True
+    timing = Timing(barrier=True, slowest=True)
 
     def grid(self, shape: Shape) -> tuple[int, int]:
         """(columns, rows)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wirespeed.patterns.base import Shape, Step, Transfer
 from wirespeed.patterns.blocks import CONTIGUOUS, BlockLists
-from wirespeed.patterns.rules import RankRule
+from wirespeed.patterns.rules import RankRule, Timing
 
 
 class Offload(BlockLists):
@@ -35,8 +35,7 @@ class Offload(BlockLists):
         "no GPU was found, and it copies between a GPU and its host; for tests there is --device emulated"
     )
     intra_rank = True
-    barrier_per_sample = True
-    slowest_counts = True
+    timing = Timing(barrier=True, slowest=True)
 
     def receivers(self, shape: Shape) -> int:
         return 1

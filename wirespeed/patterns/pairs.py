@@ -7,7 +7,7 @@ from typing import Any
 
 from wirespeed.patterns.base import Figure, Option, Pattern, Shape, Step, Team, Transfer
 from wirespeed.patterns.fan import WAYS, Fan
-from wirespeed.patterns.rules import RankRule, SizeRule
+from wirespeed.patterns.rules import RankRule, Shown, SizeRule
 
 
 class Pairs(Pattern):
@@ -41,7 +41,7 @@ class Pairs(Pattern):
     )
     ranks = RankRule(None)
     sizes = SizeRule("8,16M")
-    by_size = False
+    shown = Shown(by_size=False)
 
     def refuse(self, shape: Shape) -> str | None:
         if shape.ranks < 2:

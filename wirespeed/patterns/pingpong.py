@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from wirespeed.patterns.base import Figure, Pattern, Shape, Step, Transfer
+from wirespeed.patterns.rules import Shown
 
 
 class PingPong(Pattern):
@@ -23,7 +24,7 @@ class PingPong(Pattern):
       wirespeed pingpong --loops 50 --warmup 5 --format tutorial
       mpirun -n 2 wirespeed pingpong --out pair.jsonl
     """
-    published = True
+    shown = Shown(published=True)
 
     def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
         other = (Transfer(1 - rank, size),)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Place, Shape, Step, Sums, Transfer, Work
-from wirespeed.patterns.rules import RankRule, SizeRule
+from wirespeed.patterns.rules import RankRule, Shown, SizeRule, Timing
 
 MAX_STEPS = 128
 """Default limit per iteration: a rank of a large ring need not know all of them."""
@@ -34,8 +34,8 @@ class Ring(Pattern):
     ranks = RankRule(None)
     sizes = SizeRule("8,4K,64K,1M,16M,256M")
     in_place = True
-    slowest_counts = True
-    counts_copies = True
+    timing = Timing(slowest=True)
+    shown = Shown(counts_copies=True)
 
     def refuse(self, shape: Shape) -> str | None:
         if self.steps_of(shape) % 2:

@@ -1,4 +1,4 @@
-"""Which sizes and numbers of ranks a pattern takes, and which it is measured with where nobody names any."""
+"""Parts of a pattern: which sizes and numbers of ranks it takes, how it is sampled, and how it is shown."""
 
 from __future__ import annotations
 
@@ -61,3 +61,31 @@ class RankRule:
     def wanted(self) -> int | None:
         """Ranks to start without --ranks; None: one per processor."""
         return self.exact or self.usual
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How samples of a pattern are taken."""
+
+    barrier: bool = False
+    """Every sample begins with a barrier of all ranks."""
+    slowest: bool = False
+    """A team's time is that of its slowest rank, not of its first one."""
+    alone_too: bool = False
+    """Each team is measured alone, too, before the figure, which is that of all at once."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How a report shows the pattern's figures."""
+
+    view: str = "sizes"
+    """Name of its view in a report (wirespeed/report/views): rows by size, unless it names another one."""
+    by_size: bool = True
+    """The least time and the most bandwidth over all sizes tell what a path is worth."""
+    counts_copies: bool = False
+    """Its table also says how often each path copies between a GPU and its host."""
+    by_host: bool = False
+    """The pattern assumes that ranks are placed host by host; a report says where they are not."""
+    published: bool = False
+    """Published curves, and the ping-pong tutorial's lines, are figures of this pattern."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Shape, Step, Team, Transfer
-from wirespeed.patterns.rules import RankRule
+from wirespeed.patterns.rules import RankRule, Timing
 from wirespeed.units import counted
 
 
@@ -39,7 +39,7 @@ class MessageStream(Pattern):
     )
 
     ranks = RankRule(by_option=True)
-    slowest_counts = True
+    timing = Timing(slowest=True)
 
     def pairs(self, options: Mapping[str, Any]) -> int:
         return int(options.get("pairs", 1))

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wirespeed.patterns.base import COMPUTES, Derived, Figure, Option, Pattern, Place, Shape, Transfer, Work
-from wirespeed.patterns.rules import RankRule, SizeRule
+from wirespeed.patterns.rules import RankRule, Shown, SizeRule, Timing
 from wirespeed.programs.conserved import Conservation
 from wirespeed.programs.plane import Plane, divisions, parse_grid, smallest_halo
 
@@ -172,10 +172,9 @@ class ProgramPattern(Pattern):
     ranks = RankRule(None)
     sizes = SizeRule(fixed=())
     in_place = True
-    slowest_counts = True
+    timing = Timing(slowest=True)
     program = True
-    by_size = False
-    view = "program"
+    shown = Shown("program", by_size=False)
     default_size = ("4096x4096", "1024x1024")
     """On GPUs, and on CPUs."""
     default_steps = (1000, 200)

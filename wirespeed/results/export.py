@@ -90,9 +90,9 @@ def _columns(runs: Sequence[Run]) -> dict[str, Callable[[Run, Entry], Value]]:
         **{name: partial(_planned, name) for name in changed},
         **{name: partial(_option, name) for name in options},
     }
-    if any(run.traits.alone_too for run in runs):
+    if any(run.traits.timing.alone_too for run in runs):
         found |= {"rank": _of_rank, "others_copy": _others_copy}
-    if any(run.traits.counts_copies for run in runs):
+    if any(run.traits.shown.counts_copies for run in runs):
         for kind, way in (("host_to_device", "to_device"), ("device_to_host", "from_device")):
             found[f"copies_{way}"] = partial(_copies, kind)
             found[f"setup_copies_{way}"] = partial(_copies, f"setup_{kind}")

@@ -176,7 +176,7 @@ class Run:
     @property
     def published(self) -> bool:
         """Are published curves figures of the same pattern?"""
-        return self.pattern is None or self.pattern.published
+        return self.pattern is None or self.pattern.shown.published
 
     @property
     def options(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from types import ModuleType
 from wirespeed.patterns.base import COMPUTES, Collective, Derived, Figure, Option, Pattern, Shape, Step
 from wirespeed.patterns.collectives import direct, doubling, one_shot, ring
 from wirespeed.patterns.collectives.rank_view import REDUCING, REDUCTIONS, TYPES, WHOLE, RankView, extent
-from wirespeed.patterns.rules import RankRule, SizeRule
+from wirespeed.patterns.rules import RankRule, SizeRule, Timing
 
 ALGORITHMS: dict[str, ModuleType] = {
     "ring": ring,
@@ -64,7 +64,7 @@ class CollectivePattern(Pattern):
     ranks = RankRule(None)
     sizes = SizeRule("8,256,4K,64K,1M,16M,128M")
     in_place = True
-    slowest_counts = True
+    timing = Timing(slowest=True)
 
     def __init__(self, moved: str, factor: str, *, name: str, summary: str) -> None:
         """`moved`: what a size counts; `factor`: of the bus bandwidth, in words."""

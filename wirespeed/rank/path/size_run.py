@@ -107,7 +107,7 @@ class SizeRun:
                 first = self._context.comm.maximum(program.run())
                 seconds = seconds or first
             setup = None
-            if self._context.pattern.counts_copies:
+            if self._context.pattern.shown.counts_copies:
                 setup = counting.setup_copies(self._payload, program)
             if found := counting.evidence(program, seconds, setup):
                 self._context.tell(found)

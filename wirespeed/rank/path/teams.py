@@ -23,7 +23,7 @@ def reduced_teams(pattern: Pattern, shape: Shape, rank: int) -> list[Sequence[in
 
 
 def _reduced(pattern: Pattern, team: Team | None) -> Sequence[int]:
-    return team.ranks if pattern.slowest_counts and team and len(team.ranks) > 1 else ()
+    return team.ranks if pattern.timing.slowest and team and len(team.ranks) > 1 else ()
 
 
 class TeamSamples:
@@ -32,7 +32,7 @@ class TeamSamples:
     def __init__(self, comm: World, pattern: Pattern, shape: Shape, phase: int) -> None:
         self._comm = comm
         self.team: Team | None = pattern.team(comm.rank, shape, phase)
-        self._inner = comm.of_ranks(_reduced(pattern, self.team)) if pattern.slowest_counts else None
+        self._inner = comm.of_ranks(_reduced(pattern, self.team)) if pattern.timing.slowest else None
         self.leads = self.team is not None and comm.rank == self.team.ranks[0]
         """This rank keeps the team's samples."""
 

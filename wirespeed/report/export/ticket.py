@@ -76,7 +76,7 @@ def _cell(run: Run, path: str, size: int) -> str:
     if entry is None:
         failure = run.failure(path, size)
         return figures.SHORT.get(failure.what, failure.what) if failure else "-"
-    if entry.amount > SHORT and run.traits.by_size:
+    if entry.amount > SHORT and run.traits.shown.by_size:
         return f"{rate_cell(run, entry).spaced} GB/s"
     return time_cell(run, entry).spaced
 

@@ -13,7 +13,7 @@ SHORT = 4 << 10
 
 def quickest(run: Run, entries: Sequence[Entry]) -> Entry:
     """The least time of a short message; where no short one is sound, a doubtful one."""
-    if run.traits.by_size:
+    if run.traits.shown.by_size:
         size = max(SHORT, min(entry.bytes for entry in entries))
         amount = max(SHORT, min(entry.amount for entry in entries))
         entries = [entry for entry in entries if entry.bytes <= size or entry.amount <= amount]
@@ -22,7 +22,7 @@ def quickest(run: Run, entries: Sequence[Entry]) -> Entry:
 
 def greatest_rate(run: Run, entries: Sequence[Entry]) -> Entry:
     """The highest bandwidth, of messages that are not short; where none of these is sound, a doubtful one."""
-    long = [entry for entry in entries if not run.traits.by_size or entry.amount > SHORT] or entries
+    long = [entry for entry in entries if not run.traits.shown.by_size or entry.amount > SHORT] or entries
     return max(_named(run, long), key=lambda entry: (entry.amount / entry.reckoned_s, _sound(run, entry)))
 
 

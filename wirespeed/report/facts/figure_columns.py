@@ -146,7 +146,7 @@ def _copies(run: Run) -> Iterator[FigureColumn]:
         seen = run.evidence.get((entry.path, entry.bytes))
         return str(max(seen.copies_of(kind))) if seen and seen.copies else None
 
-    for kind, way in ((TO_DEVICE, "to"), (FROM_DEVICE, "from")) if run.traits.counts_copies else ():
+    for kind, way in ((TO_DEVICE, "to"), (FROM_DEVICE, "from")) if run.traits.shown.counts_copies else ():
         yield FigureColumn(head=f"copies\n{way} device", cell=partial(cell, kind), drop=1)
 
 

@@ -65,7 +65,7 @@ def is_cpu(run: Run) -> bool:
 
 def _misplaced(run: Run) -> list[str]:
     """A line where ranks are not placed host by host, though the pattern's groups assume that they are."""
-    if not run.traits.by_host:
+    if not run.traits.shown.by_host:
         return []
     lines = []
     for step in run.steps:

@@ -28,7 +28,9 @@ def best(run: Run, path: str) -> Entry | None:
     if not certain:
         return None
     found = greatest_rate(run, certain)
-    longer = run.traits.by_size and found.amount <= SHORT and any(entry.amount > SHORT for entry in rated)
+    longer = (
+        run.traits.shown.by_size and found.amount <= SHORT and any(entry.amount > SHORT for entry in rated)
+    )
     return None if longer else found
 
 

@@ -32,7 +32,7 @@ def lines(run: Run) -> Iterator[tuple[bool, str, str]]:
     At its smallest one, too, where they differ; of pairs of ranks also that they agree.
     """
     # Those stand in its table.
-    if run.traits.alone_too:
+    if run.traits.timing.alone_too:
         return
     for path in run.paths:
         entries = [entry for entry in run.of_path(path) if len(entry.teams) > 1]

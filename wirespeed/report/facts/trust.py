@@ -45,7 +45,7 @@ def bests(run: Run) -> list[Best]:
         quick = quickest(run, told)
         words = f"{marked_time(run, quick)} a step by {quick.path}"
         return [Best(quick.memory_domain, False, quick, words)]
-    if not run.traits.by_size or not all(entry.moves for entry in told):
+    if not run.traits.shown.by_size or not all(entry.moves for entry in told):
         return []
     return [best for data in ("GPU", "CPU") for best in _of_memory(run, data, told)]
 

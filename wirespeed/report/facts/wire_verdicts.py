@@ -139,7 +139,7 @@ def host_copies(run: Run) -> str:
     counted.
     """
     last = [found[-1] for path in run.paths if (found := of_path(run, path)) and found[-1].copies]
-    if not run.traits.counts_copies or not last:
+    if not run.traits.shown.counts_copies or not last:
         return ""
     each = [f"{seen.path} {_both_ways(seen)}" for seen in last]
     setup = dict.fromkeys(words for seen in last if (words := _both_ways(seen, "setup_")) != "none")

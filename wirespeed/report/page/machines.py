@@ -32,7 +32,9 @@ class MachineRuns:
     @property
     def main(self) -> ReportRun:
         """The run that tells most of how fast messages are: no copies inside a rank, if there is another."""
-        between = (measured for measured in self.sets if measured.run.entries and measured.run.traits.by_size)
+        between = (
+            measured for measured in self.sets if measured.run.entries and measured.run.traits.shown.by_size
+        )
         return next(between, self.sets[0])
 
 

@@ -85,7 +85,7 @@ def print_run(console: Console, run: Run, *, explain: bool = False, all_sizes: b
 
     `explain`: also legends, equations and choices. `all_sizes`: a row for each size, also of a long sweep.
     """
-    if explain or all_sizes or not run.traits.by_size:
+    if explain or all_sizes or not run.traits.shown.by_size:
         sizes = all_sizes_of if all_sizes else shown_sizes
         _print(console, run, Detail(explain=explain, sizes=sizes))
     else:

@@ -16,7 +16,7 @@ _VIEWS = {"sizes": View(), "copies": CopiesView(), "program": ProgramView()}
 
 def view_of(run: Run) -> View:
     """The view that its pattern names."""
-    return _VIEWS[run.traits.view]
+    return _VIEWS[run.traits.shown.view]
 
 
 def bars(sets: Sequence[ReportRun]) -> list[Bars]:
