@@ -184,6 +184,7 @@ def test_a_summary() -> None:
         "p99": 6.0,
         "mean": 3.0,
         "speeds": None,
+        "changed": None,
     }
     assert (found["confidence"], found["precision"]) == (0.95, None)
     assert (found["samples"], found["batches"]) == (4, 2)
