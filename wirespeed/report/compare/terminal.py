@@ -211,13 +211,14 @@ _SAME_KEY = {BETTER: WORSE, LIKELY_BETTER: LIKELY_WORSE}
 def legend(comparison: Comparison) -> list[str]:
     """Explanation of the verdicts, and of what they would have found."""
     launches, groups = comparison.launches, comparison.verdicts.groups
+    order = [line for line in [comparison.order] if line]
     if not launches:
-        return []
+        return order
     old, new = (_ends([counts[side] for counts in launches]) for side in (0, 1))
     told = [
         f"time x: new time / old time, above 1 is slower; launches of each figure: {old} old, {new} new",
         *(f"launches left out: {text}" for text in and_why(launches_left_out(comparison.verdicts))),
-        *(line for line in [comparison.order] if line),
+        *order,
     ]
     if comparison.foreign:
         told.append("another tool's figures have no interval: each is taken as exact within its launch")
