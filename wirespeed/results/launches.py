@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -9,7 +10,7 @@ import msgspec
 from msgspec import UNSET, UnsetType, structs
 
 from wirespeed.job.records import in_unit
-from wirespeed.judge.model import LaunchMedian
+from wirespeed.judge.model import LaunchId, LaunchMedian
 from wirespeed.results.health_parts import NewErrors, Throttled
 from wirespeed.results.model import Entry, Health
 from wirespeed.results.parts import (
@@ -27,6 +28,7 @@ from wirespeed.results.start import Start
 from wirespeed.statistics.samples import CONFIDENCE, median_interval, middle
 
 Number = TypeVar("Number", int, float)
+Value = TypeVar("Value")
 
 
 class Combined(Entry, frozen=True, kw_only=True, tag="launches"):
@@ -128,6 +130,20 @@ def launch(entry: Entry) -> LaunchMedian:
     known = entry.precision is not None or entry.foreign
     low, high = (entry.low, entry.high) if known else (None, None)
     return LaunchMedian(entry.seconds, low, high, entry.at)
+
+
+def by_launch(found: Iterable[tuple[Entry, Value]]) -> dict[LaunchId, Value]:
+    """What was made of each entry, by its launch: figures of one launch share what slowed it.
+
+    The key: its run, its number, and how many of the same run and number came before.
+    """
+    named: dict[LaunchId, Value] = {}
+    copies = Counter[tuple[str, int]]()
+    for entry, value in found:
+        name = entry.run, entry.launch
+        named[entry.run, entry.launch, copies[name]] = value
+        copies[name] += 1
+    return named
 
 
 def with_earlier(before: Health | None, health: Health) -> Health:

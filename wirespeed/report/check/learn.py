@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
@@ -17,7 +16,7 @@ from wirespeed.judge.bounds import (
     group_limit,
     known_limits,
 )
-from wirespeed.judge.model import FEWEST_LEARNT, LaunchId, LaunchMedian, Side
+from wirespeed.judge.model import FEWEST_LEARNT, LaunchMedian, Side
 from wirespeed.judge.spreads import Spread, group_of, groups, stated
 from wirespeed.paths import all_paths, mover_of
 from wirespeed.patterns import all_patterns
@@ -31,7 +30,7 @@ from wirespeed.report.facts.machine import title
 from wirespeed.report.facts.shares import share
 from wirespeed.report.grouping import grouped, size_range
 from wirespeed.results.coerce import text
-from wirespeed.results.launches import launch
+from wirespeed.results.launches import by_launch, launch
 from wirespeed.results.runs import Entry, Run
 from wirespeed.toml import written
 from wirespeed.units import format_size, size_word
@@ -49,8 +48,6 @@ _Curve = tuple[str, int, str, str]
 """Pattern, ranks, options, path."""
 _Curves = dict[_Curve, list[tuple[Run, Entry]]]
 """Every launch of each curve's figures."""
-_LaunchName = tuple[int, str, int]
-"""How many of the same run and number came before; run; number."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +152,7 @@ class _Learnt:
     limits: dict[tuple[_Curve, int], Limit] = field(default_factory=dict)
     shares: dict[tuple[_Curve, int], Limit] = field(default_factory=dict)
     groups: dict[tuple[_Curve, str], Limit] = field(default_factory=dict)
-    odd: list[tuple[_LaunchName, float, str, tuple[int, ...], bool]] = field(default_factory=list)
+    odd: list[tuple[tuple[str, int, int], float, str, tuple[int, ...], bool]] = field(default_factory=list)
     """Launches that lie apart: by how much, where, and whether it is the group's median."""
 
     def learn(self, curve: _Curve) -> None:
@@ -207,16 +204,12 @@ def _learnt(curves: _Curves, spread: float | None) -> _Learnt:
     return learnt
 
 
-def _side(
-    figure: _Figure, launch_of: Callable[[Run, Entry], LaunchMedian | None]
-) -> dict[LaunchId, LaunchMedian]:
-    """By run and launch; one launch without an interval says nothing."""
+def _side(figure: _Figure, launch_of: Callable[[Run, Entry], LaunchMedian | None]) -> Side:
+    """One launch without an interval says nothing."""
     if _makes_no_bound(figure.worst[1]):
         return {}
-    side: dict[LaunchId, LaunchMedian] = {}
-    for number, (run, entry) in _numbered(figure.sure):
-        if found := launch_of(run, entry):
-            side[number, entry.run, entry.launch] = found
+    found = ((entry, launch_of(run, entry)) for run, entry in figure.sure)
+    side = by_launch((entry, made) for entry, made in found if made)
     return {} if len(side) == 1 and next(iter(side.values())).variance is None else side
 
 
@@ -227,14 +220,6 @@ def _beside_baseline(run: Run, entry: Entry) -> LaunchMedian | None:
         return None
     ends = (1 / reached.high, 1 / reached.low) if reached.low and reached.high else (None, None)
     return LaunchMedian(1 / reached.share, *ends)
-
-
-def _numbered(found: Sequence[tuple[Run, Entry]]) -> Iterator[tuple[int, tuple[Run, Entry]]]:
-    """Each with how many of the same run and launch came before it."""
-    seen: Counter[tuple[str, int]] = Counter()
-    for run, entry in found:
-        yield seen[entry.run, entry.launch], (run, entry)
-        seen[entry.run, entry.launch] += 1
 
 
 def _entries(learnt: _Learnt, curves: _Curves, spread: float | None) -> Iterator[str]:
@@ -273,7 +258,7 @@ def _odd(learnt: _Learnt, curves: _Curves) -> tuple[list[OddPlace], list[str]]:
     )
     places = [
         OddPlace(order.index((starts[run], run, number)) + 1, path, sizes, ratio, of_group)
-        for (_, run, number), ratio, path, sizes, of_group in learnt.odd
+        for (run, number, _), ratio, path, sizes, of_group in learnt.odd
     ]
     lines = []
     for which in sorted({place.launch for place in places}):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from wirespeed.judge.model import Change, GroupChange, LaunchId, LaunchMedian, OddLaunch, Side, group_change
+from wirespeed.judge.model import Change, GroupChange, OddLaunch, Side, group_change
 from wirespeed.judge.spreads import Spread, groups, stated
 from wirespeed.judge.verdict import (
     BETTER,
@@ -31,7 +30,7 @@ from wirespeed.report.cannot_tell import (
 )
 from wirespeed.report.compare.matching import FigurePair, Key, Matched, entries
 from wirespeed.report.grouping import grouped, size_range, size_ranges
-from wirespeed.results.launches import launch
+from wirespeed.results.launches import by_launch, launch
 from wirespeed.results.runs import Entry, Failure, Run
 from wirespeed.statistics.samples import middle
 from wirespeed.statistics.student import COMPARED_ALARMS, convincing
@@ -294,11 +293,4 @@ def _sure(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _side(found: Sequence[Entry]) -> Side:
-    """By run and launch: figures of one launch share what slowed it."""
-    side: dict[LaunchId, LaunchMedian] = {}
-    copies = Counter[tuple[str, int]]()
-    for entry in _sure(found):
-        name = entry.run, entry.launch
-        side[entry.run, entry.launch, copies[name]] = launch(entry)
-        copies[name] += 1
-    return side
+    return by_launch((entry, launch(entry)) for entry in _sure(found))
