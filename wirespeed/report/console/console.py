@@ -36,12 +36,21 @@ def plain_console(stream: IO[str], width: int | None, environment: Mapping[str, 
 
 
 class Trial(Console):
-    """A console that counts the lines that it would print."""
+    """A console that counts the lines that it would print, and can have them printed on another one."""
 
-    lines = 0
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.lines = 0
+        self._printed: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
 
-    def print(self, *objects: Any, **_: Any) -> None:
+    def replay(self, console: Console) -> None:
+        """Prints the same there."""
+        for objects, how in self._printed:
+            console.print(*objects, **how)
+
+    def print(self, *objects: Any, **how: Any) -> None:
         """Counts: a table has lines of its own, a text those that it is folded to."""
+        self._printed.append((objects, how))
         for each in objects or ("",):
             if isinstance(each, Text | str):
                 text = Text(each) if isinstance(each, str) else each

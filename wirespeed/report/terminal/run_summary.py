@@ -90,7 +90,11 @@ def print_run(console: Console, run: Run, *, explain: bool = False, all_sizes: b
         _print(console, run, Detail(explain=explain, sizes=sizes))
     else:
         fewer = FEWER if console.is_terminal else [replace(detail, notes=None) for detail in FEWER]
-        _print(console, run, next((d for d in fewer if _lines(console, run, d) <= SCREEN), fewer[-1]))
+        for detail in fewer:
+            trial = _tried(console, run, detail)
+            if trial.lines <= SCREEN:
+                break
+        trial.replay(console)
 
 
 def all_sizes_of(run: Run) -> list[int]:
@@ -98,8 +102,8 @@ def all_sizes_of(run: Run) -> list[int]:
     return run.sizes
 
 
-def _lines(console: Console, run: Run, detail: Detail) -> int:
-    """Lines that it takes on a console of this width."""
+def _tried(console: Console, run: Run, detail: Detail) -> Trial:
+    """The run as it would be printed on a console of this width."""
     # Signs that are printed as several letters of ASCII take the room of those.
     text = AsciiStream(io.StringIO()) if console.options.ascii_only else io.StringIO()
     trial = Trial(
@@ -111,7 +115,7 @@ def _lines(console: Console, run: Run, detail: Detail) -> int:
         _environ={},
     )
     _print(trial, run, detail)
-    return trial.lines
+    return trial
 
 
 def _print(console: Console, run: Run, detail: Detail) -> None:
