@@ -5,7 +5,9 @@ A transport is a folder of native/transports, and result files name it: this mod
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 
@@ -28,21 +30,39 @@ class Transport:
     """Memory and copies are all that it needs of a device: OpenMP's interface is enough."""
     beside_mpi: str = ""
     """Its library is looked for beside the libmpi in use: 'ucx', 'oshmem'."""
+    library: str = ""
+    """The vendor's library that moves the bytes, as wirespeed/host/libraries.py names it."""
+    own_threads: bool = False
+    """Does its library move messages by a thread of its own on each rank?"""
+    own_memory: bool = False
+    """The library hands out the buffers itself."""
+    collectives: tuple[str, ...] = ()
+    """Operations of all ranks that it hands to its library in one call."""
+    variants: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Other ways in which the library does the same (VARIANTS), each with the transport's options."""
 
 
+_BY_NCCL = ("allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "reduce")
+_BY_NVSHMEM = ("allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "barrier")
+_OF_NCCL = {
+    "registered": "buffers=registered",
+    "symmetric": "buffers=symmetric",
+    "graph": "enqueue=graph-only",
+}
+_by_mpi = partial(Transport, moved_by="mpi", needs_mpi=True, over_ucx=True, plain_device=True)
 ALL = (
-    Transport("mpi", "mpi", needs_mpi=True, over_ucx=True, plain_device=True),
-    Transport("rma", "mpi", needs_mpi=True, over_ucx=True, plain_device=True),
-    Transport(
-        "staged", "mpi", needs_mpi=True, over_ucx=True, plain_device=True, through_host=True, serial=True
-    ),
+    _by_mpi("mpi", collectives=(*_BY_NCCL, "barrier")),
+    _by_mpi("rma"),
+    _by_mpi("staged", through_host=True, serial=True),
     Transport("pipelined", "wirespeed", over_ucx=True, through_host=True),
     Transport("ucx", "library", over_ucx=True, beside_mpi="ucx"),
     Transport("oshmem", "library", needs_mpi=True, over_ucx=True, beside_mpi="oshmem"),
     Transport("tcp", "wirespeed"),
-    Transport("gasnet", "library"),
-    Transport("ccl", "library"),
-    Transport("shmem", "library"),
+    Transport("gasnet", "library", library="gasnet"),
+    Transport("ccl", "library", library="nccl", collectives=_BY_NCCL, variants=_OF_NCCL),
+    Transport(
+        "shmem", "library", library="nvshmem", own_threads=True, own_memory=True, collectives=_BY_NVSHMEM
+    ),
     Transport("ipc", "wirespeed"),
     Transport("gpu", "wirespeed"),
     Transport("load", "wirespeed"),

@@ -48,7 +48,7 @@ class Machine:
         """The same, and where a library that the path opens is not on this host: which one."""
         return (
             self.availability(path)
-            or lacking(path.library, self.kind)
+            or lacking(path.traits.library, self.kind)
             or self._lacks_oshmem(path)
             or self._lacks_ucx(path)
         )

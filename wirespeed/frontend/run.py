@@ -117,7 +117,7 @@ class PlannedRun:
 
         def alike(launch: PathLaunch) -> bool:
             same = launch.number == first.number and self._candidates(launch.path) == mpis
-            same = same and launch.path.own_threads == first.path.own_threads
+            same = same and launch.path.traits.own_threads == first.path.traits.own_threads
             return same and variables(launch.path, mpis[0]) == variables(first.path, mpis[0])
 
         return [first, *takewhile(alike, others)]

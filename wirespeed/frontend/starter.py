@@ -69,7 +69,7 @@ class Starter:
     def spec(self, key: StepKey) -> StepSpec:
         """What the ranks that measure these launches are to do."""
         plan, launches, library = self.plan, key.launches, key.library
-        own_threads = launches[0].path.own_threads
+        own_threads = launches[0].path.traits.own_threads
         cpus = () if self._elsewhere else fewer_cpus()
         spec = StepSpec(
             plan=plan,
@@ -100,7 +100,7 @@ class Starter:
             ranks=plan.ranks,
             hosts=plan.hosts,
             variables=spec.variables,
-            own_threads=launches[0].path.own_threads,
+            own_threads=launches[0].path.traits.own_threads,
             places_itself=not self._elsewhere and bool(fewer_cpus()),
         )
         return JobStep(

@@ -106,15 +106,15 @@ def by_algorithms(paths: Iterable[TransferPath], pattern: Pattern, shape: Shape)
             found.append(path)
             continue
         for name in names:
-            by_library = pattern.name in path.collectives
+            by_library = pattern.name in path.traits.collectives
             if name in VARIANTS:
-                found += [path.by(name)] if by_library and name in path.variants else []
+                found += [path.by(name)] if by_library and name in path.traits.variants else []
             elif name != LIBRARY:
                 found.append(path.by(name))
             elif by_library or len(names) == 1:
                 found.append(path)
     if not found:
-        able = ", ".join(path.name for path in all_paths() if path.variants)
+        able = ", ".join(path.name for path in all_paths() if path.traits.variants)
         words = ",".join(names)
         raise WirespeedError(
             f"--algorithm {words}: no path chosen here does {pattern.name} so; the paths {able} have "
@@ -141,7 +141,7 @@ def unsuited(
         return f"it needs two buffers, and {pattern.name} works in one"
     if path.algorithm and not pattern.of_all_ranks:
         return f"{path.algorithm} is an algorithm of collective operations, and {pattern.name} is none"
-    if pattern.of_all_ranks and not path.algorithm and pattern.name not in path.collectives:
+    if pattern.of_all_ranks and not path.algorithm and pattern.name not in path.traits.collectives:
         return f"its library has no {pattern.name}; --algorithm best measures ours over its messages"
     return None
 
@@ -178,7 +178,7 @@ def check(word: str) -> None:
     names = [path.name for path in all_paths()]
     base, colon, algorithm = word.partition(":")
     if colon and base in names:
-        known = (*ALGORITHMS, BEST, *find_path(base).variants)
+        known = (*ALGORITHMS, BEST, *find_path(base).traits.variants)
         if algorithm not in known:
             raise WirespeedError(f"there is no algorithm called '{algorithm}'; there are: {', '.join(known)}")
         return

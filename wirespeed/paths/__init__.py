@@ -38,12 +38,6 @@ class TransferPath:
     """Nothing is moved: a program computes on one rank."""
     one_host: bool = False
     """The path works only where all ranks are on one host."""
-    library: str = ""
-    """The vendor's library that moves the bytes, as wirespeed/host/libraries.py names it."""
-    own_threads: bool = False
-    """Does its library move messages by a thread of its own on each rank?"""
-    own_memory: bool = False
-    """The library hands out the buffers itself."""
     gpu_aware_mpi: bool = False
     """The path gives device pointers to MPI, which may kill the process: tried first, measured last."""
     trial: bool = False
@@ -56,20 +50,12 @@ class TransferPath:
     """The path copies device data through host memory by design."""
     without: str = ""
     """The path that this one is with something switched off; their ratio says what that is worth."""
-    collectives: tuple[str, ...] = ()
-    """Operations of all ranks that the transport hands to its library in one call."""
     operations: tuple[str, ...] = ()
     """One-sided operations of its transport, which no message accompanies: of PUTS, or "load"."""
-    loads_own: bool = False
-    """Its loads are from the rank's own memory and cross no wire."""
-    lists: bool = False
-    """The path is another one with lists of blocks moved in a way of their own."""
     algorithm: str = ""
     """Who does such an operation where it is not the library: ours over the path's messages."""
-    variants: dict[str, str] = field(default_factory=dict, hash=False)
-    """Other ways in which the library does the same (VARIANTS), each with the transport's options."""
     variant: str = ""
-    """Name of the one that this path is."""
+    """Name of the one of its transport's variants that this path is."""
     order: int = 50
     """Position in tables and in runs."""
     variables: dict[str, str] = field(default_factory=dict, hash=False)
@@ -82,11 +68,15 @@ class TransferPath:
     def by(self, word: str) -> TransferPath:
         """This path in another way of its library, `nccl:graph`, or by an algorithm of ours: `host:ring`."""
         name = f"{self.name}:{word}"
-        if word not in self.variants:
+        if word not in self.traits.variants:
             return replace(self, name=name, algorithm=word)
-        options = ";".join(filter(None, (self.options, self.variants[word])))
-        path = replace(self, name=name, variant=word, options=options)
-        return replace(path, own_memory=self.own_memory or "buffers" in path.choices)
+        options = ";".join(filter(None, (self.options, self.traits.variants[word])))
+        return replace(self, name=name, variant=word, options=options)
+
+    @property
+    def own_memory(self) -> bool:
+        """Does its library hand out the buffers itself?"""
+        return self.traits.own_memory or "buffers" in self.choices
 
     def goes_on_as(self, other: TransferPath) -> bool:
         """May it use what has joined the ranks for the other one, NCCL's communicator, and the other its?
@@ -105,6 +95,11 @@ class TransferPath:
         """The transport's options by name."""
         pairs = (option.partition("=") for option in self.options.split(";") if option)
         return {name: value for name, _, value in pairs}
+
+    @property
+    def lists(self) -> bool:
+        """Is it another path with lists of blocks moved in a way of their own?"""
+        return "lists" in self.choices
 
     @property
     def packs(self) -> bool:
@@ -135,6 +130,11 @@ class TransferPath:
     def loads(self) -> bool:
         """Are loads from memory all that its transport does?"""
         return self.operations == ("load",)
+
+    @property
+    def loads_own(self) -> bool:
+        """Are its loads from the rank's own memory, so that they cross no wire?"""
+        return self.choices.get("of") == "own"
 
     @property
     def gpu_aware_ucx(self) -> bool:

@@ -4,16 +4,7 @@ from functools import partial
 
 from wirespeed.paths import TransferPath
 
-COLLECTIVES = ("allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "reduce")
-VARIANTS = {
-    "registered": "buffers=registered",
-    "symmetric": "buffers=symmetric",
-    "graph": "enqueue=graph-only",
-}
-nccl = partial(
-    TransferPath, transport="ccl", memory="device", library="nccl", trial=True, collectives=COLLECTIVES,
-    variants=VARIANTS,
-)  # fmt: skip
+nccl = partial(TransferPath, transport="ccl", memory="device", trial=True)
 PATHS = (
     nccl("nccl", "NCCL send and receive between device buffers; the CPU waits after each iteration",
          options="iterations=host", order=40),

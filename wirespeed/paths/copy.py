@@ -21,7 +21,6 @@ PATHS = tuple(
     TransferPath(
         *(name, summary, "copy", memory, into, options),
         intra_rank=True,
-        lists=name.endswith("-batch"),
         order=number,
     )
     for number, (name, memory, into, summary) in enumerate(COPIES, 200)

@@ -4,21 +4,20 @@ from functools import partial
 
 from wirespeed.paths import TransferPath
 
-COLLECTIVES = ("allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "reduce", "barrier")
-host = partial(TransferPath, transport="mpi", collectives=COLLECTIVES)
+host = partial(TransferPath, transport="mpi")
 aware = partial(host, gpu_aware_mpi=True)
 PATHS = (
     host("host", "MPI between pageable host buffers", memory="pageable", order=10),
     host("host-pinned", "MPI between pinned host buffers", memory="pinned", order=11, default=False),
     host("host-datatype", "MPI between pageable host buffers, lists of blocks as a derived datatype",
-         memory="pageable", options="lists=datatype", lists=True, order=12),
+         memory="pageable", options="lists=datatype", order=12),
     host("host-packed", "MPI between pageable host buffers, lists of blocks packed by the CPU",
-         memory="pageable", options="lists=packed", lists=True, order=13),
+         memory="pageable", options="lists=packed", order=13),
     aware("aware", "MPI given device pointers (GPU-aware MPI)", memory="device", order=30),
     aware("aware-datatype", "MPI given device pointers, lists of blocks as a derived datatype",
-          memory="device", options="lists=datatype", lists=True, order=30),
+          memory="device", options="lists=datatype", order=30),
     aware("aware-packed", "MPI given device pointers, lists of blocks packed by a kernel",
-          memory="device", options="lists=packed", lists=True, order=30),
+          memory="device", options="lists=packed", order=30),
     aware("aware-managed", "MPI given managed memory", memory="managed", order=31, default=False),
     aware("aware-nogdr", "MPI given device pointers, GPUDirect P2P switched off (UCX_TLS=^cuda_ipc)",
           memory="device", order=32,

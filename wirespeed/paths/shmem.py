@@ -4,7 +4,5 @@ from wirespeed.paths import PUTS, TransferPath
 
 PATHS = (
     TransferPath("shmem", "NVSHMEM puts with a signal between device buffers, enqueued in a CUDA stream",
-                 "shmem", "device", library="nvshmem", own_memory=True, own_threads=True, trial=True,
-                 order=50, default=False, operations=PUTS,
-                 collectives=("allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "barrier")),
+                 "shmem", "device", trial=True, order=50, default=False, operations=PUTS),
 )  # fmt: skip

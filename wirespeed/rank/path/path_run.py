@@ -206,7 +206,7 @@ class PathRunner:
         lib = self._core.lib
         close = lib.ws_transport_close if opened.failed else lib.ws_transport_close_keeping
         self._core.check(close(transport))
-        if path.library:
+        if path.traits.library:
             self._left = path
 
     def shared_gpu(self, path: TransferPath) -> str | None:

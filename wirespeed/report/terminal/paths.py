@@ -61,8 +61,8 @@ def _line(row: PathState, width: int) -> Text:
     if path.without:
         settings = " ".join(f"{name}={value}" for name, value in path.variables.items())
         line.append(f"; {path.without} with {settings}", "dim")
-    if path.variants:
-        line.append(f"; also as {', '.join(f':{name}' for name in path.variants)}", "dim")
+    if path.traits.variants:
+        line.append(f"; also as {', '.join(f':{name}' for name in path.traits.variants)}", "dim")
     return line if path.default or path.intra_rank else line.append("; only when named", "dim")
 
 
