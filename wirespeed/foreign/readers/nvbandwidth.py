@@ -20,9 +20,7 @@ _TITLE = re.compile(
 _DEVICE = re.compile(
     r"(?:Process \d+ \([^)]*\): d|D)evice (\d+): (.+?)(?: \([0-9A-Fa-f]+:[0-9A-Fa-f:.]+\))?\s*$"
 )
-_LISTED = re.compile(
-    r"(?:Device )?\d+: (.+?)(?:(?: \(|: )[0-9A-Fa-f]+:[0-9A-Fa-f:.]+\)?)?(?:: \(.*\))?\s*$"
-)
+_LISTED = re.compile(r"(?:Device )?\d+: (.+?)(?:(?: \(|: )[0-9A-Fa-f]+:[0-9A-Fa-f:.]+\)?)?(?:: \(.*\))?\s*$")
 """'0: NVIDIA H200 (00000000:00:06): (HOST)'."""
 _SUM = re.compile(r"SUM (\w+) ([\d.]+)")
 _MEMORY = {
