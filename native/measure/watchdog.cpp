@@ -74,19 +74,26 @@ const char* name_of(int number) {
     }
 }
 
-/// Why a page could not be touched: shared memory is given when it is, and then there must be room.
+/// What may be why: shared memory is given when it is touched, and then there must be room; UCX
+/// uses an address that it did not get.
 std::string without_room() {
     struct statvfs space{};
     if (statvfs("/dev/shm", &space) != 0 || space.f_frsize == 0) return {};
     const auto page = static_cast<double>(space.f_frsize);
     constexpr double mib = 1 << 20;
     const double free = page * static_cast<double>(space.f_bavail) / mib;
-    if (free >= 1) return {};
+    const double all = page * static_cast<double>(space.f_blocks) / mib;
+    constexpr double small = 64;  // a container's default
     char text[160];
+    if (free >= 1) {
+        std::snprintf(text, sizeof text, " (/dev/shm is small: %.2g of %.3g MiB are free)", free,
+                      all);
+        return all < small ? text : "";
+    }
     std::snprintf(text, sizeof text,
                   " (/dev/shm is full, %.2g of %.3g MiB are free: enlarge it, or remove what dead "
                   "processes left there)",
-                  free, page * static_cast<double>(space.f_blocks) / mib);
+                  free, all);
     return text;
 }
 
@@ -156,7 +163,7 @@ void on_crash(int number) {
         Situation situation;
         situation.kind = "crash";
         situation.what = std::string("killed by ") + name_of(number);
-        if (number == SIGBUS) situation.what += without_room();
+        situation.what += without_room();
         situation.native = name_frames(addresses, take_frames(addresses, PageLayout::frames_max));
         const Frame frame = culprit(situation.native);
         if (!frame.library.empty())

@@ -47,12 +47,12 @@ def test_it_runs(line: str, tmp_path: Path) -> None:
     if words[0] in (*MEASURE, "watch"):
         words += ["--max-time", "0.01"]
     if (words[0] in (*MEASURE, "survey", "watch") or "--measure" in words) and "--device" not in words:
-        words += ["--device", "emulated" if {"--paths", *OF_GPUS} & {*words} else "cpu"]
+        words += ["--device", "emulated" if {*OF_GPUS} & {*words} else "cpu"]
     if words[0] == "watch" and not {"--count", "--for"} & {*words}:
         words += ["--count", "1"]
     if "--out" in words:
         (tmp_path / words[words.index("--out") + 1]).unlink(missing_ok=True)
-    if words[0] in MEASURE and not {"--sizes", "--list"} & {*words}:
+    if words[0] in MEASURE and not {"--sizes", "--list", "--count"} & {*words}:
         words += SIZES.get(words[0], () if words[0] in WITHOUT_SIZES else ("--sizes", "8,64K"))
     fine(wirespeed(*words, cwd=tmp_path, patience=200), words[0])
 

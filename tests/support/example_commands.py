@@ -18,7 +18,7 @@ from support.mpis import InstalledMpi
 NEEDS = {
     r"--hosts|fleet run": "several hosts",
     r"cuda:": "NVIDIA's GPUs",
-    r"--(device|allocator) openmp": "OpenMP's runtime for GPUs",
+    r"--(device|allocator) open(mp|acc)": "OpenMP's or OpenACC's runtime for GPUs",
     r"--mpi /opt": "an MPI in /opt",
     r"gasnet": "GASNet",
     r"--profile nsys": "Nsight Systems",
@@ -37,6 +37,7 @@ SHORTER = {
     r"--every \d+m": "--every 0",
     r"--for \S+": "--for 1s",
     r"--count \d+": "--count 2",
+    r"--system NAME": "--system summit",
     r"--steps 5000|--size 512x192": "",
     r"(--sizes) (8:1G|8:1M|8,1G)": r"\1 8,64K",
     r"(--total) 128M": r"\1 1M",
@@ -47,7 +48,7 @@ MEASURE = (
     *("offload", "pairing", "pairs", "pingpong", "ring", "rma", "stream"),
 )
 SIZES = {"jacobi": ("--size", "64x32", "--steps", "8"), "lbm": ("--size", "64x32", "--steps", "8")}
-OF_GPUS = ("copy", "offload", "load")
+OF_GPUS = ("copy", "offload", "load", "--paths", "--allocator", "--ranks-per-gpu")
 WITHOUT_SIZES = ("blocks", "custom", "offload")
 VERDICTS = (0, 6, 8)
 """Exit codes of a command that judges."""
