@@ -82,7 +82,7 @@ class _Reading:
         if raw.startswith(_PACKED):
             raw = _unpacked(raw)
         tags, text = without_prefixes(raw)
-        if not text or ((text[0] in " {" or self.depth) and (text.isspace() or self._is_json(text, line))):
+        if not text or text.isspace() or ((self.depth or "{" in text) and self._is_json(text, line)):
             return
         # Without letters there are no words.
         hits = _NO_WORDS if text.lower() == text.upper() else self.words.intersection(_TOKEN.findall(text))

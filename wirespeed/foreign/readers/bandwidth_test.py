@@ -28,7 +28,7 @@ class BandwidthTest(Reader):
     )
 
     def take(self, text: str, line: int) -> bool:
-        if title := _TITLE.match(text):
+        if "Bandwidth, " in text and (title := _TITLE.match(text)):
             memory = _NAMES.get((title[1], title[2]), "")
             local = memory == "D D"
             operation, direction = ("local-copy", "both") if local else ("copy", "one")

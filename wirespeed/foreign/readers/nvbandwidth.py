@@ -55,20 +55,21 @@ class Nvbandwidth(MatrixReader):
     def take(self, text: str, line: int) -> bool:
         if self.devices and text[:8].lstrip()[:1].isdecimal():
             return self.take_row(text, line)
-        if version := _VERSION.search(text):
+        if "nvbandwidth Version" in text and (version := _VERSION.search(text)):
             self.version, self.found_tool = version[1], True
             return True
-        if running := _RUNNING.match(text.strip()):
+        stripped = text.strip()
+        if stripped.startswith("Running") and (running := _RUNNING.match(stripped)):
             self.close()
             self.test = running[1]
             return True
-        if (title := _TITLE.search(text)) and self.test:
+        if self.test and "(column)" in text and (title := _TITLE.search(text)):
             self._begin(title)
             return True
-        if self.found_tool and (device := _DEVICE.match(text.strip())):
+        if self.found_tool and "evice " in text and (device := _DEVICE.match(stripped)):
             self._model(device[2])
             return True
-        return _SUM.match(text.strip()) is not None or self.take_row(text, line)
+        return (stripped.startswith("SUM") and _SUM.match(stripped) is not None) or self.take_row(text, line)
 
     def _model(self, name: str) -> None:
         models = self.found.topology.get("models", ())

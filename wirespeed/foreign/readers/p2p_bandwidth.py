@@ -39,7 +39,7 @@ class P2pBandwidth(MatrixReader):
     def take(self, text: str, line: int) -> bool:
         if self.devices and text[:8].lstrip()[:1].isdecimal():
             return self.take_row(text, line)
-        if _ROCM_ACCESS.match(text):
+        if "Inter-Device" in text and _ROCM_ACCESS.match(text):
             self.open(Curve("rocm-bandwidth-test", hosts=1))
             self.matrix, self.devices = None, []
             return True
@@ -49,12 +49,12 @@ class P2pBandwidth(MatrixReader):
             return True
         if self.curve is not None and self.matrix is None and _CONNECTED.match(text):
             return True
-        if device := _DEVICE.match(text):
+        if "Device:" in text and (device := _DEVICE.match(text)):
             models = self.found.topology.get("models", ())
             if device[1] not in models:
                 self.found.topology["models"] = (*models, device[1])
             return True
-        if device := _ROCM_DEVICE.match(text):
+        if "Device:" in text and (device := _ROCM_DEVICE.match(text)):
             self.ends[int(device[1])] = "D" if device[3] else "H"
             if device[3]:
                 self.found.topology["models"] = tuple(
@@ -62,7 +62,7 @@ class P2pBandwidth(MatrixReader):
                 )
             return True
         for pattern, tool in ((_BANDWIDTH, "p2pBandwidthLatencyTest"), (_ROCM, "rocm-bandwidth-test")):
-            if found := pattern.match(text):
+            if "irectional" in text and (found := pattern.match(text)):
                 direction = "one" if found[2] == "Uni" else "both"
                 memory = "D D" if pattern is _BANDWIDTH else ""
                 hosts = 1
@@ -72,7 +72,7 @@ class P2pBandwidth(MatrixReader):
                 kind = "GPU" if pattern is _BANDWIDTH else "device"
                 self.begin(Matrix(curve, kind, kind))
                 return True
-        if found := _LATENCY.match(text):
+        if "Latency" in text and (found := _LATENCY.match(text)):
             self._latency(found[1])
             return True
         if self.matrix and self.matrix.times and text.split()[:1] == ["CPU"]:

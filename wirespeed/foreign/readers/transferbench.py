@@ -46,11 +46,11 @@ class TransferBench(Reader):
     def take(self, text: str, line: int) -> bool:
         if self.columns and text.lstrip()[:3] in ("CPU", "GPU") and (row := _ROW.match(text)):
             return self._row(row, line)
-        if version := _VERSION.search(text):
+        if "TransferBench v" in text and (version := _VERSION.search(text)):
             self.version = version[1]
-        elif size := _SIZE.search(text):
+        elif "Bytes Per" in text and (size := _SIZE.search(text)):
             self.size = int(size[1]) if len(size[1]) < 18 else -1
-        elif title := _MATRIX.match(text):
+        elif "copy peak bandwidth" in text and (title := _MATRIX.match(text)):
             direction = "one" if title[2] == "Uni" else "both"
             name = f"{title[1]} {title[3]}"[:100]
             unit = "GB = 1e9 B"
@@ -58,11 +58,11 @@ class TransferBench(Reader):
                 "TransferBench", self.version, "copy", name, direction, hosts=1, unit_words=unit
             )
             self.columns = []
-        elif self.matrix and (head := _HEAD.match(text)):
+        elif self.matrix and "DST" in text and (head := _HEAD.match(text)):
             self.columns = re.findall(r"(?:CPU|GPU)\s*\d+", head[1])
-        elif transfer := _TRANSFER.match(text):
+        elif "Transfer " in text and (transfer := _TRANSFER.match(text)):
             self._transfer(transfer, line)
-        elif test := _TEST.match(text):
+        elif "Test " in text and (test := _TEST.match(text)):
             self.test = f"test {test[1]}"
             return bool(self.version)
         else:

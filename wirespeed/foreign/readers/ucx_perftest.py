@@ -55,12 +55,12 @@ class UcxPerftest(Reader):
         """Label and iterations of the last row."""
 
     def take(self, text: str, line: int) -> bool:
-        if head := _HEADER.match(text):
+        if "|" in text and (head := _HEADER.match(text)):
             if head[1] in ("API", "Test") and self.points:
                 self.close()
             self.head[head[1]] = head[2]
             return True
-        if kinds := _KINDS.search(text):
+        if "(usec)" in text and (kinds := _KINDS.search(text)):
             self._open(latency=kinds[1] == "latency", giga=kinds[2] == "GB")
             return True
         if self.curve is not None and not self.test and _OLD.search(text):
