@@ -22,7 +22,7 @@ NCCL = ("all_reduce_perf-h200-x2", "sendrecv_perf-h200-x2")
 def test_osu(name: str) -> None:
     text = (REAL / f"{name}.txt").read_text()
     (curve,) = read_text(text).curves
-    told = [(point.bytes, point.rate or point.seconds) for point in curve.points]
+    told: list[object] = [(point.bytes, point.rate or point.seconds) for point in curve.points]
     rows = [line.split() for line in text.splitlines() if re.match(r"\d+ +[\d.]+$", line)]
     assert told == [(int(size), pytest.approx(float(value) * OSU[name], rel=1e-12)) for size, value in rows]
     assert len(rows) > 15 and curve.direction == ("both" if "bibw" in name else "one")
@@ -35,7 +35,8 @@ def test_nccl_tests(name: str) -> None:
     rows = [line.split() for line in text.splitlines() if re.match(r" +\d+ +\d+ +float", line)]
     for in_place, time, bus in ((False, 5, 7), (True, 9, 11)):
         points = [point for point in curve.points if point.in_place == in_place]
-        assert [(point.bytes, point.seconds, point.rate) for point in points] == [
+        told: list[object] = [(point.bytes, point.seconds, point.rate) for point in points]
+        assert told == [
             (int(row[0]), pytest.approx(float(row[time]) / 1e6), pytest.approx(float(row[bus]) * 1e9))
             for row in rows
         ]
