@@ -42,6 +42,8 @@ ACS_AT = 0x148
 LEFT = {f"sm_segment.n1.0.36c70001.{number}": 16 << 20 for number in range(14)}
 BOTH = ("GPU-0", "GPU-1")
 TURNS = "ranks 0-4 on n1 share CPUs 0-1"
+NEAR = {"name": "mlx5_0:1", "share": 1.0, "distance": "PIX"}
+BEYOND = {"name": "mlx5_1:1", "share": 1.0, "distance": "SYS"}
 CURVE = "step host\nhost 8:512K 1us+100ps/B"
 TWO_SLOW = "host 64,128 2.02us"
 
@@ -54,6 +56,28 @@ def two(*gpus: dict[str, Any], **both: Any) -> FakeNvml:
 def ranks(*places: tuple[int, int]) -> tuple[RankPlacement, ...]:
     """(CPU, GPU) of each rank."""
     return tuple(RankPlacement(rank, "n1", (cpu,), GPUS[gpu]) for rank, (cpu, gpu) in enumerate(places))
+
+
+def on(number: int, *nics: dict[str, Any], host: str = "") -> dict[str, Any]:
+    """The NICs that a rank used."""
+    return {"rank": number, "host": host or f"n{number}", "nics": list(nics), "by": ["counters"]}
+
+
+def over(*used: dict[str, Any], rate: float | None = 50e9, cpus: str = "", ports: int = 2) -> str:
+    """Ranks near the first port of their host, by their GPU or their CPUs; `rate`: of its other ports."""
+    device = None if cpus else {"kind": "cuda", "pci": GPUS[0]}
+    ranks = [{"rank": one["rank"], "host": one["host"], "cpus": cpus, "device": device} for one in used]
+    wires = [
+        {"host": host, "kind": "infiniband", "name": f"mlx5_{number} port 1"}
+        | {"rate": rate if number else 50e9, "pci": f"0000:{number}8:00.0"}
+        | {"near": "8-15" if number else "0-7"}
+        | {"distances": {gpu: "PIX" if place == number else "SYS" for place, gpu in enumerate(GPUS)}}
+        for host in dict.fromkeys(one["host"] for one in used)
+        for number in range(ports)
+    ]
+    proof = {"kind": "evidence", "path": "host", "bytes": 1 << 20, "verdict": "network", "text": "over"}
+    records = ({"kind": "wires", "path": "host", "wires": wires}, {**proof, "nics": used})
+    return "\n".join([f"step host ranks={json.dumps(ranks)}\nhost 1M 100us", *map(json.dumps, records)])
 
 
 def sees(*seen: tuple[str, str, tuple[str, ...]]) -> dict[str, Any]:
@@ -328,6 +352,31 @@ MACHINES: dict[str, dict[str, Any]] = {
             ("of which nobody knows the intervals", f"{CURVE}\n{TWO_SLOW} precision=null"),
         )
     },
+    "a rank uses a NIC that is farther from its GPU": {"lines": over(on(0, NEAR), on(1, BEYOND))},
+    "it was told to": {
+        "lines": over(on(0, NEAR), on(1, BEYOND)),
+        "variables": {"UCX_NET_DEVICES": "mlx5_1:1"},
+    },
+    "one of no GPU uses three that are farther from its CPUs": {
+        "lines": over(
+            on(0, NEAR | {"distance": "NODE"}),
+            on(1, *(BEYOND | {"name": f"mlx5_{number}:1"} for number in (1, 2, 3))),
+            cpus="0-7",
+            ports=4,
+        )
+    },
+    "both use the nearer one": {"lines": over(on(0, NEAR), on(1, NEAR))},
+    "the nearer one is slower": {"lines": over(on(0, NEAR), on(1, BEYOND), rate=100e9)},
+    "PCIe is made up": {"lines": over(on(0, NEAR), on(1, BEYOND)), "changed": {"virtual": True}},
+    "PCIe is made up here, and the file is another machine's": {
+        "lines": over(on(0, NEAR), on(1, BEYOND)),
+        "changed": {"virtual": True, "foreign": True},
+    },
+    "all ranks of a host use one NIC": {"lines": over(*(on(n, NEAR, host=f"n{n // 2}") for n in range(4)))},
+    "each uses another one": {
+        "lines": over(*(on(n, (NEAR, BEYOND)[n % 2], host=f"n{n // 2}") for n in range(4)))
+    },
+    "the other one is slower": {"lines": over(*(on(n, NEAR, host=f"n{n // 2}") for n in range(4)), rate=1e9)},
     "ranks that hardly waited": {"lines": waited(None, 0.01, TURNS)},
     "others were in the way, which the figure says": {"lines": waited("others", 0.5, None)},
     "a quota that hardly stopped them": {"lines": waited("quota", 0.1, None)},

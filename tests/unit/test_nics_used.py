@@ -61,6 +61,12 @@ def over_a_bond(name: str) -> tuple[Any, ...]:
 
 
 THREE = [rank(0, "n1"), rank(1, "n1"), rank(2, "n2")]
+CPU_RANKS = [rank(0, "n1") | {"cpus": "0-7"}, rank(1, "n2") | {"cpus": "0-7"}]
+BY_CPUS = [
+    wire(host, f"mlx5_{number} port 1", pci=f"0000:{number}8:00.0", near="8-15" if number else "0-7")
+    for host in ("n1", "n2")
+    for number in range(4)
+]
 IB = [{"name": "mlx5_0:1", "transport": "IB", "gpudirect": True}]
 CASES: dict[str, tuple[Any, ...]] = {
     "counters alone": (RANKS, {}, WIRES, both(100 * MIB, 0)),
@@ -93,6 +99,22 @@ CASES: dict[str, tuple[Any, ...]] = {
         {0: logged("ib0", transport="tcp")},
         WIRES,
         [*both(100 * MIB, 0), counted("n1", "ib0", 100 * MIB, "network")],
+    ),
+    "a rank of no GPU uses four NICs, of which three lie at the other socket": (
+        CPU_RANKS,
+        {},
+        BY_CPUS,
+        [
+            counted(one["host"], one["name"], 100 * MIB)
+            for one in BY_CPUS
+            if one["host"] == "n2" or one["near"] == "0-7"
+        ],
+    ),
+    "one that may run at both sockets is near to none": (
+        [{**one, "cpus": "0-15"} for one in CPU_RANKS],
+        {},
+        BY_CPUS,
+        [counted(one["host"], one["name"], 100 * MIB) for one in BY_CPUS],
     ),
     "one host needs no NIC": (THREE[:2], {0: logged("eth0")}, WIRES, both(100 * MIB, 0)),
     # From crying wolf: it carried more than 2 %, or another one that is named is not counted.
