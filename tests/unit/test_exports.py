@@ -6,7 +6,6 @@ import io
 import json
 import re
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,12 +44,6 @@ def export(name: str, *runs: Run) -> str:
     stream = io.StringIO()
     FORMATS[name](runs, stream, None)
     return stream.getvalue()
-
-
-def planned(run: str, plan: Record, records: Sequence[Record]) -> list[Record]:
-    whole = head()
-    whole["plan"] = {**whole["plan"], **plan}
-    return [{**record, "run": run} for record in (whole, *records, end())]
 
 
 def samples(text: str) -> dict[str, dict[tuple[str, str], Any]]:
@@ -98,13 +91,6 @@ class TestPrometheus:
         assert len(series) == len({(e.path, e.bytes) for e in results.entries}) or not one_plan
         assert text.endswith("\n")
 
-    def test_base_units_and_when(self) -> None:
-        one = entry("host", 8, 2e-6, at="2026-01-01T12:00:00+00:00")
-        found = samples(export("prometheus", make_run(one)))
-        assert found["wirespeed_bandwidth_bytes_per_second"]["host", "8"].value == 4e6
-        assert found["wirespeed_measured_timestamp_seconds"]["host", "8"].value == 1767268800
-        assert found["wirespeed_samples"]["host", "8"].value == 120
-
     @pytest.mark.parametrize(
         "date", ["9999-99-99T00:00", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59-14:00"]
     )
@@ -113,19 +99,6 @@ class TestPrometheus:
         (run,) = collect(as_read([{**head(), "started": date}, entry("host", 8, 2e-6, at=date), end()]))
         assert title(run) == "pingpong on n1"
         assert "timestamp" not in export("prometheus", run) and date in export("json", run)
-
-    def test_other_conditions_are_other_series(self) -> None:
-        """Protects from groups of 2 and of 4 under one name, and the last launch from an earlier one."""
-        lines = []
-        for name, group, seconds in (("a", 4, 1e-6), ("b", 2, 2e-6), ("c", 2, 3e-6)):
-            plan = {"pattern": "groups", "ranks": 8, "options": [["group", group]]}
-            lines += planned(name, plan, [entry("host", 8, seconds)])
-        families = text_string_to_metric_families(export("prometheus", *collect(as_read(lines))))
-        times = next(family for family in families if family.name == "wirespeed_time_seconds")
-        assert {sample.labels["options"]: sample.value for sample in times.samples} == {
-            "group=4,ranks=8": 1e-6,
-            "group=2,ranks=8": 3e-6,
-        }
 
 
 def osu_blocks(text: str) -> dict[tuple[str, str], dict[int, float]]:
@@ -220,38 +193,3 @@ def test_the_documented_patterns_find_what_they_are_for() -> None:
     found = [re.search(pattern, text, re.MULTILINE) for pattern in patterns]
     assert all(found)
     assert [match[1] for match in found[1:] if match] == ["8.174", "394.535263"]
-
-
-BUSY: dict[str, Any] = {"cores": {"waited": 0.77, "rank": 0, "preempted": 9, "by": "others"}}
-
-
-@pytest.mark.parametrize(
-    ("form", "lines"),
-    [
-        ("osu", ["# trust: no, because ", "# & at 16 B: a rank waited for a CPU, "]),
-        ("reframe", ["bandwidth_GBps=0.008 trusted=no", "bandwidth_GBps=0.008 mark=& trusted=no"]),
-        (
-            "prometheus",
-            ['bytes="16",host="n1",gpu="",mpi="",options="",trusted="no",mark="&"} 1', 'trusted="no"} 1e-06'],
-        ),
-        ("tutorial", ["# trust: no, because ", "# & at 16 B: a rank waited for a CPU, "]),
-    ],
-)
-def test_marks_and_trust_go_with_the_figures(form: str, lines: list[str]) -> None:
-    """Protects who reads another tool's format: a figure that is not to be trusted says so there, too."""
-    run = make_run(entry("host", 8, 1e-6), entry("host", 16, 2e-6, **BUSY), entry("staged", 8, 1e-6))
-    text = export(form, run)
-    assert [line for line in lines if line not in text] == []
-    if form == "tutorial":
-        alone = export(form, make_run(entry("host", 8, 1e-6)))
-        assert "#" not in alone, "one path alone is what the tutorial's program prints"
-
-
-def test_a_trusted_figure_takes_the_place_of_another() -> None:
-    """Protects a dashboard from yesterday's doubtful figure beside today's."""
-    good: dict[str, Any] = {"checked": {"iterations": 3, "bytes": 24}}
-    records = planned("a", {}, [entry("host", 8, 1e-6)])
-    records += planned("b", {}, [entry("host", 8, 2e-6, **good)])
-    families = text_string_to_metric_families(export("prometheus", *collect(as_read(records))))
-    (times,) = (each for each in families if each.name == "wirespeed_time_seconds")
-    assert [(one.labels["trusted"], one.value) for one in times.samples] == [("yes", 2e-6)]
