@@ -15,6 +15,7 @@ from wirespeed.patterns.collectives.operation import (
     BEST,
     LIBRARY,
     VARIANTS,
+    as_operation,
 )
 from wirespeed.patterns.collectives.operation import ALL as EVERY_ALGORITHM
 
@@ -98,7 +99,7 @@ def by_algorithms(paths: Iterable[TransferPath], pattern: Pattern, shape: Shape)
     """
     names = str(shape.options.get("algorithm") or f"{LIBRARY},{BEST}").split(",")
     if EVERY_ALGORITHM in names:
-        names = [LIBRARY, *VARIANTS, *pattern.algorithms(shape.ranks)]
+        names = [LIBRARY, *VARIANTS, *as_operation(pattern).algorithms(shape.ranks)]
     names = list(dict.fromkeys(names))
     found = []
     for path in paths:

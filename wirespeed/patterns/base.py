@@ -276,18 +276,6 @@ class Pattern(ABC):
             return "sends no messages between ranks"
         return "moves bytes without the receiver" if self.one_sided else ""
 
-    def algorithms(self, ranks: int) -> list[str]:
-        """Names of ours that do it on so many ranks, where it is an operation of all."""
-        return []
-
-    def candidates(self, shape: Shape, size: int) -> list[str]:
-        """Algorithms that `best` tries, on all ranks the same."""
-        return self.algorithms(shape.ranks)
-
-    def lacks(self, shape: Shape) -> str | None:
-        """Why its algorithm does not suit so many ranks, in one line; None if it does."""
-        return None
-
     def least_traffic(self, rank: int, shape: Shape, size: int) -> list[Step]:
         """Steps that move as many bytes as any way to do it must."""
         return self.steps(rank, shape, size)

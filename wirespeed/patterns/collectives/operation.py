@@ -120,6 +120,7 @@ class CollectivePattern(Pattern):
         return COMPUTES if self.name in REDUCING else ""
 
     def algorithms(self, ranks: int) -> list[str]:
+        """Names of ours that do it on so many ranks."""
         power = ranks & (ranks - 1) == 0
         return [
             name
@@ -128,7 +129,7 @@ class CollectivePattern(Pattern):
         ]
 
     def candidates(self, shape: Shape, size: int) -> list[str]:
-        """None that takes far more memory than others."""
+        """Algorithms that `best` tries, alike on all ranks: none takes far more memory than others."""
         root = int(shape.options.get("root") or 0)
         needed = {
             name: max(self._needed(rank, shape, size, name) for rank in {0, root})
@@ -142,6 +143,7 @@ class CollectivePattern(Pattern):
         return max(16, view.scratch, extent(getattr(ALGORITHMS[by], self.name)(view), view))
 
     def lacks(self, shape: Shape) -> str | None:
+        """Why its algorithm does not suit so many ranks, in one line; None if it does."""
         by = str(shape.options.get("by", "ring"))
         if by in (LIBRARY, BEST, *self.algorithms(shape.ranks)):
             return None

@@ -6,6 +6,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from wirespeed.patterns.collectives.operation import as_operation
 from wirespeed.rank.context import RankContext, Unusable
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def fastest(context: RankContext, transport: TransportHandle, buffers: BuffersHa
     """Collective. The algorithm of the least time, the slowest rank's. Raises Unusable where none works."""
     seconds: dict[str, float] = {}
     failure: Unusable | None = None
-    for name in context.pattern.candidates(context.shape, size):
+    for name in as_operation(context.pattern).candidates(context.shape, size):
         shape = replace(context.shape, options={**context.shape.options, "by": name})
         try:
             variant = replace(context, shape=shape)

@@ -20,7 +20,7 @@ from wirespeed.job.soaking import FAULT
 from wirespeed.job.step_spec import startup_limit
 from wirespeed.paths import TransferPath, find_path
 from wirespeed.patterns import Shape, find_pattern
-from wirespeed.patterns.collectives.operation import LIBRARY
+from wirespeed.patterns.collectives.operation import LIBRARY, as_operation
 from wirespeed.programs import A_GPU_EACH, as_program
 from wirespeed.rank.context import OpenProgram, RankContext, Tell, Unusable
 from wirespeed.rank.join.apart import TOGETHER, Apart
@@ -174,7 +174,8 @@ class PathRunner:
         context = self._context = with_algorithm(self._context, path)
         plan, options = self._plan, context.shape.options
         why = unsuited(path, context.pattern, plan.allocator, plan.device, options)
-        why = why or context.pattern.lacks(context.shape)
+        if context.pattern.of_all_ranks:
+            why = why or as_operation(context.pattern).lacks(context.shape)
         if path.one_host and not path.intra_rank and "shm" in self._apart.all_:
             why = why or f"{path.name} needs memory that all ranks share"
         why = why or self.shared_gpu(path)
