@@ -30,6 +30,8 @@ NEEDS = {
     r"--since": "the measurements of four weeks",
     r"--after-hang": "the file of a hang",
     r"^custom$": "a file of transfers",
+    r"^explain -$": "a pipe",
+    r"/var/lib": "a folder of Prometheus",
 }
 """What the machine of the tests lacks, by a part of the command line."""
 SHORTER = {
@@ -38,6 +40,8 @@ SHORTER = {
     r"--for \S+": "--for 1s",
     r"--count \d+": "--count 2",
     r"--system NAME": "--system summit",
+    r"help COMMAND": "help pingpong",
+    r"show FILES": "show FILE.jsonl",
     r"--steps 5000|--size 512x192": "",
     r"(--sizes) (8:1G|8:1M|8,1G)": r"\1 8,64K",
     r"(--total) 128M": r"\1 1M",
@@ -52,8 +56,11 @@ OF_GPUS = ("copy", "offload", "load", "--paths", "--allocator", "--ranks-per-gpu
 WITHOUT_SIZES = ("blocks", "custom", "offload")
 VERDICTS = (0, 6, 8)
 """Exit codes of a command that judges."""
+OWN = ("before", "before-1", "after", "results", "hung", "wirespeed-20260101-120000", "wirespeed-1", "FILE")
+LOGS = ("log", "osu", "p2p", "job", "old", "new", "osu-before", "osu-after")
 FOLDERS = ("before", "after", "good", "results", "DIR")
 FROM = ROOT / "results/h200-x2-paths.jsonl.gz"
+OSU = ROOT / "tests/support/foreign_inputs/05-osu_bw-cuda-D-D-ucx115-ndr200.txt"
 
 
 def missing(line: str) -> str:
@@ -68,8 +75,21 @@ def prepare(folder: Path) -> None:
         for number in range(5):
             text = re.sub('"run":"[0-9a-f]+"', f'"run":"{number:012x}"', content)
             (folder / name / f"{number}.jsonl").write_text(text)
-    for name in ("before", "before-1", "after", "results", "hung", "wirespeed-20260101-120000", "FILE"):
+    own = (
+        "before",
+        "before-1",
+        "after",
+        "results",
+        "hung",
+        "wirespeed-20260101-120000",
+        "wirespeed-1",
+        "FILE",
+    )
+    for name in own:
         (folder / f"{name}.jsonl").write_text(content)
+    shutil.copy(ROOT / "results/h200-x2-lbm.jsonl", folder / "lbm.jsonl")
+    for name in LOGS:
+        shutil.copy(OSU, folder / f"{name}.txt")
     shutil.copytree(ROOT / "results/allocators", folder / "results/allocators")
     for file in (ROOT / "results").glob("h200-x2-*.jsonl*"):
         shutil.copy(file, folder / "results")
@@ -101,8 +121,8 @@ README = list(
     )
 )
 """Launcher, and words after `wirespeed`."""
-JUDGES = ("check", "watch", "compare", "doctor", "fleet")
-NO_EXAMPLE = ("please report it", "Traceback", "unexpected")
+JUDGES = ("check", "watch", "compare", "doctor", "explain", "fleet")
+NO_EXAMPLE = ("please report it", "Traceback", "wirespeed: unexpected")
 
 
 def fine(done: Done, name: str) -> None:
