@@ -54,4 +54,4 @@ def test_a_limit_of_files_is_named(mpi: InstalledMpi, blocks: int, tmp_path: Pat
     before = ("sh", "-c", f'ulimit -f {blocks} && exec "$@"', "sh")
     done = wirespeed(*words, before=before, out=tmp_path / "r.jsonl")
     (failure,) = done.failures
-    assert done.code == 1 and "(ulimit -f): raise it" in failure["text"], failure
+    assert done.code == 1 and "ulimit -f limits files and shared memory to" in failure["text"], failure

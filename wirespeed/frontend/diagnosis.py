@@ -183,8 +183,11 @@ class Events:
 
 
 NOT_STARTED, STOPPED = Cause(CauseKind.NOT_STARTED.value), Cause(CauseKind.STOPPED.value)
-MAX_WARNING = 240
-"""Letters of a library's warning that stand in a failure's line."""
+MAX_COMPLAINT = 480
+"""Letters of a library's warning or error that stand in a failure's line."""
+_COMPLAINT = re.compile(r"WARNING|UCX +(?:WARN|ERROR)|Fatal error in|was not found|unable to|MPI_INIT failed")
+_UCX_PLACE = re.compile(r"^\[[\d.]+\] \[[^\]]+\] \S+ (?=UCX )")
+_LAUNCHER_S_LAST = re.compile(r"P(?:MIX|RTE) ERROR|pmix_|HYDU_|\[(?:proxy|bstrap)")
 Rule = Callable[[Events], "Outcome | None"]
 
 
@@ -198,7 +201,7 @@ def diagnose(events: Events) -> Outcome:
     if outcome.what in ("hang", "death", "error") and not events.roster:
         hosts = _addresses(events)
         addresses, own = shared(hosts)
-        outcome.text += _warned(events.log) + obstacle(hosts, addresses, own)
+        outcome.text += _complained(events.log) + obstacle(hosts, addresses, own)
         outcome.cause = replace(outcome.cause, addresses=addresses, own=own)
     return replace(outcome, log=list(events.log)[-40:])
 
@@ -208,11 +211,18 @@ def _addresses(seen: Events) -> Addresses:
     return {**seen.addresses, **({seen.here: by_interface()} if seen.addresses and seen.states else {})}
 
 
-def _warned(log: Iterable[str]) -> str:
-    """'; before: WARNING: Open MPI accepted a TCP connection ...', of the first warning that was printed."""
-    lines = itertools.dropwhile(lambda line: "WARNING" not in line, log)
-    words = list(itertools.takewhile(lambda line: line.strip() and not line.startswith("---"), lines))
-    return f"; before: {' '.join(' '.join(words).split())[:MAX_WARNING]}" if words else ""
+def _complained(log: Iterable[str]) -> str:
+    """'; before: WARNING: Open MPI accepted a TCP connection ...', the first complaint of a library."""
+    for lines, block in itertools.groupby(
+        log, lambda line: bool(line.strip()) and not line.startswith("---")
+    ):
+        told = [_UCX_PLACE.sub("", " ".join(line.split())) for line in block]
+        told = [*itertools.dropwhile(lambda line: not _COMPLAINT.search(line), told)]
+        if lines and told and not _LAUNCHER_S_LAST.search(told[0]):
+            ends = itertools.accumulate(len(line) + 1 for line in told)
+            whole = " ".join(line for line, end in zip(told, ends, strict=True) if end <= MAX_COMPLAINT)
+            return f"; before: {whole or told[0][:MAX_COMPLAINT]}"
+    return ""
 
 
 def _crashed(seen: Events) -> Outcome | None:
