@@ -70,3 +70,21 @@ def test_a_gpu_by_its_short_name(given: str) -> None:
     """Protects the limit from `--gpu H200`, as people and vendors write it."""
     log = read_text((REAL / "all_reduce_perf-h200-x2.txt").read_text())
     assert {one.limit for one in explain(log, Question(gpu=given)).curves} == {450e9}
+
+
+@pytest.mark.parametrize("test", ["tag_lat", "tag_bw"])
+def test_ucx_perftest_names_sizes_in_its_rules(test: str) -> None:
+    """Debian's ucx-utils 1.13.1 with a batch file; a name that its figures contradict is no size."""
+    text = (REAL / f"ucx_perftest-{test}-sizes.txt").read_text()
+    log = read_text(text)
+    (curve,) = log.curves
+    sizes = [int(size) for size in re.findall(r"^\+(\d+)-", text, re.M)]
+    assert list(dict.fromkeys(point.bytes for point in curve.points)) == sizes and len(sizes) == 8
+    assert not explain(log, Question()).findings
+    (wrong,) = read_text(text.replace("+4096-", "+8192-")).curves
+    assert [point.bytes for point in wrong.points].count(-1) == 1
+
+
+def test_stretches_of_an_even_run() -> None:
+    log = read_text((REAL / "ucx_perftest-tag_bw-64KiB.txt").read_text())
+    assert len(log.curves[0].points) == 4 and not explain(log, Question()).findings

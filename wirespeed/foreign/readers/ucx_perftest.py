@@ -14,6 +14,8 @@ _OLD = re.compile(r"\| typical \|")
 """Column of versions before 1.11, which call the time of a message a latency, whatever is measured."""
 _KINDS = re.compile(r"\|\s*(overhead|latency) \(usec\)\s*\|\s*bandwidth \((MB|GB)/s\)")
 _ROW = re.compile(r"\s*(\[thread \d+\]|Final:|\d[\d_]*(?=\s+\d+\s))(.*)")
+_BATCH = re.compile(r"\s*\+([^-+|\s][^-+|]*)-[-+]+$")
+"""Name of a test of a batch file: often its size, which must agree with its figures."""
 _LAST = re.compile(r"(?:\S+:)?\s*(Final:)\s+(\d.*)")
 _TEST = re.compile(r"-t\s+(\w+)")
 _SIZE = re.compile(r"-s\s+(\d+)\b(?![:,])")
@@ -26,6 +28,8 @@ _OPERATIONS = (
     *(("bandwidth", "bandwidth"), ("latency", "pingpong"), ("put", "rma"), ("get", "rma"), ("add", "rma")),
 )
 """Parts of a test's name on the command line or in the box above -> operation."""
+_AGREE, _ROUNDING = 0.02, 0.005
+"""Share by which the bytes of a time and a rate may differ from the size; rounding error of a rate."""
 _COLUMNS = 8
 """Iterations; percentile, average, overall time; average, overall bandwidth; average, overall rate."""
 
@@ -51,6 +55,8 @@ class UcxPerftest(Reader):
         self.latency = False
         self.factor = float(_MB)
         self.size = -1
+        self.named: int | None = None
+        """Size that the batch file's name for the test says."""
         self.before = ("", 0.0)
         """Label and iterations of the last row."""
 
@@ -66,6 +72,9 @@ class UcxPerftest(Reader):
         if self.curve is not None and not self.test and _OLD.search(text):
             self.curve = replace(self.curve, operation="")
             return True
+        if self.curve is not None and (batch := _BATCH.match(text)):
+            self.named = whole(batch[1])
+            return True
         if text.startswith("+--") or text.lstrip().startswith("|"):
             return self.curve is not None
         return self.curve is not None and self._row(text, line)
@@ -78,7 +87,7 @@ class UcxPerftest(Reader):
         operation = next((ours for theirs, ours in _OPERATIONS if theirs in self.test), usual)
         self.latency = latency and operation != "bandwidth"
         self.factor = 2.0**30 if giga else float(_MB)
-        head, self.head = self.head, {}
+        head, self.head, self.named = self.head, {}, None
         self.open(
             Curve(
                 "ucx_perftest",
@@ -117,6 +126,11 @@ class UcxPerftest(Reader):
         before, self.before = self.before, (label, iterations)
         if label == "Final:" and before[0].startswith("[") and before[1] == iterations:
             return True  # the last line once more
+        if labelled is None and self.named is not None:
+            named = self.named * (1 - _AGREE), self.named * (1 + _AGREE)
+            rounding = _ROUNDING * self.factor * values[2] / 1e6
+            moved = rate * self.factor * values[2] / 1e6
+            size = self.named if named[0] - rounding < moved < named[1] + rounding else -1
         if self.latency:
             # Both are of the whole run, so that the size follows from them.
             made = Point(size, overall / 1e6, mean * self.factor, repetitions=iterations, line=line)
