@@ -226,3 +226,11 @@ def test_settings_of_an_mpi_that_only_starts_the_ranks() -> None:
 def test_a_setting_that_the_text_changes() -> None:
     log = read_text("$ UCX_RNDV_THRESH=8k ./osu_bw\n$ UCX_RNDV_THRESH=inf ./osu_bw\n")
     assert log.settings["UCX_RNDV_THRESH"] == "inf" and log.values["UCX_RNDV_THRESH"] == ("8k", "inf")
+
+
+def test_a_variable_that_a_message_proposes_is_not_set() -> None:
+    """Protects against a hint that hides its own line, and turns up among the settings."""
+    line = "P2P is disabled between GPUs 1 and 0. You can repress this with NCCL_IGNORE_DISABLED_P2P=1."
+    log = read_text(f"n1:10:20 [0] NCCL INFO {line}\nPlease set NCCL_IB_DISABLE=1\nNCCL_DEBUG=INFO\n")
+    assert log.settings == {"NCCL_DEBUG": "INFO"}
+    assert [one.kind for one in find(log)] == ["p2p-off"]

@@ -54,6 +54,11 @@ _SETTING = re.compile(
     rf"(?<![\w$])((?:{'|'.join(_PREFIXES)})\w*)\s*(?:=|:=)\s*"
     r"(\"[^\"]*\"|'[^']*'|[^\s;,\"']*(?:,[^\s;\"']+)*)"
 )
+_HINT = re.compile(
+    r"(?:NCCL|RCCL) (?:INFO|WARN)|UCX +(?:WARN|ERROR)"
+    r"|\b(?:[Yy]ou (?:can|may|could)|[Tt]ry|[Cc]onsider|[Pp]lease)\b"
+)
+"""A line of a library, or advice: what it names is not set."""
 _MCA = re.compile(r"--?(?:g?mca|prtemca|pmixmca) +(\w+) +(\S+)")
 _SET_BY = re.compile(r"NCCL INFO (\w+) set by (?:environment|user) to ['\"]?([^\s'\"]+?)\.?['\"]?$")
 _PROGRAMS = (
@@ -140,7 +145,7 @@ class Surroundings(Reader):
     def take(self, text: str, line: int) -> bool:
         command = bool(_COMMAND.match(text) or _PROMPT.match(text) or text.startswith("#SBATCH "))
         settings = 0
-        if "=" in text:
+        if "=" in text and (command or not _HINT.search(text)):
             for found in _SETTING.finditer(text):
                 self.found.setting(found[1], found[2].strip("\"'"))
                 settings += 1
