@@ -39,6 +39,7 @@ def definition(curve: Curve) -> str:
         parts.append(f"time: {_TIMES.get(curve.operation, 'one operation')}")
     if rates_of(curve):
         words = _RATES.get((curve.operation, curve.direction), _DIRECTIONS.get(curve.direction, ""))
+        words += ", of all pairs together" * ("pairs" in curve.placement)
         printed = curve.unit_words and any(point.rate is not None for point in curve.points)
         unit = f"the tool's {curve.unit_words}, " if printed and curve.unit_words != "GB = 1e9 B" else ""
         parts.append(f"GB/s: {words} ({unit}GB = 1e9 B)")
