@@ -21,6 +21,7 @@ _STAMP = re.compile(
 )
 _TAG = re.compile(
     r"\s*(\[\d+,\d+\]<\w+>:|\[\d+(?:,\d+)?\](?::(?=\s|$))?|\[rank\d+\]:|\d{1,6}:(?=\s)|"
+    r"[\w.-]+ [\w./-]+\[\d+\]:(?=\s)|"
     r"\([\w.-]+(?: pid=\d+)?(?:, ip=[\d.]+)?\)(?= )) ?"
 )
 _BEGIN = frozenset(" [(>-0123456789sADEFIJMNOSW")

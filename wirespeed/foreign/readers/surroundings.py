@@ -50,6 +50,7 @@ _PREFIXES = (
     ),
     *("CRAY_", "HCA_"),
 )
+_NAMES = frozenset(name if name.endswith("_") else f"{name.partition('_')[0]}_" for name in _PREFIXES)
 _SETTING = re.compile(
     rf"(?<![\w$])((?:{'|'.join(_PREFIXES)})\w*)\s*(?:=|:=)\s*"
     r"(\"[^\"]*\"|'[^']*'|[^\s;,\"']*(?:,[^\s;\"']+)*)"
@@ -108,7 +109,7 @@ class Surroundings(Reader):
     """Takes no line for itself but command lines and settings."""
 
     words = (
-        *(name if name.endswith("_") else f"{name.partition('_')[0]}_" for name in _PREFIXES),
+        *_NAMES,
         *(
             "$",
             "mpirun",
@@ -145,7 +146,8 @@ class Surroundings(Reader):
     def take(self, text: str, line: int) -> bool:
         command = bool(_COMMAND.match(text) or _PROMPT.match(text) or text.startswith("#SBATCH "))
         settings = 0
-        if "=" in text and (command or not _HINT.search(text)):
+        named = "=" in text and not _NAMES.isdisjoint(self.stream.hits)
+        if named and (command or not _HINT.search(text)):
             for found in _SETTING.finditer(text):
                 self.found.setting(found[1], found[2].strip("\"'"))
                 settings += 1
