@@ -46,6 +46,13 @@ NEAR = {"name": "mlx5_0:1", "share": 1.0, "distance": "PIX"}
 BEYOND = {"name": "mlx5_1:1", "share": 1.0, "distance": "SYS"}
 CURVE = "step host\nhost 8:512K 1us+100ps/B"
 TWO_SLOW = "host 64,128 2.02us"
+OPENMP = """run plan.allocator="openmp" plan.context="CONTEXT"
+    step aware pointers=[{"rank":0,"memory":"device","context":"primary","ipc":true,"rdma":true}]
+    """
+ON_A_POINTER = f"{OPENMP}failure aware - unavailable: Open MPI 5.0.11 crashed on a device pointer in ucp"
+OF_OPENMP = f"""{OPENMP}aware 4K 1ms
+    {{"kind": "evidence", "path": "aware", "bytes": 4096, "iterations": 9, "verdict": "V", "text": "by host"}}
+"""
 
 
 def two(*gpus: dict[str, Any], **both: Any) -> FakeNvml:
@@ -380,6 +387,15 @@ MACHINES: dict[str, dict[str, Any]] = {
     "ranks that hardly waited": {"lines": waited(None, 0.01, TURNS)},
     "others were in the way, which the figure says": {"lines": waited("others", 0.5, None)},
     "a quota that hardly stopped them": {"lines": waited("quota", 0.1, None)},
+    **{
+        f"{title}, with the context {context!r}": {"lines": lines.replace("CONTEXT", context)}
+        for context in ("own", "primary")
+        for title, lines in (
+            ("an MPI that crashes on memory of OpenMP", ON_A_POINTER),
+            ("an MPI that stages memory of OpenMP", OF_OPENMP.replace('"V"', '"staged"')),
+            ("an MPI that takes memory of OpenMP", OF_OPENMP.replace('"V"', '"direct"')),
+        )
+    },
     "the most expensive first": {
         "nvml": FakeNvml(p2p=5),
         "variables": {"NCCL_DEBUG": "INFO", "MPICH_GPU_SUPPORT_ENABLED": "0"},
