@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,7 @@ from support.mpis import InstalledMpi
 from support.selection import slow_case
 
 from wirespeed import load
+from wirespeed.errors import ExitCode
 from wirespeed.frontend import session
 from wirespeed.frontend.background_load import background_plan, parse
 from wirespeed.job.plan import Plan, encode
@@ -34,6 +36,33 @@ def test_the_front_end_starts_the_ranks(mpi: InstalledMpi, tmp_path: Path) -> No
     assert step["mpi"]["library"] == str(mpi.library)
     assert [rank["rank"] for rank in step["ranks"]] == [0, 1]
     assert [entry["bytes"] for entry in done.entries] == [8, 65536]
+
+
+@pytest.mark.slow(after=1)
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+@pytest.mark.parametrize("words", [("--mpi", "/nowhere"), ("--sizes", "0x")], ids=["late", "early"])
+def test_a_rank_with_options_of_its_own_is_named(
+    words: tuple[str, str], mpi: InstalledMpi, tmp_path: Path
+) -> None:
+    """Protects from a launcher's end without a word, and from a minute in MPI_Init. Into a file: Open MPI's
+    launcher writes over what others have put there."""
+    command = (WIRESPEED, "pingpong", "--paths", "host-shared", "--sizes", "8", "--device", "cpu")
+    with (tmp_path / "log").open("w") as log:
+        done = subprocess.run(
+            mpi.command(1, *command, ":", "-n", "1", *command, *words),
+            env=mpi.environment(),
+            cwd=tmp_path,
+            stdout=log,
+            stderr=log,
+            timeout=60,
+            check=False,
+        )
+    (line,) = [
+        line
+        for line in (tmp_path / "log").read_text().splitlines()
+        if line.startswith("wirespeed: ") and words[1] in line
+    ]
+    assert done.returncode == ExitCode.USAGE and line.startswith("wirespeed: rank 1: "), line
 
 
 def test_no_home_is_needed(mpi: InstalledMpi, tmp_path: Path) -> None:

@@ -107,22 +107,29 @@ def _usage_text(error: click.UsageError) -> str:
 
 def _say(text: str, code: ExitCode) -> int:
     """One line on stderr. All ranks of a launcher find the same usage error: only the first one speaks."""
-    if code in (ExitCode.USAGE, ExitCode.WRONG_WORLD) and _other_rank():
+    if code in (ExitCode.USAGE, ExitCode.WRONG_WORLD) and (rank := _other_rank()):
+        from wirespeed.launchers import first_rank_goes_on
+
         # A launcher ends all ranks when one has failed: the one that speaks must be the first.
-        time.sleep(FIRST_SPEAKS)
-        return int(code)
+        if not first_rank_goes_on(FIRST_SPEAKS):
+            return int(code)
+        from wirespeed.frontend.in_launcher import tell_rank0
+
+        if tell_rank0(rank, text, code) and not first_rank_goes_on(FIRST_SPEAKS):
+            return int(code)
+        text = f"rank {rank}: {text}"
     with suppress(OSError):
         note(f"wirespeed: {one_line(text)}")
     return int(code)
 
 
-def _other_rank() -> bool:
+def _other_rank() -> int:
+    """This process's rank; 0: the first one, or none."""
     from wirespeed.launchers import launched_rank
 
     with suppress(WirespeedError):
-        place = launched_rank()
-        return place is not None and place.rank > 0
-    return False
+        return place.rank if (place := launched_rank()) else 0
+    return 0
 
 
 def _let_go() -> None:

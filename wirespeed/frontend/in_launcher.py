@@ -19,7 +19,7 @@ from pathlib import Path
 from wirespeed import launchers
 from wirespeed.errors import AgreedError, ExitCode, WirespeedError
 from wirespeed.frontend.bound import Bound
-from wirespeed.frontend.interruption import Interruption, say
+from wirespeed.frontend.interruption import Interruption, last_words, say
 from wirespeed.frontend.order import resolve_inside, with_room
 from wirespeed.frontend.rank_messages import MessageReader, received
 from wirespeed.frontend.recording import RunRecorder
@@ -78,17 +78,22 @@ def measure_inside(plan: Plan, observe: Observer, bound: Bound | None = None) ->
         if own:
             # Rank 0 will not know.
             say(f"rank {place.rank}: {error}")
+            time.sleep(2 * HEARD_S)
+            os._exit(int(code))
         # Ranks beside rank 0 load the same library.
         beside = place.local_rank == place.rank
         agreed = isinstance(error, AgreedError) or code == ExitCode.USAGE
         agreed |= code == ExitCode.WRONG_WORLD and beside
-        heard = not own and _tell_rank0(RankError(place.rank, str(error), int(code)))
         # A launcher ends the job at the first rank that fails: rank 0 must have spoken by then.
-        time.sleep(RECORDED_S if heard else 2 * HEARD_S)
-        if not own and (unjoined or not agreed):
-            # Rank 0 has not failed, or nobody ends this rank: this one has other variables, or a log of its
-            # own.
-            say(f"rank {place.rank} of {place.size}: {error}")
+        heard = tell_rank0(place.rank, str(error), code)
+        alone = launchers.first_rank_goes_on(RECORDED_S if heard else 2 * HEARD_S)
+        if alone and not heard and tell_rank0(place.rank, str(error), code):
+            # It was not listening before.
+            heard, alone = True, launchers.first_rank_goes_on(RECORDED_S)
+        if alone or (not heard and (unjoined or not agreed)):
+            # Rank 0 has not failed, or nobody ends this rank: this one has other variables or options, or a
+            # log of its own.
+            last_words(f"rank {place.rank} of {place.size}: {error}")
         os._exit(int(code))
 
 
@@ -97,13 +102,16 @@ def _run_name() -> str:
     return f"job-{os.getppid()}"
 
 
-def _tell_rank0(error: RankError) -> bool:
-    """Writes it into the pipe that rank 0 reads; False where that one is on another host, or gone."""
+def tell_rank0(rank: int, text: str, code: ExitCode) -> bool:
+    """Writes an error into the pipe that rank 0 reads, which ends by it.
+
+    False where rank 0 is on another host, does not listen yet, or is gone.
+    """
     file = alive_file(own_folder(_run_name()), 0)
     with suppress(OSError), private_folder.opened(file.parent) as folder:
         flags = os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(file.name, flags, dir_fd=folder), "wb", buffering=0) as pipe:
-            send(error, pipe.fileno())
+            send(RankError(rank, text, int(code)), pipe.fileno())
             return True
     return False
 
@@ -391,7 +399,7 @@ class _Record(RunRecorder):
             if self._begun:
                 self.finish(Outcome("error", f"rank {error.rank}: {error.text}", error.rank))
             else:
-                say(f"rank {error.rank}: {error.text}")
+                last_words(f"rank {error.rank}: {error.text}")
                 self.close()
 
     def interrupted(self, gone: RankState | None) -> None:

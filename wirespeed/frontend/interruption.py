@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -19,6 +20,8 @@ from wirespeed.results.decoding import printable
 _NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _DROP_OUTPUT = ("prterun", "prte")
 """Launchers that throw away what ranks print once they end them."""
+_FORWARDED_S = 0.5
+"""Seconds in which a launcher has read what a rank wrote: at the rank's end it may forget the rest."""
 
 
 class Interruption:
@@ -47,12 +50,25 @@ class Interruption:
 
 def say(text: str) -> None:
     """A line on stderr that arrives even while the launcher ends the job."""
-    line = f"wirespeed: {printable(text)}\n".encode(errors="replace")
     launcher = os.getppid()
     with suppress(OSError):
         if command_name(launcher) in _DROP_OUTPUT:
             how = os.O_WRONLY | os.O_APPEND | os.O_NOCTTY | os.O_NONBLOCK
-            os.write(os.open(f"/proc/{launcher}/fd/2", how), line)
+            os.write(os.open(f"/proc/{launcher}/fd/2", how), _line(text))
             return
     with suppress(OSError):
-        os.write(2, line)
+        os.write(2, _line(text))
+
+
+def last_words(text: str) -> None:
+    """A line on stderr of a rank that ends by itself, and the time in which a launcher forwards it.
+
+    What is written behind a launcher's back (say) is lost where the launcher writes into the same file.
+    """
+    with suppress(OSError):
+        os.write(2, _line(text))
+    time.sleep(_FORWARDED_S)
+
+
+def _line(text: str) -> bytes:
+    return f"wirespeed: {printable(text)}\n".encode(errors="replace")

@@ -34,6 +34,16 @@ def parent(pid: int) -> int:
     return int(stat[1]) if (stat := _stat(pid)) else 0
 
 
+def siblings() -> Iterator[tuple[int, dict[str, str]]]:
+    """Number and environment of each other process that this one's parent has started and that still runs."""
+    own, own_parent = os.getpid(), os.getppid()
+    for folder in Path("/proc").glob("[0-9]*"):
+        if (pid := int(folder.name)) != own and parent(pid) == own_parent:
+            with suppress(OSError):
+                words = os.fsdecode((folder / "environ").read_bytes()).split("\0")
+                yield pid, dict(word.split("=", 1) for word in words if "=" in word)
+
+
 def process_state(pid: int) -> str:
     """The kernel's letter for a process's state; '' when there is no such process."""
     return stat[0] if (stat := _stat(pid)) else ""

@@ -10,16 +10,21 @@ import os
 import pkgutil
 import re
 import shutil
+import time
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host.mpi import NAMES, Mpi
+from wirespeed.host.process import process_state, siblings
 
 _CLIENT = re.compile(r"PMIX?_(?!MCA_)")
 """Variables by which a process joins the ranks of its launcher: another one's ranks cannot use them."""
 _NUMBER = re.compile(r"\d{1,9}", re.ASCII)
+_ENDS_S = 10.0
+"""Seconds in which rank 0 has found an error that all ranks have, however busy the host is."""
 
 
 @dataclass(frozen=True)
@@ -210,6 +215,25 @@ def forget_one_rank(environment: MutableMapping[str, str]) -> str | None:
             environment.pop(name, None)
     why = found[0].lacks or f"{found[0].launcher.variables[1]}=1 says one rank"
     return f"{why} ({found[0].launcher.name}): wirespeed starts ranks of its own"
+
+
+def first_rank_goes_on(unseen_s: float) -> bool:
+    """Waits for the end of rank 0, which an error of all ranks ends. True: it has none, and goes on.
+
+    `unseen_s`: so long it waits for a rank 0 that has ended already, or is on another host.
+    """
+    for pid, environment in siblings():
+        with suppress(WirespeedError):
+            place = launched_rank(environment)
+            if place and place.rank == 0:
+                until = time.monotonic() + _ENDS_S
+                while process_state(pid) not in ("", "Z", "X"):
+                    if time.monotonic() > until:
+                        return True
+                    time.sleep(0.05)
+                return False
+    time.sleep(unseen_s)
+    return False
 
 
 def joins_mpi(place: LaunchedRank) -> bool:
