@@ -61,6 +61,10 @@ def test_the_published_schema_is_the_model_s() -> None:
     assert SCHEMA["$defs"]["Head"]["properties"]["schema"]["const"] == model.SCHEMA == 2
 
 
+NO_MORE = {".plan.sizes_named"}
+"""Members that had no part in a figure, and are not kept."""
+
+
 @pytest.mark.parametrize("file", measured())
 def test_kept_files_are_valid_and_nothing_of_them_is_lost(file: Path) -> None:
     """Protects measured files: each line fits the schema, and written again it says the same.
@@ -72,7 +76,7 @@ def test_kept_files_are_valid_and_nothing_of_them_is_lost(file: Path) -> None:
         assert errors(line) == []
         record = decoded(text.encode())
         assert record == record_of(line)
-        assert missing(line, json.loads(msgspec.json.encode(record))) == []
+        assert {*missing(line, json.loads(msgspec.json.encode(record)))} <= NO_MORE
 
 
 def missing(line: Any, written: Any, place: str = "") -> list[str]:
