@@ -188,3 +188,11 @@ def test_forty_lines_hold_the_worst_finding(columns: str, monkeypatch: pytest.Mo
         lines = screen.getvalue().splitlines()
         assert len(lines) <= MOST_LINES and max(map(len, lines)) <= int(columns), file.name
         assert any(line.startswith("1. ") for line in lines) == bool(explanation.findings), file.name
+
+
+def test_tabs_of_a_failing_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A tab is as wide as the screen makes it, and cut the line's end off."""
+    file = tmp_path / "log.txt"
+    file.write_text("The\tcall\tto\tcuIpcOpenMemHandle\tfailed.\tThis\tis\tan\tunrecoverable\terror\n" * 2)
+    _, said, _ = explain(capsys, str(file))
+    assert "The call to cuIpcOpenMemHandle failed. This is an unrecoverable error (2 such lines)" in said

@@ -54,7 +54,7 @@ class Found:
 
     def failure(self, kind: str, text: str, line: int) -> None:
         if len(self.failures) < MOST:
-            self.failures.append(FailingLine(kind, text.strip(), line))
+            self.failures.append(FailingLine(kind, " ".join(text.split()), line))
 
     def curve(self, made: Curve) -> None:
         if not self.is_full(made.points[0].line):

@@ -309,6 +309,6 @@ def ending(explanation: Explanation) -> Iterator[str]:
     if explanation.log.unknown:
         line, text = explanation.log.unknown[0]
         more = f" and {len(explanation.log.unknown) - 1} more" if len(explanation.log.unknown) > 1 else ""
-        yield f"not understood: line {line}{more}: {text[:80]}"
+        yield f"not understood: line {line}{more}: {' '.join(text.split())[:80]}"
     for text in explanation.missing:
         yield f"to say more: {text}"
