@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.records import as_read, end, entry, figure, head, make_run, shown, step
+from support.records import as_read, end, entry, head, make_run, shown, step
 
 from wirespeed.report.facts.baselines import ShareOfBaseline, baselines, share_of_baseline
 from wirespeed.report.page.data import charts, reached
 from wirespeed.report.sources import Source, measured
-from wirespeed.results.launches import combined
 from wirespeed.results.runs import Run, collect
 from wirespeed.statistics.samples import ratio_interval
 
@@ -71,18 +70,6 @@ def test_without_a_baseline_there_is_no_share() -> None:
     run = make_run(entry("host", 8, 1e-6))
     assert share_of_baseline(run, run.entries["host", 8]) is None and baselines(run) == []
     assert "of contiguous" not in shown(run, explain=True)
-
-
-def test_several_launches_have_the_median_of_their_baselines() -> None:
-    """Protects --launches: each launch's own baseline counts, not the last one's."""
-    each = [
-        figure("host", 4096, 2e-5, launch=number, baseline=block("host", 4096, 2e-5, beside)["baseline"])
-        for number, beside in enumerate((1e-5, 1.2e-5, 0.9e-5), 1)
-    ]
-    found = combined(each)
-    assert found.baseline and found.baseline.seconds == 1e-5 and found.baseline.times.min == 0.9e-5
-    assert found.baseline.low <= 1e-5 <= found.baseline.high
-    assert not combined([figure("host", 8, 1e-6, launch=number) for number in (1, 2)]).baseline
 
 
 def test_the_page_has_a_curve() -> None:
