@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 from contextlib import suppress
-from pathlib import Path
 
 import click
 
@@ -81,16 +81,18 @@ class Commands(click.Group):
                 formatter.write_dl([(name.ljust(width), text) for name, text in names.items()])
 
 
-def _files(group: str) -> dict[str, Path]:
+def _files(group: str) -> dict[str, str]:
     folders = importlib.import_module(f"wirespeed.cli.{group}").__path__
-    return {file.stem: file for folder in folders for file in Path(folder).glob("[a-z]*.py")}
+    # By os: pathlib would be a tenth of the time that the help takes.
+    found = (entry for folder in folders for entry in os.scandir(folder) if entry.name[0].isalpha())
+    return {entry.name[:-3]: entry.path for entry in found if entry.name.endswith(".py")}
 
 
 def _summaries(group: str) -> dict[str, str]:
     """What each command of a group does, in one line, without importing it."""
     found = {}
     for name, file in _files(group).items():
-        with file.open(encoding="utf-8") as lines:
+        with open(file, encoding="utf-8") as lines:  # noqa: PTH123
             found[name] = next(lines).strip().strip('"')
     if group == "measure":
         found |= _pattern_summaries()
@@ -104,8 +106,11 @@ def _pattern_summaries() -> dict[str, str]:
     for package in ("wirespeed.patterns", "wirespeed.programs"):
         spec = importlib.util.find_spec(package)
         for folder in (spec and spec.submodule_search_locations) or ():
-            for file in Path(folder).rglob("*.py"):
-                found |= _SUMMARY.findall(file.read_text(encoding="utf-8"))
+            for below, _, names in os.walk(folder):
+                for name in names:
+                    if name.endswith(".py"):
+                        with open(f"{below}/{name}", encoding="utf-8") as file:  # noqa: PTH123
+                            found |= _SUMMARY.findall(file.read())
     return found
 
 

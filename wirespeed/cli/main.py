@@ -8,16 +8,13 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import IO
 
 import click
 
-from wirespeed import inputs
 from wirespeed.cli.commands import cli
 from wirespeed.cli.common.streams import note, one_line, warn
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.host.process import age
 
 PIPE_CLOSED = 128 + 13
 """Exit code that a shell reports for a program that wrote to a closed pipe."""
@@ -37,16 +34,22 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command. Returns its exit code; prints at most one line about what went wrong."""
-    # A command of its own began with its process.
-    began = time.monotonic() - (min(age(), STARTS_S) if arguments is None else 0.0)
+    began = time.monotonic()
     words = list(sys.argv[1:] if arguments is None else arguments)
     # A shell may have closed them (1>&-): then there is nobody to print for.
-    sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115
-    sys.stderr = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115, PTH123
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115, PTH123
     for stream in (sys.stdout, sys.stderr):
         _never_fail_on_letters(stream)
-    inputs.notice = warn
     try:
+        if words and not words[0].startswith("-"):
+            # The list of commands, which needs none of these, is there a fifth sooner.
+            from wirespeed import inputs
+            from wirespeed.host.process import age
+
+            inputs.notice = warn
+            # A command of its own began with its process.
+            began -= min(age(), STARTS_S) if arguments is None else 0.0
         code = _run(words, began)
         sys.stdout.flush()
         return code
