@@ -40,7 +40,8 @@ def test_no_shared_memory_stays_of_ranks_that_died_as_they_started(
     else:
         words += ["--mpi", str(mpi.mpiexec)]
     done = wirespeed(*words, before=tuple(before), environment=environment)
-    assert "SIGBUS" in done.out + done.err or mpi.name == "openmpi", done.err
+    # The others make do with so little.
+    assert "SIGBUS" in done.out + done.err or mpi.name != "mpich", done.err
     for turn in (1, 2, 3):
         left = (tmp_path / f"left-{turn}").read_text().split()
         assert all(name.startswith("wirespeed-") for name in left), left
