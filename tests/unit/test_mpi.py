@@ -30,6 +30,13 @@ def test_open_mpi_does_not_sleep_where_nobody_needs_it() -> None:
     assert one_host_environment(library("mpich", "5.0.0")) == {}
 
 
+def test_no_ssh_is_no_fault_on_one_host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert one_host_environment(library("openmpi", "4.1.6"))["OMPI_MCA_plm"] == "isolated"
+    monkeypatch.setenv("OMPI_MCA_plm", "slurm")
+    assert "OMPI_MCA_plm" not in one_host_environment(library("openmpi", "4.1.6"))
+
+
 def test_a_choice_of_transports_stands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Protects what a user or an administrator has set, and jobs that may span hosts."""
     monkeypatch.setenv("OMPI_MCA_btl", "self,tcp")

@@ -116,6 +116,7 @@ def test_what_the_project_itself_sets_or_advises_is_known() -> None:
     names |= {
         mpi._KILL_DELAY,
         mpi._ABORT_DELAY,
+        mpi._STARTER,
         *nics_used._LISTS,
         "OPAL_PREFIX",
         "I_MPI_ROOT",

@@ -248,7 +248,8 @@ def one_host_environment(mpi: Mpi) -> dict[str, str]:
 
     Version 5 does so when it leaves libfabric, whose transport (for one-sided calls over networks) is not
     needed between ranks of one host; a choice of transports that the user has made stays. Version 4 gives
-    ranks a second to end themselves after another one has crashed.
+    ranks a second to end themselves after another one has crashed, and starts none where there is no ssh, as
+    in most containers, unless it is told that there is one host.
     """
     if in_batch_job():
         return several_hosts_environment(mpi)
@@ -256,7 +257,10 @@ def one_host_environment(mpi: Mpi) -> dict[str, str]:
     if mpi.vendor != "openmpi":
         return {}
     if not mpi.version.startswith("5."):
-        return {} if _KILL_DELAY in os.environ else {_KILL_DELAY: "0"}
+        wanted = {_KILL_DELAY: "0"}
+        if not any(map(shutil.which, ("ssh", "rsh"))) and "OMPI_MCA_plm_rsh_agent" not in os.environ:
+            wanted[_STARTER] = "isolated"
+        return {name: value for name, value in wanted.items() if name not in os.environ}
     return {} if chosen else {"OMPI_MCA_btl": "^ofi"}
 
 
@@ -273,4 +277,5 @@ def several_hosts_environment(mpi: Mpi) -> dict[str, str]:
 
 
 _KILL_DELAY = "OMPI_MCA_odls_base_sigkill_timeout"
+_STARTER = "OMPI_MCA_plm"
 _ABORT_DELAY = "OMPI_MCA_opal_abort_delay"

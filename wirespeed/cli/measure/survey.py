@@ -138,10 +138,11 @@ class _Survey:
         lacking: list[WirespeedError] = []
         late: list[str] = []
         self.bound = bound = bound_of(self._base)
-        weights = [START + len(plan.paths) for plan in self.parts()]
-        to_come = sum(weights) + (START + PAIRS) * (len(self._machine.devices) > 2)
+        to_come = START + sum(START + len(plan.paths) for plan in self.parts())
+        to_come += (START + PAIRS) * (len(self._machine.devices) > 2)
         for number, plan in enumerate(self.parts()):
-            weight = START + len(plan.paths)
+            # The first start of all takes longest: libraries come from the disk.
+            weight = START * (1 + (number == 0)) + len(plan.paths)
             share, to_come = weight / to_come, max(to_come - weight, 1)
             if bound and number and bound.left < LEAST_S:
                 late.append(_name(plan))
@@ -220,7 +221,7 @@ def beyond_caches() -> int:
     size, caches = LONG, cache_bytes() or 0
     while size <= caches:
         size *= 2
-    return fitting(size, 2) if size <= LARGEST else LONG
+    return fitting(size, 2) if size <= MEMORY * 2 else LONG
 
 
 def fitting(largest: int, ranks: int) -> int:
