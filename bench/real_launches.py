@@ -44,6 +44,8 @@ SMALL = {
     "single": "default/h200-x2-single-[12]*",
     "apart": "default/h200-x2-apart-*",
     "one H100": "one-gpu/h100-launch-*",
+    "one H200, copies": "one-gpu/h200-copy-launch-*",
+    "one H200, host": "one-gpu/h200-host-launch-*",
 }
 """Too few launches to count: their rates are printed beside."""
 LOUD = ("host", "staged")
@@ -81,7 +83,11 @@ def spreads(without: str = "") -> dict[str, dict[str, Spread]]:
                 for record in launch:
                     if isinstance(record, Entry) and record.path == path:
                         times.setdefault(record.bytes, []).append(record.seconds)
-            logs = np.log([times[size] for size in times])
+            # What one launch had no time for tells nothing.
+            times = {size: all_ for size, all_ in times.items() if len(all_) == len(launches(pattern))}
+            if not times:
+                continue
+            logs = np.log([*times.values()])
             logs -= np.median(logs, axis=1, keepdims=True)
             for places in groups([*times]):
                 whole, single = found.setdefault((mover_of(path), group_of([*times][places[0]])), ([], []))

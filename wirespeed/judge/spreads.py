@@ -26,14 +26,16 @@ class Spread:
 
 
 STATED = {
-    "host": {SHORT: Spread(0.16, 0.20), MIDDLE: Spread(0.34, 0.30), LONG: Spread(0.058, 0.078)},
+    "host": {SHORT: Spread(0.15, 0.19), MIDDLE: Spread(0.32, 0.29), LONG: Spread(0.057, 0.075)},
     "copied": {SHORT: Spread(0.056, 0.056), MIDDLE: Spread(0.040, 0.044), LONG: Spread(0.078, 0.10)},
-    "woken": {SHORT: Spread(0.066, 0.070), MIDDLE: Spread(0.059, 0.067), LONG: Spread(0.013, 0.027)},
+    "driver": {SHORT: Spread(0.058, 0.058), MIDDLE: Spread(0.053, 0.053), LONG: Spread(0.099, 0.13)},
+    "woken": {SHORT: Spread(0.065, 0.068), MIDDLE: Spread(0.058, 0.065), LONG: Spread(0.013, 0.026)},
     "device": {SHORT: Spread(0.011, 0.021), MIDDLE: Spread(0.020, 0.024), LONG: Spread(0.003, 0.010)},
 }
 """By kind of path (TransferPath.mover), of equal launches one after the other in results/
-(bench/claims.py --only spreads). host: CPUs move bytes between hosts' buffers; copied: CPUs copy what
-is staged; woken: a CPU waits for each message that others move; device: GPUs and copy engines move it."""
+(bench/claims.py --only stated). host: CPUs move bytes between hosts' buffers; copied: CPUs copy what
+is staged; driver: its CPUs copy what lies in pageable or managed memory; woken: a CPU waits for each
+message that others move; device: GPUs and copy engines move it."""
 
 
 def group_of(size: int) -> str:

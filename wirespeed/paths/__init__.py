@@ -159,10 +159,12 @@ class TransferPath:
         """Kind of path, by who moves its bytes: launches of a kind differ alike (judge/spreads.py)."""
         if self.cpu_moves:
             return "copied" if self.staged else "host"
+        if self.transport == "copy" and {self.memory, self.into} & {"pageable", "managed-host"}:
+            return "driver"
         if "pageable" in (self.memory, self.into):
             return "copied"
         alone = self.choices.get("iterations") == "stream" or self.choices.get("enqueue") == "graph-only"
-        return "device" if alone or self.transport in ("gpu", "ipc", "load", "copy") else "woken"
+        return "device" if alone or self.transport in ("gpu", "ipc", "load") else "woken"
 
     @property
     def mixed(self) -> bool:
