@@ -26,7 +26,7 @@ SEVERAL = len(os.sched_getaffinity(0)) > 1
 FEW_THREADS_CAN_BE_HAD = """
 import resource, sys
 from pathlib import Path
-sys.path.insert(0, {tests!r})
+sys.path[:0] = [{tests!r}, str(Path({tests!r}).parent)]
 from test_helper_threads import LARGE, Host
 host = Host()
 with host.memory(LARGE) as address:

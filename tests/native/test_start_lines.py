@@ -53,4 +53,4 @@ def test_a_rank_that_comes_late(scenario: str, count: int, by: str, samples: int
 def test_a_rank_that_has_gone_is_named(count: int) -> None:
     """Protects a job from ranks that wait in memory, where nobody tells them that a peer has ended."""
     first, *_ = ranks("gone", count)
-    assert first["said"] == f"rank {count - 1} has gone: its connection is closed"
+    assert first["said"] == f"rank {count - 1} has closed its connection"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +14,7 @@ from wirespeed.doctor.facts import model
 from wirespeed.doctor.measured import Stretch
 from wirespeed.doctor.result import Result
 from wirespeed.report.doctor.terminal import print_result, shell_lines
+from wirespeed.results.decoding import DoesNotFit
 from wirespeed.results.findings import RecordedFinding
 
 PARTS = [part for part in vars(model).values() if isinstance(part, type) and issubclass(part, msgspec.Struct)]
@@ -33,7 +36,11 @@ FASTEST = st.dictionaries(st.sampled_from(Stretch.__struct_fields__), ODD, max_s
 def test_any_record_is_shown(facts: object, findings: object, fastest: object) -> None:
     """Protects `wirespeed show` from a stack trace, and the terminal from what such a file wants it to do."""
     record = {"kind": "doctor", "at": "now", "facts": facts, "findings": findings, "fastest": fastest}
-    for one in as_read([record]):
+    read = []
+    # Such a line is left out of a file.
+    with suppress(DoesNotFit):
+        read = as_read([record])
+    for one in read:
         result = Result.of(one)  # type: ignore[arg-type]
         screen = console(80)
         print_result(screen, result)

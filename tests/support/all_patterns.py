@@ -11,7 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from wirespeed import launchers
@@ -139,6 +139,7 @@ class Measuring:
 
     def _path(self, plan: Plan, name: str, sizes: tuple[int, ...]) -> None:
         options, planted = dict(plan.options), dict(plan.test).get("fault")
+        plan = replace(plan, sizes=sizes)
 
         def tell(message: Message) -> None:
             self.told.append({**members(message), "options": options, "planted": planted})

@@ -45,7 +45,7 @@ TURNS = "ranks 0-4 on n1 share CPUs 0-1"
 NEAR = {"name": "mlx5_0:1", "share": 1.0, "distance": "PIX"}
 BEYOND = {"name": "mlx5_1:1", "share": 1.0, "distance": "SYS"}
 CURVE = "step host\nhost 8:512K 1us+100ps/B"
-TWO_SLOW = "host 64,128 2.02us"
+TWO_SLOW = "host 8K,16K 7us"
 OPENMP = """run plan.allocator="openmp" plan.context="CONTEXT"
     step aware pointers=[{"rank":0,"memory":"device","context":"primary","ipc":true,"rdma":true}]
     """
@@ -350,7 +350,7 @@ MACHINES: dict[str, dict[str, Any]] = {
         f"a curve, {what}": {"lines": lines, "adapters": False}
         for what, lines in (
             ("as it should be", CURVE),
-            ("of which one size stands out", f"{CURVE}\nhost 64 2.02us"),
+            ("of which one size stands out", f"{CURVE}\nhost 8K 5us"),
             ("of which two sizes do", f"{CURVE}\n{TWO_SLOW}"),
             ("of which two sizes do in one run, and none in the next", f"{CURVE}\n{TWO_SLOW}\nrun\n{CURVE}"),
             ("of which none did before", f"run\n{CURVE}\nrun\n{CURVE}\n{TWO_SLOW}"),
