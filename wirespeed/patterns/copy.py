@@ -38,7 +38,7 @@ class Copy(Pattern):
         Option("both-ways", "To the device and from it at once.", default=False),
     )
     ranks = RankRule(None)
-    sizes = SizeRule("4K,64K,1M,16M,512M")
+    sizes = SizeRule("4K,64K,1M,16M,1G")
     intra_rank = True
     timing = Timing(barrier=True, alone_too=True)
     shown = Shown("copies", by_size=False)

@@ -163,7 +163,7 @@ _sampling = together(
     option("--hosts", words.HOSTS, "Place the ranks on these hosts, in turn."),
 )
 recording = together(
-    option("--out", words.FILE, "Result file. Default: ./wirespeed-<time>.jsonl."),
+    option("--out", words.FILE, "Result file. Default: ./wirespeed-<time>.jsonl.", key="-o"),
     flag("--resume", "Measure only what the file of --out lacks."),
     option(
         "--link",

@@ -184,7 +184,7 @@ def _alone(wanted: Wanted, name: str, batch: str, system: System | None) -> Batc
     assert asked
     given = asked.make_context(f"wirespeed {name}", list(wanted.words)).params
     gpus = _gpus(wanted, system)
-    words = _without(wanted.words, ("--out",), ())
+    words = _without(wanted.words, ("--out", "-o"), ())
     # In a container, the MPI in it starts the ranks.
     words += ("--launcher", "mpiexec") if wanted.container and given["launcher"] == "auto" else ()
     each = wanted.ranks_per_node or max(gpus, 2)
@@ -295,7 +295,7 @@ def _job(wanted: Wanted, pattern: Pattern, plan: Plan, system: System | None) ->
         )
     if wanted.nodes > 1 and not pattern.intra_rank:
         paths = _between_nodes(paths, plan.paths)
-    words = _without(wanted.words, ("--paths", "--out", "--ranks"), ("--resume",))
+    words = _without(wanted.words, ("--paths", "--out", "-o", "--ranks"), ("--resume",))
     names = tuple(path.name for path in paths)
     return _filled(
         wanted,

@@ -58,10 +58,8 @@ def _command(source: Source) -> str:
 def _asked(run: Run) -> list[str]:
     """The command without the program and its result file."""
     words = [*run.head.command[1:]]
-    if "--out" in words:
-        at = words.index("--out")
-        del words[at : at + 2]
-    return words
+    at = next((at for at, word in enumerate(words) if word in ("--out", "-o")), len(words))
+    return words[:at] + words[at + 2 :]
 
 
 def _verdict(source: Source) -> tuple[bool, str]:

@@ -155,7 +155,7 @@ def next_steps(
             f"{wirespeed} survey --out {shlex.quote(file)} --resume{same}",
             "what this survey has not measured yet",
         ),
-        (gpus > 0, f"{wirespeed} copy{same}", "every kind of copy, from 4 KiB to 512 MiB"),
+        (gpus > 0, f"{wirespeed} copy{same}", "every kind of copy, from 4 KiB to 1 GiB"),
         (gpus > 2, f"{wirespeed} pairs{same}", "a matrix of all pairs of GPUs, at two sizes"),
         (gpus != 1, f"{wirespeed} pingpong{same}", "every path at every power of two"),
         (
