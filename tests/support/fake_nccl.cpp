@@ -8,8 +8,7 @@
 // - Environment: FAKE_NCCL_FAIL ("ncclSend=4"), FAKE_NCCL_BREAK_AFTER (so many groups; then no
 //   message arrives any more, and only ncclCommGetAsyncError says so), NCCL_P2P_DISABLE,
 //   FAKE_NCCL_VERSION_OF_RANK_1, FAKE_NCCL_INIT_FAILS_ON (that rank, once all have joined).
-// - Buffers that are registered must be ncclMemAlloc's, which takes them from the fake driver, and
-// are
+// - Buffers that are registered must lie in what ncclMemAlloc took from the fake driver, and are
 //   freed after they are forgotten; a window is made by all ranks together, of the same size.
 //   FAKE_NCCL_WANTS=registered or symmetric: collective operations take such buffers alone.
 //   FAKE_NCCL_NO_WINDOWS: a window is none, as where GPUs cannot reach each other's memory.
@@ -335,15 +334,14 @@ long fake_nccl_starts() { return starts; }
 
 int ncclCommDestroy(Comm* comm) {
     if (const int code = fault("ncclCommDestroy")) return code;
-    for (const auto& each : allocated)
-        if (!each.second.kind.empty()) end("a communicator ends before its buffers");
+    if (!registered.empty()) end("a communicator ends before its buffers");
     --communicators;
     munmap(comm->shared, comm->mapped);
     delete comm;
     return 0;
 }
 int ncclCommAbort(Comm* comm) {
-    allocated.clear();
+    registered.clear();
     return ncclCommDestroy(comm);
 }
 

@@ -8,35 +8,44 @@
 
 namespace {
 
-/// What ncclMemAlloc handed out, and what it is known as.
+/// What ncclMemAlloc handed out, in bytes; and what of it a program has registered, as what.
+std::map<char*, std::size_t> allocated;
+constexpr std::size_t page = 4096;  ///< NCCL_WIN_REQUIRED_ALIGNMENT
 struct Known {
     std::size_t bytes;
     std::string kind;
 };
-std::map<char*, Known> allocated;
+std::map<char*, Known> registered;
+
+bool lies_in(const char* inner, std::size_t bytes, const char* outer, std::size_t room) {
+    return inner >= outer && inner + bytes <= outer + room;
+}
 
 /// Does all of it lie in memory that is known as what collective operations want?
 void want_known(const void* address, std::size_t bytes) {
     const char* const wanted = std::getenv("FAKE_NCCL_WANTS");
     if (!wanted) return;
-    const char* const at = static_cast<const char*>(address);
-    for (const auto& [begin, known] : allocated)
-        if (at >= begin && at + bytes <= begin + known.bytes && known.kind == wanted) return;
+    for (const auto& [begin, known] : registered)
+        if (lies_in(static_cast<const char*>(address), bytes, begin, known.bytes) &&
+            known.kind == wanted)
+            return;
     end("an operation outside of registered buffers");
 }
 
+/// Part of an allocation will do, as for NCCL.
 int make_known(char* address, std::size_t bytes, const char* kind, void** handle) {
-    const auto found = allocated.find(address);
-    if (found == allocated.end() || bytes > found->second.bytes || !found->second.kind.empty())
-        end("a buffer that is not ncclMemAlloc's, or is known already");
-    found->second.kind = kind;
-    *handle = address;
-    return 0;
+    for (const auto& [begin, room] : allocated)
+        if (lies_in(address, bytes, begin, room) &&
+            registered.insert({address, {bytes, kind}}).second) {
+            *handle = address;
+            return 0;
+        }
+    end("a buffer that is not ncclMemAlloc's, or is known already");
 }
 int forget(void* handle, const char* kind) {
-    const auto found = allocated.find(static_cast<char*>(handle));
-    if (found == allocated.end() || found->second.kind != kind) end("forgets what is not known");
-    found->second.kind.clear();
+    const auto found = registered.find(static_cast<char*>(handle));
+    if (found == registered.end() || found->second.kind != kind) end("forgets what is not known");
+    registered.erase(found);
     return 0;
 }
 
@@ -50,13 +59,16 @@ int ncclMemAlloc(void** address, std::size_t bytes) {
     void* const call = driver_call("cuMemAlloc_v2", "hipMalloc");
     if (!call) return 3;
     const int code = reinterpret_cast<int (*)(void**, std::size_t)>(call)(address, bytes);
-    if (!code) allocated[static_cast<char*>(*address)] = {bytes, ""};
+    if (!code) allocated[static_cast<char*>(*address)] = bytes;
     return code ? 1 : 0;
 }
 
 int ncclMemFree(void* address) {
     const auto found = allocated.find(static_cast<char*>(address));
-    if (found == allocated.end() || !found->second.kind.empty()) end("frees what is still known");
+    if (found == allocated.end()) end("frees what it did not hand out");
+    for (const auto& [begin, known] : registered)
+        if (lies_in(begin, known.bytes, found->first, found->second))
+            end("frees what is still known");
     allocated.erase(found);
     void* const call = driver_call("cuMemFree_v2", "hipFree");
     return reinterpret_cast<int (*)(void*)>(call)(address) ? 1 : 0;
@@ -72,7 +84,8 @@ int ncclCommWindowRegister(Comm* comm, void* address, std::size_t bytes, void** 
     if (const int code = fault("ncclCommWindowRegister")) return code;
     *window = nullptr;
     if (number("FAKE_NCCL_NO_WINDOWS", 0)) return 0;
-    if (flags != 1 || bytes % 4096) end("a window that is not symmetric, or not of whole pages");
+    if (flags != 1 || bytes % page || reinterpret_cast<std::uintptr_t>(address) % page)
+        end("a window that is not symmetric, or not of whole pages");
     if (comm->rank == 0) comm->shared->window_bytes = bytes;
     ++comm->shared->windows;
     ++comm->windows;
