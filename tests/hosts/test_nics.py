@@ -45,6 +45,9 @@ def measured(there: Hosts, mpi: InstalledMpi, out: Path, *more: str, **variables
 def set_eth1(there: Hosts, state: str) -> None:
     for host in there:
         host.run("ip", "link", "set", "eth1", state)
+    # Both ends of a cable are up before either is usable.
+    for host in there:
+        host.until("cat", "/sys/class/net/eth1/operstate", gives=f"{state}\n")
 
 
 def used(done: Done) -> list[tuple[int, str, list[dict[str, Any]], list[str]]]:

@@ -73,7 +73,7 @@ def command(launcher: str, vendor: str, hosts: tuple[str, ...] = (), ranks: int 
         ("flux", "openmpi", "flux run -n 2 -o pmi=pmix python"),
         ("flux", "mpich", "flux run -n 2 python"),
         ("jsrun", "openmpi", "jsrun --np 2 --smpiargs=-gpu -E A=1 -E B=2 python"),
-        ("mpiexec", "mpich", "/opt/mpich/bin/mpiexec -n 2 -genvlist A,B python"),
+        ("mpiexec", "mpich", "/opt/mpich/bin/mpiexec -n 2 python entry orders"),
         ("mpiexec", "openmpi", "-x A -x B python"),
     ],
 )

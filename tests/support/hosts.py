@@ -78,6 +78,13 @@ class Host:
         assert done.returncode == 0 or not check, f"{self.name}: {command}: {done.stderr}"
         return done.stdout
 
+    def until(self, *command: str, gives: str, patience: float = 60) -> None:
+        """Runs the command again and again until it prints this."""
+        deadline = time.monotonic() + patience
+        while (said := self.run(*command)) != gives:
+            assert time.monotonic() < deadline, f"{self.name}: {command}: {said!r}"
+            time.sleep(0.02)
+
     def signal(self, pid: int, number: int) -> None:
         """Sends a signal to a process by its number on that host."""
         self.run("kill", f"-{number}", str(pid))

@@ -24,8 +24,7 @@ class Hydra(Launcher):
         command = [str(mpi.mpiexec), "-n", str(job.ranks)]
         if job.hosts:
             command += ["-hosts", ",".join(job.hosts), "-ppn", str(spread(job.hosts, job.ranks))]
-        if job.variables:
-            command += ["-genvlist", ",".join(job.variables)]
+        # It passes its environment on to all hosts; -genvlist would pass nothing else on.
         return [*command, *job.command]
 
 
