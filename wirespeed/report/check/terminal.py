@@ -66,7 +66,7 @@ def _counted(bounds: int, bad: int, unsure: int) -> str:
 
 
 def _would_be_found(findings: Sequence[BoundOutcome]) -> Iterator[str]:
-    """'found in 9 of 10 cases: a slowdown from the usual by 8.1 % (aware at 1 GiB) to 40 % (host at 8 B)'.
+    """'against the usual, 9 times in 10 this finds a figure that became 8.1 % slower'.
 
     Bounds whose figures' spread is not known have a line of their own.
     """
@@ -76,9 +76,8 @@ def _would_be_found(findings: Sequence[BoundOutcome]) -> Iterator[str]:
         if finding.smallest is not None
     ]
     for has_spread, found in sorted(grouped(known).items(), reverse=True):
-        if_alike = "" if has_spread else " if launches differ no more than their intervals"
-        words = "a slowdown from the usual" if has_spread else "a slowdown from these figures"
-        yield f"found in 9 of 10 cases{if_alike}: {slowdowns(words, found)}"
+        start = "against the usual" if has_spread else "if launches differ no more than their intervals"
+        yield f"{start}, {slowdowns('a figure', found)}"
 
 
 def _subject(asked: Requirement) -> str:

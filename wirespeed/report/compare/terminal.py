@@ -227,7 +227,7 @@ def legend(comparison: Comparison) -> list[str]:
     told += [text for what, text in KEYS.items() if what in {_SAME_KEY.get(one, one) for one in said}]
     smallest = [(group.smallest, _place(group)) for group in groups if group.smallest is not None]
     if smallest:
-        told.append(f"9 times in 10 this finds {slowdowns('a slowdown of a range of sizes', smallest)}")
+        told.append(slowdowns("a range of sizes", smallest))
     if comparison.least:
         told.append(f"changes by up to {figures.percent(comparison.least)} count as none (--least)")
     if comparison.spread is not None:

@@ -16,6 +16,7 @@ from wirespeed.report.console.console import say
 from wirespeed.report.drift.detection import LATE, LATE_AMONG, Drift, drifted, unchanged, word
 from wirespeed.report.facts import figures, health, soaks
 from wirespeed.report.grouping import grouped, size_range
+from wirespeed.report.smallest import MAX_TIMES, is_missed, slower
 from wirespeed.results.model import Health
 from wirespeed.units import duration, format_size
 
@@ -104,15 +105,8 @@ def _drift(drift: Drift, path: str) -> tuple[str, bool]:
         return f"{CANNOT_TELL} at {size_range(untold)}", False
     wholes = [whole for whole in found.groups if whole.key.path == path]
     smallest = max((whole.smallest or 0.0 for whole in wholes), default=0.0)
-    return f"{unchanged(wholes)}{_would_show(smallest)}", False
-
-
-def _would_show(share: float) -> str:
-    """'; would show a slowdown by 4 %'; in few words, since it stands in a column."""
-    if not share:
-        return ""
-    times = f"to {1 + share:.2g}x" if share < figures.MAX_TIMES - 1 else f"beyond {figures.MAX_TIMES}x"
-    return f"; would show a slowdown {f'by {figures.percent(share)}' if share < 1 else times}"
+    would_show = f"miss even {MAX_TIMES} times as slow" if is_missed(smallest) else f"show {slower(smallest)}"
+    return f"{unchanged(wholes)}; would {would_show}" if smallest else unchanged(wholes), False
 
 
 def late(drift: Drift) -> Iterator[str]:

@@ -24,8 +24,6 @@ SHORT = {kind: word for kind, (_, word) in _FAILURES.items()}
 """For cells of narrow columns."""
 UNCERTAIN = "uncertain"
 """Word for a figure whose interval is wider than ±100 %."""
-MAX_TIMES = 10
-"""A slowdown that is found only beyond so many times the time is as good as never found."""
 
 
 def quantity(value: float, unit: str) -> str:
@@ -94,15 +92,6 @@ def widest(share: float | None) -> str:
 def percent(share: float) -> str:
     """'1 %', '0.5 %'."""
     return f"{share * 100:.3g} %"
-
-
-def slowdown(share: float) -> str:
-    """The smallest slowdown that is found: 'by 4.4 %', from twice the time on 'only when it takes ...'."""
-    if share < 1:
-        return f"by {percent(share)}"
-    if share < MAX_TIMES - 1:
-        return f"only when it takes {1 + share:.2g} times as long"
-    return f"not even when it takes {MAX_TIMES} times as long"
 
 
 def launches(count: int) -> str:
