@@ -13,7 +13,7 @@ from wirespeed.foreign.question import Question
 from wirespeed.report.foreign.lines import title
 
 SOUND = re.compile(
-    r".*-(healthy|ok)\b|11[bcd]|14e|20|26d|31c|08[ef]|09e|22d|5[0389]\w-(?!osu_bw-HD|ib_write_bw-cuda)"
+    r".*-(healthy|ok)\b|11[bcd]|14e|20|26d|31c|08[ef]|09e|22d|5[0389]\w-(?!osu_bw-HD|ib_write_bw-(?:cuda|R-slow))"
 )
 """Names of outputs that are not to be blamed."""
 

@@ -467,6 +467,8 @@ def test_two_tables_of_one_test_are_told_not_blamed() -> None:
     rates = [(64 * KIB, 7e3), (MIB, 12e3)], [(64 * KIB, 5e3), (MIB, 4e3)]
     tables = [rated(*rows, tool="OSU MPI", name="Bandwidth", operation="bandwidth") for rows in rates]
     assert only(find(tables), "same-test").severity == 1
+    tenth = rated((MIB, 1.2e3), tool="OSU MPI", name="Bandwidth", operation="bandwidth")
+    assert only(find([tables[0], tenth]), "same-test").severity == 2, "no two launches lie so far apart"
     assert not find([tables[0], replace(tables[1], memory="D D")]), "another memory is another test"
     assert not find([tables[0], tables[0]])
 

@@ -24,6 +24,8 @@ LONG = 64 << 10
 """Bytes from which a rate is that of wires, not of calls."""
 DIFFER = 1.5
 """Ratio of two tables of one test, or of host memory's rate to GPU memory's, that is no matter of chance."""
+LAUNCHES = 3.3
+"""Ratio of two launches, at most: of host memory on a virtual machine (results/default/h200-x2-apart-*)."""
 ALIKE = 1.1
 """Ratio of peaks that are alike, at most."""
 ODD = 0.6
@@ -181,7 +183,8 @@ def _both_ways(rated: Rated) -> Iterator[CurveFinding]:
 
 
 def _same_test(rated: Rated) -> Iterator[CurveFinding]:
-    """One test with several tables, between which a size of both differs much: to know, not to blame."""
+    """One test with several tables, between which a size of both differs much: to know, and by more than
+    launches of any path differ by, to blame."""
     tables: dict[tuple[str, ...], list[dict[int, float]]] = {}
     for curve, _ in rated:
         if len(curve.pair.split()) < 2 and curve.operation in (
@@ -201,7 +204,12 @@ def _same_test(rated: Rated) -> Iterator[CurveFinding]:
                 which = f"table {at.index(max(at)) + 1} has {format_rate(max(at))} GB/s"
                 other = f"table {at.index(min(at)) + 1} {format_rate(min(at))} GB/s"
                 seen = f"{name}, {len(group)} tables: at {format_size(max(sizes))} {which}, {other}"
-                yield finding("same-test", 1, f"{seen}, {times(max(at) / min(at))} times apart")
+                ratio = max(at) / min(at)
+                seen += f", {times(ratio)} times apart"
+                if ratio > LAUNCHES:
+                    yield finding("same-test", 2, f"{seen}: more than launches of one test lie apart")
+                else:
+                    yield finding("same-test", 1, seen)
 
 
 def _gpu_slower(rated: Rated) -> Iterator[CurveFinding]:
