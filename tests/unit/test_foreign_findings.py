@@ -10,11 +10,11 @@ from support.foreign import INPUTS, read_text, text_of
 
 from wirespeed.errors import ExitCode
 from wirespeed.foreign.explain import explain
-from wirespeed.foreign.findings import AnyFinding, find
+from wirespeed.foreign.findings import find
 from wirespeed.foreign.findings.told import table
 from wirespeed.foreign.question import Question
 from wirespeed.foreign.readers import failing
-from wirespeed.foreign.shapes import Log, Transport
+from wirespeed.foreign.shapes import Finding, Log, Transport
 from wirespeed.toml import parse
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -25,7 +25,7 @@ def via(*ways: str, more: str = "") -> Log:
     return read_text(more + "".join(NCCL.format("0[0]", f"{at + 1}[0]", way) for at, way in enumerate(ways)))
 
 
-def kinds(found: Sequence[AnyFinding]) -> list[tuple[str, int]]:
+def kinds(found: Sequence[Finding]) -> list[tuple[str, int]]:
     return [(finding.kind, finding.severity) for finding in found]
 
 

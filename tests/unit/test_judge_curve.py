@@ -15,39 +15,52 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wirespeed.judge.curve import find, of_curve
-from wirespeed.judge.given import CurveFinding, FigureRow, PlainCurve
+from wirespeed.judge.given import Curve, Finding, Point
 
 KIB, MIB = 1 << 10, 1 << 20
 
 
-def kinds(found: Sequence[CurveFinding]) -> list[str]:
+def kinds(found: Sequence[Finding]) -> list[str]:
     return [finding.kind for finding in found]
 
 
-def only(found: Sequence[CurveFinding], kind: str) -> CurveFinding:
+def only(found: Sequence[Finding], kind: str) -> Finding:
     (finding,) = (finding for finding in found if finding.kind == kind)
     assert finding.cause and finding.do and "{" not in finding.cause + finding.do
     return finding
 
 
-def timed(*rows: tuple[int, float], **traits: str | int) -> PlainCurve:
+def table(
+    points: Sequence[Point],
+    tool: str = "",
+    operation: str = "",
+    name: str = "",
+    direction: str = "one",
+    memory: str = "",
+    **traits: Any,
+) -> Curve:
+    words: dict[str, Any] = {"operation": operation, "name": name, "direction": direction, "memory": memory}
+    return Curve(tool, points=tuple(points), **words, **traits)
+
+
+def timed(*rows: tuple[int, float], **traits: Any) -> Curve:
     """Of (bytes, microseconds)."""
-    return PlainCurve(tuple(FigureRow(size, micro / 1e6) for size, micro in rows), **traits)  # type: ignore[arg-type]
+    return table(tuple(Point(size, micro / 1e6) for size, micro in rows), **traits)
 
 
-def rated(*rows: tuple[int, float], **traits: str | int) -> PlainCurve:
+def rated(*rows: tuple[int, float], **traits: Any) -> Curve:
     """Of (bytes, MB/s)."""
-    points = tuple(FigureRow(size, None, rate * 1e6) for size, rate in rows)
-    return PlainCurve(points, **traits)  # type: ignore[arg-type]
+    points = tuple(Point(size, None, rate * 1e6) for size, rate in rows)
+    return table(points, **traits)
 
 
-def both_places(*rows: tuple[int, float, float, float, float]) -> PlainCurve:
+def both_places(*rows: tuple[int, float, float, float, float]) -> Curve:
     """Of (bytes, out of place: microseconds, GB/s of the bus, in place: the same)."""
     points = []
     for size, outside, outside_rate, inside, inside_rate in rows:
-        points.append(FigureRow(size, outside / 1e6, outside_rate * 1e9, in_place=False))
-        points.append(FigureRow(size, inside / 1e6, inside_rate * 1e9, in_place=True))
-    return PlainCurve(tuple(points), tool="nccl-tests", operation="all-reduce", direction="bus", memory="D D")
+        points.append(Point(size, outside / 1e6, outside_rate * 1e9, in_place=False))
+        points.append(Point(size, inside / 1e6, inside_rate * 1e9, in_place=True))
+    return table(tuple(points), tool="nccl-tests", operation="all-reduce", direction="bus", memory="D D")
 
 
 ALL_REDUCE = both_places(
@@ -125,16 +138,16 @@ def test_two_speeds_by_turns() -> None:
     averages = (2325.25, 18942.88, 5567.95, 21526.05, 5289.26, 21404.13)
     overalls = (2325.25, 3475.90, 3734.98, 4721.83, 4774.64, 5540.74)
     rows = zip(averages, overalls, strict=True)
-    points = tuple(FigureRow(-1, average=rate * mib, overall=mean * mib) for rate, mean in rows)
-    (speeds,) = of_curve(PlainCurve(points, tool="ucx_perftest", operation="bandwidth"))
+    points = tuple(Point(-1, average=rate * mib, overall=mean * mib) for rate, mean in rows)
+    (speeds,) = of_curve(table(points, tool="ucx_perftest", operation="bandwidth"))
     assert speeds.kind == "two-speeds"
     assert "5.55 to 5.84 and 22.4 to 22.6 GB/s" in speeds.seen
     assert "overall 5.81 GB/s is a mean of both and no speed" in speeds.seen
 
 
-def nic(name: str, peak: float, average: float) -> PlainCurve:
-    point = FigureRow(8192, None, average / 8 * 1e9, peak / 8 * 1e9, average / 8 * 1e9, repetitions=30000)
-    return PlainCurve((point,), "perftest", "bandwidth", "RDMA_Write BW Test", memory="D D", pair=name)
+def nic(name: str, peak: float, average: float) -> Curve:
+    point = Point(8192, None, average / 8 * 1e9, peak / 8 * 1e9, average / 8 * 1e9, repetitions=30000)
+    return table((point,), "perftest", "bandwidth", "RDMA_Write BW Test", memory="D D", pair=name)
 
 
 def test_of_two_nics_with_alike_peaks_one_stalls() -> None:
@@ -147,14 +160,14 @@ def test_of_two_nics_with_alike_peaks_one_stalls() -> None:
     assert alone.kind == "peak-average" and not find(curves[:1])
 
 
-def matrix(test: str, direct: float, devices: int = 3, *, step: float = 0.01) -> list[PlainCurve]:
+def matrix(test: str, direct: float, devices: int = 3, *, step: float = 0.01) -> list[Curve]:
     curves = []
     for a in range(devices):
         for b in range(devices):
             rate = (920 if a == b else direct + step * b) * 1e9
             curves.append(
-                PlainCurve(
-                    (FigureRow(160_000_000, None, rate),),
+                table(
+                    (Point(160_000_000, None, rate),),
                     tool="p2pBandwidthLatencyTest",
                     operation="local-copy" if a == b else "copy",
                     name=test,
@@ -183,7 +196,7 @@ def test_direct_copies_slower_than_through_the_host() -> None:
 
 def test_a_matrix_is_told_once_and_its_directions_by_their_way() -> None:
     times = [
-        replace(curve, operation="latency", points=(FigureRow(-1, 49e-3),))
+        replace(curve, operation="latency", points=(Point(-1, 49e-3),))
         for curve in matrix("P2P=Enabled Latency (P2P Writes) Matrix", 1.0)
         if curve.operation == "copy"
     ]
@@ -198,16 +211,16 @@ def test_a_matrix_is_told_once_and_its_directions_by_their_way() -> None:
 
 def test_near_pairs_slower_than_far_ones() -> None:
     curves = matrix("Unidirectional P2P=Disabled Bandwidth Matrix", 10.0, 2)
-    far = replace(curves[1], pair="GPU0 GPU4", points=(FigureRow(160_000_000, None, 20e9),))
+    far = replace(curves[1], pair="GPU0 GPU4", points=(Point(160_000_000, None, 20e9),))
     links = {("GPU0", "GPU1"): "PIX", ("GPU0", "GPU4"): "SYS"}
     (near,) = find([*curves, far], links)
     assert "PIX pairs (10.0 GB/s) are slower than SYS pairs (20.0 GB/s)" in near.seen
     assert "uplink" in near.cause
-    assert not find([*curves, replace(far, points=(FigureRow(160_000_000, None, 9e9),))], links)
+    assert not find([*curves, replace(far, points=(Point(160_000_000, None, 9e9),))], links)
 
 
 SENDRECV = tuple(
-    FigureRow(size, average / 1e6, rate * 1e6, t_min=low / 1e6, t_max=high / 1e6, repetitions=count)
+    Point(size, average / 1e6, rate * 1e6, t_min=low / 1e6, t_max=high / 1e6, repetitions=count)
     for size, count, low, high, average, rate in (
         (262144, 160, 30.48, 33.48, 32.24, 15660.37),
         (524288, 80, 46.49, 59.52, 54.79, 17616.61),
@@ -219,7 +232,7 @@ SENDRECV = tuple(
 
 
 def test_a_fall_with_uneven_ranks_and_few_repetitions() -> None:
-    found = of_curve(PlainCurve(SENDRECV, "IMB", "sendrecv", "Sendrecv", "both", "H H"))
+    found = of_curve(table(SENDRECV, "IMB", "sendrecv", "Sendrecv", "both", "H H"))
     assert kinds(found) == ["fall", "uneven", "few"]
     assert "falls from 17.6 GB/s at 512 KiB, 1 MiB 8.11 to 2.73 GB/s both ways at 4 MiB" in found[0].seen
     assert "at 4 MiB the slowest rank takes 1.53 times as long as the quickest (3.08 ms" in found[1].seen
@@ -238,8 +251,8 @@ def test_rates_beyond_every_memory() -> None:
         *((64, 262144, 3.45e7), (128, 262144, 5.47e7), (256, 262144, 1.027e8), (512, 262144, 2.33e8)),
         *((1024, 262144, 4.718e8), (2048, 131072, 3.79e8), (4096, 65536, 2.95e8), (1048576, 256, 2.95e6)),
     )
-    points = tuple(FigureRow(size, None, rate * 1e6, repetitions=count) for size, count, rate in rows)
-    (found,) = of_curve(PlainCurve(points, "MPIBenchmarks.jl", "bandwidth"))
+    points = tuple(Point(size, None, rate * 1e6, repetitions=count) for size, count, rate in rows)
+    (found,) = of_curve(table(points, "MPIBenchmarks.jl", "bandwidth"))
     assert found.impossible and found.severity == 3
     assert "471800 GB/s is beyond every memory and wire" in found.seen
     assert "no figure of this table can be used" in found.seen
@@ -270,8 +283,8 @@ def test_milliseconds_for_a_few_bytes() -> None:
         (1795.314, 0.01),
         (1791.232, 0.02),
     )
-    points = tuple(FigureRow(-1, micro / 1e6, rate * mib or None, repetitions=10000) for micro, rate in rows)
-    (slow,) = of_curve(PlainCurve(points, "ucx_perftest", "pingpong", "tag_lat"))
+    points = tuple(Point(-1, micro / 1e6, rate * mib or None, repetitions=10000) for micro, rate in rows)
+    (slow,) = of_curve(table(points, "ucx_perftest", "pingpong", "tag_lat"))
     assert "1.14 ms to 1.88 ms for a few bytes (by its rates at most some 40 B)" in slow.seen
     assert "1 to 5 us of a NIC" in slow.seen
     assert not of_curve(timed((8, 25), (1024, 30), tool="ucx_perftest", operation="pingpong"))
@@ -284,14 +297,14 @@ def test_the_same_size_but_for_eight_bytes_and_wrong_data() -> None:
         "direction": "bus",
         "memory": "D D",
     }
-    odd = PlainCurve(
+    odd = table(
         (
-            FigureRow(37748744, 11732e-6, 3.22e9, wrong=0.0, in_place=False),
-            FigureRow(37748744, 11698e-6, 3.23e9, wrong=3e2, in_place=True),
+            Point(37748744, 11732e-6, 3.22e9, wrong=0.0, in_place=False),
+            Point(37748744, 11698e-6, 3.23e9, wrong=3e2, in_place=True),
         ),
         **traits,
     )
-    even = PlainCurve((FigureRow(37748736, 6485.7e-6, 5.82e9, wrong=0.0, in_place=False),), **traits)
+    even = table((Point(37748736, 6485.7e-6, 5.82e9, wrong=0.0, in_place=False),), **traits)
     wrong, aligned = find([odd, even])
     assert wrong.wrong and wrong.severity == 3
     assert "wrong data at 37748744 B in place (300): its figure is none; 1 other stands" in wrong.seen
@@ -300,12 +313,12 @@ def test_the_same_size_but_for_eight_bytes_and_wrong_data() -> None:
     assert not find([even])
 
 
-def of_figures(figures: Sequence[tuple[int, float]], **traits: str) -> list[CurveFinding]:
+def of_figures(figures: Sequence[tuple[int, float]], **traits: str) -> list[Finding]:
     """Of (bytes, seconds)."""
     return of_curve(timed(*((size, seconds * 1e6) for size, seconds in figures), **traits))
 
 
-def of_rates(rates: Sequence[tuple[int, float]], **traits: str) -> list[CurveFinding]:
+def of_rates(rates: Sequence[tuple[int, float]], **traits: str) -> list[Finding]:
     """Of (bytes, bytes per second)."""
     return of_curve(rated(*((size, rate / 1e6) for size, rate in rates), **traits))
 
@@ -337,10 +350,10 @@ def test_the_first_size_may_carry_the_start() -> None:
     assert found.severity == 1 and "warm-up" in found.do
 
 
-def both_and_one(both: float, one: float, tool: str = "OSU MPI") -> list[PlainCurve]:
+def both_and_one(both: float, one: float, tool: str = "OSU MPI") -> list[Curve]:
     return [
-        PlainCurve((FigureRow(4 * MIB, None, one),), "OSU MPI", "bandwidth", "Bandwidth Test", memory="H H"),
-        PlainCurve((FigureRow(4 * MIB, None, both),), tool, "both-ways", "Both", "both", "H H"),
+        table((Point(4 * MIB, None, one),), "OSU MPI", "bandwidth", "Bandwidth Test", memory="H H"),
+        table((Point(4 * MIB, None, both),), tool, "both-ways", "Both", "both", "H H"),
     ]
 
 
@@ -348,7 +361,7 @@ def test_both_ways_and_sums() -> None:
     (slow,) = find(both_and_one(9e9, 12e9))
     assert "both ways together 9.00 GB/s, one way alone 12.0 GB/s" in slow.seen
     assert not find(both_and_one(24e9, 12e9)), "twice as much is what both ways are"
-    assert not find([replace(c, points=(replace(c.points[0], bytes=8),)) for c in both_and_one(9e6, 12e6)])
+    assert not find([replace(c, points=(c.points[0]._replace(bytes=8),)) for c in both_and_one(9e6, 12e6)])
     (counted,) = find(both_and_one(24e9, 12e9, "IMB"))
     assert counted.kind == "sum" and counted.severity == 1
 
@@ -415,15 +428,15 @@ numbers = st.one_of(
     st.sampled_from([0.0, 5e-324, 1.0, -1.0, 1e308]),
 )
 points = st.builds(
-    FigureRow,
+    Point,
     bytes=st.integers(-1, 1 << 62) | st.sampled_from([0, 8, 8192, MIB]),
     **dict.fromkeys(("seconds", "rate", "peak", "average", "overall", "t_min", "t_max", "wrong"), numbers),
     repetitions=st.none() | st.integers(-1, 1 << 40),
     in_place=st.none() | st.booleans(),
 )
 curves = st.builds(
-    PlainCurve,
-    st.lists(points, max_size=12).map(tuple),
+    Curve,
+    points=st.lists(points, max_size=12).map(tuple),
     tool=st.sampled_from(["", "nccl-tests", "OSU MPI", "perftest", "p2p", "ucx_perftest"]),
     operation=st.sampled_from(["", "pingpong", "bandwidth", "copy", "local-copy", "all-reduce", "both-ways"]),
     name=st.sampled_from(["", "P2P=Enabled", "P2P=Disabled"]),
@@ -435,7 +448,7 @@ curves = st.builds(
 
 
 @given(st.lists(curves, max_size=4), numbers)
-def test_no_figures_end_with_a_traceback(given_curves: list[PlainCurve], limit: float | None) -> None:
+def test_no_figures_end_with_a_traceback(given_curves: list[Curve], limit: float | None) -> None:
     limits = {0: limit} if limit and math.isfinite(limit) and limit > 0 else {}
     found = find(given_curves, {("GPU0", "GPU1"): "PIX"}, limits)
     assert all(finding.seen and finding.cause and finding.do for finding in found)
@@ -443,10 +456,10 @@ def test_no_figures_end_with_a_traceback(given_curves: list[PlainCurve], limit: 
     assert order == sorted(order)
 
 
-def stretches(*rates: float) -> PlainCurve:
+def stretches(*rates: float) -> Curve:
     """Of GB/s since the line before."""
-    points = [FigureRow(MIB, None, rate * 1e9, average=rate * 1e9, overall=5e9) for rate in rates]
-    return PlainCurve(tuple(points), tool="ucx_perftest", operation="bandwidth", memory="D D")
+    points = [Point(MIB, None, rate * 1e9, average=rate * 1e9, overall=5e9) for rate in rates]
+    return table(tuple(points), tool="ucx_perftest", operation="bandwidth", memory="D D")
 
 
 def test_stretches_of_one_size_that_differ() -> None:
@@ -474,7 +487,7 @@ def test_two_tables_of_one_test_are_told_not_blamed() -> None:
 
 
 def test_gpu_memory_that_one_nic_reads_slower_than_host_memory() -> None:
-    def table(rate: float, memory: str) -> PlainCurve:
+    def table(rate: float, memory: str) -> Curve:
         words = {"tool": "perftest", "name": "RDMA_Write", "operation": "bandwidth", "pair": "mlx5_0"}
         return rated((32 * MIB, rate), memory=memory, **words)
 
@@ -483,13 +496,13 @@ def test_gpu_memory_that_one_nic_reads_slower_than_host_memory() -> None:
 
 
 def test_the_time_of_all_iterations_is_not_that_of_one() -> None:
-    summed = PlainCurve((FigureRow(8, 3.2, repetitions=262144),), operation="pingpong")
+    summed = table((Point(8, 3.2, repetitions=262144),), operation="pingpong")
     found = only(of_curve(summed), "impossible")
     assert "9.71 days" in found.seen and "12.2 us" in found.cause
 
 
 def test_a_pair_or_a_gpu_that_is_slower_than_all_others() -> None:
-    def matrix(slow: dict[tuple[int, int], float]) -> list[PlainCurve]:
+    def matrix(slow: dict[tuple[int, int], float]) -> list[Curve]:
         return [
             rated(
                 (MIB, slow.get((a, b), 270e3)),

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from wirespeed.errors import ExitCode, gravest
 from wirespeed.foreign.definitions import rate_of, rates_of
-from wirespeed.foreign.findings import AnyFinding, find, worst_first
+from wirespeed.foreign.findings import find, worst_first
 from wirespeed.foreign.findings.told import told
 from wirespeed.foreign.question import CurveWire, Question, limit_of, reference_of, wire_of
-from wirespeed.foreign.shapes import Curve, Log
+from wirespeed.foreign.shapes import Curve, Finding, Log
 from wirespeed.judge.curve import find as judged
 from wirespeed.judge.series import is_wrong
 from wirespeed.systems.reference import Reference
@@ -50,7 +50,7 @@ class Explanation:
 
     log: Log
     curves: tuple[Explained, ...]
-    findings: tuple[AnyFinding, ...]
+    findings: tuple[Finding, ...]
     """Worst first."""
     missing: tuple[str, ...]
 
@@ -80,12 +80,12 @@ def explain(log: Log, question: Question) -> Explanation:
         reference = reference_of(curve, wire, log, question)
         curves.append(Explained(curve, wire, limit_of(curve, wire), reference))
     limits = {at: one.bound for at, one in enumerate(curves) if one.bound}
-    found: list[AnyFinding] = [*judged(log.curves, log.topology.get("links"), limits), *find(log)]
+    found: list[Finding] = [*judged(log.curves, log.topology.get("links"), limits), *find(log)]
     found += _far_below(curves, found)
     return Explanation(log, tuple(curves), tuple(worst_first(found)), tuple(_missing(log, curves, question)))
 
 
-def _far_below(curves: list[Explained], found: list[AnyFinding]) -> Iterator[AnyFinding]:
+def _far_below(curves: list[Explained], found: list[Finding]) -> Iterator[Finding]:
     """Of each test without a finding of its own, the first figure that is far below the others' range, or the
     wire's rate."""
     blamed = {(one.curve.tool, one.curve.name) for one in found if one.curve and one.severity >= 2}

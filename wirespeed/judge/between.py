@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from operator import attrgetter
 
-from wirespeed.judge.given import CurveFinding, GivenCurve, finding
+from wirespeed.judge.given import Curve, Finding, finding
 from wirespeed.judge.moments import PEAK, are_near, bits, near_sizes, rate_of
 from wirespeed.judge.series import Series, is_wrong, on_gpu, series_of, times, usable
 from wirespeed.units import format_rate, format_size
 
-Rated = Sequence[tuple[GivenCurve, float]]
+Rated = Sequence[tuple[Curve, float]]
 """Curves with their largest sizes' rates, without copies inside a device."""
 Links = Mapping[tuple[str, str], str]
 """(GPU, GPU) -> 'PIX'."""
@@ -39,7 +39,7 @@ NEAR = ("NV", "PIX", "PXB", "PHB", "NODE", "SYS")
 _PEER = re.compile(r"P2P ?= ?(Enabled|Disabled)", re.IGNORECASE)
 
 
-def between(curves: Sequence[GivenCurve], links: Links | None = None) -> Iterator[CurveFinding]:
+def between(curves: Sequence[Curve], links: Links | None = None) -> Iterator[Finding]:
     """`links`: as far as the text tells."""
     rated = _rated(curves)
     yield from _staged_faster(rated)
@@ -54,7 +54,7 @@ def between(curves: Sequence[GivenCurve], links: Links | None = None) -> Iterato
     yield from _sum(rated)
 
 
-def _rate(curve: GivenCurve) -> float | None:
+def _rate(curve: Curve) -> float | None:
     """The largest size's rate."""
     for point in sorted(curve.points, key=attrgetter("bytes"), reverse=True):
         if (rate := rate_of(point)) and not is_wrong(point):
@@ -62,7 +62,7 @@ def _rate(curve: GivenCurve) -> float | None:
     return None
 
 
-def _rated(curves: Sequence[GivenCurve]) -> Rated:
+def _rated(curves: Sequence[Curve]) -> Rated:
     return [(curve, rate) for curve in curves if curve.operation != "local-copy" and (rate := _rate(curve))]
 
 
@@ -70,11 +70,11 @@ def _span(rates: Sequence[float]) -> str:
     return " to ".join(dict.fromkeys(format_rate(rate) for rate in (min(rates), max(rates))))
 
 
-def _pair(curve: GivenCurve) -> str:
+def _pair(curve: Curve) -> str:
     return " ".join(sorted(curve.pair.split()))
 
 
-def _staged_faster(rated: Rated) -> Iterator[CurveFinding]:
+def _staged_faster(rated: Rated) -> Iterator[Finding]:
     """Direct copies between GPUs that are slower than those through the host."""
     pairs: dict[tuple[str, str], dict[str, list[float]]] = {}
     for curve, rate in rated:
@@ -91,7 +91,7 @@ def _staged_faster(rated: Rated) -> Iterator[CurveFinding]:
         yield finding("staged-faster", 2, seen)
 
 
-def _near_slower(rated: Rated, links: Links) -> Iterator[CurveFinding]:
+def _near_slower(rated: Rated, links: Links) -> Iterator[Finding]:
     """Pairs below one switch that are slower than pairs far apart, by the same test."""
     tests: dict[tuple[str, str, str], dict[str, list[float]]] = {}
     for curve, rate in rated:
@@ -112,7 +112,7 @@ def _near_slower(rated: Rated, links: Links) -> Iterator[CurveFinding]:
                 yield finding("near-slower", 2, seen, near=near)
 
 
-def _odd_one(rated: Rated) -> Iterator[CurveFinding]:
+def _odd_one(rated: Rated) -> Iterator[Finding]:
     """GPUs whose copies from or to the host are slower than the other GPUs' in the same test."""
     tests: dict[tuple[str, str, str, str, str], list[tuple[float, str]]] = {}
     for curve, rate in rated:
@@ -131,7 +131,7 @@ def _odd_one(rated: Rated) -> Iterator[CurveFinding]:
             return
 
 
-def _odd_pair(rated: Rated, links: Links) -> Iterator[CurveFinding]:
+def _odd_pair(rated: Rated, links: Links) -> Iterator[Finding]:
     """GPUs that copy slower to and from all others, or a pair that does, where all others are alike."""
     tests: dict[tuple[str, str, str, str], dict[tuple[str, ...], float]] = {}
     for curve, rate in rated:
@@ -159,7 +159,7 @@ def _odd_pair(rated: Rated, links: Links) -> Iterator[CurveFinding]:
         return
 
 
-def _both_ways(rated: Rated) -> Iterator[CurveFinding]:
+def _both_ways(rated: Rated) -> Iterator[Finding]:
     """Both ways together that are slower than one way alone, by the same tool in the same way."""
     long = [
         (curve, rate)
@@ -182,7 +182,7 @@ def _both_ways(rated: Rated) -> Iterator[CurveFinding]:
         yield finding("both-ways", 2, seen, curve)
 
 
-def _same_test(rated: Rated) -> Iterator[CurveFinding]:
+def _same_test(rated: Rated) -> Iterator[Finding]:
     """One test with several tables, between which a size of both differs much: to know, and by more than
     launches of any path differ by, to blame."""
     tables: dict[tuple[str, ...], list[dict[int, float]]] = {}
@@ -212,7 +212,7 @@ def _same_test(rated: Rated) -> Iterator[CurveFinding]:
                     yield finding("same-test", 1, seen)
 
 
-def _gpu_slower(rated: Rated) -> Iterator[CurveFinding]:
+def _gpu_slower(rated: Rated) -> Iterator[Finding]:
     """Over one NIC, GPU memory that is slower than host memory."""
     tests: dict[tuple[str, str, str], dict[bool, float]] = {}
     for curve, rate in rated:
@@ -230,13 +230,13 @@ def _gpu_slower(rated: Rated) -> Iterator[CurveFinding]:
             )
 
 
-def _way(curve: GivenCurve) -> tuple[str, str, str, bool]:
+def _way(curve: Curve) -> tuple[str, str, str, bool]:
     return curve.tool, curve.memory, _pair(curve), "kernels" in curve.placement
 
 
-def _one_stalls(curves: Sequence[GivenCurve]) -> Iterator[CurveFinding]:
+def _one_stalls(curves: Sequence[Curve]) -> Iterator[Finding]:
     """Of several NICs with alike peaks, one whose average is lower."""
-    groups: dict[tuple[str, str, str, int], list[tuple[float, float, GivenCurve]]] = {}
+    groups: dict[tuple[str, str, str, int], list[tuple[float, float, Curve]]] = {}
     for curve in curves:
         for point in curve.points[-1:]:
             peak, average = point.peak, point.average or point.rate
@@ -259,7 +259,7 @@ def _one_stalls(curves: Sequence[GivenCurve]) -> Iterator[CurveFinding]:
             yield finding("one-slower", 1, seen, slow[2], slow=names[1])
 
 
-def _near_sizes(curves: Sequence[GivenCurve]) -> Iterator[CurveFinding]:
+def _near_sizes(curves: Sequence[Curve]) -> Iterator[Finding]:
     sizes = sorted({point.bytes for curve in curves for point in curve.points if point.bytes > 0})
     if not any(are_near(small, large) for small, large in pairwise(sizes)):
         return
@@ -277,7 +277,7 @@ def _near_sizes(curves: Sequence[GivenCurve]) -> Iterator[CurveFinding]:
                 yield found
 
 
-def _sum(rated: Rated) -> Iterator[CurveFinding]:
+def _sum(rated: Rated) -> Iterator[Finding]:
     """Another tool's figure that is twice as high because it counts both directions."""
     if len({curve.tool for curve, _ in rated}) < 2:
         return

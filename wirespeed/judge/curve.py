@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from wirespeed.judge.between import Links, between
-from wirespeed.judge.given import CurveFinding, GivenCurve
+from wirespeed.judge.given import Curve, Finding
 from wirespeed.judge.moments import few_repetitions, in_place_apart, peaks, two_speeds, uneven, unsteady
 from wirespeed.judge.possible import driver_copies, floor, impossible, narrow, slow_message, wrong_data
 from wirespeed.judge.series import series_of
@@ -19,8 +19,8 @@ OF_A_MOMENT = ("in-place", "hump", "scattered")
 
 
 def find(
-    curves: Sequence[GivenCurve], links: Links | None = None, limits: Mapping[int, float] | None = None
-) -> list[CurveFinding]:
+    curves: Sequence[Curve], links: Links | None = None, limits: Mapping[int, float] | None = None
+) -> list[Finding]:
     """`limits`: number of a curve -> the most that its rate can be over its wire, bytes per second."""
     known = limits or {}
     found = [finding for at, curve in enumerate(curves) for finding in of_curve(curve, known.get(at))]
@@ -30,28 +30,29 @@ def find(
     return ordered([*_once(found), *together])
 
 
-def _once(found: Iterable[CurveFinding]) -> Iterator[CurveFinding]:
+def _once(found: Iterable[Finding]) -> Iterator[Finding]:
     """Of the pairs of a matrix that have the same kind of finding, the first stands for all."""
-    groups: dict[tuple[str, str, str, int], list[CurveFinding]] = {}
+    groups: dict[tuple[str, str, str, int], list[Finding]] = {}
     for at, one in enumerate(found):
-        alone = 0 if one.curve.pair else at + 1
-        groups.setdefault((one.kind, one.curve.tool, one.curve.name, alone), []).append(one)
+        curve = one.curve or Curve()
+        groups.setdefault((one.kind, curve.tool, curve.name, 0 if curve.pair else at + 1), []).append(one)
     for first, *others in groups.values():
-        whose = f"{first.curve.pair}: " if first.curve.pair and first.curve.pair not in first.seen else ""
+        pair = first.curve.pair if first.curve else ""
+        whose = f"{pair}: " if pair and pair not in first.seen else ""
         more = f"; {counted(len(others), 'more pair')} like it" if others else ""
         yield replace(first, seen=f"{whose}{first.seen}{more}")
 
 
-def ordered(found: Iterable[CurveFinding]) -> list[CurveFinding]:
+def ordered(found: Iterable[Finding]) -> list[Finding]:
     """Worst first; of equal ones those that one interruption cannot explain."""
 
-    def key(finding: CurveFinding) -> tuple[bool, bool, int, bool]:
+    def key(finding: Finding) -> tuple[bool, bool, int, bool]:
         return not finding.impossible, not finding.wrong, -finding.severity, finding.kind in OF_A_MOMENT
 
     return sorted(found, key=key)
 
 
-def of_curve(curve: GivenCurve, limit: float | None = None) -> list[CurveFinding]:
+def of_curve(curve: Curve, limit: float | None = None) -> list[Finding]:
     """Findings of one curve by itself, worst first."""
     beyond = list(impossible(curve, limit))
     if beyond and "no figure of this table" in beyond[0].seen:
@@ -75,7 +76,7 @@ def of_curve(curve: GivenCurve, limit: float | None = None) -> list[CurveFinding
     return ordered(found)
 
 
-def of_shape(curve: GivenCurve) -> Iterator[CurveFinding]:
+def of_shape(curve: Curve) -> Iterator[Finding]:
     """Cliffs, humps and falls. Of a kind that stands in place and out of place, those of the first."""
     seen: set[str] = set()
     for series in series_of(curve):

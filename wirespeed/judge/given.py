@@ -2,102 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, Protocol
+from typing import NamedTuple
 
 from wirespeed.toml import parse
 
 
-class GivenPoint(Protocol):
-    """One row of a table; None: it has no such column."""
-
-    @property
-    def bytes(self) -> int: ...
-    @property
-    def seconds(self) -> float | None: ...
-    @property
-    def rate(self) -> float | None: ...
-    @property
-    def peak(self) -> float | None: ...
-    @property
-    def average(self) -> float | None: ...
-    @property
-    def overall(self) -> float | None: ...
-    @property
-    def t_min(self) -> float | None: ...
-    @property
-    def t_max(self) -> float | None: ...
-    @property
-    def repetitions(self) -> int | None: ...
-    @property
-    def wrong(self) -> float | None: ...
-    @property
-    def in_place(self) -> bool | None: ...
-
-
-class GivenCurve(Protocol):
-    """A table of one operation between the same ranks."""
-
-    @property
-    def tool(self) -> str: ...
-    @property
-    def operation(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def direction(self) -> str: ...
-    @property
-    def memory(self) -> str: ...
-    @property
-    def ranks(self) -> int | None: ...
-    @property
-    def hosts(self) -> int | None: ...
-    @property
-    def pair(self) -> str: ...
-    @property
-    def placement(self) -> str: ...
-    @property
-    def points(self) -> Sequence[GivenPoint]: ...
-
-
-@dataclass(frozen=True)
-class FigureRow:
-    """A row that has a size, and a time or a rate."""
+class Point(NamedTuple):
+    """Figures of one line of a table."""
 
     bytes: int
+    """Size of a message; -1: the text does not say."""
     seconds: float | None = None
     rate: float | None = None
+    """As printed: the curve's name and direction define what it counts."""
     peak: float | None = None
+    """Highest rate of those that `average` is the average of."""
     average: float | None = None
+    """Rate since the line before."""
     overall: float | None = None
+    """Rate since the beginning."""
     t_min: float | None = None
     t_max: float | None = None
+    """Shortest and longest time of a rank."""
     repetitions: int | None = None
     wrong: float | None = None
+    """Wrong elements, or the largest error; 0: checked and right."""
     in_place: bool | None = None
+    line: int = 0
+    """Number of the line in the text, from 1."""
 
 
 @dataclass(frozen=True)
-class PlainCurve:
-    """A curve of our own, or a plain list of figures."""
+class Curve:
+    """One table of a tool: one operation between the same ranks in the same memory."""
 
-    points: tuple[FigureRow, ...]
     tool: str = ""
+    version: str = ""
     operation: str = ""
+    """wirespeed's word: pingpong, bandwidth, both-ways, allreduce, ..."""
     name: str = ""
+    """The tool's word."""
     direction: str = "one"
+    """Bytes that the rate counts: of 'one' direction, the sum of 'both', 'algorithm' or 'bus' bandwidth, or
+    'unknown'."""
     memory: str = ""
+    """'H H', 'H D', 'D D': of the sender and the receiver; '': not said."""
     ranks: int | None = None
     hosts: int | None = None
+    points: tuple[Point, ...] = ()
+    unit_words: str = ""
+    """Unit of the printed rate: 'MB = 1e6 B'."""
     pair: str = ""
+    """GPUs or NIC: 'GPU0 GPU3', 'mlx5_0'."""
     placement: str = ""
 
 
 @dataclass(frozen=True)
-class CurveFinding:
+class Finding:
     """Something that the user should know about his figures."""
 
     kind: str
@@ -105,11 +69,12 @@ class CurveFinding:
     severity: int
     """3: the figures are no figures; 2: something is wrong; 1: something to know."""
     seen: str
-    cause: str
-    do: str
-    curve: Any = None
-    """The curve as it was given; None: several."""
+    cause: str = ""
+    do: str = ""
+    curve: Curve | None = None
+    """None: several."""
     wrong: bool = False
+    """The data are wrong: these figures are none."""
     impossible: bool = False
 
 
@@ -122,12 +87,12 @@ def finding(
     kind: str,
     severity: int,
     seen: str,
-    curve: Any = None,
+    curve: Curve | None = None,
     advice: str = "",
     /,
     **words: str,
-) -> CurveFinding:
+) -> Finding:
     """With cause and remedy of advice.toml: those of `advice`, else of the kind. `words` fill them in."""
     told = _advice()[advice or kind]
     cause, do = (told[name].format(**words) for name in ("cause", "do"))
-    return CurveFinding(kind, severity, seen, cause, do, curve, kind == "wrong-data", kind == "impossible")
+    return Finding(kind, severity, seen, cause, do, curve, kind == "wrong-data", kind == "impossible")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 from math import inf
 
-from wirespeed.judge.given import CurveFinding, GivenCurve, GivenPoint, finding
+from wirespeed.judge.given import Curve, Finding, Point, finding
 from wirespeed.judge.series import Row, Series, is_wrong, seconds_words, sizes_words, times, usable
 from wirespeed.units import format_rate, format_size
 
@@ -30,7 +30,7 @@ ROOTED = ("broadcast", "reduce", "gather", "gatherv", "scatter", "scatterv")
 """Operations of which a rank may return early."""
 
 
-def rate_of(point: GivenPoint) -> float | None:
+def rate_of(point: Point) -> float | None:
     """Its rate, whatever the column is called."""
     for rate in (point.rate, point.average, point.overall):
         if rate is not None and 0 < rate < inf:
@@ -38,7 +38,7 @@ def rate_of(point: GivenPoint) -> float | None:
     return None
 
 
-def two_speeds(curve: GivenCurve) -> Iterator[CurveFinding]:
+def two_speeds(curve: Curve) -> Iterator[Finding]:
     """Rates of one size, one behind the other in time, that switch between two values."""
     if not curve.points or curve.points[0].bytes != curve.points[-1].bytes:
         return
@@ -53,7 +53,7 @@ def two_speeds(curve: GivenCurve) -> Iterator[CurveFinding]:
         yield finding("two-speeds", 2, seen, curve)
 
 
-def unsteady(curve: GivenCurve) -> Iterator[CurveFinding]:
+def unsteady(curve: Curve) -> Iterator[Finding]:
     """Rates of one size, one behind the other in time, that differ by more than a warm-up explains."""
     if not curve.points or curve.points[0].bytes != curve.points[-1].bytes:
         return
@@ -94,7 +94,7 @@ def _range(rates: Sequence[float]) -> str:
     return " to ".join(dict.fromkeys(format_rate(rate) for rate in (min(rates), max(rates))))
 
 
-def peaks(curve: GivenCurve) -> Iterator[CurveFinding]:
+def peaks(curve: Curve) -> Iterator[Finding]:
     """An average far below the peak, at the largest size."""
     known = [
         (point, point.peak, average)
@@ -115,7 +115,7 @@ def bits(rate: float) -> str:
     return f"{rate * 8 / 1e9:.1f} Gb/s"
 
 
-def in_place_apart(curve: GivenCurve) -> Iterator[CurveFinding]:
+def in_place_apart(curve: Curve) -> Iterator[Finding]:
     """Times in place and out of place of the same size."""
     seconds: dict[bool, dict[int, float]] = {True: {}, False: {}}
     for point in curve.points:
@@ -133,7 +133,7 @@ def in_place_apart(curve: GivenCurve) -> Iterator[CurveFinding]:
         yield finding("in-place", 2, seen, curve)
 
 
-def uneven(curve: GivenCurve) -> Iterator[CurveFinding]:
+def uneven(curve: Curve) -> Iterator[Finding]:
     """Ranks of which one takes much longer than another, in an operation that all of them end together."""
     if curve.operation in ROOTED:
         return
@@ -154,7 +154,7 @@ def uneven(curve: GivenCurve) -> Iterator[CurveFinding]:
         yield finding("uneven", 1, seen, curve)
 
 
-def few_repetitions(series: Series) -> Iterator[CurveFinding]:
+def few_repetitions(series: Series) -> Iterator[Finding]:
     """Few repetitions: they may be the reason where something else is wrong."""
     rows = [row for row in series.rows if row.point.repetitions is not None and row.point.repetitions <= FEW]
     if rows:
@@ -174,7 +174,7 @@ def are_near(small: int, large: int) -> bool:
     return 0 < large - small <= NEAR * small
 
 
-def near_sizes(series: Sequence[Series]) -> Iterator[CurveFinding]:
+def near_sizes(series: Sequence[Series]) -> Iterator[Finding]:
     """Sizes that are nearly the same, whose times are not; of one way of measuring, in any of its tables."""
     rows = sorted(((row, one) for one in series for row in one.rows), key=lambda item: item[0].bytes)
     for (small, of), (large, _) in pairwise(rows):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wirespeed.judge.given import CurveFinding, GivenCurve, GivenPoint, finding
+from wirespeed.judge.given import Curve, Finding, Point, finding
 from wirespeed.judge.moments import rate_of
 from wirespeed.judge.series import is_collective, is_wrong, on_gpu, seconds_words, times, usable
 from wirespeed.units import format_rate, format_size
@@ -35,7 +35,7 @@ MANY = 0.5
 """Share of the figures that are impossible, from which on none of the curve can be used."""
 
 
-def wrong_data(curve: GivenCurve) -> Iterator[CurveFinding]:
+def wrong_data(curve: Curve) -> Iterator[Finding]:
     """Figures of transfers whose data were wrong."""
     failed = [point for point in curve.points if is_wrong(point)]
     if not failed:
@@ -50,7 +50,7 @@ def wrong_data(curve: GivenCurve) -> Iterator[CurveFinding]:
     yield finding("wrong-data", 3, seen, curve)
 
 
-def impossible(curve: GivenCurve, limit: float | None = None) -> Iterator[CurveFinding]:
+def impossible(curve: Curve, limit: float | None = None) -> Iterator[Finding]:
     """`limit`: the most that the rate can be over its wire, bytes per second."""
     reasons = [(point, reason) for point in curve.points if (reason := why_impossible(curve, point, limit))]
     if not reasons:
@@ -72,12 +72,12 @@ def impossible(curve: GivenCurve, limit: float | None = None) -> Iterator[CurveF
     yield finding("impossible", 3, seen, curve, advice, **words)
 
 
-def spoils_all(curve: GivenCurve, impossible_figures: int) -> bool:
+def spoils_all(curve: Curve, impossible_figures: int) -> bool:
     figures = sum(1 for point in curve.points if usable(rate_of(point)) or usable(point.seconds))
     return impossible_figures > MANY * figures
 
 
-def why_impossible(curve: GivenCurve, point: GivenPoint, limit: float | None = None) -> str:
+def why_impossible(curve: Curve, point: Point, limit: float | None = None) -> str:
     """In words; '': it may be true."""
     rate, seconds = rate_of(point), point.seconds
     if _of_all(point):
@@ -102,12 +102,12 @@ def why_impossible(curve: GivenCurve, point: GivenPoint, limit: float | None = N
     return ""
 
 
-def _of_all(point: GivenPoint) -> bool:
+def _of_all(point: Point) -> bool:
     """Is it the time of all iterations, given as that of one?"""
     return bool(point.seconds and point.repetitions and point.seconds * point.repetitions > LONGEST_S)
 
 
-def _between_two(curve: GivenCurve) -> float:
+def _between_two(curve: Curve) -> float:
     """The most between two processes that exchange messages; MEMORY of anything else."""
     if curve.operation not in MESSAGES or (curve.ranks or 2) != 2:
         return MEMORY
@@ -115,12 +115,12 @@ def _between_two(curve: GivenCurve) -> float:
     return one_way * (2 if curve.direction == "both" else 1)
 
 
-def _pipelined(curve: GivenCurve) -> bool:
+def _pipelined(curve: Curve) -> bool:
     """Many messages at once, of many pairs perhaps: the time of one of them is no time that passes."""
     return curve.operation in ("copy", "local-copy") or "pairs" in curve.placement
 
 
-def narrow(curve: GivenCurve, limit: float | None) -> Iterator[CurveFinding]:
+def narrow(curve: Curve, limit: float | None) -> Iterator[Finding]:
     """Copies between pinned host memory and a GPU that are far below what its slot carries."""
     pinned = (
         curve.memory in ("H D", "D H")
@@ -135,7 +135,7 @@ def narrow(curve: GivenCurve, limit: float | None) -> Iterator[CurveFinding]:
         )
 
 
-def slow_message(curve: GivenCurve) -> Iterator[CurveFinding]:
+def slow_message(curve: Curve) -> Iterator[Finding]:
     """Small messages that take far longer than any network within a site needs."""
     if curve.operation not in ("pingpong", "latency", "rma"):
         return
@@ -155,7 +155,7 @@ def slow_message(curve: GivenCurve) -> Iterator[CurveFinding]:
     yield finding("slow", 2, seen, curve, "slow-peer" if "P2P=Enabled" in curve.name else "slow")
 
 
-def floor(curve: GivenCurve) -> Iterator[CurveFinding]:
+def floor(curve: Curve) -> Iterator[Finding]:
     """An operation of all ranks that takes long, whatever its size."""
     rows = sorted({point.bytes: point for point in reversed(curve.points)}.items())
     rows = [(size, point) for size, point in rows if size > 0 and usable(point.seconds)]
@@ -178,7 +178,7 @@ def floor(curve: GivenCurve) -> Iterator[CurveFinding]:
         yield finding("floor", 2, seen, curve, seconds=seconds_words(min(seconds, longer)))
 
 
-def driver_copies(curve: GivenCurve) -> Iterator[CurveFinding]:
+def driver_copies(curve: Curve) -> Iterator[Finding]:
     """Messages of GPU memory of which the first byte costs far more than an empty message."""
     times = {point.bytes: point.seconds for point in curve.points if usable(point.seconds)}
     empty = times.get(0)
@@ -191,10 +191,10 @@ def driver_copies(curve: GivenCurve) -> Iterator[CurveFinding]:
         yield finding("driver-copy", 1, f"{seen}: {seconds_words(more)} for the first byte", curve)
 
 
-def _bytes(point: GivenPoint) -> float:
+def _bytes(point: Point) -> float:
     """Of a row without a size, by its rate and time."""
     return point.bytes if point.bytes >= 0 else (point.rate or 0.0) * (point.seconds or 0.0)
 
 
-def _size(point: GivenPoint) -> str:
+def _size(point: Point) -> str:
     return format_size(point.bytes) if point.bytes >= 0 else "an unknown size"

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from wirespeed.judge.given import GivenCurve, GivenPoint
+from wirespeed.judge.given import Curve, Point
 from wirespeed.units import format_rate, format_seconds, format_size
 
 COLLECTIVE = ("all-", "allreduce", "allgather", "alltoall", "reduce", "broadcast", "gather", "scatter")
@@ -19,14 +19,14 @@ class Row(NamedTuple):
     bytes: int
     seconds: float
     rate: float
-    point: GivenPoint
+    point: Point
 
 
 @dataclass(frozen=True)
 class Series:
     """Rows with ascending, different sizes."""
 
-    curve: GivenCurve
+    curve: Curve
     rows: tuple[Row, ...]
     in_place: bool | None = None
 
@@ -46,7 +46,7 @@ def usable(value: float | None) -> bool:
     return value is not None and math.isfinite(value) and value > 0
 
 
-def series_of(curve: GivenCurve) -> list[Series]:
+def series_of(curve: Curve) -> list[Series]:
     """Without rows that have no size, no time, or wrong data. Of a size that stands twice, the first."""
     found: dict[bool | None, dict[int, Row]] = {}
     for point in curve.points:
@@ -60,7 +60,7 @@ def series_of(curve: GivenCurve) -> list[Series]:
     ]
 
 
-def _row(point: GivenPoint) -> Row | None:
+def _row(point: Point) -> Row | None:
     size, seconds, rate = point.bytes, point.seconds, point.rate
     if rate is None or not 0 < rate < math.inf:
         rate = size / seconds if seconds is not None and 0 < seconds < math.inf else 0.0
@@ -73,22 +73,22 @@ MOST_ERROR = 0.1
 """Largest rounding error of a sum that a test prints of sound data, in half precision."""
 
 
-def is_wrong(point: GivenPoint) -> bool:
+def is_wrong(point: Point) -> bool:
     """Did a check of its data fail?"""
     return point.wrong is not None and not point.wrong <= MOST_ERROR
 
 
-def is_collective(curve: GivenCurve) -> bool:
+def is_collective(curve: Curve) -> bool:
     return curve.operation.startswith(COLLECTIVE)
 
 
-def on_gpu(curve: GivenCurve) -> bool:
+def on_gpu(curve: Curve) -> bool:
     """Does a GPU's memory take part?"""
     tool = curve.tool.lower()
     return "D" in curve.memory.split() or any(word in tool for word in ("nccl", "rccl", "nvbandwidth", "p2p"))
 
 
-def between_hosts(curve: GivenCurve) -> bool:
+def between_hosts(curve: Curve) -> bool:
     """Is it known that a network carries it?"""
     return (curve.hosts or 1) > 1 or curve.tool.lower().startswith(("perftest", "ib_"))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
-from wirespeed.judge.given import CurveFinding, GivenCurve, finding
+from wirespeed.judge.given import Curve, Finding, finding
 from wirespeed.judge.series import (
     Row,
     Series,
@@ -52,7 +52,7 @@ SCATTERED = 3
 """Humps, and a cliff beside them, that are separate: so many are noise, not thresholds."""
 
 
-def shape(series: Series) -> Iterator[CurveFinding]:
+def shape(series: Series) -> Iterator[Finding]:
     """The findings of one series."""
     humps = list(_humps(series.rows))
     inside = {row.bytes for hump in humps for row in hump.rows}
@@ -135,7 +135,7 @@ def _fall(series: Series) -> tuple[Row, Row] | None:
     return (peak, last) if ratio > most else None
 
 
-def _cliff_finding(series: Series, fast: Row, slow: Row) -> CurveFinding:
+def _cliff_finding(series: Series, fast: Row, slow: Row) -> Finding:
     later = [row.rate for row in series.rows if row.bytes > slow.bytes]
     stays = later and max(later) < fast.rate
     soon = [row.rate for row in series.rows if slow.bytes < row.bytes <= RECOVERED * slow.bytes]
@@ -151,14 +151,14 @@ def _cliff_finding(series: Series, fast: Row, slow: Row) -> CurveFinding:
     return finding("cliff", severity, seen, series.curve, _threshold(series.curve), **sizes)
 
 
-def _threshold(curve: GivenCurve) -> str:
+def _threshold(curve: Curve) -> str:
     """Advice where another way begins between two sizes."""
     if any("ccl" in name.lower() for name in (curve.tool, curve.name)):
         return "cliff-nccl"
     return "cliff-collective" if is_collective(curve) else "cliff-gpu" if on_gpu(curve) else "cliff"
 
 
-def _fall_finding(series: Series, peak: Row, last: Row) -> CurveFinding:
+def _fall_finding(series: Series, peak: Row, last: Row) -> Finding:
     between = (row for row in series.rows if peak.bytes < row.bytes < last.bytes)
     half = next((row for row in between if row.rate * UNCACHED < peak.rate), None)
     by_way = f", {format_size(half.bytes)} {format_rate(half.rate)}" if half else ""
@@ -170,7 +170,7 @@ def _fall_finding(series: Series, peak: Row, last: Row) -> CurveFinding:
     return finding("fall", 2, seen, series.curve, "fall-gpu" if on_gpu(series.curve) else "fall")
 
 
-def _hump(series: Series, hump: _Hump) -> CurveFinding:
+def _hump(series: Series, hump: _Hump) -> Finding:
     slow, quick, rows = hump.slowest, hump.quicker, hump.rows
     verb = "take up to" if len(rows) > 1 else "takes"
     seen = (
@@ -206,7 +206,7 @@ def _slope(rows: tuple[Row, ...]) -> float | None:
     return slope if even and 2 * slope * rows[-1].bytes > rows[-1].seconds else None
 
 
-def _scattered(series: Series, humps: list[_Hump]) -> CurveFinding:
+def _scattered(series: Series, humps: list[_Hump]) -> Finding:
     worst = max(humps, key=lambda hump: hump.ratio)
     seen = (
         f"sizes here and there take much longer than larger ones{series.where}; worst: "

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from wirespeed.judge.curve import of_shape
-from wirespeed.judge.given import CurveFinding, FigureRow, PlainCurve
+from wirespeed.judge.given import Curve, Finding, Point
 from wirespeed.results.model import Entry
 from wirespeed.results.runs import Run
 
@@ -14,7 +14,7 @@ WIDEST = 0.25
 """Half width of an interval, as a share of the median, beyond which a figure shows no cliff and no hump."""
 
 
-def curve_findings(run: Run) -> Iterator[tuple[str, CurveFinding]]:
+def curve_findings(run: Run) -> Iterator[tuple[str, Finding]]:
     """(path, finding). None of a run slowed on purpose, nor where larger sizes do not move more bytes."""
     traits = run.traits
     if run.slowed or traits.program or traits.scattered:
@@ -33,7 +33,7 @@ def as_records(run: Run) -> list[dict[str, Any]]:
     ]
 
 
-def _curve(run: Run, path: str) -> PlainCurve | None:
+def _curve(run: Run, path: str) -> Curve | None:
     entries = [entry for entry in run.of_path(path) if entry.bytes and entry.amount and _narrow(entry)]
     if len({entry.amount for entry in entries}) < len(entries):
         return None
@@ -43,9 +43,9 @@ def _curve(run: Run, path: str) -> PlainCurve | None:
         # Ranks that share a GPU take turns, which its own line says.
         return None
     memory = " ".join("D" if name == "device" else "H" for name in (step.memory, step.into or step.memory))
-    return PlainCurve(
-        tuple(FigureRow(entry.bytes, entry.seconds, entry.rate) for entry in entries),
-        tool="wirespeed",
+    return Curve(
+        "wirespeed",
+        points=tuple(Point(entry.bytes, entry.seconds, entry.rate) for entry in entries),
         operation=run.head.plan.pattern,
         name=path,
         memory=memory,

@@ -8,9 +8,6 @@ from collections.abc import Callable, Iterable
 from functools import cache
 
 from wirespeed.foreign.shapes import Finding, Log
-from wirespeed.judge.given import CurveFinding
-
-AnyFinding = Finding | CurveFinding
 
 
 def find(log: Log) -> list[Finding]:
@@ -18,7 +15,7 @@ def find(log: Log) -> list[Finding]:
     return [finding for find_in in _finders() for finding in find_in(log)]
 
 
-def worst_first(found: Iterable[AnyFinding]) -> list[AnyFinding]:
+def worst_first(found: Iterable[Finding]) -> list[Finding]:
     """Sorts findings."""
     return sorted(found, key=lambda finding: (not finding.impossible, not finding.wrong, -finding.severity))
 

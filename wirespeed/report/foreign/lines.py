@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 
 from wirespeed.foreign.definitions import definition, rate_of, rates_of
 from wirespeed.foreign.explain import Explained, Explanation
-from wirespeed.foreign.findings import AnyFinding
 from wirespeed.foreign.islands import sentences, wires
-from wirespeed.foreign.shapes import Curve, Log
+from wirespeed.foreign.shapes import Curve, Finding, Log
 from wirespeed.judge.series import is_wrong
 from wirespeed.units import counted, format_rate, format_seconds, format_size
 
@@ -272,7 +271,7 @@ def _chosen(
     return [keys[place] for place in sorted(wanted)[:rows]]
 
 
-def finding_lines(finding: AnyFinding, number: int, where: str = "") -> Iterator[str]:
+def finding_lines(finding: Finding, number: int, where: str = "") -> Iterator[str]:
     """Seen, likely cause, remedy."""
     yield f"{number}. {where}{finding.seen}"
     if finding.cause:
@@ -283,7 +282,7 @@ def finding_lines(finding: AnyFinding, number: int, where: str = "") -> Iterator
 
 def findings(explanation: Explanation) -> list[list[str]]:
     """The lines of each finding, worst first; of more than a few tables that have the same one, the first."""
-    alike: dict[tuple[str, ...], list[AnyFinding]] = {}
+    alike: dict[tuple[str, ...], list[Finding]] = {}
     for at, one in enumerate(explanation.findings):
         curve = one.curve
         alike.setdefault((one.kind, curve.tool, curve.name) if curve else (str(at),), []).append(one)
