@@ -36,9 +36,10 @@ def test_histograms_survive_the_file_and_any_order(parts: list[list[float]]) -> 
     for part in parts:
         histogram.add(part)
     at_once.add([value for part in parts for value in part])
-    back = Histogram.from_dict(json.loads(json.dumps(histogram.to_dict())))
-    assert back.counts == histogram.counts == at_once.counts and back.total == at_once.total
-    assert back.bins_per_octave == 16 and back.to_dict() == histogram.to_dict()
+    told = json.loads(json.dumps(histogram.to_dict()))
+    counts = {told["first"] + at: count for at, count in enumerate(told["counts"]) if count}
+    assert counts == histogram.counts == at_once.counts and sum(counts.values()) == at_once.total
+    assert (told["base"], told["unit_s"]) == (2 ** (1 / 16), 1e-9)
 
 
 @given(st.integers(-100, 700), st.sampled_from([16, 4096]))
@@ -63,25 +64,6 @@ def test_a_histogram_looks_as_published() -> None:
     data = histogram.to_dict()
     assert data["base"] == pytest.approx(2 ** (1 / 16)) and data["unit_s"] == 1e-9
     assert data["first"] == 0 and data["counts"] == [2, *[0] * 15, 1]
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        {"base": 1.0},
-        {"base": 0.3},
-        {"unit_s": 0},
-        {"counts": [-1]},
-        {"counts": None},
-        {"base": 1.5},
-        {"base": 5.0},
-    ],
-)
-def test_a_damaged_histogram_is_refused(damage: dict[str, object]) -> None:
-    with pytest.raises((ValueError, TypeError)):
-        Histogram.from_dict({**Histogram().to_dict(), **damage})
-    with pytest.raises(KeyError):
-        Histogram.from_dict({})
 
 
 def test_an_empty_histogram_has_no_quantile() -> None:
@@ -128,5 +110,3 @@ def test_finer_bins_are_added_up() -> None:
 def test_the_smallest_histograms_of_a_file() -> None:
     empty = Histogram().to_dict()
     assert (empty["first"], empty["counts"]) == (0, [])
-    one = Histogram.from_dict({"base": 2.0, "unit_s": 1e-6, "first": -1, "counts": [2, 0, 1]})
-    assert (one.bins_per_octave, one.unit_s, one.counts, one.total) == (1, 1e-6, {-1: 2, 1: 1}, 3)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wirespeed.fleet.topology import Topology
 from wirespeed.fleet.window import HistoryWindow
-from wirespeed.statistics.mixed import Mixed, Term, fit, typical
+from wirespeed.statistics.mixed import BELIEF, USUAL, Mixed, Term, fit, typical
 from wirespeed.statistics.outliers import (
     FEWEST_ALIKE,
     FEWEST_TIMES,
@@ -23,7 +23,7 @@ from wirespeed.statistics.outliers import (
     smallest_named,
     spread_of,
 )
-from wirespeed.statistics.student import bounded_exp
+from wirespeed.statistics.student import NORMAL_90, bounded_exp, student_point, student_tail
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -101,16 +101,11 @@ class Estimates:
         if self.spread is None:
             return math.inf
         if self.tail is None:
-            return bounded_exp(_smallest_switch(self.spread, level))
+            points = student_point(2 * level, self.spread.freedom) + NORMAL_90
+            return bounded_exp(self.spread.deviation * points)
         often = [int(count) for count in self.times[self.usable] if count >= FEWEST_TIMES]
         count = int(typical(often)) if often else FEWEST_TIMES
         return bounded_exp(smallest_named(count, level, self.spread, self.tail))
-
-
-def _smallest_switch(spread: Spread, level: float) -> float:
-    from wirespeed.statistics.student import student_point
-
-    return spread.deviation * (student_point(2 * level, spread.freedom) + 1.2815515655446004)
 
 
 def estimates(window: HistoryWindow, topology: Topology, least: float) -> Iterator[Estimates]:
@@ -166,16 +161,19 @@ def _alone(figure: str, kind: str, rows: HistoryWindow, least: float) -> Estimat
         terms["kind"] = Term.of(of_name[places], count=len(kinds), wide=True)
     terms["subject"] = Term.of(places, count=len(names))
     model = fit(rows.logs, terms)
-    values = model.rest + model.effects["subject"][places]
-    times = np.bincount(places, minlength=len(names))
-    judged = _Judged(names, places, values, rows.moments, times, of_name, kinds)
     # Where nobody was measured twice, noise and differences between subjects are one.
-    seen = model.noise[times[places] > 1]
-    tail = Tail(seen if len(seen) else np.zeros(1), len(seen) - float((times > 1).sum()))
-    kind_times = _kind_times(figure, kinds, of_name, model.effects.get("kind"))
-    deviation = model.deviation if len(seen) else 0.0
-    noise = np.where(times[places] > 1, model.noise, 0.0)
-    return judged.estimates(figure, kind, model.centre, deviation, tail, noise, least, None, kind_times)
+    often = np.bincount(places)[places] > 1
+    seen = model.noise[often] if often.any() else np.zeros(1)
+    of_kinds = _kind_times(figure, kinds, of_name, model.effects.get("kind"))
+    told = Estimates(
+        *(figure, kind, names, np.full(len(names), math.nan), np.bincount(places), model.centre),
+        deviation=model.deviation if often.any() else 0.0,
+        tail=Tail(seen, often.sum() - len({*places[often].tolist()})),
+        kinds=of_kinds,
+    )
+    values = model.rest + model.effects["subject"][places]
+    noise = np.where(often, model.noise, 0.0)
+    return _judged(told, places, values, noise, rows.moments, least, kinds, of_name)
 
 
 def _kind_times(figure: str, kinds: Sequence[str], of_name: Places, effects: Floats | None) -> list[KindTime]:
@@ -196,113 +194,71 @@ def _kind_times(figure: str, kinds: Sequence[str], of_name: Places, effects: Flo
     ]
 
 
-@dataclass
-class _Judged:
-    """Single times of subjects, to be compared with those of their own hardware."""
+def _judged(
+    told: Estimates,
+    places: Places,
+    values: Floats,
+    noise: Floats,
+    moments: Floats,
+    least: float,
+    kinds: Sequence[str],
+    of_name: Places,
+    switches: Places | None = None,
+    with_whom: Places | None = None,
+) -> Estimates:
+    """Adds what single times of subjects tell, each compared with those of its own hardware.
 
-    names: Sequence[str]
-    places: Places
-    """The subject of each time."""
-    values: Floats
-    """Logarithms of times, without what they have in common with others."""
-    moments: Floats
-    times: Places
-    """Number of each subject's times."""
-    of_name: Places
-    """The kind of hardware of each subject."""
-    kinds: Sequence[str]
-    groups: Places | None = None
-    """The switch of each subject, -1: none that counts."""
-    with_whom: Places | None = None
-    """The other node of each time."""
-
-    def estimates(
-        self,
-        figure: str,
-        kind: str,
-        centre: float,
-        deviation: float,
-        tail: Tail,
-        noise: Floats,
-        least: float,
-        partners: Places | None,
-        kind_times: Sequence[KindTime],
-    ) -> Estimates:
-        count = len(self.names)
-        effects = medians_of(self.places, self.values, count)
-        untold: dict[str, str] = {}
-        alike = np.bincount(self.of_name, minlength=len(self.kinds))
-        for place in np.flatnonzero(alike[self.of_name] < FEWEST_ALIKE).tolist():
-            number = int(alike[self.of_name[place]])
-            untold[self.names[place]] = _too_few(
-                kind, number, len(self.kinds) > 1, self.kinds[self.of_name[place]]
-            )
-            effects[place] = math.nan
-        for place in np.flatnonzero(np.isfinite(effects) & (_few(partners, count))).tolist():
-            untold[self.names[place]] = (
-                f"measured with {_others(partners, place)}, {FEWEST_PARTNERS} are needed"
-            )
-            effects[place] = math.nan
-        told = np.isfinite(effects)
-        if not told.any():
-            return Estimates(figure, kind, self.names, effects, self.times, centre, deviation, untold=untold)
-        shift = np.zeros(count)
-        for groups in (self.groups, self.of_name):
-            if groups is not None:
-                for group in range(int(groups.max()) + 1):
-                    those = (groups == group) & told
-                    if those.any():
-                        shift[those] += typical((effects - shift)[those])
-        effects = effects - shift
-        often = told & (self.times >= min(FEWEST_TIMES, int(typical(self.times[told]))))
-        # Noise is judged by itself: here count the differences between subjects, as far as they are not its.
-        spread = spread_of(effects[often]).without(
-            0.45 * deviation**2 * 3 / max(3.0, typical(self.times[often]))
-        )
-        rows = told[self.places]
-        slow = slow_ones(
-            self.places[rows],
-            (self.values - shift[self.places] - spread.centre)[rows],
-            self.moments[rows],
-            spread,
-            tail,
-            least,
-            noise[rows],
-            None if self.with_whom is None else self.with_whom[rows],
-        )
-        return Estimates(
-            *(
-                figure,
-                kind,
-                self.names,
-                effects - spread.centre,
-                self.times,
-                centre + spread.centre,
-                deviation,
-            ),
-            spread=spread,
-            tail=tail,
-            slow=slow,
-            partners=partners,
-            untold=untold,
-            kinds=kind_times,
-        )
+    Of each time: its subject's place, its logarithm without what it has in common with others, its noise, its
+    moment, and the other node. Of each subject: its hardware, one of `kinds`, and its switch (-1: none).
+    """
+    assert told.tail
+    effects = medians_of(places, values, len(told.names))
+    untold = {
+        told.names[place]: why
+        for place in range(len(effects))
+        if (why := _too_few(told, place, np.bincount(of_name), kinds, of_name))
+    }
+    effects[[name in untold for name in told.names]] = math.nan
+    known = np.isfinite(effects)
+    if not known.any():
+        return replace(told, tail=None, partners=None, kinds=(), untold=untold)
+    before = effects.copy()
+    for groups in (switches, of_name):
+        for group in range(0 if groups is None else int(groups.max()) + 1):
+            if (those := (groups == group) & known).any():
+                effects[those] -= typical(effects[those])
+    shift = np.where(known, before - effects, 0.0)
+    often = known & (told.times >= min(FEWEST_TIMES, int(typical(told.times[known]))))
+    # Noise is judged by itself: here count the differences between subjects, as far as they are not its.
+    spread = spread_of(effects[often]).without(
+        0.45 * told.deviation**2 * 3 / max(3.0, typical(told.times[often]))
+    )
+    rows = known[places]
+    over_usual = (values - shift[places] - spread.centre)[rows]
+    partners = None if with_whom is None else with_whom[rows]
+    slow = slow_ones(places[rows], over_usual, moments[rows], spread, told.tail, least, noise[rows], partners)
+    return replace(
+        told,
+        effects=effects - spread.centre,
+        centre=told.centre + spread.centre,
+        spread=spread,
+        slow=slow,
+        untold=untold,
+    )
 
 
-def _few(partners: Places | None, count: int) -> NDArray[np.bool_]:
-    return np.zeros(count, dtype=bool) if partners is None else partners < FEWEST_PARTNERS
-
-
-def _others(partners: Places | None, place: int) -> str:
-    number = 0 if partners is None else int(partners[place])
-    return f"{number} other{'s' if number != 1 else ''}"
-
-
-def _too_few(kind: str, number: int, several_kinds: bool, hardware: str) -> str:
-    least = f"{FEWEST_ALIKE} are needed"
-    if several_kinds:
-        return f"only {number} of this hardware ({hardware or UNKNOWN}), {least}"
-    return f"only {number} {kind}{'s' if number > 1 else ''} to compare, {least}"
+def _too_few(told: Estimates, place: int, alike: Places, kinds: Sequence[str], of_name: Places) -> str:
+    """Why a subject cannot be judged, however often it is measured; '': it can."""
+    number, needed = int(alike[of_name[place]]), f"{FEWEST_ALIKE} are needed"
+    if number < FEWEST_ALIKE and len(kinds) > 1:
+        return f"only {number} of this hardware ({kinds[of_name[place]] or UNKNOWN}), {needed}"
+    if number < FEWEST_ALIKE:
+        return f"only {number} {told.kind}{'s' if number > 1 else ''} to compare, {needed}"
+    others = FEWEST_PARTNERS if told.partners is None else int(told.partners[place])
+    if others < FEWEST_PARTNERS:
+        plural = "s" if others != 1 else ""
+        return f"measured with {others} other{plural}, {FEWEST_PARTNERS} are needed"
+    return ""
 
 
 def _of_pairs(figure: str, rows: HistoryWindow, topology: Topology, least: float) -> Iterator[Estimates]:
@@ -311,11 +267,10 @@ def _of_pairs(figure: str, rows: HistoryWindow, topology: Topology, least: float
     first, second = ends[: len(rows)], ends[len(rows) :]
     terms = _common_terms(rows)
     kinds, of_name = _numbered([rows.kinds.get(name, "") for name in names])
-    combined = np.minimum(of_name[first], of_name[second]) * len(kinds) + np.maximum(
-        of_name[first], of_name[second]
-    )
+    low, high = np.sort([of_name[first], of_name[second]], axis=0)
+    combined = low * len(kinds) + high
     if len(kinds) > 1:
-        together, places = _numbered([str(value) for value in combined.tolist()])
+        together, places = np.unique(combined, return_inverse=True)
         terms["kind"] = Term.of(places, count=len(together), wide=True)
     behind = _behind(topology, names)
     for level, places in behind.items():
@@ -324,40 +279,27 @@ def _of_pairs(figure: str, rows: HistoryWindow, topology: Topology, least: float
     model = fit(rows.logs, terms)
     for level, places in behind.items():
         yield _switches(figure, level, places, topology, model, names)
-    times = np.bincount(np.concatenate([first, second]), minlength=len(names))
-    pairs = np.unique(np.stack([np.minimum(first, second), np.maximum(first, second)]), axis=1)
-    partners = np.bincount(pairs.ravel(), minlength=len(names))
+    pairs = np.unique(np.sort([first, second], axis=0), axis=1)
+    own_kinds = _own_kinds(kinds, combined, model) if len(kinds) > 1 else None
     effects = model.effects["node"]
-    judged = _Judged(
-        names,
-        np.concatenate([first, second]),
-        np.concatenate([model.rest + effects[first], model.rest + effects[second]]),
-        np.concatenate([rows.moments, rows.moments]),
-        times,
-        of_name,
-        kinds,
-        behind.get(0),
-        np.concatenate([second, first]),
+    told = Estimates(
+        *(figure, NODE, names, effects, np.bincount(ends), model.centre, model.deviation),
+        tail=Tail(model.noise, model.free),
+        partners=np.bincount(pairs.ravel()),
+        kinds=_kind_times(figure, kinds, of_name, own_kinds),
     )
-    kind_times = _kind_times(
-        figure, kinds, of_name, _own_kinds(kinds, combined, model) if len(kinds) > 1 else None
-    )
-    tail = Tail(model.noise, model.free)
-    both = np.concatenate([model.noise, model.noise])
-    nodes = judged.estimates(
-        figure, NODE, model.centre, model.deviation, tail, both, least, partners, kind_times
-    )
+    values, noise, moments = (np.tile(each, 2) for each in (model.rest, model.noise, rows.moments))
+    with_whom = np.concatenate([second, first])
+    values += effects[ends]
+    nodes = _judged(told, ends, values, noise, moments, least, kinds, of_name, behind.get(0), with_whom)
     yield nodes
     yield _links(figure, rows, model, nodes, least)
 
 
 def _own_kinds(kinds: Sequence[str], combined: Places, model: Mixed) -> Floats:
     """The effect of pairs of one kind with itself; NaN where there is no such pair."""
-    together, _ = _numbered([str(value) for value in combined.tolist()])
-    places = {name: place for place, name in enumerate(together)}
-    effects = model.effects["kind"]
-    found = [places.get(str(kind * len(kinds) + kind)) for kind in range(len(kinds))]
-    return np.array([math.nan if place is None else effects[place] for place in found])
+    known = dict(zip(np.unique(combined).tolist(), model.effects["kind"], strict=True))
+    return np.array([known.get(kind * (len(kinds) + 1), math.nan) for kind in range(len(kinds))])
 
 
 def _links(figure: str, rows: HistoryWindow, model: Mixed, nodes: Estimates, least: float) -> Estimates:
@@ -436,9 +378,6 @@ def _switches(
 
 def _apart(names: Sequence[str], effects: Floats, apart: float, model: Mixed) -> dict[str, str]:
     """Two switches that differ: one is slow, and nothing tells which."""
-    from wirespeed.statistics.mixed import BELIEF, USUAL
-    from wirespeed.statistics.student import student_tail
-
     sure = student_tail(math.log(apart) / (USUAL * 2**0.5), BELIEF) < 0.01
     slower = names[int(np.argmax(effects))]
     text = f"two switches differ, {slower} takes {apart:.2f} x: {FEWEST_SWITCHES} tell which is slow"

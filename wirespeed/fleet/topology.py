@@ -25,8 +25,6 @@ class NetworkSwitch:
     """0: nodes are plugged into it; else one more than the highest switch below it."""
     nodes: tuple[str, ...]
     """All nodes below it, through other switches, too."""
-    below: tuple[str, ...] = ()
-    """Switches that are plugged into it."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +89,7 @@ def topology_of(text: str, file: str = "topology.conf") -> Topology:
                 [*nodes[name], *(node for network_switch in under for node in network_switch.nodes)]
             )
             level = max((network_switch.level + 1 for network_switch in under), default=0)
-            found[name] = NetworkSwitch(name, level, tuple(all_nodes), tuple(below[name]))
+            found[name] = NetworkSwitch(name, level, tuple(all_nodes))
         return found[name]
 
     for name in nodes:

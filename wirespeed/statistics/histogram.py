@@ -6,7 +6,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any, TypedDict
+from typing import TypedDict
 
 UNIT_S = 1e-9
 BINS_PER_OCTAVE = 16
@@ -101,20 +101,3 @@ class Histogram:
         first = min(self.counts, default=0)
         counts = [self.counts.get(i, 0) for i in range(first, max(self.counts) + 1)] if self.counts else []
         return {"base": self.base, "unit_s": self.unit_s, "first": first, "counts": counts}
-
-    @staticmethod
-    def from_dict(data: dict[str, Any]) -> Histogram:
-        """The inverse of to_dict(). Raises KeyError, TypeError or ValueError."""
-        base, unit_s = float(data["base"]), float(data["unit_s"])
-        if not (base > 1 and unit_s > 0):
-            raise ValueError("a histogram's base is above 1 and its unit above 0")
-        bins = round(1 / math.log2(base))
-        if bins < 1 or not math.isclose(2 ** (1 / bins), base, rel_tol=1e-9):
-            raise ValueError(f"a histogram's base is 2^(1/n), not {base}")
-        counts = [int(count) for count in data["counts"]]
-        if any(count < 0 for count in counts):
-            raise ValueError("a histogram has no counts below 0")
-        histogram = Histogram(bins, unit_s)
-        histogram.counts = {int(data["first"]) + i: count for i, count in enumerate(counts) if count}
-        histogram.total = sum(counts)
-        return histogram

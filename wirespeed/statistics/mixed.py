@@ -62,8 +62,6 @@ class Mixed:
     centre: float
     effects: Mapping[str, Floats]
     """The effects of each term."""
-    spreads: Mapping[str, float]
-    """Standard deviation of the bulk of each term's effects."""
     rest: Floats
     """Part of each time that no effect explains."""
     noise: Floats
@@ -94,7 +92,7 @@ def fit(logs: Floats, terms: Mapping[str, Term]) -> Mixed:
     effects = np.zeros(total + 1)
     effects[0] = np.median(logs)
     noise = max(_bulk(logs - effects[0]), _SMALLEST) ** 2
-    weights, squares = np.ones(len(logs)), dict.fromkeys(terms, 0.0)
+    weights = np.ones(len(logs))
     squares = {name: WIDE**2 if term.wide else max(START * noise, USUAL**2) for name, term in terms.items()}
     shrinks = {name: np.ones(term.count) for name, term in terms.items()}
     rest, known = logs - effects[0], np.zeros(len(logs))
@@ -124,7 +122,6 @@ def fit(logs: Floats, terms: Mapping[str, Term]) -> Mixed:
     return Mixed(
         float(effects[0]),
         {name: effects[place].copy() for name, place in places.items()},
-        {name: NORMAL * value**0.5 for name, value in squares.items()},
         rest,
         rest / np.sqrt(1 - share),
         rest / (1 - share),

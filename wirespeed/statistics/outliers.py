@@ -10,19 +10,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from wirespeed.statistics.mixed import BELIEF, NORMAL, NORMAL_75, TAIL, USUAL
-from wirespeed.statistics.student import student_tail
+from wirespeed.statistics.student import NORMAL_90, student_tail
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
     Places = NDArray[np.int64]
-    Flags = NDArray[np.bool_]
 
 FEWEST_TIMES = 3
 """Independent times that name a subject."""
@@ -30,8 +29,6 @@ FEWEST_ALIKE = 4
 """Among fewer nobody can say which one is slow."""
 FEWEST_FOR_SOME = 8
 """From so many times on, three that are far too slow are noticed among others that are not."""
-POWER = 0.9
-_NORMAL_90 = 1.2815515655446004
 _FAR = 5.0
 """Values further off than so many standard deviations say nothing of those alike."""
 _UNREACHABLE = 0.05
@@ -49,8 +46,6 @@ class Spread:
     """Standard deviation, without those far off."""
     freedom: float
     """Degrees of freedom of the deviation."""
-    far: Flags
-    """True for each that is far off."""
 
     def without(self, variance: float) -> Spread:
         """The same without what noise adds to it, if that is not nearly all."""
@@ -99,10 +94,9 @@ def spread_of(values: Floats) -> Spread:
         centre, deviation = _scale(values[near])
         if abs(deviation - before) <= 0.001 * before:
             break
-    far = np.abs(values - centre) > _FAR * deviation
-    rest = int((~far).sum())
+    rest = int((np.abs(values - centre) <= _FAR * deviation).sum())
     # The prediction of one more than those seen.
-    return Spread(centre, deviation * math.sqrt(1 + 1 / rest), BELIEF + 0.8 * (rest - 1), far)
+    return Spread(centre, deviation * math.sqrt(1 + 1 / rest), BELIEF + 0.8 * (rest - 1))
 
 
 def _scale(values: Floats) -> tuple[float, float]:
@@ -198,7 +192,7 @@ def smallest_named(count: int, level: float, spread: Spread, tail: Tail) -> floa
         low, high = (low, middle) if enough else (middle, high)
     # The place of the time that decides, among its subject's times.
     usual, early = (_order_quantile(tail, count, hits, share) for share in (0.5, 0.1))
-    return high - usual + _NORMAL_90 * math.hypot(spread.deviation, (usual - early) / _NORMAL_90)
+    return high - usual + NORMAL_90 * math.hypot(spread.deviation, (usual - early) / NORMAL_90)
 
 
 def _order_quantile(tail: Tail, count: int, hits: int, share: float) -> float:
@@ -247,52 +241,65 @@ def slow_ones(
     ends = np.append(starts[1:], len(order))
     newest = float(moments.max()) if len(moments) else 0.0
     found: dict[int, Slow] = {}
-    middles = medians_of(
-        np.cumsum(np.diff(subjects[order], prepend=subjects[order][:1]) != 0), values[order], len(starts)
-    )
-    tops = np.maximum.reduceat(values[order], starts) if len(starts) else middles
+    own = subjects[order[starts]]
+    medians = medians_of(subjects, values, int(subjects.max(initial=0)) + 1)[own]
+    tops = np.maximum.reduceat(values[order], starts) if len(starts) else medians
     limit = math.log1p(least)
     # Noise alone explains most single times that are late: their p value is at least this.
     unreachable = (ends - starts == 1) & (tail.survival(tops) > _UNREACHABLE)
-    for place in np.flatnonzero(((middles > limit) | (tops > limit)) & ~unreachable).tolist():
+    for place in np.flatnonzero(((medians > limit) | (tops > limit)) & ~unreachable).tolist():
         rows = order[starts[place] : ends[place]]
-        own = np.sort(noise[rows])
         with_whom = np.arange(len(rows)) if partners is None else partners[rows]
         tests = _tests(values[rows], moments[rows], with_whom, newest, lately)
+        without = np.sort(noise[rows])
         sure = [
-            (min(1.0, len(tests) * p_of_times(value, hits, len(times), spread, tail, own)), times, some, days)
-            for value, hits, times, some, days in tests
-            if value > limit / 2
+            Slow(
+                min(
+                    1.0,
+                    len(tests) * p_of_times(test.value, test.hits, len(test.times), spread, tail, without),
+                ),
+                test.effect,
+                len(test.times),
+                int((test.times > test.effect / 2).sum()) if test.some else None,
+                test.days,
+            )
+            for test in tests
+            if test.value > limit / 2 and test.effect > limit
         ]
-        sure = [test for test in sure if _effect(test[1], test[2]) > limit]
         if sure:
-            p, times, some, days = min(sure, key=lambda test: test[0])
-            slow = int((times > _effect(times, some) / 2).sum()) if some else None
-            found[int(subjects[rows[0]])] = Slow(p, _effect(times, some), len(times), slow, days)
+            found[int(own[place])] = min(sure, key=lambda slow: slow.p)
     return found
 
 
-def _effect(times: Floats, some: bool) -> float:
-    return float(np.median(np.sort(times)[-3:] if some else times))
+class _Test(NamedTuple):
+    """A way in which a subject may be slow."""
+
+    value: float
+    """The time that decides: so many are at or above it."""
+    hits: int
+    times: Floats
+    some: bool = False
+    """Three of the times are slow, the others may be sound."""
+    days: float | None = None
+    """The latest days alone; None: all."""
+
+    @property
+    def effect(self) -> float:
+        return float(np.median(np.sort(self.times)[-FEWEST_TIMES:] if self.some else self.times))
 
 
 def _tests(
     values: Floats, moments: Floats, partners: Places, newest: float, lately: Sequence[float]
-) -> list[tuple[float, int, Floats, bool, float | None]]:
-    """The time that decides, how many are at or above it, of which times; of some only; of how many days."""
-    count = len(values)
-    ordered = np.sort(values)
-    tests: list[tuple[float, int, Floats, bool, float | None]] = [
-        (float(ordered[(count - 1) // 3]), hits_of(count), values, False, None)
-    ]
-    before = count
+) -> list[_Test]:
+    def most(times: Floats, days: float | None = None) -> _Test:
+        return _Test(float(np.sort(times)[(len(times) - 1) // 3]), hits_of(len(times)), times, days=days)
+
+    tests = [most(values)]
     for days in lately:
         recent = values[moments >= newest - days]
-        if FEWEST_TIMES <= len(recent) < before:
-            place = (len(recent) - 1) // 3
-            tests.append((float(np.sort(recent)[place]), hits_of(len(recent)), recent, False, days))
-            before = len(recent)
+        if FEWEST_TIMES <= len(recent) < len(tests[-1].times):
+            tests.append(most(recent, days))
     slowest = [float(values[partners == partner].max()) for partner in np.unique(partners)]
-    if count >= FEWEST_FOR_SOME and len(slowest) >= FEWEST_TIMES:
-        tests.append((sorted(slowest)[-FEWEST_TIMES], FEWEST_TIMES, values, True, None))
+    if len(values) >= FEWEST_FOR_SOME and len(slowest) >= FEWEST_TIMES:
+        tests.append(_Test(sorted(slowest)[-FEWEST_TIMES], FEWEST_TIMES, values, True))
     return tests

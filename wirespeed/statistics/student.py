@@ -88,51 +88,13 @@ def simes(p_values: Sequence[float], count: int = 0) -> float:
     return min(1.0, *(p * count / rank for rank, p in enumerate(sorted(p_values), 1))) if count else 1.0
 
 
-@lru_cache(maxsize=1 << 16)
 def found_at(level: float, freedom: float) -> float:
     """The true change over its standard error that is significant at `level` in POWER of cases.
 
-    The power of Student's t, P(|Z + distance| > t * u), is averaged over u, the estimated over the true
-    error, by the midpoint rule on its distribution function's grid (u^2 is chi squared over `freedom`).
+    Of the noncentral t distribution, to 1.2 % (Abramowitz and Stegun 26.7.10).
     """
     point = student_point(level, freedom)
-    if freedom >= 1e4:
-        return point + _normal_point(1 - POWER)
-    shares = _chi_grid(freedom)
-
-    def power(distance: float) -> float:
-        return math.fsum(weight * _above(point * u - distance) for u, weight in shares)
-
-    low, high = 0.0, 1.0
-    while power(high) < POWER:
-        low, high = high, high * 2
-    for _ in range(25):
-        half = (low + high) / 2
-        low, high = (half, high) if power(half) < POWER else (low, half)
-    return (low + high) / 2
-
-
-def _chi_grid(freedom: float, steps: int = 250) -> list[tuple[float, float]]:
-    """Values of sqrt(chi squared / freedom), evenly spaced on the logarithmic scale, with their weights."""
-    grid = []
-    for step in range(steps):
-        log_u = -12.0 + (step + 0.5) * 14.0 / steps
-        # The density of u times u: the constant goes by what all weights add up to.
-        log_weight = freedom * (log_u - math.exp(2 * log_u) / 2)
-        grid.append((math.exp(log_u), log_weight))
-    most = max(weight for _, weight in grid)
-    weights = [math.exp(weight - most) for _, weight in grid]
-    total = math.fsum(weights)
-    return [(u, weight / total) for (u, _), weight in zip(grid, weights, strict=True)]
-
-
-def _above(z: float) -> float:
-    return math.erfc(z / math.sqrt(2)) / 2
-
-
-def _normal_point(tail: float) -> float:
-    """The z with P(Z >= z) = `tail`."""
-    return student_point(2 * tail, KNOWN)
+    return point * (1 - 1 / (4 * freedom)) + NORMAL_90 * math.sqrt(1 + point**2 / (2 * freedom))
 
 
 def bounded_exp(x: float) -> float:
