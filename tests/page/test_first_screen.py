@@ -38,7 +38,7 @@ def test_answers_tiles_and_the_main_chart_need_no_scrolling(
 ) -> None:
     """Protects a reader's first ten seconds: what stands in the way is found below."""
     page = Opened(browser, pages[name], size[0], height=size[1])
-    assert page.count("#answers .answered li") in (3, 4) and page.count("#answers .tile") == 4
+    assert page.count("#answers .answered li") in (2, 3, 4) and page.count("#answers .tile") == 4
     places = [page.ends(one) for one in ("main > .machines", "#answers .answered", "#answers .tiles")]
     chart = page.tab.locator("#main svg.chart").first.bounding_box()
     places.append((chart["y"], chart["y"] + chart["height"]))
@@ -65,8 +65,7 @@ def test_the_page_is_short_until_it_is_opened(
 def test_without_gpus_no_mpi_is_called_gpu_aware(browser: Any, pages: dict[str, Path]) -> None:
     page = Opened(browser, pages["no GPU"])
     said = page.tab.locator("#answers").inner_text()
-    assert "Open MPI 5.0.11" in said and "without GPUs nothing shows whether it is GPU-aware" in said
-    assert "is GPU-aware:" not in said and "GPU-aware MPI" not in said
+    assert "Open MPI 5.0.11" in said and "no GPU" in said and "GPU-aware" not in said
     page.check()
 
 

@@ -50,5 +50,5 @@ def test_markdown_and_the_page_name_them_too(tmp_path: Path) -> None:
     file = made.write(tmp_path / "a.jsonl", made.head(), *steps, *records, made.end())
     sources, lost = read_sources([file])
     named = "host-pinned at 64 B to 128 B"
-    assert f"| host | 1.02 us | 0.128 | {named} |" in markdown(sources, lost)
+    assert f"host for 64 B to 512 B (≈ {named})" in markdown(sources, lost)
     assert f'<td class="free">{named}</td>' in render(sources, lost)

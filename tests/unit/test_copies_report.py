@@ -34,7 +34,7 @@ def test_the_share_of_the_limit_is_that_of_the_same_figure_everywhere() -> None:
     assert len(expected) == 9
     rows = re.findall(r"^.*\d (?:KiB|MiB) .*\d %$", table, re.MULTILINE)
     assert [" ".join(row.split()[-2:]) for row in rows] == expected
-    assert all(f" ({part})" in text for part in expected)
+    assert all(f" | {part} |" in text for part in expected)
     assert "81.4 GB/s at 64 MiB 71 % of 115" in " ".join(table.split())
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from wirespeed.report.facts import figures, outcome
 from wirespeed.report.facts.machine import is_cpu, mpi_title
 from wirespeed.report.facts.markers import doubts, sign
 from wirespeed.report.facts.shares import exceeds
-from wirespeed.results.runs import Entry, Failure, Run
+from wirespeed.results.runs import Entry, Failure, Run, remembered
 from wirespeed.units import format_rate, format_size
 
 AWARE = "aware"
@@ -78,18 +79,34 @@ def _is_aware(path: str) -> bool:
     return path.partition(":")[0] == AWARE
 
 
-def answer(run: Run) -> tuple[bool | None, str] | None:
-    """(do copies go directly?, 'yes, Open MPI 5.0.11; direct over NVLink from 4 KiB'); None: not tried."""
+class Answer(NamedTuple):
+    """Does the MPI take device pointers and copy directly?"""
+
+    good: bool | None
+    """None: a figure is impossible."""
+    words: str
+    """'yes, Open MPI 5.0.11; direct over NVLink from 4 KiB'."""
+    brief: str
+    """yes, stages, not sure, no."""
+    mpi: str
+    """The one that was asked, or why it refused."""
+
+
+@remembered
+def answer(run: Run) -> Answer | None:
+    """None: not tried."""
     if is_cpu(run):
         return None
     known, refused = awareness(run), refusal(run)
     if known:
         how = outcome.wires_words(run, known.last.path) if known.counted else known.how
-        word = f"{known.mpi} takes device pointers" if known.good is False else f"yes, {known.mpi}"
+        stages = known.good is False
+        word = f"{known.mpi} takes device pointers" if stages else f"yes, {known.mpi}"
         replaced = reason(refused).split(", so ")[0] if refused and figures.other_mpi(refused) else ""
-        return known.good, "; ".join(filter(None, (word, how, replaced)))
+        brief = "yes" if not stages else "stages" if known.counted else "not sure"
+        return Answer(known.good, "; ".join(filter(None, (word, how, replaced))), brief, known.mpi)
     if refused and run.head.environment.devices:
-        return False, f"no; {reason(refused).split(';')[0]}"
+        return Answer(False, f"no; {reason(refused).split(';')[0]}", "no", reason(refused))
     return None
 
 

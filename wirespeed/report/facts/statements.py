@@ -114,9 +114,8 @@ def _paths(run: Run) -> Iterator[Statement]:
     for subject, words in fresh.lines(run):
         yield Statement(ReportSection.FASTEST, NOTE, subject, words)
     if aware := awareness.answer(run):
-        good, words = aware
-        level = {True: GOOD, False: WARNING, None: NOTE}[good]
-        yield Statement(ReportSection.FASTEST, level, "GPU-aware MPI", words)
+        level = {True: GOOD, False: WARNING, None: NOTE}[aware.good]
+        yield Statement(ReportSection.FASTEST, level, "GPU-aware MPI", aware.words)
     for subject, words in (*awareness.against_staged(run), *contrasts.most(run)):
         yield Statement(ReportSection.WORTH, NOTE, subject, words)
 

@@ -149,7 +149,7 @@ def summary(run: Run) -> Summary:
         trust=TrustSummary(told.good, told.words, told.reasons) if told else None,
         best=[_best(run, figure) for figure in trust.bests(run)],
         fastest=[_range(data, span) for data, spans in best.by_domain(run) for span in spans],
-        gpu_aware=aware and AwareSummary(*aware),
+        gpu_aware=aware and AwareSummary(aware.good, aware.words),
         wires=[WiresSummary(path, words) for path in run.paths if (words := outcome.wires_words(run, path))],
         findings=[FoundSummary(each.level, each.subject, each.text) for each in alarms(run)],
         marks=marks(run),

@@ -164,7 +164,7 @@ def _judged(run: Run, entry: Entry, share: float | None) -> str:
     return "good" if share >= CLOSE else "fair" if share >= HALF else "far from its limit"
 
 
-def gpu_aware(runs: Sequence[Run]) -> tuple[bool | None, str] | None:
+def gpu_aware(runs: Sequence[Run]) -> awareness.Answer | None:
     """As awareness.answer(), by the run that tried it; None where there is no GPU, or nothing was tried."""
     return next(filter(None, map(awareness.answer, reversed(runs))), None)
 

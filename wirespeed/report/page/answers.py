@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from wirespeed.report.facts.awareness import STAGED, awareness, reason, refusal
+from wirespeed.report.facts import awareness, soaks
 from wirespeed.report.facts.best_figures import greatest_rate, quickest
 from wirespeed.report.facts.cells import marked_rate, marked_time
 from wirespeed.report.facts.doctor_findings import FindingTexts, findings
-from wirespeed.report.facts.figures import other_mpi
 from wirespeed.report.facts.machine import mpi_title
 from wirespeed.report.facts.markers import without_sign
-from wirespeed.report.facts.outcome import wires_words
 from wirespeed.report.facts.shares import exceeds, percent, share
 from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING, ReportSection
 from wirespeed.report.facts.statements import statements
@@ -24,16 +21,11 @@ from wirespeed.report.page.notes import Sentence
 from wirespeed.report.sources import ReportRun, Source, all_findings
 from wirespeed.report.views import view_of
 from wirespeed.results.coerce import text
-from wirespeed.results.runs import IMPOSSIBLE, Entry, Failure, Run
-from wirespeed.transports import find_transport
+from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
 from wirespeed.units import format_size
 
-PARENTHESES = re.compile(r" \([^()]*\)")
-"""A counters' verdict ends in shares, which the section on wires has."""
 LONGEST = 44
 """Letters of a finding's title that fit a tile."""
-AWARE_MPI = "GPU-aware MPI"
-"""Name of its tile."""
 
 
 @dataclass(frozen=True)
@@ -60,30 +52,30 @@ class Answers:
 
 def answers(sets: Sequence[ReportRun], sources: Sequence[Source]) -> list[Answers]:
     """Answers for each machine. What the doctor found without a run belongs to the first one."""
-    found = machines(sets)
-    numbered = [*enumerate(found)]
+    numbered = [*enumerate(machines(sets))]
     files = {measured.file: number for number, machine in numbered[::-1] for measured in machine.sets}
-    told = []
-    for number, machine in numbered:
-        own = [source for source in sources if files.get(source.file, 0) == number]
-        told.append(_of(machine, findings(all_findings(own)), found[1:] if number == 0 else []))
-    return told
+    return [
+        _of(machine, findings(all_findings([s for s in sources if files.get(s.file, 0) == number])))
+        for number, machine in numbered
+    ]
 
 
-def _of(machine: MachineRuns, found: Sequence[FindingTexts], others: Sequence[MachineRuns]) -> Answers:
-    """`others`: machines that are asked whether MPI is GPU-aware where this one does not tell."""
+def _of(machine: MachineRuns, found: Sequence[FindingTexts]) -> Answers:
     run = machine.main.run
     change, worst = _change(run, found)
-    soaked = _soaked(run)
-    of_mpi, mpi_tile = _mpi(machine, others)
-    best = soaked or Sentence(NOTE, _best(run))
-    sentences = [*([] if soaked else of_mpi), best, *_trust(run), *change]
-    tiles = [*_extremes(run), mpi_tile, worst]
+    of_mpi, mpi_tile = _mpi(machine)
+    best = _soaked(run) or Sentence(NOTE, _best(run))
+    # What is said already is not said again.
+    change = [said for said in change if not any(known.text in said.text for known in of_mpi)]
+    sentences = [*of_mpi, best, *_trust(run), *change]
     return Answers(
         machine,
         text(f"{best.text}.", 1000),
         [Sentence(sentence.level, text(f"{sentence.text}.", 1000)) for sentence in sentences],
-        [Tile(tile.name, text(tile.value), text(tile.note), tile.level) for tile in tiles],
+        [
+            Tile(tile.name, text(tile.value), text(tile.note), tile.level)
+            for tile in (*_extremes(run), mpi_tile, worst)
+        ],
     )
 
 
@@ -92,100 +84,21 @@ def _domain(run: Run) -> str:
     return "GPU" if any(entry.memory_domain == "GPU" for entry in run.entries.values()) else "CPU"
 
 
-def _entries(run: Run) -> list[Entry]:
-    """Figures of messages in that memory, smallest first; without uncertain ones."""
-    domain = _domain(run)
-    sure = (entry for entry in run.entries.values() if not entry.uncertain)
-    known = (entry for entry in sure if entry.amount and entry.memory_domain == domain)
-    return sorted(known, key=lambda entry: entry.bytes)
-
-
-def _of_hosts(run: Run) -> bool:
-    """Is it of CPUs alone, so that nothing shows whether MPI is GPU-aware?"""
-    return _domain(run) == "CPU" and not run.head.environment.devices
-
-
-def _asked(machine: MachineRuns) -> Run | None:
-    """The run that tells whether the machine's MPI is GPU-aware: the main one, else any that does."""
-    runs = (machine.main.run, *(measured.run for measured in machine.sets))
-    return next((run for run in runs if not _of_hosts(run) and (awareness(run) or refusal(run))), None)
-
-
-def _mpi(machine: MachineRuns, others: Sequence[MachineRuns]) -> tuple[list[Sentence], Tile]:
-    """Is MPI GPU-aware, and at what cost? Without GPUs: how fast is MPI?"""
-    if _of_hosts(machine.main.run):
-        return [*_mpi_of_hosts(machine.main.run)], _host_tile(machine.main.run)
-    if run := _asked(machine):
-        told, tile = _aware(run)
-        return [told], tile
-    for other in others:
-        if run := _asked(other):
-            told, tile = _aware(run)
-            text = f"On {other.name}: {told.text}; not measured on {machine.name}"
-            return [Sentence(told.level, text)], replace(tile, note=f"{tile.note}, on {other.name}")
-    why = "No figure of the path aware shows whether MPI is GPU-aware"
-    return [Sentence(NOTE, why)], Tile(AWARE_MPI, "not measured", "")
-
-
-def _host_tile(run: Run) -> Tile:
-    mpis = dict.fromkeys(mpi_title(step.mpi) for step in run.steps if step.mpi)
-    ranks = max((len(step.ranks) for step in run.steps), default=0)
-    return Tile("MPI", ", ".join(mpis) or "none", f"{ranks} ranks, no GPU" if ranks else "no GPU")
-
-
-def _aware(run: Run) -> tuple[Sentence, Tile]:
-    known, refused = awareness(run), refusal(run)
-    if known is None:
-        assert refused
-        told = Sentence(WARNING, f"MPI is not GPU-aware: {reason(refused)}{_staging(run)}")
-        return told, Tile(AWARE_MPI, "no", reason(refused), WARNING)
-    stages = "takes device pointers, but stages" if known.counted else "takes device pointers"
-    word = "is GPU-aware" if known.good is not False else stages
-    how = wires_words(run, known.last.path) if known.counted else known.how
-    how = f"; {PARENTHESES.sub('', how)}" if how else ""
-    level = {True: GOOD, False: WARNING, None: NOTE}[known.good]
-    text = f"{known.mpi} {word}: {_cost(run, known.last.path)}{how}{_before(known.mpi, refused)}"
-    value = "yes" if known.good is not False else "stages" if known.counted else "not sure"
-    return Sentence(level, text), Tile(AWARE_MPI, value, known.mpi, level)
-
-
-def _cost(run: Run, path: str) -> str:
-    """'18.7 us at 8 B, where gpu takes 0.83 us; 393 GB/s at 1 GiB, 87 % of the limit'."""
-    entries = [entry for entry in run.of_path(path) if entry.amount]
-    first = entries[0]
-    sure = (entry for entry in _entries(run) if entry.bytes == first.bytes)
-    least = min(sure, key=lambda entry: entry.seconds, default=first)
-    other = f", where {least.path} takes {marked_time(run, least)}" if least.path != path else ""
-    return f"{_time(run, first)}{other}; {_figure(run, entries[-1])}"
-
-
-def _before(mpi: str, refused: Failure | None) -> str:
-    """'; Open MPI 4.1.6 crashed on a device pointer, so 5.0.11 was used'."""
-    if refused is None or not other_mpi(refused):
-        return ""
-    vendor, _, version = mpi.rpartition(" ")
-    words = reason(refused)
-    return f"; {words.replace(mpi, version) if vendor and words.startswith(vendor) else words}"
-
-
-def _staging(run: Run) -> str:
-    """What there is instead."""
-    entries = [entry for entry in run.of_path(STAGED) if entry.amount]
-    return f"; staged copies cost {_time(run, entries[0])}, {_figure(run, entries[-1])}" if entries else ""
-
-
-def _mpi_of_hosts(run: Run) -> Iterator[Sentence]:
-    """The fastest path of MPI, at its smallest size and at its peak."""
-    entries = [
-        entry for entry in _entries(run) if find_transport(run.step(entry.path).transport).moved_by == "mpi"
-    ]
-    if entries:
-        mpi = run.step(entries[0].path).mpi
-        least = min(entries, key=lambda entry: entry.seconds)
-        most = max(entries, key=lambda entry: entry.rate)
-        peak = f"{marked_rate(run, most)} GB/s at {format_size(most.bytes)}"
-        speed = f"{mpi_title(mpi) if mpi else 'MPI'} takes {_time(run, least)} and peaks at {peak}"
-        yield Sentence(NOTE, f"{speed}; without GPUs nothing shows whether it is GPU-aware")
+def _mpi(machine: MachineRuns) -> tuple[list[Sentence], Tile]:
+    """Is MPI GPU-aware, by the main run or any other that tells? Without GPUs nothing shows it."""
+    name, run = "GPU-aware MPI", machine.main.run
+    if _domain(run) == "CPU" and not run.head.environment.devices:
+        mpis = dict.fromkeys(mpi_title(step.mpi) for step in run.steps if step.mpi)
+        ranks = max((len(step.ranks) for step in run.steps), default=0)
+        note = f"{ranks} ranks, no GPU" if ranks else "no GPU"
+        return [], Tile("MPI", ", ".join(mpis) or "none", note)
+    told = map(awareness.answer, (run, *(measured.run for measured in machine.sets)))
+    aware = next(filter(None, told), None)
+    if aware is None:
+        why = "No figure of the path aware shows whether MPI is GPU-aware"
+        return [Sentence(NOTE, why)] * (not run.soaks), Tile(name, "not measured", "")
+    level = {True: GOOD, False: WARNING, None: NOTE}[aware.good]
+    return [Sentence(level, f"{name}: {aware.words}")], Tile(name, aware.brief, aware.mpi, level)
 
 
 def _best(run: Run) -> str:
@@ -200,45 +113,16 @@ def _best(run: Run) -> str:
 
 def _soaked(run: Run) -> Sentence | None:
     """What a soak of messages found; None of a run that has times, or no soak."""
-    if run.entries or not run.soaks:
-        return None
-    found = list(run.soaks.values())
-    messages, wrong = sum(soak.messages for soak in found), sum(soak.wrong.total for soak in found)
-    paths = ", ".join(dict.fromkeys(soak.path for soak in found))
-    said = (
-        f"{wrong:,} of {messages:,} messages are wrong" if wrong else f"{messages:,} messages, none is wrong"
-    )
-    return Sentence(BAD if wrong else GOOD, f"A soak checked messages of {paths}: {said}")
-
-
-def _time(run: Run, entry: Entry) -> str:
-    return f"{marked_time(run, entry)} at {format_size(entry.bytes)}"
-
-
-def _figure(run: Run, entry: Entry) -> str:
-    """'394 GB/s at 1 GiB, 88 % of the limit'; a limit that does not apply is left out."""
-    part = _part(run, entry)
-    figure = f"{marked_rate(run, entry)} GB/s at {format_size(entry.bytes)}"
-    return f"{figure}, {part} of the limit" if part else figure
-
-
-def _part(run: Run, entry: Entry) -> str:
-    """'88 %'; nothing without a limit that applies, nor above it, which is a fault and said so."""
-    limit = run.ceiling(entry.path)
-    part = share(entry, limit)
-    return "" if part is None or exceeds(entry, limit) else percent(part)
+    told = None if run.entries else soaks.verdict(run)
+    return told and Sentence(GOOD if told[1] else BAD, told[0])
 
 
 def _trust(run: Run) -> Iterator[Sentence]:
     """Whether the figures can be relied on."""
     if run.entries:
         told = trust(run)
-        first, more = told.reasons[:1], len(told.reasons) - 1
-        words = (
-            "; ".join([f"no, because {first[0]}", *[f"{more} more in the notes"] * (more > 0)])
-            if first
-            else told.words
-        )
+        more = f"; {len(told.reasons) - 1} more in the notes" if len(told.reasons) > 1 else ""
+        words = told.words if told.good else f"no, because {told.reasons[0]}{more}"
         yield Sentence(GOOD if told.good else WARNING, f"Trust: {words}")
 
 
@@ -271,20 +155,27 @@ def _short(title: str) -> str:
 
 
 def _extremes(run: Run) -> Iterator[Tile]:
-    """The lowest latency and the highest bandwidth."""
-    entries = _entries(run)
+    """The lowest latency and the highest bandwidth, of figures that are certain."""
+    sure = (entry for entry in run.entries.values() if entry.amount and not entry.uncertain)
+    domain = _domain(run)
+    entries = sorted((e for e in sure if e.memory_domain == domain), key=lambda entry: entry.bytes)
     if not entries:
         if soaked := _soaked(run):
             number = sum(soak.messages for soak in run.soaks.values())
             yield Tile("Messages checked", f"{number:,}", "by a soak, which measures no times", soaked.level)
         return
-    data = " of GPU data" if _domain(run) == "GPU" else ""
+    data = " of GPU data" if domain == "GPU" else ""
     if tiles := view_of(run).tiles(run, entries):
         yield from (Tile(*tile) for tile in tiles)
         return
     least, most = quickest(run, entries), greatest_rate(run, entries)
-    part = _part(run, most)
-    limit = f", {part} of the limit" if part else ""
     yield Tile("Lowest latency", marked_time(run, least), f"{least.path}, {format_size(least.bytes)}{data}")
-    note = f"{most.path}, {format_size(most.bytes)}{limit}"
+    note = f"{most.path}, {format_size(most.bytes)}{_of_limit(run, most)}"
     yield Tile("Highest bandwidth", f"{marked_rate(run, most)} GB/s", note)
+
+
+def _of_limit(run: Run, entry: Entry) -> str:
+    """', 88 % of the limit'; nothing without one that applies, nor above it, which is a fault."""
+    limit = run.ceiling(entry.path)
+    part = share(entry, limit)
+    return "" if part is None or exceeds(entry, limit) else f", {percent(part)} of the limit"

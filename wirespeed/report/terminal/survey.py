@@ -67,9 +67,8 @@ def print_survey(console: Console, runs: Sequence[Run], findings: Sequence[Recor
     if len(devices) == 1:
         say(console, Text.assemble(("between GPUs: ", "bold"), NEEDS_TWO))
     if told := gpu_aware(runs):
-        good, words = told
-        style = "green" if good else "yellow"
-        say(console, Text.assemble(("GPU-aware MPI: ", "bold"), (words, style)))
+        style = "green" if told.good else "yellow"
+        say(console, Text.assemble(("GPU-aware MPI: ", "bold"), (told.words, style)))
     good, words = trusted(runs)
     say(console, Text.assemble(("trust: ", "bold"), (words, "green" if good else "yellow")))
     for line in filter(None, map(left_out.line, runs)):
