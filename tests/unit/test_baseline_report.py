@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from support.records import as_read, end, entry, head, make_run, shown, step
 
-from wirespeed.report.facts.baselines import ShareOfBaseline, baselines, share_of_baseline
+from wirespeed.report.facts.figure_columns import ShareOfBaseline, baselines, share_of_baseline
 from wirespeed.report.page.data import charts, reached
 from wirespeed.report.sources import Source, measured
 from wirespeed.results.runs import Run, collect

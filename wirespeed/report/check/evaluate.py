@@ -16,7 +16,7 @@ from wirespeed.report.cannot_tell import CANNOT_TELL
 from wirespeed.report.check import health
 from wirespeed.report.check.requirements import BASELINE, MEDIAN, SOAK, Bound, Requirement
 from wirespeed.report.facts import figures, left_out, shares, soaks
-from wirespeed.report.facts.baselines import share_of_baseline
+from wirespeed.report.facts.figure_columns import share_of_baseline
 from wirespeed.report.facts.labels import conditions, host, pattern
 from wirespeed.report.grouping import grouped
 from wirespeed.results.model import Failure

@@ -24,7 +24,7 @@ from wirespeed.report.check import health
 from wirespeed.report.check.evaluate import interval
 from wirespeed.report.check.requirements import LAUNCHES, MEDIAN
 from wirespeed.report.facts import figures, labels
-from wirespeed.report.facts.baselines import share_of_baseline
+from wirespeed.report.facts.figure_columns import share_of_baseline
 from wirespeed.report.facts.labels import host, pattern
 from wirespeed.report.facts.machine import title
 from wirespeed.report.facts.shares import share

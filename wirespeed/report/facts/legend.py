@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from wirespeed.report.facts import figures, markers
-from wirespeed.report.facts.contrasts import costs, incomparable, pairs, unknown_costs
+from wirespeed.report.facts.contrasts import costs, incomparable, pairs
 from wirespeed.report.facts.figure_columns import figure_columns
 from wirespeed.report.facts.outcome import best_words
 from wirespeed.report.facts.trust import headline
@@ -114,8 +114,8 @@ class _Ratios(NamedTuple):
 
 def _ratios(run: Run) -> Iterator[_Ratios]:
     for what, alike in grouped((pair.what, pair) for pair in pairs(run)).items():
-        words = ", ".join(f"{pair.without} / {pair.path}" for pair in alike)
-        known = [worth for pair in alike for size in run.sizes if (worth := pair.worth(run, size))]
+        words = ", ".join(f"{pair.other} / {pair.path}" for pair in alike)
+        known = [worth for pair in alike for size in run.sizes if (worth := pair.of(run, size))]
         unsure = any(not worth.certain and worth.share is not None for worth in known)
         yield _Ratios(what, words, unsure, [worth.share for worth in known if worth.share is not None])
 
@@ -237,11 +237,11 @@ def _speedups(run: Run) -> list[str]:
 
 def _mpi_costs(run: Run) -> list[str]:
     """Which paths' difference is MPI's own time, and of which it is not."""
-    known = costs(run)
-    lines = [f"{cost.path} - {cost.bare} is not what MPI adds: {why}" for cost, why in unknown_costs(run)]
-    if known:
-        text = ", ".join(f"{cost.path} - {cost.bare}" for cost in known)
-        added = (cost.added(run, size) for cost in known for size in run.sizes)
+    named = [(f"{cost.path} - {cost.other}", cost) for cost in costs(run)]
+    lines = [f"{name} is not what MPI adds: {cost.why_not}" for name, cost in named if cost.why_not]
+    if known := [(name, cost) for name, cost in named if not cost.why_not]:
+        text = ", ".join(name for name, _ in known)
+        added = (cost.of(run, size) for _, cost in known for size in run.sizes)
         unsure = any(mark and not mark.certain and mark.half is not None for mark in added)
         same = f"; {markers.AS_FAST} no more than the 95 % interval" if unsure else ""
         lines.append(f"MPI adds: {text}, the same UCX without MPI{same}")

@@ -7,14 +7,45 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from wirespeed.report.facts import markers, shares
-from wirespeed.report.facts.best_figures import SHORT, greatest_rate
 from wirespeed.report.facts.wire_verdicts import of_path
 from wirespeed.report.grouping import grouped
 from wirespeed.results.parts import Checked
 from wirespeed.results.runs import Entry, Run, remembered
-from wirespeed.units import format_rate, format_size
+from wirespeed.statistics.samples import middle
+from wirespeed.units import format_rate, format_seconds, format_size
 
 UNRECORDED = "bytes not recorded"
+SHORT = 4 << 10
+"""Bytes of a message whose time is a latency; that of a longer one is its bandwidth's."""
+
+
+def quickest(run: Run, entries: Sequence[Entry]) -> Entry:
+    """The least time of a short message; where no short one is sound, a doubtful one."""
+    if run.traits.shown.by_size:
+        size = max(SHORT, min(entry.bytes for entry in entries))
+        amount = max(SHORT, min(entry.amount for entry in entries))
+        entries = [entry for entry in entries if entry.bytes <= size or entry.amount <= amount]
+    return min(_named(run, entries), key=lambda entry: (entry.reckoned_s, not _sound(run, entry)))
+
+
+def greatest_rate(run: Run, entries: Sequence[Entry]) -> Entry:
+    """The highest bandwidth, of messages that are not short; where none of these is sound, a doubtful one."""
+    long = [entry for entry in entries if not run.traits.shown.by_size or entry.amount > SHORT] or entries
+    return max(_named(run, long), key=lambda entry: (entry.amount / entry.reckoned_s, _sound(run, entry)))
+
+
+def _named(run: Run, entries: Sequence[Entry]) -> Sequence[Entry]:
+    """Those that have an interval; all where there are none.
+
+    What slowed a figure bounds it from one side: if it is the best even so, it is named, with its mark.
+    """
+    certain = [entry for entry in entries if not entry.uncertain]
+    return [entry for entry in certain if markers.sign(run, entry) != markers.NO_INTERVAL] or entries
+
+
+def _sound(run: Run, entry: Entry) -> bool:
+    """Nothing slowed it; of equal figures such a one is named."""
+    return markers.sign(run, entry) not in markers.SPOILED
 
 
 @remembered
@@ -150,3 +181,19 @@ def compared(counts: Iterable[Checked]) -> str:
     if steps := sum(checked.rerun_steps or 0 for checked in each):
         parts.append(f"{steps:,} steps rerun")
     return ", ".join(parts)
+
+
+def fresh(run: Run) -> Iterator[tuple[str, str]]:
+    """('new memory, host', '8 B 12.1 us, then 1.40 us; 64 KiB ...; 200 messages of each size, all right').
+
+    Of several launches, medians and the sum of their messages.
+    """
+    for path, records in grouped((one.path, one) for one in run.fresh.values()).items():
+        sizes = sorted(grouped((one.bytes, one) for one in records).items())
+        words = []
+        for size, launches in sizes:
+            cold = middle(sorted(one.seconds for one in launches))
+            warm = middle(sorted(one.known_s for one in launches))
+            words.append(f"{format_size(size)} {format_seconds(cold)}, then {format_seconds(warm)}")
+        number = max(sum(one.messages for one in launches) for _, launches in sizes)
+        yield f"new memory, {path}", f"{'; '.join(words)}; {number:,} messages of each size, all right"

@@ -81,7 +81,16 @@ def _efficiency(run: Run, entry: Entry, alone: Entry) -> float:
     return alone.seconds / (share * entry.seconds)
 
 
-def constant(run: Run) -> str | None:
+def lines(run: Run) -> Iterator[tuple[str, str]]:
+    """What GPUDirect is worth, how near its physics is to theory, and where it converged."""
+    if words := _gpudirect(run):
+        yield "GPUDirect", words
+    if words := _constant(run):
+        yield "physics", words
+    yield from _converged(run)
+
+
+def _constant(run: Run) -> str | None:
     """'viscosity 0.0698 sites^2/step measured, 0.0698 by theory: +0.02 %', of the path furthest from it."""
     found = [entry.program.constant for entry in run.entries.values() if entry.program]
     known = [constant for constant in found if constant and constant.theory]
@@ -93,7 +102,7 @@ def constant(run: Run) -> str | None:
     return f"{measured}, {constant.theory:.4g} by theory: {off:+.2f} %"
 
 
-def converged(run: Run) -> Iterator[tuple[str, str]]:
+def _converged(run: Run) -> Iterator[tuple[str, str]]:
     """('host until the norm is 0.0001', '164 steps in 12.3 ms, 75.0 us a step, 1.07 times that of fixed
     steps; norm 9.93e-05').
     """
@@ -110,7 +119,7 @@ def converged(run: Run) -> Iterator[tuple[str, str]]:
             )
 
 
-def gpudirect(run: Run) -> str | None:
+def _gpudirect(run: Run) -> str | None:
     """'a step takes 120 us staged, 37 us by the GPUs themselves: 3.24 times as fast', where known."""
     found = [(words, entry) for path, words in WAYS for entry in run.of_path(path) if not entry.uncertain]
     found = [(words, entry) for words, entry in found if entry.program and entry.memory_domain == "GPU"]

@@ -9,7 +9,6 @@ from wirespeed.report.facts import (
     contrasts,
     copies,
     failures,
-    fresh,
     health,
     left_out,
     markers,
@@ -17,7 +16,6 @@ from wirespeed.report.facts import (
     others,
     outcome,
     programs,
-    slow_ranks,
     slowest_teams,
     soaks,
     spoiled,
@@ -34,125 +32,93 @@ from wirespeed.results.runs import Run, remembered
 
 WHOLE = Layout(spread=True)
 """The page's table of all figures."""
+Line = str | tuple[str, str] | tuple[str, str, str]
+"""Words; (subject, words); (subject, words, level) where lines of one kind have several levels."""
+Kind = tuple[ReportSection, str, Iterable[Line]]
 
 
 @remembered
 def statements(run: Run, layout: Layout = WHOLE) -> list[Statement]:
     """Each once, in the order of their parts. `layout`: the tables that a legend explains."""
-    return [*dict.fromkeys(_all(run, layout))]
+    kinds = (*(_of_figures(run, layout) if run.figures else ()), *_of_run(run))
+    return [*dict.fromkeys(_statement(part, level, line) for part, level, lines in kinds for line in lines)]
 
 
-def _all(run: Run, layout: Layout) -> Iterator[Statement]:
-    if run.figures:
-        yield from _answer(run)
-        yield from _doubts(run)
-        yield from _paths(run)
-        yield from _wires(run)
-        for subject, words in (("GPUDirect", programs.gpudirect(run)), ("physics", programs.constant(run))):
-            if words:
-                yield Statement(ReportSection.PROGRAM, NOTE, subject, words)
-        for subject, words in programs.converged(run):
-            yield Statement(ReportSection.PROGRAM, NOTE, subject, words)
-        for far, subject, words in slowest_teams.lines(run):
-            yield Statement(ReportSection.TEAMS, WARNING if far else NOTE, subject, words)
-        for subject, words in slow_ranks.lines(run):
-            yield Statement(ReportSection.TEAMS, WARNING, subject, words)
-        if counted := wire_verdicts.host_copies(run):
-            subject = "copies by each rank in an iteration"
-            yield Statement(ReportSection.COPIES, NOTE, subject, counted)
-        yield from _method(run, layout)
-    for subject, words, _ in failures.failure_lines(run, replaced=True):
-        yield Statement(ReportSection.REPLACED, NOTE, subject, words)
-    yield from _soaks(run)
-    for subject, words, level in failures.failure_lines(run):
-        yield Statement(ReportSection.FAILURES, level, subject, words)
-    if words := left_out.line(run):
-        yield Statement(ReportSection.END, WARNING, "", words)
-    if run.interrupted:
-        yield Statement(ReportSection.END, WARNING, "", "This run was ended before all was measured")
+def _statement(part: ReportSection, level: str, line: Line) -> Statement:
+    if isinstance(line, str):
+        return Statement(part, level, "", line)
+    return Statement(part, line[2] if len(line) > 2 else level, line[0], line[1])
 
 
-def _lines(part: ReportSection, level: str, lines: Iterable[str]) -> Iterator[Statement]:
-    return (Statement(part, level, "", line) for line in lines)
-
-
-def _answer(run: Run) -> Iterator[Statement]:
-    """The best figures, and whether all of them can be relied on."""
-    if best := trust.headline(run):
-        yield Statement(ReportSection.ANSWER, NOTE, "best", best)
-    if run.entries:
-        told = trust.trust(run)
-        yield Statement(ReportSection.ANSWER, GOOD if told.good else WARNING, "trust", told.words)
-    for path, reference in others.references(run):
-        level = WARNING if reference.verdict == "below" else NOTE
-        yield Statement(ReportSection.ANSWER, level, path, others.words(run, reference))
-
-
-def _doubts(run: Run) -> Iterator[Statement]:
-    for lines in (
-        markers.notes(run),
-        copies.notes(run),
-        spoiled.mixed(run).values(),
-        spoiled.late_starts(run),
-        spoiled.sharing(run),
-        health.notes(run),
-        health.standing(run),
-    ):
-        yield from _lines(ReportSection.DOUBTS, WARNING, lines)
-    for path, found in curve_findings(run):
-        yield Statement(ReportSection.DOUBTS, WARNING, path, f"{found.seen}: {found.cause}")
-
-
-def _paths(run: Run) -> Iterator[Statement]:
-    """What came of each path, which one to use, and what switches and GPU-aware MPI are worth."""
-    for path in run.paths:
-        if words := outcome.words(run, path):
-            yield Statement(ReportSection.PATHS, NOTE, path, words)
+def _of_figures(run: Run, layout: Layout) -> Iterator[Kind]:
+    yield ReportSection.ANSWER, NOTE, _answer(run)
+    doubts: Iterable[Line] = (
+        *markers.notes(run),
+        *copies.notes(run),
+        *spoiled.mixed(run).values(),
+        *spoiled.late_starts(run),
+        *spoiled.sharing(run),
+        *health.notes(run),
+        *health.standing(run),
+        *((path, f"{found.seen}: {found.cause}") for path, found in curve_findings(run)),
+    )
+    yield ReportSection.DOUBTS, WARNING, doubts
+    outcomes = ((path, outcome.words(run, path)) for path in run.paths)
+    yield ReportSection.PATHS, NOTE, ((path, words) for path, words in outcomes if words)
     for domain, spans in by_domain(run):
-        parts = [f"{span.shown} for {span.words}" for span in spans]
-        yield Statement(ReportSection.FASTEST, NOTE, f"fastest for {domain} data", "; ".join(parts))
-    for subject, words in fresh.lines(run):
-        yield Statement(ReportSection.FASTEST, NOTE, subject, words)
+        words = "; ".join(f"{span.shown} for {span.words}" for span in spans)
+        yield ReportSection.FASTEST, NOTE, [(f"fastest for {domain} data", words)]
+    yield ReportSection.FASTEST, NOTE, outcome.fresh(run)
     if aware := awareness.answer(run):
         level = {True: GOOD, False: WARNING, None: NOTE}[aware.good]
-        yield Statement(ReportSection.FASTEST, level, "GPU-aware MPI", aware.words)
-    for subject, words in (*awareness.against_staged(run), *contrasts.most(run)):
-        yield Statement(ReportSection.WORTH, NOTE, subject, words)
+        yield ReportSection.FASTEST, level, [("GPU-aware MPI", aware.words)]
+    yield ReportSection.WORTH, NOTE, (*awareness.against_staged(run), *contrasts.most(run))
+    wires: Iterable[Line] = (*sent_as(run), *nics.lines(run))
+    yield ReportSection.WIRES, NOTE, wires
+    suspicions = wire_verdicts.suspicions(run)
+    yield ReportSection.WIRES, BAD, (("", line, BAD if largest else WARNING) for line, largest in suspicions)
+    yield ReportSection.WIRES, WARNING, nics.doubts(run)
+    yield ReportSection.WIRES, BAD, (*wire_verdicts.misnamed(run), *wire_verdicts.beyond(run))
+    yield ReportSection.WIRES, NOTE, _checked(outcome.payload(run))
+    yield ReportSection.PROGRAM, NOTE, programs.lines(run)
+    slow = slowest_teams.lines(run)
+    yield ReportSection.TEAMS, NOTE, ((name, words, WARNING if far else NOTE) for far, name, words in slow)
+    yield ReportSection.TEAMS, WARNING, slowest_teams.slow_ranks(run)
+    counted = wire_verdicts.host_copies(run)
+    yield ReportSection.COPIES, NOTE, [("copies by each rank in an iteration", counted)] * bool(counted)
+    yield from _method(run, layout)
 
 
-def _wires(run: Run) -> Iterator[Statement]:
-    """What the wires say and deny, what no limit allows, and what was compared."""
-    for paths, words in sent_as(run):
-        yield Statement(ReportSection.WIRES, NOTE, paths, words)
-    yield from _lines(ReportSection.WIRES, NOTE, nics.lines(run))
-    for line, largest in wire_verdicts.suspicions(run):
-        yield Statement(ReportSection.WIRES, BAD if largest else WARNING, "", line)
-    yield from _lines(ReportSection.WIRES, WARNING, nics.doubts(run))
-    yield from _lines(ReportSection.WIRES, BAD, (*wire_verdicts.misnamed(run), *wire_verdicts.beyond(run)))
-    if checked := outcome.payload(run):
-        words, right = checked
-        yield Statement(ReportSection.WIRES, GOOD if right else BAD, "", words)
+def _answer(run: Run) -> Iterator[Line]:
+    """The best figures, and whether all of them can be relied on."""
+    if best := trust.headline(run):
+        yield "best", best
+    if run.entries:
+        told = trust.trust(run)
+        yield "trust", told.words, GOOD if told.good else WARNING
+    for path, reference in others.references(run):
+        yield path, others.words(run, reference), WARNING if reference.verdict == "below" else NOTE
 
 
-def _method(run: Run, layout: Layout) -> Iterator[Statement]:
-    for words in others.sources(run):
-        yield Statement(ReportSection.METHOD, NOTE, "others measured", words)
-    started = filter(None, [library_start(run)])
-    notes = (*started, *unlimited(run), *legend(run, layout), *outcome.readings(run), *health.corrected(run))
-    yield from _lines(ReportSection.METHOD, NOTE, notes)
-    yield from _lines(ReportSection.METHOD, WARNING, speeds(list(run.entries.values())))
-    for subject, words in (*choices(run), *pointers(run)):
-        yield Statement(ReportSection.METHOD, NOTE, subject, words)
-    for subject, words in wire_verdicts.counted(run):
-        yield Statement(ReportSection.COUNTERS, NOTE, subject, words)
+def _checked(told: tuple[str, bool] | None) -> list[Line]:
+    return [("", told[0], GOOD if told[1] else BAD)] if told else []
 
 
-def _soaks(run: Run) -> Iterator[Statement]:
-    for subject, words in soaks.first_wrong(run):
-        yield Statement(ReportSection.SOAK, BAD, subject, words)
-    yield from _lines(ReportSection.SOAK, WARNING, soaks.notes(run))
-    if told := soaks.verdict(run):
-        words, right = told
-        yield Statement(ReportSection.SOAK, GOOD if right else BAD, "", words)
-    if larger := soaks.larger(run):
-        yield Statement(ReportSection.SOAK, NOTE, "", larger)
+def _method(run: Run, layout: Layout) -> Iterator[Kind]:
+    notes = (*library_start(run), *unlimited(run), *legend(run, layout))
+    notes = (*notes, *outcome.readings(run), *health.corrected(run))
+    yield ReportSection.METHOD, NOTE, (*(("others measured", s) for s in others.sources(run)), *notes)
+    yield ReportSection.METHOD, WARNING, speeds(list(run.entries.values()))
+    yield ReportSection.METHOD, NOTE, (*choices(run), *pointers(run))
+    yield ReportSection.COUNTERS, NOTE, wire_verdicts.counted(run)
+
+
+def _of_run(run: Run) -> Iterator[Kind]:
+    replaced = ((subject, words) for subject, words, _ in failures.failure_lines(run, replaced=True))
+    yield ReportSection.REPLACED, NOTE, replaced
+    yield ReportSection.SOAK, BAD, soaks.first_wrong(run)
+    yield ReportSection.SOAK, WARNING, soaks.notes(run)
+    yield ReportSection.SOAK, NOTE, [*_checked(soaks.verdict(run)), *filter(None, [soaks.larger(run)])]
+    yield ReportSection.FAILURES, NOTE, failures.failure_lines(run)
+    ended = ["This run was ended before all was measured"] * run.interrupted
+    yield ReportSection.END, WARNING, [*filter(None, [left_out.line(run)]), *ended]

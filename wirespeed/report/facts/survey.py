@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from wirespeed.report.facts import awareness, others, outcome, trust
-from wirespeed.report.facts.best_figures import SHORT
 from wirespeed.report.facts.cells import rate_cell, time_cell
 from wirespeed.report.facts.copies import slowest_rank
 from wirespeed.report.facts.figures import percent
 from wirespeed.report.facts.markers import CLOSE, HALF, MEANINGS, SPOILING, sign, sign_alone, widest
+from wirespeed.report.facts.outcome import SHORT
 from wirespeed.report.facts.slowest_teams import FAR, describe, median_of
 from wirespeed.report.facts.statement import BAD, Statement
 from wirespeed.report.facts.statements import statements

@@ -130,14 +130,14 @@ def pointers(run: Run) -> Iterator[tuple[str, str]]:
         yield paths, f"by their addresses (UVA) buffers lie in {words}"
 
 
-def library_start(run: Run) -> str | None:
-    """'NCCL's communicator took 3.90 s to start (nccl)'; None without such a path.
+def library_start(run: Run) -> list[str]:
+    """'NCCL's communicator took 3.90 s to start (nccl)'; nothing without such a path.
 
     A path that went on with the communicator of the one before has no such time.
     """
     found = {path: run.step(path).details.get(START) for path in run.paths}
     took = {path: seconds for path, seconds in found.items() if isinstance(seconds, float | int)}
     if not took:
-        return None
+        return []
     ends = dict.fromkeys(map(format_seconds, (min(took.values()), max(took.values()))))
-    return f"NCCL's communicator took {' to '.join(ends)} to start ({', '.join(took)})"
+    return [f"NCCL's communicator took {' to '.join(ends)} to start ({', '.join(took)})"]

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from wirespeed.report.facts import awareness, soaks
-from wirespeed.report.facts.best_figures import greatest_rate, quickest
 from wirespeed.report.facts.cells import marked_rate, marked_time
 from wirespeed.report.facts.doctor_findings import FindingTexts, findings
 from wirespeed.report.facts.machine import mpi_title
 from wirespeed.report.facts.markers import without_sign
+from wirespeed.report.facts.outcome import greatest_rate, quickest
 from wirespeed.report.facts.shares import exceeds, percent, share
 from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING, ReportSection
 from wirespeed.report.facts.statements import statements

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from wirespeed.limits.wires import WIRE_KINDS
-from wirespeed.report.facts.baselines import share_of_baseline
-from wirespeed.report.facts.contrasts import Pair, pairs
-from wirespeed.report.facts.figure_columns import figure_columns
+from wirespeed.report.facts.contrasts import Contrast, pairs
+from wirespeed.report.facts.figure_columns import figure_columns, share_of_baseline
 from wirespeed.report.facts.markers import sign
 from wirespeed.report.facts.scaling import Scaling, ScalingCurve, scalings
 from wirespeed.report.facts.wire_verdicts import of_path
@@ -204,15 +203,16 @@ def prices(sets: Sequence[ReportRun]) -> list[dict[str, Any]]:
     return [price for price in found if price["bytes"]]
 
 
-def _price(measured: ReportRun, pair: Pair) -> dict[str, Any]:
-    worths = [(size, worth) for size in measured.run.sizes if (worth := pair.worth(measured.run, size))]
+def _price(measured: ReportRun, pair: Contrast) -> dict[str, Any]:
+    worths = [(size, worth) for size in measured.run.sizes if (worth := pair.of(measured.run, size))]
+    members = {"ratio": "value", "low": "low", "high": "high"}
     return {
         "set": measured.number,
         "path": text(pair.path),
-        "without": text(pair.without),
+        "without": text(pair.other),
         "what": pair.what,
         "bytes": [size for size, _ in worths],
-        **{name: [number(getattr(worth, name)) for _, worth in worths] for name in ("ratio", "low", "high")},
+        **{name: [number(getattr(worth, of)) for _, worth in worths] for name, of in members.items()},
     }
 
 

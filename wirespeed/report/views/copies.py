@@ -1,117 +1,163 @@
-"""Copies inside ranks: each rank alone, and all at once; one row per kind of copy and size."""
+"""Copies inside ranks: each alone, and while all copy; a row per kind of copy and size, and one per rank."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 from rich.text import Text
 
-from wirespeed.limits import Ceiling
-from wirespeed.report.console.columns import Column, Table, table
+from wirespeed.report.console.columns import Cell, Column, Table, fold, table
 from wirespeed.report.facts.cells import rate_cell
 from wirespeed.report.facts.copies import MUCH_KEPT, kept, slowest_rank
 from wirespeed.report.facts.figures import UNCERTAIN
-from wirespeed.report.facts.markers import FAR_OFF, doubts, share_style, sign, sign_alone
+from wirespeed.report.facts.machine import device_word
+from wirespeed.report.facts.markers import FAR_OFF, doubts, share_style, sign, sign_alone, sign_of_team
 from wirespeed.report.facts.shares import exceeds, percent, share
+from wirespeed.report.grouping import grouped
 from wirespeed.report.sources import ReportRun
-from wirespeed.report.views import copies_by_rank
 from wirespeed.report.views.base import Bar, Bars, View, doubt, impossible, largest
 from wirespeed.report.views.size_table import TableLayout
-from wirespeed.results.by_rank import ALONE, TOGETHER
+from wirespeed.results.by_rank import ALONE, TOGETHER, RankFigures, of_ranks
 from wirespeed.results.coerce import text
-from wirespeed.results.parts import TeamFigure
+from wirespeed.results.parts import Rank, TeamFigure
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
 from wirespeed.units import format_rate, format_size
 
-_LEGEND = (
-    "GB/s of one rank, the slowest one, alone and while all copy; all at once: ranks x the latter; share "
-    "kept: what is left of a rank's rate when all copy; of limit: the slowest rank with all"
-)
+MOST = 32
+"""Ranks with a line: of more the slowest ones. CSV has all."""
 
 
-@dataclass(frozen=True)
-class _CopyRow:
-    """The slowest rank's figures; None: unknown, or impossible."""
-
-    entry: Entry
-    first: bool
-    """The first of its path."""
-    limit: Ceiling | None
-    sign: str
-    """Mark of the figure with all."""
-    alone: TeamFigure | None
-    with_all: TeamFigure | None
-
-    def rate(self, team: TeamFigure) -> float:
-        """Bytes per second."""
-        return self.entry.amount / team.seconds
-
-
-def _table(run: Run) -> Table[_CopyRow]:
-    """GB/s of the slowest rank alone, of the slowest one while all copy, and of all together."""
-    rows = []
-    for path in run.paths:
-        limit = run.ceiling(path)
-        entries = [run.figures[key] for key in run.figures if key[0] == path]
-        for number, entry in enumerate(entries):
-            ranks = [slowest_rank(entry, how) for how in (ALONE, TOGETHER)]
-            rows.append(_CopyRow(entry, not number, limit, sign(run, entry), *ranks))
-    columns: list[Column[_CopyRow]] = [
-        Column("path", lambda row: row.entry.path if row.first else "", left=True),
-        Column("size", lambda row: format_size(row.entry.bytes)),
-        Column("slowest\nrank alone", lambda row: _marked(row, row.alone, sign_alone(row.entry)), gap=3),
-        Column("slowest\nwith all", lambda row: _marked(row, row.with_all, row.sign), gap=3),
-        Column("all\nat once", _all, gap=3),
-        Column("share\nkept", _kept, gap=3),
-    ]
-    if any(row.limit for row in rows):
-        columns.append(Column("of\nlimit", _share, gap=3))
-    return table(columns, rows)
-
-
-def _marked(row: _CopyRow, team: TeamFigure | None, mark: str) -> Text | None:
-    if row.entry.impossible:
-        return Text(IMPOSSIBLE, "red")
+def _rate(entry: Entry, team: TeamFigure | None, mark: str) -> Text | None:
+    """GB/s of one rank, with its marks; None: not known."""
     if team is None:
         return None
     doubt = f" {UNCERTAIN}" if team.uncertain else ""
-    return Text.assemble((mark, "yellow"), format_rate(row.rate(team)), (doubt, "yellow"))
+    return Text.assemble((mark, "yellow"), format_rate(entry.amount / team.seconds), (doubt, "yellow"))
 
 
-def _all(row: _CopyRow) -> Text | None:
-    if row.with_all is None:
-        return None
-    ranks = sum(team.name.endswith(TOGETHER) for team in row.entry.teams)
-    return Text.assemble((row.sign, "yellow"), format_rate(ranks * row.rate(row.with_all)))
+class _Copy(NamedTuple):
+    """A row of the table."""
+
+    entry: Entry
+    path: str
+    """Empty but in the first row of a path."""
+    slowest: list[Cell]
+    """Rates of the slowest rank alone, and with all others."""
+    all_ranks: Cell
+    kept: Cell
+    share: Cell
 
 
-def _kept(row: _CopyRow) -> Text | None:
-    """With the mark of the two figures; red where it surely is more than all."""
-    if (share := kept(row.entry)) is None:
-        return None
-    style = "bold red" if share[1] > MUCH_KEPT else "yellow" if share[0] < 0.9 else ""
-    return Text.assemble((doubts(row.sign, sign_alone(row.entry)), "yellow"), (percent(share[0]), style))
+def _copy(run: Run, entry: Entry, first: bool) -> _Copy:
+    alone, with_all = (slowest_rank(entry, how) for how in (ALONE, TOGETHER))
+    mark, own = sign(run, entry), sign_alone(entry)
+    slowest: list[Cell] = [_rate(entry, alone, own), _rate(entry, with_all, mark)]
+    in_all, left, part = None, kept(entry), share(entry, limit := run.ceiling(entry.path))
+    if with_all:
+        ranks = sum(team.name.endswith(TOGETHER) for team in entry.teams)
+        in_all = Text.assemble((mark, "yellow"), format_rate(ranks * entry.amount / with_all.seconds))
+    # Red where it surely is more than all.
+    style = "" if not left else "bold red" if left[1] > MUCH_KEPT else "yellow" if left[0] < 0.9 else ""
+    return _Copy(
+        entry,
+        entry.path if first else "",
+        [Text(IMPOSSIBLE, "red")] * 2 if entry.impossible else slowest,
+        in_all,
+        Text.assemble((doubts(mark, own), "yellow"), (percent(left[0]), style)) if left else None,
+        None
+        if entry.impossible or part is None
+        else Text(percent(part), share_style(part, exceeded=exceeds(entry, limit))),
+    )
 
 
-def _share(row: _CopyRow) -> Text | None:
-    """Of the entry's own figure, the slowest rank with all, as everywhere."""
-    if row.entry.impossible or (part := share(row.entry, row.limit)) is None:
-        return None
-    return Text(percent(part), share_style(part, exceeded=exceeds(row.entry, row.limit)))
+def _table(run: Run) -> Table[_Copy]:
+    """GB/s of the slowest rank alone, of the slowest one while all copy, and of all together."""
+    columns: list[Column[_Copy]] = [
+        Column("path", lambda row: row.path, left=True),
+        Column("size", lambda row: format_size(row.entry.bytes)),
+        Column("slowest\nrank alone", lambda row: row.slowest[0], gap=3),
+        Column("slowest\nwith all", lambda row: row.slowest[1], gap=3),
+        Column("all\nat once", lambda row: row.all_ranks, gap=3),
+        Column("share\nkept", lambda row: row.kept, gap=3),
+    ]
+    if any(map(run.ceiling, run.paths)):
+        columns.append(Column("of\nlimit", lambda row: row.share, gap=3))
+    found = grouped((path, entry) for (path, _), entry in run.figures.items())
+    rows = [_copy(run, entry, not at) for path in run.paths for at, entry in enumerate(found[path])]
+    return table(columns, rows)
+
+
+def _places(run: Run) -> dict[int, Rank]:
+    return {rank.rank: rank for path in run.paths for rank in run.step(path).ranks}
+
+
+def _last(run: Run) -> Iterator[tuple[Entry, RankFigures]]:
+    """Each path's largest size, and the figures of each rank; none where one rank copied."""
+    for entry in (entry for path in run.paths for entry in run.of_path(path)[-1:]):
+        if len(figures := of_ranks(entry)) > 1:
+            yield entry, figures
+
+
+def _tables_of_ranks(run: Run, width: int) -> list[Table[int]]:
+    """Rows are ranks, columns the paths at their largest sizes."""
+    found = {entry.path: (entry, figures) for entry, figures in _last(run)}
+    places = _places(run)
+    everyone = sorted({rank for _, figures in found.values() for rank in figures})
+    ranks = _shown(everyone, [figures for _, figures in found.values()])
+    leading: list[Column[int]] = [Column("rank", str)]
+    if len({place.host for place in places.values()}) > 1:
+        leading.append(Column("host", partial(_host, places), left=True, gap=2))
+    leading.append(Column("on", partial(_device, places), left=True, gap=2))
+
+    def build(paths: Sequence[str], _: int) -> Table[int]:
+        columns = list(leading)
+        for path in paths:
+            for how in (ALONE, TOGETHER):
+                columns.append(Column(how, partial(_of_rank, *found[path], how), gap=2, group=path))
+        return Table(columns, [(f"GB/s of each rank, {format_size(found[paths[0]][0].bytes)}", ranks)])
+
+    by_size = grouped((entry.bytes, path) for path, (entry, _) in found.items())
+    return [each for paths in by_size.values() for each in fold(paths, build, width)]
+
+
+def _host(places: Mapping[int, Rank], rank: int) -> str:
+    return text(places[rank].host) if rank in places else ""
+
+
+def _device(places: Mapping[int, Rank], rank: int) -> str:
+    return device_word(places[rank]) if rank in places else ""
+
+
+def _of_rank(entry: Entry, figures: RankFigures, how: str, rank: int) -> Text | None:
+    team = figures.get(rank, {}).get(how)
+    return _rate(entry, team, sign_of_team(entry, team)) if team else None
+
+
+def _shown(ranks: Sequence[int], figures: Sequence[RankFigures]) -> list[int]:
+    """All ranks, or those that are the slowest on any path, in order."""
+    alone = [{number: of[ALONE].seconds for number, of in each.items() if ALONE in of} for each in figures]
+
+    def slowness(rank: int) -> float:
+        return max((each[rank] / min(each.values()) for each in alone if rank in each), default=0.0)
+
+    return sorted(sorted(ranks, key=slowness, reverse=True)[:MOST])
 
 
 class CopiesView(View):
     """Each rank alone, and all at once."""
 
+    legend = (
+        "GB/s of one rank, the slowest one, alone and while all copy; all at once: ranks x the latter; share "
+        "kept: what is left of a rank's rate when all copy; of limit: the slowest rank with all"
+    )
+
     def layout(self, width: int, run: Run, sizes: Sequence[int]) -> TableLayout:
         if any(len(entry.teams) > 1 for entry in run.figures.values()):
-            tables: list[Table[Any]] = [_table(run), *copies_by_rank.tables(run, width)]
+            tables: list[Table[Any]] = [_table(run), *_tables_of_ranks(run, width)]
             return TableLayout(tables, compact=True, wide=(FAR_OFF,))
         return super().layout(width, run, sizes)
-
-    legend = _LEGEND
 
     def bars(self, sets: Sequence[ReportRun]) -> list[Bars]:
         found = []
@@ -121,7 +167,7 @@ class CopiesView(View):
             for title, on_device in (("Copies", False), ("Copies on the GPU", True)):
                 paths = [path for path in copy.run.paths if _on_device(copy.run, path) is on_device]
                 found.append(Bars(f"{title}, slowest rank{named}", [*_copies(copy.run, paths)]))
-            found += copies_by_rank.bars(copy)
+            found += _bars_of_ranks(copy.run)
         return found
 
 
@@ -132,15 +178,32 @@ def _on_device(run: Run, path: str) -> bool:
 
 def _copies(run: Run, paths: Sequence[str]) -> Iterator[Bar]:
     for label, entry in largest(run, paths):
-        path, alone, together = text(entry.path), *(slowest_rank(entry, how) for how in (ALONE, TOGETHER))
+        alone, together = (slowest_rank(entry, how) for how in (ALONE, TOGETHER))
         if entry.impossible:
             yield impossible(label, entry)
         elif alone is None or together is None:
-            yield Bar(label, path, entry.rate, f"{''.join(rate_cell(run, entry))} GB/s{doubt(entry)}")
+            note = f"{''.join(rate_cell(run, entry))} GB/s{doubt(entry)}"
+            yield Bar(label, text(entry.path), entry.rate, note)
         else:
-            mark = sign(run, entry)
-            told = ((label, ALONE, alone, sign_alone(entry)), ("", TOGETHER, together, mark))
-            for name, how, team, team_mark in told:
-                rate = entry.amount / team.seconds
-                note = f"{team_mark}{format_rate(rate)} GB/s {how}{doubt(team)}"
-                yield Bar(name, path, rate, note, paler=how == TOGETHER)
+            yield _bar(label, entry, ALONE, alone, sign_alone(entry))
+            yield _bar("", entry, TOGETHER, together, sign(run, entry))
+
+
+def _bar(label: str, entry: Entry, how: str, team: TeamFigure, mark: str) -> Bar:
+    """A rank alone, or paler with all."""
+    rate = entry.amount / team.seconds
+    note = f"{mark}{format_rate(rate)} GB/s {how}{doubt(team)}"
+    return Bar(label, text(entry.path), rate, note, paler=how == TOGETHER)
+
+
+def _bars_of_ranks(run: Run) -> Iterator[Bars]:
+    """A group for each path at its largest size."""
+    places = _places(run)
+    for entry, figures in _last(run):
+        found = []
+        for rank in _shown(list(figures), [figures]):
+            where = f", {device_word(places[rank])}" if rank in places else ""
+            for how, team in figures[rank].items():
+                label = text(f"rank {rank}{where}") if how == ALONE else ""
+                found.append(_bar(label, entry, how, team, sign_of_team(entry, team)))
+        yield Bars(text(f"{entry.path}, {format_size(entry.bytes)}: each rank"), found)

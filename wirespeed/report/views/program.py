@@ -159,7 +159,7 @@ def _communication(parts: programs.Parts) -> str:
     words = " ".join(filter(None, parts.visible_words))
     if words == CANNOT_TELL:
         return ", and how much of it is communication cannot be told"
-    if parts.visible.certain and parts.visible.seconds > 0:
+    if parts.visible.certain and parts.visible.value > 0:
         return f", of which {words} is communication"
     return ", its communication is hidden"
 
