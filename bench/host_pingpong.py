@@ -74,7 +74,7 @@ def rank(library: str, bare_path: str, sizes: str, pairs: int, vendor: str) -> N
         buffers = opened.check(lib.ws_buffers_open(transport, b"pageable", size))
         send = int(ffi.cast("uintptr_t", lib.ws_buffers_send(buffers)))
         receive = int(ffi.cast("uintptr_t", lib.ws_buffers_receive(buffers)))
-        steps = find_pattern("pingpong").steps(world.rank, Shape(2), size)
+        steps = find_pattern("pingpong").at(Shape(2)).steps(world.rank, size)
         flat = [
             (number, receives, part.peer, 0, part.offset, part.bytes)
             for number, step in enumerate(steps)

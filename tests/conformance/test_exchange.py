@@ -17,10 +17,10 @@ def test_every_send_has_its_receive() -> None:
     """Protects the pattern itself: one step, both ways, nothing to oneself."""
     pattern = find_pattern("exchange")
     for rank in (0, 1):
-        (step,) = pattern.steps(rank, Shape(2), 8)
+        (step,) = pattern.at(Shape(2)).steps(rank, 8)
         assert [(t.peer, t.bytes) for t in step.sends] == [(1 - rank, 8)]
         assert [(t.peer, t.bytes) for t in step.receives] == [(1 - rank, 8)]
-    assert pattern.refuse(Shape(3)) and not pattern.refuse(Shape(2))
+    assert pattern.at(Shape(3)).refuse() and not pattern.at(Shape(2)).refuse()
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ MESSAGES = {
 }
 OTHERS = {name for name, pattern in all_patterns().items() if not isinstance(pattern, CollectivePattern)}
 """Collective operations are in test_collectives.py."""
-ONE_SIDED = {name for name, pattern in all_patterns().items() if pattern.one_sided}
+ONE_SIDED = {name for name, pattern in all_patterns().items() if pattern.kind.one_sided}
 """Over few paths only: in test_onesided.py."""
 NO_FETCH_ADD = "fetch-and-add is not offered by NVSHMEM's host library, only in kernels"
 COPIES = {
@@ -97,8 +97,8 @@ def test_every_pattern_on_every_path(mpi: InstalledMpi, device: str, ranks: int,
     told = played(mpi, ranks, device, paths, tmp_path, sizes=sizes)
     judged(told, paths)
     seen = {m["pattern"] for m in told if m["kind"] == "begin"}
-    two = {name for name, pattern in all_patterns().items() if not pattern.ranks.many}
-    within = {name for name, pattern in all_patterns().items() if pattern.intra_rank}
+    two = {name for name, pattern in all_patterns().items() if not pattern.rank_rule.many}
+    within = {name for name, pattern in all_patterns().items() if pattern.kind.intra_rank}
     assert seen - ONE_SIDED == OTHERS - ONE_SIDED - (two if ranks != 2 else set()) - (
         set() if any(find_path(name).intra_rank for name in paths.split(",")) else within
     )
@@ -130,8 +130,8 @@ def test_every_pattern_over_stand_ins_of_libraries(
         name
         for name, pattern in all_patterns().items()
         if name in OTHERS - ONE_SIDED
-        and not pattern.intra_rank
-        and (pattern.ranks.many or pattern.ranks.exact == ranks)
+        and not pattern.kind.intra_rank
+        and (pattern.rank_rule.many or pattern.rank_rule.exact == ranks)
         # Of pairs, the last rank would have none.
         and (name != "stream" or ranks % 2 == 0)
     }

@@ -78,7 +78,7 @@ def test_every_pattern(
     wanted = [
         one
         for one in all_patterns().values()
-        if not (isinstance(one, CollectivePattern) or one.intra_rank or one.one_sided)
+        if not (isinstance(one, CollectivePattern) or one.kind.intra_rank or one.kind.one_sided)
     ]
     paths = {path: find_path(path) for path in any_pattern}
     assert set(found) == {

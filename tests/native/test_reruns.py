@@ -51,7 +51,7 @@ def outcomes(job: Ranks, program: ProgramPattern, runs: Callable[[], None]) -> l
         list(threads.map(lambda check: check.begin_batch(ranks[0]), checks))
         runs()
         said = list(threads.map(end, checks))
-    assert any(said) or count == 3 * program.facts(job.shape).steps_per_iteration
+    assert any(said) or count == 3 * program.at(job.shape).facts.steps_per_iteration
     return said
 
 
@@ -75,7 +75,7 @@ def test_a_batch_is_what_its_rerun_makes(job: Ranks) -> None:
 def test_a_point_that_differs_is_named(job: Ranks) -> None:
     """Protects the comparison: one bit of one number of one rank, at the end of its last row."""
     rank = job.shape.ranks - 1
-    compared = job.program.comparisons(rank, job.shape)[-1]
+    compared = job.program.at(job.shape).comparisons(rank)[-1]
     last = compared.own.offset + (compared.rows - 1) * compared.own_pitch + compared.row_bytes - 1
 
     def damaged() -> None:
@@ -83,7 +83,7 @@ def test_a_point_that_differs_is_named(job: Ranks) -> None:
         (byte,) = job.read(rank, Place(last), 1)
         job.write(rank, last, bytes([byte ^ 1]))
 
-    plane = job.program.divided(job.shape)
+    plane = job.program.at(job.shape).divided
     (text,) = set(outcomes(job, job.program, damaged))
     assert (
         f"({plane.width - 1}, {plane.height - 1}) of {plane.width} x {plane.height}, on rank {rank}" in text
@@ -98,7 +98,7 @@ def test_a_fault_of_batches_is_found(job: Ranks, fault: str) -> None:
     While the core's word says that no batch runs there is no fault: checks of single iterations miss it.
     """
     rank, program = 1, job.program
-    aside, computed = program.aside(job.shape), program.comparisons(rank, job.shape)[0].own
+    aside, computed = program.at(job.shape).aside, program.at(job.shape).comparisons(rank)[0].own
     job.steps[rank] = with_fault(job.steps[rank], fault, aside, computed)
     for word, found in ((0, False), (1, True)):
         job.write(rank, aside, word.to_bytes(8, "little"))

@@ -70,8 +70,8 @@ def is_numpys(job: Ranks) -> bool:
 
 def jacobi_is_numpys(job: Ranks) -> bool:
     """Every bit: both add in one order."""
-    periodic, plane = JACOBI.periodic(job.shape), JACOBI.divided(job.shape)
-    steps = 2 * JACOBI.facts(job.shape).steps_per_iteration
+    periodic, plane = JACOBI.at(job.shape).periodic, JACOBI.at(job.shape).divided
+    steps = 2 * JACOBI.at(job.shape).facts.steps_per_iteration
     kind = f"f{int(job.shape.options.get('fp', 32)) // 8}"
     start = jacobi_reference.noise(plane.width, plane.height, SEED, kind)
     expected, _ = jacobi_reference.relaxed(start, steps, periodic)
@@ -81,11 +81,11 @@ def jacobi_is_numpys(job: Ranks) -> bool:
 
 def populations(job: Ranks) -> np.ndarray:
     """The whole grid [37, height, width], in the reference's order."""
-    plane = LBM.divided(job.shape)
+    plane = LBM.at(job.shape).divided
     whole = np.empty((37, plane.height, plane.width))
     for rank in range(job.shape.ranks):
         x, y = plane.origin(rank)
-        for number, one in enumerate(LBM.comparisons(rank, job.shape)):
+        for number, one in enumerate(LBM.at(job.shape).comparisons(rank)):
             for row in range(one.rows):
                 place = type(one.own)(one.own.offset + row * one.own_pitch)
                 numbers = np.frombuffer(job.read(rank, place, one.row_bytes))
@@ -95,7 +95,7 @@ def populations(job: Ranks) -> np.ndarray:
 
 def lbm_is_numpys(job: Ranks) -> bool:
     """Within the roundings of both; the start is the equilibrium of its own moments."""
-    state = LBM._start(job.shape, SEED)
+    state = LBM.at(job.shape)._start(SEED)
     layers = isinstance(state, Layers)
     fluid = lbm_reference.Fluid(TAU, state.gravity if isinstance(state, Layers) else (0.0, 0.0), layers)
     begin = populations(job)
@@ -111,7 +111,7 @@ def lbm_is_numpys(job: Ranks) -> bool:
 
 def violation(job: Ranks) -> str | None:
     """After the checked iterations, as FieldCheck finds it."""
-    laws = [job.program.conserved(rank, job.shape) for rank in range(job.shape.ranks)]
+    laws = [job.program.at(job.shape).conserved(rank) for rank in range(job.shape.ranks)]
 
     def sums() -> list[float]:
         found = []
@@ -124,7 +124,7 @@ def violation(job: Ranks) -> str | None:
 
     job.start(SEED)
     before = sums()
-    job.iterate(job.program.checked_iterations(job.shape))
+    job.iterate(job.program.at(job.shape).checked_iterations)
     assert laws[0]
     return laws[0].violation(before, sums())
 
@@ -144,7 +144,7 @@ def test_what_is_conserved_stays(solvers: Solvers, case: Case, size: str | None)
     """Protects right solvers: rounding stays within the bound, in whole pieces of rows and rests of them."""
     options = case.options | ({"size": size, "scaling": "weak"} if size else {})
     if options.get("edges") == "fixed":
-        assert JACOBI.conserved(0, Shape(case.ranks, options)) is None
+        assert JACOBI.at(Shape(case.ranks, options)).conserved(0) is None
         return
     with solvers.ranks(None, case.program, case.ranks, **options) as job:
         assert violation(job) is None

@@ -21,7 +21,7 @@ from wirespeed.report.export.field_picture import FieldPicture, refuse_picture
 def test_a_cell_is_the_mean_of_its_points() -> None:
     """Protects large fields: no point of a cell is left out, wherever a rank's block ends."""
     field = np.arange(3 * 7, dtype="f4").reshape(3, 7)
-    cells = JACOBI.cells(Shape(1, {"size": "7x3"}), [field.tobytes()], [0, 3, 5, 7])
+    cells = JACOBI.at(Shape(1, {"size": "7x3"})).cells([field.tobytes()], [0, 3, 5, 7])
     expected = [field[:, :3].mean(), field[:, 3:5].mean(), field[:, 5:].mean()]
     assert np.frombuffer(cells, "f4") == pytest.approx(expected)
 
@@ -31,7 +31,7 @@ def test_what_a_case_shows(case: str, expected: float) -> None:
     """Protects the picture's label: density, momentum, temperature."""
     energy = 2.0 * (1.5 * SOUND_SQUARE + 0.25**2 / 2)
     moments = [np.full((2, 4), value).tobytes() for value in (2.0, 0.5, 0.0, energy)]
-    cells = LBM.cells(Shape(1, {"case": case}), moments, [0, 4])
+    cells = LBM.at(Shape(1, {"case": case})).cells(moments, [0, 4])
     assert np.frombuffer(cells, "f4") == pytest.approx([expected])
 
 

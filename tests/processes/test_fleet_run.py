@@ -75,19 +75,21 @@ def test_the_named_pairs_are_measured_and_no_other(
     text: str | None, phases: list[set[tuple[int, int]]]
 ) -> None:
     pattern, shape = find_pattern("pairing"), Shape(4, {"rank_pairs": text})
-    assert pattern.phases(shape) == len(phases)
+    job = pattern.at(shape)
+    assert job.timing.phases == len(phases)
     for number, pairs in enumerate(phases):
-        teams = [pattern.team(rank, shape, number) for rank in range(4)]
+        teams = [job.team(rank, number) for rank in range(4)]
         assert {tuple(team.ranks) for team in teams if team} == pairs
         for rank, team in enumerate(teams):
-            assert bool(pattern.steps(rank, shape, 8, number)) == (team is not None)
+            assert bool(job.steps(rank, 8, number)) == (team is not None)
 
 
 def test_at_most_so_many_pairs_at_once() -> None:
     pattern, shape = find_pattern("pairing"), Shape(10, {"at_once": 2})
+    job = pattern.at(shape)
     sizes = [
-        sum(pattern.partner(rank, shape, number) is not None for rank in range(10)) // 2  # type: ignore[attr-defined]
-        for number in range(pattern.phases(shape))
+        sum(job.partner(rank, number) is not None for rank in range(10)) // 2  # type: ignore[attr-defined]
+        for number in range(job.timing.phases)
     ]
     assert sizes == [2, 2, 1]
 
@@ -99,7 +101,7 @@ def test_what_is_no_list_of_pairs_is_refused_in_one_line(text: str, capsys: Capt
 
 
 def test_a_rank_that_there_is_not_is_refused() -> None:
-    assert find_pattern("pairing").refuse(Shape(4, {"rank_pairs": "0-4"})) == (
+    assert find_pattern("pairing").at(Shape(4, {"rank_pairs": "0-4"})).refuse() == (
         "--rank-pairs: rank 4 takes 5 ranks or more, not 4"
     )
 

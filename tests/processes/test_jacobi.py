@@ -63,12 +63,12 @@ def test_whole_tiles_and_rests_of_tiles(device: tuple[Core, Any, str], fp: str, 
     with ranks_of(*device, PATTERN, 4, **options) as job:
         job.start(3)
         job.iterate(2)
-        plane = PATTERN.divided(job.shape)
+        plane = PATTERN.at(job.shape).divided
         start = noise(plane.width, plane.height, 3, f"f{int(fp) // 8}")
         period = len(job.steps[0])
         expected, norms = relaxed(start, 2 * period, periodic=True)
         assert np.array_equal(field(job), expected)
-        wanted = {slot: norms[step] for slot, step in PATTERN._compared_norms(job.shape).items()}
+        wanted = {slot: norms[step] for slot, step in PATTERN.at(job.shape)._compared_norms.items()}
         assert norm(job, 3) == pytest.approx(list(wanted.values()), rel=1e-6)
 
 
@@ -101,10 +101,10 @@ def test_the_reference_is_what_one_rank_alone_computes(device: tuple[Core, Any, 
     for edges in ("periodic", "fixed"):
         with ranks_of(*device, PATTERN, 4, size="20x12", columns=2, edges=edges) as job:
             job.start(9)
-            job.iterate(PATTERN.checked_iterations(job.shape))
+            job.iterate(PATTERN.at(job.shape).checked_iterations)
             for rank in range(4):
-                job.launch(rank, PATTERN.reference(rank, job.shape, 9))
-                (one,) = PATTERN.comparisons(rank, job.shape)
+                job.launch(rank, PATTERN.at(job.shape).reference(rank, 9))
+                (one,) = PATTERN.at(job.shape).comparisons(rank)
                 rows = [
                     [
                         job.read(rank, type(place)(place.offset + row * pitch), one.row_bytes)
@@ -113,11 +113,12 @@ def test_the_reference_is_what_one_rank_alone_computes(device: tuple[Core, Any, 
                     for place, pitch in ((one.own, one.own_pitch), (one.reference, one.reference_pitch))
                 ]
                 assert rows[0] == rows[1]
-                for checked in PATTERN.norms(rank, job.shape):
+                for checked in PATTERN.at(job.shape).norms(rank):
                     (total,) = struct.unpack("<d", job.read(rank, checked.own, 8))
                     assert total > 0
     assert (
-        PATTERN.place(3, Shape(4, {"size": "20x12", "columns": 2}), 0, 2, 16) == "point (24, 14) of 40 x 24"
+        PATTERN.at(Shape(4, {"size": "20x12", "columns": 2})).place(3, 0, 2, 16)
+        == "point (24, 14) of 40 x 24"
     )
 
 
@@ -129,7 +130,8 @@ def test_a_norm_has_room_for_every_block_of_a_launch(fp: str, overlap: str) -> N
     text = opened.text(opened.lib.ws_kernel_source(b"ws_jacobi_step_f32"))
     (room,) = re.findall(r"#define WS_NORM_MOST (\d+)", text)
     shape = Shape(2, {"size": "16384x16384", "fp": fp, "overlap": overlap})
-    steps = PATTERN.steps(0, shape, PATTERN.size_rule(shape).chosen()[0])
+    job = PATTERN.at(shape)
+    steps = job.steps(0, job.size_rule.chosen()[0])
     blocks = [work.blocks for step in steps for work in (*step.after, *step.meanwhile, *step.gated)]
     assert max(blocks) == int(room)
 
@@ -141,7 +143,7 @@ def test_the_norm_that_the_loop_looks_at(device: tuple[Core, Any, str], edges: s
     options: dict[str, Any] = {"edges": edges, "norm_every": every, "until": "1e-4", "columns": 1}
     with ranks_of(*device, PATTERN, 2, size="36x12", steps=160, **options) as job:
         period = len(job.steps[0])
-        found = [PATTERN.convergence(rank, job.shape) for rank in range(2)]
+        found = [PATTERN.at(job.shape).convergence(rank) for rank in range(2)]
         start = noise(36, 24, 0, "f4", coarse=1)
         _, norms = relaxed(start, 40 * period, edges == "periodic")
         for rank, one in enumerate(found):
@@ -164,10 +166,10 @@ def test_the_norm_that_the_loop_looks_at(device: tuple[Core, Any, str], edges: s
 def test_a_faulty_halo_is_found(device: tuple[Core, Any, str], fault: str) -> None:
     """Protects the check, where rows of a halo have room between them that nobody reads."""
     with ranks_of(*device, PATTERN, 4, size="40x24", columns=1) as job:
-        job.steps[2] = with_fault(job.steps[2], fault, PATTERN.aside(job.shape), Place(0))
+        job.steps[2] = with_fault(job.steps[2], fault, PATTERN.at(job.shape).aside, Place(0))
         for seed in (1, 2):
             job.start(seed)
-            job.iterate(PATTERN.checked_iterations(job.shape))
+            job.iterate(PATTERN.at(job.shape).checked_iterations)
         expected, _ = relaxed(noise(40, 96, 2, "f4"), 8, periodic=True)
         assert not np.array_equal(field(job), expected)
 
@@ -183,7 +185,7 @@ def solved(core: Core, device: Any, memory: str, points: int) -> float:
     with ranks_of(
         core, device, memory, PATTERN, 1, size=f"{points}x{points}", edges="fixed", fp="64", norm_every=0
     ) as job:
-        block = PATTERN._layout(job.shape).block
+        block = PATTERN.at(job.shape)._layout.block
         step = job.steps[0]
         for twin in (0, 1):
             for row in range(-1, points + 1):
@@ -220,7 +222,7 @@ def test_the_solution_converges_at_second_order() -> None:
 )
 def test_what_cannot_be_divided_is_refused(ranks: int, options: dict[str, Any], wrong: str) -> None:
     """Protects users from a division that is not what they asked for."""
-    refusal = PATTERN.refuse(Shape(ranks, options))
+    refusal = PATTERN.at(Shape(ranks, options)).refuse()
     assert refusal is not None and wrong in refusal
 
 
@@ -237,5 +239,5 @@ def test_the_division_has_the_smallest_halo(
     ranks: int, options: dict[str, Any], division: tuple[int, int]
 ) -> None:
     """Protects from sending more than necessary; of equals rows, which are contiguous."""
-    plane = PATTERN.divided(Shape(ranks, options))
+    plane = PATTERN.at(Shape(ranks, options)).divided
     assert (plane.columns, plane.rows) == division

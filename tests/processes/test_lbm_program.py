@@ -25,7 +25,7 @@ def device(request: pytest.FixtureRequest) -> Iterator[tuple[Core, Any, str]]:
 def wrong(ranks: Ranks, rank: int) -> list[int]:
     """Populations that are not the reference's."""
     found = []
-    for number, one in enumerate(PATTERN.comparisons(rank, ranks.shape)):
+    for number, one in enumerate(PATTERN.at(ranks.shape).comparisons(rank)):
         size = one.own_pitch * (one.rows - 1) + one.row_bytes
         own = ranks.read(rank, one.own, size)
         other = ranks.read(rank, one.reference, one.reference_pitch * (one.rows - 1) + one.row_bytes)
@@ -52,7 +52,7 @@ def test_every_bit_is_the_reference_s(
             job.start(3)
             job.iterate(1, gated)
             for rank in range(ranks):
-                job.launch(rank, PATTERN.reference(rank, job.shape, 3))
+                job.launch(rank, PATTERN.at(job.shape).reference(rank, 3))
                 assert wrong(job, rank) == []
 
 
@@ -61,11 +61,11 @@ def test_every_bit_is_the_reference_s(
 def test_a_faulty_halo_is_found(device: tuple[Core, Any, str], columns: int, fault: str) -> None:
     """Protects the check from a reference that is computed with the same mistake."""
     with ranks_of(*device, PATTERN, 4, size="36x24", columns=columns) as job:
-        job.steps[2] = with_fault(job.steps[2], fault, PATTERN.aside(job.shape), Place(0))
+        job.steps[2] = with_fault(job.steps[2], fault, PATTERN.at(job.shape).aside, Place(0))
         for seed in (1, 2):
             job.start(seed)
             job.iterate(1)
-        job.launch(2, PATTERN.reference(2, job.shape, 2))
+        job.launch(2, PATTERN.at(job.shape).reference(2, 2))
         assert wrong(job, 2)
 
 
@@ -74,11 +74,11 @@ def test_a_faulty_halo_is_found(device: tuple[Core, Any, str], columns: int, fau
 )
 def test_rows_are_cut_while_they_are_thick(ranks: int, size: str, division: tuple[int, int]) -> None:
     """Protects the contiguous halo, for which no column is packed."""
-    plane = PATTERN.divided(Shape(ranks, {"size": size}))
+    plane = PATTERN.at(Shape(ranks, {"size": size})).divided
     assert (plane.columns, plane.rows) == division
 
 
 def test_a_block_thinner_than_the_halo_is_refused() -> None:
     """Protects from a halo that would come from two ranks away."""
-    refusal = PATTERN.refuse(Shape(4, {"size": "8x8", "columns": 1}))
+    refusal = PATTERN.at(Shape(4, {"size": "8x8", "columns": 1})).refuse()
     assert refusal and "thinner than the halo of 3" in refusal

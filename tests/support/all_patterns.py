@@ -79,7 +79,7 @@ def chosen(only: str = "", *, collective: bool = False, soaked: bool = False) ->
         return [
             pattern
             for pattern in patterns.values()
-            if not pattern.of_all_ranks and not pattern.lacks_soak(Shape(2))
+            if not pattern.kind.of_all_ranks and not pattern.at(Shape(2)).lacks_soak
         ]
     return [pattern for pattern in patterns.values() if isinstance(pattern, CollectivePattern) == collective]
 
@@ -95,7 +95,7 @@ def variants(
     if any(option.key == "file" for option in pattern.options):
         found = ({"file": given},) if given else ()
     defaults = {option.key: option.default for option in pattern.options}
-    return [defaults | one for one in found if not pattern.refuse(Shape(ranks, defaults | one))]
+    return [defaults | one for one in found if not pattern.at(Shape(ranks, defaults | one)).refuse()]
 
 
 @dataclass
@@ -131,10 +131,12 @@ class Measuring:
                     soak=soak,
                     test=tuple(tuple(word.split("=")) for word in test),  # type: ignore[misc]
                 )
-                fixed = pattern.size_rule(Shape(self.world.size, options)).fixed
+                fixed = pattern.at(Shape(self.world.size, options)).size_rule.fixed
                 for name in paths.split(","):
                     path = find_path(name)
-                    if path.intra_rank == pattern.intra_rank and not unsuited(path, pattern, options=options):
+                    if path.intra_rank == pattern.kind.intra_rank and not unsuited(
+                        path, pattern, options=options
+                    ):
                         self._path(plan, name, fixed or tuple(map(int, sizes.split(","))))
 
     def _path(self, plan: Plan, name: str, sizes: tuple[int, ...]) -> None:

@@ -53,8 +53,9 @@ def program_entry(
     pattern = find_pattern(name)
     assert isinstance(pattern, ProgramPattern)
     shape = Shape(ranks, options)
-    (size,) = pattern.size_rule(shape).fixed or ()
-    facts, figure = pattern.facts(shape), pattern.figure(shape, size)
+    job = pattern.at(shape)
+    (size,) = job.size_rule.fixed or ()
+    facts, figure = job.facts, job.figure(size)
     told: Record = {"bytes_per_site": facts.bytes_per_site, "steps_per_iteration": facts.steps_per_iteration}
     told["compute_waited"] = waited
     if compute:

@@ -16,11 +16,11 @@ Array = NDArray[Any]
 
 def field(ranks: Ranks) -> Array:
     """The whole plane as [y, x], from what comparisons() compare."""
-    plane = PATTERN.divided(ranks.shape)
+    plane = PATTERN.at(ranks.shape).divided
     kind = np.dtype(f"f{int(str(ranks.shape.options.get('fp', '32'))) // 8}")
     whole = np.empty((plane.height, plane.width), kind)
     for rank in range(ranks.shape.ranks):
-        (one,) = PATTERN.comparisons(rank, ranks.shape)
+        (one,) = PATTERN.at(ranks.shape).comparisons(rank)
         raw = ranks.read(rank, one.own, one.own_pitch * (one.rows - 1) + one.row_bytes)
         x, y = plane.origin(rank)
         for row in range(one.rows):
@@ -59,4 +59,6 @@ def relaxed(frame: Array, steps: int, periodic: bool) -> tuple[Array, list[float
 
 
 def norm(ranks: Ranks, rank: int) -> list[float]:
-    return [struct.unpack("<d", ranks.read(rank, one.own, 8))[0] for one in PATTERN.norms(rank, ranks.shape)]
+    return [
+        struct.unpack("<d", ranks.read(rank, one.own, 8))[0] for one in PATTERN.at(ranks.shape).norms(rank)
+    ]

@@ -17,11 +17,12 @@ class Ranks:
     """All ranks of a program on one device; memory: "pageable", "device"."""
 
     def __init__(self, core: Core, device: Any, memory: str, program: ProgramPattern, shape: Shape) -> None:
+        job = program.at(shape)
         self.core, self.device, self.memory = core, device, memory.encode()
         self.program, self.shape = program, shape
-        size = (program.size_rule(shape).fixed or (0,))[0]
-        self.steps = [program.steps(rank, shape, size) for rank in range(shape.ranks)]
-        room = max(program.extent(rank, shape, size) for rank in range(shape.ranks))
+        size = (job.size_rule.fixed or (0,))[0]
+        self.steps = [job.steps(rank, size) for rank in range(shape.ranks)]
+        room = max(job.extent(rank, size) for rank in range(shape.ranks))
         self.own = [self._allocated(room) for _ in self.steps]
         self.scratch = [self._allocated(room) for _ in self.steps]
 
@@ -56,7 +57,7 @@ class Ranks:
 
     def start(self, seed: int = 1) -> None:
         for rank in range(self.shape.ranks):
-            self.launch(rank, self.program.start(rank, self.shape, seed))
+            self.launch(rank, self.program.at(self.shape).start(rank, seed))
 
     def iterate(self, iterations: int, gated: bool = False) -> None:
         """`gated`: the launch that stands in place of both others, without a gate."""

@@ -14,9 +14,10 @@ from support.examples import examples
 from support.golden import Golden
 
 from wirespeed.errors import WirespeedError
+from wirespeed.frontend.order import completed
 from wirespeed.job.plan import Plan
 from wirespeed.job.step_spec import stuck_after
-from wirespeed.patterns import Shape, find_pattern
+from wirespeed.patterns import Pattern, Shape, find_pattern
 from wirespeed.patterns.block_list import GAP, MAX_BLOCKS, Blocks, digest, laid_out, read
 from wirespeed.patterns.blocks import BlockLists
 from wirespeed.patterns.kv_models import MODELS, parsed
@@ -104,8 +105,8 @@ def test_a_seed_means_the_same_places_forever() -> None:
 
 def test_what_goes_where() -> None:
     """Protects the time: a list there, one of the same kind back, and the same bytes in one message."""
-    of = shape(count=3, layout="strided")
-    there, back = PATTERN.steps(0, of, 100)
+    of = PATTERN.at(shape(count=3, layout="strided"))
+    there, back = of.steps(0, 100)
     (send,), (receive,) = there.sends, back.receives
     assert (send.bytes, receive.bytes, send.peer) == (300, 300, 1)
     assert [(part.offset, part.remote_offset, part.bytes) for part in send.parts] == [
@@ -113,29 +114,29 @@ def test_what_goes_where() -> None:
         (200, 200, 100),
         (400, 400, 100),
     ]
-    first, second = PATTERN.steps(1, of, 100)
+    first, second = of.steps(1, 100)
     assert first.receives and second.sends and not (first.sends or second.receives)
-    there, back = PATTERN.steps(0, of, 100, 1)
+    there, back = of.steps(0, 100, 1)
     assert [(part.offset, part.bytes, part.blocks) for part in there.sends] == [(0, 300, None)]
     assert [(part.offset, part.bytes, part.blocks) for part in back.receives] == [(0, 300, None)]
-    assert (PATTERN.phases(of), PATTERN.reported_phase(of), PATTERN.baseline) == (2, 0, "contiguous")
-    figure = PATTERN.figure(of, 100)
+    assert (of.timing.phases, of.timing.reported, of.timing.baseline) == (2, 0, "contiguous")
+    figure = of.figure(100)
     assert (figure.divisor, figure.bytes) == (2, 300)
     assert [(one.name, one.amount, one.unit) for one in figure.derived] == [("blocks", 3, "blocks/s")]
     assert figure.definition == (
         "list: half of the time in which a list goes there and back, 3 blocks, strided; "
         "GB/s of the blocks' bytes"
     )
-    assert PATTERN.figure(of, 8192).definition == figure.definition
-    total = PATTERN.figure(shape(total=1 << 20), 4096)
+    assert of.figure(8192).definition == figure.definition
+    total = PATTERN.at(shape(total=1 << 20)).figure(4096)
     assert "1 MiB in blocks, random" in total.definition
-    assert PATTERN.extent(0, of, 100) == 1024
+    assert of.extent(0, 100) == 1024
 
 
 def test_lists_to_several_ranks() -> None:
     """Protects the step that all lists share, whose bytes are whose, and the answers that end the time."""
-    of = Shape(4, {"count": 3, "layout": "strided"})
-    out, answers = PATTERN.steps(0, of, 100)
+    of = PATTERN.at(Shape(4, {"count": 3, "layout": "strided"}))
+    out, answers = of.steps(0, 100)
     pool = 1024
     assert [(send.peer, send.bytes, send.offset, send.remote_offset) for send in out.sends] == [
         (1, 300, 0, 0),
@@ -143,27 +144,27 @@ def test_lists_to_several_ranks() -> None:
         (3, 300, 2 * pool, 0),
     ]
     assert [(answer.peer, answer.bytes) for answer in answers.receives] == [(1, 0), (2, 0), (3, 0)]
-    into, answer = PATTERN.steps(2, of, 100)
+    into, answer = of.steps(2, 100)
     assert [(part.offset, part.remote_offset) for part in into.receives[0].parts] == [
         (0, pool),
         (200, pool + 200),
         (400, pool + 400),
     ]
     assert [(send.peer, send.bytes) for send in answer.sends] == [(0, 0)]
-    out, _ = PATTERN.steps(0, of, 100, 1)
+    out, _ = of.steps(0, 100, 1)
     assert [(send.bytes, send.offset, send.blocks) for send in out.sends] == [
         (300, 300 * number, None) for number in range(3)
     ]
-    assert [PATTERN.extent(rank, of, 100) for rank in range(4)] == [3 * pool, pool, pool, pool]
-    figure = PATTERN.figure(of, 100)
+    assert [of.extent(rank, 100) for rank in range(4)] == [3 * pool, pool, pool, pool]
+    figure = of.figure(100)
     assert (figure.divisor, figure.bytes, figure.derived[0].amount) == (1, 900, 9)
     assert figure.definition == (
         "list: the time in which a list goes to each of 3 ranks at once, and an empty answer comes back, "
         "3 blocks, strided; GB/s of the blocks' bytes out of rank 0"
     )
-    layers = Shape(3, {"kv": "qwen2.5-7b:tp=4:page=16", "layers": True, "total": 28 * 8192})
-    assert len(PATTERN.steps(0, layers, 8192)) == 29
-    (first, second) = PATTERN.steps(0, layers, 8192)[1].sends
+    layers = PATTERN.at(Shape(3, {"kv": "qwen2.5-7b:tp=4:page=16", "layers": True, "total": 28 * 8192}))
+    assert len(layers.steps(0, 8192)) == 29
+    (first, second) = layers.steps(0, 8192)[1].sends
     assert (first.remote_offset, second.remote_offset) == (first.offset, first.offset)
     assert second.offset - first.offset == 28 * first.offset
 
@@ -171,26 +172,27 @@ def test_lists_to_several_ranks() -> None:
 def test_long_lists_have_more_patience() -> None:
     """Protects a loop of many messages, which an MPI takes its time for, from being called a hang."""
     plan = Plan()
-    assert PATTERN.blocks_sent(shape(count=65536), 64) == 65536 and PATTERN.blocks_sent(shape(), 0) == 0
+    assert PATTERN.at(shape(count=65536)).figure(64).blocks == 65536
+    assert PATTERN.at(shape()).figure(0).blocks == 0
     assert stuck_after(plan, 0, 65536) == pytest.approx(10 + 131.072) and stuck_after(plan, 0) == 10
     assert stuck_after(Plan(timeout=3.0), 0, 65536) == 3
 
 
 def test_no_block_is_an_empty_message() -> None:
-    there, back = PATTERN.steps(0, shape(count=0), 4096)
+    there, back = PATTERN.at(shape(count=0)).steps(0, 4096)
     assert [(part.bytes, part.blocks) for part in (*there.sends, *back.receives)] == [(0, None)] * 2
-    assert PATTERN.extent(0, shape(count=0), 4096) == 0
+    assert PATTERN.at(shape(count=0)).extent(0, 4096) == 0
 
 
 def test_a_list_for_each_layer() -> None:
     """Protects --layers: each layer's list has a pool of its own, and they follow one another."""
-    of = shape(kv="qwen2.5-7b:tp=4:page=16", layers=True, total=28 * 2 * 8192)
-    assert PATTERN.size_rule(of).fixed == (8192,)
-    steps = PATTERN.steps(1, of, 8192)
+    of = PATTERN.at(shape(kv="qwen2.5-7b:tp=4:page=16", layers=True, total=28 * 2 * 8192))
+    assert of.size_rule.fixed == (8192,)
+    steps = of.steps(1, 8192)
     pools = [receive.offset for step in steps for receive in step.receives]
     assert len(steps) == 56 and len(pools) == 28 and [*{*pools}] and pools == sorted({*pools})
     assert all(len(receive.blocks or ()) == 2 for step in steps for receive in step.receives)
-    figure = PATTERN.figure(of, 8192)
+    figure = of.figure(8192)
     assert figure.bytes == 28 * 2 * 8192 and figure.derived[0].amount == 56
     assert "28 lists go, one after the other, there and back" in figure.definition
     assert "pages of 16 tokens of qwen2.5-7b on one of 4 ranks" in figure.definition
@@ -241,20 +243,23 @@ REFUSED: tuple[tuple[int, dict[str, Any]], ...] = (
 )
 
 
-def complaint(of: Shape, size: int) -> str:
+def complaint(of: Pattern, size: int) -> str:
     try:
-        return PATTERN.refuse(of) or PATTERN.size_rule(of).refuse(size) or "nothing"
+        return of.refuse() or of.size_rule.refuse(size) or "nothing"
     except WirespeedError as error:
         return str(error)
 
 
 def test_what_is_refused(tmp_path: Path, golden: Golden) -> None:
     """Protects whoever writes a list or options: each mistake is one line, with what is allowed."""
-    texts = {f"--block {size} {options}": complaint(shape(**options), size) for size, options in REFUSED}
+    texts = {
+        f"--block {size} {options}": complaint(PATTERN.at(shape(**options)), size)
+        for size, options in REFUSED
+    }
     for number, (text, size, options) in enumerate(LISTS):
         file = tmp_path / f"{number}.txt"
         file.write_text(text)
-        texts[f"{text!r} {options or ''}"] = complaint(shape(list=str(file), **options), size)
+        texts[f"{text!r} {options or ''}"] = complaint(PATTERN.at(shape(list=str(file), **options)), size)
     golden("patterns/refused_blocks", texts)
 
 
@@ -262,50 +267,55 @@ def test_a_list_of_the_users(tmp_path: Path) -> None:
     """Protects the format: bytes or sizes, comments, empty lines; sources may overlap, destinations not."""
     file = tmp_path / "mine.txt"
     file.write_text("\ufeff# from to\n0 4K # first\n\n  1   0\n")
-    of = shape(list=str(file))
-    assert PATTERN.refuse(of) is None and PATTERN.size_rule(of).refuse(4096) is None
-    assert isinstance(PATTERN, BlockLists)
-    blocks = PATTERN.blocks(of, 4096)
+    of = BlockLists().at(shape(list=str(file)))
+    assert of.refuse() is None and of.size_rule.refuse(4096) is None
+    blocks = of.blocks(4096)
     assert [*blocks.places] == [0, 1] and [*blocks.remote_places] == [4096, 0]
-    assert blocks.pool == 8192 + GAP and PATTERN.size_rule(of).chosen() == (4096,)
-    assert PATTERN.blocks(shape(list=str(file), pool=1 << 20), 8).pool == (1 << 20) + GAP
-    assert "as listed" in PATTERN.figure(of, 4096).definition
+    assert blocks.pool == 8192 + GAP and of.size_rule.chosen() == (4096,)
+    assert BlockLists().at(shape(list=str(file), pool=1 << 20)).blocks(8).pool == (1 << 20) + GAP
+    assert "as listed" in of.figure(4096).definition
 
 
 def test_what_is_refused_of_several_receivers() -> None:
-    of = Shape(8, {"count": 1 << 17})
+    of = PATTERN.at(Shape(8, {"count": 1 << 17}))
     most = MAX_BLOCKS // 7
-    assert PATTERN.size_rule(of).refuse(8) == (
+    assert of.size_rule.refuse(8) == (
         f"--block 8: 131,072 blocks, and a list has at most {most:,} for each of 7 receivers: "
         f"--count {most} or less"
     )
-    assert PATTERN.size_rule(Shape(8, {"count": most})).refuse(8) is None
-    said = PATTERN.refuse(Shape(8, {"multiprocessors": 6}))
+    assert PATTERN.at(Shape(8, {"count": most})).size_rule.refuse(8) is None
+    said = PATTERN.at(Shape(8, {"multiprocessors": 6})).refuse()
     assert said == "--multiprocessors 6: 7 lists go at once; write 7 or more"
+
+
+def _completed(given: dict[str, Any]) -> dict[str, Any]:
+    return dict(
+        completed(Plan(pattern="blocks", sizes=(8,), options=tuple(given.items())), 2, "host").options
+    )
 
 
 def test_a_list_that_changes_is_another_one(tmp_path: Path) -> None:
     """Protects --resume and compare, which take runs of the same options together."""
     file = tmp_path / "mine.txt"
     file.write_text("0 4K\n4096 0\n")
-    options = PATTERN.completed({"list": str(file)}, gpus=False)
+    options = _completed({"list": str(file)})
     known = hashlib.sha256(b"0 4096\n4096 0\n").hexdigest()
     assert options == {"list": str(file), "list_sha256": known[:16]}
-    assert PATTERN.completed({"count": 3}, gpus=False) == {"count": 3}
-    assert isinstance(PATTERN, BlockLists) and len(PATTERN.blocks(Shape(2, options), 8)) == 2
+    assert _completed({"count": 3}) == {"count": 3}
+    assert isinstance(PATTERN, BlockLists) and len(PATTERN.at(Shape(2, options)).blocks(8)) == 2
     file.write_text("0 4K\n4096 1\n")
     read.cache_clear()
     digest.cache_clear()
-    assert PATTERN.completed({"list": str(file)}, gpus=False) != options
+    assert _completed({"list": str(file)}) != options
     with pytest.raises(WirespeedError, match="it is not what it was when the run began"):
-        PATTERN.blocks(Shape(2, options), 8)
+        PATTERN.at(Shape(2, options)).blocks(8)
 
 
 def test_no_file_has_more_blocks_than_a_list_may(tmp_path: Path) -> None:
     file = tmp_path / "long.txt"
     file.write_text("".join(f"{8 * line} {8 * line}\n" for line in range(MAX_BLOCKS + 1)))
     with pytest.raises(WirespeedError, match=f":{MAX_BLOCKS + 1}: a list has at most {MAX_BLOCKS} blocks"):
-        PATTERN.refuse(shape(list=str(file)))
+        PATTERN.at(shape(list=str(file))).refuse()
 
 
 @given(
@@ -317,7 +327,7 @@ def test_no_file_has_more_blocks_than_a_list_may(tmp_path: Path) -> None:
 @examples(80)
 def test_what_is_said_to_fit_does(size: int, memory: int, layout: str, counted: bool) -> None:
     """Protects the advice of a list that is larger than memory."""
-    said = PATTERN.size_rule(shape(layout=layout, count=1 if counted else None)).that_fits(size, memory)
+    said = PATTERN.at(shape(layout=layout, count=1 if counted else None)).size_rule.that_fits(size, memory)
     if said == "no block of this size fits":
         assert memory < 4 * size + 4 * GAP
         return
@@ -332,13 +342,13 @@ def test_what_is_said_to_fit_does(size: int, memory: int, layout: str, counted: 
 
 def test_planted_faults_of_lists() -> None:
     """Protects the tests of the check: the blocks that a fault misplaces, and the byte that it touches."""
-    step = PATTERN.steps(1, shape(count=3, layout="strided"), 100)[0]
+    step = PATTERN.at(shape(count=3, layout="strided")).steps(1, 100)[0]
     (receive,) = misplaced(step).receives
     assert isinstance(receive.blocks, Blocks) and [*receive.blocks.places] == [400, 200, 0]
-    (send,) = misplaced(PATTERN.steps(0, shape(count=3, layout="strided"), 100)[0]).sends
+    (send,) = misplaced(PATTERN.at(shape(count=3, layout="strided")).steps(0, 100)[0]).sends
     assert isinstance(send.blocks, Blocks)
     assert [*send.blocks.places] == [0, 200, 400] and [*send.blocks.remote_places] == [400, 200, 0]
-    assert stray_place([step]) == 100 and stray_place(PATTERN.steps(0, shape(count=0), 8)) is None
+    assert stray_place([step]) == 100 and stray_place(PATTERN.at(shape(count=0)).steps(0, 8)) is None
 
 
 def test_a_wrong_byte_is_named() -> None:

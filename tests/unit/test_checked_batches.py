@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from wirespeed.patterns import Shape, find_pattern
+from wirespeed.patterns import find_pattern
 from wirespeed.rank.path import sampler
 from wirespeed.rank.path.sampler import Sampler
 from wirespeed.rank.path.teams import TeamSamples
@@ -102,7 +102,7 @@ def sampled(
 ) -> tuple[Any, float]:
     """What came of a size, and the seconds of its batches, of their checks, and between them."""
     monkeypatch.setattr(sampler, "time", simulated)
-    pattern, shape = find_pattern("pingpong"), Shape(2)
+    pattern = find_pattern("pingpong")
     stopping = Stopping(loops=loops, max_time=max_time)
     context: Any = SimpleNamespace(
         comm=simulated,
@@ -112,12 +112,11 @@ def sampled(
         late=False,
         put_threads_aside=lambda: False,
         pattern=pattern,
-        shape=shape,
         ranges=lambda *_, **__: pytest.MonkeyPatch.context(),
     )
     world: Any = simulated
     world.size = 2
-    team = TeamSamples(world, pattern, shape, 0)
+    team = TeamSamples(world, pattern, 0)
     measuring = Sampler(context, world, world, team, progress).measure()
     found, began = None, 0.0
     try:

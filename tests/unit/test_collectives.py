@@ -103,10 +103,11 @@ def test_every_rank_has_the_exact_result(
         "in_place": data.draw(st.sampled_from(["no", "yes"])),
     }
     shape, size = Shape(ranks, options), data.draw(st.integers(0, 160))
-    jobs = [pattern.rank_view(rank, shape, size) for rank in range(ranks)]
-    plans = [pattern.steps(rank, shape, size) for rank in range(ranks)]
+    here = pattern.at(shape)
+    jobs = [here.rank_view(rank, size) for rank in range(ranks)]
+    plans = [here.steps(rank, size) for rank in range(ranks)]
     for job, memory in zip(jobs, played(jobs, plans), strict=True):
-        assert max(memory, default=0) < max(pattern.extent(job.rank, shape, size), 1)
+        assert max(memory, default=0) < max(here.extent(job.rank, size), 1)
         for one in pattern.results(job):
             for number in range(one.count):
                 expected = tuple((rank, one.first + number) for rank in range(one.rank, one.rank + one.ranks))
@@ -126,8 +127,9 @@ def test_what_many_iterations_leave(
     if algorithm not in pattern.algorithms(ranks):
         pytest.skip(f"{pattern.name} is not done by {algorithm}")
     shape = Shape(ranks, {"by": algorithm, "in_place": in_place, "op": op})
-    jobs = [pattern.rank_view(rank, shape, 64) for rank in range(ranks)]
-    plans = [pattern.steps(rank, shape, 64) * iterations for rank in range(ranks)]
+    here = pattern.at(shape)
+    jobs = [here.rank_view(rank, 64) for rank in range(ranks)]
+    plans = [here.steps(rank, 64) * iterations for rank in range(ranks)]
     # The largest of numbers that are combined twice is the same.
     memories = played(jobs, plans, counted if op == "sum" else lambda one, other: (*sorted({*one, *other}),))
     right = all(
@@ -142,8 +144,8 @@ def test_what_many_iterations_leave(
         for number in range(one.count)
     )
     # Where others than the one who gets it add to what they give, only sums that are 0 stay what they are.
-    known = pattern.name != "allreduce" and pattern.batch_content(shape)
-    assert right == bool(known or not pattern.accumulates(shape))
+    known = pattern.name != "allreduce" and here.batch_content
+    assert right == bool(known or not here.accumulates)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -154,8 +156,9 @@ def test_results_are_equal_bit_for_bit(algorithm: str, in_place: str, ranks: int
     pattern = find_pattern("allreduce")
     assert isinstance(pattern, CollectivePattern)
     shape, size = Shape(ranks, {"by": algorithm, "in_place": in_place}), 4 * ranks
-    jobs = [pattern.rank_view(rank, shape, size) for rank in range(ranks)]
-    plans = [pattern.steps(rank, shape, size) for rank in range(ranks)]
+    here = pattern.at(shape)
+    jobs = [here.rank_view(rank, size) for rank in range(ranks)]
+    plans = [here.steps(rank, size) for rank in range(ranks)]
     # Only the order of two numbers that are added makes no difference.
     memories = played(jobs, plans, lambda one, other: frozenset((one, other)))
     results = [
@@ -175,10 +178,11 @@ def test_nothing_is_overwritten_while_it_is_in_use(
     if algorithm not in pattern.algorithms(ranks):
         return
     shape = Shape(ranks, {"by": algorithm, "in_place": in_place, "root": ranks - 1})
-    plans = [pattern.steps(rank, shape, size) for rank in range(ranks)]
+    job = pattern.at(shape)
+    plans = [job.steps(rank, size) for rank in range(ranks)]
     for rank, plan in enumerate(plans):
         for step in plan:
-            reads, writes = spans(step, pattern.rank_view(rank, shape, size))
+            reads, writes = spans(step, job.rank_view(rank, size))
             for number, written in enumerate(writes):
                 others = [*reads, *writes[:number], *writes[number + 1 :]]
                 assert not any(max(written.start, o.start) < min(written.stop, o.stop) for o in others)
@@ -191,11 +195,11 @@ def test_nothing_is_overwritten_while_it_is_in_use(
 def test_ring_moves_the_least_and_doubling_takes_the_fewest_steps() -> None:
     """Protects what each algorithm is for."""
     shape = Shape(8, {"by": "ring"})
-    ring = PATTERNS[0].steps(0, shape, 4096)
+    ring = PATTERNS[0].at(shape).steps(0, 4096)
     assert sum(one.bytes for step in ring for one in step.sends) == 2 * 7 * 4096 // 8
     assert len(ring) == 14
-    assert len(PATTERNS[0].steps(0, Shape(8, {"by": "doubling"}), 4096)) == 3
-    assert len(PATTERNS[0].steps(0, Shape(8, {"by": "direct"}), 4096)) == 2
+    assert len(PATTERNS[0].at(Shape(8, {"by": "doubling"})).steps(0, 4096)) == 3
+    assert len(PATTERNS[0].at(Shape(8, {"by": "direct"})).steps(0, 4096)) == 2
 
 
 @pytest.mark.parametrize(
@@ -211,7 +215,7 @@ def test_ring_moves_the_least_and_doubling_takes_the_fewest_steps() -> None:
 )
 def test_bus_bandwidth(name: str, bus: float) -> None:
     """Protects the factors of nccl-tests (doc/PERFORMANCE.md), and sizes of whole elements on every rank."""
-    figure = all_patterns()[name].figure(Shape(4, {"type": "fp64"}), 4007)
+    figure = all_patterns()[name].at(Shape(4, {"type": "fp64"})).figure(4007)
     assert figure.derived[0].amount == 4000
     assert figure.bytes == 4000 * bus
 
@@ -222,10 +226,11 @@ def test_what_ranks_give_makes_every_error_visible() -> None:
         for kind, most in (("fp32", 1 << 24), ("fp16", 2048), ("bf16", 256)):
             for ranks in (2, 3, 64, 128, 129, 2000):
                 shape = Shape(ranks, {"type": kind, "op": "sum"})
-                if pattern.refuse(shape):
+                job = pattern.at(shape)
+                if job.refuse():
                     assert pattern.name in REDUCING and 2 * ranks > most
                     continue
-                content = pattern.content(shape)
+                content = job.content
                 summed = ranks if pattern.name in REDUCING else 1
                 assert content.most >= 1 and 2 * content.most * summed <= most
 
@@ -233,14 +238,14 @@ def test_what_ranks_give_makes_every_error_visible() -> None:
 def test_what_cannot_be_done_is_one_line() -> None:
     """Protects the words for a root that there is not, and for an algorithm that lacks a number of ranks."""
     reduce, gather = PATTERNS[5], PATTERNS[1]
-    assert reduce.refuse(Shape(2, {"root": 2})) == "--root 2: there are 2 ranks, 0 to 1"
-    assert reduce.refuse(Shape(1)) == "reduce takes two ranks or more"
-    assert "fp32" in str(reduce.refuse(Shape(129, {"type": "bf16"})))
+    assert reduce.at(Shape(2, {"root": 2})).refuse() == "--root 2: there are 2 ranks, 0 to 1"
+    assert reduce.at(Shape(1)).refuse() == "reduce takes two ranks or more"
+    assert "fp32" in str(reduce.at(Shape(129, {"type": "bf16"})).refuse())
     assert (
-        gather.lacks(Shape(6, {"by": "doubling"}))
+        gather.at(Shape(6, {"by": "doubling"})).lacks
         == "allgather by doubling takes a power of two of ranks, not 6"
     )
-    assert gather.lacks(Shape(8, {"by": "doubling"})) is None
+    assert gather.at(Shape(8, {"by": "doubling"})).lacks is None
 
 
 @pytest.mark.parametrize("ranks", range(2, 10))
@@ -251,7 +256,7 @@ def test_every_rank_has_as_many_steps(pattern: CollectivePattern, ranks: int) ->
         shape = Shape(ranks, {"by": name})
         counted, works = set(), False
         for rank in range(ranks):
-            steps = pattern.steps(rank, shape, 4096)
+            steps = pattern.at(shape).steps(rank, 4096)
             works = works or any(step.after or step.meanwhile for step in steps)
             counted.add(
                 max(

@@ -135,7 +135,7 @@ def all_reduced(path: str, **variables: str) -> Run:
     """481 GB/s on the bus of eight GPUs whose links carry 450."""
     pattern = find_pattern("allreduce")
     shape = Shape(8, {option.key: option.default for option in pattern.options})
-    figure = pattern.figure(shape, 1 << 30)
+    figure = pattern.at(shape).figure(1 << 30)
     device = {"kind": "cuda", "name": "NVIDIA H200"}
     ranks = [{"rank": n, "host": "n1", "device": device | {"id": f"GPU-{n}"}} for n in range(8)]
     begin = head()

@@ -37,7 +37,7 @@ def plan(rank: int, shape: Shape) -> list[tuple[list[Any], list[Any]]]:
             [(t.peer, t.bytes, t.offset, t.remote_offset) for t in step.sends],
             [(t.peer, t.bytes, t.offset, t.remote_offset) for t in step.receives],
         )
-        for step in find_pattern("custom").steps(rank, shape, 0)
+        for step in find_pattern("custom").at(shape).steps(rank, 0)
     ]
 
 
@@ -45,6 +45,7 @@ def test_a_file_of_two_steps(tmp_path: Path) -> None:
     """Protects places in buffers, one for each transfer at both ends; and the answer of who only receives."""
     file = written(tmp_path, f"{HEAD}1,1,0,8\n0,0,1,100\n0,2,1,50\n0,0,1,7\n")
     custom, shape = find_pattern("custom"), Shape(3, {"file": file})
+    job = custom.at(shape)
     assert plan(0, shape) == [
         ([(1, 100, 0, 0), (1, 7, 100, 150)], []),
         ([], [(1, 8, 0, 0)]),
@@ -56,13 +57,13 @@ def test_a_file_of_two_steps(tmp_path: Path) -> None:
         ([(2, 0, 8, 0)], []),
     ]
     assert plan(2, shape) == [([(1, 50, 0, 100)], []), ([], []), ([], [(1, 0, 0, 8)])]
-    assert [custom.extent(rank, shape, 0) for rank in range(3)] == [107, 157, 50]
-    assert custom.refuse(shape) is None and custom.rank_rule(shape.options).wanted == 3
-    assert custom.refuse(Shape(2, shape.options)) == (
+    assert [job.extent(rank, 0) for rank in range(3)] == [107, 157, 50]
+    assert job.refuse() is None and job.rank_rule.wanted == 3
+    assert custom.at(Shape(2, shape.options)).refuse() == (
         f"{file}:4: rank 2 takes 3 ranks or more, not 2: --ranks 3"
     )
-    assert custom.size_rule(shape).fixed == (100,)
-    figure = custom.figure(shape, 0)
+    assert job.size_rule.fixed == (100,)
+    figure = job.figure(0)
     assert (figure.divisor, figure.bytes) == (1, 165)
     text = "iteration: 4 transfers, 165 B, in 2 steps, and an empty answer; GB/s of all bytes"
     assert figure.definition == text
@@ -71,21 +72,21 @@ def test_a_file_of_two_steps(tmp_path: Path) -> None:
 
 def test_the_highest_rank_says_how_many_are_needed(tmp_path: Path) -> None:
     file = written(tmp_path, f"{HEAD}0,1,2,8\n0,0,3,8\n")
-    refused = find_pattern("custom").refuse(Shape(3, {"file": file}))
+    refused = find_pattern("custom").at(Shape(3, {"file": file})).refuse()
     assert refused == f"{file}:3: rank 3 takes 4 ranks or more, not 3: --ranks 4"
 
 
 def test_one_transfer_each_way(tmp_path: Path) -> None:
     file = written(tmp_path, f"{HEAD}0,0,1,8\n0,1,0,8\n")
     text = "iteration: 2 transfers, 16 B, in 1 step; GB/s of all bytes"
-    assert find_pattern("custom").figure(Shape(2, {"file": file}), 0).definition == text
+    assert find_pattern("custom").at(Shape(2, {"file": file})).figure(0).definition == text
     assert len(plan(0, Shape(2, {"file": file}))) == 1
 
 
 def test_one_transfer(tmp_path: Path) -> None:
     file = written(tmp_path, f"{HEAD}0,0,1,8\n")
     text = "iteration: 1 transfer, 8 B, in 1 step, and an empty answer; GB/s of all bytes"
-    assert find_pattern("custom").figure(Shape(2, {"file": file}), 0).definition == text
+    assert find_pattern("custom").at(Shape(2, {"file": file})).figure(0).definition == text
 
 
 def test_who_answers() -> None:
@@ -153,7 +154,7 @@ def test_a_list_may_have_sizes_as_text(tmp_path: Path) -> None:
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     custom = find_pattern("custom")
     with pytest.raises(WirespeedError, match=r"^custom takes its transfers from a file: --file FILE.csv or"):
-        custom.refuse(Shape(2))
+        custom.at(Shape(2)).refuse()
     assert complaint(str(tmp_path)) == "--file FILE: cannot read it (Is a directory)"
     assert complaint(str(tmp_path / "none")) == "--file FILE: cannot read it (No such file or directory)"
     (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\xff")

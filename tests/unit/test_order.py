@@ -62,7 +62,7 @@ def test_nothing_that_was_named_is_dropped_in_silence(
         for name in paths:
             assert any(path.name.partition(":")[0] == name for path in told), name
         assert resolved.plan.ranks == (ranks or resolved.plan.ranks) > 0
-        rule = own.size_rule(Shape(resolved.plan.ranks, dict(resolved.plan.options)))
+        rule = own.at(Shape(resolved.plan.ranks, dict(resolved.plan.options))).size_rule
         if sizes and rule.fixed is None:
             assert {max(size, rule.least) for size in sizes} == {*resolved.plan.sizes}
         assert resolved.plan.sizes

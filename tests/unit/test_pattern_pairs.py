@@ -13,9 +13,10 @@ from wirespeed.patterns.pairs import meets, shuffled
 def teams(shape: Shape) -> list[set[tuple[int, ...]]]:
     """The pairs of each part."""
     pairs = find_pattern("pairs")
+    job = pairs.at(shape)
     return [
-        {tuple(team.ranks) for rank in range(shape.ranks) if (team := pairs.team(rank, shape, part))}
-        for part in range(pairs.phases(shape))
+        {tuple(team.ranks) for rank in range(shape.ranks) if (team := job.team(rank, part))}
+        for part in range(job.timing.phases)
     ]
 
 

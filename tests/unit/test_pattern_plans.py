@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from support.golden import Golden
 
 from wirespeed.patterns import Shape, Transfer, find_pattern
+from wirespeed.patterns.ring import Ring
 
 HUNDRED: tuple[tuple[str, int, dict[str, Any], list[int]], ...] = (
     ("pingpong", 2, {}, [0, 1]),
@@ -70,23 +71,24 @@ def moved(transfers: Iterable[Transfer], way: str) -> Iterator[str]:
 def told(name: str, shape: Shape, size: int, ranks: list[int]) -> Iterator[str]:
     """Its figure, and of these ranks each phase's team and steps."""
     pattern = find_pattern(name)
-    figure = pattern.figure(shape, size)
+    job = pattern.at(shape)
+    figure = job.figure(size)
     yield f"{figure.definition}; {figure.bytes} B, of the time one part of {figure.divisor}"
     yield from (f"also {one.name}: {one.amount} {one.unit}" for one in figure.derived)
-    barriers = "; a barrier before each sample" if pattern.barriers(shape) else ""
-    yield f"phase {pattern.reported_phase(shape)} of {pattern.phases(shape)} is reported{barriers}"
+    barriers = "; a barrier before each sample" if job.timing.barrier else ""
+    yield f"phase {job.timing.reported} of {job.timing.phases} is reported{barriers}"
     for rank in ranks:
-        yield f"rank {rank} needs {pattern.extent(rank, shape, size)} B"
-        for phase in range(pattern.phases(shape)):
-            if team := pattern.team(rank, shape, phase):
+        yield f"rank {rank} needs {job.extent(rank, size)} B"
+        for phase in range(job.timing.phases):
+            if team := job.team(rank, phase):
                 yield f"  phase {phase}: {team.name}, ranks {', '.join(map(str, team.ranks))}"
-            for step in pattern.steps(rank, shape, size, phase):
+            for step in job.steps(rank, size, phase):
                 work = [" ".join(map(str, (one.kernel, *one.arguments))) for one in step.after]
                 yield f"    {'; '.join([*moved(step.sends, 'to'), *moved(step.receives, 'from'), *work])}"
 
 
 def said(name: str, shape: Shape, size: int) -> str:
-    return find_pattern(name).figure(shape, size).definition
+    return find_pattern(name).at(shape).figure(size).definition
 
 
 def test_plans(golden: Golden) -> None:
@@ -98,8 +100,8 @@ def test_plans(golden: Golden) -> None:
         for name, ranks, options, shown in HUNDRED
     }
     for name, ranks, options in REFUSED:
-        why = find_pattern(name).refuse(Shape(ranks, options)) or "fits"
-        wanted = find_pattern(name).rank_rule(options).wanted
+        why = find_pattern(name).at(Shape(ranks, options)).refuse() or "fits"
+        wanted = find_pattern(name).at(Shape(0, options)).rank_rule.wanted
         texts[name] = f"{texts.get(name, '')}{ranks} ranks, {options}: {why}; wants {wanted}\n"
     golden("patterns/plans", texts)
 
@@ -111,39 +113,39 @@ def test_plans(golden: Golden) -> None:
 def test_a_window_is_what_memory_holds(memory: int | None, size: int, held: int) -> None:
     """Protects from buffers beyond the memory; a message of no bytes takes none."""
     shape, stream = Shape(2, {}, memory), find_pattern("stream")
-    assert len(stream.steps(0, shape, size)[0].sends) == held
-    assert len(stream.steps(0, shape, 0)[0].sends) == 64
-    assert stream.figure(shape, size).bytes == held * size
+    job = stream.at(shape)
+    assert len(job.steps(0, size)[0].sends) == held
+    assert len(job.steps(0, 0)[0].sends) == 64
+    assert job.figure(size).bytes == held * size
     assert ("(memory holds no more)" in said("stream", shape, size)) == (held < 64)
 
 
 def test_groups_count_words_of_32_bytes() -> None:
     groups = find_pattern("groups")
-    assert groups.size_rule(Shape(2, {"count": 4})).fixed == (128,)
-    assert groups.size_rule(Shape(2)).fixed is None
+    assert groups.at(Shape(2, {"count": 4})).size_rule.fixed == (128,)
+    assert groups.at(Shape(2)).size_rule.fixed is None
 
 
 @pytest.mark.parametrize(("size", "whole"), [(0, 8), (1, 8), (8, 8), (15, 8), (16, 16), (20, 16)])
 def test_a_ring_moves_whole_doubles(size: int, whole: int) -> None:
-    assert find_pattern("ring").steps(0, Shape(2), size)[0].sends[0].bytes == whole
+    assert find_pattern("ring").at(Shape(2)).steps(0, size)[0].sends[0].bytes == whole
 
 
 @pytest.mark.parametrize(("ranks", "steps"), [(2, 2), (3, 6), (4, 4), (63, 126), (65, 128), (200, 128)])
 def test_a_ring_is_gone_round_an_even_number_of_steps(ranks: int, steps: int) -> None:
-    assert len(find_pattern("ring").steps(0, Shape(ranks), 8)) == steps
+    assert len(find_pattern("ring").at(Shape(ranks)).steps(0, 8)) == steps
 
 
 def test_sums_of_a_ring() -> None:
     """Protects the check: once round four ranks adds 1 + 2 + 3 + 4; two places more, what their ranks add."""
-    ring = find_pattern("ring")
-    once, further = ring.sums(1, Shape(4), 8), ring.sums(1, Shape(4, {"steps": 6}), 8)
-    assert once and (once.bytes, once.before, once.after, once.offset) == (8, 1e6, 1e6 + 10, 0)
+    once, further = (Ring().at(Shape(4, {"steps": steps})).sums(1, 8) for steps in (None, 6))
+    assert (once.bytes, once.before, once.after, once.offset) == (8, 1e6, 1e6 + 10, 0)
     # Six places back from rank 1 stands rank 3; on the way once more are ranks 0 and 1, which add 1 and 2.
-    assert further and (further.before, further.after) == (1e6, 3e6 + 10 + 3)
+    assert (further.before, further.after) == (1e6, 3e6 + 10 + 3)
 
 
 def peers(rank: int, ranks: int, **options: Any) -> list[int]:
-    (step,) = find_pattern("halo").steps(rank, Shape(ranks, options), 8)
+    (step,) = find_pattern("halo").at(Shape(ranks, options)).steps(rank, 8)
     return [one.peer for one in step.sends]
 
 
@@ -175,4 +177,4 @@ def test_the_figure_of_a_halo_is_that_of_a_rank_with_the_most_neighbours(
     ranks = columns * rows
     most = max(len(peers(rank, ranks, columns=columns, periodic=periodic)) for rank in range(ranks))
     shape = Shape(ranks, {"columns": columns, "periodic": periodic})
-    assert find_pattern("halo").figure(shape, 100).bytes == 100 * most
+    assert find_pattern("halo").at(shape).figure(100).bytes == 100 * most

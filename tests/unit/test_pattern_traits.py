@@ -20,6 +20,7 @@ from wirespeed.patterns import (
     all_patterns,
     find_pattern,
 )
+from wirespeed.patterns.rma import Rma
 from wirespeed.patterns.rules import RankRule
 
 
@@ -29,19 +30,21 @@ def test_one_sided_operations() -> None:
     active = {}
     for operation in ("put", "get", "fetch-add"):
         shape = Shape(2, {"operation": operation})
-        (origin,), (target,) = rma.steps(0, shape, 8), rma.steps(1, shape, 8)
+        here = rma.at(shape)
+        (origin,), (target,) = here.steps(0, 8), here.steps(1, 8)
         assert origin.sends == target.receives[:0] or origin.sends[0].bytes == target.receives[0].bytes == 8
         active[operation] = bool(origin.sends)
-        assert rma.team(0, shape) == Team("", range(1)) and rma.team(1, shape) is None
-        assert rma.figure(shape, 8).definition.split(":")[0] in (operation, "fetch-and-add")
-        assert rma.size_rule(shape).fixed == ((8,) if operation == "fetch-add" else None)
-        assert (rma.sums(0, shape, 8) is None) == (operation != "fetch-add")
-        assert rma.links(shape, 8) is None and rma.size_rule(shape).chosen()[-1] in (8, 1 << 20)
+        assert isinstance(job := here, Rma)
+        assert here.team(0) == Team("", range(1)) and here.team(1) is None
+        assert here.figure(8).definition.split(":")[0] in (operation, "fetch-and-add")
+        assert here.size_rule.fixed == ((8,) if operation == "fetch-add" else None)
+        assert (job.checking.sums is None) == (operation != "fetch-add")
+        assert job.checking.links is None and job.size_rule.chosen()[-1] in (8, 1 << 20)
     assert active == {"put": True, "get": False, "fetch-add": True}
-    fetched, word = (rma.sums(rank, Shape(2, {"operation": "fetch-add"}), 8) for rank in (0, 1))
-    assert fetched and word and fetched.after == word.before and word.after == word.before + 1
-    many = [rma.sums(rank, Shape(2, {"operation": "fetch-add"}), 8, iterations=7) for rank in (0, 1)]
-    assert [one and one.after - word.before for one in many] == [6, 7]
+    fetched, word = (Rma.sums(rank, 8) for rank in (0, 1))
+    assert fetched.after == word.before and word.after == word.before + 1
+    many = [Rma.sums(rank, 8, iterations=7) for rank in (0, 1)]
+    assert [one.after - word.before for one in many] == [6, 7]
     # To add 1 to the bits is to add 1 to the number, also after thousands of checked iterations.
     for start in (word.before, word.before + 100_000):
         (bits,) = struct.unpack("<q", struct.pack("<d", start))
@@ -51,15 +54,17 @@ def test_one_sided_operations() -> None:
 def test_loads() -> None:
     """Protects the chain: whole lines within SIZE, buffers that hold it, no bandwidth, sizes of its own."""
     rma, shape = find_pattern("rma"), Shape(2, {"operation": "load"})
-    (origin,), (target,) = rma.steps(0, shape, 1000), rma.steps(1, shape, 1000)
+    job = rma.at(shape)
+    (origin,), (target,) = job.steps(0, 1000), job.steps(1, 1000)
     assert (origin.receives, target.sends) == ((Transfer(1, 1000),), (Transfer(0, 1000),))
     assert not origin.sends and not target.receives
-    assert [rma.links(shape, size) for size in (1, 383, 384, 1 << 20)] == [2, 2, 3, 8192]
-    assert [rma.extent(1, shape, size) for size in (1, 1000)] == [256, 1000]
-    figure = rma.figure(shape, 1000)
+    assert job.checking.links == Rma.links
+    assert [Rma.links(size) for size in (1, 383, 384, 1 << 20)] == [2, 2, 3, 8192]
+    assert [job.extent(1, size) for size in (1, 1000)] == [256, 1000]
+    figure = job.figure(1000)
     assert (figure.divisor, figure.bytes, figure.definition.split(":")[0]) == (1, 0, "load")
-    assert rma.sums(0, shape, 8) is None and rma.size_rule(shape).fixed is None
-    assert rma.size_rule(shape).chosen() == tuple(4**step << 16 for step in range(8))
+    assert job.checking.sums is None and job.size_rule.fixed is None
+    assert job.size_rule.chosen() == tuple(4**step << 16 for step in range(8))
 
 
 def test_phase_left_out_is_the_first_one() -> None:
@@ -76,24 +81,29 @@ class Relay(Pattern):
 
     name = "relay"
     summary = "Three ranks."
-    ranks = RankRule(3)
+    rank_rule = RankRule(3)
 
-    def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
+    def steps(self, rank: int, size: int, phase: int = 0) -> list[Step]:
         return [Step((Transfer(1, size, 10),), (Transfer(2, size, 30),))] if rank == 0 else []
 
-    def figure(self, shape: Shape, size: int) -> Figure:
+    def figure(self, size: int) -> Figure:
         return Figure(1, size, "made up: nothing")
 
 
 def test_what_a_pattern_says_that_says_nothing() -> None:
     """Protects a new pattern's plain answers: one phase, one team of all, buffers up to the last byte."""
     relay, shape = Relay(), Shape(3)
-    assert relay.refuse(shape) is None
-    assert relay.refuse(Shape(2)) == "relay takes exactly 3 ranks, not 2: start it with -n 3"
-    assert (relay.phases(shape), relay.reported_phase(shape), relay.sums(0, shape, 8)) == (1, None, None)
-    assert relay.size_rule(shape).fixed is None and relay.rank_rule({}).wanted == 3
-    assert relay.team(2, shape) == Team("", range(3))
-    assert relay.extent(0, shape, 100) == 130 and relay.extent(1, shape, 100) == 0
+    job = relay.at(shape)
+    assert job.refuse() is None
+    assert relay.at(Shape(2)).refuse() == "relay takes exactly 3 ranks, not 2: start it with -n 3"
+    assert (
+        job.timing.phases,
+        job.timing.reported,
+        job.checking.sums,
+    ) == (1, None, None)
+    assert job.size_rule.fixed is None and relay.at(Shape(0, {})).rank_rule.wanted == 3
+    assert job.team(2) == Team("", range(3))
+    assert job.extent(0, 100) == 130 and job.extent(1, 100) == 0
 
 
 def test_a_pattern_that_is_not_there() -> None:

@@ -17,6 +17,7 @@ from support.examples import examples
 
 from wirespeed.patterns import Pattern, Place, Shape, Step, Transfer, all_patterns, find_pattern
 from wirespeed.patterns.pairs import meets, shuffled
+from wirespeed.patterns.ring import Ring
 
 SIZES = st.sampled_from([0, 1, 7, 8, 4096, 1 << 30])
 
@@ -117,16 +118,17 @@ def flows(steps: list[Step], rank: int) -> Iterator[tuple[bool, int, tuple[int, 
 
 def all_flows(pattern: Pattern, shape: Shape, size: int, part: int) -> int:
     """Holds both ends of everything against each other; all bytes sent."""
+    job = pattern.at(shape)
     sent: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
     received: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
     for rank in range(shape.ranks):
-        steps = pattern.steps(rank, shape, size, part)
+        steps = job.steps(rank, size, part)
         for sends, peer, what in flows(steps, rank):
             assert 0 <= peer < shape.ranks
-            assert (peer == rank) == pattern.intra_rank, "no rank sends to itself"
+            assert (peer == rank) == pattern.kind.intra_rank, "no rank sends to itself"
             key = (rank, peer) if sends else (peer, rank)
             (sent if sends else received).setdefault(key, []).append(what)
-        extent = pattern.extent(rank, shape, size)
+        extent = job.extent(rank, size)
         for step in steps:
             for transfer in parts((*step.sends, *step.receives)):
                 assert transfer.offset + transfer.bytes <= extent
@@ -143,7 +145,7 @@ def all_flows(pattern: Pattern, shape: Shape, size: int, part: int) -> int:
 def test_every_send_has_its_receive(name: str, custom_file: str, data: st.DataObject) -> None:
     """Protects every pattern, over random worlds, options, sizes, and memory too small for a window."""
     pattern = find_pattern(name)
-    ranks = pattern.ranks.exact or data.draw(st.integers(2, 13))
+    ranks = pattern.rank_rule.exact or data.draw(st.integers(2, 13))
     if name == "stream":
         ranks = 2 * data.draw(st.integers(1, 6))
     shape = Shape(
@@ -151,12 +153,13 @@ def test_every_send_has_its_receive(name: str, custom_file: str, data: st.DataOb
         options_of(name, data.draw, ranks, custom_file),
         data.draw(st.sampled_from([None, 1 << 20, 1 << 40])),
     )
-    assert pattern.refuse(shape) is None
+    job = pattern.at(shape)
+    assert job.refuse() is None
     size = data.draw(SIZES)
-    part = data.draw(st.integers(0, pattern.phases(shape) - 1))
+    part = data.draw(st.integers(0, job.timing.phases - 1))
     total = all_flows(pattern, shape, size, part)
-    figure = pattern.figure(shape, size)
-    teams = {team.name: team for r in range(ranks) if (team := pattern.team(r, shape, part))}
+    figure = job.figure(size)
+    teams = {team.name: team for r in range(ranks) if (team := job.team(r, part))}
     members = [rank for team in teams.values() for rank in team.ranks]
     assert len(set(members)) == len(members), "no rank is in two teams"
     if name == "groups":
@@ -192,7 +195,7 @@ def heard_of_nobody(pattern: Pattern, shape: Shape, size: int, part: int = 0) ->
     pairs = {
         (rank, transfer.peer)
         for rank in range(shape.ranks)
-        for step in pattern.steps(rank, shape, size, part)
+        for step in pattern.at(shape).steps(rank, size, part)
         for transfer in step.sends
     }
     return {(sender, receiver) for sender, receiver in pairs if sender not in reachable(pairs, receiver)}
@@ -208,11 +211,11 @@ def heard_of_nobody(pattern: Pattern, shape: Shape, size: int, part: int = 0) ->
 def test_no_rank_can_run_ahead_of_its_receivers(name: str, custom_file: str, data: st.DataObject) -> None:
     """Protects every pattern's time: a sender that hears of nobody is timed by the gap between messages."""
     pattern = find_pattern(name)
-    ranks = pattern.ranks.exact or data.draw(st.integers(2, 9))
+    ranks = pattern.rank_rule.exact or data.draw(st.integers(2, 9))
     if name == "stream":
         ranks = 2 * data.draw(st.integers(1, 4))
     shape = Shape(ranks, options_of(name, data.draw, ranks, custom_file), None)
-    part = data.draw(st.integers(0, pattern.phases(shape) - 1))
+    part = data.draw(st.integers(0, pattern.at(shape).timing.phases - 1))
     assert not heard_of_nobody(pattern, shape, data.draw(SIZES), part)
 
 
@@ -228,17 +231,18 @@ def test_one_way_transfers_of_a_file_are_answered_and_no_others(
     file = tmp_path_factory.mktemp("custom") / "mine.csv"
     file.write_text("step,from,to,bytes\n" + "".join(f"0,{s},{r},8\n" for s, r in pairs))
     custom, shape = find_pattern("custom"), Shape(6, {"file": str(file)})
+    job = custom.at(shape)
     assert not heard_of_nobody(custom, shape, 8)
     one_way = {(s, r) for s, r in pairs if s not in reachable(set(pairs), r)}
     answers = [
         (rank, out.peer)
         for rank in range(6)
-        for step in custom.steps(rank, shape, 8)[1:]
+        for step in job.steps(rank, 8)[1:]
         for out in step.sends
         if out.bytes == 0
     ]
     assert sorted(answers) == sorted((r, s) for s, r in one_way)
-    definition = custom.figure(shape, 8).definition
+    definition = job.figure(8).definition
     words = {0: "in 1 step;", 1: "in 1 step, and an empty answer;"}
     assert words.get(len(one_way), f", and {len(one_way)} empty answers;") in definition
 
@@ -249,8 +253,9 @@ def test_rounds_of_pairs_are_disjoint_and_complete(ranks: int) -> None:
     """Protects the matrix: everybody meets everybody, once, and nobody is in two pairs of a round."""
     pairs = find_pattern("pairs")
     shape, met = Shape(ranks), Counter[tuple[int, int]]()
-    assert pairs.phases(shape) == (ranks - 1 if ranks % 2 == 0 else ranks)
-    for number in range(pairs.phases(shape)):
+    job = pairs.at(shape)
+    assert job.timing.phases == (ranks - 1 if ranks % 2 == 0 else ranks)
+    for number in range(job.timing.phases):
         idle = 0
         for rank in range(ranks):
             other = meets(rank, number, ranks)
@@ -262,13 +267,14 @@ def test_rounds_of_pairs_are_disjoint_and_complete(ranks: int) -> None:
         assert idle == ranks % 2
     assert len(met) == ranks * (ranks - 1) // 2 and set(met.values()) == {2}
     alone = Shape(ranks, {"alone": True})
+    job = pairs.at(alone)
     found = {
         tuple(team.ranks)
-        for part in range(pairs.phases(alone))
+        for part in range(job.timing.phases)
         for rank in range(ranks)
-        if (team := pairs.team(rank, alone, part))
+        if (team := job.team(rank, part))
     }
-    assert len(found) == pairs.phases(alone) == ranks * (ranks - 1) // 2
+    assert len(found) == job.timing.phases == ranks * (ranks - 1) // 2
 
 
 @given(count=st.integers(1, 300), seed=st.integers(0, 1000))
@@ -286,9 +292,9 @@ def test_random_rounds_are_never_the_same_twice(count: int, seed: int) -> None:
 @examples(60)
 def test_the_closed_form_of_the_ring(ranks: int, steps: int | None, size: int, iterations: int) -> None:
     """Protects the check itself: played through, number by number, rounds end as the formula says."""
-    ring, shape = find_pattern("ring"), Shape(ranks, {"steps": steps})
-    plans = [ring.steps(rank, shape, size) * iterations for rank in range(ranks)]
-    sums = [ring.sums(rank, shape, size, iterations) for rank in range(ranks)]
+    ring = Ring().at(Shape(ranks, {"steps": steps}))
+    plans = [ring.steps(rank, size) * iterations for rank in range(ranks)]
+    sums = [ring.sums(rank, size, iterations) for rank in range(ranks)]
     slots: list[dict[int, float]] = [{0: s.before} for s in sums if s]
     for number in range(len(plans[0])):
         moved = [(rank, t) for rank in range(ranks) for t in plans[rank][number].sends]
@@ -308,14 +314,15 @@ def test_the_closed_form_of_the_ring(ranks: int, steps: int | None, size: int, i
 
 def cost_of(pattern: Pattern, shape: Shape) -> int:
     """Bytes that a rank in the middle holds of its part of the world."""
+    job = pattern.at(shape)
     tracemalloc.start()
     try:
         rank = shape.ranks // 2
         held = (
-            pattern.steps(rank, shape, 8, pattern.phases(shape) - 1),
-            pattern.team(rank, shape, 0),
-            pattern.figure(shape, 8),
-            pattern.extent(rank, shape, 8),
+            job.steps(rank, 8, job.timing.phases - 1),
+            job.team(rank, 0),
+            job.figure(8),
+            job.extent(rank, 8),
         )
         size, _ = tracemalloc.get_traced_memory()
         assert held
@@ -347,8 +354,8 @@ def test_csv_and_json_say_the_same(tmp_path: Path) -> None:
     csv.write_text("\ufeffbytes, to,from,step\n" + "".join(f"{b},{t},{f},{s}\n" for s, f, t, b in rows))
     other.write_text(json.dumps([dict(zip(("step", "from", "to", "bytes"), r, strict=True)) for r in rows]))
     custom = find_pattern("custom")
-    assert custom.rank_rule({"file": str(csv)}).wanted == 3
+    assert custom.at(Shape(0, {"file": str(csv)})).rank_rule.wanted == 3
     for rank in range(3):
-        plans = [custom.steps(rank, Shape(3, {"file": str(file)}), 0) for file in (csv, other)]
+        plans = [custom.at(Shape(3, {"file": str(file)})).steps(rank, 0) for file in (csv, other)]
         assert plans[0] == plans[1]
-    assert "rank 2 takes 3 ranks" in str(custom.refuse(Shape(2, {"file": str(csv)})))
+    assert "rank 2 takes 3 ranks" in str(custom.at(Shape(2, {"file": str(csv)})).refuse())

@@ -33,8 +33,8 @@ def test_the_tester_s_bandwidth_of_a_group(ranks: int, group: int) -> None:
     """Protects `both ways`: the tester's totalData / totalTime * groupsize, of one round."""
     pattern, size = find_pattern("groups"), 8192
     shape = Shape(ranks, {"group": group})
-    both = next(one for one in pattern.figure(shape, size).derived if one.name == "both ways")
+    both = next(one for one in pattern.at(shape).figure(size).derived if one.name == "both ways")
     total_data = 2 * size * (ranks // group - 1)
     assert both.amount == total_data * group and both.unit == "GB/s"
     words = Shape(ranks, {"group": group, "count": 256})
-    assert pattern.size_rule(words).fixed == (size,)
+    assert pattern.at(words).size_rule.fixed == (size,)

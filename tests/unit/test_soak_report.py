@@ -7,26 +7,26 @@ import pytest
 from wirespeed.errors import WirespeedError
 from wirespeed.job.plan import Plan
 from wirespeed.job.soaking import refuse
-from wirespeed.patterns import Shape
+from wirespeed.patterns import find_pattern
 
 
 @pytest.mark.parametrize("pattern", ["ring", "copy", "rma", "allreduce", "jacobi"])
 def test_what_changes_on_its_way_has_none(pattern: str) -> None:
     """Protects the meaning of a soak."""
     with pytest.raises(WirespeedError, match="--soak checks messages that arrive as they were sent"):
-        refuse(Plan(pattern=pattern, soak=1.0), Shape(2))
+        refuse(Plan(pattern=pattern, soak=1.0), find_pattern(pattern))
 
 
 def test_collectives_that_move_bytes_have_one() -> None:
     """Protects operations without sums, and from algorithms that forward what arrives."""
     options = (("algorithm", "direct"),)
     for name in ("broadcast", "allgather", "alltoall"):
-        refuse(Plan(pattern=name, soak=1.0, options=options), Shape(2))
+        refuse(Plan(pattern=name, soak=1.0, options=options), find_pattern(name))
         for plan in (
             Plan(pattern=name, soak=1.0, options=(("algorithm", "library,best"),)),
             Plan(pattern=name, soak=1.0, options=options, paths=("host:ring",)),
         ):
             with pytest.raises(WirespeedError, match="take --algorithm direct"):
-                refuse(plan, Shape(2))
+                refuse(plan, find_pattern(name))
     with pytest.raises(WirespeedError, match="barrier moves no bytes"):
-        refuse(Plan(pattern="barrier", soak=1.0), Shape(2))
+        refuse(Plan(pattern="barrier", soak=1.0), find_pattern("barrier"))

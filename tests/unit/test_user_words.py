@@ -82,7 +82,7 @@ def test_one_line_names_what_is_wrong(words: list[str], said: str, capsys: Captu
 
 def test_one_neighbour_is_no_plural() -> None:
     shape = Shape(2, {})
-    assert find_pattern("halo").figure(shape, 8).definition.endswith("a rank with 1 neighbour")
+    assert find_pattern("halo").at(shape).figure(8).definition.endswith("a rank with 1 neighbour")
 
 
 def test_results_are_shown_in_a_line(tmp_path: Path) -> None:

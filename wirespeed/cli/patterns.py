@@ -56,30 +56,36 @@ def command_of(pattern: Pattern) -> click.Command:
         return _run(pattern, given)
 
     own = [_option(option) for option in pattern.options]
-    if pattern.ranks.many:
+    rule, sizes = pattern.rank_rule, pattern.size_rule
+    if rule.many:
         own = [flag("--oversubscribe", OVERSUBSCRIBE, **RARE), *own]
-    if pattern.ranks.exact is None:
+    if rule.exact is None:
         usual = "one rank per GPU, or per core without GPUs, at most 8"
-        if pattern.ranks.per_gpu:
-            usual = f"one per GPU, at least {pattern.ranks.usual}"
+        if rule.per_gpu:
+            usual = f"one per GPU, at least {rule.usual}"
         own = [option("--ranks", words.several(words.count(1, 1_000_000)), RANKS.format(usual)), *own]
-    if pattern.followed_by:
+    if pattern.shown.followed_by:
         own.append(flag("--messages", MESSAGES))
-    if pattern.program:
+    if pattern.kind.program:
         own.append(option("--picture", words.FILE, PICTURE))
     if pattern.shown.published:
         own.append(flag("--one-host-too", ONE_HOST, **RARE))
     background = option(
         "--with", words.Word("PATTERN:PATH[:SIZE]", _background), WITH, key="background", **RARE
     )
-    measured = measuring(pattern.sizes.usual, pattern.sizes.option)
-    shown = together(reporting(pattern.shown.published, pattern.collective), profiling)
+    measured = measuring(sizes.usual, sizes.option)
+    shown = together(reporting(pattern.shown.published, pattern.shown.by_nccl_tests), profiling)
     options = together(*own, measured, soaking, fresh, launches, background, dry_run, shown, where)
     text = f"{pattern.summary}\n\n{inspect.cleandoc(pattern.help)}"
     made = click.command(pattern.name, help=text)(options(command))
-    hidden = ("sizes",) * (pattern.sizes.fixed is not None) + ("soak",) * bool(pattern.lacks_soak(Shape(2)))
-    hidden += ("fresh",) * (pattern.program or pattern.one_sided or pattern.intra_rank)
+    hidden = ("sizes",) * (sizes.fixed is not None) + ("soak",) * bool(pattern.lacks_soak)
+    hidden += () if _has_messages(pattern) else ("fresh",)
     return unlisted(made, *hidden)
+
+
+def _has_messages(pattern: Pattern) -> bool:
+    """Does it send messages, from buffers that each may be new?"""
+    return not (pattern.kind.program or pattern.kind.one_sided or pattern.kind.intra_rank)
 
 
 def _option(one: Option) -> Decorator:
@@ -123,7 +129,7 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
         raise WirespeedError(
             f"--format {how.format} prints figures, and a soak has none: take table, json or ticket"
         )
-    if how.format == "nccl-tests" and not pattern.collective:
+    if how.format == "nccl-tests" and not pattern.shown.by_nccl_tests:
         raise WirespeedError(
             f"--format nccl-tests: that layout is of collective operations, not of {pattern.name}"
         )
@@ -132,13 +138,13 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
     if plan.soak and (further or background):
         what = "--with compares figures" if background else "one file takes one soak"
         raise WirespeedError(f"--soak: {what}; leave out --with, and lists of --ranks and other options")
-    if plan.fresh and (pattern.program or pattern.one_sided or pattern.intra_rank):
+    if plan.fresh and not _has_messages(pattern):
         raise WirespeedError(
             f"--fresh: {pattern.name} has no messages that buffers of their own could send; leave it out"
         )
-    rule = pattern.size_rule(Shape(max(plan.ranks, 2), dict(plan.options)))
+    rule = pattern.at(Shape(max(plan.ranks, 2), dict(plan.options))).size_rule
     if plan.sizes and rule.fixed is not None:
-        word = f"--{pattern.sizes.option}"
+        word = f"--{rule.option}"
         raise WirespeedError(
             f"{word}: {rule.fixed_by or pattern.name} fixes the sizes here; leave {word} out"
         )
@@ -158,10 +164,10 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
             pattern=name,
             paths=paths,
             sizes=plan.sizes or rule.chosen(),
-            ranks=find_pattern(name).ranks.exact or plan.ranks,
+            ranks=find_pattern(name).rank_rule.exact or plan.ranks,
             options=(),
         )
-        for name, paths in pattern.followed_by * messages
+        for name, paths in pattern.shown.followed_by * messages
     ]
     if background:
         further.append(replace(plan, background=background))
@@ -181,9 +187,9 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
 def _bounded(plan: Plan, pattern: Pattern, given: dict[str, Any], plans: int = 1) -> Plan:
     """With the usual bound where none was given: a time of the whole command, so much for each launch."""
     timed = (given.get(name) for name in ("budget", "max_time", "loops", "soak"))
-    if pattern.program or any(time is not None for time in timed):
+    if pattern.kind.program or any(time is not None for time in timed):
         return plan
-    return replace(plan, budget=pattern.budget_s * plan.launches * plans)
+    return replace(plan, budget=pattern.timing.budget_s * plan.launches * plans)
 
 
 def plans(pattern: Pattern, given: dict[str, Any]) -> list[Plan]:
@@ -191,7 +197,7 @@ def plans(pattern: Pattern, given: dict[str, Any]) -> list[Plan]:
     own = {option.key: _value(option, given) for option in pattern.options}
     apart = {*own, "ranks", "one_host_too", "messages", "dry_run"}
     common = {name: value for name, value in given.items() if name not in apart}
-    worlds = given.get("ranks") or [pattern.rank_rule(own).exact or 0]
+    worlds = given.get("ranks") or [pattern.at(Shape(0, own)).rank_rule.exact or 0]
     in_one_table = {option.key for option in pattern.options if option.in_one_table}
     lists = [
         [(key, ",".join(values))]
@@ -201,7 +207,7 @@ def plans(pattern: Pattern, given: dict[str, Any]) -> list[Plan]:
     ]
     found = list(product(worlds, product(*lists)))
     possible = [
-        (ranks, own) for ranks, own in found if not ranks or not pattern.refuse(Shape(ranks, dict(own)))
+        (ranks, own) for ranks, own in found if not ranks or not pattern.at(Shape(ranks, dict(own))).refuse()
     ]
     # If none is possible, what is wrong with the first one is said.
     return [plan_of(common, ranks, pattern=pattern.name, options=own) for ranks, own in possible or found[:1]]

@@ -179,9 +179,9 @@ def pattern_words(plan: Plan) -> list[str]:
     name = plan.pattern or "pingpong"
     pattern = find_pattern(name)
     words = [name]
-    if pattern.ranks.exact is None and plan.ranks:
+    if pattern.rank_rule.exact is None and plan.ranks:
         words += ["--ranks", str(plan.ranks)]
-    words += ["--oversubscribe"] * (pattern.ranks.many and plan.oversubscribe)
+    words += ["--oversubscribe"] * (pattern.rank_rule.many and plan.oversubscribe)
     given = dict(plan.options)
     for option in pattern.options:
         value = given.get(option.key)

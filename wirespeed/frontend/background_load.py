@@ -50,7 +50,7 @@ def parse(word: str) -> Load:
     if any(option.metavar == "FILE" for option in found.options):
         raise WirespeedError(f"--with {pattern}: it needs a file, which --with cannot name")
     carrier = find_path(path)
-    select([path], intra_rank=found.intra_rank)
+    select([path], intra_rank=found.kind.intra_rank)
     if why := lacks(carrier, found, {option.key: option.default for option in found.options}):
         raise WirespeedError(f"{pattern}:{path}: {why}")
     return Load(pattern, path, parse_size(size) if size else DEFAULT_SIZE)
@@ -59,7 +59,7 @@ def parse(word: str) -> Load:
 def background_plan(load: Load, plan: Plan, out: Path) -> Plan:
     """The other job: the same MPI, device and ranks, one phase of one size, and no end."""
     pattern = find_pattern(load.pattern)
-    ranks = pattern.ranks.exact or plan.ranks
+    ranks = pattern.rank_rule.exact or plan.ranks
     return replace(
         plan,
         pattern=load.pattern,

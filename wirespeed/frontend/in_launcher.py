@@ -260,8 +260,8 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank, bound: Bound | 
     def world() -> World:
         if launchers.joins_mpi(place):
             return MpiWorld(expected)
-        shape = Shape(place.size, dict(plan.options))
-        return SocketWorld(place, say=say, teams=reduced_teams(find_pattern(plan.pattern), shape, place.rank))
+        pattern = find_pattern(plan.pattern).at(Shape(place.size, dict(plan.options)))
+        return SocketWorld(place, say=say, teams=reduced_teams(pattern, place.rank))
 
     try:
         place_of = place.rank, max(place.local_rank, 0)

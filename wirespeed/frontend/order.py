@@ -117,7 +117,7 @@ def _refuse_inside(plan: Plan, place: LaunchedRank) -> None:
             f"--profile {plan.profile} starts ranks, and a launcher has started these: leave it out, and "
             "write the profiler before wirespeed"
         )
-    if plan.ranks not in (0, place.size) and find_pattern(plan.pattern).ranks.exact is None:
+    if plan.ranks not in (0, place.size) and find_pattern(plan.pattern).rank_rule.exact is None:
         raise WirespeedError(f"--ranks {plan.ranks}, but the launcher has started {place.size} ranks")
 
 
@@ -168,7 +168,7 @@ def too_few_gpus(plan: Plan, found: Machine) -> str | None:
         return None
     there = len(found.devices)
     # A program's ranks are refused with a reason of their own.
-    if find_pattern(plan.pattern).program or not 0 < there < plan.ranks:
+    if find_pattern(plan.pattern).kind.program or not 0 < there < plan.ranks:
         return None
     return devices.too_few(plan.ranks, there)
 
@@ -177,7 +177,7 @@ def _refuse_shared_gpus(plan: Plan, found: Machine) -> None:
     """Raises WirespeedError for a program whose ranks would share a GPU, which has no right figure."""
     there = len(found.devices)
     places = (devices.turn(there, n, n, plan.between, plan.ranks_per_gpu) for n in range(plan.ranks))
-    if not find_pattern(plan.pattern).program or found.kind not in devices.GPU_KINDS:
+    if not find_pattern(plan.pattern).kind.program or found.kind not in devices.GPU_KINDS:
         return
     if (own := len(set(places))) < plan.ranks:
         raise WirespeedError(
@@ -191,9 +191,9 @@ def _check_memory(plan: Plan, found: Machine) -> None:
     """Raises WirespeedError for a program's grid that this host's memory cannot hold."""
     pattern, shape = find_pattern(plan.pattern), Shape(plan.ranks, dict(plan.options))
     # What goes into a file that has figures already is a failure there, and ends nothing else.
-    if not pattern.program or plan.resume:
+    if not pattern.kind.program or plan.resume:
         return
-    room, needed = _room(plan, found), pattern.extent(0, shape, plan.sizes[0])
+    room, needed = _room(plan, found), pattern.at(shape).extent(0, plan.sizes[0])
     if room is not None and needed > room:
         raise WirespeedError(
             f"--size {shape.options['size']}: each rank needs two buffers of "
@@ -214,9 +214,9 @@ def _in_mib(bytes_: int) -> str:
 def _usual_ranks(plan: Plan, found: Machine) -> int:
     """How many ranks, where --ranks does not say: one for each GPU, if there are any."""
     pattern, options = find_pattern(plan.pattern), dict(plan.options)
-    least = 1 if pattern.intra_rank or pattern.program else 2
+    least = 1 if pattern.kind.intra_rank or pattern.kind.program else 2
     gpus = max(least, len(found.devices) * (plan.ranks_per_gpu or 1)) if found.devices else None
-    rule = pattern.rank_rule(options)
+    rule = pattern.at(Shape(0, options)).rank_rule
     usual = (rule.per_gpu and gpus) or rule.wanted
     return len(plan.between) or usual or gpus or max(2, min(cores(), MAX_CPU_RANKS))
 
@@ -227,15 +227,20 @@ def completed(plan: Plan, ranks: int, kind: str) -> Plan:
     Raises WirespeedError if the pattern refuses it.
     """
     pattern = find_pattern(plan.pattern)
-    options = pattern.completed(dict(plan.options), gpus=kind in devices.GPU_KINDS)
-    shape = Shape(ranks, options)
-    if refusal := pattern.refuse(shape):
+    options = dict(plan.options)
+    for option in pattern.options:
+        given = options.get(option.key)
+        if option.by_machine != (None, None) and given is None:
+            options[option.key] = option.by_machine[kind not in devices.GPU_KINDS]
+        if option.content and given:
+            options[f"{option.key}_sha256"] = option.content(str(given))
+        if not plan.hosts:
+            _check_node(option, given)
+    pattern = pattern.at(Shape(ranks, options))
+    if refusal := pattern.refuse():
         raise WirespeedError(refusal)
-    soaking.refuse(plan, shape)
-    if not plan.hosts:
-        for option in pattern.options:
-            _check_node(option, shape.options.get(option.key))
-    rule = pattern.size_rule(shape)
+    soaking.refuse(plan, pattern)
+    rule = pattern.size_rule
     sizes = rule.chosen(plan.sizes, soak=plan.soak is not None)
     if refusal := next(filter(None, map(rule.refuse, sizes)), None):
         raise WirespeedError(refusal)
@@ -265,21 +270,21 @@ def chosen_paths(plan: Plan, kind: str, mpi: bool = True) -> list[TransferPath]:
     `mpi`: False where no MPI joins the ranks, and other paths are the defaults between host buffers.
     """
     pattern = find_pattern(plan.pattern)
-    words = plan.paths or ((ALL,) if pattern.one_sided else ())
-    chosen = select(words, kind != "host", pattern.intra_rank)
-    chosen = chosen or select(words, intra_rank=pattern.intra_rank)
-    if not (mpi or plan.paths or pattern.intra_rank or pattern.one_sided):
+    words = plan.paths or ((ALL,) if pattern.kind.one_sided else ())
+    chosen = select(words, kind != "host", pattern.kind.intra_rank)
+    chosen = chosen or select(words, intra_rank=pattern.kind.intra_rank)
+    if not (mpi or plan.paths or pattern.kind.intra_rank or pattern.kind.one_sided):
         chosen += [path for path in all_paths() if path.instead_of_mpi]
-    if pattern.needs_device and kind == "host" and not any(path.name in words for path in chosen):
-        raise WirespeedError(f"{pattern.name}: {pattern.needs_device}", ExitCode.UNAVAILABLE)
+    if pattern.kind.needs_device and kind == "host" and not any(path.name in words for path in chosen):
+        raise WirespeedError(f"{pattern.name}: {pattern.kind.needs_device}", ExitCode.UNAVAILABLE)
     options = dict(plan.options)
     # Where GPUs' paths alone have the operation, the reason why they cannot be measured is shown.
     chosen = suited(chosen, plan.paths, pattern, options) or suited(
-        select(words, intra_rank=pattern.intra_rank), plan.paths, pattern, options
+        select(words, intra_rank=pattern.kind.intra_rank), plan.paths, pattern, options
     )
-    if pattern.of_all_ranks:
+    if pattern.kind.of_all_ranks:
         return by_algorithms(chosen, pattern, Shape(plan.ranks, dict(plan.options)))
-    if not pattern.program:
+    if not pattern.kind.program:
         return chosen
     if not plan.paths:
         # A CPU takes minutes for a field that a GPU takes seconds for.
@@ -299,11 +304,11 @@ def with_room(plan: Plan, room: int | None) -> tuple[Plan, str | None]:
     `room`: bytes for each of a rank's two buffers; None: nobody knows.
     """
     pattern, shape = find_pattern(plan.pattern), Shape(plan.ranks, dict(plan.options), memory=room)
-    if room is None or pattern.size_rule(shape).fixed is not None:
+    if room is None or pattern.at(shape).size_rule.fixed is not None:
         return plan, None
 
     def fits(size: int) -> bool:
-        return max(pattern.extent(rank, shape, size) for rank in range(plan.ranks)) <= room
+        return max(pattern.at(shape).extent(rank, size) for rank in range(plan.ranks)) <= room
 
     sizes = tuple(filter(fits, plan.sizes)) or plan.sizes[:1]
     if sizes == plan.sizes:

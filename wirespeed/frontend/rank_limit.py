@@ -9,7 +9,7 @@ from contextlib import suppress
 from wirespeed import inputs, launchers
 from wirespeed.errors import WirespeedError
 from wirespeed.job.plan import Plan
-from wirespeed.patterns import find_pattern
+from wirespeed.patterns import Shape, find_pattern
 
 RANKS_PER_CPU = 8
 """Limit without --oversubscribe; a CPU is what Linux counts as one, a hardware thread."""
@@ -26,7 +26,8 @@ def refuse_too_many(plans: Iterable[Plan], remedy: str = "add --oversubscribe") 
     for plan in plans:
         if plan.oversubscribe or launchers.launched_rank() or launchers.by_batch_system(plan.launcher):
             continue
-        ranks = plan.ranks or find_pattern(plan.pattern).rank_rule(dict(plan.options)).wanted or 0
+        pattern = find_pattern(plan.pattern).at(Shape(0, dict(plan.options)))
+        ranks = plan.ranks or pattern.rank_rule.wanted or 0
         hosts = len(set(plan.hosts)) or _allocated_hosts(os.environ)
         cpus = len(os.sched_getaffinity(0)) if hosts == 1 else hosts * (os.cpu_count() or 1)
         if ranks > RANKS_PER_CPU * cpus:

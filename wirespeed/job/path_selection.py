@@ -74,7 +74,7 @@ def lacks(path: TransferPath, pattern: Pattern, options: Mapping[str, Any]) -> s
     def names(able: Callable[[TransferPath], bool]) -> str:
         return ", ".join(path.name for path in all_paths() if able(path))
 
-    if pattern.one_sided:
+    if pattern.kind.one_sided:
         operation = str(options.get("operation") or "put")
         if operation in path.operations:
             return None
@@ -82,7 +82,7 @@ def lacks(path: TransferPath, pattern: Pattern, options: Mapping[str, Any]) -> s
         if path.operations:
             return f"it has no one-sided {operation}; name one of {able}"
         return f"{pattern.name} takes paths with one-sided operations alone; name one of {able}"
-    if path.lists and not pattern.scattered:
+    if path.lists and not pattern.kind.scattered:
         return "it differs from other paths in lists of blocks alone; 'wirespeed blocks' measures those"
     if path.loads:
         return "it loads single words; 'wirespeed rma --operation load' measures that"
@@ -138,19 +138,19 @@ def unsuited(
         return why
     if path.own_memory and allocator != "driver":
         return f"its library hands out its memory itself; leave out --allocator {allocator}"
-    if path.into and pattern.in_place:
+    if path.into and pattern.kind.in_place:
         return f"it needs two buffers, and {pattern.name} works in one"
-    if path.algorithm and not pattern.of_all_ranks:
+    if path.algorithm and not pattern.kind.of_all_ranks:
         return f"{path.algorithm} is an algorithm of collective operations, and {pattern.name} is none"
-    if pattern.of_all_ranks and not path.algorithm and pattern.name not in path.traits.collectives:
+    if pattern.kind.of_all_ranks and not path.algorithm and pattern.name not in path.traits.collectives:
         return f"its library has no {pattern.name}; --algorithm best measures ours over its messages"
     return None
 
 
 def _computes(path: TransferPath, pattern: Pattern) -> str | None:
     """Why a device without kernels cannot have this pattern; None if it can."""
-    sums = type(pattern).sums is not Pattern.sums
-    if not path.needs_device or not (sums or pattern.of_all_ranks or pattern.program):
+    sums = pattern.checking.sums or pattern.kind.one_sided
+    if not path.needs_device or not (sums or pattern.kind.of_all_ranks or pattern.kind.program):
         return None
     also = "; examples/ring_openmp.c is a ring in OpenMP" if sums else ""
     return f"{pattern.name} computes on the GPU, and --device openmp only allocates and copies{also}"

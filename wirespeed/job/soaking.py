@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wirespeed.errors import WirespeedError
 from wirespeed.job.plan import Plan
-from wirespeed.patterns import Shape, find_pattern
+from wirespeed.patterns import Pattern
 
 WRONG_KINDS = ("damaged", "late", "stale", "lost")
 """In the order of the core's numbers (WsSoakKind, native/kernels/soak_types.h)."""
@@ -16,17 +16,16 @@ PLAIN = "direct"
 """The algorithm of collective operations whose every message goes straight from its owner to its receiver."""
 
 
-def refuse(plan: Plan, shape: Shape) -> None:
+def refuse(plan: Plan, pattern: Pattern) -> None:
     """Raises WirespeedError where the plan asks for a soak of what has none."""
     if plan.soak is None:
         return
-    pattern = find_pattern(plan.pattern)
-    if why := pattern.lacks_soak(shape):
+    if why := pattern.lacks_soak:
         raise WirespeedError(
             f"--soak checks messages that arrive as they were sent, and {pattern.name} {why}; take another "
             "pattern, such as pingpong, exchange, stream or halo"
         )
-    if pattern.of_all_ranks:
+    if pattern.kind.of_all_ranks:
         algorithms = dict(plan.options).get("algorithm") or PLAIN
         named = [word.partition(":")[2] for word in plan.paths if ":" in word]
         if other := next((name for name in (algorithms, *named) if name != PLAIN), None):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from wirespeed.patterns.block_list import Blocks
 from wirespeed.patterns.rules import RankRule, Shown, SizeRule, Timing
@@ -129,6 +130,8 @@ class Figure:
     bytes: int
     definition: str
     derived: tuple[Derived, ...] = ()
+    blocks: int = 0
+    """Blocks in lists that a rank sends in one iteration."""
 
     @property
     def timed(self) -> str:
@@ -163,6 +166,15 @@ class Option:
     """True if all values of a list are measured in one run."""
     each_node: bool = False
     """If it is not given, the pattern is measured again for each NUMA node, where there are several."""
+    by_machine: tuple[Any, Any] = (None, None)
+    """Its default on GPUs, and on CPUs, where that is not the same."""
+    content: Callable[[str], str] | None = None
+    """Digest of the file that it names, so that one that has changed is another value."""
+
+    @property
+    def usual(self) -> Any:
+        """Its default, that on GPUs where machines differ."""
+        return self.by_machine[0] if self.default is None else self.default
 
     @property
     def key(self) -> str:
@@ -186,10 +198,52 @@ class Shape:
 COMPUTES = "computes with what arrives"
 
 
+@dataclass(frozen=True)
+class Kind:
+    """What a pattern does, which decides which paths may do it."""
+
+    in_place: bool = False
+    """Each rank sends from and receives into the same buffer."""
+    intra_rank: bool = False
+    """Ranks move bytes between their own buffers, not between each other."""
+    needs_device: str = ""
+    """Why it measures nothing without a GPU, and what helps; '': it does."""
+    one_sided: bool = False
+    """It needs operations on a peer's memory that no message accompanies (`TransferPath.operations`)."""
+    scattered: bool = False
+    """It sends lists of blocks, which paths may move in ways of their own (`TransferPath.lists`)."""
+    of_all_ranks: bool = False
+    """An operation of all ranks: libraries have calls for it, or algorithms do it in steps."""
+    program: bool = False
+    """A program: the figure is the time of a step of its field (wirespeed/programs)."""
+
+
+@dataclass(frozen=True)
+class Checking:
+    """How it is checked that the bytes have arrived."""
+
+    of: str = "bytes"
+    """Name of the check (wirespeed/rank/check/checks.py)."""
+    sums: Callable[[int, int, int], Sums] | None = None
+    """Doubles that (rank, size, iterations) must make of the numbers they add to; None: bytes stay."""
+    links: Callable[[int], int] | None = None
+    """Links of the chain of a size that loads follow, where an iteration is one load.
+
+    A transfer names the chain then, and the transport itself checks where the loads lead.
+    """
+    no_soak: str = ""
+    """Why there is no soak of it; '': there is one, unless `Pattern.lacks_soak` knows better."""
+
+
+Self = TypeVar("Self", bound="Pattern")
+
+
 class Pattern(ABC):
     """Who sends what to whom: pure functions of one rank's number, so that no rank stores global state.
 
-    A subclass names itself and defines `steps` and `figure`; the rest has defaults that suit two ranks.
+    A subclass names itself and defines `steps` and `figure`; the rest has defaults that suit two ranks. A
+    part that depends on the job, or on the options, is a property: `at` puts the pattern into a job, whose
+    `shape` all functions know.
     """
 
     name: str
@@ -198,133 +252,79 @@ class Pattern(ABC):
     help: str = ""
     """The rest of --help: what is measured, and examples."""
     options: tuple[Option, ...] = ()
-    ranks = RankRule()
-    """Number of ranks by default, where `rank_rule` says nothing else."""
-    sizes = SizeRule()
-    """Sizes by default, where `size_rule` says nothing else."""
-    timing = Timing()
+    kind = Kind()
     shown = Shown()
-    baseline: str = ""
-    """Simpler way to move the same bytes, which the last phase measures by turns with the reported one."""
-    scattered = False
-    """It sends lists of blocks, which paths may move in ways of their own (`TransferPath.lists`)."""
-    in_place = False
-    """Each rank sends from and receives into the same buffer."""
-    intra_rank = False
-    """Ranks move bytes between their own buffers, not between each other."""
-    needs_device = ""
-    """Why it measures nothing without a GPU, and what helps; '': it does."""
-    one_sided = False
-    """It needs operations on a peer's memory that no message accompanies (`TransferPath.one_sided`)."""
-    budget_s = 60.0
-    """Seconds of a launch, start and end included, where nobody says how long."""
-    followed_by: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """(pattern, paths) measured after it, into the same file, with --messages."""
-    collective = False
-    """An operation of all ranks that moves data, which libraries have calls for."""
-    of_all_ranks = False
-    """An operation of all ranks: libraries have calls for it, or algorithms do it in steps."""
-    program = False
-    """A program: the figure is the time of a step of its field (wirespeed/programs)."""
+    shape = Shape(2)
 
-    def refuse(self, shape: Shape) -> str | None:
+    def at(self: Self, shape: Shape) -> Self:
+        """The pattern in this job."""
+        found = copy(self)
+        found.shape = shape
+        return found
+
+    def __getitem__(self, key: str) -> Any:
+        """The value of one of its options: the job's, or the default."""
+        usual = next(option.usual for option in self.options if option.key == key)
+        given = self.shape.options.get(key)
+        return usual if given is None else given
+
+    @property
+    def ranks(self) -> int:
+        return self.shape.ranks
+
+    @property
+    def rank_rule(self) -> RankRule:
+        """How many ranks it takes."""
+        return RankRule()
+
+    @property
+    def size_rule(self) -> SizeRule:
+        """Which sizes it takes."""
+        return SizeRule()
+
+    @property
+    def timing(self) -> Timing:
+        """How samples are taken."""
+        return Timing()
+
+    @property
+    def checking(self) -> Checking:
+        return Checking()
+
+    def refuse(self) -> str | None:
         """Why this job cannot run the pattern, in one line; None if it can."""
-        exact = self.rank_rule(shape.options).exact
-        if exact is None or shape.ranks == exact:
-            return None
-        return (
-            f"{self.name} takes exactly {'two' if exact == 2 else exact} ranks, not {shape.ranks}: "
-            f"start it with -n {exact}"
-        )
+        exact = self.rank_rule.exact
+        if exact is None or self.ranks == exact:
+            return None if self.ranks > 1 or self.kind.intra_rank else f"{self.name} takes two ranks or more"
+        wanted = "two" if exact == 2 else exact
+        return f"{self.name} takes exactly {wanted} ranks, not {self.ranks}: start it with -n {exact}"
 
-    def size_rule(self, shape: Shape) -> SizeRule:
-        """Which sizes it takes in this job."""
-        return self.sizes
-
-    def blocks_sent(self, shape: Shape, size: int) -> int:
-        """Number of blocks in lists that a rank sends in one iteration."""
-        return 0
-
-    def rank_rule(self, options: Mapping[str, Any]) -> RankRule:
-        """How many ranks it takes with these options."""
-        return self.ranks
-
-    def barriers(self, shape: Shape) -> bool:
-        """Does every sample begin with a barrier of all ranks?"""
-        return self.timing.barrier
-
-    def completed(self, options: dict[str, Any], gpus: bool) -> dict[str, Any]:
-        """The options with those defaults that depend on the machine."""
-        return options
-
-    def links(self, shape: Shape, size: int) -> int | None:
-        """Links of the chain that loads follow, where an iteration is one load; None: it moves bytes.
-
-        A transfer names the chain then, and the transport itself checks where the loads lead.
-        """
-        return None
-
-    def check(self, shape: Shape) -> str:
-        """Name of the check of what arrives (wirespeed/rank/check/checks.py)."""
-        return "bytes"
-
-    def lacks_soak(self, shape: Shape) -> str:
+    @property
+    def lacks_soak(self) -> str:
         """Why it has no soak: it 'computes with what arrives'; '': it has one."""
-        if self.sums(0, shape, 8) is not None:
+        if self.checking.sums:
             return COMPUTES
-        if self.intra_rank:
+        if self.kind.intra_rank:
             return "sends no messages between ranks"
-        return "moves bytes without the receiver" if self.one_sided else ""
-
-    def least_traffic(self, rank: int, shape: Shape, size: int) -> list[Step]:
-        """Steps that move as many bytes as any way to do it must."""
-        return self.steps(rank, shape, size)
-
-    def arrival(self, rank: int, shape: Shape, size: int) -> tuple[int, int, int] | None:
-        """(place, bytes, bytes of an element) of the result; None: what the last step receives."""
-        return None
-
-    def damage(self, rank: int, shape: Shape) -> tuple[int, Place] | None:
-        """For tests: a place behind all else, and one of what it computes; None: messages are damaged."""
-        return None
-
-    def least_iterations(self, shape: Shape) -> int:
-        """Timed iterations that are done however precise the figure is before."""
-        return 0
-
-    def phases(self, shape: Shape) -> int:
-        """Number of phases: different sets of transfers that are measured one after the other."""
-        return 1
-
-    def takes_turns(self, shape: Shape) -> bool:
-        """Do iterations of one size leave what those of another need? Then both may run by turns."""
-        return self.phases(shape) == 1
+        return "moves bytes without the receiver" if self.kind.one_sided else self.checking.no_soak
 
     @abstractmethod
-    def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
+    def steps(self, rank: int, size: int, phase: int = 0) -> list[Step]:
         """Steps of `rank` in one iteration of a phase, in order."""
 
-    def team(self, rank: int, shape: Shape, phase: int = 0) -> Team | None:
+    def team(self, rank: int, phase: int = 0) -> Team | None:
         """The team of `rank` in a phase; None where it has nothing to do."""
-        return Team("", range(shape.ranks))
+        return Team("", range(self.ranks))
 
-    def sums(self, rank: int, shape: Shape, size: int, iterations: int = 1) -> Sums | None:
-        """Doubles that iterations must make of the numbers they add to; None: they move bytes unchanged."""
-        return None
-
-    def reported_phase(self, shape: Shape) -> int | None:
-        """The phase whose slowest team is the figure; None: the slowest team of all phases."""
-        return None
-
-    def extent(self, rank: int, shape: Shape, size: int) -> int:
+    def extent(self, rank: int, size: int) -> int:
         """Bytes that each of this rank's two buffers needs in any phase (here: in the first one)."""
         ends = [
             transfer.offset + transfer.bytes
-            for step in self.steps(rank, shape, size)
+            for step in self.steps(rank, size)
             for transfer in (*step.sends, *step.receives)
         ]
         return max(ends, default=0)
 
     @abstractmethod
-    def figure(self, shape: Shape, size: int) -> Figure:
+    def figure(self, size: int) -> Figure:
         """Bytes and time of a figure, for one team of the reported phase."""

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
-from typing import Any
 
 from wirespeed.errors import WirespeedError
 from wirespeed.patterns import block_list, kv_models
-from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Shape, Step, Transfer
+from wirespeed.patterns.base import Derived, Figure, Kind, Option, Pattern, Step, Transfer
 from wirespeed.patterns.block_list import GAP, LAYOUTS, MAX_BLOCKS, SPREAD, Blocks
-from wirespeed.patterns.rules import RankRule, SizeRule
+from wirespeed.patterns.rules import RankRule, SizeRule, Timing
 from wirespeed.units import counted, format_size, size_word
 
 TOTAL = 16 << 20
@@ -71,6 +68,7 @@ class BlockLists(Pattern):
             "Places of the blocks, of 4K unless --block says more; docs/patterns.md.",
             None,
             metavar="FILE",
+            content=block_list.digest,
         ),
         Option(
             "pool", "Bytes of the pool of --list. Default: as far as its blocks reach.", None, metavar="SIZE"
@@ -83,66 +81,66 @@ class BlockLists(Pattern):
         ),
         Option("element", "Blocks and places must be multiples of so many bytes.", 1, most=4096),
     )
-    ranks = RankRule(None, usual=2, per_gpu=True)
-    sizes = SizeRule("4K,32K,128K,1M", "4K,64K,1M", "block", "block size")
-    baseline = "contiguous"
-    scattered = True
+    rank_rule = RankRule(None, usual=2, per_gpu=True)
+    kind = Kind(scattered=True)
+    timing = Timing(phases=2, reported=0, baseline="contiguous")
 
-    def receivers(self, shape: Shape) -> int:
+    @property
+    def receivers(self) -> int:
         """Number of ranks to which a list goes at once."""
-        return max(1, shape.ranks - 1)
+        return max(1, self.ranks - 1)
 
-    def refuse(self, shape: Shape) -> str | None:
-        given = shape.options
-        if shape.ranks < 2 and not self.intra_rank:
-            return f"{self.name} takes two ranks or more"
-        if given.get("count") is not None and given.get("total") is not None:
+    def refuse(self) -> str | None:
+        if why := super().refuse():
+            return why
+        if self["count"] is not None and self["total"] is not None:
             return "--count and --total both say how long a list is: write one of them"
-        if given.get("layers") and not given.get("kv"):
+        if self["layers"] and not self["kv"]:
             return f"--layers takes the number of layers from a model: --kv {kv_models.EXAMPLE}"
-        if given.get("list"):
-            own = next((name for name in ("count", "total", "kv") if given.get(name) is not None), None)
-            if own or given.get("layout", LAYOUTS[0]) != LAYOUTS[0]:
+        if self["list"]:
+            own = next((name for name in ("count", "total", "kv") if self[name] is not None), None)
+            if own or self["layout"] != LAYOUTS[0]:
                 return f"--list says which blocks there are: leave out --{own or 'layout'}"
-            block_list.read(str(given["list"]))
-        elif given.get("pool") is not None:
+            block_list.read(str(self["list"]))
+        elif self["pool"] is not None:
             return "--pool is the pool of --list FILE, which is missing"
-        if self._allocations(given) > 1:
-            others = {"list": given.get("list"), "layers": given.get("layers"), "ranks": shape.ranks > 2}
+        if self._allocations > 1:
+            others = {"list": self["list"], "layers": self["layers"], "ranks": self.ranks > 2}
             if other := next((name for name, chosen in others.items() if chosen), None):
                 return f"--allocations: one list between two ranks may lie in several; leave out --{other}"
-        receivers, kernels = self.receivers(shape), given.get("multiprocessors")
+        receivers, kernels = self.receivers, self["multiprocessors"]
         if kernels is not None and int(kernels) < receivers:
             return f"--multiprocessors {kernels}: {receivers} lists go at once; write {receivers} or more"
-        if given.get("kv"):
-            kv_models.parsed(str(given["kv"]))
-        return super().refuse(shape)
+        if self["kv"]:
+            kv_models.parsed(str(self["kv"]))
+        return None
 
-    def size_rule(self, shape: Shape) -> SizeRule:
-        refuse, that_fits = partial(self._refuse_size, shape), partial(self._that_fits, shape)
-        rule = replace(self.sizes, refuse=refuse, that_fits=that_fits)
-        if model := shape.options.get("kv"):
+    @property
+    def size_rule(self) -> SizeRule:
+        of = "4K,32K,128K,1M", "4K,64K,1M", "block", "block size"
+        rule = SizeRule(*of, refuse=self._refuse_size, that_fits=self._that_fits)
+        if model := self["kv"]:
             return replace(rule, fixed=(kv_models.parsed(str(model)).bytes,), fixed_by="--kv")
-        return replace(rule, usual=LISTED, soak=LISTED) if shape.options.get("list") else rule
+        return replace(rule, usual=LISTED, soak=LISTED) if self["list"] else rule
 
-    def _refuse_size(self, shape: Shape, size: int) -> str | None:
-        element = int(shape.options.get("element", 1))
+    def _refuse_size(self, size: int) -> str | None:
+        element = int(self["element"])
         if size < 1:
             return "--block 0: a block has at least 1 byte"
         if size % element:
             below = size // element * element
             near = f"{below} or {below + element}" if below else str(element)
             return f"--block {size}: this is no multiple of the element of {element} bytes; {near} is"
-        if file := shape.options.get("list"):
-            return block_list.wrong_in(str(file), size, element, shape.options.get("pool"))
-        count, lists = self._count(shape, size), self._lists(shape.options)
-        if (allocations := self._allocations(shape.options)) > max(count, 1):
+        if file := self["list"]:
+            return block_list.wrong_in(str(file), size, element, self["pool"])
+        count, lists = self._count(size), self._lists
+        if (allocations := self._allocations) > max(count, 1):
             what = f"a list of {counted(count, 'block')} of {format_size(size)}"
             return f"--allocations {allocations}: {what} lies in {max(count, 1)} at most"
-        receivers = self.receivers(shape)
+        receivers = self.receivers
         most = MAX_BLOCKS // receivers
         if count * lists > most:
-            given = shape.options.get("count") is not None
+            given = self["count"] is not None
             fits = f"--count {most // lists}" if given else f"--total {size_word(most * size)}"
             all_of_them = "" if receivers == 1 else f" for each of {receivers} receivers"
             return (
@@ -151,61 +149,49 @@ class BlockLists(Pattern):
             )
         return None
 
-    def _that_fits(self, shape: Shape, size: int, memory: int) -> str:
-        given, lists = shape.options, self._lists(shape.options)
-        if given.get("list"):
+    def _that_fits(self, size: int, memory: int) -> str:
+        lists = self._lists
+        if self["list"]:
             return ""
-        slots = SPREAD if given.get("layout", LAYOUTS[0]) != "contiguous" else 1
-        count = (memory // (lists * self.receivers(shape)) - 2 * GAP) // slots // max(size, 1)
+        slots = SPREAD if self["layout"] != "contiguous" else 1
+        count = (memory // (lists * self.receivers) - 2 * GAP) // slots // max(size, 1)
         if count < 1:
             return "no block of this size fits"
-        if given.get("count") is not None:
+        if self["count"] is not None:
             return f"--count {count} fits"
         # A power of two is a number that somebody would write.
         return f"--total {size_word(1 << (count * size * lists).bit_length() - 1)} fits"
 
-    def completed(self, options: dict[str, Any], gpus: bool) -> dict[str, Any]:
-        """With --list: also what its places are, so that a list that has changed is another one."""
-        if not options.get("list"):
-            return options
-        return options | {"list_sha256": block_list.digest(str(options["list"]))}
-
-    def phases(self, shape: Shape) -> int:
-        return 2
-
-    def reported_phase(self, shape: Shape) -> int:
-        return 0
-
-    def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
-        if shape.ranks > 2:
-            return self._steps_to_all(rank, shape, size, phase)
-        lists = self._lists_to(1, shape, size, phase)
+    def steps(self, rank: int, size: int, phase: int = 0) -> list[Step]:
+        if self.ranks > 2:
+            return self._steps_to_all(rank, size, phase)
+        lists = self._lists_to(1, size, phase)
         if rank == 0:
             there = [Step(sends=(sent,)) for sent, _ in lists]
             return there + [Step(receives=(replace(received, peer=1),)) for _, received in lists]
         there = [Step(receives=(received,)) for _, received in lists]
         return there + [Step(sends=(replace(sent, peer=0),)) for sent, _ in lists]
 
-    def _steps_to_all(self, rank: int, shape: Shape, size: int, phase: int) -> list[Step]:
+    def _steps_to_all(self, rank: int, size: int, phase: int) -> list[Step]:
         """The answers keep rank 0 from running ahead, and tell it when the last receiver has its list."""
         if rank:
-            lists = self._lists_to(rank, shape, size, phase)
+            lists = self._lists_to(rank, size, phase)
             return [*(Step(receives=(received,)) for _, received in lists), Step(sends=(Transfer(0, 0),))]
-        receivers = range(1, shape.ranks)
-        by_step = zip(*(self._lists_to(each, shape, size, phase) for each in receivers), strict=True)
+        receivers = range(1, self.ranks)
+        by_step = zip(*(self._lists_to(each, size, phase) for each in receivers), strict=True)
         out = [Step(sends=tuple(sent for sent, _ in lists)) for lists in by_step]
         return [*out, Step(receives=tuple(Transfer(each, 0) for each in receivers))]
 
-    def _lists_to(self, rank: int, shape: Shape, size: int, phase: int) -> list[tuple[Transfer, Transfer]]:
+    def _lists_to(self, rank: int, size: int, phase: int) -> list[tuple[Transfer, Transfer]]:
         """(as rank 0 sends it, as `rank` receives it) of each list, or of the one message in its place.
 
         At rank 0 each receiver's lists lie behind the ones of the receiver before.
         """
-        before, total = rank - 1, self._total(shape, size)
+        before, total = rank - 1, self._total(size)
         if phase == CONTIGUOUS or not total:
             return [(Transfer(rank, total, before * total), Transfer(0, total, 0, before * total))]
-        sent = self.blocks(shape, size)
-        received, length, lists = sent.reversed(), len(sent) * size, self._lists(shape.options)
+        sent = self.blocks(size)
+        received, length, lists = sent.reversed(), len(sent) * size, self._lists
         pools = [(number * sent.pool, (before * lists + number) * sent.pool) for number in range(lists)]
         return [
             (
@@ -215,78 +201,66 @@ class BlockLists(Pattern):
             for here, there in pools
         ]
 
-    def extent(self, rank: int, shape: Shape, size: int) -> int:
-        if not self._total(shape, size):
+    def extent(self, rank: int, size: int) -> int:
+        if not self._total(size):
             return 0
-        pools = self._lists(shape.options) * (1 if rank else self.receivers(shape))
-        return pools * self.blocks(shape, size).pool
+        pools = self._lists * (1 if rank else self.receivers)
+        return pools * self.blocks(size).pool
 
-    def blocks_sent(self, shape: Shape, size: int) -> int:
-        return self.receivers(shape) * self._total(shape, size) // size if size else 0
-
-    def figure(self, shape: Shape, size: int) -> Figure:
-        total, lists, receivers = self._total(shape, size), self._lists(shape.options), self.receivers(shape)
-        count = self.blocks_sent(shape, size)
+    def figure(self, size: int) -> Figure:
+        total, receivers = self._total(size), self.receivers
+        count = receivers * total // size if size else 0
         of = f"{format_size(total)} in blocks"
-        if shape.options.get("list") or shape.options.get("count") is not None:
+        if self["list"] or self["count"] is not None:
             # The bytes are not those of every size, and one definition is printed for all.
             of = counted(count // receivers, "block")
-        if word := shape.options.get("kv"):
+        if word := self["kv"]:
             of = f"{format_size(total)} in {kv_models.parsed(str(word))}"
-        how = "as listed" if shape.options.get("list") else str(shape.options.get("layout", LAYOUTS[0]))
-        if (allocations := self._allocations(shape.options)) > 1:
-            how += f" in {allocations} allocations"
-        trips, time, rate = self._measured(shape, lists)
-        return Figure(
-            trips,
-            receivers * total,
-            f"list: {time}, {of}, {how}; {rate}",
-            (Derived("blocks", count, "blocks/s"),),
-        )
+        how = "as listed" if self["list"] else str(self["layout"])
+        if self._allocations > 1:
+            how += f" in {self._allocations} allocations"
+        trips, time, rate = self._measured(self._lists)
+        blocks = Derived("blocks", count, "blocks/s")
+        return Figure(trips, receivers * total, f"list: {time}, {of}, {how}; {rate}", (blocks,), count)
 
-    def _measured(self, shape: Shape, lists: int) -> tuple[int, str, str]:
+    def _measured(self, lists: int) -> tuple[int, str, str]:
         """Times that a list travels in an iteration, and what the time and GB/s are of."""
         what = f"{lists} lists go, one after the other," if lists > 1 else "a list goes"
-        if (receivers := self.receivers(shape)) == 1:
+        if (receivers := self.receivers) == 1:
             return 2, f"half of the time in which {what} there and back", "GB/s of the blocks' bytes"
         time = (
             f"the time in which {what} to each of {receivers} ranks at once, and an empty answer comes back"
         )
         return 1, time, "GB/s of the blocks' bytes out of rank 0"
 
-    def blocks(self, shape: Shape, size: int) -> Blocks:
+    def blocks(self, size: int) -> Blocks:
         """The list as the sender sees it: the same on all ranks, on every path, and in every process."""
-        given = shape.options
-        if file := given.get("list"):
-            if given.get("list_sha256", "") not in ("", block_list.digest(str(file))):
+        if file := self["list"]:
+            if self.shape.options.get("list_sha256", "") not in ("", block_list.digest(str(file))):
                 raise WirespeedError(f"--list {file}: it is not what it was when the run began")
             places = tuple((source, target) for _, source, target in block_list.read(str(file)))
-            return block_list.listed(size, places, given.get("pool"))
-        layout, seed = str(given.get("layout", LAYOUTS[0])), int(given.get("seed", 1))
-        return block_list.laid_out(size, self._count(shape, size), layout, seed)
+            return block_list.listed(size, places, self["pool"])
+        return block_list.laid_out(size, self._count(size), self["layout"], self["seed"])
 
-    @staticmethod
-    def _lists(options: Mapping[str, Any]) -> int:
-        if not options.get("layers"):
-            return 1
-        return kv_models.parsed(str(options["kv"])).model.layers
+    @property
+    def _lists(self) -> int:
+        return kv_models.parsed(str(self["kv"])).model.layers if self["layers"] else 1
 
-    @staticmethod
-    def _allocations(options: Mapping[str, Any]) -> int:
-        return int(options.get("allocations") or 1)
+    @property
+    def _allocations(self) -> int:
+        return int(self.shape.options.get("allocations") or 1)
 
-    def _count(self, shape: Shape, size: int) -> int:
+    def _count(self, size: int) -> int:
         """Blocks of a list; --total is that of all lists together, at least a block of each."""
-        given = shape.options
-        if given.get("count") is not None:
-            return int(given["count"])
-        total = TOTAL if given.get("total") is None else int(given["total"])
-        return max(1, total // self._lists(given) // max(size, 1))
+        if self["count"] is not None:
+            return int(self["count"])
+        total = TOTAL if self["total"] is None else int(self["total"])
+        return max(1, total // self._lists // max(size, 1))
 
-    def _total(self, shape: Shape, size: int) -> int:
-        if shape.options.get("list"):
-            return len(block_list.read(str(shape.options["list"]))) * size
-        return self._lists(shape.options) * self._count(shape, size) * size
+    def _total(self, size: int) -> int:
+        if self["list"]:
+            return len(block_list.read(str(self["list"]))) * size
+        return self._lists * self._count(size) * size
 
 
 PATTERN = BlockLists()

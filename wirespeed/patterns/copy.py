@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Shape, Step, Team, Transfer
+from wirespeed.patterns.base import Derived, Figure, Kind, Option, Pattern, Step, Team, Transfer
 from wirespeed.patterns.rules import RankRule, Shown, SizeRule, Timing
 
 NODE = "NUMA node that host memory comes from. Default: any, then each one where there are several."
@@ -37,58 +37,47 @@ class Copy(Pattern):
         Option("node", NODE, None, least=0, for_transport=True, each_node=True),
         Option("both-ways", "To the device and from it at once.", default=False),
     )
-    ranks = RankRule(None)
-    sizes = SizeRule("4K,64K,1M,16M,1G")
-    intra_rank = True
-    timing = Timing(barrier=True, alone_too=True)
-    shown = Shown("copies", by_size=False)
-    budget_s = 20.0
-    followed_by = (("pingpong", ("host", "host-pinned")),)
+    rank_rule = RankRule(None)
+    size_rule = SizeRule("4K,64K,1M,16M,1G")
+    kind = Kind(intra_rank=True)
+    shown = Shown("copies", by_size=False, followed_by=(("pingpong", ("host", "host-pinned")),))
 
-    def phases(self, shape: Shape) -> int:
-        return shape.ranks + 1 if shape.ranks > 1 else 1
+    @property
+    def timing(self) -> Timing:
+        together = self.ranks if self.ranks > 1 else 0
+        return Timing(barrier=True, alone_too=True, phases=together + 1, reported=together, budget_s=20.0)
 
-    def reported_phase(self, shape: Shape) -> int:
-        return self.phases(shape) - 1
+    def _copies(self, rank: int, phase: int) -> bool:
+        return phase in (rank, self.timing.reported)
 
-    def _copies(self, rank: int, shape: Shape, phase: int) -> bool:
-        return phase in (rank, self.reported_phase(shape))
-
-    def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
-        if not self._copies(rank, shape, phase):
+    def steps(self, rank: int, size: int, phase: int = 0) -> list[Step]:
+        if not self._copies(rank, phase):
             return []
         own: tuple[Transfer, ...] = (Transfer(rank, size),)
-        if self._both_ways(shape):
+        if self["both_ways"]:
             own += (Transfer(rank, size, size, size, back=True),)
         return [Step(sends=own, receives=own)]
 
-    @staticmethod
-    def _both_ways(shape: Shape) -> bool:
-        return bool(shape.options.get("both_ways"))
+    def extent(self, rank: int, size: int) -> int:
+        return 2 * size if self["both_ways"] else size
 
-    def extent(self, rank: int, shape: Shape, size: int) -> int:
-        return 2 * size if self._both_ways(shape) else size
-
-    def team(self, rank: int, shape: Shape, phase: int = 0) -> Team | None:
-        if not self._copies(rank, shape, phase):
+    def team(self, rank: int, phase: int = 0) -> Team | None:
+        if not self._copies(rank, phase):
             return None
-        how = "alone" if shape.ranks > 1 and phase < shape.ranks else "with all"
+        how = "alone" if self.ranks > 1 and phase < self.ranks else "with all"
         return Team(f"rank {rank} {how}", (rank,))
 
-    def figure(self, shape: Shape, size: int) -> Figure:
+    def figure(self, size: int) -> Figure:
         text, moved, ways = "one copy: until it is done", size, ""
         each: tuple[Derived, ...] = ()
-        if self._both_ways(shape):
-            text, moved, ways = (
-                "two copies: one each way, until both are done",
-                2 * size,
-                ", both ways together",
-            )
+        if self["both_ways"]:
+            text, moved = "two copies: one each way, until both are done", 2 * size
+            ways = ", both ways together"
             each = (Derived("each way", size),)
-        if shape.ranks == 1:
+        if self.ranks == 1:
             return Figure(1, moved, f"{text}; GB/s of{ways[1:]}" if ways else text, each)
-        text += f", slowest of {shape.ranks} ranks that copy at once; GB/s of one rank{ways}"
-        return Figure(1, moved, text, (*each, Derived("all ranks", shape.ranks * moved)))
+        text += f", slowest of {self.ranks} ranks that copy at once; GB/s of one rank{ways}"
+        return Figure(1, moved, text, (*each, Derived("all ranks", self.ranks * moved)))
 
 
 PATTERN = Copy()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from wirespeed import inputs
 from wirespeed.errors import WirespeedError
 from wirespeed.patterns.answers import unanswered
-from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Shape, Step, Transfer
+from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Step, Transfer
 from wirespeed.patterns.rules import RankRule, SizeRule, Timing
 from wirespeed.units import format_size, parse_size
 
@@ -63,33 +63,34 @@ class Custom(Pattern):
       wirespeed custom --file mine.csv --paths all
     """
     options = (Option("file", "The transfers: FILE.csv or FILE.json.", None, metavar="FILE"),)
-    ranks = RankRule(None)
-    sizes = SizeRule(fixed=())
     timing = Timing(barrier=True, slowest=True)
 
-    def lines(self, shape: Shape) -> tuple[Line, ...]:
+    @property
+    def lines(self) -> tuple[Line, ...]:
         """The file's transfers. Raises WirespeedError that names file and line."""
-        name = shape.options.get("file")
+        name = self["file"]
         if not name:
             raise WirespeedError("custom takes its transfers from a file: --file FILE.csv or FILE.json")
         return read(str(name))
 
-    def refuse(self, shape: Shape) -> str | None:
-        worst = max(self.lines(shape), key=lambda line: line.ranks)
+    def refuse(self) -> str | None:
+        worst = max(self.lines, key=lambda line: line.ranks)
         needed = worst.ranks
-        if needed <= shape.ranks:
+        if needed <= self.ranks:
             return None
-        where = f"{shape.options['file']}:{worst.number}"
-        return f"{where}: rank {needed - 1} takes {needed} ranks or more, not {shape.ranks}: --ranks {needed}"
+        where = f"{self['file']}:{worst.number}"
+        return f"{where}: rank {needed - 1} takes {needed} ranks or more, not {self.ranks}: --ranks {needed}"
 
-    def rank_rule(self, options: Mapping[str, Any]) -> RankRule:
-        return RankRule(None, usual=max(line.ranks for line in self.lines(Shape(0, options))))
+    @property
+    def rank_rule(self) -> RankRule:
+        return RankRule(None, usual=max(line.ranks for line in self.lines) if self["file"] else None)
 
-    def size_rule(self, shape: Shape) -> SizeRule:
-        return SizeRule(fixed=(max(line.bytes for line in self.lines(shape)),))
+    @property
+    def size_rule(self) -> SizeRule:
+        return SizeRule(fixed=(max(line.bytes for line in self.lines),) if self["file"] else ())
 
-    def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
-        lines = self.lines(shape)
+    def steps(self, rank: int, size: int, phase: int = 0) -> list[Step]:
+        lines = self.lines
         lines += _answers(lines)
         steps: list[tuple[list[Transfer], list[Transfer]]] = [([], []) for _ in range(lines[-1].step + 1)]
         # Every transfer has a place of its own in the buffers of both its ends.
@@ -105,8 +106,8 @@ class Custom(Pattern):
                 receives.append(Transfer(line.sender, line.bytes, into, out))
         return [Step(tuple(sends), tuple(receives)) for sends, receives in steps]
 
-    def figure(self, shape: Shape, size: int) -> Figure:
-        lines = self.lines(shape)
+    def figure(self, size: int) -> Figure:
+        lines = self.lines
         total = sum(line.bytes for line in lines)
         steps = _several(lines[-1].step + 1, "step")
         text = f"iteration: {_several(len(lines), 'transfer')}, {format_size(total)}, in {steps}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wirespeed.patterns.base import Figure, Pattern, Shape, Step, Transfer
+from wirespeed.patterns.base import Figure, Pattern, Step, Transfer
 
 
 class Exchange(Pattern):
@@ -20,11 +20,11 @@ class Exchange(Pattern):
       wirespeed exchange --paths gpu,ipc-write --sizes 1M:1G
     """
 
-    def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
+    def steps(self, rank: int, size: int, phase: int = 0) -> list[Step]:
         other = (Transfer(1 - rank, size),)
         return [Step(sends=other, receives=other)]
 
-    def figure(self, shape: Shape, size: int) -> Figure:
+    def figure(self, size: int) -> Figure:
         definition = "each way, both at once: time until both messages have arrived; GB/s of one direction"
         return Figure(divisor=1, bytes=size, definition=definition)
 

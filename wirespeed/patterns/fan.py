@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wirespeed.patterns.base import Figure, Shape, Step, Team, Transfer
+from wirespeed.patterns.base import Figure, Step, Team, Transfer
 
 WAYS = ("out", "in", "both")
 
@@ -47,8 +47,8 @@ class Fan:
         others = (number % self._ranks for number in range(center, center + self._ranks))
         return Team(f"rank {center} to all" if sends else f"all to rank {center}", tuple(others))
 
-    def figure(self, shape: Shape, size: int) -> Figure:
-        count = shape.ranks - 1
+    def figure(self, size: int) -> Figure:
+        count = self._ranks - 1
         what = {
             "out": "one rank to all others at once",
             "in": "all others to one rank at once",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Shape, Step, Team, Transfer
+from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Step, Team, Transfer
 from wirespeed.patterns.rules import RankRule, Shown, SizeRule, Timing
 
 WORD = 32
@@ -39,30 +39,33 @@ class Groups(Pattern):
             None,
         ),
     )
-    ranks = RankRule(None)
+    rank_rule = RankRule(None)
     timing = Timing(barrier=True, slowest=True)
     shown = Shown(by_host=True)
 
-    def group(self, shape: Shape) -> int:
-        return int(shape.options.get("group", 1))
+    @property
+    def group(self) -> int:
+        """Ranks in a group."""
+        return int(self["group"])
 
-    def refuse(self, shape: Shape) -> str | None:
-        size = self.group(shape)
-        if shape.ranks % size:
-            allowed = ", ".join(str(g) for g in range(1, shape.ranks // 2 + 1) if shape.ranks % g == 0)
-            return f"{shape.ranks} ranks do not fall into groups of {size}; --group may be {allowed}"
-        if shape.ranks // size < 2:
-            return f"{shape.ranks} ranks in groups of {size} are one group: it takes two or more"
+    def refuse(self) -> str | None:
+        size = self.group
+        if self.ranks % size:
+            allowed = ", ".join(str(g) for g in range(1, self.ranks // 2 + 1) if self.ranks % g == 0)
+            return f"{self.ranks} ranks do not fall into groups of {size}; --group may be {allowed}"
+        if self.ranks // size < 2:
+            return f"{self.ranks} ranks in groups of {size} are one group: it takes two or more"
         return None
 
-    def size_rule(self, shape: Shape) -> SizeRule:
-        count = shape.options.get("count")
-        return self.sizes if count is None else SizeRule(fixed=(WORD * int(count),), fixed_by="--count")
+    @property
+    def size_rule(self) -> SizeRule:
+        count = self["count"]
+        return SizeRule() if count is None else SizeRule(fixed=(WORD * int(count),), fixed_by="--count")
 
-    def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
-        width = self.group(shape)
+    def steps(self, rank: int, size: int, phase: int = 0) -> list[Step]:
+        width = self.group
         mine, member = divmod(rank, width)
-        count = shape.ranks // width
+        count = self.ranks // width
         sends, receives = [], []
         # Each begins with the group after its own, so that not all send to the first one at first.
         for distance in range(1, count):
@@ -72,16 +75,16 @@ class Groups(Pattern):
             receives.append(Transfer(source * width + member, size, place, place))
         return [Step(tuple(sends), tuple(receives))]
 
-    def team(self, rank: int, shape: Shape, phase: int = 0) -> Team | None:
-        width = self.group(shape)
+    def team(self, rank: int, phase: int = 0) -> Team | None:
+        width = self.group
         first = rank // width * width
         return Team(f"group {rank // width}", range(first, first + width))
 
-    def figure(self, shape: Shape, size: int) -> Figure:
-        width = self.group(shape)
-        out = width * (shape.ranks // width - 1) * size
+    def figure(self, size: int) -> Figure:
+        width = self.group
+        out = width * (self.ranks // width - 1) * size
         definition = (
-            f"slowest group: its {width} x {shape.ranks // width - 1} messages out and as many in, all "
+            f"slowest group: its {width} x {self.ranks // width - 1} messages out and as many in, all "
             "groups at once; GB/s out of one group"
         )
         return Figure(1, out, definition, (Derived("both ways", 2 * out),))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Shape, Step, Transfer
+from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Step, Transfer
 from wirespeed.patterns.rules import RankRule, Timing
 
 WEST, EAST, NORTH, SOUTH = range(4)
@@ -29,38 +29,39 @@ class Halo(Pattern):
         Option("columns", "Width of the grid. Default: as square as possible.", None),
         Option("periodic", "The edges of the grid are neighbours, too.", default=False),
     )
-    ranks = RankRule(None)
+    rank_rule = RankRule(None)
     timing = Timing(barrier=True, slowest=True)
 
-    def grid(self, shape: Shape) -> tuple[int, int]:
+    @property
+    def grid(self) -> tuple[int, int]:
         """(columns, rows)."""
-        columns = shape.options.get("columns")
+        columns = self["columns"]
         if columns is None:
-            rows = next(n for n in range(int(shape.ranks**0.5), 0, -1) if shape.ranks % n == 0)
-            return shape.ranks // rows, rows
-        return int(columns), shape.ranks // int(columns)
+            rows = next(n for n in range(int(self.ranks**0.5), 0, -1) if self.ranks % n == 0)
+            return self.ranks // rows, rows
+        return int(columns), self.ranks // int(columns)
 
-    def refuse(self, shape: Shape) -> str | None:
-        columns = shape.options.get("columns")
-        if columns is not None and shape.ranks % int(columns):
-            return f"{shape.ranks} ranks do not fill rows of {columns}"
-        return None if shape.ranks >= 2 else "halo takes two ranks or more"
+    def refuse(self) -> str | None:
+        columns = self["columns"]
+        if columns is not None and self.ranks % int(columns):
+            return f"{self.ranks} ranks do not fill rows of {columns}"
+        return super().refuse()
 
-    def neighbours(self, rank: int, shape: Shape) -> list[tuple[int, int]]:
+    def neighbours(self, rank: int) -> list[tuple[int, int]]:
         """(way, rank) of each."""
-        columns, rows = self.grid(shape)
+        columns, rows = self.grid
         y, x = divmod(rank, columns)
         found = []
         for way, (dx, dy) in enumerate(_WAYS):
             there_x, there_y = x + dx, y + dy
-            if shape.options.get("periodic"):
+            if self["periodic"]:
                 there_x, there_y = there_x % columns, there_y % rows
             if (there_x, there_y) != (x, y) and 0 <= there_x < columns and 0 <= there_y < rows:
                 found.append((way, there_y * columns + there_x))
         return found
 
-    def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
-        around = self.neighbours(rank, shape)
+    def steps(self, rank: int, size: int, phase: int = 0) -> list[Step]:
+        around = self.neighbours(rank)
         # What goes east lands at the western edge there. Two neighbours may be one rank (two columns,
         # periodic): messages between two ranks match in order, so the receives follow their senders' order.
         sends = tuple(Transfer(peer, size, way * size, _OPPOSITE[way] * size) for way, peer in around)
@@ -70,19 +71,16 @@ class Halo(Pattern):
         )
         return [Step(sends, receives)]
 
-    def figure(self, shape: Shape, size: int) -> Figure:
-        columns, rows = self.grid(shape)
-        most = max(len(self.neighbours(rank, shape)) for rank in self._samples(shape))
+    def figure(self, size: int) -> Figure:
+        columns, rows = self.grid
+        # A corner, and a rank inside: one of them has the most neighbours.
+        some = 0, min(1, rows - 1) * columns + min(1, columns - 1)
+        most = max(len(self.neighbours(rank)) for rank in some)
         definition = (
             f"slowest rank: all edges of a {columns} x {rows} grid at once; GB/s out of a rank with {most} "
             f"neighbour{'s' if most != 1 else ''}"
         )
         return Figure(1, most * size, definition, (Derived("both ways", 2 * most * size),))
-
-    def _samples(self, shape: Shape) -> list[int]:
-        """Ranks among which is one with the most neighbours: a corner, and one inside."""
-        columns, rows = self.grid(shape)
-        return [0, min(1, rows - 1) * columns + min(1, columns - 1)]
 
 
 PATTERN = Halo()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from wirespeed.patterns.base import Shape, Step, Transfer
+from dataclasses import replace
+
+from wirespeed.patterns.base import Kind, Step, Transfer
 from wirespeed.patterns.blocks import CONTIGUOUS, BlockLists
-from wirespeed.patterns.rules import RankRule, Timing
+from wirespeed.patterns.rules import RankRule
 
 
 class Offload(BlockLists):
@@ -30,24 +32,24 @@ class Offload(BlockLists):
       wirespeed offload --kv llama-3.1-70b:tp=8:page=16 --layers
     """
     options = tuple(option for option in BlockLists.options if option.name != "allocations")
-    ranks = RankRule(None, usual=1, per_gpu=True)
-    needs_device = (
-        "no GPU was found, and it copies between a GPU and its host; for tests there is --device emulated"
+    rank_rule = RankRule(None, usual=1, per_gpu=True)
+    kind = Kind(
+        intra_rank=True,
+        scattered=True,
+        needs_device="no GPU was found, and it copies between a GPU and its host; for tests there is "
+        "--device emulated",
     )
-    intra_rank = True
-    timing = Timing(barrier=True, slowest=True)
+    timing = replace(BlockLists.timing, barrier=True, slowest=True)
+    receivers = 1
 
-    def receivers(self, shape: Shape) -> int:
-        return 1
-
-    def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
-        total = self._total(shape, size)
+    def steps(self, rank: int, size: int, phase: int = 0) -> list[Step]:
+        total = self._total(size)
         if phase == CONTIGUOUS or not total:
             whole = (Transfer(rank, total),)
             return [Step(whole, whole)]
-        sent = self.blocks(shape, size)
+        sent = self.blocks(size)
         received, length = sent.reversed(), len(sent) * size
-        pools = [number * sent.pool for number in range(self._lists(shape.options))]
+        pools = [number * sent.pool for number in range(self._lists)]
         return [
             Step(
                 (Transfer(rank, length, pool, pool, blocks=sent),),
@@ -56,11 +58,11 @@ class Offload(BlockLists):
             for pool in pools
         ]
 
-    def _measured(self, shape: Shape, lists: int) -> tuple[int, str, str]:
+    def _measured(self, lists: int) -> tuple[int, str, str]:
         what = f"{lists} lists go, one after the other," if lists > 1 else "a list goes"
         time, rate = f"the time in which {what} to its places", "GB/s of the blocks' bytes"
-        if shape.ranks > 1:
-            rate = f"slowest of {shape.ranks} ranks that copy at once; GB/s of one rank"
+        if self.ranks > 1:
+            rate = f"slowest of {self.ranks} ranks that copy at once; GB/s of one rank"
         return 1, time, rate
 
 

@@ -7,9 +7,9 @@ from functools import lru_cache
 from itertools import chain
 
 from wirespeed.errors import WirespeedError
-from wirespeed.patterns.base import Figure, Option, Shape
+from wirespeed.patterns.base import Figure, Option, Pattern
 from wirespeed.patterns.pairs import Pairs
-from wirespeed.patterns.rules import SizeRule
+from wirespeed.patterns.rules import Timing
 
 Partners = dict[int, int]
 """Partner of each rank of a phase."""
@@ -40,31 +40,34 @@ class Pairing(Pairs):
             "within-hosts", "Paths of one host measure the pairs of each host.", False, for_transport=True
         ),
     )
-    sizes = SizeRule("8,16M")
 
-    def refuse(self, shape: Shape) -> str | None:
-        if shape.ranks < 2:
-            return "pairing takes two ranks or more"
-        given = shape.options.get("rank_pairs")
+    def refuse(self) -> str | None:
+        if self.ranks < 2:
+            return Pattern.refuse(self)
+        given = self["rank_pairs"]
         worst = max(chain.from_iterable(parsed(given)), default=0) if given else 0
-        if worst >= shape.ranks:
-            return f"--rank-pairs: rank {worst} takes {worst + 1} ranks or more, not {shape.ranks}"
+        if worst >= self.ranks:
+            return f"--rank-pairs: rank {worst} takes {worst + 1} ranks or more, not {self.ranks}"
         return None
 
-    def phases(self, shape: Shape) -> int:
-        return len(self._phases(shape))
+    _fan = None
 
-    def partner(self, rank: int, shape: Shape, phase: int) -> int | None:
-        return self._phases(shape)[phase].get(rank)
+    @property
+    def timing(self) -> Timing:
+        return Timing(phases=len(self._phases))
 
-    def figure(self, shape: Shape, size: int) -> Figure:
-        many = shape.options.get("at_once")
+    def partner(self, rank: int, phase: int) -> int | None:
+        return self._phases[phase].get(rank)
+
+    def figure(self, size: int) -> Figure:
+        many = self["at_once"]
         how = "disjoint pairs at once" if many is None else f"at most {many} pairs at once"
         return Figure(2, size, f"slowest pair: half of a round trip, {how}")
 
-    def _phases(self, shape: Shape) -> tuple[Partners, ...]:
-        text = shape.options.get("rank_pairs") or _neighbours(shape.ranks)
-        return _split(str(text), int(shape.options.get("at_once") or 0))
+    @property
+    def _phases(self) -> tuple[Partners, ...]:
+        text = self["rank_pairs"] or _neighbours(self.ranks)
+        return _split(str(text), int(self["at_once"] or 0))
 
 
 @lru_cache(maxsize=8)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from wirespeed.patterns.base import Figure, Option, Pattern, Shape, Step, Team, Transfer
+from wirespeed.patterns.base import Figure, Option, Pattern, Step, Team, Transfer
 from wirespeed.patterns.fan import WAYS, Fan
-from wirespeed.patterns.rules import RankRule, Shown, SizeRule
+from wirespeed.patterns.rules import RankRule, Shown, SizeRule, Timing
 
 
 class Pairs(Pattern):
@@ -39,87 +36,80 @@ class Pairs(Pattern):
         Option("seed", "Seed of the random choice of phases.", 1, least=0),
         Option("fan", "One rank to all others at once, or all to one.", None, choices=WAYS),
     )
-    ranks = RankRule(None)
-    sizes = SizeRule("8,16M")
+    rank_rule = RankRule(None)
+    size_rule = SizeRule("8,16M")
     shown = Shown(by_size=False)
 
-    def refuse(self, shape: Shape) -> str | None:
-        if shape.ranks < 2:
-            return "pairs takes two ranks or more"
-        if self.fan(shape.options) and (shape.options.get("alone") or shape.options.get("sample")):
+    def refuse(self) -> str | None:
+        if why := super().refuse():
+            return why
+        if self._fan and (self["alone"] or self["sample"]):
             return "--fan measures one rank and all others: leave out --alone and --sample"
-        every, sample = self._all_phases(shape), shape.options.get("sample")
+        every, sample = self._all_phases, self["sample"]
         if sample is not None and int(sample) > every:
             phases = f"{every} phase{'s' * (every > 1)}"
-            return f"--sample {sample}: {shape.ranks} ranks make {phases}; write at most {every}"
+            return f"--sample {sample}: {self.ranks} ranks make {phases}; write at most {every}"
         return None
 
-    @staticmethod
-    def fan(options: Mapping[str, Any]) -> str | None:
-        """'out', 'in' or 'both'; None: pairs."""
-        return options.get("fan")
-
-    def _fan(self, shape: Shape) -> Fan | None:
-        way = self.fan(shape.options)
-        return Fan(way, shape.ranks) if way else None
+    @property
+    def _fan(self) -> Fan | None:
+        return Fan(self["fan"], self.ranks) if self["fan"] else None
 
     @staticmethod
     def round_robin_phases(ranks: int) -> int:
         """Phases until every rank has met every other one."""
         return ranks - 1 + ranks % 2
 
-    def _all_phases(self, shape: Shape) -> int:
-        alone = shape.options.get("alone")
-        return shape.ranks * (shape.ranks - 1) // 2 if alone else self.round_robin_phases(shape.ranks)
+    @property
+    def _all_phases(self) -> int:
+        alone = self["alone"]
+        return self.ranks * (self.ranks - 1) // 2 if alone else self.round_robin_phases(self.ranks)
 
-    def phases(self, shape: Shape) -> int:
-        if fan := self._fan(shape):
-            return fan.phases
-        every = self._all_phases(shape)
-        sample = shape.options.get("sample")
-        return every if sample is None else min(int(sample), every)
+    @property
+    def timing(self) -> Timing:
+        fan, every, sample = self._fan, self._all_phases, self["sample"]
+        return Timing(phases=fan.phases if fan else every if sample is None else min(int(sample), every))
 
-    def partner(self, rank: int, shape: Shape, phase: int) -> int | None:
+    def partner(self, rank: int, phase: int) -> int | None:
         """The partner of `rank` in this phase; None: it pauses."""
-        number = self._chosen(shape, phase)
-        if not shape.options.get("alone"):
-            return meets(rank, number, shape.ranks)
-        first, second = nth_pair(number, shape.ranks)
+        number = self._chosen(phase)
+        if not self["alone"]:
+            return meets(rank, number, self.ranks)
+        first, second = nth_pair(number, self.ranks)
         return {first: second, second: first}.get(rank)
 
-    def _chosen(self, shape: Shape, phase: int) -> int:
-        if shape.options.get("sample") is None:
+    def _chosen(self, phase: int) -> int:
+        if self["sample"] is None:
             return phase
-        every = self._all_phases(shape)
-        return shuffled(phase, every, int(shape.options.get("seed", 1)))
+        return shuffled(phase, self._all_phases, int(self["seed"]))
 
-    def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
-        if fan := self._fan(shape):
+    def steps(self, rank: int, size: int, phase: int = 0) -> list[Step]:
+        if fan := self._fan:
             return fan.steps(rank, size, phase)
-        partner = self.partner(rank, shape, phase)
+        partner = self.partner(rank, phase)
         if partner is None:
             return []
         other = (Transfer(partner, size),)
         send, receive = Step(sends=other), Step(receives=other)
         return [send, receive] if rank < partner else [receive, send]
 
-    def extent(self, rank: int, shape: Shape, size: int) -> int:
-        fan = self._fan(shape)
+    def extent(self, rank: int, size: int) -> int:
+        fan = self._fan
         return fan.extent(size) if fan else size
 
-    def team(self, rank: int, shape: Shape, phase: int = 0) -> Team | None:
-        if fan := self._fan(shape):
+    def team(self, rank: int, phase: int = 0) -> Team | None:
+        if fan := self._fan:
             return fan.team(phase)
-        partner = self.partner(rank, shape, phase)
+        partner = self.partner(rank, phase)
         if partner is None:
             return None
         low, high = min(rank, partner), max(rank, partner)
         return Team(f"{low}-{high}", (low, high))
 
-    def figure(self, shape: Shape, size: int) -> Figure:
-        if fan := self._fan(shape):
-            return fan.figure(shape, size)
-        how = "one pair at a time" if shape.options.get("alone") else "disjoint pairs at once"
+    def figure(self, size: int) -> Figure:
+        if fan := self._fan:
+            return fan.figure(size)
+        how = "one pair at a time" if self["alone"] else "disjoint pairs at once"
         return Figure(2, size, f"slowest pair: half of a round trip, {how}")
 
 

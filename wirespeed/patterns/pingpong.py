@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wirespeed.patterns.base import Figure, Pattern, Shape, Step, Transfer
+from wirespeed.patterns.base import Figure, Pattern, Step, Transfer
 from wirespeed.patterns.rules import Shown
 
 
@@ -26,12 +26,12 @@ class PingPong(Pattern):
     """
     shown = Shown(published=True)
 
-    def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
+    def steps(self, rank: int, size: int, phase: int = 0) -> list[Step]:
         other = (Transfer(1 - rank, size),)
         send, receive = Step(sends=other), Step(receives=other)
         return [send, receive] if rank == 0 else [receive, send]
 
-    def figure(self, shape: Shape, size: int) -> Figure:
+    def figure(self, size: int) -> Figure:
         return Figure(divisor=2, bytes=size, definition="one way: half of a round trip")
 
 

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Place, Shape, Step, Sums, Transfer, Work
+from wirespeed.patterns.base import (
+    Checking,
+    Derived,
+    Figure,
+    Kind,
+    Option,
+    Pattern,
+    Place,
+    Step,
+    Sums,
+    Transfer,
+    Work,
+)
 from wirespeed.patterns.rules import RankRule, Shown, SizeRule, Timing
 
 MAX_STEPS = 128
@@ -31,28 +43,29 @@ class Ring(Pattern):
       wirespeed ring --paths aware,staged      # device pointers against staging
     """
     options = (Option("steps", "Steps per iteration, an even number.", None, 2),)
-    ranks = RankRule(None)
-    sizes = SizeRule("8,4K,64K,1M,16M,256M")
-    in_place = True
+    rank_rule = RankRule(None)
+    size_rule = SizeRule("8,4K,64K,1M,16M,256M")
+    kind = Kind(in_place=True)
     timing = Timing(slowest=True)
     shown = Shown(counts_copies=True)
 
-    def refuse(self, shape: Shape) -> str | None:
-        if self.steps_of(shape) % 2:
-            return f"--steps {self.steps_of(shape)}: write an even number; two buffers take turns"
-        return None if shape.ranks >= 2 else "ring takes two ranks or more"
+    def refuse(self) -> str | None:
+        if self.steps_of % 2:
+            return f"--steps {self.steps_of}: write an even number; two buffers take turns"
+        return super().refuse()
 
-    def steps_of(self, shape: Shape) -> int:
+    @property
+    def steps_of(self) -> int:
         """Steps per iteration."""
-        return int(shape.options.get("steps") or min(shape.ranks * (1 + shape.ranks % 2), MAX_STEPS))
+        return int(self["steps"] or min(self.ranks * (1 + self.ranks % 2), MAX_STEPS))
 
     @staticmethod
     def whole(size: int) -> int:
         """Bytes of whole doubles, one at least."""
         return max(size // 8, 1) * 8
 
-    def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
-        after, before, bytes_ = (rank + 1) % shape.ranks, (rank - 1) % shape.ranks, self.whole(size)
+    def steps(self, rank: int, size: int, phase: int = 0) -> list[Step]:
+        after, before, bytes_ = (rank + 1) % self.ranks, (rank - 1) % self.ranks, self.whole(size)
         return [
             Step(
                 (Transfer(after, bytes_, out, remote_offset=into),),
@@ -60,7 +73,7 @@ class Ring(Pattern):
                 (self._sum(bytes_, into, rank + 1.0),),
             )
             # Two steps, over two buffers that take turns; their number is even.
-            for out, into in [(0, bytes_), (bytes_, 0)] * (self.steps_of(shape) // 2)
+            for out, into in [(0, bytes_), (bytes_, 0)] * (self.steps_of // 2)
         ]
 
     @staticmethod
@@ -70,11 +83,15 @@ class Ring(Pattern):
         blocks = min(-(-bytes_ // (8 * threads)), MAX_BLOCKS)
         return Work("ws_sums_add", (Place(at), bytes_ // 8, value), blocks, threads)
 
-    def extent(self, rank: int, shape: Shape, size: int) -> int:
+    def extent(self, rank: int, size: int) -> int:
         return 2 * self.whole(size)
 
-    def sums(self, rank: int, shape: Shape, size: int, iterations: int = 1) -> Sums:
-        steps, ranks = iterations * self.steps_of(shape), shape.ranks
+    @property
+    def checking(self) -> Checking:
+        return Checking(sums=self.sums)
+
+    def sums(self, rank: int, size: int, iterations: int = 1) -> Sums:
+        steps, ranks = iterations * self.steps_of, self.ranks
         turns, rest = divmod(steps, ranks)
         # What is here at the end began `steps` places back and went by all ranks in between.
         begin = (rank - steps) % ranks
@@ -86,10 +103,10 @@ class Ring(Pattern):
         """The first double of a rank's buffer before an iteration."""
         return 1e6 * rank
 
-    def figure(self, shape: Shape, size: int) -> Figure:
-        steps = self.steps_of(shape)
+    def figure(self, size: int) -> Figure:
+        steps = self.steps_of
         definition = (
-            f"iteration: {steps} steps of send, receive and add on {shape.ranks} ranks, slowest rank; "
+            f"iteration: {steps} steps of send, receive and add on {self.ranks} ranks, slowest rank; "
             "GB/s sent by each rank"
         )
         return Figure(1, steps * self.whole(size), definition, (Derived("a step", 1 / steps, "s"),))

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from wirespeed.patterns.base import Figure, Option, Pattern, Shape, Step, Sums, Team, Transfer
-from wirespeed.patterns.rules import SizeRule
+from wirespeed.patterns.base import Checking, Figure, Kind, Option, Pattern, Step, Sums, Team, Transfer
+from wirespeed.patterns.rules import SizeRule, Timing
 
 PUT, GET, FETCH_ADD, LOAD = "put", "get", "fetch-add", "load"
 WORD = 8
@@ -54,50 +51,53 @@ class Rma(Pattern):
             for_transport=True,
         ),
     )
-    sizes = SizeRule("1:1M")
-    one_sided = True
+    kind = Kind(one_sided=True)
 
-    def takes_turns(self, shape: Shape) -> bool:
-        # A chain to follow, and a word that counts, lie in the buffer.
-        return self.operation(shape.options) not in (LOAD, FETCH_ADD)
+    @property
+    def operation(self) -> str:
+        return str(self["operation"])
+
+    @property
+    def timing(self) -> Timing:
+        """A chain to follow, and a word that counts, lie in the buffer."""
+        return Timing(goes_on=self.operation in (LOAD, FETCH_ADD))
+
+    @property
+    def size_rule(self) -> SizeRule:
+        rules = {FETCH_ADD: SizeRule(fixed=(WORD,)), LOAD: SizeRule("64K,256K,1M,4M,16M,64M,256M,1G")}
+        return rules.get(self.operation, SizeRule("1:1M"))
+
+    @property
+    def checking(self) -> Checking:
+        if self.operation == LOAD:
+            return Checking("loads", links=self.links)
+        return Checking(sums=self.sums if self.operation == FETCH_ADD else None)
 
     @staticmethod
-    def operation(options: Mapping[str, Any]) -> str:
-        return str(options.get("operation", PUT))
+    def links(size: int) -> int:
+        return max(size // LINE, 2)
 
-    def size_rule(self, shape: Shape) -> SizeRule:
-        rules = {FETCH_ADD: SizeRule(fixed=(WORD,)), LOAD: SizeRule("64K,256K,1M,4M,16M,64M,256M,1G")}
-        return rules.get(self.operation(shape.options), self.sizes)
+    def extent(self, rank: int, size: int) -> int:
+        return max(super().extent(rank, size), LINE * self.links(size) * (self.operation == LOAD))
 
-    def links(self, shape: Shape, size: int) -> int | None:
-        return max(size // LINE, 2) if self.operation(shape.options) == LOAD else None
-
-    def check(self, shape: Shape) -> str:
-        return "loads" if self.operation(shape.options) == LOAD else "bytes"
-
-    def extent(self, rank: int, shape: Shape, size: int) -> int:
-        return max(super().extent(rank, shape, size), LINE * (self.links(shape, size) or 0))
-
-    def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
+    def steps(self, rank: int, size: int, phase: int = 0) -> list[Step]:
         """As the bytes go; of a fetch-and-add, those of the change; of loads, the chain."""
         other = (Transfer(1 - rank, size),)
-        sends = (rank == 0) != (self.operation(shape.options) in (GET, LOAD))
+        sends = (rank == 0) != (self.operation in (GET, LOAD))
         return [Step(sends=other) if sends else Step(receives=other)]
 
-    def sums(self, rank: int, shape: Shape, size: int, iterations: int = 1) -> Sums | None:
+    @staticmethod
+    def sums(rank: int, size: int, iterations: int = 1) -> Sums:
         """The origin ends with the word as the last one found it, the target with one more each time."""
-        if self.operation(shape.options) != FETCH_ADD:
-            return None
         if rank == 0:
             return Sums(WORD, 0.0, START + iterations - 1)
         return Sums(WORD, START, START + iterations)
 
-    def team(self, rank: int, shape: Shape, phase: int = 0) -> Team | None:
+    def team(self, rank: int, phase: int = 0) -> Team | None:
         return Team("", range(1)) if rank == 0 else None
 
-    def figure(self, shape: Shape, size: int) -> Figure:
-        operation = self.operation(shape.options)
-        return Figure(1, 0 if operation == LOAD else size, ENDS[operation])
+    def figure(self, size: int) -> Figure:
+        return Figure(1, 0 if self.operation == LOAD else size, ENDS[self.operation])
 
 
 PATTERN = Rma()

@@ -73,6 +73,23 @@ class Timing:
     """A team's time is that of its slowest rank, not of its first one."""
     alone_too: bool = False
     """Each team is measured alone, too, before the figure, which is that of all at once."""
+    phases: int = 1
+    """Sets of transfers that are measured one after the other."""
+    reported: int | None = None
+    """The phase whose slowest team is the figure; None: the slowest team of all phases."""
+    baseline: str = ""
+    """Simpler way to move the same bytes, which the last phase measures by turns with the reported one."""
+    least_iterations: int = 0
+    """Timed iterations that are done however precise the figure is before."""
+    goes_on: bool = False
+    """An iteration needs what the one before has left, so that no other size may run between them."""
+    budget_s: float = 60.0
+    """Seconds of a launch, start and end included, where nobody says how long."""
+
+    @property
+    def takes_turns(self) -> bool:
+        """May iterations of several sizes run by turns?"""
+        return self.phases == 1 and not self.goes_on
 
 
 @dataclass(frozen=True)
@@ -89,3 +106,7 @@ class Shown:
     """The pattern assumes that ranks are placed host by host; a report says where they are not."""
     published: bool = False
     """Published curves, and the ping-pong tutorial's lines, are figures of this pattern."""
+    by_nccl_tests: bool = False
+    """An operation of all ranks that moves data: nccl-tests has a table of it."""
+    followed_by: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """(pattern, paths) measured after it, into the same file, with --messages."""

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Shape, Step, Team, Transfer
+from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Step, Team, Transfer
 from wirespeed.patterns.rules import RankRule, Timing
 from wirespeed.units import counted
 
@@ -38,51 +35,48 @@ class MessageStream(Pattern):
         Option("pairs", "Pairs of ranks at once: rank i sends to rank i + N.", 1, most=100_000),
     )
 
-    ranks = RankRule(by_option=True)
-    timing = Timing(slowest=True)
+    @property
+    def pairs(self) -> int:
+        return int(self["pairs"])
 
-    def pairs(self, options: Mapping[str, Any]) -> int:
-        return int(options.get("pairs", 1))
+    @property
+    def rank_rule(self) -> RankRule:
+        return RankRule(2 * self.pairs, by_option=True)
 
-    def rank_rule(self, options: Mapping[str, Any]) -> RankRule:
-        return RankRule(2 * self.pairs(options), by_option=True)
-
-    def barriers(self, shape: Shape) -> bool:
+    @property
+    def timing(self) -> Timing:
         """One pair keeps in step by its answers; several would drift apart, and the slowest end alone."""
-        return self.pairs(shape.options) > 1
+        return Timing(slowest=True, barrier=self.pairs > 1)
 
-    def team(self, rank: int, shape: Shape, phase: int = 0) -> Team | None:
+    def team(self, rank: int, phase: int = 0) -> Team | None:
         """The senders: theirs are the clocks that count."""
-        pairs = self.pairs(shape.options)
-        return Team("", range(pairs)) if rank < pairs else None
+        return Team("", range(self.pairs)) if rank < self.pairs else None
 
-    def window(self, shape: Shape, size: int) -> int:
+    def window(self, size: int) -> int:
         """Messages of this size that memory holds, at most those asked for."""
-        asked = int(shape.options.get("window", 64))
-        return asked if not size or shape.memory is None else max(1, min(asked, shape.memory // size))
+        asked, memory = int(self["window"]), self.shape.memory
+        return asked if not size or memory is None else max(1, min(asked, memory // size))
 
-    def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
-        pairs = self.pairs(shape.options)
-        other = rank + pairs if rank < pairs else rank - pairs
-        places = [number * size for number in range(self.window(shape, size))]
+    def steps(self, rank: int, size: int, phase: int = 0) -> list[Step]:
+        other = rank + self.pairs if rank < self.pairs else rank - self.pairs
+        places = [number * size for number in range(self.window(size))]
         window = tuple(Transfer(other, size, place, place) for place in places)
-        if shape.options.get("both_ways"):
+        if self["both_ways"]:
             return [Step(sends=window, receives=window)]
         answer = (Transfer(other, 0),)
-        if rank < pairs:
+        if rank < self.pairs:
             return [Step(sends=window), Step(receives=answer)]
         return [Step(receives=window), Step(sends=answer)]
 
-    def figure(self, shape: Shape, size: int) -> Figure:
-        count, pairs = self.window(shape, size), self.pairs(shape.options)
-        asked = int(shape.options.get("window", 64))
-        held = counted(count, "message") + ("" if count == asked else " (memory holds no more)")
+    def figure(self, size: int) -> Figure:
+        count, pairs = self.window(size), self.pairs
+        held = counted(count, "message") + ("" if count == self["window"] else " (memory holds no more)")
         where, whose = f"to rank {pairs}", ""
         if pairs > 1:
             where = f"in each of {pairs} pairs (rank i to i + {pairs})"
             whose = " of all pairs, over the time of the slowest"
         total = pairs * count
-        if not shape.options.get("both_ways"):
+        if not self["both_ways"]:
             text = f"window: {held} {where} and an empty answer; GB/s of that direction{whose}"
             return Figure(1, total * size, text, (Derived("messages", total, "messages/s"),))
         each = f" {where.replace(' to i', ' and i')}" if pairs > 1 else ""

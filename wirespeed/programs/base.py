@@ -25,7 +25,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from wirespeed.patterns.base import COMPUTES, Derived, Figure, Option, Pattern, Place, Shape, Transfer, Work
+from wirespeed.patterns.base import (
+    COMPUTES,
+    Checking,
+    Derived,
+    Figure,
+    Kind,
+    Option,
+    Pattern,
+    Place,
+    Transfer,
+    Work,
+)
 from wirespeed.patterns.rules import RankRule, Shown, SizeRule, Timing
 from wirespeed.programs.conserved import Conservation
 from wirespeed.programs.plane import Plane, divisions, parse_grid, smallest_halo
@@ -142,14 +153,19 @@ class ProgramFacts:
     options: dict[str, Any] = field(default_factory=dict)
 
 
-def options(steps: int, on_cpus: int, scaling: str = "weak") -> tuple[Option, ...]:
-    """Options that all programs have; default numbers of steps on GPUs and CPUs."""
+def options(
+    steps: tuple[int, int] = (1000, 200),
+    size: tuple[str, str] = ("4096x4096", "1024x1024"),
+    scaling: str = "weak",
+) -> tuple[Option, ...]:
+    """Options that all programs have; default sizes and numbers of steps on GPUs and CPUs."""
+    least = f"Time steps to measure at least. Default: {steps[0]}, on CPUs {steps[1]}."
     return (
-        Option("size", SIZE, None, metavar="WxH"),
+        Option("size", SIZE, None, metavar="WxH", by_machine=size),
         Option(
             "scaling", "weak: --size is a rank's; strong: all ranks'.", scaling, choices=("weak", "strong")
         ),
-        Option("steps", f"Time steps to measure at least. Default: {steps}, on CPUs {on_cpus}.", None),
+        Option("steps", least, None, by_machine=steps),
         Option(
             "columns", "Ranks in x. Default: for the smallest halo, or 1 where halos in x are costly.", None
         ),
@@ -169,53 +185,39 @@ class ProgramPattern(Pattern):
     One buffer has all that the program needs; the other one is the checks' alone.
     """
 
-    ranks = RankRule(None)
-    sizes = SizeRule(fixed=())
-    in_place = True
-    timing = Timing(slowest=True)
-    program = True
+    rank_rule = RankRule(None)
+    kind = Kind(in_place=True, program=True)
+    checking = Checking("field", no_soak=COMPUTES)
     shown = Shown("program", by_size=False)
-    default_size = ("4096x4096", "1024x1024")
-    """On GPUs, and on CPUs."""
-    default_steps = (1000, 200)
-    default_scaling = "weak"
     prefers_rows = False
     """By default only y is cut, as long as blocks are as thick as the halo."""
     halo = 1
     """Points that a block needs of its neighbours' in each direction."""
 
-    def takes_turns(self, shape: Shape) -> bool:
-        return False
+    @property
+    def timing(self) -> Timing:
+        steps = 0 if self.refuse() else self.facts.steps_per_iteration
+        return Timing(slowest=True, goes_on=True, least_iterations=steps and -(-int(self["steps"]) // steps))
 
-    def check(self, shape: Shape) -> str:
-        return "field"
+    def damage(self, rank: int) -> tuple[int, Place]:
+        """For tests: a place behind all else, and one of what it computes."""
+        return self.aside, self.comparisons(rank)[0].own
 
-    def lacks_soak(self, shape: Shape) -> str:
-        return COMPUTES
-
-    def damage(self, rank: int, shape: Shape) -> tuple[int, Place]:
-        return self.aside(shape), self.comparisons(rank, shape)[0].own
-
-    def completed(self, options: dict[str, Any], gpus: bool) -> dict[str, Any]:
-        """The options with defaults that depend on the machine."""
-        size, steps = self.default_size[not gpus], self.default_steps[not gpus]
-        return {**options, "size": options.get("size") or size, "steps": options.get("steps") or steps}
-
-    def plane(self, shape: Shape) -> Plane | str:
+    @property
+    def plane(self) -> Plane | str:
         """Division of the plane; or why it cannot be divided."""
-        word = shape.options.get("size") or self.default_size[0]
-        width, height = parse_grid(str(word))
-        strong = shape.options.get("scaling", self.default_scaling) == "strong"
-        ways, columns = divisions(shape.ranks), shape.options.get("columns")
+        word, strong = str(self["size"]), self["scaling"] == "strong"
+        width, height = parse_grid(word)
+        ways, columns = divisions(self.ranks), self["columns"]
         if columns is not None:
             ways = [way for way in ways if way[0] == int(columns)]
             if not ways:
-                return f"--columns {columns}: {shape.ranks} ranks do not fill rows of {columns}"
+                return f"--columns {columns}: {self.ranks} ranks do not fill rows of {columns}"
         fitting = [way for way in ways if not strong or (width % way[0] == 0 and height % way[1] == 0)]
         if not fitting:
             return (
-                f"--size {word}: {shape.ranks} ranks do not divide it into equal blocks; write a width or "
-                f"height that is a multiple of {shape.ranks}"
+                f"--size {word}: {self.ranks} ranks do not divide it into equal blocks; write a width or "
+                f"height that is a multiple of {self.ranks}"
             )
         sizes = [
             (way, width // way[0] if strong else width, height // way[1] if strong else height)
@@ -229,49 +231,46 @@ class ProgramPattern(Pattern):
                 f"--size {word}: a rank's block is {nx} x {ny} points, thinner than the halo of {self.halo}; "
                 "write a larger size or start fewer ranks"
             )
-        return Plane(columns, rows, nx, ny, self.periodic(shape), self.walled(shape))
+        return Plane(columns, rows, nx, ny, self.periodic, self.walled)
 
-    def divided(self, shape: Shape) -> Plane:
-        """plane() of a shape that is not refused."""
-        found = self.plane(shape)
+    @property
+    def divided(self) -> Plane:
+        """The plane of a job that is not refused."""
+        found = self.plane
         if isinstance(found, str):
             raise ValueError(found)
         return found
 
-    def refuse(self, shape: Shape) -> str | None:
-        found = self.plane(shape)
+    def refuse(self) -> str | None:
+        found = self.plane
         return found if isinstance(found, str) else None
 
-    def size_rule(self, shape: Shape) -> SizeRule:
+    @property
+    def size_rule(self) -> SizeRule:
         """One size: a rank's block of the field."""
-        if self.refuse(shape):
-            return self.sizes
-        nx, ny = (facts := self.facts(shape)).block
+        if self.refuse():
+            return SizeRule(fixed=())
+        nx, ny = (facts := self.facts).block
         return SizeRule(fixed=(nx * ny * facts.bytes_per_site // 2,))
 
-    def least_iterations(self, shape: Shape) -> int:
-        steps = int(shape.options.get("steps") or self.default_steps[0])
-        return -(-steps // self.facts(shape).steps_per_iteration)
+    def extent(self, rank: int, size: int) -> int:
+        messages = [receive.bytes for step in self.steps(rank, size) for receive in step.receives]
+        return max(self.aside + LINE + max(messages, default=0), self.verdict(rank).offset + LINE)
 
-    def extent(self, rank: int, shape: Shape, size: int) -> int:
-        messages = [receive.bytes for step in self.steps(rank, shape, size) for receive in step.receives]
-        return max(
-            self.aside(shape) + LINE + max(messages, default=0), self.verdict(rank, shape).offset + LINE
-        )
-
-    def aside(self, shape: Shape) -> int:
+    @property
+    def aside(self) -> int:
         """Place behind all else where tests of the check put a line and a message."""
-        return to_lines(self.room(shape))
+        return to_lines(self.room)
 
-    def verdict(self, rank: int, shape: Shape) -> Scratch:
+    def verdict(self, rank: int) -> Scratch:
         """Place where a comparison leaves its outcome."""
-        return Scratch(to_lines(self.scratch_room(rank, shape)))
+        return Scratch(to_lines(self.scratch_room(rank)))
 
-    def figure(self, shape: Shape, size: int) -> Figure:
-        facts, plane = self.facts(shape), self.divided(shape)
+    def figure(self, size: int) -> Figure:
+        facts, plane = self.facts, self.divided
         sites = plane.width * plane.height
         moved = plane.nx * plane.ny * facts.bytes_per_site
-        who = "the rank has" if shape.ranks == 1 else f"the slowest of {shape.ranks} ranks has"
+        who = "the rank has" if self.ranks == 1 else f"the slowest of {self.ranks} ranks has"
         definition = (
             f"a step: until {who} its {plane.nx} x {plane.ny} points; "
             "GB/s of one rank's memory, each number read and written once"
@@ -282,83 +281,89 @@ class ProgramPattern(Pattern):
         )
         return Figure(facts.steps_per_iteration, moved, definition, derived)
 
-    def periodic(self, shape: Shape) -> bool:
+    @property
+    def periodic(self) -> bool:
         """Do opposite sides of the plane meet?"""
-        return bool(shape.options.get("edges", "periodic") == "periodic")
+        return bool(self.shape.options.get("edges", "periodic") == "periodic")
 
-    def walled(self, shape: Shape) -> bool:
+    @property
+    def walled(self) -> bool:
         """Do walls lie below and above?"""
         return False
 
+    @property
     @abstractmethod
-    def room(self, shape: Shape) -> int:
+    def room(self) -> int:
         """Bytes of the program's buffer."""
 
     @abstractmethod
-    def scratch_room(self, rank: int, shape: Shape) -> int:
+    def scratch_room(self, rank: int) -> int:
         """Bytes that reference() needs."""
 
+    @property
     @abstractmethod
-    def facts(self, shape: Shape) -> ProgramFacts:
+    def facts(self) -> ProgramFacts:
         """Facts for the record."""
 
     @abstractmethod
-    def start(self, rank: int, shape: Shape, seed: int) -> list[Work]:
+    def start(self, rank: int, seed: int) -> list[Work]:
         """Fills the field and all halos that no transfer brings, as a function of the place in the plane."""
 
     @abstractmethod
-    def reference(self, rank: int, shape: Shape, seed: int) -> list[Work]:
+    def reference(self, rank: int, seed: int) -> list[Work]:
         """The same field after the checked iterations, by this rank alone, with all that can reach it."""
 
-    def checked_iterations(self, shape: Shape) -> int:
+    @property
+    def checked_iterations(self) -> int:
         """Iterations from start() after which the field is that of reference()."""
         return 1
 
     @abstractmethod
-    def comparisons(self, rank: int, shape: Shape) -> list[FieldComparison]:
+    def comparisons(self, rank: int) -> list[FieldComparison]:
         """Pairs of places that must be equal."""
 
     @abstractmethod
-    def place(self, rank: int, shape: Shape, comparison: int, row: int, byte: int) -> str:
+    def place(self, rank: int, comparison: int, row: int, byte: int) -> str:
         """In words, where the field is wrong: "point (17, 4) of 64 x 64"."""
 
-    def norms(self, rank: int, shape: Shape) -> list[NormCheck]:
+    def norms(self, rank: int) -> list[NormCheck]:
         """Sums over all ranks that must be those of the reference."""
         return []
 
-    def conserved(self, rank: int, shape: Shape) -> Conservation | None:
+    def conserved(self, rank: int) -> Conservation | None:
         """Sums that the checked iterations must not change but by rounding; None: nothing is conserved."""
         return None
 
     @abstractmethod
-    def values(self, rank: int, shape: Shape) -> Values:
+    def values(self, rank: int) -> Values:
         """Values that a picture or a constant is made of, after any iteration."""
 
+    @property
     @abstractmethod
-    def drawn(self, shape: Shape) -> str:
+    def drawn(self) -> str:
         """Name of what the picture shows: "temperature"."""
 
     @abstractmethod
-    def cells(self, shape: Shape, rows: Sequence[bytes], edges: Sequence[int]) -> bytes:
+    def cells(self, rows: Sequence[bytes], edges: Sequence[int]) -> bytes:
         """Cells of some rows in a picture: the mean between each two edges in x, as 32-bit floats.
 
         `rows`: of each plane of the values, so many numbers without gaps.
         """
 
-    def sampling(self, rank: int, shape: Shape) -> Sampling | None:
+    def sampling(self, rank: int) -> Sampling | None:
         """Measurement of a constant of physics from the field; None: there is none."""
         return None
 
-    def convergence(self, rank: int, shape: Shape) -> Convergence | None:
+    def convergence(self, rank: int) -> Convergence | None:
         """What is iterated until it converges, if that was asked for."""
         return None
 
     @abstractmethod
-    def copied(self, rank: int, shape: Shape) -> Transfer:
+    def copied(self, rank: int) -> Transfer:
         """One copy of the field, whose rate is the roofline: from this buffer into the other one."""
 
 
 def as_program(pattern: Pattern) -> ProgramPattern:
-    """Casts to ProgramPattern. Precondition: pattern.program."""
+    """Casts to ProgramPattern. Precondition: pattern.kind.program."""
     assert isinstance(pattern, ProgramPattern)
     return pattern

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wirespeed.patterns.base import Option, Place, Shape, Step, Transfer, Work
+from wirespeed.patterns.base import Option, Place, Step, Transfer, Work
 from wirespeed.programs.base import (
     MAX_RANKS_OF_A_NORM,
     NORM_STEPS_LATER,
@@ -95,7 +95,7 @@ class Jacobi(ProgramPattern):
       wirespeed jacobi --until 1e-4
     """
     options = (
-        *options(*ProgramPattern.default_steps),
+        *options(),
         Option("fp", "Bits of a number: 32 or 64.", "32", choices=("32", "64")),
         Option(
             "edges",
@@ -107,51 +107,60 @@ class Jacobi(ProgramPattern):
         Option("until", UNTIL, None, metavar="NORM"),
     )
 
-    def refuse(self, shape: Shape) -> str | None:
-        if shape.ranks > MAX_RANKS_OF_A_NORM and self._every(shape):
+    def refuse(self) -> str | None:
+        if self.ranks > MAX_RANKS_OF_A_NORM and self._every:
             return (
-                f"{shape.ranks} ranks: the norm is summed over up to {MAX_RANKS_OF_A_NORM}; "
+                f"{self.ranks} ranks: the norm is summed over up to {MAX_RANKS_OF_A_NORM}; "
                 "add --norm-every 0 to measure without it"
             )
-        if shape.options.get("until") and not self._every(shape):
-            return f"--until {shape.options['until']}: it needs a norm; leave out --norm-every 0"
-        return super().refuse(shape)
+        if self["until"] and not self._every:
+            return f"--until {self['until']}: it needs a norm; leave out --norm-every 0"
+        return super().refuse()
 
-    def facts(self, shape: Shape) -> ProgramFacts:
-        plane, every = self.divided(shape), self._every(shape)
+    @property
+    def facts(self) -> ProgramFacts:
+        plane, every = self.divided, self._every
         return ProgramFacts(
             grid=(plane.width, plane.height),
             block=(plane.nx, plane.ny),
             ranks=(plane.columns, plane.rows),
-            steps_per_iteration=self._period(shape),
-            bytes_per_site=2 * _real(shape),
+            steps_per_iteration=self._period,
+            bytes_per_site=2 * self.real,
             # Five of the step; three of the norm: difference, square, sum.
             flops_per_site=5 + 3 * (every == 1),
         )
 
-    @staticmethod
-    def _every(shape: Shape) -> int:
-        return int(shape.options.get("norm_every", 1))
+    @property
+    def real(self) -> int:
+        """Bytes of a number."""
+        return int(self["fp"]) // 8
 
-    def _period(self, shape: Shape) -> int:
+    @property
+    def _every(self) -> int:
+        return int(self["norm_every"])
+
+    @property
+    def _period(self) -> int:
         """Steps of an iteration: fields take turns, and so do the norm's slots, after four steps or more."""
-        every = self._every(shape)
+        every = self._every
         return next(n for n in range(4, 4 + 2 * every + 1) if n % 2 == 0 and n % max(every, 1) == 0)
 
-    def _layout(self, shape: Shape) -> BufferLayout:
-        plane = self.divided(shape)
-        return BufferLayout(JacobiBlock(plane.nx, plane.ny, _real(shape)), shape.ranks)
+    @property
+    def _layout(self) -> BufferLayout:
+        plane = self.divided
+        return BufferLayout(JacobiBlock(plane.nx, plane.ny, self.real), self.ranks)
 
-    def room(self, shape: Shape) -> int:
-        return self._layout(shape).end
+    @property
+    def room(self) -> int:
+        return self._layout.end
 
-    def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
+    def steps(self, rank: int, size: int, phase: int = 0) -> list[Step]:
         found = []
-        for number in range(self._period(shape)):
-            sends, receives = self._halos(rank, shape, number % 2)
-            norm_sends, norm_receives = self._norm_transfers(rank, shape, number)
-            work = {part: (self._step(rank, shape, number, part),) for part in (ALL, INNER, EDGES, ALL_WAIT)}
-            overlap = shape.options.get("overlap", "yes") == "yes"
+        for number in range(self._period):
+            sends, receives = self._halos(rank, number % 2)
+            norm_sends, norm_receives = self._norm_transfers(rank, number)
+            work = {part: (self._step(rank, number, part),) for part in (ALL, INNER, EDGES, ALL_WAIT)}
+            overlap = self["overlap"] == "yes"
             found.append(
                 Step(
                     (*sends, *norm_sends),
@@ -163,9 +172,9 @@ class Jacobi(ProgramPattern):
             )
         return found
 
-    def _halos(self, rank: int, shape: Shape, twin: int) -> tuple[list[Transfer], list[Transfer]]:
+    def _halos(self, rank: int, twin: int) -> tuple[list[Transfer], list[Transfer]]:
         """What is sent and received of a field."""
-        block = self._layout(shape).block
+        block = self._layout.block
         column, row = block.ny * block.real, block.nx * block.real
         own = {
             WEST: (column, block.column_out(twin, WEST), block.column_in(twin, WEST)),
@@ -173,7 +182,7 @@ class Jacobi(ProgramPattern):
             SOUTH: (row, block.row(twin, 0), block.row(twin, -1)),
             NORTH: (row, block.row(twin, block.ny - 1), block.row(twin, block.ny)),
         }
-        around = self.divided(shape).neighbours(rank)
+        around = self.divided.neighbours(rank)
         sends = [
             Transfer(peer, own[side][0], own[side][1], own[OPPOSITE[side]][2])
             for side, peer in around.items()
@@ -185,164 +194,163 @@ class Jacobi(ProgramPattern):
         ]
         return sends, receives
 
-    def _slot_of(self, shape: Shape, number: int) -> int | None:
+    def _slot_of(self, number: int) -> int | None:
         """The slot of the norm that is taken in a step; None: none is."""
-        every = self._every(shape)
-        number %= self._period(shape)
+        every = self._every
+        number %= self._period
         return number // every if every and number % every == 0 else None
 
-    def _norm_transfers(self, rank: int, shape: Shape, number: int) -> tuple[list[Transfer], list[Transfer]]:
-        slot = self._slot_of(shape, number - NORM_STEPS_LATER[1])
+    def _norm_transfers(self, rank: int, number: int) -> tuple[list[Transfer], list[Transfer]]:
+        slot = self._slot_of(number - NORM_STEPS_LATER[1])
         if slot is None:
             return [], []
-        at, others = self._layout(shape).slot, [peer for peer in range(shape.ranks) if peer != rank]
+        at, others = self._layout.slot, [peer for peer in range(self.ranks) if peer != rank]
         mine = at(slot, rank)
         sends = [Transfer(peer, 8, mine, mine) for peer in others]
         return sends, [Transfer(peer, 8, at(slot, peer), at(slot, peer)) for peer in others]
 
-    def _step(self, rank: int, shape: Shape, number: int, part: int) -> Work:
+    def _step(self, rank: int, number: int, part: int) -> Work:
         """The launch that computes a part of the step from field number % 2 to the other one."""
-        layout, plane = self._layout(shape), self.divided(shape)
+        layout, plane = self._layout, self.divided
         twin = number % 2
         cut = sides_of(plane.neighbours(rank))
         norm: list[int | float | Place] = [0, 0, 0, 0, 0, 0]
-        if self._slot_of(shape, number) is not None:
+        if self._slot_of(number) is not None:
             norm[0] = Place(layout.parts(twin))
-        if (taken := self._slot_of(shape, number - NORM_STEPS_LATER[0])) is not None:
+        if (taken := self._slot_of(number - NORM_STEPS_LATER[0])) is not None:
             norm[1:3] = Place(layout.parts(1 - twin)), Place(layout.slot(taken, rank))
-        if (sent := self._slot_of(shape, number - NORM_STEPS_LATER[2])) is not None:
-            norm[3:] = Place(layout.slot(sent, 0)), shape.ranks, Place(layout.total(sent))
+        if (sent := self._slot_of(number - NORM_STEPS_LATER[2])) is not None:
+            norm[3:] = Place(layout.slot(sent, 0)), self.ranks, Place(layout.total(sent))
         return step_work(layout.block, twin, part, cut, plane.periodic, tuple(norm), Place)
 
-    def start(self, rank: int, shape: Shape, seed: int) -> list[Work]:
-        plane, block = self.divided(shape), self._layout(shape).block
+    def start(self, rank: int, seed: int) -> list[Work]:
+        plane, block = self.divided, self._layout.block
         cut = sides_of(plane.neighbours(rank))
         return [fill_work(block, twin, cut, plane, plane.origin(rank), seed, Place) for twin in (0, 1)]
 
-    def checked_iterations(self, shape: Shape) -> int:
+    @property
+    def checked_iterations(self) -> int:
         # A norm is known four steps later.
         return 2
 
-    def _checked_steps(self, shape: Shape) -> int:
-        return self.checked_iterations(shape) * self._period(shape)
+    @property
+    def _checked_steps(self) -> int:
+        return self.checked_iterations * self._period
 
-    def _around(self, rank: int, shape: Shape) -> tuple[JacobiBlock, int, int]:
+    def _around(self, rank: int) -> tuple[JacobiBlock, int, int]:
         """The reference's block, and where it begins in the plane: what can reach this rank's points."""
-        plane, layers = self.divided(shape), self._checked_steps(shape)
+        plane, layers = self.divided, self._checked_steps
         x, y = plane.origin(rank)
         if plane.periodic:
-            block = JacobiBlock(plane.nx + 2 * layers, plane.ny + 2 * layers, _real(shape))
+            block = JacobiBlock(plane.nx + 2 * layers, plane.ny + 2 * layers, self.real)
             return block, x - layers, y - layers
         west, south = max(x - layers, 0), max(y - layers, 0)
         east, north = min(x + plane.nx + layers, plane.width), min(y + plane.ny + layers, plane.height)
-        return JacobiBlock(east - west, north - south, _real(shape)), west, south
+        return JacobiBlock(east - west, north - south, self.real), west, south
 
-    def _within(self, rank: int, shape: Shape, twin: int) -> int:
+    def _within(self, rank: int, twin: int) -> int:
         """Where this rank's first point lies in the reference's field."""
-        block, west, south = self._around(rank, shape)
-        x, y = self.divided(shape).origin(rank)
+        block, west, south = self._around(rank)
+        x, y = self.divided.origin(rank)
         return block.row(twin, y - south) + (x - west) * block.real
 
-    def scratch_room(self, rank: int, shape: Shape) -> int:
-        norms = 8 * CHANGE_BLOCKS * self._period(shape)
-        return max(self._around(rank, shape)[0].end + norms, self.copied(rank, shape).bytes)
+    def scratch_room(self, rank: int) -> int:
+        norms = 8 * CHANGE_BLOCKS * self._period
+        return max(self._around(rank)[0].end + norms, self.copied(rank).bytes)
 
-    def reference(self, rank: int, shape: Shape, seed: int) -> list[Work]:
-        plane = self.divided(shape)
-        block, west, south = self._around(rank, shape)
+    def reference(self, rank: int, seed: int) -> list[Work]:
+        plane = self.divided
+        block, west, south = self._around(rank)
         begin = (west % plane.width, south % plane.height) if plane.periodic else (west, south)
         work = [fill_work(block, twin, 0, plane, begin, seed, Scratch) for twin in (0, 1)]
-        compared = {step: place for place, step in self._compared_norms(shape).items()}
+        compared = {step: place for place, step in self._compared_norms.items()}
         kernel = f"ws_jacobi_change_f{8 * block.real}"
-        for number in range(self._checked_steps(shape)):
+        for number in range(self._checked_steps):
             work.append(step_work(block, number % 2, ALL, 0, False, (0,) * 6, Scratch))
             if number in compared:
-                fields = [Scratch(self._within(rank, shape, (number + k) % 2)) for k in (0, 1)]
+                fields = [Scratch(self._within(rank, (number + k) % 2)) for k in (0, 1)]
                 to = _change(block, compared[number])
                 layout = plane.nx, plane.ny, block.pitch // block.real
                 work.append(Work(kernel, (*fields, *layout, to, CHANGE_BLOCKS), CHANGE_BLOCKS, THREADS))
         return work
 
-    def _compared_norms(self, shape: Shape) -> dict[int, int]:
+    @property
+    def _compared_norms(self) -> dict[int, int]:
         """The step whose norm each slot has after the checked iterations."""
-        steps = range(self._checked_steps(shape) - NORM_STEPS_LATER[2])
-        slots = ((self._slot_of(shape, number), number) for number in steps)
+        steps = range(self._checked_steps - NORM_STEPS_LATER[2])
+        slots = ((self._slot_of(number), number) for number in steps)
         return {slot: number for slot, number in slots if slot is not None}
 
-    def norms(self, rank: int, shape: Shape) -> list[NormCheck]:
-        layout, block = self._layout(shape), self._around(rank, shape)[0]
+    def norms(self, rank: int) -> list[NormCheck]:
+        layout, block = self._layout, self._around(rank)[0]
         return [
             NormCheck(Place(layout.total(0) + 8 * place), _change(block, place), CHANGE_BLOCKS)
-            for place in self._compared_norms(shape)
+            for place in self._compared_norms
         ]
 
-    def conserved(self, rank: int, shape: Shape) -> Conservation | None:
-        if not self.periodic(shape):
+    def conserved(self, rank: int) -> Conservation | None:
+        if not self.periodic:
             return None
-        block, real = self._layout(shape).block, _real(shape)
+        block, real = self._layout.block, self.real
         # A point is rounded by three additions; a quarter of it is exact.
-        rounding = 3 * self._checked_steps(shape) * (ROUNDING if real == 8 else 2.0**-24)
+        rounding = 3 * self._checked_steps * (ROUNDING if real == 8 else 2.0**-24)
         place, pitch = Place(block.row(0, 0)), block.pitch // real
         return Conservation(
             (ConservedSum("the sum of u", (1,)),), place, real, block.nx, block.ny, pitch, rounding
         )
 
-    def convergence(self, rank: int, shape: Shape) -> Convergence | None:
-        if not (until := shape.options.get("until")):
+    def convergence(self, rank: int) -> Convergence | None:
+        if not (until := self["until"]):
             return None
-        plane, block = self.divided(shape), self._layout(shape).block
+        plane, block = self.divided, self._layout.block
         where = sides_of(plane.neighbours(rank)), plane, plane.origin(rank)
         start = [fill_work(block, twin, *where, 0, Place, coarse=True) for twin in (0, 1)]
         # The latest whose total is there at the end of an iteration; else that of the iteration before.
-        taken = range(0, self._period(shape), self._every(shape))
-        there = [number for number in taken if number + NORM_STEPS_LATER[2] < self._period(shape)]
-        slot = self._slot_of(shape, max(there or taken))
+        taken = range(0, self._period, self._every)
+        there = [number for number in taken if number + NORM_STEPS_LATER[2] < self._period]
+        slot = self._slot_of(max(there or taken))
         assert slot is not None
         return Convergence(
             until=float(until),
             start=start,
-            total=Place(self._layout(shape).total(slot)),
+            total=Place(self._layout.total(slot)),
             points=plane.width * plane.height,
-            first=self.checked_iterations(shape),
-            most=self.least_iterations(shape),
+            first=self.checked_iterations,
+            most=self.timing.least_iterations,
         )
 
-    def comparisons(self, rank: int, shape: Shape) -> list[FieldComparison]:
-        own, other = self._layout(shape).block, self._around(rank, shape)[0]
-        place = Scratch(self._within(rank, shape, 0))
+    def comparisons(self, rank: int) -> list[FieldComparison]:
+        own, other = self._layout.block, self._around(rank)[0]
+        place = Scratch(self._within(rank, 0))
         row = own.nx * own.real
         return [FieldComparison(Place(own.row(0, 0)), own.pitch, place, other.pitch, row, own.ny)]
 
-    def place(self, rank: int, shape: Shape, comparison: int, row: int, byte: int) -> str:
-        plane = self.divided(shape)
+    def place(self, rank: int, comparison: int, row: int, byte: int) -> str:
+        plane = self.divided
         x, y = plane.origin(rank)
-        return f"point ({x + byte // _real(shape)}, {y + row}) of {plane.width} x {plane.height}"
+        return f"point ({x + byte // self.real}, {y + row}) of {plane.width} x {plane.height}"
 
-    def values(self, rank: int, shape: Shape) -> Values:
-        block = self._layout(shape).block
+    def values(self, rank: int) -> Values:
+        block = self._layout.block
         return Values(Place(block.row(0, 0)), block.real, block.pitch)
 
-    def drawn(self, shape: Shape) -> str:
+    @property
+    def drawn(self) -> str:
         return "u"
 
-    def cells(self, shape: Shape, rows: Sequence[bytes], edges: Sequence[int]) -> bytes:
+    def cells(self, rows: Sequence[bytes], edges: Sequence[int]) -> bytes:
         import numpy as np
 
-        return means(np.frombuffer(rows[0], f"f{_real(shape)}").reshape(-1, edges[-1]), edges)
+        return means(np.frombuffer(rows[0], f"f{self.real}").reshape(-1, edges[-1]), edges)
 
-    def copied(self, rank: int, shape: Shape) -> Transfer:
-        block = self._layout(shape).block
+    def copied(self, rank: int) -> Transfer:
+        block = self._layout.block
         return Transfer(rank, block.ny * block.pitch, block.row(0, 0), 0)
 
 
 def _change(block: JacobiBlock, place: int) -> Scratch:
     """Where the parts of a reference's norm lie, behind its field."""
     return Scratch(block.end + 8 * CHANGE_BLOCKS * place)
-
-
-def _real(shape: Shape) -> int:
-    """Bytes of a number."""
-    return int(shape.options.get("fp", "32")) // 8
 
 
 PATTERN = Jacobi()

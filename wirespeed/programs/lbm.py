@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from wirespeed.patterns.base import Option, Place, Shape, Step, Transfer, Work
+from wirespeed.patterns.base import Option, Place, Step, Transfer, Work
 from wirespeed.programs.base import (
     Constant,
     FieldComparison,
@@ -87,18 +87,16 @@ class Lbm(ProgramPattern):
       wirespeed lbm --case rayleigh-taylor --paths gpu,aware,staged
       wirespeed lbm --case rayleigh-taylor --size 512x192 --steps 5000 --picture mushrooms.png
     """
-    default_size = ("8192x1024", "256x128")
-    default_steps = (400, 40)
-    default_scaling = "strong"
     prefers_rows = True
     halo = HALO
     options = (
-        *options(*default_steps, scaling=default_scaling),
+        *options((400, 40), ("8192x1024", "256x128"), "strong"),
         Option("case", "What flows.", "shear-wave", choices=CASES),
     )
 
-    def facts(self, shape: Shape) -> ProgramFacts:
-        plane = self.divided(shape)
+    @property
+    def facts(self) -> ProgramFacts:
+        plane = self.divided
         return ProgramFacts(
             grid=(plane.width, plane.height),
             block=(plane.nx, plane.ny),
@@ -108,61 +106,65 @@ class Lbm(ProgramPattern):
             flops_per_site=OPERATIONS_PER_SITE,
         )
 
-    def walled(self, shape: Shape) -> bool:
-        return shape.options.get("case") == "rayleigh-taylor"
+    @property
+    def walled(self) -> bool:
+        return str(self["case"]) == "rayleigh-taylor"
 
-    def _start(self, shape: Shape, seed: int) -> Wave | Layers:
+    def _start(self, seed: int) -> Wave | Layers:
         """The state at rest with what moves it; each seed has another one."""
-        plane, case = self.divided(shape), str(shape.options.get("case", CASES[0]))
-        if self.walled(shape):
+        plane, case = self.divided, str(self["case"])
+        if self.walled:
             return Layers(plane.width, plane.height, rough=2 + seed / 64)
         waves = max(1, round(plane.width / WAVE)), max(1, round(plane.height / WAVE))
         return Wave(case, plane.width, plane.height, waves, 1e-3 * (1 + seed / 64))
 
-    def _fluid(self, shape: Shape) -> Fluid:
-        start = self._start(shape, 0)
+    @property
+    def _fluid(self) -> Fluid:
+        start = self._start(0)
         return Fluid(TAU, start.gravity) if isinstance(start, Layers) else Fluid(TAU)
 
-    def _block(self, shape: Shape) -> LbmBlock:
-        plane = self.divided(shape)
+    @property
+    def _block(self) -> LbmBlock:
+        plane = self.divided
         return LbmBlock(plane.nx, plane.ny, columns=plane.columns > 1)
 
-    def _field(self, shape: Shape, twin: int) -> int:
+    def _field(self, twin: int) -> int:
         """Where a field lies in the buffer, in bytes."""
-        return twin * self._block(shape).doubles * REAL
+        return twin * self._block.doubles * REAL
 
-    def _column(self, shape: Shape, twin: int, side: int, received: bool) -> int:
+    def _column(self, twin: int, side: int, received: bool) -> int:
         """Where packed columns lie that go to, or come from, the WEST or EAST."""
-        each = to_lines(self._block(shape).column_doubles * REAL)
-        return self._field(shape, 2) + (4 * twin + 2 * received + side) * each
+        each = to_lines(self._block.column_doubles * REAL)
+        return self._field(2) + (4 * twin + 2 * received + side) * each
 
-    def room(self, shape: Shape) -> int:
-        return self._column(shape, 2, WEST, False)
+    @property
+    def room(self) -> int:
+        return self._column(2, WEST, False)
 
-    def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
-        return [step for twin in (0, 1) for step in self._steps(rank, shape, twin)]
+    def steps(self, rank: int, size: int, phase: int = 0) -> list[Step]:
+        return [step for twin in (0, 1) for step in self._steps(rank, twin)]
 
-    def _steps(self, rank: int, shape: Shape, twin: int) -> list[Step]:
+    def _steps(self, rank: int, twin: int) -> list[Step]:
         """One time step, from field `twin` to the other one: columns first, then rows with their halos."""
-        plane, overlap = self.divided(shape), shape.options.get("overlap", "yes") == "yes"
-        work = {part: (self._step(rank, shape, twin, part),) for part in (ALL, INNER, EDGES, ALL_WAIT)}
+        plane, overlap = self.divided, self["overlap"] == "yes"
+        work = {part: (self._step(rank, twin, part),) for part in (ALL, INNER, EDGES, ALL_WAIT)}
         last = Step(after=work[EDGES if overlap else ALL], meanwhile=work[INNER] if overlap else ())
         if plane.columns == 1:
-            sends, receives = self._rows(rank, shape, twin)
+            sends, receives = self._rows(rank, twin)
             return [replace(last, sends=sends, receives=receives, gated=work[ALL if overlap else ALL_WAIT])]
-        columns, unpack = self._columns(rank, shape, twin), (self._unpack(shape, twin),)
-        last = replace(last, after=(*last.after, self._pack(shape, 1 - twin)))
+        columns, unpack = self._columns(rank, twin), (self._unpack(twin),)
+        last = replace(last, after=(*last.after, self._pack(1 - twin)))
         if plane.rows == 1:
             return [replace(last, sends=columns[0], receives=columns[1], after=(*unpack, *last.after))]
-        sends, receives = self._rows(rank, shape, twin)
+        sends, receives = self._rows(rank, twin)
         return [Step(*columns, after=unpack), replace(last, sends=sends, receives=receives)]
 
-    def _rows(self, rank: int, shape: Shape, twin: int) -> tuple[tuple[Transfer, ...], tuple[Transfer, ...]]:
+    def _rows(self, rank: int, twin: int) -> tuple[tuple[Transfer, ...], tuple[Transfer, ...]]:
         """What crosses the sides in y."""
         around, block, field = (
-            self.divided(shape).neighbours(rank),
-            self._block(shape),
-            self._field(shape, twin),
+            self.divided.neighbours(rank),
+            self._block,
+            self._field(twin),
         )
         sends, receives = [], []
         for side in (SOUTH, NORTH):
@@ -177,108 +179,106 @@ class Lbm(ProgramPattern):
                     receives.append(Transfer(around[OPPOSITE[side]], layer.doubles * REAL, halo, own))
         return tuple(sends), tuple(receives)
 
-    def _columns(
-        self, rank: int, shape: Shape, twin: int
-    ) -> tuple[tuple[Transfer, ...], tuple[Transfer, ...]]:
+    def _columns(self, rank: int, twin: int) -> tuple[tuple[Transfer, ...], tuple[Transfer, ...]]:
         """What crosses the sides in x, packed."""
-        around = self.divided(shape).neighbours(rank)
-        bytes_ = self._block(shape).column_doubles * REAL
+        around = self.divided.neighbours(rank)
+        bytes_ = self._block.column_doubles * REAL
 
         def at(side: int, received: bool) -> int:
-            return self._column(shape, twin, side, received)
+            return self._column(twin, side, received)
 
         sends = [Transfer(around[s], bytes_, at(s, False), at(OPPOSITE[s], True)) for s in (WEST, EAST)]
         receives = [Transfer(around[s], bytes_, at(s, True), at(OPPOSITE[s], False)) for s in (EAST, WEST)]
         return tuple(sends), tuple(receives)
 
-    def _pack(self, shape: Shape, twin: int) -> Work:
-        to = [Place(self._column(shape, twin, side, False)) for side in (WEST, EAST)]
-        field = Place(self._field(shape, twin))
-        return Work("ws_lbm_pack", (field, *self._block(shape).geometry, *to), *SET_UP)
+    def _pack(self, twin: int) -> Work:
+        to = [Place(self._column(twin, side, False)) for side in (WEST, EAST)]
+        field = Place(self._field(twin))
+        return Work("ws_lbm_pack", (field, *self._block.geometry, *to), *SET_UP)
 
-    def _unpack(self, shape: Shape, twin: int) -> Work:
-        origin = [Place(self._column(shape, twin, side, True)) for side in (WEST, EAST)]
-        field = Place(self._field(shape, twin))
-        return Work("ws_lbm_unpack", (field, *self._block(shape).geometry, *origin), *SET_UP)
+    def _unpack(self, twin: int) -> Work:
+        origin = [Place(self._column(twin, side, True)) for side in (WEST, EAST)]
+        field = Place(self._field(twin))
+        return Work("ws_lbm_unpack", (field, *self._block.geometry, *origin), *SET_UP)
 
-    def _step(self, rank: int, shape: Shape, twin: int, part: int) -> Work:
-        plane, block = self.divided(shape), self._block(shape)
+    def _step(self, rank: int, twin: int, part: int) -> Work:
+        plane, block = self.divided, self._block
         around, row = plane.neighbours(rank), rank // plane.columns
         sides = DOWN * twin | COLUMNS * (plane.columns > 1)
         sides |= ROWS_BELOW * (SOUTH in around) | ROWS_ABOVE * (NORTH in around)
-        if self.walled(shape):
+        if self.walled:
             sides |= WALL_BELOW * (row == 0) | WALL_ABOVE * (row == plane.rows - 1)
-        fields = [Place(self._field(shape, number)) for number in (twin, 1 - twin)]
+        fields = [Place(self._field(number)) for number in (twin, 1 - twin)]
         arguments: tuple[int | float | Place, ...]
-        arguments = (0, part, *fields, *block.geometry, sides, *self._fluid(shape).arguments)
+        arguments = (0, part, *fields, *block.geometry, sides, *self._fluid.arguments)
         return Work("ws_lbm_step", arguments, block.tiles, THREADS)
 
-    def start(self, rank: int, shape: Shape, seed: int) -> list[Work]:
-        block, initial = self._block(shape), self._start(shape, seed).initial
+    def start(self, rank: int, seed: int) -> list[Work]:
+        block, initial = self._block, self._start(seed).initial
         fill = Work(
             "ws_lbm_init",
-            (Place(0), *block.geometry, *self.divided(shape).origin(rank), *initial),
+            (Place(0), *block.geometry, *self.divided.origin(rank), *initial),
             *SET_UP,
         )
-        return [fill, self._pack(shape, 0)] if block.columns else [fill]
+        return [fill, self._pack(0)] if block.columns else [fill]
 
-    def _around(self, rank: int, shape: Shape) -> tuple[LbmBlock, int, int]:
+    def _around(self, rank: int) -> tuple[LbmBlock, int, int]:
         """The reference's block, and where it begins in the grid: what can reach this rank's sites."""
-        plane, layers = self.divided(shape), HALO * PERIOD
+        plane, layers = self.divided, HALO * PERIOD
         x, y = plane.origin(rank)
         width = plane.nx + 2 * layers
-        if not self.walled(shape):
+        if not self.walled:
             return LbmBlock(width, plane.ny + 2 * layers), x - layers, y - layers
         south, north = max(y - layers, 0), min(y + plane.ny + layers, plane.height)
         return LbmBlock(width, north - south), x - layers, south
 
-    def scratch_room(self, rank: int, shape: Shape) -> int:
-        return max(2 * self._around(rank, shape)[0].doubles * REAL, self.copied(rank, shape).bytes)
+    def scratch_room(self, rank: int) -> int:
+        return max(2 * self._around(rank)[0].doubles * REAL, self.copied(rank).bytes)
 
-    def reference(self, rank: int, shape: Shape, seed: int) -> list[Work]:
-        plane = self.divided(shape)
-        block, west, south = self._around(rank, shape)
+    def reference(self, rank: int, seed: int) -> list[Work]:
+        plane = self.divided
+        block, west, south = self._around(rank)
         begin = west % plane.width, south % plane.height
         fields = [Scratch(twin * block.doubles * REAL) for twin in (0, 1)]
         # Beyond its sides lies its other side: what is wrong there does not come as far as this rank's block.
         sides = 0
-        if self.walled(shape):
+        if self.walled:
             sides = WALL_BELOW * (south == 0) | WALL_ABOVE * (south + block.ny == plane.height)
         work = [
             Work(
                 "ws_lbm_init",
-                (fields[0], *block.geometry, *begin, *self._start(shape, seed).initial),
+                (fields[0], *block.geometry, *begin, *self._start(seed).initial),
                 *SET_UP,
             )
         ]
         for number in range(PERIOD):
             two = fields if number % 2 == 0 else fields[::-1]
             arguments: tuple[int | float | Place, ...]
-            arguments = (0, ALL, *two, *block.geometry, sides, *self._fluid(shape).arguments)
+            arguments = (0, ALL, *two, *block.geometry, sides, *self._fluid.arguments)
             work.append(Work("ws_lbm_step", arguments, block.tiles, THREADS))
         return work
 
-    def conserved(self, rank: int, shape: Shape) -> Conservation:
+    def conserved(self, rank: int) -> Conservation:
         """Walls and gravity take momentum across, and gravity adds energy; all else stays."""
         lattice = [VELOCITIES[number] for number in sorted(range(len(PLACES)), key=PLACES.__getitem__)]
         quantities = [
             ConservedSum("mass", (1.0,) * len(lattice)),
             ConservedSum("momentum in x", tuple(float(x) for x, _ in lattice)),
         ]
-        if not self.walled(shape):
+        if not self.walled:
             quantities += [
                 ConservedSum("momentum in y", tuple(float(y) for _, y in lattice)),
                 ConservedSum("energy", tuple((x * x + y * y) / 2 for x, y in lattice)),
             ]
-        block, rounding = self._block(shape), STEP_ROUNDINGS * PERIOD * ROUNDING
+        block, rounding = self._block, STEP_ROUNDINGS * PERIOD * ROUNDING
         place = Place(block.first * REAL)
         return Conservation(
             tuple(quantities), place, REAL, block.nx, block.ny, block.pitch, rounding, block.plane
         )
 
-    def comparisons(self, rank: int, shape: Shape) -> list[FieldComparison]:
-        own, (other, west, south) = self._block(shape), self._around(rank, shape)
-        x, y = self.divided(shape).origin(rank)
+    def comparisons(self, rank: int) -> list[FieldComparison]:
+        own, (other, west, south) = self._block, self._around(rank)
+        x, y = self.divided.origin(rank)
         within = other.first + (y - south) * other.pitch + x - west
         return [
             FieldComparison(
@@ -292,28 +292,29 @@ class Lbm(ProgramPattern):
             for place in PLACES
         ]
 
-    def place(self, rank: int, shape: Shape, comparison: int, row: int, byte: int) -> str:
-        plane = self.divided(shape)
+    def place(self, rank: int, comparison: int, row: int, byte: int) -> str:
+        plane = self.divided
         x, y = plane.origin(rank)
         return f"population {comparison} at ({x + byte // REAL}, {y + row}) of {plane.width} x {plane.height}"
 
-    def values(self, rank: int, shape: Shape) -> Values:
-        plane, block = self.divided(shape), self._block(shape)
+    def values(self, rank: int) -> Values:
+        plane, block = self.divided, self._block
         moments = Work("ws_lbm_moments", (Place(0), *block.geometry, Scratch(0)), *SET_UP)
         row = plane.nx * REAL
         return Values(Scratch(0), REAL, row, planes=4, plane=plane.ny * row, work=(moments,))
 
-    def drawn(self, shape: Shape) -> str:
+    @property
+    def drawn(self) -> str:
         drawn = {"shear-wave": "momentum in x", "sound-wave": "density"}
-        return drawn.get(str(shape.options.get("case", CASES[0])), "temperature")
+        return drawn.get(str(self["case"]), "temperature")
 
-    def cells(self, shape: Shape, rows: Sequence[bytes], edges: Sequence[int]) -> bytes:
+    def cells(self, rows: Sequence[bytes], edges: Sequence[int]) -> bytes:
         moments = _array(rows, edges[-1])
-        number = {"density": 0, "momentum in x": 1}.get(self.drawn(shape))
+        number = {"density": 0, "momentum in x": 1}.get(self.drawn)
         return means(temperature(moments) if number is None else moments[number], edges)
 
-    def sampling(self, rank: int, shape: Shape) -> Sampling | None:
-        plane, start, fluid = self.divided(shape), self._start(shape, 0), self._fluid(shape)
+    def sampling(self, rank: int) -> Sampling | None:
+        plane, start, fluid = self.divided, self._start(0), self._fluid
         if isinstance(start, Layers):
             return None
         iterations = -(-start.interval(fluid) // PERIOD)
@@ -328,8 +329,8 @@ class Lbm(ProgramPattern):
 
         return Sampling(iterations, SAMPLES[start.case], part, constant)
 
-    def copied(self, rank: int, shape: Shape) -> Transfer:
-        return Transfer(rank, self._block(shape).doubles * REAL, 0, 0)
+    def copied(self, rank: int) -> Transfer:
+        return Transfer(rank, self._block.doubles * REAL, 0, 0)
 
 
 def _array(rows: Sequence[bytes], nx: int) -> Any:

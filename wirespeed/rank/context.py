@@ -67,7 +67,7 @@ class RankContext:
     device: DeviceHandle
     plan: Plan
     pattern: Pattern
-    shape: Shape
+    """As it is in this job."""
     tell: Tell
     open_transport: Callable[[str, str], TransportHandle]
     """Opens a transport by name, with these options; collective."""
@@ -93,6 +93,10 @@ class RankContext:
     """Memory that lists of blocks lie in; None: a program's own buffers."""
     behind: str = ""
     """Words that stand behind a failure of the path: what keeps ranks of a host apart."""
+
+    @property
+    def shape(self) -> Shape:
+        return self.pattern.shape
 
     @property
     def late(self) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from wirespeed.job.records import Start
 from wirespeed.patterns import Place, Step, Sums, Transfer, Work, rma
+from wirespeed.patterns.collectives.operation import as_operation
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.work_list import WorkList, packed_collective
 
@@ -55,7 +56,7 @@ class Program:
         pattern, rank = context.pattern, context.comm.rank
         self._context, self._core = context, context.core
         self._transport, self.buffers, self.size = transport, buffers, size
-        self._in_place = pattern.in_place if in_place is None else in_place
+        self._in_place = pattern.kind.in_place if in_place is None else in_place
         self._alone = steps is not None and not any(step.sends or step.receives for step in steps)
         if steps is None:
             steps = self._of_pattern(context, phase)
@@ -71,14 +72,14 @@ class Program:
         Of loads, the word that is loaded, not the chain.
         """
         if any(step.collective for step in steps):
-            self.traffic = pattern.least_traffic(rank, context.shape, size)
-        if pattern.links(context.shape, size) is not None:
+            self.traffic = as_operation(pattern).least_traffic(rank, size)
+        if pattern.checking.links:
             self.traffic = [_of_a_load(step) for step in self.steps]
         with context.ranges("protocol"):
             self._handle = self._compile(self.steps)
 
     def _of_pattern(self, context: RankContext, phase: int) -> Sequence[Step]:
-        return context.pattern.steps(context.comm.rank, context.shape, self.size, phase)
+        return context.pattern.steps(context.comm.rank, self.size, phase)
 
     @property
     def handle(self) -> ProgramHandle:
@@ -91,7 +92,8 @@ class Program:
     def sums_after(self, iterations: int) -> Sums | None:
         """Doubles that iterations must make of the buffer's; None: they move bytes unchanged."""
         context = self._context
-        sums = context.pattern.sums(context.comm.rank, context.shape, self.size, iterations)
+        of = context.pattern.checking.sums
+        sums = of and of(context.comm.rank, self.size, iterations)
         return sums and replace(sums, offset=sums.offset + context.offset)
 
     def run(self, iterations: int = 1) -> float:
@@ -137,7 +139,7 @@ class Program:
         lib = self._core.lib
         transfers = self._core.ffi.new("ws_transfer[]", flat)
         work = self._work(steps)
-        barriers = self._context.pattern.barriers(self._context.shape)
+        barriers = self._context.pattern.timing.barrier
         flags = IN_PLACE * self._in_place | BARRIER_PER_SAMPLE * barriers
         flags |= ALONE * self._alone
 
@@ -166,7 +168,7 @@ class Program:
 
 def work_alone(context: RankContext, size: int) -> list[Step]:
     """The pattern's steps without their transfers."""
-    steps = context.pattern.steps(context.comm.rank, context.shape, size)
+    steps = context.pattern.steps(context.comm.rank, size)
     return [replace(step, sends=(), receives=()) for step in steps]
 
 

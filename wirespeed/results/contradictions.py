@@ -57,7 +57,7 @@ def contradictions(run: Known, entry: Entry, *, so_far: bool = False) -> list[Co
     `so_far`: the run goes on. The limit of messages depends on their wires, which are counted later.
     """
     rules = [_given, _clock, _computation, _one_rank, _nothing]
-    rules += [] if so_far and not run.traits.program else [_limit]
+    rules += [] if so_far and not run.traits.kind.program else [_limit]
     return [contradiction for rule in rules for contradiction in rule(run, entry)]
 
 
@@ -136,7 +136,7 @@ def _computation(run: Known, entry: Entry) -> Iterator[Contradiction]:
 
 
 def _limit(run: Known, entry: Entry) -> Iterator[Contradiction]:
-    limit = run.field_limit(entry) if run.traits.program else run.ceiling(entry.path)
+    limit = run.field_limit(entry) if run.traits.kind.program else run.ceiling(entry.path)
     # Networks let bursts pass, and their drivers may state less than the real rate; users may be wrong.
     if limit is None or limit.stated or limit.wire == "network" or not entry.amount:
         return
@@ -165,7 +165,7 @@ def _beyond_caches(entry: Entry, limit: Ceiling) -> float:
 
 def _one_rank(run: Known, entry: Entry) -> Iterator[Contradiction]:
     """Weak scaling. The one rank's figure must be a sure one: what slows it alone raises the efficiency."""
-    weak = run.traits.program and run.options.get("scaling") == "weak" and run.head.plan.ranks > 1
+    weak = run.traits.kind.program and run.options.get("scaling") == "weak" and run.head.plan.ranks > 1
     found = _single(run, entry) if weak else None
     if found is None or found[1].contended or entry.bytes <= _cache(run, entry):
         return

@@ -17,7 +17,7 @@ WIDEST = 0.25
 def curve_findings(run: Run) -> Iterator[tuple[str, Finding]]:
     """(path, finding). None of a run slowed on purpose, nor where larger sizes do not move more bytes."""
     traits = run.traits
-    if run.slowed or traits.program or traits.scattered:
+    if run.slowed or traits.kind.program or traits.kind.scattered:
         return
     for path in run.paths:
         if curve := _curve(run, path):

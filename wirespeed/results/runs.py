@@ -94,9 +94,9 @@ class Run:
         return next((entry.timed for entry in self.figures.values() if entry.timed), ONE_WAY)
 
     @property
-    def traits(self) -> Pattern | type[Pattern]:
-        """Traits of its pattern; of an unknown one, those of most patterns."""
-        return self.pattern or Pattern
+    def traits(self) -> Pattern:
+        """Its pattern; of an unknown one, one with the traits of most patterns."""
+        return self.pattern or find_pattern("exchange")
 
     @property
     def pattern(self) -> Pattern | None:
@@ -189,7 +189,7 @@ class Run:
         A program's rate is that of a rank's memory, which no wire bounds.
         """
         if path not in self._ceilings:
-            self._ceilings[path] = None if self.traits.program else ceiling(self._used(path))
+            self._ceilings[path] = None if self.traits.kind.program else ceiling(self._used(path))
         return self._ceilings[path]
 
     def field_limit(self, entry: Entry) -> Ceiling | None:
@@ -208,7 +208,7 @@ class Run:
             both_ways=bool(self.options.get("both_ways")),
             wires=to_builtins([*self.wires_of(path), *self._memory_beside(path)]),
             evidence=to_builtins(told[-1]) if told else {},
-            by_library=self.traits.of_all_ranks and way in ("", *VARIANTS),
+            by_library=self.traits.kind.of_all_ranks and way in ("", *VARIANTS),
             variables={**self.head.environment.variables, **step.variables},
             copies=self._copies_beside(path),
         )
@@ -376,7 +376,7 @@ class Run:
     @property
     def competing(self) -> list[str]:
         """Memory domains whose data several paths move; neither copies nor loads compete."""
-        if self.pattern and self.pattern.intra_rank:
+        if self.pattern and self.pattern.kind.intra_rank:
             return []
         moving = (entry for entry in self.entries.values() if entry.moves)
         domains = list({entry.path: entry.memory_domain for entry in moving}.values())

@@ -179,7 +179,7 @@ class _Job(NamedTuple):
 
 def plans(base: Plan, requirements: Sequence[Requirement]) -> Iterator[Plan]:
     """One for each pattern with its options, and each set of sizes."""
-    from wirespeed.patterns import find_pattern
+    from wirespeed.patterns import Shape, find_pattern
 
     sizes: dict[tuple[_Job, str], set[int]] = defaultdict(set)
     for requirement in requirements:
@@ -189,7 +189,7 @@ def plans(base: Plan, requirements: Sequence[Requirement]) -> Iterator[Plan]:
         own = {option.key: option.default for option in pattern.options} | requirement.options
         job = _Job(
             requirement.pattern,
-            requirement.ranks or pattern.rank_rule(own).exact or 0,
+            requirement.ranks or pattern.at(Shape(0, own)).rank_rule.exact or 0,
             tuple(own.items()),
             requirement.oversubscribe,
         )

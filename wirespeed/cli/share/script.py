@@ -283,17 +283,17 @@ def _job(wanted: Wanted, pattern: Pattern, plan: Plan, system: System | None) ->
 
     gpus = _gpus(wanted, system)
     each = _ranks_per_node(wanted, pattern, plan, gpus)
-    refusal = pattern.refuse(Shape(wanted.nodes * each, dict(plan.options)))
+    refusal = pattern.at(Shape(wanted.nodes * each, dict(plan.options))).refuse()
     if refusal:
         raise WirespeedError(refusal)
-    words = plan.paths or ((ALL,) if pattern.one_sided else ())
-    paths = select(words, plan.device != "cpu" and gpus > 0, pattern.intra_rank)
+    words = plan.paths or ((ALL,) if pattern.kind.one_sided else ())
+    paths = select(words, plan.device != "cpu" and gpus > 0, pattern.kind.intra_rank)
     paths = suited(paths, plan.paths, pattern, dict(plan.options))
     if not paths:
         raise WirespeedError(
             "--paths: none of them can be measured without a GPU; --gpus-per-node N says how many a node has"
         )
-    if wanted.nodes > 1 and not pattern.intra_rank:
+    if wanted.nodes > 1 and not pattern.kind.intra_rank:
         paths = _between_nodes(paths, plan.paths)
     words = _without(wanted.words, ("--paths", "--out", "-o", "--ranks"), ("--resume",))
     names = tuple(path.name for path in paths)
@@ -305,7 +305,7 @@ def _job(wanted: Wanted, pattern: Pattern, plan: Plan, system: System | None) ->
         each,
         gpus,
         plan.out or "",
-        choose_ranks=pattern.ranks.exact is None,
+        choose_ranks=pattern.rank_rule.exact is None,
     )
 
 
@@ -355,19 +355,17 @@ def _between_nodes(paths: Sequence[TransferPath], named: Sequence[str]) -> list[
 
 def _ranks_per_node(wanted: Wanted, pattern: Pattern, plan: Plan, gpus: int) -> int:
     """Given, or so that all ranks there are to be are spread evenly; else one per GPU."""
+    from wirespeed.patterns import Shape
 
-    total, nodes, each = (
-        pattern.rank_rule(dict(plan.options)).exact or plan.ranks,
-        wanted.nodes,
-        wanted.ranks_per_node,
-    )
+    rule = pattern.at(Shape(0, dict(plan.options))).rank_rule
+    total, nodes, each = rule.exact or plan.ranks, wanted.nodes, wanted.ranks_per_node
     if each is not None:
         if total and nodes * each != total:
             raise WirespeedError(
                 f"{pattern.name}: {total} ranks, not --nodes {nodes} x --ranks-per-node {each}"
             )
         return each
-    total = total or pattern.rank_rule(dict(plan.options)).wanted or 0
+    total = total or rule.wanted or 0
     if total % nodes:
         raise WirespeedError(f"{pattern.name}: {total} ranks cannot be spread evenly over --nodes {nodes}")
     if not total and not gpus:

@@ -61,7 +61,7 @@ def _evidence(facts: MachineFacts, run: Run, entries: list[Entry]) -> tuple[str,
 
 def _again(run: Run, ranks: int) -> str:
     """A command with fewer ranks; empty where the pattern decides how many there are."""
-    changeable = run.pattern is not None and run.pattern.ranks.exact is None
+    changeable = run.pattern is not None and run.pattern.rank_rule.exact is None
     return f"wirespeed {run.head.plan.pattern} --ranks {ranks}  # fewer ranks" if changeable and ranks else ""
 
 

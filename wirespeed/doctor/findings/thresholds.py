@@ -35,7 +35,7 @@ def find(facts: MachineFacts) -> Iterator[Finding]:
             for of_run in facts.runs
             if of_run.of_path(path)
             and of_run.head.plan.context != "own"
-            and not (of_run.pattern and of_run.pattern.scattered)
+            and not (of_run.pattern and of_run.pattern.kind.scattered)
         ]
         if not runs:
             continue

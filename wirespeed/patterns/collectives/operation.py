@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from math import gcd
 from types import ModuleType
 
-from wirespeed.patterns.base import COMPUTES, Collective, Derived, Figure, Option, Pattern, Shape, Step
+from wirespeed.patterns.base import (
+    COMPUTES,
+    Checking,
+    Collective,
+    Derived,
+    Figure,
+    Kind,
+    Option,
+    Pattern,
+    Step,
+)
 from wirespeed.patterns.collectives import direct, doubling, one_shot, ring
 from wirespeed.patterns.collectives.rank_view import REDUCING, REDUCTIONS, TYPES, WHOLE, RankView, extent
-from wirespeed.patterns.rules import RankRule, SizeRule, Timing
+from wirespeed.patterns.rules import RankRule, Shown, SizeRule, Timing
 
 ALGORITHMS: dict[str, ModuleType] = {
     "ring": ring,
@@ -60,19 +70,14 @@ class Content:
 class CollectivePattern(Pattern):
     """One operation; `shape.options["by"]` says who does it: the library, or one of ALGORITHMS."""
 
-    of_all_ranks = True
-    ranks = RankRule(None)
-    sizes = SizeRule("8,256,4K,64K,1M,16M,128M")
-    in_place = True
+    kind = Kind(of_all_ranks=True, in_place=True)
+    rank_rule = RankRule(None)
     timing = Timing(slowest=True)
 
     def __init__(self, moved: str, factor: str, *, name: str, summary: str) -> None:
         """`moved`: what a size counts; `factor`: of the bus bandwidth, in words."""
         self.name, self.summary, self._moved, self._factor = name, summary, moved, factor
-        self.options = tuple(self._options())
-        self.collective = name != "barrier"
-        if not self.collective:
-            self.sizes = SizeRule(fixed=(0,))
+        self.options, self.shown = tuple(self._options()), Shown(by_nccl_tests=name != "barrier")
         self.help = f"""
     {self._what()} A path named alone, such as "host", is the operation of its own library, where that has
     one. "host:best" is ours over the same path's messages: ring, recursive doubling, direct exchange
@@ -111,13 +116,10 @@ class CollectivePattern(Pattern):
         text = "Results lie where the data were; several as in no,yes."
         return [*found, Option("in-place", text, "no", choices=("no", "yes"), many=True)]
 
-    def check(self, shape: Shape) -> str:
-        return "elements"
-
-    def lacks_soak(self, shape: Shape) -> str:
-        if not self.collective:
-            return "moves no bytes"
-        return COMPUTES if self.name in REDUCING else ""
+    @property
+    def checking(self) -> Checking:
+        no_soak = "moves no bytes" if self.name == "barrier" else COMPUTES if self.name in REDUCING else ""
+        return Checking("elements", no_soak=no_soak)
 
     def algorithms(self, ranks: int) -> list[str]:
         """Names of ours that do it on so many ranks."""
@@ -128,104 +130,103 @@ class CollectivePattern(Pattern):
             if hasattr(module, self.name) and (name != "doubling" or power or self.name not in POWERS_OF_TWO)
         ]
 
-    def candidates(self, shape: Shape, size: int) -> list[str]:
+    def candidates(self, size: int) -> list[str]:
         """Algorithms that `best` tries, alike on all ranks: none takes far more memory than others."""
-        root = int(shape.options.get("root") or 0)
         needed = {
-            name: max(self._needed(rank, shape, size, name) for rank in {0, root})
-            for name in self.algorithms(shape.ranks)
+            name: max(self._needed(rank, size, name) for rank in {0, self._root})
+            for name in self.algorithms(self.ranks)
         }
         return [name for name, bytes_ in needed.items() if bytes_ - min(needed.values()) <= MAX_LANDING]
 
-    def _needed(self, rank: int, shape: Shape, size: int, by: str) -> int:
+    def _needed(self, rank: int, size: int, by: str) -> int:
         """Bytes of a rank's buffer."""
-        view = self.rank_view(rank, shape, size)
+        view = self.rank_view(rank, size)
         return max(16, view.scratch, extent(getattr(ALGORITHMS[by], self.name)(view), view))
 
-    def lacks(self, shape: Shape) -> str | None:
+    @property
+    def lacks(self) -> str | None:
         """Why its algorithm does not suit so many ranks, in one line; None if it does."""
-        by = str(shape.options.get("by", "ring"))
-        if by in (LIBRARY, BEST, *self.algorithms(shape.ranks)):
+        by = self._by
+        if by in (LIBRARY, BEST, *self.algorithms(self.ranks)):
             return None
         if not hasattr(ALGORITHMS[by], self.name):
-            return f"{self.name} is not done by {by}; there are: {', '.join(self.algorithms(shape.ranks))}"
-        return f"{self.name} by {by} takes a power of two of ranks, not {shape.ranks}"
+            return f"{self.name} is not done by {by}; there are: {', '.join(self.algorithms(self.ranks))}"
+        return f"{self.name} by {by} takes a power of two of ranks, not {self.ranks}"
 
-    def refuse(self, shape: Shape) -> str | None:
-        if shape.ranks < 2:
-            return f"{self.name} takes two ranks or more"
-        root = int(shape.options.get("root") or 0)
-        if root >= shape.ranks:
-            return f"--root {root}: there are {shape.ranks} ranks, 0 to {shape.ranks - 1}"
-        view = self.rank_view(0, shape, 0)
-        if self._sums(view) and self.content(shape).most < 1:
+    def refuse(self) -> str | None:
+        if why := super().refuse():
+            return why
+        if self._root >= self.ranks:
+            return f"--root {self._root}: there are {self.ranks} ranks, 0 to {self.ranks - 1}"
+        view = self.rank_view(0, 0)
+        if self._sums(view) and self.content.most < 1:
             return (
                 f"{view.type} holds sums of at most {EXACT[view.type] // 2} ranks exactly, and others could "
                 "not be checked: measure fp32"
             )
         return None
 
-    def size_rule(self, shape: Shape) -> SizeRule:
+    @property
+    def size_rule(self) -> SizeRule:
         """An element for each rank that has a part of its own, at least."""
-        element = TYPES[str(shape.options.get("type", "fp32"))]
-        return replace(self.sizes, least=element if self.name in WHOLE else element * shape.ranks)
+        if self.name == "barrier":
+            return SizeRule(fixed=(0,))
+        least = TYPES[self["type"]] * (1 if self.name in WHOLE else self.ranks)
+        return SizeRule("8,256,4K,64K,1M,16M,128M", least=least)
 
-    def rank_view(self, rank: int, shape: Shape, size: int) -> RankView:
+    @property
+    def _root(self) -> int:
+        return int(self.shape.options.get("root") or 0)
+
+    @property
+    def _by(self) -> str:
+        """Who does it."""
+        return str(self.shape.options.get("by", "ring"))
+
+    def rank_view(self, rank: int, size: int) -> RankView:
         """A rank's part at this size, in whole elements: rounded down."""
-        given = shape.options
+        given = self.shape.options
         kind = str(given.get("type", "fp32"))
         count = size // TYPES[kind]
         if self.name not in WHOLE:
-            count //= shape.ranks
+            count //= self.ranks
         if self.name == "barrier":
             count = 0
-        root, in_place = int(given.get("root") or 0), given.get("in_place") == "yes"
-        return RankView(
-            self.name, rank, shape.ranks, count, kind, str(given.get("op", "sum")), root, in_place
-        )
+        op, in_place = str(given.get("op", "sum")), given.get("in_place") == "yes"
+        return RankView(self.name, rank, self.ranks, count, kind, op, self._root, in_place)
 
-    def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
-        view, by = self.rank_view(rank, shape, size), str(shape.options.get("by", "ring"))
+    def steps(self, rank: int, size: int, phase: int = 0) -> list[Step]:
+        view, by = self.rank_view(rank, size), self._by
         if by == LIBRARY:
             return [Step(collective=self._collective(view))]
         if by == BEST:
-            by = self.algorithms(shape.ranks)[0]
+            by = self.algorithms(self.ranks)[0]
         found: list[Step] = getattr(ALGORITHMS[by], self.name)(view)
         return found
 
-    def least_traffic(self, rank: int, shape: Shape, size: int) -> list[Step]:
-        ring_: list[Step] = getattr(ring, self.name)(self.rank_view(rank, shape, size))
+    def least_traffic(self, rank: int, size: int) -> list[Step]:
+        """Steps that move as many bytes as any way to do it must."""
+        ring_: list[Step] = getattr(ring, self.name)(self.rank_view(rank, size))
         return ring_
 
-    def arrival(self, rank: int, shape: Shape, size: int) -> tuple[int, int, int]:
-        view = self.rank_view(rank, shape, size)
+    def arrival(self, rank: int, size: int) -> tuple[int, int, int]:
+        """(place, bytes, bytes of an element) of the result."""
+        view = self.rank_view(rank, size)
         return view.got, view.got_bytes if view.gets else 0, view.element
 
     @staticmethod
     def _collective(view: RankView) -> Collective:
-        return Collective(
-            view.operation,
-            view.type,
-            view.reduction,
-            view.root,
-            view.count,
-            view.given,
-            view.given_bytes,
-            view.got,
-            view.got_bytes,
-            view.gets,
-            view.in_place,
-        )
+        return Collective(*(getattr(view, part.name) for part in fields(Collective)))
 
-    def extent(self, rank: int, shape: Shape, size: int) -> int:
-        by = str(shape.options.get("by", "ring"))
+    def extent(self, rank: int, size: int) -> int:
+        by = self._by
         if by == LIBRARY:
-            return max(16, self.rank_view(rank, shape, size).scratch)
-        names = self.candidates(shape, size) if by == BEST else [by]
-        return max(self._needed(rank, shape, size, name) for name in names)
+            return max(16, self.rank_view(rank, size).scratch)
+        names = self.candidates(size) if by == BEST else [by]
+        return max(self._needed(rank, size, name) for name in names)
 
-    def figure(self, shape: Shape, size: int) -> Figure:
-        view, ranks = self.rank_view(0, shape, size), shape.ranks
+    def figure(self, size: int) -> Figure:
+        view, ranks = self.rank_view(0, size), self.ranks
         if self.name == "barrier":
             return Figure(1, 0, f"operation: barrier of {ranks} ranks, the slowest one's time")
         bytes_ = max(view.given_bytes, view.got_bytes)
@@ -248,35 +249,38 @@ class CollectivePattern(Pattern):
     def _sums(self, view: RankView) -> bool:
         return self.name in REDUCING and view.reduction == "sum"
 
-    def content(self, shape: Shape) -> Content:
+    @property
+    def content(self) -> Content:
         """Elements that ranks give, so that every wrong one is found, and sums stay exact."""
-        view = self.rank_view(0, shape, 0)
+        view = self.rank_view(0, 0)
         if self._sums(view):
-            return Content(EXACT[view.type] // (2 * shape.ranks), ONE_RANK_ODD)
+            return Content(EXACT[view.type] // (2 * self.ranks), ONE_RANK_ODD)
         return Content(EXACT[view.type] // 2, ALL_RANKS_ODD if self.name in REDUCING else TURNS)
 
-    def batch_content(self, shape: Shape) -> Content | None:
+    @property
+    def batch_content(self) -> Content | None:
         """Elements that ranks give before a batch; None: no such content is known.
 
         Where every rank's iterations add to what it gives, the sum of all is 0, and stays so. Where one
         rank's do, elements are so small that sums of ITERATIONS_OF_BATCH iterations are exact.
         """
-        content = self.content(shape)
-        if not self.accumulates(shape):
+        content = self.content
+        if not self.accumulates:
             return content
         if self.name == "allreduce":
-            unpaired = shape.ranks if shape.ranks % 2 else 0
+            unpaired = self.ranks if self.ranks % 2 else 0
             return Content(content.most, BALANCED | unpaired << 2)
-        if self.name == "reduce" and shape.options.get("by") in ("ring", "doubling"):
+        if self.name == "reduce" and self._by in ("ring", "doubling"):
             return None  # the others add to what they give, too
-        kind = self.rank_view(0, shape, 0).type
-        others = 2 * max(1, shape.ranks - 1) * (ITERATIONS_OF_BATCH + 1)
+        kind = self.rank_view(0, 0).type
+        others = 2 * max(1, self.ranks - 1) * (ITERATIONS_OF_BATCH + 1)
         most = min(content.most, LARGEST[kind] // others)
         return Content(most, content.odd) if most else None
 
-    def accumulates(self, shape: Shape) -> bool:
+    @property
+    def accumulates(self) -> bool:
         """Do iterations add to what the ones before have added up? Elements soon are too large then."""
-        view = self.rank_view(0, shape, 0)
+        view = self.rank_view(0, 0)
         return view.in_place and self._sums(view)
 
     def results(self, view: RankView, iterations: int = 1) -> list[ExpectedElements]:
@@ -303,7 +307,7 @@ class CollectivePattern(Pattern):
 
 
 def as_operation(pattern: Pattern | None) -> CollectivePattern:
-    """Casts to CollectivePattern. Precondition: pattern.of_all_ranks."""
+    """Casts to CollectivePattern. Precondition: pattern.kind.of_all_ranks."""
     assert isinstance(pattern, CollectivePattern)
     return pattern
 

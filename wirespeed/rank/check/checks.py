@@ -22,9 +22,7 @@ _CHECKS: dict[str, Callable[..., Check]] = {
         context.core, context.comm, context.device, path.memory, path.into
     ),
     "elements": lambda context, path, buffers, *_: CollectiveCheck(context, path.memory, buffers),
-    "loads": lambda context, path, buffers, size, alive: LoadCheck(
-        context.comm, context.pattern.links(context.shape, size)
-    ),
+    "loads": lambda context, path, buffers, size, alive: LoadCheck(context.comm, context.pattern.links(size)),
     "field": lambda context, path, buffers, size, alive: FieldCheck(
         context, as_program(context.pattern), FieldMemory(context, path.memory, buffers), alive
     ),
@@ -34,5 +32,5 @@ _CHECKS: dict[str, Callable[..., Check]] = {
 def check_of(
     context: RankContext, path: TransferPath, buffers: BuffersHandle, size: int, alive: Alive
 ) -> Check:
-    """The check that the pattern names (Pattern.check). `alive`: tells the watchdog."""
-    return _CHECKS[context.pattern.check(context.shape)](context, path, buffers, size, alive)
+    """The check that the pattern names (Checking.of). `alive`: tells the watchdog."""
+    return _CHECKS[context.pattern.checking.of](context, path, buffers, size, alive)

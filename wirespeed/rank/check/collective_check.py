@@ -34,8 +34,8 @@ class CollectiveCheck(Check):
     def __init__(self, context: RankContext, memory: str, buffers: BuffersHandle) -> None:
         self._pattern, self._comm, self._shape = as_operation(context.pattern), context.comm, context.shape
         self._memory = FieldMemory(context, memory, buffers)
-        self._alone = self._pattern.content(self._shape)
-        self._of_batches = self._pattern.batch_content(self._shape)
+        self._alone = self._pattern.content
+        self._of_batches = self._pattern.batch_content
         self._turn = 0
         """Counts contents: each is new."""
         self.takes_batches = self._of_batches is not None
@@ -53,7 +53,7 @@ class CollectiveCheck(Check):
 
     def end_batch(self, program: Program, iterations: int) -> None:
         assert self._of_batches
-        if iterations > ITERATIONS_OF_BATCH and self._pattern.accumulates(self._shape):
+        if iterations > ITERATIONS_OF_BATCH and self._pattern.accumulates:
             self.checked_iteration(program)
             return
         self._compare(program, self._of_batches, iterations, after_batch(iterations))
@@ -64,9 +64,9 @@ class CollectiveCheck(Check):
         return {"wrong": 0}
 
     def _prepare(self, program: Program, content: Content) -> None:
-        job = self._pattern.rank_view(self._comm.rank, self._shape, program.size)
+        job = self._pattern.rank_view(self._comm.rank, program.size)
         kind = list(TYPES).index(job.type)
-        self._memory.guard(self._pattern.extent(self._comm.rank, self._shape, program.size))
+        self._memory.guard(self._pattern.extent(self._comm.rank, program.size))
         # Where nothing arrives lies -1, which is no rank's; what a rank gives comes after it.
         if job.gets:
             self._fill(job.got, job.got_bytes // job.element, kind, Content(0, content.odd))
@@ -74,7 +74,7 @@ class CollectiveCheck(Check):
         self._comm.barrier()
 
     def _compare(self, program: Program, content: Content, iterations: int, when: str) -> None:
-        job = self._pattern.rank_view(self._comm.rank, self._shape, program.size)
+        job = self._pattern.rank_view(self._comm.rank, program.size)
         kind = list(TYPES).index(job.type)
         wrong: list[str] = []
         count = 0

@@ -36,7 +36,7 @@ class FieldCheck(Check):
     ) -> None:
         self._alive = alive
         self._context, self._comm, self._pattern, self._memory = context, context.comm, pattern, memory
-        self._conservation = pattern.conserved(context.comm.rank, context.shape)
+        self._conservation = pattern.conserved(context.comm.rank)
         quantities = self._conservation.quantities if self._conservation else ()
         self.conserved = [quantity.name for quantity in quantities]
         self._seed = 0
@@ -44,22 +44,22 @@ class FieldCheck(Check):
         self.rerun_steps = 0
 
     def checked_iteration(self, program: Program) -> float:
-        pattern, shape, rank = self._pattern, self._context.shape, self._comm.rank
+        pattern, rank = self._pattern, self._comm.rank
         self.restart()
         before = self._plane_sums()
         self._comm.barrier()
-        seconds = program.run(pattern.checked_iterations(shape))
+        seconds = program.run(pattern.checked_iterations)
         after = self._plane_sums()
-        self._memory.launch(pattern.reference(rank, shape, self._seed))
+        self._memory.launch(pattern.reference(rank, self._seed))
         alone = "one rank alone computes", f"after checked iteration {self.iterations}"
         # Every rank takes part in sums over all ranks, whatever it has found before.
         wrong = [
-            self._wrong_field(pattern.comparisons(rank, shape), *alone),
+            self._wrong_field(pattern.comparisons(rank), *alone),
             self._wrong_norm(),
             self._wrong_sums(before, after),
             self._stray(alone[1]),
         ]
-        self.iterations += pattern.checked_iterations(shape)
+        self.iterations += pattern.checked_iterations
         self._raise_first(wrong)
         return seconds
 
@@ -68,34 +68,34 @@ class FieldCheck(Check):
         self._comm.barrier()
 
     def end_batch(self, program: Program, iterations: int) -> None:
-        pattern, shape, rank = self._pattern, self._context.shape, self._comm.rank
-        field = pattern.copied(rank, shape)
+        pattern, rank = self._pattern, self._comm.rank
+        field = pattern.copied(rank)
         self._memory.copy(Scratch(0), Place(field.offset), field.bytes)
         norms = self._own_norms()
         self._fill()
-        steps = pattern.steps(rank, shape, program.size)
+        steps = pattern.steps(rank, program.size)
         FieldRerun(self._comm, self._memory, steps, self._alive).run(iterations)
         saved = [
             replace(each, reference=Scratch(each.own.offset - field.offset), reference_pitch=each.own_pitch)
-            for each in pattern.comparisons(rank, shape)
+            for each in pattern.comparisons(rank)
         ]
         when = after_batch(iterations)
         wrong = self._wrong_field(saved, "a rerun over set-up traffic makes", when)
         self._raise_first([wrong, self._other_norm(norms, when), self._stray(when)])
         self.batches += 1
-        self.rerun_steps += iterations * pattern.facts(shape).steps_per_iteration
+        self.rerun_steps += iterations * pattern.facts.steps_per_iteration
 
     def restart(self) -> None:
         """Fills the field anew, on this rank alone."""
         self._seed = 1 + self._seed % SEEDS
-        self._memory.guard(self._pattern.extent(self._comm.rank, self._context.shape, 0))
+        self._memory.guard(self._pattern.extent(self._comm.rank, 0))
         self._fill()
 
     def told(self) -> Checked:
         return {"rerun_steps": self.rerun_steps, "conserved": self.conserved}
 
     def _fill(self) -> None:
-        self._memory.launch(self._pattern.start(self._comm.rank, self._context.shape, self._seed))
+        self._memory.launch(self._pattern.start(self._comm.rank, self._seed))
 
     def _raise_first(self, wrong: Sequence[WrongData | None]) -> None:
         if found := self._comm.first(next(filter(None, wrong), None)):
@@ -106,7 +106,7 @@ class FieldCheck(Check):
         return WrongData(rank, f"wrong data on rank {rank}: {beside}, {when}") if beside else None
 
     def _own_norms(self) -> list[float]:
-        norms = self._pattern.norms(self._comm.rank, self._context.shape)
+        norms = self._pattern.norms(self._comm.rank)
         return [self._memory.number(norm.own) for norm in norms]
 
     def _other_norm(self, of_batch: Sequence[float], when: str) -> WrongData | None:
@@ -125,19 +125,19 @@ class FieldCheck(Check):
 
     def _wrong_field(self, comparisons: Sequence[FieldComparison], than: str, when: str) -> WrongData | None:
         """`than`: what it should be, in words."""
-        shape, rank = self._context.shape, self._comm.rank
+        rank = self._comm.rank
         for number, comparison in enumerate(comparisons):
             self.bytes += comparison.rows * comparison.row_bytes
             first = self._first_difference(comparison)
             if first != _NONE:
                 row, byte = divmod(4 * first, comparison.row_bytes)
-                place = self._pattern.place(rank, shape, number, row, byte)
+                place = self._pattern.place(rank, number, row, byte)
                 return WrongData(rank, f"wrong data: {place}, on rank {rank}, is not what {than}, {when}")
         return None
 
     def _first_difference(self, comparison: FieldComparison) -> int:
         """The number of the first word that differs."""
-        verdict = self._pattern.verdict(self._comm.rank, self._context.shape)
+        verdict = self._pattern.verdict(self._comm.rank)
         self._memory.write(verdict, _NONE.to_bytes(8, "little"))
         pitches = comparison.own_pitch // 4, comparison.reference_pitch // 4
         fields = (comparison.own, pitches[0], comparison.reference, pitches[1])
@@ -147,7 +147,7 @@ class FieldCheck(Check):
 
     def _wrong_norm(self) -> WrongData | None:
         """Collective. Compares sums over all ranks with the sum of what the references have."""
-        norms = self._pattern.norms(self._comm.rank, self._context.shape)
+        norms = self._pattern.norms(self._comm.rank)
         mine = [math.fsum(self._memory.numbers(norm.reference, norm.parts)) for norm in norms]
         expected = map(math.fsum, zip(*self._comm.everyone(mine), strict=True))
         when = f"after checked iteration {self.iterations}"

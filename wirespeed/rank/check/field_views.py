@@ -40,17 +40,17 @@ class FieldViews:
         doing: Doing,
     ) -> None:
         self._context, self._pattern, self._memory = context, pattern, memory
-        self._comm, self._shape = context.comm, context.shape
+        self._comm = context.comm
         self._program, self._doing = program, doing
-        self._plane = pattern.divided(self._shape)
-        self._values = pattern.values(self._comm.rank, self._shape)
+        self._plane = pattern.divided
+        self._values = pattern.values(self._comm.rank)
         self._seconds: float | None = None
         """Time of one iteration."""
 
     def constant(self) -> Constant | None:
         """A constant of physics beside theory, on every rank; None where the case has none, or shows none."""
-        pattern, shape, rank = self._pattern, self._shape, self._comm.rank
-        if (sampling := pattern.sampling(rank, shape)) is None:
+        pattern, rank = self._pattern, self._comm.rank
+        if (sampling := pattern.sampling(rank)) is None:
             return None
         self._start()
         rows = max(1, READ_BYTES // self._values.pitch)
@@ -77,8 +77,8 @@ class FieldViews:
 
         All ranks have the same norm, bit by bit, so that each decides for itself.
         """
-        pattern, shape = self._pattern, self._shape
-        if (found := pattern.convergence(self._comm.rank, shape)) is None:
+        pattern = self._pattern
+        if (found := pattern.convergence(self._comm.rank)) is None:
             return None
         times: list[float] = []
         while not times or (len(times) < RUNS and sum(times) < RUNS_SECONDS):
@@ -96,7 +96,7 @@ class FieldViews:
         return Converged(
             until=found.until,
             norm=norm,
-            steps=done * pattern.facts(shape).steps_per_iteration,
+            steps=done * pattern.facts.steps_per_iteration,
             reached=norm <= found.until,
             runs=len(times),
             seconds=Interval(median=median, low=low, high=high, min=low),
@@ -104,31 +104,28 @@ class FieldViews:
 
     def picture(self, path: str) -> None:
         """Rank 0 tells the field after so many steps, a message for each row of cells, from below."""
-        pattern, shape, plane = self._pattern, self._shape, self._plane
-        iterations = pattern.least_iterations(shape)
+        pattern, plane = self._pattern, self._plane
+        iterations = pattern.timing.least_iterations
         self._start()
         self._advance(iterations, "picture")
         self._memory.launch(self._values.work)
         share = math.ceil(max(plane.width, plane.height) / MAX_CELLS)
         across, up = _edges(plane.nx, share), _edges(plane.ny, share)
-        rows = [
-            pattern.cells(shape, planes, across)
-            for _, planes in self._memory.rows(self._values, plane.nx, up)
-        ]
+        rows = [pattern.cells(planes, across) for _, planes in self._memory.rows(self._values, plane.nx, up)]
         self._doing("picture: gathering")
         of_ranks = self._comm.gather(rows)
         if of_ranks is None:
             return
-        beside = (of_ranks[first:][: plane.columns] for first in range(0, shape.ranks, plane.columns))
+        beside = (of_ranks[first:][: plane.columns] for first in range(0, pattern.ranks, plane.columns))
         lines = [b"".join(parts) for row in beside for parts in zip(*row, strict=True)]
-        steps = iterations * pattern.facts(shape).steps_per_iteration
-        grid, what = (plane.width, plane.height), pattern.drawn(shape)
+        steps = iterations * pattern.facts.steps_per_iteration
+        grid, what = (plane.width, plane.height), pattern.drawn
         for number, line in enumerate(lines):
             cells = base64.b64encode(line).decode()
             self._context.tell(Picture(path, what, steps, grid, share, len(lines), number, cells))
 
     def _start(self) -> None:
-        self._memory.launch(self._pattern.start(self._comm.rank, self._shape, 0))
+        self._memory.launch(self._pattern.start(self._comm.rank, 0))
         self._comm.barrier()
 
     def _advance(self, iterations: int, what: str) -> None:

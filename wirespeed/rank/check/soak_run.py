@@ -91,7 +91,7 @@ class SoakRun:
         self._context, self._core, self._path = context, context.core, path
         self._transport, self._size, self._position = transport, size, position
         self._payload = PayloadCheck(context.core, context.comm, context.device, path.memory, path.into)
-        self._phases = range(context.pattern.phases(context.shape))
+        self._phases = range(context.pattern.timing.phases)
         self._seconds = 0.0
         """Of a phase in one memory."""
         self._before = _Total()
@@ -122,7 +122,7 @@ class SoakRun:
                         if counted is not None:
                             self._before.add(counted)
                         self._refuse_unseen(counted)
-        sent = self._size and self._context.pattern.figure(self._context.shape, self._size).bytes
+        sent = self._size and self._context.pattern.figure(self._size).bytes
         if sent and not self._context.comm.maximum(float(self._before.messages)):
             raise Unusable("no message was checked: this path's messages do not come past the checks")
         self._tell(self._before, complete=True)

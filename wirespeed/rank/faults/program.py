@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from wirespeed.patterns import Step
+from wirespeed.patterns.collectives.operation import as_operation
+from wirespeed.programs import as_program
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.faults.steps import (
     BEYOND,
@@ -41,8 +43,9 @@ class FaultyProgram(Program):
     def _of_pattern(self, context: RankContext, phase: int) -> Sequence[Step]:
         steps = super()._of_pattern(context, phase)
         pattern, rank, fault = context.pattern, context.comm.rank, self._fault
-        self._arrived = pattern.arrival(rank, context.shape, self.size)
-        places = pattern.damage(rank, context.shape) if fault else None
+        if pattern.kind.of_all_ranks:
+            self._arrived = as_operation(pattern).arrival(rank, self.size)
+        places = as_program(pattern).damage(rank) if fault and pattern.kind.program else None
         if fault and places and not fault.startswith((*NATIVE_FAULTS, BEYOND)):
             aside, computed = places
             steps = with_fault(steps, fault, aside, computed)
@@ -57,7 +60,7 @@ class FaultyProgram(Program):
             steps, fault = [misplaced(step) for step in steps], None
         if fault and fault.startswith(BEYOND):
             away = int(fault.removeprefix(BEYOND))
-            used = context.pattern.extent(context.comm.rank, context.shape, self.size)
+            used = context.pattern.extent(context.comm.rank, self.size)
             begin = context.offset + (used + away - 1 if away > 0 else away)
             self._arrived, fault = (begin & _ANY_PLACE, 1, 1), "batch-damaged"
         if fault == STRAY:

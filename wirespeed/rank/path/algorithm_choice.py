@@ -17,14 +17,19 @@ SECONDS = 0.02
 MAX_ITERATIONS = 200
 
 
+def by_algorithm(context: RankContext, name: str) -> RankContext:
+    """The context in which a collective operation is done so."""
+    shape = replace(context.shape, options={**context.shape.options, "by": name})
+    return replace(context, pattern=context.pattern.at(shape))
+
+
 def fastest(context: RankContext, transport: TransportHandle, buffers: BuffersHandle, size: int) -> str:
     """Collective. The algorithm of the least time, the slowest rank's. Raises Unusable where none works."""
     seconds: dict[str, float] = {}
     failure: Unusable | None = None
-    for name in as_operation(context.pattern).candidates(context.shape, size):
-        shape = replace(context.shape, options={**context.shape.options, "by": name})
+    for name in as_operation(context.pattern).candidates(size):
+        variant = by_algorithm(context, name)
         try:
-            variant = replace(context, shape=shape)
             with closing(context.open_program(variant, transport, buffers, size)) as program:
                 first = context.comm.maximum(program.run())
                 count = max(1, min(int(SECONDS / max(first, 1e-9)), MAX_ITERATIONS))

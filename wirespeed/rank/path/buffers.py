@@ -40,7 +40,7 @@ class Buffers:
     def needed(self, size: int) -> int:
         """Bytes of each buffer for this message size, the same on all ranks."""
         comm = self._context.comm
-        mine = self._context.pattern.extent(comm.rank, self._context.shape, size)
+        mine = self._context.pattern.extent(comm.rank, size)
         return int(comm.maximum(mine)) + self._context.offset
 
     def hold(
@@ -82,7 +82,7 @@ class Buffers:
         share = 1 + self._packed(size) / max(self.needed(size), 1) + bool(self.allocations)
         if limit is not None and needed * share > limit:
             room = int((limit - self._context.offset) / share)
-            fits = self._context.pattern.size_rule(self._context.shape).that_fits(size, room)
+            fits = self._context.pattern.size_rule.that_fits(size, room)
             packing = f" and {_rounded(round(2 * needed * (share - 1)))} to pack blocks" if share > 1 else ""
             raise Unusable(
                 f"each rank needs two buffers of {_rounded(needed)}{packing}, and there is free memory for "
@@ -97,7 +97,7 @@ class Buffers:
         context = self._context
         if not self._packs:
             return 0
-        steps = context.pattern.steps(context.comm.rank, context.shape, size)
+        steps = context.pattern.steps(context.comm.rank, size)
         lists = [each.bytes for step in steps for each in (*step.sends, *step.receives) if each.blocks]
         return int(context.comm.maximum(sum(lists))) // 2
 

@@ -91,7 +91,7 @@ class FreshRun:
         for number in range(messages):
             with self.memory.opened(size, number, messages) as (context, held, _):
                 seconds.append(self._moved(context, held, size))
-        divisor = self._context.pattern.figure(self._context.shape, size).divisor
+        divisor = self._context.pattern.figure(size).divisor
         cold, known = (median(times) / divisor for times in zip(*seconds, strict=True))
         record = Fresh(
             kind="fresh",

@@ -27,7 +27,7 @@ from wirespeed.rank.observe.host_counters import HostCounters
 from wirespeed.rank.observe.host_health import HostHealth
 from wirespeed.rank.observe.memory_bandwidth import MOVED
 from wirespeed.rank.observe.watchdog import Watchdog
-from wirespeed.rank.path.algorithm_choice import fastest
+from wirespeed.rank.path.algorithm_choice import by_algorithm, fastest
 from wirespeed.rank.path.buffers import SMALL, Buffers
 from wirespeed.rank.path.fresh_run import FreshMemory, FreshRun
 from wirespeed.rank.path.sampler import Turns
@@ -119,7 +119,7 @@ class OpenPath:
     def run(self, sizes: Sequence[int]) -> None:
         context, core = self._context, self._context.core
         pattern = context.pattern
-        rule = pattern.size_rule(context.shape)
+        rule = pattern.size_rule
         own = rule.option != "sizes" or rule.fixed is not None
         tried = TRIAL_SIZES if self._path.tried_first else TRIAL_SIZES[:1] if self._by_library else ()
         if tried and not self._try(sizes if own else tried):
@@ -342,7 +342,7 @@ class OpenPath:
         with self._context.ranges("wires", "rates of wires"):
             wires = counting.wires(self._context.comm.share(self._carried()))
         self._context.tell(Wires(kind="wires", path=self._path.name, wires=wires))
-        if self._context.pattern.of_all_ranks:
+        if self._context.pattern.kind.of_all_ranks:
             sizes = [size for size in sizes if size >= MIN_COUNTED] or sizes[-1:]
         self._count_some(sizes, counting)
 
@@ -352,11 +352,11 @@ class OpenPath:
         Rank 0 knows it. More ranks than two may carry more than a core on either side.
         """
         caches, found = cache_bytes() or 0, 0.0
-        if self._context.shape.ranks != 2 or self._context.pattern.program:
+        if self._context.shape.ranks != 2 or self._context.pattern.kind.program:
             return 0.0
         for size, measured in self._measured.items():
             if size > caches and measured.seconds:
-                figure = self._context.pattern.figure(self._context.shape, size)
+                figure = self._context.pattern.figure(size)
                 found = max(found, figure.divisor * figure.bytes / measured.seconds)
         return found
 
@@ -397,8 +397,7 @@ class OpenPath:
         if context.shape.options.get("by") == BEST:
             if size not in self._algorithms:
                 self._algorithms[size] = fastest(context, self._transport, held, size)
-            options = {**context.shape.options, "by": self._algorithms[size]}
-            context = replace(context, shape=replace(context.shape, options=options))
+            context = by_algorithm(context, self._algorithms[size])
         patience = self._patience(size, item.need)
         alive = partial(self._watchdog.turn, self._path.name, size, patience)
         return SizeRun(context, self._path, self._transport, held, size, position, alive)
@@ -432,7 +431,7 @@ class OpenPath:
     def _patience(self, size: int, most: int) -> float:
         """Seconds without progress that count as a hang at this size, whose buffers have `most` bytes."""
         context = self._context
-        blocks = context.pattern.blocks_sent(context.shape, size)
+        blocks = context.pattern.figure(size).blocks
         patience = stuck_after(context.plan, max(size, most), blocks)
         # The run does not wait for a hang beyond its bound.
         return min(patience, max(context.time.left, 0.0) + HUNG_S) if context.time else patience
@@ -453,7 +452,7 @@ def taking_turns(context: RankContext, items: Sequence[Item], *, long_too: bool)
     """
     few = sum(item.need <= SMALL[-1] for item in items) <= AT_ONCE
     steps = () if long_too else SMALL[-1:] if few else SMALL
-    one_by_one = context.plan.stopping.loops is not None or not context.pattern.takes_turns(context.shape)
+    one_by_one = context.plan.stopping.loops is not None or not context.pattern.timing.takes_turns
 
     def room(item: Item) -> int:
         return next((step for step in steps if item.need <= step), 0)

@@ -28,6 +28,7 @@ from wirespeed.rank.join.free_cpus import FreeForThreads
 from wirespeed.rank.join.startup import share_node
 from wirespeed.rank.observe.clock_offsets import ClockOffsets
 from wirespeed.rank.observe.watchdog import Watchdog
+from wirespeed.rank.path.algorithm_choice import by_algorithm
 from wirespeed.rank.path.buffers import Buffers, buffer_room
 from wirespeed.rank.path.open_path import Observers, OpenPath
 from wirespeed.rank.path_time import PathTime
@@ -79,8 +80,7 @@ class PathRunner:
             comm=comm,
             device=device,
             plan=plan,
-            pattern=pattern,
-            shape=Shape(comm.size, options),
+            pattern=pattern.at(Shape(comm.size, options)),
             tell=tell,
             open_transport=self._opened,
             open_program=_programs(None if planted or fresh else fault, test),
@@ -148,7 +148,7 @@ class PathRunner:
             share_node(self._core, neighbours)
             self._room = (buffer_room(self._core, self._comm, self._device, neighbours),)
             shape = replace(self._context.shape, memory=self._room[0])
-            self._context = replace(self._context, shape=shape)
+            self._context = replace(self._context, pattern=self._context.pattern.at(shape))
         clocks = ClockOffsets(self._comm, self._ranges) if kept else None
         try:
             with self._ranges("path", name):
@@ -174,8 +174,8 @@ class PathRunner:
         context = self._context = with_algorithm(self._context, path)
         plan, options = self._plan, context.shape.options
         why = unsuited(path, context.pattern, plan.allocator, plan.device, options)
-        if context.pattern.of_all_ranks:
-            why = why or as_operation(context.pattern).lacks(context.shape)
+        if context.pattern.kind.of_all_ranks:
+            why = why or as_operation(context.pattern).lacks
         if path.one_host and not path.intra_rank and "shm" in self._apart.all_:
             why = why or f"{path.name} needs memory that all ranks share"
         why = why or self.shared_gpu(path)
@@ -215,7 +215,7 @@ class PathRunner:
 
         A program's would be wrong; that of other patterns somebody has to ask for.
         """
-        plan, program = self._plan, self._context.pattern.program
+        plan, program = self._plan, self._context.pattern.kind.program
         asked = plan.share_gpus or plan.ranks_per_gpu or plan.between
         # For tests, "share=yes": slow, but right, as for the kernels of `gpu`.
         if dict(plan.test).get("share") == "yes" or not (path.needs_device if program else path.wants_gpu):
@@ -242,8 +242,8 @@ class PathRunner:
             context.collectively(
                 lambda: self._core.check(load(context.device, b"ws_payload_fill")), lambda _: None
             )
-        if path.needs_device and context.pattern.program:
-            for work in as_program(context.pattern).start(context.comm.rank, context.shape, 0)[:1]:
+        if path.needs_device and context.pattern.kind.program:
+            for work in as_program(context.pattern).start(context.comm.rank, 0)[:1]:
                 load(context.device, work.kernel.encode())
 
     def _open_transport(self, path: TransferPath) -> TransportHandle:
@@ -281,10 +281,9 @@ def _programs(fault: str | None, test: Mapping[str, str]) -> OpenProgram:
 
 def with_algorithm(context: RankContext, path: TransferPath) -> RankContext:
     """The context in which a collective operation is done by the path's algorithm, else by its library."""
-    if not context.pattern.of_all_ranks:
+    if not context.pattern.kind.of_all_ranks:
         return context
-    options = {**context.shape.options, "by": path.algorithm or LIBRARY}
-    return replace(context, shape=replace(context.shape, options=options))
+    return by_algorithm(context, path.algorithm or LIBRARY)
 
 
 def without_effect(path: TransferPath) -> str | None:

@@ -37,7 +37,7 @@ class _Baseline:
         """`of`: its name where its batches do not add up to the host's clock."""
         self._clock = ClockAgreement(of)
         self._comm, self._program, self._divisor = context.comm, program, divisor
-        self._team = TeamSamples(context.comm, context.pattern, context.shape, 0)
+        self._team = TeamSamples(context.comm, context.pattern, 0)
         self._samples = Samples()
         self._stopping = context.plan.stopping
         self._seconds = min(SECONDS, self._stopping.max_time)
@@ -99,7 +99,7 @@ class Computation:
         check: Check,
     ) -> None:
         """Collective, as are all methods. `check`: it knows how the field begins."""
-        divisor = as_program(context.pattern).facts(context.shape).steps_per_iteration
+        divisor = as_program(context.pattern).facts.steps_per_iteration
         alone = work_alone(context, size)
         self._program = context.open_program(context, transport, buffers, size, steps=alone)
         self._baseline = _Baseline(context, self._program, divisor, "its computation")
@@ -134,8 +134,8 @@ def limits(
 
     Field and reference are no longer what they were.
     """
-    shape, rank = context.shape, context.comm.rank
-    transfer = pattern.copied(rank, shape)
+    rank = context.comm.rank
+    transfer = pattern.copied(rank)
     count = max(1, min(COPIED // transfer.bytes, MAX_COPIES))
     copying = context.open_transport("copy", "")
     try:
@@ -149,7 +149,7 @@ def limits(
             baseline.close()
     finally:
         context.core.lib.ws_transport_abandon(copying)
-    facts = pattern.facts(shape)
+    facts = pattern.facts
     found = ProgramTimes(
         grid=facts.grid,
         block=facts.block,

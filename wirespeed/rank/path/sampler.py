@@ -117,8 +117,8 @@ class Sampler:
         self._context, self._comm, self._stopping = context, context.comm, context.plan.stopping
         self._ranges = context.ranges
         self._program, self._payload, self._team, self._progress = program, check, team, progress
-        self._divisor = context.pattern.figure(context.shape, program.size).divisor
-        self._least = context.pattern.least_iterations(context.shape)
+        self._divisor = context.pattern.figure(program.size).divisor
+        self._least = context.pattern.timing.least_iterations
         self._samples, self._wait, self._clock = Samples(), CpuWait(), ClockAgreement()
         self._computation = computation
         self._batches = 0
@@ -169,7 +169,7 @@ class Sampler:
     def _fixed(self, loops: int) -> int:
         """Iterations per sample: all in one elapsed time, as in the tutorial; one behind each barrier."""
         warm_up = WARM_UP_ITERATIONS if self._stopping.warmup is None else self._stopping.warmup
-        each = self._context.pattern.barriers(self._context.shape)
+        each = self._context.pattern.timing.barrier
         per_sample, samples = (1, loops) if each else (loops, 1)
         self._take_batch(per_sample, samples, warm_up, check=self._payload.takes_batches)
         return per_sample
@@ -301,5 +301,5 @@ class Sampler:
     def _batch_range(self, samples: int, iterations: int) -> AbstractContextManager[None]:
         """The range of a batch; a program's is a block of its steps."""
         steps = samples * iterations * round(self._divisor)
-        name = f"{steps} steps" if self._context.pattern.program else ""
+        name = f"{steps} steps" if self._context.pattern.kind.program else ""
         return self._ranges("batch", name, samples=samples, iterations=iterations)

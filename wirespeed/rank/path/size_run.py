@@ -72,8 +72,8 @@ class SizeRun:
         self._transport, self._buffers = transport, buffers
         self._payload = check_of(context, path, buffers, size, alive)
         self._program_times: ProgramTimes | None = None
-        self._phases = context.pattern.phases(context.shape)
-        self._reported = context.pattern.reported_phase(context.shape)
+        self._phases = context.pattern.timing.phases
+        self._reported = context.pattern.timing.reported
         self._phase = 0
         self._batches = 0
         self._checking_s = 0.0
@@ -121,7 +121,7 @@ class SizeRun:
         if context.plan.reported_phase_only and self._reported is not None:
             phases = range(self._reported, self._reported + 1)
         with ExitStack() as open_now:
-            if context.pattern.program:
+            if context.pattern.kind.program:
                 self._computation = open_now.enter_context(
                     closing(Computation(context, self._transport, self._buffers, self._size, self._payload))
                 )
@@ -136,16 +136,16 @@ class SizeRun:
             if self._computation:
                 with context.ranges("computation"):
                     compute, clock = self._computation.facts(), self._computation.clock()
-        if context.pattern.program:
+        if context.pattern.kind.program:
             pattern = as_program(context.pattern)
             with context.ranges("limits"):
                 found, of_copies = limits(context, pattern, self._buffers, self._size)
             found |= compute
             self._other_clocks = clock, of_copies
-            if pattern.sampling(context.comm.rank, context.shape):
+            if pattern.sampling(context.comm.rank):
                 with self._views(pattern) as views, context.ranges("constant"):
                     found["constant"] = views.constant()
-            if pattern.convergence(context.comm.rank, context.shape):
+            if pattern.convergence(context.comm.rank):
                 with self._views(pattern) as views, context.ranges("converged"):
                     found["converged"] = views.converged()
             self._program_times = found
@@ -156,13 +156,14 @@ class SizeRun:
         if context.comm.rank == 0:
             context.tell(self._figure(compared, prepare_s))
         words = (f"{name}: {word}" for name, word in sampled.details.items() if isinstance(word, str))
-        divisor = context.pattern.figure(context.shape, self._size).divisor
+        divisor = context.pattern.figure(self._size).divisor
         return SizeResult(" ".join(words), divisor * _median(summary))
 
     @property
     def _interleaved(self) -> bool:
         """Do phases take turns? Those that are compared must: speeds change from second to second."""
-        return bool(self._context.pattern.baseline) or (self._reported is None and self._size <= max(SMALL))
+        compared = bool(self._context.pattern.timing.baseline)
+        return compared or (self._reported is None and self._size <= max(SMALL))
 
     def _by_turns(self, phases: Sequence[int]) -> None:
         """Measures phases a batch of each in turn: one alone would wait from one moment to the next."""
@@ -189,7 +190,7 @@ class SizeRun:
                 self._take(teams[phase], done[phase])
 
     def _team(self, phase: int) -> TeamSamples:
-        return TeamSamples(self._context.comm, self._context.pattern, self._context.shape, phase)
+        return TeamSamples(self._context.comm, self._context.pattern, phase)
 
     def draw(self) -> None:
         """Rank 0 tells a picture of the program's field."""
@@ -226,9 +227,9 @@ class SizeRun:
         self._checking_s += sampled.checking_s
         found = team.figures(sampled.samples, sampled.waited)
         pattern = self._context.pattern
-        if pattern.baseline and self._phase == self._phases - 1:
+        if pattern.timing.baseline and self._phase == self._phases - 1:
             if found:
-                self._baseline = Baseline(name=pattern.baseline, seconds=found[0]["seconds"])
+                self._baseline = Baseline(name=pattern.timing.baseline, seconds=found[0]["seconds"])
             self._beside = sampled
             return
         leader = -1
@@ -245,7 +246,7 @@ class SizeRun:
 
     def _progress(self, samples: int, seconds: float, precision: float | None) -> None:
         phase = self._position._replace(phase=self._phase, phases=self._phases)
-        figures = self._phases - bool(self._context.pattern.baseline)
+        figures = self._phases - bool(self._context.pattern.timing.baseline)
         is_whole = self._phase == (0 if figures == 1 else self._reported)
         self._context.tell(
             phase._replace(samples=samples, seconds=seconds if is_whole else None, precision=precision)
@@ -255,7 +256,7 @@ class SizeRun:
         """On rank 0. `compared`: bytes, by the rank that compared most."""
         assert self._slowest
         sampled, summary = self._slowest
-        meaning = self._context.pattern.figure(self._context.shape, self._size)
+        meaning = self._context.pattern.figure(self._size)
         summary = of_the_slowest(summary, self._rivals)
         times = summary["seconds"]
         both = (sampled, self._beside) if self._beside else (sampled,)

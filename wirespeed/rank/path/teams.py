@@ -11,15 +11,15 @@ from array import array
 from collections.abc import Sequence
 
 from wirespeed.job.records import TeamFigure, interval
-from wirespeed.patterns import Pattern, Shape, Team
+from wirespeed.patterns import Pattern, Team
 from wirespeed.rank.world import World
 from wirespeed.statistics.samples import COARSE, Samples, Summary
 from wirespeed.statistics.two_speeds import changed, two_speeds
 
 
-def reduced_teams(pattern: Pattern, shape: Shape, rank: int) -> list[Sequence[int]]:
+def reduced_teams(pattern: Pattern, rank: int) -> list[Sequence[int]]:
     """Ranks of each phase's team of which `rank` is, whose slowest rank's time counts; empty: of none."""
-    return [_reduced(pattern, pattern.team(rank, shape, phase)) for phase in range(pattern.phases(shape))]
+    return [_reduced(pattern, pattern.team(rank, phase)) for phase in range(pattern.timing.phases)]
 
 
 def _reduced(pattern: Pattern, team: Team | None) -> Sequence[int]:
@@ -29,9 +29,9 @@ def _reduced(pattern: Pattern, team: Team | None) -> Sequence[int]:
 class TeamSamples:
     """The samples of this rank's team in one phase of a pattern. All methods are collective."""
 
-    def __init__(self, comm: World, pattern: Pattern, shape: Shape, phase: int) -> None:
+    def __init__(self, comm: World, pattern: Pattern, phase: int) -> None:
         self._comm = comm
-        self.team: Team | None = pattern.team(comm.rank, shape, phase)
+        self.team: Team | None = pattern.team(comm.rank, phase)
         self._inner = comm.of_ranks(_reduced(pattern, self.team)) if pattern.timing.slowest else None
         self.leads = self.team is not None and comm.rank == self.team.ranks[0]
         """This rank keeps the team's samples."""

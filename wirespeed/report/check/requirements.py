@@ -173,7 +173,7 @@ class _Reader:
         found: list[Requirement] = []
         for word, text in sizes.items():
             with self._at(number, word):
-                bounds, (kind, value, spread) = _bounds(word, text, pattern.baseline)
+                bounds, (kind, value, spread) = _bounds(word, text, pattern.timing.baseline)
                 line = self._line(number, word)
                 for bound, size in itertools.product(bounds, parse_sizes(word)):
                     known = (value, spread) if bound.kind == kind else (None, None)

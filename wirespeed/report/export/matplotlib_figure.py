@@ -222,7 +222,7 @@ def _dress(panel: Axes, kind: str, curves: Sequence[Curve]) -> None:
     """Axes, units, limits."""
     panel.set_xscale("log", base=2)
     panel.set_yscale("log")
-    panel.set_xlabel(curves[0][0].run.traits.sizes.label)
+    panel.set_xlabel(curves[0][0].run.traits.size_rule.label)
     panel.set_ylabel(axis_of(kind, curves))
     known = [(path, limit) for measured, path in curves if (limit := measured.run.ceiling(path))]
     limits = grouped((limit.rate / 1e9, wire_of(limit, path)) for path, limit in known)

@@ -30,7 +30,7 @@ def to_nccl_tests(runs: Sequence[Run]) -> str:
     """
     found: dict[tuple[Any, ...], dict[bool, tuple[Run, str]]] = {}
     for run in runs:
-        if run.pattern is None or not run.pattern.collective:
+        if run.pattern is None or not run.pattern.shown.by_nccl_tests:
             raise WirespeedError(
                 "--format nccl-tests: that layout is of collective operations that move data, not of "
                 f"{run.head.plan.pattern}"
@@ -53,7 +53,7 @@ def _block(both: dict[bool, tuple[Run, str]]) -> Iterator[str]:
     }
     rates = [entry.rate / 1e9 for of_place in entries.values() for entry in of_place.values() if entry.amount]
     for size in sorted({size for of_place in entries.values() for size in of_place}):
-        job = pattern.rank_view(0, shape, size)
+        job = pattern.at(shape).rank_view(0, size)
         bytes_, reduces = max(job.given_bytes, job.got_bytes), "op" in run.options
         root = run.options.get("root", -1)
         redop = job.reduction if reduces else "none"

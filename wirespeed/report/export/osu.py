@@ -19,7 +19,7 @@ def to_osu(runs: Sequence[Run]) -> str:
 
 def _blocks(run: Run, path: str) -> Iterator[str]:
     entries = run.of_path(path)
-    collective = run.traits.of_all_ranks
+    collective = run.traits.kind.of_all_ranks
     latencies = [
         (entry.bytes, entry.seconds * 1e6) for entry in entries if collective or labels.one_way(entry)
     ]

@@ -71,7 +71,8 @@ def refusal(run: Run) -> Failure | None:
     """
     tried = (one for one in run.failures if one.what != "unavailable" or one.cause.pointer)
     failed = (failure for failure in tried if _is_aware(failure.path) and failure.whole_path)
-    return next((failure for failure in failed if not run.traits.of_all_ranks or failure.path != AWARE), None)
+    own = not run.traits.kind.of_all_ranks
+    return next((failure for failure in failed if own or failure.path != AWARE), None)
 
 
 def _is_aware(path: str) -> bool:

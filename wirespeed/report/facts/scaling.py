@@ -66,7 +66,7 @@ class Scaling:
 
 def scalings(sets: Sequence[ReportRun]) -> list[Scaling]:
     """Programs that were measured with two numbers of ranks or more, of all files together."""
-    runs = [measured.run for measured in sets if measured.run.traits.program and measured.run.entries]
+    runs = [measured.run for measured in sets if measured.run.traits.kind.program and measured.run.entries]
     known = grouped((_key(run, domain), run) for run in runs for domain in _domains(run))
     return [found for (key, alike) in known.items() for found in _scaling(key, alike)]
 

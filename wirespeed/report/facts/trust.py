@@ -41,7 +41,7 @@ def bests(run: Run) -> list[Best]:
     told = [entry for entry in told if entry.bytes] or told
     if all(entry.uncertain for entry in told):
         return []
-    if run.traits.program:
+    if run.traits.kind.program:
         quick = quickest(run, told)
         words = f"{marked_time(run, quick)} a step by {quick.path}"
         return [Best(quick.memory_domain, False, quick, words)]

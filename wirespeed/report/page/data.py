@@ -76,7 +76,7 @@ def _chart(pattern: str, sets: Sequence[ReportRun]) -> dict[str, Any]:
     return {
         "pattern": pattern,
         "time": text(ranked[0].run.time_label),
-        "sizes": ranked[0].run.traits.sizes.label,
+        "sizes": ranked[0].run.traits.size_rule.label,
         "series": series,
         "limits": limits(measured.run for measured in ranked),
         "published": _published(ranked),
