@@ -38,6 +38,14 @@ class Transport:
     """The library hands out the buffers itself."""
     collectives: tuple[str, ...] = ()
     """Operations of all ranks that it hands to its library in one call."""
+    operations: tuple[str, ...] = ()
+    """One-sided operations that it has on every path: of PUTS, or "load"."""
+    takes_pointers: bool = False
+    """It hands the buffers to MPI as they are, also device pointers."""
+    tried: Literal["", "on a GPU", "always"] = ""
+    """Whether a few messages are tried before it is measured: it may fail as a whole."""
+    inside: bool = False
+    """It moves bytes inside a rank, none between ranks."""
     variants: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Other ways in which the library does the same (VARIANTS), each with the transport's options."""
 
@@ -49,25 +57,28 @@ _OF_NCCL = {
     "symmetric": "buffers=symmetric",
     "graph": "enqueue=graph-only",
 }
+PUTS = ("put", "get", "fetch-add")
+"""One-sided operations of a transport that puts."""
 _by_mpi = partial(Transport, moved_by="mpi", needs_mpi=True, over_ucx=True, plain_device=True)
+_library = partial(Transport, moved_by="library", tried="always")
+_peer = partial(Transport, moved_by="wirespeed", tried="always")
 ALL = (
-    _by_mpi("mpi", collectives=(*_BY_NCCL, "barrier")),
-    _by_mpi("rma"),
+    _by_mpi("mpi", collectives=(*_BY_NCCL, "barrier"), takes_pointers=True, tried="on a GPU"),
+    _by_mpi("rma", takes_pointers=True, tried="always"),
     _by_mpi("staged", through_host=True, serial=True),
-    Transport("pipelined", "wirespeed", over_ucx=True, through_host=True),
-    Transport("ucx", "library", over_ucx=True, beside_mpi="ucx"),
-    Transport("oshmem", "library", needs_mpi=True, over_ucx=True, beside_mpi="oshmem"),
+    Transport("pipelined", "wirespeed", over_ucx=True, through_host=True, tried="on a GPU"),
+    Transport("ucx", "library", over_ucx=True, beside_mpi="ucx", tried="on a GPU"),
+    _library("oshmem", needs_mpi=True, over_ucx=True, beside_mpi="oshmem"),
     Transport("tcp", "wirespeed"),
-    Transport("gasnet", "library", library="gasnet"),
-    Transport("ccl", "library", library="nccl", collectives=_BY_NCCL, variants=_OF_NCCL),
-    Transport(
-        "shmem", "library", library="nvshmem", own_threads=True, own_memory=True, collectives=_BY_NVSHMEM
-    ),
-    Transport("ipc", "wirespeed"),
-    Transport("gpu", "wirespeed"),
-    Transport("load", "wirespeed"),
-    Transport("copy", "wirespeed", plain_device=True),
-)
+    _library("gasnet", library="gasnet"),
+    _library("ccl", library="nccl", collectives=_BY_NCCL, variants=_OF_NCCL),
+    _library("shmem", library="nvshmem", own_threads=True, own_memory=True, collectives=_BY_NVSHMEM,
+             operations=PUTS),
+    _peer("ipc"),
+    _peer("gpu"),
+    _peer("load", operations=("load",)),
+    Transport("copy", "wirespeed", plain_device=True, inside=True),
+)  # fmt: skip
 _BY_NAME = {transport.name: transport for transport in ALL}
 
 

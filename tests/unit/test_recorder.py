@@ -107,7 +107,7 @@ EVIDENCE = {
 WIRES = [{"host": "n1", "kind": "nvlink", "name": "GPU 0", "rate": 25e9}]
 TEAM = {"name": "0-1", "first": 0, "ranks": 2, "seconds": {"median": 1.0, "low": 1, "high": 2, "min": 1}}
 STUCK = ("rank 1\n  hangs", 1, "n1", "MPI_Recv", 8, 3)
-COPY = TransferPath("d2h", "", "copy", "device", into="pinned")
+COPY = TransferPath("d2h", "", "copy", "device", "into=pinned")
 
 
 def test_records(tmp_path: Path, golden: Golden) -> None:

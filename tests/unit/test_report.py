@@ -16,7 +16,7 @@ from support.records import as_read, console, end, entry, head, make_run, text_o
 from wirespeed.errors import WirespeedError
 from wirespeed.job.messages import Progress
 from wirespeed.job.plan import Plan
-from wirespeed.paths import TransferPath, all_paths
+from wirespeed.paths import Switch, TransferPath, all_paths
 from wirespeed.report.export import tutorial
 from wirespeed.report.export.formats import FORMATS
 from wirespeed.report.systems import published_curves
@@ -131,11 +131,10 @@ class TestPaths:
 
     def test_groups_and_switches(self) -> None:
         """Protects the list of sixteen paths from being a heap: alike ones stand under one title."""
+        switched = Switch({"A": "1"}, without="aware")
         paths = (
             TransferPath("gpu", "kernels", "gpu", "device", order=90),
-            TransferPath(
-                "aware-nogdr", "as aware", "mpi", "device", variables={"A": "1"}, without="aware", order=5
-            ),
+            TransferPath("aware-nogdr", "as aware", "mpi", "device", order=5, switch=switched),
             TransferPath("staged-pipelined", "pieces", "staged", "device", order=22),
             TransferPath("rma-host", "puts", "rma", "pageable", default=False, order=80),
             TransferPath("nccl", "NCCL", "nccl", "device", order=40),

@@ -28,7 +28,7 @@ import wirespeed
 from wirespeed import inputs
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job.plan import Plan
-from wirespeed.paths import TransferPath
+from wirespeed.paths import Switch, TransferPath
 from wirespeed.results import environment, export, model, recorder
 from wirespeed.results.model import Entry
 from wirespeed.results.parts import Times
@@ -99,8 +99,9 @@ def test_every_record_built_is_valid() -> None:
 
 def test_a_step_carries_its_counterpart() -> None:
     """Protects readers of result files: which path this one is with something switched off."""
-    off = TransferPath("nccl-nop2p", "", "ccl", "device", variables={"NCCL_P2P_DISABLE": "1"}, without="nccl")
-    made = line_of(recorder.step("0" * 12, 0, off, {"variables": off.variables}))
+    switch = Switch({"NCCL_P2P_DISABLE": "1"}, without="nccl")
+    off = TransferPath("nccl-nop2p", "", "ccl", "device", switch=switch)
+    made = line_of(recorder.step("0" * 12, 0, off, {"variables": switch.variables}))
     assert made["without"] == "nccl" and not errors(made)
     alone = line_of(recorder.step("0" * 12, 0, STEP_PATH, {"variables": {}}))
     assert alone["without"] is None and not errors(alone)

@@ -13,7 +13,7 @@ from wirespeed.frontend.order import chosen_paths, completed
 from wirespeed.job import path_selection
 from wirespeed.job.path_selection import select, suited, unsuited
 from wirespeed.job.plan import Plan
-from wirespeed.paths import TransferPath, all_paths, find_path
+from wirespeed.paths import Switch, TransferPath, all_paths, find_path
 from wirespeed.patterns import find_pattern
 from wirespeed.transports import ALL
 from wirespeed.units import parse_sizes
@@ -22,7 +22,7 @@ PATHS = (
     TransferPath("host", "", "mpi", "pageable", order=10),
     TransferPath("host-pinned", "", "mpi", "pinned", default=False, order=11),
     TransferPath("aware", "", "mpi", "device", order=30),
-    TransferPath("aware-nogdr", "", "mpi", "device", variables={"UCX_TLS": "^cuda_ipc"}, order=31),
+    TransferPath("aware-nogdr", "", "mpi", "device", switch=Switch({"UCX_TLS": "^cuda_ipc"}), order=31),
     TransferPath("rma", "", "rma", "device", order=70),
     TransferPath("rma-host", "", "rma", "pageable", default=False, order=71),
     TransferPath("rma-host-get", "", "rma", "pageable", default=False, order=72),
@@ -191,7 +191,7 @@ def test_a_counterpart_is_a_path_and_a_switch_is_named() -> None:
     """Protects the price of a switch: a counterpart is a path, and its switch is known."""
     names = {path.name for path in all_paths()}
     for path in all_paths():
-        assert not path.without or (path.without in names and path.variables), path.name
+        assert not path.switch.without or (path.switch.without in names and path.switch.variables), path.name
 
 
 @pytest.mark.parametrize(

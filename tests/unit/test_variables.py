@@ -106,7 +106,7 @@ def test_the_doctor_tells_none_of_200(secrets: list[str], tmp_path: Path) -> Non
 
 def test_what_the_project_itself_sets_or_advises_is_known() -> None:
     """Protects comparisons: a difference that no file holds is not named."""
-    names = {name for path in all_paths() for name in path.variables}
+    names = {name for path in all_paths() for name in path.switch.variables}
     names |= {name for one in tables("tunings") for name in one["variables"]}
     names |= {name for one in tables("hang_remedies") for name in one.get("variables", {})}
     names |= {fault["name"] for fault in variables.table("fault")}

@@ -47,9 +47,9 @@ class Starter:
     def variables(self, path: TransferPath, library: mpi.Mpi) -> dict[str, str]:
         """The environment in which ranks measure the path."""
         hosts = mpi.several_hosts_environment if self.plan.hosts else mpi.one_host_environment
-        variables = hosts(library) | library.environment() | path.variables
+        variables = hosts(library) | library.environment() | path.switch.variables
         if self.plan.hosts or mpi.in_batch_job():
-            variables |= ucx_log.variables() | path.across
+            variables |= ucx_log.variables() | path.switch.across
         return variables | gpu_aware_mpi.aware_environment(library) if path.gpu_aware_ucx else variables
 
     def said(self, key: StepKey) -> Facts:

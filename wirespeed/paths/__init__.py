@@ -8,13 +8,24 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 
 from wirespeed.errors import WirespeedError
-from wirespeed.transports import Transport, find_transport
+from wirespeed.transports import PUTS, Transport, find_transport
 
-PUTS = ("put", "get", "fetch-add")
-"""One-sided operations of a transport that puts."""
+
+@dataclass(frozen=True)
+class Switch:
+    """Environment variables that make another path of one."""
+
+    variables: dict[str, str] = field(default_factory=dict)
+    """Those that the path's job step needs; read when MPI starts."""
+    across: dict[str, str] = field(default_factory=dict)
+    """Further ones where its ranks may be on several hosts."""
+    read_by: str = ""
+    """Library that reads them: where it is not loaded, the path is not available."""
+    without: str = ""
+    """The path that this one is with something switched off; their ratio says what that is worth."""
 
 
 @dataclass(frozen=True)
@@ -28,50 +39,50 @@ class TransferPath:
     """Name of a folder in native/transports."""
     memory: str
     """pageable, pinned, device, managed or managed-host: where the two buffers lie."""
-    into: str = ""
-    """Memory of the receive buffer, if it is not the send buffer's."""
     options: str = ""
     """The transport's options, as in `by=write;copy=kernel`."""
-    intra_rank: bool = False
-    """The path moves bytes inside one rank, none between ranks."""
     work_alone: bool = False
     """Nothing is moved: a program computes on one rank."""
     one_host: bool = False
     """The path works only where all ranks are on one host."""
-    gpu_aware_mpi: bool = False
-    """The path gives device pointers to MPI, which may kill the process: tried first, measured last."""
-    trial: bool = False
-    """A few messages are tried first; if they fail, the whole path has one failure."""
     default: bool = True
     """The path is measured when no paths are named."""
     instead_of_mpi: bool = False
     """The path is a default between host buffers where no MPI joins the ranks."""
-    staged: bool = False
-    """The path copies device data through host memory by design."""
-    without: str = ""
-    """The path that this one is with something switched off; their ratio says what that is worth."""
-    operations: tuple[str, ...] = ()
-    """One-sided operations of its transport, which no message accompanies: of PUTS, or "load"."""
-    algorithm: str = ""
-    """Who does such an operation where it is not the library: ours over the path's messages."""
-    variant: str = ""
-    """Name of the one of its transport's variants that this path is."""
     order: int = 50
     """Position in tables and in runs."""
-    variables: dict[str, str] = field(default_factory=dict, hash=False)
-    """Environment variables that the path's job step needs; read when MPI starts."""
-    across: dict[str, str] = field(default_factory=dict, hash=False)
-    """Further ones where its ranks may be on several hosts."""
-    switched: str = ""
-    """Library that reads `variables`: where it is not loaded, the path is not available."""
+    switch: Switch = field(default_factory=Switch, hash=False)
 
     def by(self, word: str) -> TransferPath:
         """This path in another way of its library, `nccl:graph`, or by an algorithm of ours: `host:ring`."""
-        name = f"{self.name}:{word}"
-        if word not in self.traits.variants:
-            return replace(self, name=name, algorithm=word)
-        options = ";".join(filter(None, (self.options, self.traits.variants[word])))
-        return replace(self, name=name, variant=word, options=options)
+        options = ";".join(filter(None, (self.options, self.traits.variants.get(word))))
+        return replace(self, name=f"{self.name}:{word}", options=options)
+
+    @property
+    def variant(self) -> str:
+        """Name of the one of its transport's variants that this path is."""
+        way = self.name.partition(":")[2]
+        return way if way in self.traits.variants else ""
+
+    @property
+    def algorithm(self) -> str:
+        """Who does an operation of all ranks where it is not the library: ours over the path's messages."""
+        return "" if self.variant else self.name.partition(":")[2]
+
+    @property
+    def into(self) -> str:
+        """Memory of the receive buffer, if it is not the send buffer's."""
+        return self.choices.get("into", "")
+
+    @property
+    def intra_rank(self) -> bool:
+        """Does it move bytes inside one rank, none between ranks?"""
+        return self.traits.inside and not self.work_alone
+
+    @property
+    def operations(self) -> tuple[str, ...]:
+        """One-sided operations, which no message accompanies: of PUTS, or "load"."""
+        return self.traits.operations or PUTS * (self.choices.get("call") == "put")
 
     @property
     def own_memory(self) -> bool:
@@ -90,7 +101,7 @@ class TransferPath:
     def _joined_by(self) -> tuple[str, str, str]:
         return self.transport, self.algorithm, self.choices.get("buffers", "")
 
-    @property
+    @cached_property
     def choices(self) -> dict[str, str]:
         """The transport's options by name."""
         pairs = (option.partition("=") for option in self.options.split(";") if option)
@@ -137,9 +148,19 @@ class TransferPath:
         return self.choices.get("of") == "own"
 
     @property
+    def gpu_aware_mpi(self) -> bool:
+        """Does it give device pointers to MPI, which may kill the process? Such paths are measured last."""
+        return self.traits.takes_pointers and self.wants_gpu
+
+    @property
     def gpu_aware_ucx(self) -> bool:
         """Does it need the UCX that the MPI loads to take device pointers?"""
         return self.gpu_aware_mpi or (self.traits.beside_mpi == "ucx" and self.needs_device)
+
+    @property
+    def staged(self) -> bool:
+        """Does it copy device data through host memory by design?"""
+        return self.traits.through_host and self.needs_device
 
     @property
     def on_device(self) -> bool:
@@ -178,13 +199,14 @@ class TransferPath:
 
     @property
     def tried_first(self) -> bool:
-        return self.trial or self.gpu_aware_mpi
+        """Are a few messages tried first? If they fail, the whole path has one failure."""
+        return self.traits.tried == "always" or (self.traits.tried == "on a GPU" and self.wants_gpu)
 
     @property
     def claims_direct(self) -> bool:
         """Is it declared direct: do bytes between GPUs of a host bypass the host's memory?"""
         on_device = self.memory == "device" and self.into in ("", "device")
-        return on_device and not self.staged and not self.without
+        return on_device and not self.staged and not self.switch.without
 
 
 @cache

@@ -2,9 +2,9 @@
 
 from functools import partial
 
-from wirespeed.paths import TransferPath
+from wirespeed.paths import Switch, TransferPath
 
-nccl = partial(TransferPath, transport="ccl", memory="device", trial=True)
+nccl = partial(TransferPath, transport="ccl", memory="device")
 PATHS = (
     nccl("nccl", "NCCL send and receive between device buffers; the CPU waits after each iteration",
          options="iterations=host", order=40),
@@ -12,5 +12,5 @@ PATHS = (
          options="iterations=stream", order=41),
     nccl("nccl-nop2p", "NCCL with direct copies between GPUs switched off: through host memory",
          options="iterations=host;needs=NCCL_P2P_DISABLE=1", order=42, default=False,
-         without="nccl", variables={"NCCL_P2P_DISABLE": "1"}),
+         switch=Switch({"NCCL_P2P_DISABLE": "1"}, without="nccl")),
 )  # fmt: skip

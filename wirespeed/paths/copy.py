@@ -18,11 +18,7 @@ COPIES = (
 )
 """Name, memory that is read, memory that is written, summary."""
 PATHS = tuple(
-    TransferPath(
-        *(name, summary, "copy", memory, into, options),
-        intra_rank=True,
-        order=number,
-    )
+    TransferPath(*(name, summary, "copy", memory, options), order=number)
     for number, (name, memory, into, summary) in enumerate(COPIES, 200)
     for options in [
         f"into={into}" + ";by=kernel" * name.endswith("-kernel") + ";lists=batch" * name.endswith("-batch")

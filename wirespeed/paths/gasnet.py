@@ -4,5 +4,5 @@ from wirespeed.paths import TransferPath
 
 PATHS = (
     TransferPath("gasnet", "GASNet-EX puts between segments in host memory, each followed by a signal",
-                 "gasnet", "pageable", trial=True, order=19, default=False),
+                 "gasnet", "pageable", order=19, default=False),
 )  # fmt: skip

@@ -4,5 +4,5 @@ from wirespeed.paths import TransferPath
 
 PATHS = (
     TransferPath("oshmem", "OpenSHMEM puts between symmetric heaps in host memory, each followed by a signal",
-                 "oshmem", "pageable", trial=True, order=18, default=False),
+                 "oshmem", "pageable", order=18, default=False),
 )  # fmt: skip

@@ -4,7 +4,7 @@ from functools import partial
 
 from wirespeed.paths import TransferPath
 
-peer = partial(TransferPath, memory="device", trial=True, one_host=True)
+peer = partial(TransferPath, memory="device", one_host=True)
 PATHS = (
     peer("ipc-write",
          "the sender's host starts a write into the other GPU's memory: copy engine, or kernel where faster",
@@ -22,7 +22,7 @@ PATHS = (
     peer("gpu", "kernels write the other GPU's memory and signal it; iterations run without the CPU",
          transport="gpu", order=58),
     peer("gpu-load", "rma --operation load: a thread follows a chain of pointers in the other GPU's memory",
-         transport="load", operations=("load",), order=59, default=False),
+         transport="load", order=59, default=False),
     peer("gpu-load-own", "rma --operation load: the same in its own GPU's memory",
-         transport="load", options="of=own", operations=("load",), order=59, default=False),
+         transport="load", options="of=own", order=59, default=False),
 )  # fmt: skip

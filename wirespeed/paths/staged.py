@@ -4,12 +4,12 @@ from functools import partial
 
 from wirespeed.paths import TransferPath
 
-staged = partial(TransferPath, memory="device", staged=True)
+staged = partial(TransferPath, memory="device")
 PATHS = (
     staged("staged", "device buffers copied through pageable host memory around each MPI call",
            transport="staged", options="through=pageable", order=20),
     staged("staged-pinned", "device buffers copied through pinned host memory around each MPI call",
            transport="staged", options="through=pinned", order=21, default=False),
     staged("staged-pipelined", "device buffers through a ring of pinned chunks, both copies at once",
-           transport="pipelined", trial=True, order=22),
+           transport="pipelined", order=22),
 )  # fmt: skip

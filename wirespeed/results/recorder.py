@@ -171,7 +171,7 @@ def step(run: str, number: int, path: TransferPath, job: Mapping[str, Any]) -> S
             "memory": path.memory,
             "into": path.into or path.memory,
             "variables": shareable(job["variables"]),
-            "without": path.without or None,
+            "without": path.switch.without or None,
         },
     )
 

@@ -52,7 +52,7 @@ def command(style: str, library: str | None, prefix: str | None, **given: Any) -
         {
             "path": row.path.name,
             **{name: getattr(row.path, name) for name in ("summary", "transport", "memory", "default")},
-            "without": row.path.without or None,
+            "without": row.path.switch.without or None,
             "variants": list(row.path.traits.variants),
             "available": row.lacks is None,
             "lacks": row.lacks,

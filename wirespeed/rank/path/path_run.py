@@ -289,10 +289,11 @@ def with_algorithm(context: RankContext, path: TransferPath) -> RankContext:
 def without_effect(path: TransferPath) -> str | None:
     """Why this process would measure another path under this one's name; None if it would not."""
     # MPI reads them as it starts.
-    missing = [f"{key}={value}" for key, value in path.variables.items() if os.environ.get(key) != value]
+    switch = path.switch
+    missing = [f"{key}={value}" for key, value in switch.variables.items() if os.environ.get(key) != value]
     if missing:
         return f"start the ranks with {' '.join(missing)} for this path"
-    if path.switched and not loaded_file(f"{path.switched}.so"):
-        names = " and ".join(path.variables)
-        return f"{path.switched} is not loaded, so that {names} has no effect here"
+    if switch.read_by and not loaded_file(f"{switch.read_by}.so"):
+        names = " and ".join(switch.variables)
+        return f"{switch.read_by} is not loaded, so that {names} has no effect here"
     return None

@@ -58,9 +58,9 @@ def _line(row: PathState, width: int) -> Text:
     state = ("available", "green") if row.lacks is None else ("not available", "yellow")
     blanks = " " * (15 - len(state[0]))
     line = Text.assemble((f"{path.name:<{width}}  ", "bold"), state, blanks, path.summary)
-    if path.without:
-        settings = " ".join(f"{name}={value}" for name, value in path.variables.items())
-        line.append(f"; {path.without} with {settings}", "dim")
+    if path.switch.without:
+        settings = " ".join(f"{name}={value}" for name, value in path.switch.variables.items())
+        line.append(f"; {path.switch.without} with {settings}", "dim")
     if path.traits.variants:
         line.append(f"; also as {', '.join(f':{name}' for name in path.traits.variants)}", "dim")
     return line if path.default or path.intra_rank else line.append("; only when named", "dim")
