@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from wirespeed.rank.program import Program
 
 Tell = Callable[[Message], None]
+OpenProgram = Callable[["RankContext", "Wanted"], "Program"]
+"""Program, or what tests put in its place (rank/faults)."""
 Result = TypeVar("Result")
 
 
@@ -42,20 +44,18 @@ class ListPlacement(Protocol):
         """Bytes from one of a block's places in a soak to the next one."""
 
 
-class OpenProgram(Protocol):
-    """Program, or what tests put in its place."""
+@dataclass(frozen=True)
+class Wanted:
+    """A program that is to be opened."""
 
-    def __call__(
-        self,
-        context: RankContext,
-        transport: TransportHandle,
-        buffers: BuffersHandle,
-        size: int,
-        phase: int = 0,
-        in_place: bool | None = None,
-        steps: Sequence[Step] | None = None,
-    ) -> Program:
-        """Collective."""
+    transport: TransportHandle
+    buffers: BuffersHandle
+    size: int
+    phase: int = 0
+    in_place: bool | None = None
+    """In one buffer; None: as the pattern has it."""
+    steps: Sequence[Step] | None = None
+    """Instead of the pattern's, with transfers on every rank or on none."""
 
 
 @dataclass(frozen=True)
@@ -72,12 +72,11 @@ class RankContext:
     open_transport: Callable[[str, str], TransportHandle]
     """Opens a transport by name, with these options; collective."""
     open_program: OpenProgram
+    """Collective, as the next one."""
     open_fresh: OpenProgram
     """Opens programs that move bytes from new memory."""
     offset: int = 0
-    """For tests: every transfer starts so many bytes into its buffer."""
-    planted: tuple[str, int] | None = None
-    """For tests: the kind of wrong message that a soak has, one in so many; None: none is planted."""
+    """Every transfer starts so many bytes into its buffer."""
     ranges: Ranges = field(default_factory=Ranges)
     put_threads_aside: Callable[[], bool] = lambda: False
     """Moves threads of libraries to CPUs on which no rank measures; False: there are none."""

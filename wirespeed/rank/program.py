@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from wirespeed.job.records import Start
 from wirespeed.patterns import Place, Step, Sums, Transfer, Work, rma
 from wirespeed.patterns.collectives.operation import as_operation
-from wirespeed.rank.context import RankContext
+from wirespeed.rank.context import RankContext, Wanted
 from wirespeed.rank.work_list import WorkList, packed_collective
 
 if TYPE_CHECKING:
-    from wirespeed.host.interface import BuffersHandle, ProgramHandle, TransportHandle
+    from wirespeed.host.interface import ProgramHandle, SoakHandle
 
 IN_PLACE, BARRIER_PER_SAMPLE, ALONE = 1, 2, 4
 """Flags of ws_program_open (native/wirespeed.h)."""
@@ -38,28 +38,19 @@ class Batch:
 class Program:
     """One phase at one message size. It is opened and run by all ranks together, and closed by each alone."""
 
-    def __init__(
-        self,
-        context: RankContext,
-        transport: TransportHandle,
-        buffers: BuffersHandle,
-        size: int,
-        phase: int = 0,
-        in_place: bool | None = None,
-        steps: Sequence[Step] | None = None,
-    ) -> None:
-        """Collective. Raises Unusable on every rank where one cannot compile it.
+    plants = False
+    """For tests: does its soak have wrong messages?"""
 
-        `in_place`: in one buffer; None: as the pattern has it. `steps`: instead of the pattern's, with
-        transfers on every rank or on none.
-        """
-        pattern, rank = context.pattern, context.comm.rank
+    def __init__(self, context: RankContext, wanted: Wanted) -> None:
+        """Collective. Raises Unusable on every rank where one cannot compile it."""
+        pattern, rank, size = context.pattern, context.comm.rank, wanted.size
         self._context, self._core = context, context.core
-        self._transport, self.buffers, self.size = transport, buffers, size
-        self._in_place = pattern.kind.in_place if in_place is None else in_place
+        self._transport, self.buffers, self.size = wanted.transport, wanted.buffers, size
+        self._in_place = pattern.kind.in_place if wanted.in_place is None else wanted.in_place
+        steps = wanted.steps
         self._alone = steps is not None and not any(step.sends or step.receives for step in steps)
         if steps is None:
-            steps = self._of_pattern(context, phase)
+            steps = self._of_pattern(context, wanted.phase)
         self.steps = [shifted(step, context.offset) for step in steps]
         self.apart: int | None = None
         """Bytes between two places of a block in a soak, where lists lie in several allocations."""
@@ -80,11 +71,6 @@ class Program:
 
     def _of_pattern(self, context: RankContext, phase: int) -> Sequence[Step]:
         return context.pattern.steps(context.comm.rank, self.size, phase)
-
-    @property
-    def handle(self) -> ProgramHandle:
-        """The core's, until it is closed."""
-        return self._handle
 
     def close(self) -> None:
         self._core.lib.ws_program_close(self._handle)
@@ -110,6 +96,16 @@ class Program:
         found = list(self._core.ffi.unpack(seconds, samples))
         ran = max(untimed, 1) + iterations * samples
         return Batch(found, clocks.host, clocks.stamped, clocks.verdict, ran)
+
+    def open_soak(self, transfers: Sequence[tuple[int, ...]], apart: int, *planted: Any) -> SoakHandle:
+        """The same transfers, free running and checked. `apart`: bytes between an iteration's places.
+
+        `planted`: for tests, a kind of wrong message, and that one in so many is.
+        """
+        kind, every = planted or ("", 1)
+        flat = self._core.ffi.new("ws_transfer[]", transfers)
+        where = self._transport, self.buffers, flat, len(transfers), apart, self._handle
+        return self._core.check(self._core.lib.ws_soak_open(*where, kind.encode(), every))
 
     def start(self) -> Start | None:
         """Collective. How the samples that a barrier precedes have begun since the last call, on rank 0.

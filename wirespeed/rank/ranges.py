@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from wirespeed.host.core import Core
+from wirespeed.host.process import clock_name
 from wirespeed.job.messages import Row
 
 if TYPE_CHECKING:
@@ -28,11 +29,9 @@ _NOTHING: AbstractContextManager[None] = nullcontext()
 class Ranges:
     """Calling it gives a range as a context manager; ranges nest."""
 
-    def __init__(
-        self, core: Core | None = None, rank: int = 0, keep: bool = False, ahead: float = 0.0
-    ) -> None:
-        """`keep`: for take(). `ahead`: for tests, the seconds by which this rank's clock is ahead."""
-        self.kept, self.ahead = keep, round(ahead * 1e9)
+    def __init__(self, core: Core | None = None, rank: int = 0, keep: bool = False) -> None:
+        """`keep`: for take()."""
+        self.kept = keep
         self.room = MAX_RANGES
         self._lib: Library | None = None
         if core and json.loads(core.text(core.check(core.lib.ws_ranges_open(f"rank {rank}".encode())))):
@@ -56,9 +55,14 @@ class Ranges:
         """Is a profiler attached?"""
         return self._lib is not None
 
+    @property
+    def clock_name(self) -> str:
+        """The same for processes that read the same clock."""
+        return clock_name()
+
     def clock(self) -> int:
         """This rank's clock, in nanoseconds."""
-        return time.monotonic_ns() + self.ahead
+        return time.monotonic_ns()
 
     def add(self, kind: str, begin: int, end: int) -> None:
         """A range that is over, by clock(), and had none inside."""

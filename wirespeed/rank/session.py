@@ -10,9 +10,10 @@ from wirespeed.job.messages import Hello, PathStart, RankPlace
 from wirespeed.job.plan import Plan
 from wirespeed.job.step_spec import startup_limit
 from wirespeed.rank.context import Tell
+from wirespeed.rank.faults.words import TestWords
 from wirespeed.rank.join.apart import look
 from wirespeed.rank.join.free_cpus import FreeForThreads
-from wirespeed.rank.join.startup import introduced, open_device, open_ranges
+from wirespeed.rank.join.startup import introduced, open_device
 from wirespeed.rank.observe.watchdog import Watchdog
 from wirespeed.rank.path.path_run import PathRunner
 from wirespeed.rank.world import World
@@ -36,7 +37,9 @@ class RankSession:
         self._opened, self.plan, self._kind, self._watchdog = opened, plan, kind, watchdog
         self._began = began
         self.device = open_device(opened, kind, plan, *place)
-        self.ranges = open_ranges(opened, plan, place[0], began)
+        self.ranges = TestWords(plan).ranges(opened, place[0])
+        now = self.ranges.clock()
+        self.ranges.add("start", now - round((time.monotonic() - began) * 1e9), now)
 
     def connect(self, world: Callable[[], World]) -> World:
         """Joins the ranks; from here on the watchdog watches this one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from wirespeed.job.messages import Progress
@@ -13,7 +14,7 @@ from wirespeed.job.soaking import WRONG_KINDS
 from wirespeed.paths import TransferPath
 from wirespeed.rank.check.guards import GUARD
 from wirespeed.rank.check.payload_check import PayloadCheck, PayloadMismatch
-from wirespeed.rank.context import RankContext, Unusable
+from wirespeed.rank.context import RankContext, Unusable, Wanted
 from wirespeed.rank.program import Program, native_transfers, shifted
 
 if TYPE_CHECKING:
@@ -101,6 +102,8 @@ class SoakRun:
         """Seconds in which as many iterations as were checked would run unchecked."""
         self._received = 0
         """Messages that this rank receives in an iteration, of those that have bytes."""
+        self._plants = False
+        """For tests: have messages been planted that are wrong?"""
         self._details: dict[str, str] = {}
         self._uncovered: dict[str, str] = {}
         """Choices of timed programs that this soak does not have."""
@@ -114,7 +117,8 @@ class SoakRun:
         for number in range(times):
             with memory(number) as (context, buffers, need):
                 for phase in self._phases:
-                    timed = context.open_program(context, self._transport, buffers, self._size, phase)
+                    wanted = Wanted(self._transport, buffers, self._size, phase)
+                    timed = context.open_program(context, wanted)
                     with closing(timed), self._opened(timed, need // PLACES) as soak:
                         self._chunks(soak, self._timed_iteration(timed))
                         self._core.check(self._core.lib.ws_soak_settle(soak))
@@ -176,29 +180,19 @@ class SoakRun:
 
         `apart`: bytes of each of the PLACES in a buffer, which hold the messages of an iteration.
         """
-        context, core = self._context, self._core
-        steps, buffers = timed.steps, timed.buffers
+        core, steps = self._core, timed.steps
         apart = timed.apart or apart
         flat = native_transfers(steps)
         self._received = sum(1 for _, receives, *_, size, _, _ in flat if receives and size)
-        kind, every = context.planted or ("", 1)
-
-        def opened() -> SoakHandle:
-            transfers = core.ffi.new("ws_transfer[]", flat)
-            return core.check(
-                core.lib.ws_soak_open(
-                    *(self._transport, buffers, transfers, len(flat)),
-                    *(apart, timed.handle, kind.encode(), every),
-                )
-            )
-
-        soak = context.collectively(opened, core.lib.ws_soak_close)
+        self._plants = timed.plants
+        open_it = partial(timed.open_soak, flat, apart)
+        soak = self._context.collectively(open_it, core.lib.ws_soak_close)
         try:
             found = core.described(core.lib.ws_soak_describe(soak))
             self._details = {name: word for name, word in found.items() if isinstance(word, str)}
             self._uncovered |= not_covered(timed.described(), found)
             places = range(0, PLACES * apart, apart)
-            self._payload.guard([shifted(step, place) for place in places for step in steps], buffers)
+            self._payload.guard([shifted(step, place) for place in places for step in steps], timed.buffers)
             yield soak
         finally:
             core.lib.ws_soak_close(soak)
@@ -269,7 +263,7 @@ class SoakRun:
             first=total.first,
             messages_per_s=rate,
             timed_messages_per_s=timed,
-            planted=total.planted if context.planted else None,
+            planted=total.planted if self._plants else None,
             details=self._details,
             uncovered=self._uncovered,
         )

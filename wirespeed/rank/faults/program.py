@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from wirespeed.patterns import Step
 from wirespeed.patterns.collectives.operation import as_operation
 from wirespeed.programs import as_program
-from wirespeed.rank.context import RankContext
+from wirespeed.rank.context import RankContext, Wanted
 from wirespeed.rank.faults.steps import (
     BEYOND,
     MISPLACED,
@@ -24,7 +24,7 @@ from wirespeed.rank.faults.steps import (
 from wirespeed.rank.program import Batch, Program
 
 if TYPE_CHECKING:
-    from wirespeed.host.interface import ProgramHandle
+    from wirespeed.host.interface import ProgramHandle, SoakHandle
 
 _ANY_PLACE = (1 << 64) - 1
 
@@ -32,13 +32,21 @@ _ANY_PLACE = (1 << 64) - 1
 class FaultyProgram(Program):
     """Only a pattern's own steps have the fault, not those of what they are compared with."""
 
-    def __init__(self, *given: Any, fault: str | None = None, late_s: float = 0.0, **more: Any) -> None:
-        """`late_s`: seconds by which rank 1 comes late to each timed batch. Others: as of Program."""
-        self._wanted = self._fault = fault if more.get("steps") is None else None
-        self._late_s = late_s
+    def __init__(
+        self,
+        context: RankContext,
+        wanted: Wanted,
+        *,
+        fault: str = "",
+        late_s: float = 0.0,
+        planted: tuple[Any, ...] = (),
+    ) -> None:
+        """`late_s`: by which rank 1 comes late to each timed batch. `planted`: as of Program.open_soak."""
+        self._wanted = self._fault = fault if wanted.steps is None else ""
+        self._late_s, self._planted, self.plants = late_s, planted, bool(planted)
         self._arrived: tuple[int, int, int] | None = None
         """Bytes that the fault damages, and of one element; None: all that the last step receives."""
-        super().__init__(*given, **more)
+        super().__init__(context, wanted)
 
     def _of_pattern(self, context: RankContext, phase: int) -> Sequence[Step]:
         steps = super()._of_pattern(context, phase)
@@ -51,21 +59,21 @@ class FaultyProgram(Program):
             steps = with_fault(steps, fault, aside, computed)
             if of_batches(fault):
                 self._arrived = (aside + context.offset, WORD, 1)
-            self._fault = "batch-word" if of_batches(fault) else None
+            self._fault = "batch-word" if of_batches(fault) else ""
         return steps
 
     def _compile(self, steps: list[Step]) -> ProgramHandle:
         context, fault = self._context, self._fault
         if fault == MISPLACED:
-            steps, fault = [misplaced(step) for step in steps], None
-        if fault and fault.startswith(BEYOND):
+            steps, fault = [misplaced(step) for step in steps], ""
+        if fault.startswith(BEYOND):
             away = int(fault.removeprefix(BEYOND))
             used = context.pattern.extent(context.comm.rank, self.size)
             begin = context.offset + (used + away - 1 if away > 0 else away)
             self._arrived, fault = (begin & _ANY_PLACE, 1, 1), "batch-damaged"
         if fault == STRAY:
             place = stray_place(steps)
-            self._arrived, fault = (place or 0, 1, 1), None if place is None else "batch-damaged"
+            self._arrived, fault = (place or 0, 1, 1), "" if place is None else "batch-damaged"
         handle = super()._compile(steps)
         if self._wanted:
             try:
@@ -75,12 +83,15 @@ class FaultyProgram(Program):
                 raise
         return handle
 
-    def _inject(self, handle: ProgramHandle, fault: str | None) -> None:
+    def _inject(self, handle: ProgramHandle, fault: str) -> None:
         lib, arrived = self._core.lib, self._arrived
         if fault and arrived is None:
             self._core.check(lib.ws_program_inject_fault(handle, fault.encode()))
         elif fault and arrived:
             self._core.check(lib.ws_program_inject_fault_at(handle, fault.encode(), *arrived))
+
+    def open_soak(self, transfers: Sequence[tuple[int, ...]], apart: int, *planted: Any) -> SoakHandle:
+        return super().open_soak(transfers, apart, *self._planted)
 
     def sample(self, iterations: int, samples: int, untimed: int = 1) -> Batch:
         if self._late_s and self._context.comm.rank == 1 and not self._alone:

@@ -18,7 +18,6 @@ from wirespeed.job.messages import Message, RankPlace
 from wirespeed.job.plan import Plan
 from wirespeed.job.step_spec import StepSpec
 from wirespeed.rank.join.apart import Apart
-from wirespeed.rank.ranges import Ranges
 from wirespeed.rank.world import World
 
 if TYPE_CHECKING:
@@ -104,14 +103,6 @@ def share_node(opened: Core, neighbours: int) -> None:
     quota = cpu_quota()
     most = MAX_THREADS if quota is None else min(MAX_THREADS, int(quota / neighbours))
     opened.lib.ws_share_node(neighbours, most)
-
-
-def open_ranges(opened: Core, plan: Plan, rank: int, began: float) -> Ranges:
-    """This rank's ranges. `began`: time.monotonic() when the process began its work."""
-    ahead = float(dict(plan.test).get("clock", "0")) if rank % 2 else 0.0
-    ranges = Ranges(opened, rank, plan.timing or plan.timeline is not None, ahead)
-    ranges.add("start", round((began + ahead) * 1e9), ranges.clock())
-    return ranges
 
 
 def introduced(

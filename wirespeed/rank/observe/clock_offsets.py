@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wirespeed.host.process import clock_name
 from wirespeed.job.messages import ClockPlace, Row
 from wirespeed.rank.ranges import Ranges
 from wirespeed.rank.world import World
@@ -48,7 +47,7 @@ class ClockOffsets:
 
     def __init__(self, comm: World, ranges: Ranges) -> None:
         self._comm, self._ranges = comm, ranges
-        clocks = comm.everyone(f"{clock_name()} {ranges.ahead or ''}".strip())
+        clocks = comm.everyone(ranges.clock_name)
         self.shared = clocks[0]
         self._leaders = [clocks.index(clock) for clock in clocks]
         """The first rank with the same clock, of each rank."""

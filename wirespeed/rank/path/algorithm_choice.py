@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from wirespeed.patterns.collectives.operation import as_operation
-from wirespeed.rank.context import RankContext, Unusable
-
-if TYPE_CHECKING:
-    from wirespeed.host.interface import BuffersHandle, TransportHandle
+from wirespeed.rank.context import RankContext, Unusable, Wanted
 
 SECONDS = 0.02
 """Time for each, after a first iteration."""
@@ -23,14 +19,14 @@ def by_algorithm(context: RankContext, name: str) -> RankContext:
     return replace(context, pattern=context.pattern.at(shape))
 
 
-def fastest(context: RankContext, transport: TransportHandle, buffers: BuffersHandle, size: int) -> str:
+def fastest(context: RankContext, wanted: Wanted) -> str:
     """Collective. The algorithm of the least time, the slowest rank's. Raises Unusable where none works."""
     seconds: dict[str, float] = {}
     failure: Unusable | None = None
-    for name in as_operation(context.pattern).candidates(size):
+    for name in as_operation(context.pattern).candidates(wanted.size):
         variant = by_algorithm(context, name)
         try:
-            with closing(context.open_program(variant, transport, buffers, size)) as program:
+            with closing(context.open_program(variant, wanted)) as program:
                 first = context.comm.maximum(program.run())
                 count = max(1, min(int(SECONDS / max(first, 1e-9)), MAX_ITERATIONS))
                 seconds[name] = context.comm.maximum(min(program.sample(count, 2).seconds))

@@ -13,7 +13,7 @@ from wirespeed.paths import TransferPath
 from wirespeed.rank.check.checks import check_of
 from wirespeed.rank.check.payload_check import PayloadMismatch
 from wirespeed.rank.check.soak_run import PLACES, apart
-from wirespeed.rank.context import RankContext, Unusable
+from wirespeed.rank.context import RankContext, Unusable, Wanted
 from wirespeed.rank.path.buffers import Buffers
 
 if TYPE_CHECKING:
@@ -108,6 +108,6 @@ class FreshRun:
     def _moved(self, context: RankContext, held: BuffersHandle, size: int) -> tuple[float, float]:
         """Seconds of the slowest rank: of the first iteration, and of the next one."""
         check = check_of(context, self._path, held, size, lambda: None)
-        with closing(context.open_program(context, self._transport, held, size)) as program:
+        with closing(context.open_program(context, Wanted(self._transport, held, size))) as program:
             first, second = (context.comm.maximum(check.checked_iteration(program)) for _ in range(2))
         return first, second

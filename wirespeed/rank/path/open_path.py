@@ -21,7 +21,7 @@ from wirespeed.paths import TransferPath
 from wirespeed.patterns.collectives.operation import BEST, LIBRARY
 from wirespeed.rank.check.payload_check import PayloadMismatch
 from wirespeed.rank.check.soak_run import PLACES, SoakRun, apart
-from wirespeed.rank.context import RankContext, Unusable
+from wirespeed.rank.context import RankContext, Unusable, Wanted
 from wirespeed.rank.observe.counted_sizes import sizes_to_count, worth_counting
 from wirespeed.rank.observe.host_counters import HostCounters
 from wirespeed.rank.observe.host_health import HostHealth
@@ -394,13 +394,14 @@ class OpenPath:
         """One size with its buffers. Raises Unusable."""
         held, position = self._hold(item), self._position(item)
         context, size = self._context, item.size
+        wanted = Wanted(self._transport, held, size)
         if context.shape.options.get("by") == BEST:
             if size not in self._algorithms:
-                self._algorithms[size] = fastest(context, self._transport, held, size)
+                self._algorithms[size] = fastest(context, wanted)
             context = by_algorithm(context, self._algorithms[size])
         patience = self._patience(size, item.need)
         alive = partial(self._watchdog.turn, self._path.name, size, patience)
-        return SizeRun(context, self._path, self._transport, held, size, position, alive)
+        return SizeRun(context, self._path, wanted, position, alive)
 
     def _hold(self, item: Item, first: Item | None = None) -> BuffersHandle:
         """The native buffers of a size. `first`: of those that begin with them, which are told of that.

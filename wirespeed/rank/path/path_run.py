@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -16,13 +16,13 @@ from wirespeed.host.process import host_name
 from wirespeed.job.messages import RankRanges
 from wirespeed.job.path_selection import unsuited
 from wirespeed.job.plan import Plan
-from wirespeed.job.soaking import FAULT
 from wirespeed.job.step_spec import startup_limit
 from wirespeed.paths import TransferPath, find_path
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.patterns.collectives.operation import LIBRARY, as_operation
 from wirespeed.programs import A_GPU_EACH, as_program
-from wirespeed.rank.context import OpenProgram, RankContext, Tell, Unusable
+from wirespeed.rank.context import RankContext, Tell, Unusable
+from wirespeed.rank.faults.words import TestWords
 from wirespeed.rank.join.apart import TOGETHER, Apart
 from wirespeed.rank.join.free_cpus import FreeForThreads
 from wirespeed.rank.join.startup import share_node
@@ -32,18 +32,13 @@ from wirespeed.rank.path.algorithm_choice import by_algorithm
 from wirespeed.rank.path.buffers import Buffers, buffer_room
 from wirespeed.rank.path.open_path import Observers, OpenPath
 from wirespeed.rank.path_time import PathTime
-from wirespeed.rank.program import Program
 from wirespeed.rank.ranges import MAX_RANGES, MIN_RANGES, Ranges
 from wirespeed.rank.world import World
 
 if TYPE_CHECKING:
     from wirespeed.host.interface import DeviceHandle, TransportHandle
 
-FRESH = "fresh-"
-"""Beginning of a fault that messages from new memory alone have."""
 KNOWS_ITS_BUFFERS = "must know its buffers in advance, so that it takes no list in several allocations"
-OWN_TEST_KEYS = ("apart", "clock", "fault", "late", "offset", "instead", "soak-every")
-"""Words of `--test`; all others are options of the transport, for tests and sweeps."""
 
 
 class PathRunner:
@@ -65,28 +60,18 @@ class PathRunner:
         self._ranges = ranges = ranges or Ranges()
         self._device, self._apart = device, apart
         self._control = comm.control(core)
-        test = dict(plan.test)
-        fault = test.get("fault")
-        planted = fault.removeprefix(FAULT) if fault and fault.startswith(FAULT) else None
-        fresh = fault.removeprefix(FRESH) if fault and fault.startswith(FRESH) else None
-        pattern, options = find_pattern(plan.pattern), dict(plan.options)
-        given = {k: v for k, v in test.items() if k not in OWN_TEST_KEYS and "@" not in k}
-        for option in pattern.options:
-            if option.for_transport and options.get(option.key) is not None:
-                given[option.key] = options[option.key]
-        self._transport_options = ";".join(f"{k}={v}" for k, v in given.items())
+        self._test = test = TestWords(plan)
         self._context = RankContext(
             core=core,
             comm=comm,
             device=device,
             plan=plan,
-            pattern=pattern.at(Shape(comm.size, options)),
+            pattern=find_pattern(plan.pattern).at(Shape(comm.size, dict(plan.options))),
             tell=tell,
             open_transport=self._opened,
-            open_program=_programs(None if planted or fresh else fault, test),
-            open_fresh=_programs(fresh, test),
-            offset=int(test.get("offset", "0")),
-            planted=(planted, int(test.get("soak-every", "10000"))) if planted else None,
+            open_program=test.programs(),
+            open_fresh=test.programs(fresh=True),
+            offset=test.offset,
             ranges=ranges,
         )
         self._observers: Observers | None = None
@@ -217,8 +202,7 @@ class PathRunner:
         """
         plan, program = self._plan, self._context.pattern.kind.program
         asked = plan.share_gpus or plan.ranks_per_gpu or plan.between
-        # For tests, "share=yes": slow, but right, as for the kernels of `gpu`.
-        if dict(plan.test).get("share") == "yes" or not (path.needs_device if program else path.wants_gpu):
+        if self._test.share_gpus or not (path.needs_device if program else path.wants_gpu):
             return None
         identity = self._core.identity(self._device)
         if (not program and asked) or (program and identity["kind"] not in GPU_KINDS):
@@ -247,15 +231,8 @@ class PathRunner:
                 load(context.device, work.kernel.encode())
 
     def _open_transport(self, path: TransferPath) -> TransportHandle:
-        instead = dict(self._plan.test).get("instead")
-        own = "" if instead else path.options
-        of_path = (
-            f"{key.removesuffix(f'@{path.name}')}={value}"
-            for key, value in self._plan.test
-            if key.endswith(f"@{path.name}")
-        )
-        options = ";".join(filter(None, (own, self._transport_options, *of_path)))
-        transport, lib = self._opened(instead or path.transport, options), self._core.lib
+        transport = self._opened(*self._test.transport(path, self._context.pattern))
+        lib = self._core.lib
         several = int(self._context.shape.options.get("allocations") or 1) > 1
         if several and not lib.ws_transport_by_address(transport):
             lib.ws_transport_abandon(transport)
@@ -268,15 +245,6 @@ class PathRunner:
                 name.encode(), options.encode(), self._control, self._device, self._watchdog.page
             )
         )
-
-
-def _programs(fault: str | None, test: Mapping[str, str]) -> OpenProgram:
-    """Opens programs: those of measurements, or with what a test asks for."""
-    if not fault and "late" not in test:
-        return Program
-    from wirespeed.rank.faults.program import FaultyProgram
-
-    return partial(FaultyProgram, fault=fault, late_s=float(test.get("late", "0")))
 
 
 def with_algorithm(context: RankContext, path: TransferPath) -> RankContext:

@@ -11,7 +11,7 @@ from wirespeed.job.records import BatchClock, Interval, ProgramTimes, interval
 from wirespeed.patterns import Step, Transfer
 from wirespeed.programs import ProgramPattern, as_program
 from wirespeed.rank.check.payload_check import Check
-from wirespeed.rank.context import RankContext
+from wirespeed.rank.context import RankContext, Wanted
 from wirespeed.rank.observe.clock_agreement import ClockAgreement
 from wirespeed.rank.observe.cpu_wait import CpuWait
 from wirespeed.rank.path.teams import TeamSamples
@@ -20,7 +20,7 @@ from wirespeed.statistics.samples import Samples
 from wirespeed.statistics.stopping import StoppingRule
 
 if TYPE_CHECKING:
-    from wirespeed.host.interface import BuffersHandle, TransportHandle
+    from wirespeed.host.interface import BuffersHandle
 
 BATCHES, SECONDS = 16, 0.15
 """Batches and seconds of each of the two, at most; --max-time limits it, too."""
@@ -90,18 +90,11 @@ class _Baseline:
 class Computation:
     """A program's steps without their transfers, measured by turns with the program itself."""
 
-    def __init__(
-        self,
-        context: RankContext,
-        transport: TransportHandle,
-        buffers: BuffersHandle,
-        size: int,
-        check: Check,
-    ) -> None:
-        """Collective, as are all methods. `check`: it knows how the field begins."""
+    def __init__(self, context: RankContext, wanted: Wanted, check: Check) -> None:
+        """Collective, as are all methods. `wanted`: the program. `check`: it knows how the field begins."""
         divisor = as_program(context.pattern).facts.steps_per_iteration
-        alone = work_alone(context, size)
-        self._program = context.open_program(context, transport, buffers, size, steps=alone)
+        alone = work_alone(context, wanted.size)
+        self._program = context.open_program(context, replace(wanted, steps=alone))
         self._baseline = _Baseline(context, self._program, divisor, "its computation")
         self._check = check
 
@@ -140,7 +133,7 @@ def limits(
     copying = context.open_transport("copy", "")
     try:
         steps = [Step(sends=(transfer,) * count, receives=(_landed(transfer),) * count)]
-        opened = context.open_program(context, copying, buffers, size, in_place=False, steps=steps)
+        opened = context.open_program(context, Wanted(copying, buffers, size, in_place=False, steps=steps))
         with closing(opened) as program:
             baseline = _Baseline(context, program, count, "the driver's copy")
             while baseline.wants_more():

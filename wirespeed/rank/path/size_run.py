@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from wirespeed.job.messages import Progress
@@ -26,7 +26,7 @@ from wirespeed.rank.check.checks import check_of
 from wirespeed.rank.check.field_check import Alive
 from wirespeed.rank.check.field_memory import FieldMemory
 from wirespeed.rank.check.field_views import FieldViews
-from wirespeed.rank.context import RankContext
+from wirespeed.rank.context import RankContext, Wanted
 from wirespeed.rank.observe.clock_agreement import gravest
 from wirespeed.rank.path.buffers import SMALL
 from wirespeed.rank.path.program_limits import Computation, limits
@@ -37,7 +37,6 @@ from wirespeed.statistics.samples import Summary
 from wirespeed.statistics.slowest import of_the_slowest
 
 if TYPE_CHECKING:
-    from wirespeed.host.interface import BuffersHandle, TransportHandle
     from wirespeed.rank.observe.wire_counting import WireCounting
 
 PHASES_AT_ONCE = 8
@@ -61,16 +60,14 @@ class SizeRun:
         self,
         context: RankContext,
         path: TransferPath,
-        transport: TransportHandle,
-        buffers: BuffersHandle,
-        size: int,
+        wanted: Wanted,
         position: Progress,
         alive: Alive,
     ) -> None:
         """`position`: what a progress message says of this size among all. `alive`: tells the watchdog."""
-        self._context, self._path, self._size, self._position = context, path, size, position
-        self._transport, self._buffers = transport, buffers
-        self._payload = check_of(context, path, buffers, size, alive)
+        self._context, self._path, self._size, self._position = context, path, wanted.size, position
+        self._wanted = wanted
+        self._payload = check_of(context, path, wanted.buffers, wanted.size, alive)
         self._program_times: ProgramTimes | None = None
         self._phases = context.pattern.timing.phases
         self._reported = context.pattern.timing.reported
@@ -123,7 +120,7 @@ class SizeRun:
         with ExitStack() as open_now:
             if context.pattern.kind.program:
                 self._computation = open_now.enter_context(
-                    closing(Computation(context, self._transport, self._buffers, self._size, self._payload))
+                    closing(Computation(context, self._wanted, self._payload))
                 )
             if len(phases) == 1:
                 (self._phase,) = phases
@@ -139,7 +136,7 @@ class SizeRun:
         if context.pattern.kind.program:
             pattern = as_program(context.pattern)
             with context.ranges("limits"):
-                found, of_copies = limits(context, pattern, self._buffers, self._size)
+                found, of_copies = limits(context, pattern, self._wanted.buffers, self._size)
             found |= compute
             self._other_clocks = clock, of_copies
             if pattern.sampling(context.comm.rank):
@@ -205,14 +202,14 @@ class SizeRun:
         def doing(text: str) -> None:
             self._context.tell(position._replace(doing=text))
 
-        memory = FieldMemory(self._context, self._path.memory, self._buffers)
+        memory = FieldMemory(self._context, self._path.memory, self._wanted.buffers)
         with self._program(0) as program:
             yield FieldViews(self._context, pattern, memory, program, doing)
 
     def _program(self, phase: int) -> closing[Program]:
         steps = work_alone(self._context, self._size) if self._path.work_alone else None
-        place = self._context, self._transport, self._buffers, self._size
-        return closing(self._context.open_program(*place, phase, steps=steps))
+        wanted = replace(self._wanted, phase=phase, steps=steps)
+        return closing(self._context.open_program(self._context, wanted))
 
     def _sampled(self, team: TeamSamples) -> Turns[PhaseSamples]:
         with self._program(self._phase) as program:
