@@ -21,20 +21,20 @@ KNOWN = 1e6
 NORMAL_90, NORMAL_95, NORMAL_975 = 1.2815515655446004, 1.6448536269514722, 1.959963984540054
 
 
-def convincing(p_values: Sequence[float], false_alarms: float = COMPARED_ALARMS) -> list[bool]:
+def convincing(
+    p_values: Sequence[float], false_alarms: float = COMPARED_ALARMS, count: int = 0
+) -> list[bool]:
     """Real changes of many that are looked at together, by Benjamini and Hochberg (1995).
+
+    `count`: of so many, those not given being 1.
 
     Where nothing has changed, anything at all is named in at most `false_alarms` of the cases; where
     something has, at most this share of what is named is wrong. It holds for changes that go together, as
     those of one launch do (Benjamini and Yekutieli 2001).
     """
-    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
-    last = 0
-    for rank, index in enumerate(order, 1):
-        if p_values[index] <= false_alarms * rank / len(order):
-            last = rank
-    chosen = set(order[:last])
-    return [index in chosen for index in range(len(p_values))]
+    step, ordered = false_alarms / max(count, len(p_values), 1), sorted(p_values)
+    most = max((p for rank, p in enumerate(ordered, 1) if p <= step * rank), default=-1.0)
+    return [p <= most for p in p_values]
 
 
 def student_tail(t: float, freedom: float) -> float:
@@ -94,7 +94,7 @@ def found_at(level: float, freedom: float) -> float:
     Of the noncentral t distribution, to 1.2 % (Abramowitz and Stegun 26.7.10).
     """
     point = student_point(level, freedom)
-    return point * (1 - 1 / (4 * freedom)) + NORMAL_90 * math.sqrt(1 + point**2 / (2 * freedom))
+    return point * (1 - 1 / (4 * freedom)) + NORMAL_90 * math.hypot(1, point / math.sqrt(2 * freedom))
 
 
 def bounded_exp(x: float) -> float:
