@@ -21,6 +21,7 @@ from wirespeed.job.plan import Plan
 from wirespeed.results.model import End, Entry, Event, Failure, Head
 from wirespeed.results.reading import read
 from wirespeed.results.recorder import Observer, now
+from wirespeed.units import duration
 
 MAX_ATTEMPTS = 6
 """Launches of one part."""
@@ -100,8 +101,8 @@ class Campaign:
             spent = self.clock() - begun
             self.say(
                 f"{part.title}: {'figures are missing' if part.title in self.failed else 'measured'}  "
-                f"[{done + 1} of {len(missing)}, {_minutes(spent)} so far, "
-                f"about {_minutes(spent / (done + 1) * (left - 1))} left]"
+                f"[{done + 1} of {len(missing)}, {duration(spent)} so far, "
+                f"about {duration(spent / (done + 1) * (left - 1))} left]"
             )
         return code
 
@@ -231,7 +232,3 @@ class Campaign:
 
     def _file(self, part: FleetPart, number: int) -> Path:
         return self.state.folder / f"{part.name}{f'-{number}' if number > 1 else ''}.jsonl"
-
-
-def _minutes(seconds: float) -> str:
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"

@@ -6,20 +6,11 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from itertools import compress
 
 import numpy as np
 
-from wirespeed.fleet.estimates import (
-    GPU,
-    LINK,
-    NODE,
-    SWITCH,
-    Estimates,
-    KindTime,
-    Subject,
-    estimates,
-)
+from wirespeed.fleet.estimates import GPU, LINK, NODE, SWITCH, Estimates, KindTime, Subject, estimates
 from wirespeed.fleet.topology import NO_TOPOLOGY, Topology
 from wirespeed.fleet.window import HistoryWindow
 from wirespeed.statistics.outliers import FEWEST_TIMES, Slow
@@ -80,14 +71,8 @@ class Outlier:
         return self.evidence[0]
 
 
-class _Test(NamedTuple):
-    slow: Slow
-    estimates: Estimates
-    place: int
-
-    @property
-    def p(self) -> float:
-        return self.slow.p
+_Test = tuple[Slow, Estimates, int]
+"""How slow a subject is, in which figure, and the place of its name there."""
 
 
 @dataclass
@@ -139,10 +124,10 @@ def decide(
     verdict = FleetVerdict(figures=len({each.figure for each in found}))
     for each in found:
         _note(verdict, each, least)
-    told = {subject for each in found for subject in _subjects(each, sure=False)}
+    ever, often = ({subject for each in found for subject in _subjects(each, sure)} for sure in (False, True))
     for each in found:
         for name, why in each.untold.items():
-            if (each.kind, name) not in told:
+            if (each.kind, name) not in ever:
                 verdict.untold.setdefault(name, why)
     for kind in ORDER:
         of_kind = [each for each in found if each.kind == kind]
@@ -153,12 +138,11 @@ def decide(
         verdict.suspects += [finding for finding in once if finding.name not in known]
         if figures:
             verdict.tested[kind] = len(figures)
-            _note_smallest(verdict, kind, of_kind, figures, false_alarms)
-    often = {name for each in found for kind, name in _subjects(each, sure=True) if kind == NODE}
-    ever = {name for each in found for kind, name in _subjects(each, sure=False) if kind == NODE}
-    verdict.few_times = sorted(
-        ever - often - {node for suspect in verdict.suspects for node in suspect.nodes}
-    )
+            level = false_alarms / len(figures) / max(figures.values())
+            ratios = [each.smallest(level) for each in of_kind if _subjects(each, sure=True)]
+            verdict.smallest[kind] = (min(ratios), max(ratios))
+    suspected = {node for suspect in verdict.suspects for node in suspect.nodes}
+    verdict.few_times = sorted({name for kind, name in ever - often if kind == NODE} - suspected)
     verdict.findings = _without_ends(verdict.findings, verdict.findings)
     verdict.suspects = _without_ends(verdict.suspects, verdict.findings)
     slow = exclude(verdict.findings)
@@ -183,25 +167,19 @@ def _named(
     found: Sequence[Estimates], topology: Topology, false_alarms: float, fleet: int, sure: bool
 ) -> tuple[list[Outlier], Counter[Subject]]:
     """What is slow among the subjects of a kind, and in how many figures each was tested."""
-    figures: Counter[Subject] = Counter()
+    figures = Counter(subject for each in found for subject in _subjects(each, sure))
     tests: dict[Subject, list[_Test]] = defaultdict(list)
     for each in found:
-        figures.update(_subjects(each, sure))
         for place, slow in each.slow.items():
             if (not sure or each.times[place] >= FEWEST_TIMES) and math.isfinite(each.effects[place]):
-                tests[each.kind, each.names[place]].append(_Test(slow, each, place))
-    subjects = list(tests)
-    p_values = {subject: [test.p for test in tests[subject]] for subject in subjects}
-    together = [simes(p_values[subject], figures[subject]) for subject in subjects]
-    # All others have a p value of 1.
-    named = convincing([*together, *[1.0] * (len(figures) - len(subjects))], false_alarms)
+                tests[each.kind, each.names[place]].append((slow, each, place))
+    p_values = {subject: [slow.p for slow, *_ in of] for subject, of in tests.items()}
+    together = {subject: simes(of, figures[subject]) for subject, of in p_values.items()}
+    named = convincing([*together.values()], false_alarms, len(figures))
     findings = []
-    for subject, p, slow_one in zip(subjects, together, named, strict=False):
-        if slow_one:
-            others = [1.0] * (figures[subject] - len(tests[subject]))
-            chosen = convincing([*p_values[subject], *others], false_alarms)
-            shown = [test for test, chosen_one in zip(tests[subject], chosen, strict=False) if chosen_one]
-            findings.append(_finding(subject, p, shown, topology, fleet))
+    for subject, p in compress(together.items(), named):
+        chosen = convincing(p_values[subject], false_alarms, figures[subject])
+        findings.append(_finding(subject, p, [*compress(tests[subject], chosen)], topology, fleet))
     return findings, figures
 
 
@@ -220,25 +198,10 @@ def _note(verdict: FleetVerdict, each: Estimates, least: float) -> None:
     verdict.kinds += [kind for kind in each.kinds if abs(math.log(kind.ratio)) > math.log1p(least)]
     if each.kind != NODE:
         return
-    for place, name in enumerate(each.names):
-        verdict.distances.setdefault(name, {})
-        if math.isfinite(each.effects[place]):
-            ratio = bounded_exp(float(each.effects[place]))
-            verdict.distances[name][each.figure] = ratio
+    for name, effect in zip(each.names, each.effects.tolist(), strict=True):
+        known = {each.figure: bounded_exp(effect)} if math.isfinite(effect) else {}
+        verdict.distances.setdefault(name, {}).update(known)
     verdict.usual[each.figure] = bounded_exp(each.centre)
-
-
-def _note_smallest(
-    verdict: FleetVerdict,
-    kind: str,
-    found: Sequence[Estimates],
-    figures: Counter[Subject],
-    false_alarms: float,
-) -> None:
-    level = false_alarms / len(figures) / max(figures.values())
-    ratios = [each.smallest(level) for each in found if len(_subjects(each, sure=True))]
-    if ratios:
-        verdict.smallest[kind] = (min(ratios), max(ratios))
 
 
 def _finding(subject: Subject, p: float, tests: Sequence[_Test], topology: Topology, fleet: int) -> Outlier:

@@ -24,7 +24,7 @@ def unlike_most(findings: Iterable[Outlier], facts: NodeFacts) -> list[str]:
     """'driver 570.1 on n[3,9], which stand out; 580.2 on 95 of 100 nodes'; where most nodes have the same."""
     slow, lines = exclude(findings), []
     for name in FACTS:
-        values = {node: ", ".join(sorted(known[name])) for node, known in facts.items() if known.get(name)}
+        values = _values(facts, name)
         usual, count = Counter(values.values()).most_common(1)[0] if values else ("", 0)
         if 2 * count <= len(values):
             continue
@@ -50,28 +50,29 @@ def groups_apart(distances: Mapping[str, Mapping[str, float]], facts: NodeFacts,
     """
     lines = []
     for name in FACTS:
-        values = {node: ", ".join(sorted(known[name])) for node, known in facts.items() if known.get(name)}
+        values = _values(facts, name)
         counts = Counter(value for node, value in values.items() if node in distances)
         often = [value for value, count in counts.most_common() if count >= FEWEST_NODES]
         for value in often[1:]:
             found = []
             for figure in dict.fromkeys(figure for known in distances.values() for figure in known):
-                usual, other = (
-                    [
-                        math.log(known[figure])
-                        for node, known in distances.items()
-                        if figure in known and values.get(node) == which
-                    ]
-                    for which in (often[0], value)
-                )
-                if min(len(usual), len(other)) >= FEWEST_NODES:
-                    found.append((*_apart(usual, other), figure))
+                sides: dict[str, list[float]] = {often[0]: [], value: []}
+                for node, known in distances.items():
+                    if figure in known and values.get(node) in sides:
+                        sides[values[node]].append(math.log(known[figure]))
+                if min(map(len, sides.values())) >= FEWEST_NODES:
+                    found.append((*_apart(*sides.values()), figure))
             real = [(log, figure) for p, log, figure in found if p * len(found) < SURE]
             log, figure = max(real, key=lambda one: abs(one[0]), default=(0.0, ""))
             if abs(log) > math.log1p(least):
                 ratio = f"{math.exp(log):.2f} x the time of {often[0]} on {counts[often[0]]} nodes"
                 lines.append(f"{name} {value} on {counts[value]} nodes takes {ratio} ({figure})")
     return lines
+
+
+def _values(facts: NodeFacts, name: str) -> dict[str, str]:
+    """Value of a fact, by node."""
+    return {node: ", ".join(sorted(known[name])) for node, known in facts.items() if known.get(name)}
 
 
 def _apart(usual: list[float], other: list[float]) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from typing import Any
 from wirespeed.judge.model import Change
 from wirespeed.report.compare.comparison import Comparison
 from wirespeed.report.compare.matching import Key
-from wirespeed.report.compare.verdicts import FigureVerdict, GroupVerdict
+from wirespeed.report.compare.verdicts import Verdict
 
 
 def to_json(comparison: Comparison) -> str:
@@ -42,13 +42,13 @@ def _key(key: Key) -> dict[str, Any]:
     return {"pattern": key.pattern, "path": key.path, "bytes": key.bytes, "conditions": json.loads(key.what)}
 
 
-def _verdict(verdict: FigureVerdict) -> dict[str, Any]:
+def _verdict(verdict: Verdict) -> dict[str, Any]:
     data = {**_key(verdict.key), "verdict": verdict.what, "old_s": verdict.old_s, "new_s": verdict.new_s}
     failure = {"failure": verdict.failure.text} if verdict.failure else {}
     return data | _change(verdict.change) | failure
 
 
-def _group(verdict: GroupVerdict) -> dict[str, Any]:
+def _group(verdict: Verdict) -> dict[str, Any]:
     """`smallest_found`: the slowdown that would have been found in 90 % of cases, as a share of the time."""
     odd = [
         {"side": ("old", "new")[odd.side], "launch": odd.number, "time_ratio": odd.ratio}

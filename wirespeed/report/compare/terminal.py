@@ -13,14 +13,7 @@ from wirespeed.report.cannot_tell import and_why, lines
 from wirespeed.report.compare.comparison import Comparison
 from wirespeed.report.compare.environment import Difference
 from wirespeed.report.compare.matching import Key
-from wirespeed.report.compare.verdicts import (
-    SAYS,
-    UNNAMED,
-    FigureVerdict,
-    GroupVerdict,
-    Verdicts,
-    launches_left_out,
-)
+from wirespeed.report.compare.verdicts import SAYS, UNNAMED, Verdict, Verdicts, launches_left_out
 from wirespeed.report.console.columns import Column, Table, table
 from wirespeed.report.console.console import say
 from wirespeed.report.facts import figures
@@ -66,7 +59,7 @@ def print_comparison(console: Console, comparison: Comparison, *, everything: bo
         say(console, text, "dim")
 
 
-def _single_sizes(found: Verdicts, *, everything: bool) -> list[FigureVerdict]:
+def _single_sizes(found: Verdicts, *, everything: bool) -> list[Verdict]:
     """Those of which something else is said than of their group; `everything`: all of them."""
     groups = {(group.key, size): group for group in found.groups for size in group.sizes}
     return [
@@ -76,7 +69,7 @@ def _single_sizes(found: Verdicts, *, everything: bool) -> list[FigureVerdict]:
     ]
 
 
-def _as_its_group(figure: FigureVerdict, group: GroupVerdict | None) -> bool:
+def _as_its_group(figure: Verdict, group: Verdict | None) -> bool:
     if figure.what in UNNAMED:
         return True
     if not (group and group.change and figure.change) or figure.what != group.what:
@@ -121,28 +114,27 @@ def _title(found: Verdicts) -> Callable[[Key], str]:
     return lambda key: key.title.removeprefix(f"{key.pattern} ") if alike else key.title
 
 
-def _ratio(verdict: FigureVerdict | GroupVerdict) -> Text | None:
-    style = verdict.style if isinstance(verdict, FigureVerdict) else SAYS[verdict.what][1]
-    return Text(factor(verdict.change.ratio), style) if verdict.change else None
+def _ratio(verdict: Verdict) -> Text | None:
+    return Text(factor(verdict.change.ratio), verdict.style) if verdict.change else None
 
 
-def _interval(verdict: FigureVerdict | GroupVerdict) -> str | None:
+def _interval(verdict: Verdict) -> str | None:
     return " to ".join(map(factor, verdict.change.interval())) if verdict.change else None
 
 
-def _spread(verdict: GroupVerdict) -> str | None:
+def _spread(verdict: Verdict) -> str | None:
     if not verdict.change:
         return None
     by = figures.percent(verdict.change.spread)
     return by if verdict.change.source in (SEEN, GIVEN) else f"{by}, {verdict.change.source}"
 
 
-def _says(verdict: FigureVerdict | GroupVerdict) -> Text:
+def _says(verdict: Verdict) -> Text:
     return Text(*SAYS[verdict.what])
 
 
-def _groups(rows: Sequence[GroupVerdict], title: Callable[[Key], str]) -> Table[GroupVerdict]:
-    columns: list[Column[GroupVerdict]] = [
+def _groups(rows: Sequence[Verdict], title: Callable[[Key], str]) -> Table[Verdict]:
+    columns: list[Column[Verdict]] = [
         Column("", lambda group: title(group.key), left=True),
         Column("sizes", lambda group: size_range(group.sizes), gap=3, left=True),
         Column("time x", _ratio, gap=3),
@@ -153,16 +145,16 @@ def _groups(rows: Sequence[GroupVerdict], title: Callable[[Key], str]) -> Table[
     return table(columns, rows)
 
 
-def _table(rows: Sequence[FigureVerdict], title: Callable[[Key], str]) -> Table[FigureVerdict]:
+def _table(rows: Sequence[Verdict], title: Callable[[Key], str]) -> Table[Verdict]:
     def time(seconds: float | None) -> str | None:
         return None if seconds is None else format_seconds(seconds)
 
-    def rate(figure: FigureVerdict, seconds: float | None) -> str | None:
+    def rate(figure: Verdict, seconds: float | None) -> str | None:
         if seconds is None:
             return None
         return format_rate(figure.amount / seconds) if figure.amount else ""
 
-    columns: list[Column[FigureVerdict]] = [
+    columns: list[Column[Verdict]] = [
         Column("", lambda figure: title(figure.key), left=True),
         Column("size", lambda figure: format_size(figure.key.bytes), gap=4),
         Column("old", lambda figure: time(figure.old_s), gap=4),
@@ -176,7 +168,7 @@ def _table(rows: Sequence[FigureVerdict], title: Callable[[Key], str]) -> Table[
     return table(columns, rows)
 
 
-def _failures(rows: Iterable[FigureVerdict]) -> list[str]:
+def _failures(rows: Iterable[Verdict]) -> list[str]:
     """Failures, each once for all sizes that it left without a figure."""
     found = grouped(
         ((row.key.path, figures.failure_text(row.failure)), row.key.bytes) for row in rows if row.failure
@@ -258,7 +250,7 @@ def legend(comparison: Comparison) -> list[str]:
     return told
 
 
-def _place(group: GroupVerdict) -> str:
+def _place(group: Verdict) -> str:
     return f"{group.key.path} at {size_range(group.sizes)}"
 
 

@@ -53,21 +53,27 @@ UNNAMED = (UNSURE, NOT_WORSE)
 
 
 @dataclass(frozen=True)
-class FigureVerdict:
-    """Verdict on one figure."""
+class Verdict:
+    """Verdict on one figure, or on what is common to a path's figures in a group of sizes."""
 
     key: Key
+    """Of a group without a size."""
+    sizes: tuple[int, ...]
     what: str
     """One of SAYS."""
-    change: Change | None = None
+    change: Change | None
+    """Of a group the median over its sizes."""
+    reason: Reason | None = None
+    """Why a slowdown cannot be excluded; none of a size that only by itself cannot be told."""
+    smallest: float | None = None
+    """The slowdown of a whole group that is found in nine cases of ten, as a share of the time."""
+    odd: tuple[OddLaunch, ...] = ()
     old_s: float | None = None
-    """Median of the launches' medians, in seconds."""
+    """Median of a figure's launches' medians, in seconds."""
     new_s: float | None = None
     amount: int = 0
     """Bytes used for the bandwidth."""
     failure: Failure | None = None
-    reason: Reason | None = None
-    """Why it cannot be told; none where its group can, and only this size alone cannot."""
     left_out: tuple[Reason, ...] = ()
     """Reasons for which some launches do not count, each once."""
 
@@ -76,61 +82,26 @@ class FigureVerdict:
         return self.what in (LOST, FAILING, *HARMFUL)
 
     @property
-    def alone(self) -> bool:
-        """Only this size cannot be told: its group's verdict stands."""
-        return self.what == UNSURE and self.reason is None
-
-    @property
     def style(self) -> str:
-        return "dim" if self.alone else SAYS[self.what][1]
+        return "dim" if self.what == UNSURE and self.reason is None else SAYS[self.what][1]
 
     @property
     def harm(self) -> tuple[int, float, Key]:
         """A key to sort by, the most harmful first; what is as harmful to a millionth, by its size."""
-        return _harm(self.what, self.change, self.key)
-
-
-@dataclass(frozen=True)
-class GroupVerdict:
-    """Verdict on a path in a group of sizes."""
-
-    key: Key
-    """Without a size."""
-    sizes: tuple[int, ...]
-    what: str
-    """One of SAYS, of what is common to all its sizes."""
-    change: Change | None
-    """The median change over its sizes."""
-    smallest: float | None
-    """The slowdown of the whole group that is found in nine cases of ten, as a share of the time."""
-    reason: Reason | None = None
-    """Why a slowdown cannot be excluded."""
-    odd: tuple[OddLaunch, ...] = ()
-
-    @property
-    def harm(self) -> tuple[int, float, Key]:
-        return _harm(self.what, self.change, self.key)
-
-
-def _harm(what: str, change: Change | None, key: Key) -> tuple[int, float, Key]:
-    ratio = round(change.log_ratio if change else 0.0, 6)
-    return [*SAYS].index(what), -abs(ratio) if what in UNNAMED else -ratio, key
+        ratio = round(self.change.log_ratio if self.change else 0.0, 6)
+        return [*SAYS].index(self.what), -abs(ratio) if self.what in UNNAMED else -ratio, self.key
 
 
 @dataclass(frozen=True)
 class Verdicts:
-    """Verdicts on all figures, and on all paths."""
+    """Verdicts on all figures, and on all paths, the most harmful first."""
 
-    figures: list[FigureVerdict]
-    """The most harmful first."""
-    groups: list[GroupVerdict]
-    """The most harmful first."""
+    figures: list[Verdict]
+    groups: list[Verdict]
 
     @property
     def harmful(self) -> bool:
-        return any(group.what in HARMFUL for group in self.groups) or any(
-            figure.harmful for figure in self.figures
-        )
+        return any(verdict.harmful for verdict in (*self.groups, *self.figures))
 
 
 def unjudged(found: Verdicts) -> list[Unjudged]:
@@ -188,30 +159,32 @@ def verdicts(
         for places in groups([pair.key.bytes for pair in curve]):
             group = [curve[at] for at in places]
             told.append((group, _changed(group, spread, history or {}, learnt or {})))
-    judged = [change for _, change in told if change.whole]
-    level = false_alarms / max(len(judged), 1)
-    real = convincing([change.p for change in judged], false_alarms)
-    chosen = {id(change) for change, is_real in zip(judged, real, strict=True) if is_real}
+    # What cannot be told is not among those of which some are named.
+    p_values = [changes.p for _, changes in told if changes.whole]
+    level = false_alarms / max(len(p_values), 1)
+    chosen = iter(convincing(p_values, false_alarms))
+    named = [bool(changes.whole) and next(chosen) for _, changes in told]
     # Inside the groups that are named, the share of false ones stays as it is (Benjamini and Bogomolov 2014).
-    within = false_alarms * len(chosen) / max(len(judged), 1)
-    wholes, found = [], {}
-    for group, changes in told:
-        whole = _group_verdict(group, changes, id(changes) in chosen, within, least, level, likely)
+    within = level * sum(named)
+    wholes = []
+    figures = [
+        _of_figure(pair, LOST if pair.old.entries else GAINED, None, None)
+        for pair in matched.pairs
+        if not (pair.old.entries and pair.new.entries)
+    ]
+    for (group, changes), is_named in zip(told, named, strict=True):
+        inside = within if is_named else -1.0
+        whole = _of_group(group, changes, inside, least, level, likely)
         wholes.append(whole)
-        known = [change.p for change in changes.figures if change]
-        real = convincing(known, within) if id(changes) in chosen else [False] * len(known)
-        are_real = iter(real)
+        real = iter(convincing([change.p for change in changes.figures if change], inside))
         for pair, change in zip(group, changes.figures, strict=True):
-            what = verdict(change, next(are_real), least, likely) if change else UNSURE
+            what = verdict(change, next(real), least, likely) if change else UNSURE
             reason = None if change else _why_not(pair)
             if what in UNNAMED and whole.reason:
                 what, reason = whole.what, reason or whole.reason
-            found[pair] = _verdict(pair, what, change, reason)
-    for pair in matched.pairs:
-        if pair not in found:
-            found[pair] = _verdict(pair, LOST if pair.old.entries else GAINED, None, None)
+            figures.append(_of_figure(pair, what, change, reason))
     return Verdicts(
-        sorted(found.values(), key=lambda verdict: verdict.harm), sorted(wholes, key=lambda whole: whole.harm)
+        sorted(figures, key=lambda verdict: verdict.harm), sorted(wholes, key=lambda whole: whole.harm)
     )
 
 
@@ -236,24 +209,18 @@ def launches(runs: Sequence[Run]) -> dict[Key, Side]:
     return {key: _side(found) for key, found in entries(runs).items()}
 
 
-def _group_verdict(
-    group: Sequence[FigurePair],
-    told: GroupChange,
-    chosen: bool,
-    within: float,
-    least: float,
-    level: float,
-    likely: bool,
-) -> GroupVerdict:
-    """`within`: the level for a group that is named; `level`: for one group alone."""
+def _of_group(
+    group: Sequence[FigurePair], told: GroupChange, within: float, least: float, level: float, likely: bool
+) -> Verdict:
+    """`within`: the level inside what is named, below 0 of another group; `level`: for one group alone."""
     key, sizes, whole = group[0].key.series, tuple(pair.key.bytes for pair in group), told.whole
     if whole is None:
-        return GroupVerdict(key, sizes, UNSURE, None, None, _why_not(group[0]))
-    what = verdict(whole, chosen and whole.p <= within, least, likely)
+        return Verdict(key, sizes, UNSURE, None, _why_not(group[0]))
+    what = verdict(whole, whole.p <= within, least, likely)
     reason = None
     if what in UNNAMED and not excludes(whole, least):
         reason = ONE_LAUNCH if whole.launches == (1, 1) else FEW_LAUNCHES
-    return GroupVerdict(key, sizes, what, whole, told.smallest(level, least), reason, told.odd)
+    return Verdict(key, sizes, what, whole, reason, told.smallest(level, least), told.odd)
 
 
 def _why_not(pair: FigurePair) -> Reason:
@@ -268,7 +235,7 @@ def _doubt(entry: Entry) -> Reason:
     return WAITED if entry.contended else UNCERTAIN
 
 
-def _verdict(pair: FigurePair, what: str, change: Change | None, reason: Reason | None) -> FigureVerdict:
+def _of_figure(pair: FigurePair, what: str, change: Change | None, reason: Reason | None) -> Verdict:
     old, new = pair.old, pair.new
     failure = None
     if what == GAINED:
@@ -277,9 +244,15 @@ def _verdict(pair: FigurePair, what: str, change: Change | None, reason: Reason 
         failure = new.failures[-1]
         what = LOST if what == LOST else FAILING
     old_s, new_s = (typical(side.entries) if side.entries else None for side in (old, new))
-    amount = (new.entries or old.entries)[-1].amount
-    left_out = dict.fromkeys(_doubt(entry) for side in (old, new) for entry in side.entries if not entry.sure)
-    return FigureVerdict(pair.key, what, change, old_s, new_s, amount, failure, reason, tuple(left_out))
+    doubts = dict.fromkeys(_doubt(entry) for entry in (*old.entries, *new.entries) if not entry.sure)
+    return Verdict(
+        *(pair.key, (pair.key.bytes,), what, change, reason),
+        old_s=old_s,
+        new_s=new_s,
+        amount=(new.entries or old.entries)[-1].amount,
+        failure=failure,
+        left_out=tuple(doubts),
+    )
 
 
 def typical(entries: Sequence[Entry]) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from wirespeed.judge.model import LaunchId, LaunchMedian, Side, common
-from wirespeed.judge.verdict import HARMFUL, UNSURE, excludes
+from wirespeed.judge.verdict import UNSURE, excludes
 from wirespeed.report.cannot_tell import CANNOT_TELL, NO_REFERENCE, NOT_MEASURED, TOO_EARLY, Reason, Unjudged
 from wirespeed.report.compare.matching import Key, match
 from wirespeed.report.compare.verdicts import (
@@ -15,8 +15,7 @@ from wirespeed.report.compare.verdicts import (
     GAINED,
     LOST,
     UNNAMED,
-    FigureVerdict,
-    GroupVerdict,
+    Verdict,
     Verdicts,
     by_path,
     launches,
@@ -80,8 +79,7 @@ class Drift:
         if found.harmful and self._calm is None:
             self._calm = max(self.first, len(self.runs) - max(LATEST))
         self.ever_late |= self.late
-        self.ever |= {figure.key for figure in found.figures if figure.harmful}
-        self.ever |= {group.key for group in found.groups if group.what in HARMFUL}
+        self.ever |= {verdict.key for verdict in (*found.figures, *found.groups) if verdict.harmful}
         if len(self.runs) >= self.first + min(LATEST):
             untold = dict([*unsure(found), *self.lacking])
             self._untold = {key: self._untold.get(key, 0) + 1 for key in untold}
@@ -203,7 +201,7 @@ class Drift:
         return [run.entries.get(key) for run in self.runs]
 
 
-def drifted(found: Verdicts) -> list[FigureVerdict | GroupVerdict]:
+def drifted(found: Verdicts) -> list[Verdict]:
     """Verdicts that say something, the most harmful first; a group's own where none of its figures' does."""
     figures = [figure for figure in found.figures if figure.what not in (*UNNAMED, GAINED)]
     told = {(figure.key.series, figure.key.bytes) for figure in figures}
@@ -212,7 +210,7 @@ def drifted(found: Verdicts) -> list[FigureVerdict | GroupVerdict]:
     return [*wholes, *figures]
 
 
-def word(verdict: FigureVerdict | GroupVerdict) -> str:
+def word(verdict: Verdict) -> str:
     """'x 1.12', 'no figure', 'as before', 'cannot tell'."""
     if verdict.what in (LOST, FAILING):
         return "no figure" if verdict.what == LOST else "fails at times"
@@ -224,12 +222,11 @@ def word(verdict: FigureVerdict | GroupVerdict) -> str:
     return f"x {verdict.change.ratio:.3g}"
 
 
-def unchanged(groups: Iterable[GroupVerdict]) -> str:
+def unchanged(groups: Iterable[Verdict]) -> str:
     """'as before', or 'not slower' where one of these groups may be faster."""
     return next((NOT_SLOWER for group in groups if word(group) == NOT_SLOWER), AS_BEFORE)
 
 
-def place(verdict: FigureVerdict | GroupVerdict) -> str:
+def place(verdict: Verdict) -> str:
     """'aware 1 GiB', 'aware 8 B to 4 KiB'."""
-    sizes = verdict.sizes if isinstance(verdict, GroupVerdict) else [verdict.key.bytes]
-    return f"{verdict.key.path} {size_range(sizes)}"
+    return f"{verdict.key.path} {size_range(verdict.sizes)}"

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
-from wirespeed.judge.verdict import HARMFUL
 from wirespeed.report.cannot_tell import CANNOT_TELL, lines
-from wirespeed.report.compare.verdicts import FAILING, LOST, GroupVerdict, unsure
+from wirespeed.report.compare.verdicts import unsure
 from wirespeed.report.console.columns import Column, table
 from wirespeed.report.console.console import say
 from wirespeed.report.drift.detection import LATE, LATE_AMONG, Drift, drifted, unchanged, word
@@ -94,8 +93,7 @@ def _drift(drift: Drift, path: str) -> tuple[str, bool]:
     found = drift.verdicts
     worst = next((verdict for verdict in drifted(found) if verdict.key.path == path), None)
     if worst:
-        where = size_range(worst.sizes if isinstance(worst, GroupVerdict) else [worst.key.bytes])
-        return f"{word(worst)} at {where}", worst.what in (LOST, FAILING, *HARMFUL)
+        return f"{word(worst)} at {size_range(worst.sizes)}", worst.harmful
     sizes = sorted(key.bytes for key in drift.ever if key.path == path)
     if sizes:
         where = format_size(sizes[-1]) if sizes[-1] else "several sizes"
