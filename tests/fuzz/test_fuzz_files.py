@@ -41,7 +41,7 @@ from wirespeed.report.export.timeline import trace
 from wirespeed.report.facts.path_ranges import RangeLog, StepRanges
 from wirespeed.report.terminal.progress import make_progress
 from wirespeed.results.model import Event
-from wirespeed.results.recorder import Recorder
+from wirespeed.results.recorder import Recorder, StepJob
 
 pytestmark = pytest.mark.slow(after=1)
 
@@ -261,7 +261,7 @@ def _take(lines: list[str], screen: io.StringIO, out: Path) -> None:
             progress(event)
 
     recorder = Recorder(Plan(out=str(out)), observe)
-    job = {"mpi": {"source": "machine"}, "launcher": "mpiexec", "variables": {}, "allocator": "driver"}
+    job = StepJob({}, "mpiexec", mpi={"source": "machine"})
     step = StepRecorder(0, find_path("host"), recorder, observe, job)
     for line in lines:
         _, message = reader.read(line)

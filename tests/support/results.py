@@ -47,8 +47,9 @@ def step() -> dict[str, Any]:
         {"rank": 0, "host": "n1", "pid": 10, "cpus": "0-7", "device": DEVICE},
         {"rank": 1, "host": "n1", "pid": 11, "cpus": "0,2", "device": None},
     ]
-    job = {"mpi": {**mpi, "source": "wheel"}, "launcher": "mpiexec", "variables": {}, "ranks": ranks}
-    return line_of(recorder.step(RUN, 0, STEP_PATH, {**job, "startup_s": 0.9, "details": {"a": 1}}))
+    facts: Any = {"mpi": {**mpi, "source": "wheel"}, "launcher": "mpiexec", "ranks": ranks}
+    job = recorder.StepJob({}, **facts, startup_s=0.9)
+    return line_of(recorder.step(RUN, 0, STEP_PATH, job, details={"a": 1}))
 
 
 def entry(

@@ -12,7 +12,7 @@ from wirespeed.frontend.recording import StepRecorder
 from wirespeed.job.messages import Accepted, Facts, Hello
 from wirespeed.paths import find_path
 from wirespeed.results.model import Evidence, RankRecord
-from wirespeed.results.recorder import Recorder
+from wirespeed.results.recorder import Recorder, StepJob
 
 MIB = 1 << 20
 RANKS = (rank_place(0), rank_place(1))
@@ -30,7 +30,7 @@ class Kept:
     def __init__(self) -> None:
         self.records: list[RankRecord] = []
 
-    def started(self, number: int, path: object, job: object) -> None:
+    def started(self, number: int, path: object, job: object, **found: object) -> None:
         """A step's record is of no interest here."""
 
     def take(self, record: RankRecord, number: int, launch: int) -> None:
@@ -40,7 +40,7 @@ class Kept:
 def recorded(path: str, between_hosts: tuple[int, ...] = (0, 1)) -> Evidence:
     """A step on two hosts each of whose port carried everything, with both logs there."""
     kept, log = Kept(), UcxLog()
-    step = StepRecorder(0, find_path(path), cast(Recorder, kept), lambda _: None, {"mpi": {}}, ucx_log=log)
+    step = StepRecorder(0, find_path(path), cast(Recorder, kept), lambda _: None, StepJob({}), ucx_log=log)
     step.take(Hello(RANKS, {}, 0.1))
     assert all(log.take(UCX.format(rank)) for rank in (0, 1))
     step.take(Accepted({}, [], NAMED))

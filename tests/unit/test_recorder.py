@@ -81,11 +81,10 @@ def written(tmp_path: Path, message: dict[str, Any]) -> dict[str, Any]:
     return line_of(results.records[0])
 
 
-RANK = {"rank": 0, "host": "n1", "pid": 7, "cpus": "0", "cpu_quota": 1.5, "device": None, "visible": []}
+RANK: Any = {"rank": 0, "host": "n1", "pid": 7, "cpus": "0", "cpu_quota": 1.5, "device": None, "visible": []}
 RANK |= {"copies": "works", "apart": ["pid"], "cpu_model": "Xeon"}
 POINTER = {"rank": 0, "memory": "device", "device": 1, "context": "own", "ipc": True, "rdma": None}
-JOB = {"mpi": None, "launcher": "mpiexec", "variables": {"UCX_TLS": "all", "HF_TOKEN": "x"}, "ranks": [RANK]}
-JOB |= {"allocator": "openmp", "pointers": [POINTER | {"library": "libgomp.so.1"}]}
+JOB = recorder.StepJob({"UCX_TLS": "all", "HF_TOKEN": "x"}, "mpiexec", "openmp", None, (RANK,), 0.5)
 EVIDENCE = {
     "kind": "evidence",
     "pattern": "stream",
@@ -112,7 +111,7 @@ COPY = TransferPath("d2h", "", "copy", "device", "into=pinned")
 
 def test_records(tmp_path: Path, golden: Golden) -> None:
     """Protects the figures people quote, what a verdict rests on, and the place of a failure."""
-    step = {**JOB, "startup_s": 0.5, "details": {"chunk": 8}}
+    found: Any = {"details": {"chunk": 8}, "pointers": [POINTER | {"library": "libgomp.so.1"}]}
     hang = Outcome("hang", *STUCK, stacks=[{"rank": 1, "host": "n1"}], log=["bye"])
     nothing = {**SECONDS, "median": 0.0, "low": None, "high": None}
     found = {
@@ -121,9 +120,9 @@ def test_records(tmp_path: Path, golden: Golden) -> None:
         "what a transport chose and what teams measured": entry(
             SECONDS, details={"protocol": "LL"}, teams=[TEAM]
         ),
-        "a step says where its bytes go": line_of(recorder.step(RUN, 2, COPY, step)),
+        "a step says where its bytes go": line_of(recorder.step(RUN, 2, COPY, JOB, **found)),
         "a path that names no other memory ends where it began": line_of(
-            recorder.step(RUN, 0, STEP_PATH, {"variables": {}})
+            recorder.step(RUN, 0, STEP_PATH, recorder.StepJob({}))
         ),
         "evidence has everything that was counted": written(tmp_path, EVIDENCE),
         "wires": written(tmp_path, {"kind": "wires", "path": "aware", "wires": WIRES}),

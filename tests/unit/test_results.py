@@ -101,9 +101,9 @@ def test_a_step_carries_its_counterpart() -> None:
     """Protects readers of result files: which path this one is with something switched off."""
     switch = Switch({"NCCL_P2P_DISABLE": "1"}, without="nccl")
     off = TransferPath("nccl-nop2p", "", "ccl", "device", switch=switch)
-    made = line_of(recorder.step("0" * 12, 0, off, {"variables": switch.variables}))
+    made = line_of(recorder.step("0" * 12, 0, off, recorder.StepJob(switch.variables)))
     assert made["without"] == "nccl" and not errors(made)
-    alone = line_of(recorder.step("0" * 12, 0, STEP_PATH, {"variables": {}}))
+    alone = line_of(recorder.step("0" * 12, 0, STEP_PATH, recorder.StepJob({})))
     assert alone["without"] is None and not errors(alone)
 
 

@@ -26,7 +26,7 @@ from wirespeed.report.check.learn import learn
 from wirespeed.report.check.requirements import Requirement, parse_bound
 from wirespeed.report.compare.matching import FigurePair, Key, LaunchFigures, Matched
 from wirespeed.report.compare.verdicts import typical, verdicts
-from wirespeed.results.recorder import Recorder
+from wirespeed.results.recorder import Recorder, StepJob
 from wirespeed.results.runs import Entry
 
 TURNS = "ranks 0-1 on n1 share CPU 0"
@@ -86,8 +86,10 @@ class TestPlaces:
         asked: list[int] = []
         monkeypatch.setattr(recording, "sharing", lambda ranks: asked.append(len(ranks)))
         taken = cast(Recorder, SimpleNamespace(take=lambda *_: None))
-        job = {"ranks": [rank(0, "0")]}
-        recorded = recording.StepRecorder(0, find_path("host"), taken, lambda _: None, job)
+        ranks: Any = [rank(0, "0")]
+        recorded = recording.StepRecorder(
+            0, find_path("host"), taken, lambda _: None, StepJob({}, ranks=ranks)
+        )
         for size in (8, 64, 512):
             recorded.take(figure("host", size, 1e-6))
         assert asked == [1]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from support.results import entry, failure, line_of, run, step
+from support.results import RUN, entry, failure, line_of, run, step
 
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode
@@ -50,7 +51,9 @@ def told() -> list[dict[str, Any]]:
 
 
 def given_away(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [line_of(record) for record in shared(list(filter(None, map(record_of, records))))]
+    with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
+        Path(file.name).write_text("".join(json.dumps(record) + "\n" for record in records))
+        return [as_it_was(value) for value in shared(read(file.name))]
 
 
 def as_it_was(record: dict[str, Any]) -> dict[str, Any]:
@@ -127,10 +130,21 @@ def test_a_run_of_this_machine_tells_nothing_of_it() -> None:
     assert os.uname().nodename not in json.dumps(head["environment"]) and "secret" not in json.dumps(head)
 
 
+def test_what_a_newer_version_wrote_stays(tmp_path: Path) -> None:
+    """Protects members and kinds of records that this version does not know; names in them are neutral."""
+    file, newer = tmp_path / "r.jsonl", {"kind": "weather", "run": RUN, "host": HOSTS[0], "degrees": 21.5}
+    newer_entry = entry() | {"humidity": {"host": HOSTS[0], "share": 0.4}}
+    lines = [run(), step(), newer_entry, newer]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"kind": "entry", "torn')
+    *_, told, other = shared(read(file))
+    assert other == newer | {"host": "host3"} and told["bytes"] == newer_entry["bytes"]
+    assert told["humidity"] == {"host": "host3", "share": 0.4}
+
+
 def test_results_of_the_project_can_be_shared() -> None:
     """Protects files with what other machines wrote: nothing but names and variables changes."""
     for file in ("h200-x2-survey.jsonl", "h200-x2-evidence.jsonl.gz"):
         results = read(Path(__file__).parents[2] / "results" / file)
-        after = shared(results.records)
+        after = [record for value in shared(results) if (record := record_of(value))]
         assert [type(record) for record in after] == [type(record) for record in results.records]
         assert [record for record in after if record.__struct_config__.tag == "entry"] == results.entries

@@ -83,7 +83,7 @@ def test_a_result_file_and_its_page_hold_none_of_200(secrets: list[str], tmp_pat
     assert SECRET not in json.dumps(head)
     assert KNOWN.items() <= head["environment"]["variables"].items()
     given = dict.fromkeys(secrets, SECRET) | {"OMPI_MCA_pml": "ucx"}
-    step = recorder.step("0" * 12, 0, STEP_PATH, {"variables": given})
+    step = recorder.step("0" * 12, 0, STEP_PATH, recorder.StepJob(given))
     assert step.variables == {"OMPI_MCA_pml": "ucx"}
     file = tmp_path / "r.jsonl"
     file.write_text("".join(f"{json.dumps(record)}\n" for record in (head, entry())))

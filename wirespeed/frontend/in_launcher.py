@@ -51,7 +51,7 @@ from wirespeed.rank.join.startup import (
 )
 from wirespeed.rank.observe.watchdog import Watchdog
 from wirespeed.rank.world import World
-from wirespeed.results.recorder import Observer
+from wirespeed.results.recorder import Observer, StepJob
 from wirespeed.results.store import shared_gpus_before
 
 _DAEMONS = dict.fromkeys(("prterun", "prted", "orterun", "orted", "mpirun"), "openmpi")
@@ -363,14 +363,14 @@ class _Record(RunRecorder):
     ) -> list[tuple[str, tuple[int, ...]]]:
         """The paths that are measured, and their sizes. `plan`: with those that have room."""
         found = {rank["device"]["id"]: rank["device"] for rank in ranks if rank["device"]}
-        job = {"mpi": {"source": "launcher"}, "launcher": place.launcher, "variables": variables}
         with self._lock:
             self.resolved(plan)
             self._begin_once(found.values())
             self.plans(paths)
             if launches := [*self.to_come]:
                 self.start_path(launches[0])
-                self.begin_step(launches, {**job, "allocator": plan.allocator})
+                mpi = {"source": "launcher"}
+                self.begin_step(launches, StepJob(variables, place.launcher, plan.allocator, mpi))
         return [(launch.path.name, launch.sizes) for launch in launches]
 
     def _begin_once(self, found: Iterable[Facts] = ()) -> None:

@@ -39,7 +39,7 @@ from wirespeed.results.fresh import Fresh
 from wirespeed.results.model import Entry, Evidence, Health, LeftOut, RankRecord, Wires
 from wirespeed.results.nics import RankNics
 from wirespeed.results.parts import Cores
-from wirespeed.results.recorder import Observer, Recorder
+from wirespeed.results.recorder import Observer, Recorder, StepJob
 from wirespeed.results.soak import Soak
 
 BREAKS = ("crash", "death", "hang")
@@ -54,8 +54,7 @@ class StepRecorder:
     path: TransferPath
     recorder: Recorder
     observe: Observer
-    job: Facts
-    """Facts of its record about the ranks and what they loaded."""
+    job: StepJob
     launch: int = 1
     accepted: bool = False
     """The ranks have met, and the path moves bytes at all."""
@@ -76,12 +75,13 @@ class StepRecorder:
         """Records one message of rank 0; a failure of the whole path comes back."""
         match message:
             case Hello():
-                self.job |= {"ranks": message.ranks, "startup_s": message.startup_s}
-                self.job["mpi"] = {**self.job["mpi"], **message.mpi} if message.mpi else None
+                mpi = {**(self.job.mpi or {}), **message.mpi} if message.mpi else None
+                self.job = replace(self.job, mpi=mpi, ranks=message.ranks, startup_s=message.startup_s)
             case Accepted():
                 self.accepted = True
                 self._named = dict(enumerate(message.nics))
-                self.recorder.started(self.number, self.path, self._described(message))
+                found = {"details": message.details, "pointers": message.pointers}
+                self.recorder.started(self.number, self.path, self.job, launch=self.launch, **found)
             case Measured():
                 self.counting = True
                 self.late = message.late
@@ -119,18 +119,14 @@ class StepRecorder:
     @cached_property
     def _shared(self) -> str | None:
         """Which ranks share CPUs: the same for every figure."""
-        return sharing(self.job.get("ranks", ()))
+        return sharing(self.job.ranks)
 
     def _nics(self, counted: list[Facts], between_hosts: set[int]) -> tuple[list[Facts], str | None]:
         """By which NICs the bytes of these ranks left their hosts, and where logs and counters differ."""
-        ranks = [item for item in self.job.get("ranks", ()) if item["rank"] in between_hosts]
+        ranks = [item for item in self.job.ranks if item["rank"] in between_hosts]
         if self.path.traits.over_ucx:
             self._named = {rank["rank"]: self.ucx_log.of(rank) for rank in ranks}
         return used(ranks, self._named, self._wires, counted)
-
-    def _described(self, accepted: Accepted) -> Facts:
-        told = {"details": accepted.details, "pointers": accepted.pointers}
-        return {**self.job, "launch": self.launch, **told}
 
     def fail(self, outcome: Outcome, remedy: str | None = None) -> None:
         """Records what gave no figure, under this step if the path was measured at all."""
@@ -198,17 +194,15 @@ class RunRecorder(Recorder):
             StepStart(launch.path.name, time.monotonic_ns(), self._over, total, launch.number, launches)
         )
 
-    def begin_step(self, launches: Sequence[PathLaunch], job: Facts, log: UcxLog | None = None) -> None:
-        """Processes begin that measure these, one after the other. `job`: facts about the ranks and what they
-        loaded; `log`: lines that their UCX writes.
-        """
+    def begin_step(self, launches: Sequence[PathLaunch], job: StepJob, log: UcxLog | None = None) -> None:
+        """Processes begin that measure these, one after the other. `log`: lines that their UCX writes."""
         self._together, self.wrong = launches, Outcome()
         self._record(launches[0], job, log or UcxLog())
 
     @property
     def ranks(self) -> Sequence[RankPlace]:
         """Of the job step, once they have met."""
-        return self.step.job.get("ranks", ()) if self._made else ()
+        return self.step.job.ranks if self._made else ()
 
     def told(self, message: Received) -> None:
         """What rank 0 tells."""
@@ -218,9 +212,9 @@ class RunRecorder(Recorder):
             self.path_over(Outcome())
             self.start_path(launch := self._together[message.place])
             # Its processes were there already.
-            self._record(launch, {**self.step.job, "startup_s": 0.0}, self.step.ucx_log)
+            self._record(launch, replace(self.step.job, startup_s=0.0), self.step.ucx_log)
 
-    def _record(self, launch: PathLaunch, job: Facts, log: UcxLog) -> None:
+    def _record(self, launch: PathLaunch, job: StepJob, log: UcxLog) -> None:
         self.step = StepRecorder(
             len(self._made), launch.path, self, self._observe, job, launch.number, ucx_log=log
         )

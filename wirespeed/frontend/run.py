@@ -227,7 +227,7 @@ class PlannedRun:
             watched.ends_with(self._bound)
         recorder = self._recorder
         recorder.settle = partial(self._settled, library=library, following=None)
-        recorder.begin_step(launches, self._starter.said(key), watched.ucx_log)
+        recorder.begin_step(launches, self._starter.job(key), watched.ucx_log)
         messages = watched.messages()
         for message in messages:
             if isinstance(message, Progress) and not self._plan.soak:

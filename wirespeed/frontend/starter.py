@@ -17,11 +17,11 @@ from wirespeed.frontend.profiles import PROFILER_SECONDS, Profiles
 from wirespeed.frontend.recording import PathLaunch
 from wirespeed.host import gpu_aware_mpi, mpi, private_folder
 from wirespeed.host.process import fewer_cpus
-from wirespeed.job.messages import Facts
 from wirespeed.job.plan import Plan, encode
 from wirespeed.job.status_page import own_folder
 from wirespeed.job.step_spec import ExpectedJob, StepSpec, startup_limit, stuck_after
 from wirespeed.paths import TransferPath
+from wirespeed.results.recorder import StepJob
 
 
 @dataclass(frozen=True)
@@ -52,14 +52,11 @@ class Starter:
             variables |= ucx_log.variables() | path.switch.across
         return variables | gpu_aware_mpi.aware_environment(library) if path.gpu_aware_ucx else variables
 
-    def said(self, key: StepKey) -> Facts:
-        """Words of a step's record about the start of its processes."""
-        return {
-            "mpi": {"source": key.library.source},
-            "launcher": launchers.choose(self.plan.launcher, key.library).name,
-            "variables": self.variables(key.launches[0].path, key.library),
-            "allocator": self.plan.allocator,
-        }
+    def job(self, key: StepKey) -> StepJob:
+        """The processes that measure these launches, before they have met."""
+        launcher = launchers.choose(self.plan.launcher, key.library).name
+        variables = self.variables(key.launches[0].path, key.library)
+        return StepJob(variables, launcher, self.plan.allocator, {"source": key.library.source})
 
     @property
     def _elsewhere(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from msgspec import structs
 from wirespeed._version import __version__
 from wirespeed.errors import ExitCode
 from wirespeed.host.variables import shareable
-from wirespeed.job.messages import Facts, Note
+from wirespeed.job.messages import Facts, Note, RankPlace
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath
@@ -38,6 +38,20 @@ from wirespeed.results.store import Store
 from wirespeed.units import format_size
 
 Observer = Callable[[Event], None]
+
+
+@dataclass(frozen=True)
+class StepJob:
+    """Processes of a job step: how they were started, and what they are."""
+
+    variables: Mapping[str, str]
+    launcher: str = ""
+    allocator: str = "driver"
+    mpi: Facts | None = None
+    """What is known of it; None: without MPI."""
+    ranks: Sequence[RankPlace] = ()
+    startup_s: float = 0.0
+    """Until all ranks had joined; 0: they had measured another path before."""
 
 
 class Recorder:
@@ -74,9 +88,9 @@ class Recorder:
         """The run's first record."""
         self.write(head(self.run, self._plan, command, devices, clock))
 
-    def started(self, number: int, path: TransferPath, job: Mapping[str, Any]) -> None:
-        """A job step whose path moves bytes; `job`: the other members of its record."""
-        self.write(step(self.run, number, path, job))
+    def started(self, number: int, path: TransferPath, job: StepJob, **found: Any) -> None:
+        """A job step whose path moves bytes; `found`: further members of its record."""
+        self.write(step(self.run, number, path, job, **found))
 
     def take(self, record: RankRecord, number: int, launch: int = 1) -> None:
         """Writes what the ranks of job step `number` have found."""
@@ -158,19 +172,20 @@ def head(
     )
 
 
-def step(run: str, number: int, path: TransferPath, job: Mapping[str, Any]) -> StepRecord:
-    """A path's job step. `job`: mpi, launcher, variables, ranks, startup_s and details."""
+def step(run: str, number: int, path: TransferPath, job: StepJob, **found: Any) -> StepRecord:
+    """A path's job step; `found`: launch, details and pointers."""
     return fitted(
         StepRecord,
         {
-            **job,
+            **vars(job),
+            **found,
             "run": run,
             "step": number,
             "path": path.name,
             "transport": path.transport,
             "memory": path.memory,
             "into": path.into or path.memory,
-            "variables": shareable(job["variables"]),
+            "variables": shareable(job.variables),
             "without": path.switch.without or None,
         },
     )

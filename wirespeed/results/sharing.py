@@ -14,10 +14,11 @@ from typing import Any
 
 from msgspec import to_builtins
 
+from wirespeed import inputs
 from wirespeed.host.process import host_name
 from wirespeed.host.variables import shareable
-from wirespeed.results.model import Record
-from wirespeed.results.reading import record_of
+from wirespeed.results.decoding import DoesNotFit, cleaned
+from wirespeed.results.reading import Results, decoded
 
 _HOSTS = ("host", "hosts")
 """Members that hold names of hosts."""
@@ -42,12 +43,19 @@ _FILE = re.compile(rf"[\w.+-]+\.{_ENDING}")
 _DOMAIN = rf"(?:\.(?!{_ENDING}(?!\w))[A-Za-z][\w-]*)*"
 
 
-def shared(records: Sequence[Record]) -> list[Record]:
-    """The records with neutral names, and without variables that may be private."""
-    values = [to_builtins(record) for record in records]
+def shared(results: Results) -> list[Any]:
+    """Its records as JSON with neutral names, and without variables that may be private.
+
+    Kinds of records and members that only newer versions know stay in them.
+    """
+    values = []
+    for line in inputs.lines(results.file):
+        with suppress(DoesNotFit, RecursionError):
+            decoded(line)
+            values.append(cleaned(inputs.of_json(line)))
+    values = values or [to_builtins(record) for record in results.records]
     names = _Names(values)
-    found = (record_of(names.neutral(value)) for value in values)
-    return [record for record in found if record is not None]
+    return [names.neutral(value) for value in values]
 
 
 def _texts(value: Any, member: str = "") -> Iterator[tuple[str, str]]:

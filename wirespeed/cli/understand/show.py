@@ -87,7 +87,7 @@ def _shared(files: list[str], name: str) -> str:
 
     if len(files) != 1 or files == [STDIN]:
         raise WirespeedError("--share writes one file anew: name one")
-    records = shared(read_results(files[0]).records)
+    records = shared(read_results(files[0]))
     write_whole(name, b"".join(json.encode(record) + b"\n" for record in records))
     note(f"{shown(name)}: hosts, users and folders have neutral names; look through it all the same")
     return name
