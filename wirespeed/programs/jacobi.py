@@ -29,9 +29,7 @@ from wirespeed.programs.jacobi_blocks import (
     MAX_BLOCKS,
     THREADS,
     JacobiBlock,
-    fill_work,
-    sides_of,
-    step_work,
+    Launches,
 )
 from wirespeed.programs.plane import EAST, NORTH, OPPOSITE, SOUTH, WEST
 
@@ -209,11 +207,13 @@ class Jacobi(ProgramPattern):
         sends = [Transfer(peer, 8, mine, mine) for peer in others]
         return sends, [Transfer(peer, 8, at(slot, peer), at(slot, peer)) for peer in others]
 
+    def _launches(self, rank: int) -> Launches:
+        plane = self.divided
+        return Launches(self._layout.block, plane.periodic, plane.neighbours(rank))
+
     def _step(self, rank: int, number: int, part: int) -> Work:
         """The launch that computes a part of the step from field number % 2 to the other one."""
-        layout, plane = self._layout, self.divided
-        twin = number % 2
-        cut = sides_of(plane.neighbours(rank))
+        layout, twin = self._layout, number % 2
         norm: list[int | float | Place] = [0, 0, 0, 0, 0, 0]
         if self._slot_of(number) is not None:
             norm[0] = Place(layout.parts(twin))
@@ -221,12 +221,11 @@ class Jacobi(ProgramPattern):
             norm[1:3] = Place(layout.parts(1 - twin)), Place(layout.slot(taken, rank))
         if (sent := self._slot_of(number - NORM_STEPS_LATER[2])) is not None:
             norm[3:] = Place(layout.slot(sent, 0)), self.ranks, Place(layout.total(sent))
-        return step_work(layout.block, twin, part, cut, plane.periodic, tuple(norm), Place)
+        return self._launches(rank).step(twin, part, tuple(norm))
 
     def start(self, rank: int, seed: int) -> list[Work]:
-        plane, block = self.divided, self._layout.block
-        cut = sides_of(plane.neighbours(rank))
-        return [fill_work(block, twin, cut, plane, plane.origin(rank), seed, Place) for twin in (0, 1)]
+        plane = self.divided
+        return self._launches(rank).fill(plane, plane.origin(rank), seed)
 
     @property
     def checked_iterations(self) -> int:
@@ -262,11 +261,12 @@ class Jacobi(ProgramPattern):
         plane = self.divided
         block, west, south = self._around(rank)
         begin = (west % plane.width, south % plane.height) if plane.periodic else (west, south)
-        work = [fill_work(block, twin, 0, plane, begin, seed, Scratch) for twin in (0, 1)]
+        launches = Launches(block, periodic=False, at=Scratch)
+        work = launches.fill(plane, begin, seed)
         compared = {step: place for place, step in self._compared_norms.items()}
         kernel = f"ws_jacobi_change_f{8 * block.real}"
         for number in range(self._checked_steps):
-            work.append(step_work(block, number % 2, ALL, 0, False, (0,) * 6, Scratch))
+            work.append(launches.step(number % 2, ALL))
             if number in compared:
                 fields = [Scratch(self._within(rank, (number + k) % 2)) for k in (0, 1)]
                 to = _change(block, compared[number])
@@ -302,9 +302,7 @@ class Jacobi(ProgramPattern):
     def convergence(self, rank: int) -> Convergence | None:
         if not (until := self["until"]):
             return None
-        plane, block = self.divided, self._layout.block
-        where = sides_of(plane.neighbours(rank)), plane, plane.origin(rank)
-        start = [fill_work(block, twin, *where, 0, Place, coarse=True) for twin in (0, 1)]
+        plane = self.divided
         # The latest whose total is there at the end of an iteration; else that of the iteration before.
         taken = range(0, self._period, self._every)
         there = [number for number in taken if number + NORM_STEPS_LATER[2] < self._period]
@@ -312,7 +310,7 @@ class Jacobi(ProgramPattern):
         assert slot is not None
         return Convergence(
             until=float(until),
-            start=start,
+            start=self._launches(rank).fill(plane, plane.origin(rank), 0, coarse=True),
             total=Place(self._layout.total(slot)),
             points=plane.width * plane.height,
             first=self.checked_iterations,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 
@@ -58,53 +59,55 @@ class JacobiBlock:
         return self._column(2, 0)
 
 
-def sides_of(neighbours: dict[int, int]) -> int:
-    """The bits of jacobi.h's `cut`."""
-    return sum(1 << side for side in neighbours)
+@dataclass(frozen=True)
+class Launches:
+    """Launches of jacobi.h on a block's fields, in the buffer that `at` counts in."""
 
+    block: JacobiBlock
+    periodic: bool
+    neighbours: Collection[int] = ()
+    """Sides beyond which another rank has the points."""
+    at: type[Place] = Place
 
-def step_work(
-    block: JacobiBlock,
-    twin: int,
-    part: int,
-    cut: int,
-    periodic: bool,
-    norm: tuple[int | float | Place, ...],
-    at: type[Place],
-) -> Work:
-    """A step from field `twin` to the other one, in the buffer that `at` counts in."""
-    real, pitch = block.real, block.pitch // block.real
+    @property
+    def _cut(self) -> int:
+        return sum(1 << side for side in self.neighbours)
 
-    def beyond(side: int) -> tuple[Place, int]:
-        """The first number beyond a side in x, and how far the next one is."""
-        if periodic and not cut >> side & 1:
-            return at(block.row(twin, 0) + (block.nx - 1) * real * (side == WEST)), pitch
-        return at(block.column_in(twin, side)), 1
+    def step(self, twin: int, part: int, norm: tuple[int | float | Place, ...] = (0,) * 6) -> Work:
+        """A step from field `twin` to the other one. `norm`: its last arguments."""
+        block, at = self.block, self.at
+        real, pitch = block.real, block.pitch // block.real
 
-    def out(side: int) -> Place | int:
-        return at(block.column_out(1 - twin, side)) if cut >> side & 1 else 0
+        def beyond(side: int) -> tuple[Place, int]:
+            """The first number beyond a side in x, and how far the next one is."""
+            if self.periodic and side not in self.neighbours:
+                return at(block.row(twin, 0) + (block.nx - 1) * real * (side == WEST)), pitch
+            return at(block.column_in(twin, side)), 1
 
-    wraps = periodic and not cut >> SOUTH & 1
-    south, north = (block.ny - 1, 0) if wraps else (-1, block.ny)
-    arguments: tuple[int | float | Place, ...] = (
-        0,
-        part,
-        at(block.row(twin, 0)),
-        at(block.row(1 - twin, 0)),
-        block.nx,
-        block.ny,
-        pitch,
-        cut | DOWN * twin,
-        *beyond(WEST),
-        *beyond(EAST),
-        at(block.row(twin, south)),
-        at(block.row(twin, north)),
-        out(WEST),
-        out(EAST),
-        0.0,
-        *norm,
-    )
-    return Work(f"ws_jacobi_step_f{8 * real}", arguments, _blocks(block, cut, part), THREADS)
+        def out(side: int) -> Place | int:
+            return at(block.column_out(1 - twin, side)) if side in self.neighbours else 0
+
+        wraps = self.periodic and SOUTH not in self.neighbours
+        south, north = (block.ny - 1, 0) if wraps else (-1, block.ny)
+        fields = at(block.row(twin, 0)), at(block.row(1 - twin, 0))
+        layout = block.nx, block.ny, pitch, self._cut | DOWN * twin
+        rows = at(block.row(twin, south)), at(block.row(twin, north))
+        around = *beyond(WEST), *beyond(EAST), *rows, out(WEST), out(EAST)
+        arguments = 0, part, *fields, *layout, *around, 0.0, *norm
+        blocks = _blocks(block, frozenset(self.neighbours), part)
+        return Work(f"ws_jacobi_step_f{8 * real}", arguments, blocks, THREADS)
+
+    def fill(self, plane: Plane, begin: tuple[int, int], seed: int, *, coarse: bool = False) -> list[Work]:
+        """Fills both fields, whose first point is `begin` in the plane. `coarse`: 2 x 2 points are alike."""
+        block, at, found = self.block, self.at, []
+        for twin in (0, 1):
+            columns = [block.column_in(twin, side) for side in (WEST, EAST)]
+            columns += [block.column_out(twin, side) for side in (WEST, EAST)]
+            layout = at(block.row(twin, 0)), block.nx, block.ny, block.pitch // block.real, self._cut
+            of_plane = *begin, plane.width, plane.height, int(not plane.periodic), int(coarse), seed
+            arguments: tuple[int | Place, ...] = (*layout, *map(at, columns), *of_plane)
+            found.append(Work(f"ws_jacobi_fill_f{8 * block.real}", arguments, 1024, THREADS))
+        return found
 
 
 def blocks_of(part: int, edges: int, inner: int) -> int:
@@ -114,41 +117,8 @@ def blocks_of(part: int, edges: int, inner: int) -> int:
 
 
 @cache
-def _blocks(block: JacobiBlock, cut: int, part: int) -> int:
-    strips = sum(cut >> side & 1 for side in (WEST, EAST)) * -(-block.ny // STRIP)
+def _blocks(block: JacobiBlock, cut: frozenset[int], part: int) -> int:
+    strips = len(cut & {WEST, EAST}) * -(-block.ny // STRIP)
     across = -(-block.nx // TILE)
-    edges = strips + across * sum(cut >> side & 1 for side in (SOUTH, NORTH))
-    inner = across * -(-block.ny // TILE_ROWS)
-    return blocks_of(part, edges, inner)
-
-
-def fill_work(
-    block: JacobiBlock,
-    twin: int,
-    cut: int,
-    plane: Plane,
-    begin: tuple[int, int],
-    seed: int,
-    at: type[Place],
-    *,
-    coarse: bool = False,
-) -> Work:
-    """Fills a field whose first point is `begin` in the plane. `coarse`: 2 x 2 points are alike."""
-    columns = [block.column_in(twin, side) for side in (WEST, EAST)]
-    columns += [block.column_out(twin, side) for side in (WEST, EAST)]
-    pitch = block.pitch // block.real
-    arguments: tuple[int | float | Place, ...] = (
-        at(block.row(twin, 0)),
-        block.nx,
-        block.ny,
-        pitch,
-        cut,
-        *map(at, columns),
-        *begin,
-        plane.width,
-        plane.height,
-        int(not plane.periodic),
-        int(coarse),
-        seed,
-    )
-    return Work(f"ws_jacobi_fill_f{8 * block.real}", arguments, 1024, THREADS)
+    edges = strips + across * len(cut & {SOUTH, NORTH})
+    return blocks_of(part, edges, across * -(-block.ny // TILE_ROWS))

@@ -59,7 +59,9 @@ def share_of_baseline(run: Run, entry: Entry) -> ShareOfBaseline | None:
     """None where nothing that its pattern has as baseline was measured beside it, or either has no time."""
     base = entry.baseline
     pattern = all_patterns().get(entry.pattern)
-    if not base or not entry.has_time or not base.seconds or not pattern or base.name != pattern.timing.baseline:
+    if not base or not entry.has_time or not base.seconds:
+        return None
+    if not pattern or base.name != pattern.timing.baseline:
         return None
     mark = sign(run, entry)
     if entry.launches > 1:
