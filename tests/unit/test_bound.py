@@ -17,7 +17,7 @@ from wirespeed.frontend.bound import LEAST_S, Bound
 from wirespeed.rank.path_time import PathTime, telling
 from wirespeed.report.check.evaluate import check
 from wirespeed.report.check.requirements import read_requirements
-from wirespeed.report.facts import left_out
+from wirespeed.report.facts import failures
 from wirespeed.results.runs import Run, collect
 from wirespeed.units import parse_time, time_word
 
@@ -126,16 +126,16 @@ class TestWhatIsLeftOut:
             {"path": "aware", "sizes": [8, 64, 1 << 20]},
             {"path": "host", "sizes": []},
         )
-        assert left_out.line(run) == (
+        assert failures.left_out(run) == (
             "Left out for --within 10s: host at 64 B to 1 MiB; all of staged, aware; "
             "host without the count of its bytes"
         )
-        assert left_out.line(run_with()) is None
+        assert failures.left_out(run_with()) is None
 
     def test_launches_are_told_of_sizes_alone(self) -> None:
         parts: list[dict[str, object]] = [{"path": "host", "sizes": [], "launch": n} for n in (1, 2)]
         run = run_with(*parts, {"path": "host", "sizes": [64], "launch": 3}, launches=3)
-        assert left_out.line(run) == (
+        assert failures.left_out(run) == (
             "Left out for --within 10s: host without the count of its bytes; host at 64 B, launch 3"
         )
 

@@ -11,6 +11,7 @@ import pytest
 
 from wirespeed.job.messages import FILLING, Progress
 from wirespeed.patterns import Shape, find_pattern
+from wirespeed.patterns.rules import Timing
 from wirespeed.rank.context import Unusable
 from wirespeed.rank.path.buffers import Buffers
 from wirespeed.rank.path.open_path import ALL_AT_ONCE, AT_ONCE, LONG_TO_FILL, Item, OpenPath, taking_turns
@@ -23,7 +24,7 @@ def buffers(total: int, *, packs: bool, ranks: int = 2) -> Any:
     comm = SimpleNamespace(rank=0, maximum=lambda mine: mine)
     shape = Shape(ranks, {"total": total}, memory=LIMIT)
     context = SimpleNamespace(
-        core=SimpleNamespace(lib=None), comm=comm, pattern=find_pattern("blocks"), shape=shape, offset=0
+        core=SimpleNamespace(lib=None), comm=comm, pattern=find_pattern("blocks").at(shape), offset=0
     )
     return Buffers(context, None, "pageable", packs=packs)  # type: ignore[arg-type]
 
@@ -64,9 +65,9 @@ def items(*sizes: int) -> list[Item]:
 
 def groups(*sizes: str, long_too: bool, loops: int | None = None) -> list[int]:
     """How many sizes take turns together."""
-    pattern = SimpleNamespace(takes_turns=lambda shape: True)
+    pattern = SimpleNamespace(timing=Timing())
     plan = SimpleNamespace(stopping=SimpleNamespace(loops=loops))
-    context: Any = SimpleNamespace(plan=plan, pattern=pattern, shape=None)
+    context: Any = SimpleNamespace(plan=plan, pattern=pattern)
     every = items(*map(parse_size, sizes))
     found = [*taking_turns(context, every, long_too=long_too)]
     assert [item for group in found for item in group] == every
@@ -89,8 +90,7 @@ def test_a_size_without_buffers_is_measured_alone_and_no_other(monkeypatch: pyte
     """Protects small sizes from waiting for their moments alone where the largest get no memory."""
     context: Any = SimpleNamespace(
         plan=SimpleNamespace(stopping=SimpleNamespace(loops=None)),
-        pattern=SimpleNamespace(takes_turns=lambda shape: True),
-        shape=None,
+        pattern=SimpleNamespace(timing=Timing()),
         comm=SimpleNamespace(share=lambda value: value),
         time=None,
     )

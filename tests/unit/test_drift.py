@@ -25,8 +25,7 @@ from wirespeed.report.cannot_tell import NO_REFERENCE, NOT_MEASURED, TOO_EARLY, 
 from wirespeed.report.compare.verdicts import Verdicts
 from wirespeed.report.drift import detection
 from wirespeed.report.drift.detection import Drift, drifted, word
-from wirespeed.report.drift.summary import print_summary
-from wirespeed.report.drift.terminal import Watching, line
+from wirespeed.report.drift.terminal import Watching, line, print_summary
 from wirespeed.results.model import Entry, Event
 from wirespeed.results.reading import read
 from wirespeed.results.runs import Run
@@ -161,7 +160,7 @@ class TestDrift:
             drift.add(busy)
         for seed in range(5):
             drift.add(repetition(seed=seed))
-        assert not drift.unjudged, "two are too few to miss a change"
+        assert not drift.unjudged, "two are too few to miss a _change_of"
         for _ in range(9):
             drift.add(busy)
         for seed in range(5):

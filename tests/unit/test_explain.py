@@ -13,7 +13,7 @@ from wirespeed.errors import ExitCode
 from wirespeed.foreign.explain import explain as explained
 from wirespeed.foreign.question import Question
 from wirespeed.report.console.console import make_console
-from wirespeed.report.foreign.terminal import print_explanation
+from wirespeed.report.foreign.lines import print_explanation
 
 MOST_LINES = 40
 SAID: dict[str, tuple[str, ...]] = {

@@ -17,7 +17,7 @@ from wirespeed.foreign.question import Question
 from wirespeed.foreign.reading import read
 from wirespeed.foreign.shapes import Log
 from wirespeed.report.console.console import make_console
-from wirespeed.report.foreign.terminal import print_explanation
+from wirespeed.report.foreign.lines import print_explanation
 from wirespeed.results.runs import collect
 
 RESULTS = Path(__file__).parents[2] / "results"

@@ -9,7 +9,7 @@ from support.records import console, entry, make_run, shown, text_of
 from wirespeed.report.check.health import judge
 from wirespeed.report.check.learn import learn
 from wirespeed.report.drift.detection import Drift
-from wirespeed.report.drift.summary import print_summary, summaries
+from wirespeed.report.drift.terminal import print_summary, summaries
 from wirespeed.report.export.prometheus import to_prometheus
 from wirespeed.report.facts import health as facts
 from wirespeed.results.runs import Run

@@ -18,8 +18,7 @@ from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode
 from wirespeed.job.plan import Plan
 from wirespeed.report.drift.detection import Drift
-from wirespeed.report.drift.summary import print_summary, summaries
-from wirespeed.report.drift.terminal import Watching, line
+from wirespeed.report.drift.terminal import Watching, line, print_summary, summaries
 from wirespeed.results.runs import Run
 
 Record = dict[str, Any]

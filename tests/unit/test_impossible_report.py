@@ -12,7 +12,7 @@ from support.impossible import FALSE, WHY, WIDE, last_run
 from support.records import console, entry, head, make_run, text_of
 
 from wirespeed.report.page import read_sources, render
-from wirespeed.report.terminal.contention import print_ratios
+from wirespeed.report.terminal.other_conditions import print_ratios
 from wirespeed.report.terminal.progress import ProgressLines
 
 # ---- tables ----------------------------------------------------------------------------------------------

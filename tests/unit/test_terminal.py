@@ -25,8 +25,7 @@ from support.records import (
 )
 
 from wirespeed.cli.common.reading import read_runs
-from wirespeed.report.console.console import PIPE_WIDTH, ascii_locale, make_console
-from wirespeed.report.console.sparkline import sparkline
+from wirespeed.report.console.console import PIPE_WIDTH, ascii_locale, make_console, sparkline
 from wirespeed.report.export.formats import FORMATS
 from wirespeed.report.facts import figures, markers
 from wirespeed.report.terminal import run_summary

@@ -271,8 +271,7 @@ def _last_draws(plans: Sequence[Plan]) -> list[Plan]:
 def _print_comparison(measured: PlanResult) -> None:
     """What another pattern cost this one, or more hosts than one, if there were any."""
     from wirespeed.report.console.console import make_console
-    from wirespeed.report.terminal.contention import print_ratios
-    from wirespeed.report.terminal.one_host_and_several import print_halves
+    from wirespeed.report.terminal.other_conditions import print_halves, print_ratios
     from wirespeed.results.runs import resumed
 
     runs = [run for run in resumed(measured.runs) if run.entries]

@@ -29,7 +29,7 @@ class Traced:
         """Raises WirespeedError for a file that cannot be written."""
         if plan.timeline is None and not plan.timing:
             return cls(plan)
-        from wirespeed.report.export.otf2_trace import ENDING, refuse_archive
+        from wirespeed.report.export.timeline import ENDING, refuse_archive
         from wirespeed.report.facts.path_ranges import RangeLog
         from wirespeed.results.whole_file import refuse_unwritable
 
@@ -55,8 +55,7 @@ class Traced:
 
             print_timing(console, self.log.steps)
         if self.plan.timeline is not None:
-            from wirespeed.report.export.otf2_trace import ENDING, write_archive
-            from wirespeed.report.export.timeline import write_timeline
+            from wirespeed.report.export.timeline import ENDING, write_archive, write_timeline
 
             archive = self.plan.timeline.endswith(ENDING)
             (write_archive if archive else write_timeline)(self.plan.timeline, self.log)

@@ -61,8 +61,7 @@ def command(
     from wirespeed.report import cannot_tell
     from wirespeed.report.console.console import make_console
     from wirespeed.report.drift.detection import Drift
-    from wirespeed.report.drift.summary import print_summary
-    from wirespeed.report.drift.terminal import Watching
+    from wirespeed.report.drift.terminal import Watching, print_summary
     from wirespeed.results.store import Store
 
     distrust_terminals()

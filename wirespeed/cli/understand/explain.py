@@ -48,7 +48,7 @@ def command(
     from wirespeed.foreign.question import Question
     from wirespeed.report.compare.terminal import print_comparison
     from wirespeed.report.console.console import make_console
-    from wirespeed.report.foreign.terminal import print_explanation
+    from wirespeed.report.foreign.lines import print_explanation
 
     log = read_log(files)
     explanation = explain(log, Question(dict(links or ()), gpu or "", system or ""))

@@ -15,7 +15,7 @@ from wirespeed.patterns import find_pattern
 from wirespeed.report.cannot_tell import CANNOT_TELL
 from wirespeed.report.check import health
 from wirespeed.report.check.requirements import BASELINE, MEDIAN, SOAK, Bound, Requirement
-from wirespeed.report.facts import figures, left_out, shares, soaks
+from wirespeed.report.facts import failures, figures, shares, soaks
 from wirespeed.report.facts.figure_columns import share_of_baseline
 from wirespeed.report.facts.labels import conditions, host, pattern
 from wirespeed.report.grouping import grouped
@@ -268,7 +268,7 @@ def _why(asked: Requirement, runs: Sequence[Run]) -> str:
 
 
 def _missing(asked: Requirement, runs: Sequence[Run]) -> BoundOutcome:
-    if why := next(filter(None, (left_out.of(run, asked.path, asked.bytes) for run in runs)), None):
+    if why := next(filter(None, (failures.why_left_out(run, asked.path, asked.bytes) for run in runs)), None):
         return BoundOutcome(asked, CANNOT_TELL, f"no figure: {why}")
     return BoundOutcome(asked, MISSING, f"no figure{_why(asked, runs)}")
 

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from wirespeed.judge.model import GIVEN, LEARNT, PAIRED, SEEN, STATED
 from wirespeed.judge.verdict import BETTER, LIKELY_BETTER, LIKELY_WORSE, NOT_WORSE, UNSURE, WORSE
-from wirespeed.report.cannot_tell import and_why, lines
+from wirespeed.report.cannot_tell import and_why, lines, slowdowns
 from wirespeed.report.compare.comparison import Comparison
 from wirespeed.report.compare.environment import Difference
 from wirespeed.report.compare.matching import Key
@@ -18,7 +18,6 @@ from wirespeed.report.console.columns import Column, Table, table
 from wirespeed.report.console.console import say
 from wirespeed.report.facts import figures
 from wirespeed.report.grouping import grouped, size_range
-from wirespeed.report.smallest import slowdowns
 from wirespeed.units import format_rate, format_seconds, format_size
 
 MAX_ROWS = 20

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import IO, Any, cast
 
 from rich.console import Console
@@ -134,3 +135,19 @@ def say(
         lines[-1].append(MORE)
     for line in lines:
         console.print(line)
+
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+
+
+def sparkline(values: Sequence[float | None], low: float, high: float) -> str:
+    """One character a value, on a logarithmic scale from low to high; a blank where there is none."""
+    span = math.log(high / low) if high > low > 0 else 0.0
+    line = ""
+    for value in values:
+        if value is None or value <= 0:
+            line += " "
+            continue
+        share = math.log(value / low) / span if span else 1.0
+        line += BLOCKS[min(len(BLOCKS) - 1, max(0, int(share * len(BLOCKS))))]
+    return line

@@ -35,8 +35,7 @@ def _table(
 ) -> None:
     from wirespeed.report.console.console import make_console, say
     from wirespeed.report.systems.published_curves import load_system, print_against
-    from wirespeed.report.terminal.contention import print_ratios
-    from wirespeed.report.terminal.one_host_and_several import print_halves
+    from wirespeed.report.terminal.other_conditions import print_halves, print_ratios
     from wirespeed.report.terminal.run_summary import print_run
 
     console = make_console(stream)

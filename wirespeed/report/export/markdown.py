@@ -9,8 +9,7 @@ from wirespeed.report.console.columns import Row, Table
 from wirespeed.report.facts.doctor_findings import findings
 from wirespeed.report.facts.slowest_teams import describe
 from wirespeed.report.facts.statement import ReportSection
-from wirespeed.report.page.about import about
-from wirespeed.report.page.notes import failed, method, notes
+from wirespeed.report.page.notes import about, failed, method, notes
 from wirespeed.report.sources import ReportRun, Source, all_findings, measured, nothing_found
 from wirespeed.report.views import pairs, view_of
 from wirespeed.report.views.size_table import TableLayout

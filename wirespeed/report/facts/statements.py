@@ -10,7 +10,6 @@ from wirespeed.report.facts import (
     copies,
     failures,
     health,
-    left_out,
     markers,
     nics,
     others,
@@ -121,4 +120,4 @@ def _of_run(run: Run) -> Iterator[Kind]:
     yield ReportSection.SOAK, NOTE, [*_checked(soaks.verdict(run)), *filter(None, [soaks.larger(run)])]
     yield ReportSection.FAILURES, NOTE, failures.failure_lines(run)
     ended = ["This run was ended before all was measured"] * run.interrupted
-    yield ReportSection.END, WARNING, [*filter(None, [left_out.line(run)]), *ended]
+    yield ReportSection.END, WARNING, [*filter(None, [failures.left_out(run)]), *ended]

@@ -1,4 +1,4 @@
-"""All that is said and drawn of the runs, by pattern: a section for each of them.
+"""What is said and drawn of the runs, by pattern, and of their machines and methods.
 
 A sentence that holds for several runs stands at the first.
 """
@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from wirespeed.report.facts.best import Span, by_domain
 from wirespeed.report.facts.legend import Layout
+from wirespeed.report.facts.machine import cpu_line, devices_lines, memory_lines, placement, title
 from wirespeed.report.facts.statement import BAD, NOTE, WARNING, ReportSection, Statement
 from wirespeed.report.facts.statements import WHOLE, statements
 from wirespeed.report.grouping import grouped
@@ -123,3 +124,48 @@ def _section(sets: Sequence[ReportRun], notes: list[Notes]) -> Section:
     answer = notes[0].sentences[0].text if notes else ""
     bests = [(measured, domains) for measured in sets if (domains := by_domain(measured.run))]
     return Section(main.pattern, answer.rstrip("."), notes, bests, bars(sets))
+
+
+@dataclass(frozen=True)
+class About:
+    """One run: facts about its machine, and sentences about its figures."""
+
+    measured: ReportRun
+    title: str
+    facts: list[tuple[str, str]]
+    variables: list[tuple[str, str]]
+    method: list[str]
+
+
+def about(measured: ReportRun, layout: Layout = WHOLE) -> About:
+    """Facts about one run. Environment variables are those that can change a figure.
+
+    `layout`: the tables that the method explains.
+    """
+    variables = sorted(measured.run.head.environment.variables.items())
+    told = [(text(name), text(value)) for name, value in variables]
+    explained = method(measured.run, layout=layout)
+    return About(measured, text(title(measured.run)), _facts(measured), told, explained)
+
+
+def _facts(measured: ReportRun) -> list[tuple[str, str]]:
+    """Host, processors, versions, command: what there is of them."""
+    run, environment = measured.run, measured.run.head.environment
+    drivers = dict.fromkeys(device.driver for device in environment.devices if device.driver)
+    libraries = dict.fromkeys(step.mpi.library for step in run.steps if step.mpi and step.mpi.library)
+    found = [
+        ("Run", title(run)),
+        ("File", measured.file),
+        ("Command", " ".join(run.head.command)),
+        ("Ranks", "; ".join(placement(run))),
+        ("GPU memory", "; ".join(memory_lines(run))),
+        ("CPU", cpu_line(environment.cpu, environment.memory_bytes)),
+        ("GPU", "; ".join(devices_lines(environment.devices)) or "none"),
+        ("Driver", ", ".join(drivers)),
+        ("Kernel", environment.kernel),
+        ("wirespeed", run.head.wirespeed),
+        ("Python", environment.python),
+        ("Packages", ", ".join(f"{name} {version}" for name, version in environment.packages.items())),
+        ("MPI", ", ".join(libraries)),
+    ]
+    return [(name, text(value)) for name, value in found if value]

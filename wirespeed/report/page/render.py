@@ -9,10 +9,9 @@ from wirespeed.report.facts.doctor_findings import findings
 from wirespeed.report.facts.machine import dates
 from wirespeed.report.facts.markers import MEANINGS
 from wirespeed.report.facts.statement import ReportSection
-from wirespeed.report.page.about import about
 from wirespeed.report.page.answers import Answers, answers
 from wirespeed.report.page.data import page_data
-from wirespeed.report.page.notes import failed, method, sections
+from wirespeed.report.page.notes import about, failed, method, sections
 from wirespeed.report.page.styles import styles
 from wirespeed.report.page.template import page
 from wirespeed.report.sources import Source, all_findings, measured, nothing_found

@@ -11,22 +11,22 @@ from typing import IO, cast
 from rich.console import Console
 from rich.text import Text
 
-from wirespeed.report.console.columns import Column, table
-from wirespeed.report.console.console import AsciiStream, Trial, say
-from wirespeed.report.console.sparkline import sparkline
-from wirespeed.report.facts import outcome
+from wirespeed.report.console.columns import Column, Table, table
+from wirespeed.report.console.console import AsciiStream, Trial, say, sparkline
+from wirespeed.report.facts import outcome, soaks
 from wirespeed.report.facts.best import by_domain
 from wirespeed.report.facts.legend import brief
 from wirespeed.report.facts.machine import memory_lines, placement, title
 from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING, ReportSection, Statement
 from wirespeed.report.facts.statements import statements
 from wirespeed.report.grouping import grouped
-from wirespeed.report.terminal import soak_table
 from wirespeed.report.views import view_of
 from wirespeed.report.views.base import View
 from wirespeed.report.views.pairs import print_pairs
 from wirespeed.report.views.size_table import TableLayout
 from wirespeed.results.runs import Run, remembered
+from wirespeed.results.soak import Soak
+from wirespeed.units import format_size
 
 FEWEST = 3
 """Sizes, below which a curve shows nothing."""
@@ -159,7 +159,7 @@ def _print_part(
     if part is ReportSection.PROGRAM:
         print_pairs(console, run)
     if part is ReportSection.SOAK and run.soaks:
-        console.print(soak_table.build(run).fit(console.width), crop=False)
+        console.print(_soak_table(run).fit(console.width), crop=False)
     if part in _APART and lines:
         console.print()
     if part is ReportSection.COUNTERS and lines:
@@ -171,7 +171,7 @@ def _print_part(
     view = view_of(run) if run.figures else View()
     captions = {ReportSection.PROGRAM: view.caption, ReportSection.METHOD: view.legend}
     if run.soaks:
-        captions[ReportSection.SOAK] = soak_table.LEGEND
+        captions[ReportSection.SOAK] = _SOAK_LEGEND
     if words := captions.get(part):
         say(console, words, "dim")
 
@@ -248,3 +248,40 @@ def _print_paths(console: Console, run: Run, said: Sequence[Statement], detail: 
     else:
         for statement in said:
             say(console, _line(statement))
+
+
+_SOAK_LEGEND = (
+    "messages/s: of all ranks together; of timed: as a share of the rate of iterations that nobody checks. "
+    "damaged: some bytes are wrong and stay so; late: right once the next message was there; "
+    "stale: the bytes of an earlier iteration; lost: nothing arrived."
+)
+
+
+def _soak_table(run: Run) -> Table[Soak]:
+    """A row for each path and size."""
+
+    def wrong(soak: Soak) -> Text:
+        return Text(soaks.wrong_words(soak), "bold red" if soak.wrong.total else "")
+
+    columns: list[Column[Soak]] = [
+        Column("path", lambda soak: Text(soak.path, "bold"), left=True),
+        Column("size", lambda soak: format_size(soak.bytes), gap=2),
+        Column("messages", lambda soak: f"{soak.messages:,}", gap=2),
+        Column("wrong", wrong, gap=2, left=True),
+        Column("messages/s", lambda soak: _soak_rate(soak.messages_per_s), gap=2),
+        Column("of timed", _soak_share, gap=2),
+    ]
+    found = soaks.soaks(run)
+    if any(soak.uncovered for soak in found):
+        columns.append(Column("no soak of", lambda soak: Text(", ".join(soak.uncovered.values())), left=True))
+    if any(soak.planted is not None for soak in found):
+        columns.insert(3, Column("planted", lambda soak: f"{soak.planted or 0:,}", gap=2))
+    return table(columns, found)
+
+
+def _soak_rate(value: float | None) -> str | None:
+    return None if value is None else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _soak_share(soak: Soak) -> str | None:
+    return None if soak.rate_share is None else f"{100 * soak.rate_share:.0f} %"

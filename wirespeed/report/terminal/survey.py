@@ -15,7 +15,7 @@ from wirespeed.doctor.shell import visible
 from wirespeed.job.plan import Plan
 from wirespeed.report.console.columns import Column, table
 from wirespeed.report.console.console import say
-from wirespeed.report.facts import left_out
+from wirespeed.report.facts import failures
 from wirespeed.report.facts.machine import cpu_line, devices_lines, mpi_lines
 from wirespeed.report.facts.markers import share_style
 from wirespeed.report.facts.survey import (
@@ -71,7 +71,7 @@ def print_survey(console: Console, runs: Sequence[Run], findings: Sequence[Recor
         say(console, Text.assemble(("GPU-aware MPI: ", "bold"), (told.words, style)))
     good, words = trusted(runs)
     say(console, Text.assemble(("trust: ", "bold"), (words, "green" if good else "yellow")))
-    for line in filter(None, map(left_out.line, runs)):
+    for line in filter(None, map(failures.left_out, runs)):
         say(console, line, "yellow")
     if words := legend(shown):
         say(console, words, "dim")
