@@ -126,19 +126,25 @@ def test_a_false_clock_gives_no_figure(fault: str, rule: str, paths: Collection[
     """Protects users from a clock, or stamps, that are wrong, on every path that has work."""
     # One stamp of a few is a large part of the batch: more than ranks without a CPU excuse.
     batches = ("--loops", "1", "--warmup", "1") if fault == "early-stamp" else ("--max-time", "0.4")
-    done = wirespeed(
-        *("jacobi", "--ranks", "2", "--device", "emulated", "--paths", ",".join(paths), "--no-evidence"),
-        *("--size", SIZES["jacobi"], "--steps", "2", *batches, "--test", f"fault={fault}"),
-        out=tmp_path / "r.jsonl",
-        # So long that what is missing is more than a busy host may see late.
-        environment={"WIRESPEED_EMULATED": f"count=2,work={3 * WORK_S}"},
-    )
-    assert done.code == ExitCode.IMPOSSIBLE, done.out + done.err
-    assert [entry["path"] for entry in done.entries] == list(paths)
-    for entry in done.entries:
-        assert rule in [found["rule"] for found in entry["impossible"]], (entry["path"], entry["impossible"])
-    table = done.out.split("fastest")[0]
-    assert table.count("impossible") >= len(paths) and "fastest for GPU data: gpu" not in done.out
+    excused = list(paths)
+    for number in range(3):
+        done = wirespeed(
+            *("jacobi", "--ranks", "2", "--device", "emulated", "--paths", ",".join(excused)),
+            *("--size", SIZES["jacobi"], "--steps", "2", *batches, "--test", f"fault={fault}"),
+            "--no-evidence",
+            out=tmp_path / f"{number}.jsonl",
+            # So long that what is missing is more than a busy host may see late.
+            environment={"WIRESPEED_EMULATED": f"count=2,work={3 * WORK_S}"},
+        )
+        assert done.code == ExitCode.IMPOSSIBLE, done.out + done.err
+        assert [entry["path"] for entry in done.entries] == excused
+        table = done.out.split("fastest")[0]
+        assert table.count("impossible") >= len(excused) and "fastest for GPU data: gpu" not in done.out
+        rules = {entry["path"]: [found["rule"] for found in entry["impossible"]] for entry in done.entries}
+        # A rank that hardly had a CPU in one batch is excused from one rule, hardly three times.
+        if not (excused := [path for path in excused if rule not in rules[path]]):
+            break
+    assert not excused, rules
 
 
 @pytest.mark.slow

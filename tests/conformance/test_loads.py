@@ -78,7 +78,9 @@ def test_a_wrong_link_that_timed_loads_come_to_is_found_out(mpi: InstalledMpi, t
     # A link of the long chain alone, and none that its checked loads come to.
     words = ("--paths", "gpu-load", "--sizes", "64K,4M", "--test", "wrong-link=30000", "--loops", "32768")
     done = loads(mpi, tmp_path / "r.jsonl", *words)
-    assert done.code == 1 and [entry["bytes"] for entry in done.entries] == [64 << 10]
+    # Where the CPUs are busy, the figure of 64 KiB may not be believed.
+    assert done.code in (1, ExitCode.IMPOSSIBLE)
+    assert [entry["bytes"] for entry in done.entries] == [64 << 10]
     (failure,) = done.failures
     assert failure["bytes"] == 4 << 20 and "wrong data: " in failure["text"]
     assert "4096 loads" not in failure["text"]

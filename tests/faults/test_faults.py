@@ -6,14 +6,13 @@ import os
 import signal
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
 from support.command import disturbed, ranks_of, wirespeed
 from support.mpis import InstalledMpi
 from support.selection import slow_case
-from support.strikes import ALONE, PATIENCE, SLOW, after, strike
+from support.strikes import ALONE, PATIENCE, SLOW, after, strike, wait_for_turns
 
 from wirespeed.units import format_size
 
@@ -150,7 +149,7 @@ def test_a_signal_keeps_the_figures_under_way(mpi: InstalledMpi, tmp_path: Path,
     out, sizes = tmp_path / "r.jsonl", [8 << index for index in range(12)]
 
     def interrupt(process: subprocess.Popen[str]) -> None:
-        time.sleep(2.0)
+        wait_for_turns(out, sizes[-1])
         process.send_signal(number)
 
     options = ("--mpi", mpi.mpiexec, "--paths", "host", "--max-time", "60", "--sizes", "8:16K")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.command import disturbed, wirespeed
 from support.mpis import InstalledMpi
-from support.strikes import SLOW, after, strike
+from support.strikes import after, strike
 from support.tools import why_no_mount
 
 
@@ -39,7 +39,7 @@ def test_a_crash_where_there_is_little_room(tmp_path: Path) -> None:
     if why := why_no_mount():
         pytest.skip(why)
     out = tmp_path / "r.jsonl"
-    words = ("pingpong", "--paths", "host-shared", *SLOW, "--device", "cpu")
+    words = ("pingpong", "--paths", "host-shared", "--sizes", "8,4M", "--loops", "20000", "--device", "cpu")
     crash = strike(out, 1, signal.SIGSEGV)
     done = disturbed(*words, out=out, when=after(1), act=crash, before=with_room(40))
     assert "killed by SIGSEGV (/dev/shm is small: " in done.failures[0]["text"]

@@ -468,7 +468,7 @@ def test_an_address_that_both_hosts_have(mpi: InstalledMpi, pair: Hosts, tmp_pat
     asked = partial(wirespeed, before=pair["n1"].enter(), environment=pair.environment)
     try:
         done = asked("pingpong", *words, out=tmp_path / "r.jsonl")
-        assert done.failures[0]["call"] == "MPI_Comm_dup"
+        assert done.failures[0]["call"] == "MPI_Comm_dup", done.err + done.out
         assert "WARNING: Open MPI accepted a TCP connection" in done.failures[0]["text"]
         assert "172.17.0.1 is on n2 and n1 (docker0)" in done.failures[0]["text"]
         tried = asked("doctor", "--after-hang", tmp_path / "r.jsonl", "--try", "--mpi", mpi.prefix)

@@ -109,20 +109,24 @@ def disturbed(
 ) -> Done:
     """Like wirespeed(), but calls `act` once, as soon as `when` likes the records written so far."""
     command = [*before, str(WIRESPEED), *map(str, arguments), "--out", str(out)]
-    process = subprocess.Popen(
+    with subprocess.Popen(
         command,
         env={**os.environ, **(environment or {})},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-    )
-    deadline = time.monotonic() + PATIENCE
-    while process.poll() is None and not when(whole_lines(out)):
-        assert time.monotonic() < deadline, "the moment to act never came"
-        time.sleep(0.02)
-    act(process)
-    printed, errors = process.communicate(timeout=PATIENCE)
+    ) as process:
+        try:
+            deadline = time.monotonic() + PATIENCE
+            while process.poll() is None and not when(whole_lines(out)):
+                assert time.monotonic() < deadline, "the moment to act never came"
+                time.sleep(0.02)
+            act(process)
+            printed, errors = process.communicate(timeout=PATIENCE)
+        except BaseException:
+            process.kill()
+            raise
     return Done(process.returncode, printed, errors, read(out))
 
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from support.command import PATIENCE as COMMAND_PATIENCE
 from support.command import Record, ranks_of, whole_lines
 
 from wirespeed.job.status_page import own_folder, read_page
@@ -40,18 +41,35 @@ def strike(
 
     def act(process: subprocess.Popen[str]) -> None:
         records = whole_lines(out)
-        _wait_for(records, rank, rounds)
+        _wait_for_rounds(records, rank, rounds)
         time.sleep(delay)
         os.kill(ranks_of(records)[rank], number)
 
     return act
 
 
-def _wait_for(records: list[Record], rank: int, rounds: int, patience: float = 10) -> None:
-    """Returns when the rank's status page says so."""
+def wait_for_turns(out: Path, size: int, turns: int = 2) -> None:
+    """Returns when rank 0's status page has shown that the size had so many turns."""
+    page, seen, before = _page(whole_lines(out), 0), 0, None
+    deadline = time.monotonic() + COMMAND_PATIENCE
+    while seen < turns:
+        assert time.monotonic() < deadline, f"{size} B had {seen} turns"
+        now = state.bytes if (state := read_page(page)) else None
+        seen += now == size != before
+        before = now
+        time.sleep(0.001)
+
+
+def _page(records: list[Record], rank: int) -> Path:
+    """Where the rank of the latest job step says what it does."""
     step = next(record for record in reversed(records) if record["kind"] == "step")
+    return own_folder(f"{step['run']}-{step['step']}") / f"{rank}.page"
+
+
+def _wait_for_rounds(records: list[Record], rank: int, rounds: int, patience: float = 10) -> None:
+    """Returns when the rank's status page says so."""
     measured = next((record["bytes"] for record in reversed(records) if record["kind"] == "entry"), None)
-    page = own_folder(f"{step['run']}-{step['step']}") / f"{rank}.page"
+    page = _page(records, rank)
     first: int | None = None
     deadline = time.monotonic() + patience
     while rounds and time.monotonic() < deadline:
