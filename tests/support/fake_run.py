@@ -7,6 +7,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from support.records import entry
+
 from wirespeed.errors import ExitCode
 from wirespeed.job.messages import Progress
 from wirespeed.job.plan import Plan
@@ -17,33 +19,6 @@ from wirespeed.results.reading import record_of
 Observer = Callable[[Event], None]
 DEFAULT_OUT = "wirespeed-new.jsonl"
 """Where the recorder writes without --out."""
-
-
-def entry(path: str, size: int, seconds: float) -> dict[str, Any]:
-    return {
-        "kind": "entry",
-        "run": "r",
-        "step": 0,
-        "pattern": "pingpong",
-        "path": path,
-        "memory": "pageable",
-        "bytes": size,
-        "definition": "one way: half of a round trip",
-        "seconds": dict.fromkeys(("median", "min", "max", "p99", "mean"), seconds)
-        | {"low": 0.996 * seconds, "high": 1.004 * seconds},
-        "bytes_per_second": dict.fromkeys(("median", "low", "high"), size / seconds),
-        "confidence": 0.95,
-        "precision": 0.004,
-        "samples": 120,
-        "batches": 12,
-        "iterations_per_sample": 1,
-        "iterations": 120,
-        "stopped": "precision",
-        "histogram": {"base": 1.0442737824274138, "unit_s": 1e-9, "first": 0, "counts": [120]},
-        "checked": {"iterations": 1, "bytes": size},
-        "elapsed_s": 0.1,
-        "at": "2026-01-01T12:00:00+00:00",
-    }
 
 
 class FakeRun:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from support import records
+
 Record = dict[str, Any]
 SIZES = (8, 1024, 65536, 1 << 20, 1 << 30)
 HOSTILE = "</script><script>window.hurt=1</script><img src=x onerror=window.hurt=1>\u2028&amp;\x1b[31m"
@@ -14,9 +16,9 @@ HOSTILE = "</script><script>window.hurt=1</script><img src=x onerror=window.hurt
 MEMORY = {"host": "pageable", "h2d-pageable": "pageable", "h2d-pinned": "pinned"}
 
 
-def write(file: Path, *records: Record) -> str:
+def write(file: Path, *lines: Record) -> str:
     """Writes the records, a line each; returns the file's name."""
-    file.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     return str(file)
 
 
@@ -32,28 +34,21 @@ def head(
     resume: bool = False,
     **options: Any,
 ) -> Record:
-    stopping = {"precision": 0.01, "max_time": 0.4, "loops": None, "warmup": None}
-    plan = {"pattern": pattern, "paths": [], "sizes": list(SIZES), "stopping": stopping, "ranks": ranks}
-    plan["resume"] = resume
-    return {
-        "kind": "run",
-        "schema": 2,
-        "wirespeed": "0.1.0",
-        "run": run,
-        "started": "2026-01-01T12:00:00+00:00",
-        "command": ["wirespeed", pattern],
-        "plan": {**plan, "options": [[name, value] for name, value in options.items()]},
-        "environment": {
-            "host": host,
-            "kernel": "Linux",
-            "cpu": {"model": "CPU"},
-            "devices": [device(index) for index in range(ranks)],
-            "python": "3.12",
-            "packages": {"mpi4py": "4.1.2"},
-            "variables": {"UCX_TLS": "all"},
-        },
-        "clock": {"cost_s": 2e-8, "resolution_s": 1e-9},
+    made = records.head(pattern=pattern)
+    pairs = [[name, value] for name, value in options.items()]
+    made["plan"] |= {"sizes": list(SIZES), "ranks": ranks, "resume": resume, "options": pairs}
+    made["environment"] |= {
+        "host": host,
+        "kernel": "Linux",
+        "cpu": {"model": "CPU"},
+        "devices": [device(index) for index in range(ranks)],
+        "python": "3.12",
+        "packages": {"mpi4py": "4.1.2"},
+        "variables": {"UCX_TLS": "all"},
     }
+    clock = {"cost_s": 2e-8, "resolution_s": 1e-9}
+    command = ["wirespeed", pattern]
+    return {**made, "run": run, "schema": 2, "wirespeed": "0.1.0", "command": command, "clock": clock}
 
 
 def step(
@@ -69,49 +64,25 @@ def step(
         {"rank": rank, "host": host, "pid": 1, "cpus": str(rank), "device": device(rank)}
         for rank in range(ranks)
     ]
-    return {
-        "kind": "step",
-        "run": run,
-        "step": 0,
-        "path": path,
-        "transport": transport,
-        "memory": MEMORY.get(path, "device"),
-        "mpi": {"vendor": "openmpi", "version": "5.0.11", "string": "", "library": "/lib/libmpi.so"},
-        "launcher": "mpiexec",
-        "variables": variables,
-        "ranks": places,
-        "startup_s": 0.5,
-        "without": without,
-    }
+    mpi = {"vendor": "openmpi", "version": "5.0.11", "string": "", "library": "/lib/libmpi.so"}
+    more = {"run": run, "transport": transport, "memory": MEMORY.get(path, "device"), "mpi": mpi}
+    more |= {"launcher": "mpiexec", "ranks": places, "startup_s": 0.5, "without": without}
+    return records.step(path, variables, **more)
 
 
 def entry(
     path: str, size: int, seconds: float, run: str = "r", precision: Any = 0.015, **more: Any
 ) -> Record:
+    made = records.entry(path, size, seconds, precision)
     low = seconds * max(1 - precision / 1.5, 0.1)
-    high = low + 2 * precision * seconds
-    return {
-        "kind": "entry",
-        "run": run,
-        "step": 0,
-        "pattern": "pingpong",
-        "path": path,
-        "memory": MEMORY.get(path, "device"),
-        "bytes": size,
-        "definition": "one way: half of a round trip",
-        "bandwidth_bytes": size,
-        "seconds": {"median": seconds, "low": low, "high": high, "min": seconds},
-        "precision": precision,
-        "samples": 120,
-        "stopped": "precision",
-        "histogram": {"base": 1.04, "unit_s": 1e-9, "first": 3, "counts": [1] * 40},
-        "checked": {"iterations": 2, "bytes": 2 * size},
-        **more,
-    }
+    made["seconds"] = {"median": seconds, "low": low, "high": low + 2 * precision * seconds, "min": seconds}
+    made |= {"run": run, "step": 0, "bandwidth_bytes": size, "checked": {"iterations": 2, "bytes": 2 * size}}
+    histogram = {"base": 1.04, "unit_s": 1e-9, "first": 3, "counts": [1] * 40}
+    return {**made, "memory": MEMORY.get(path, "device"), "histogram": histogram, **more}
 
 
 def end(run: str = "r") -> Record:
-    return {"kind": "end", "run": run, "ended": "", "status": "complete", "entries": 0, "failures": 0}
+    return records.end() | {"run": run}
 
 
 def curve(path: str, latency: float, rate: float, run: str = "r", **more: Any) -> list[Record]:
@@ -194,17 +165,8 @@ def pairs(ranks: int, run: str = "p", slow: tuple[int, int] = (1, 3)) -> list[Re
     records = [head(run, "pairs", ranks=ranks), step("nccl", run, ranks=ranks, transport="ccl")]
     for size, seconds in ((8, 1.2e-5), (1 << 28, 8e-4)):
         members = [member(a, b, seconds) for a in range(ranks) for b in range(a + 1, ranks)]
-        records.append(
-            entry(
-                "nccl",
-                size,
-                1.6 * seconds,
-                run,
-                pattern="pairs",
-                teams=members,
-                definition="slowest pair: half",
-            )
-        )
+        more = {"pattern": "pairs", "teams": members, "definition": "slowest pair: half"}
+        records.append(entry("nccl", size, 1.6 * seconds, run, **more))
     return [*records, end(run)]
 
 
@@ -228,36 +190,21 @@ def groups(shapes: Iterable[tuple[int, int]]) -> list[Record]:
     records = []
     for ranks, width in shapes:
         run = f"g{ranks}-{width}"
-        records += [
-            head(run, "groups", ranks=ranks, group=width),
-            step("nccl", run, ranks=ranks, transport="ccl"),
-        ]
+        records += [head(run, "groups", ranks=ranks, group=width)]
+        records += [step("nccl", run, ranks=ranks, transport="ccl")]
         for size in SIZES:
             out = width * (ranks // width - 1) * size
-            seconds = 2e-5 + out / (width * 3.3e11)
-            records.append(
-                entry(
-                    "nccl",
-                    size,
-                    seconds,
-                    run,
-                    pattern="groups",
-                    bandwidth_bytes=out,
-                    definition="slowest group: out",
-                )
-            )
+            more = {"pattern": "groups", "bandwidth_bytes": out, "definition": "slowest group: out"}
+            records.append(entry("nccl", size, 2e-5 + out / (width * 3.3e11), run, **more))
         records.append(end(run))
     return records
 
 
 def copies(run: str = "c") -> list[Record]:
     """Copies into the device, alone and together."""
-    records = [
-        head(run, "copy"),
-        step("h2d-pageable", run, transport="copy"),
-        step("h2d-pinned", run, transport="copy"),
-    ]
+    records = [head(run, "copy")]
     for path, rate in (("h2d-pageable", 9e9), ("h2d-pinned", 5.5e10)):
+        records.append(step(path, run, transport="copy"))
         for size in SIZES:
             seconds = 3e-6 + size / rate
             members = [
@@ -265,14 +212,13 @@ def copies(run: str = "c") -> list[Record]:
                     "name": f"rank {rank} {how}",
                     "first": rank,
                     "ranks": 1,
-                    "seconds": {"median": seconds * times},
+                    "seconds": {"median": by * seconds},
                 }
                 for rank in (0, 1)
-                for how, times in (("alone", 1.0), ("with all", 1.3))
+                for how, by in (("alone", 1.0), ("with all", 1.3))
             ]
-            records.append(
-                entry(path, size, seconds * 1.3, run, pattern="copy", teams=members, definition="copy: one")
-            )
+            more = {"pattern": "copy", "teams": members, "definition": "copy: one"}
+            records.append(entry(path, size, seconds * 1.3, run, **more))
     return [*records, end(run)]
 
 
