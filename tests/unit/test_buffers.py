@@ -24,7 +24,7 @@ def buffers(total: int, *, packs: bool, ranks: int = 2) -> Any:
     comm = SimpleNamespace(rank=0, maximum=lambda mine: mine)
     shape = Shape(ranks, {"total": total}, memory=LIMIT)
     context = SimpleNamespace(
-        core=SimpleNamespace(lib=None), comm=comm, pattern=find_pattern("blocks").at(shape), offset=0
+        core=SimpleNamespace(lib=None), comm=comm, pattern=find_pattern("blocks").at(shape), shape=shape
     )
     return Buffers(context, None, "pageable", packs=packs)  # type: ignore[arg-type]
 
