@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
 from wirespeed._version import __version__
-from wirespeed.judge.bounds import (
-    ENOUGH_LAUNCHES,
-    WIDE,
-    Limit,
-    figure_limit,
-    group_limit,
-    known_limits,
-)
-from wirespeed.judge.model import FEWEST_LEARNT, LaunchMedian, Side
+from wirespeed.judge.bounds import ENOUGH_LAUNCHES, WIDE, Limit, figure_limit, group_limit, known_limits
+from wirespeed.judge.model import FEWEST_LEARNT, LaunchId, LaunchMedian, Side
 from wirespeed.judge.spreads import Spread, group_of, groups, stated
 from wirespeed.paths import all_paths, mover_of
 from wirespeed.patterns import all_patterns
@@ -46,8 +39,6 @@ PAIR = 2
 
 _Curve = tuple[str, int, str, str]
 """Pattern, ranks, options, path."""
-_Curves = dict[_Curve, list[tuple[Run, Entry]]]
-"""Every launch of each curve's figures."""
 
 
 @dataclass(frozen=True)
@@ -87,10 +78,22 @@ def learn(runs: Sequence[Run], names: Sequence[str], spread: float | None = None
         for run, entry in labels.figures(measured)
         for launch_entry in entry.each
     )
-    learnt = _learnt(curves, spread)
-    odd, told = _odd(learnt, curves)
+    paths = {curve: _Path(_by_size(found)) for curve, found in curves.items()}
+    order = sorted(
+        {(run.head.started, entry.run, entry.launch) for found in curves.values() for run, entry in found}
+    )
+    odd: list[OddPlace] = []
+    if spread is None:
+        numbers: dict[LaunchId, int] = {one[1:]: number for number, one in enumerate(order, 1)}
+        odd = [place for curve, path in paths.items() for place in path.learn(curve[3], numbers)]
+    else:
+        known = [figure for path in paths.values() for figure in path.figures.values() if figure.side()]
+        limits = known_limits([figure.side() for figure in known], spread)
+        for figure, limit in zip(known, limits, strict=True):
+            figure.limit = limit
+    told = _odd_lines(odd, [start for start, *_ in order])
     notes = [f"# {text(line, MAX_LETTERS)}" for line in told]
-    lines = [*_head(measured, names, spread), *notes, *_entries(learnt, curves, spread), *_left_out(measured)]
+    lines = [*_head(measured, names, spread), *notes, *_entries(paths, spread), *_left_out(measured)]
     return Site("".join(f"{line}\n" for line in lines), odd, told)
 
 
@@ -130,87 +133,73 @@ def _head(runs: Sequence[Run], names: Sequence[str], spread: float | None) -> li
     ]
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Figure:
-    """One path at one size, with each launch of it."""
+    """One path at one size."""
 
     found: list[tuple[Run, Entry]]
-    sure: list[tuple[Run, Entry]]
-    """Without those of which nothing can be learnt."""
+    """Each launch."""
+    limit: Limit | None = None
+    share: Limit | None = None
+    """Limit of its time in units of the baseline's."""
+
+    @property
+    def sure(self) -> list[tuple[Run, Entry]]:
+        """Without those of which nothing can be learnt."""
+        return [pair for pair in self.found if pair[1].sure]
 
     @property
     def worst(self) -> tuple[Run, Entry]:
         """The slowest launch that counts."""
         return max(self.sure or self.found, key=lambda pair: pair[1].seconds)
 
+    def side(self, launch_of: Callable[[Run, Entry], LaunchMedian | None] | None = None) -> Side:
+        """One launch without an interval says nothing."""
+        if _makes_no_bound(self.worst[1]):
+            return {}
+        found = ((entry, launch_of(run, entry) if launch_of else launch(entry)) for run, entry in self.sure)
+        side = by_launch((entry, made) for entry, made in found if made)
+        return {} if len(side) == 1 and next(iter(side.values())).variance is None else side
+
 
 @dataclass
-class _Learnt:
-    """Limits of figures by path and size, of their shares of the baseline, and of groups of sizes."""
+class _Path:
+    """Figures of one path, by size, and the limits of its groups of sizes."""
 
-    figures: dict[tuple[_Curve, int], _Figure] = field(default_factory=dict)
-    limits: dict[tuple[_Curve, int], Limit] = field(default_factory=dict)
-    shares: dict[tuple[_Curve, int], Limit] = field(default_factory=dict)
-    groups: dict[tuple[_Curve, str], Limit] = field(default_factory=dict)
-    odd: list[tuple[tuple[str, int, int], float, str, tuple[int, ...], bool]] = field(default_factory=list)
-    """Launches that lie apart: by how much, where, and whether it is the group's median."""
+    figures: dict[int, _Figure]
+    groups: dict[str, Limit] = field(default_factory=dict)
 
-    def learn(self, curve: _Curve) -> None:
-        """The limits of one path, from what its launches and such paths differ by."""
-        sizes = sorted(size for of, size in self.figures if of == curve)
-        mover = mover_of(curve[3], self.figures[curve, sizes[0]].found[-1][1].memory)
+    def learn(self, name: str, numbers: Mapping[LaunchId, int]) -> Iterator[OddPlace]:
+        """Sets the limits, from what launches and such paths differ by. `numbers`: of launches, in time."""
+        sizes = [*self.figures]
+        mover = mover_of(name, self.figures[sizes[0]].found[-1][1].memory)
         for places in groups(sizes):
-            group = [sizes[at] for at in places]
-            sides: dict[int, Side] = {}
-            for size in group:
-                figure = self.figures[curve, size]
-                sides[size] = _side(figure, lambda _, entry: launch(entry))
-                limit = figure_limit(sides[size], stated(mover, size))
-                self._keep(self.limits, (curve, size), limit)
-                self._tell(limit, curve[3], (size,), of_group=False)
-                beside = figure_limit(_side(figure, _beside_baseline), Spread(0.0, 0.0))
-                self._keep(self.shares, (curve, size), beside)
-            known = [side for size, side in sides.items() if (curve, size) in self.limits]
-            if limit := group_limit(known, stated(mover, group[0])):
-                self.groups[curve, group_of(group[0])] = limit
-                self._tell(limit, curve[3], tuple(group), of_group=True)
-
-    def _tell(self, limit: Limit | None, path: str, sizes: tuple[int, ...], *, of_group: bool) -> None:
-        for name, ratio in limit.odd if limit else ():
-            assert isinstance(name, tuple)
-            self.odd.append((name, ratio, path, sizes, of_group))
-
-    @staticmethod
-    def _keep(limits: dict[tuple[_Curve, int], Limit], key: tuple[_Curve, int], limit: Limit | None) -> None:
-        if limit:
-            limits[key] = limit
+            group = {sizes[at]: self.figures[sizes[at]] for at in places}
+            usual = stated(mover, min(group))
+            for size, figure in group.items():
+                figure.limit = figure_limit(figure.side(), usual)
+                figure.share = figure_limit(figure.side(_beside_baseline), Spread(0.0, 0.0))
+                yield from _odd_places(figure.limit, name, (size,), numbers)
+            if whole := group_limit([figure.side() for figure in group.values() if figure.limit], usual):
+                self.groups[group_of(min(group))] = whole
+                yield from _odd_places(whole, name, tuple(group), numbers, of_group=True)
 
 
-def _learnt(curves: _Curves, spread: float | None) -> _Learnt:
-    learnt = _Learnt(
-        {
-            (curve, size): _Figure(each, [pair for pair in each if pair[1].sure])
-            for curve, found in curves.items()
-            for size, each in grouped((entry.bytes, (run, entry)) for run, entry in found).items()
-        }
-    )
-    if spread is None:
-        for curve in curves:
-            learnt.learn(curve)
-        return learnt
-    sides = {key: _side(figure, lambda _, entry: launch(entry)) for key, figure in learnt.figures.items()}
-    told = [key for key, side in sides.items() if side]
-    learnt.limits = dict(zip(told, known_limits([sides[key] for key in told], spread), strict=True))
-    return learnt
+def _by_size(found: Sequence[tuple[Run, Entry]]) -> dict[int, _Figure]:
+    sizes = grouped((entry.bytes, (run, entry)) for run, entry in found)
+    return {size: _Figure(sizes[size]) for size in sorted(sizes)}
 
 
-def _side(figure: _Figure, launch_of: Callable[[Run, Entry], LaunchMedian | None]) -> Side:
-    """One launch without an interval says nothing."""
-    if _makes_no_bound(figure.worst[1]):
-        return {}
-    found = ((entry, launch_of(run, entry)) for run, entry in figure.sure)
-    side = by_launch((entry, made) for entry, made in found if made)
-    return {} if len(side) == 1 and next(iter(side.values())).variance is None else side
+def _odd_places(
+    limit: Limit | None,
+    path: str,
+    sizes: tuple[int, ...],
+    numbers: Mapping[LaunchId, int],
+    of_group: bool = False,
+) -> Iterator[OddPlace]:
+    for of_launch, ratio in limit.odd if limit else ():
+        assert isinstance(of_launch, tuple)
+        yield OddPlace(numbers[of_launch[:2]], path, sizes, ratio, of_group)
 
 
 def _beside_baseline(run: Run, entry: Entry) -> LaunchMedian | None:
@@ -222,12 +211,12 @@ def _beside_baseline(run: Run, entry: Entry) -> LaunchMedian | None:
     return LaunchMedian(1 / reached.share, *ends)
 
 
-def _entries(learnt: _Learnt, curves: _Curves, spread: float | None) -> Iterator[str]:
+def _entries(paths: Mapping[_Curve, _Path], spread: float | None) -> Iterator[str]:
     if spread is None:
         yield from ("", f"{LAUNCHES} = {PAIR}")
-    for curve, found in curves.items():
-        name, ranks, options, path = curve
-        lines = [_line(learnt, curve, size) for size in sorted({entry.bytes for _, entry in found})]
+    for (name, ranks, options, path), learnt in paths.items():
+        found = [pair for figure in learnt.figures.values() for pair in figure.found]
+        lines = [_line(figure, size) for size, figure in learnt.figures.items()]
         yield ""
         known = any(path.partition(":")[0] == known_path.name for known_path in all_paths())
         if name not in all_patterns() or not (known or any(run.foreign for run, _ in found)):
@@ -240,9 +229,8 @@ def _entries(learnt: _Learnt, curves: _Curves, spread: float | None) -> Iterator
             if any(run.head.plan.oversubscribe for run, _ in found):
                 keys["oversubscribe"] = "true"
             keys |= health.learnt(found)
-            medians = {group: limit for (of, group), limit in learnt.groups.items() if of == curve}
-            if medians:
-                words = ", ".join(f"{group} = {_median(limit)}" for group, limit in medians.items())
+            if learnt.groups:
+                words = ", ".join(f"{group} = {_median(limit)}" for group, limit in learnt.groups.items())
                 keys[MEDIAN] = f"{{{words}}}"
             yield "[[require]]"
             yield from (f"{key} = {value}" for key, value in keys.items() if value)
@@ -250,16 +238,8 @@ def _entries(learnt: _Learnt, curves: _Curves, spread: float | None) -> Iterator
         yield from lines
 
 
-def _odd(learnt: _Learnt, curves: _Curves) -> tuple[list[OddPlace], list[str]]:
-    """All places, and 'launch 3 of 5, DATE, is 1.30 x the others (aware at 1 MiB to 1 GiB): ...'."""
-    starts = {entry.run: run.head.started for found in curves.values() for run, entry in found}
-    order = sorted(
-        {(starts[entry.run], entry.run, entry.launch) for found in curves.values() for _, entry in found}
-    )
-    places = [
-        OddPlace(order.index((starts[run], run, number)) + 1, path, sizes, ratio, of_group)
-        for (run, number, _), ratio, path, sizes, of_group in learnt.odd
-    ]
+def _odd_lines(places: Sequence[OddPlace], starts: Sequence[str]) -> list[str]:
+    """'launch 3 of 5, DATE, is 1.30 x the others (aware at 1 MiB to 1 GiB): ...'."""
     lines = []
     for which in sorted({place.launch for place in places}):
         own = [place for place in places if place.launch == which]
@@ -269,19 +249,17 @@ def _odd(learnt: _Learnt, curves: _Curves) -> tuple[list[OddPlace], list[str]]:
         most = max(told, key=lambda place: abs(math.log(place.ratio)))
         more = f", and {len(told) - 1} more" if len(told) > 1 else ""
         where = f"{most.path} at {size_range(most.sizes)}{more}"
-        start = f", {order[which - 1][0]}," if order[which - 1][0] else ""
+        start = f", {starts[which - 1]}," if starts[which - 1] else ""
         lines.append(
-            f"launch {which} of {len(order)}{start} is {most.ratio:.2f} x the others ({where}): nothing is "
+            f"launch {which} of {len(starts)}{start} is {most.ratio:.2f} x the others ({where}): nothing is "
             "learnt from it there; leave it out, or measure again"
         )
-    return places, lines
+    return lines
 
 
-def _line(learnt: _Learnt, curve: _Curve, size: int) -> str:
+def _line(figure: _Figure, size: int) -> str:
     """'"1G" = "at least 387 GB/s"  # 394 GB/s (393 to 395), 1 launch, 88 % of limit'."""
-    figure, limit = learnt.figures[curve, size], learnt.limits.get((curve, size))
-    found = figure.sure or figure.found
-    run, worst = figure.worst
+    limit, found, (run, worst) = figure.limit, figure.sure or figure.found, figure.worst
     in_time = size <= READ_AS_TIME or not worst.amount
     seen = f"{interval(worst, in_time=in_time)}, "
     seen += f"{len(found)} launches, the slowest" if len(found) > 1 else "1 launch"
@@ -291,9 +269,8 @@ def _line(learnt: _Learnt, curve: _Curve, size: int) -> str:
         seen += f", {reached.percent} % of {reached.name}"
     doubt = _makes_no_bound(worst)
     bounds = [] if doubt or limit is None else [_bound(limit, worst, in_time=in_time)]
-    beside = learnt.shares.get((curve, size))
-    if reached and beside:
-        least = _rounded(100 / (beside.highest * (1 + 1e-9)), ROUND_FLOOR)
+    if reached and figure.share:
+        least = _rounded(100 / (figure.share.highest * (1 + 1e-9)), ROUND_FLOOR)
         bounds.append(f"at least {least} % of {reached.name}")
     if not bounds:
         why = "too few samples to derive a bound"
