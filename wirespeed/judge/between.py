@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
-from operator import attrgetter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, pairwise
+from operator import attrgetter, itemgetter
 
 from wirespeed.judge.given import Curve, Finding, finding
 from wirespeed.judge.moments import PEAK, are_near, bits, near_sizes, rate_of
@@ -36,12 +36,14 @@ SUM, MOST_PAIRS = (1.9, 2.1), 300
 """Ratio of a sum to one of its parts, and curves of which each is held against each."""
 NEAR = ("NV", "PIX", "PXB", "PHB", "NODE", "SYS")
 """Nearest first, as nvidia-smi topo -m calls them."""
+REPEATED = ("bandwidth", "both-ways", "sendrecv", "exchange")
+"""Operations of which two tables of the same size are alike."""
 _PEER = re.compile(r"P2P ?= ?(Enabled|Disabled)", re.IGNORECASE)
 
 
 def between(curves: Sequence[Curve], links: Links | None = None) -> Iterator[Finding]:
     """`links`: as far as the text tells."""
-    rated = _rated(curves)
+    rated = [(curve, rate) for curve in curves if curve.operation != "local-copy" and (rate := _rate(curve))]
     yield from _staged_faster(rated)
     yield from _near_slower(rated, links or {})
     yield from _odd_one(rated)
@@ -62,16 +64,26 @@ def _rate(curve: Curve) -> float | None:
     return None
 
 
-def _rated(curves: Sequence[Curve]) -> Rated:
-    return [(curve, rate) for curve in curves if curve.operation != "local-copy" and (rate := _rate(curve))]
-
-
-def _span(rates: Sequence[float]) -> str:
-    return " to ".join(dict.fromkeys(format_rate(rate) for rate in (min(rates), max(rates))))
+def _span(rates: Iterable[float]) -> str:
+    """'12.2 to 24.5 GB/s'."""
+    ends = sorted(rates)
+    return " to ".join(dict.fromkeys(map(format_rate, (ends[0], ends[-1])))) + " GB/s"
 
 
 def _pair(curve: Curve) -> str:
     return " ".join(sorted(curve.pair.split()))
+
+
+def _test(curve: Curve) -> tuple[str, str, str, str]:
+    """Equal of what one test measures between different ends."""
+    return curve.tool, curve.name, curve.direction, curve.placement
+
+
+def _link(curve: Curve, links: Links) -> str:
+    """Kind of link between a pair of GPUs; '': not known."""
+    ends = curve.pair.split()
+    known = (links.get((ends[at], ends[at - 1])) for at in (0, 1)) if len(ends) == 2 else ()
+    return next(filter(None, known), "")
 
 
 def _staged_faster(rated: Rated) -> Iterator[Finding]:
@@ -83,42 +95,34 @@ def _staged_faster(rated: Rated) -> Iterator[Finding]:
     both = [way for way in pairs.values() if len(way) == 2]
     slower = [way for way in both if min(way["disabled"]) > SLOWER * max(way["enabled"])]
     if slower:
-        direct, staged = ([rate for way in slower for rate in way[name]] for name in ("enabled", "disabled"))
+        direct, staged = (_span(chain(*(way[name] for way in slower))) for name in ("enabled", "disabled"))
         whose = "for every pair" if len(slower) == len(both) else f"for {len(slower)} of {len(both)} pairs"
-        seen = (
-            f"direct ({_span(direct)} GB/s) is slower than through the host ({_span(staged)} GB/s), {whose}"
+        yield finding(
+            "staged-faster", 2, f"direct ({direct}) is slower than through the host ({staged}), {whose}"
         )
-        yield finding("staged-faster", 2, seen)
 
 
 def _near_slower(rated: Rated, links: Links) -> Iterator[Finding]:
     """Pairs below one switch that are slower than pairs far apart, by the same test."""
     tests: dict[tuple[str, str, str], dict[str, list[float]]] = {}
     for curve, rate in rated:
-        names = curve.pair.split()
-        link = (
-            links.get((names[0], names[-1])) or links.get((names[-1], names[0])) if len(names) == 2 else None
-        )
-        if kind := next((kind for kind in NEAR if link and link.startswith(kind)), None):
+        if kind := next(filter(_link(curve, links).startswith, NEAR), None):
             test = tests.setdefault((curve.tool, curve.name, curve.direction), {})
             test.setdefault(kind, []).append(rate)
     for (_, name, _), rates in tests.items():
         for near, far in pairwise(kind for kind in NEAR if kind in rates):
             if min(rates[far]) > SLOWER * max(rates[near]):
-                seen = (
-                    f"{name}: {near} pairs ({_span(rates[near])} GB/s) are slower than {far} pairs "
-                    f"({_span(rates[far])} GB/s), which are farther apart"
-                )
-                yield finding("near-slower", 2, seen, near=near)
+                slow, fast = _span(rates[near]), _span(rates[far])
+                seen = f"{name}: {near} pairs ({slow}) are slower than {far} pairs ({fast})"
+                yield finding("near-slower", 2, f"{seen}, which are farther apart", near=near)
 
 
 def _odd_one(rated: Rated) -> Iterator[Finding]:
     """GPUs whose copies from or to the host are slower than the other GPUs' in the same test."""
-    tests: dict[tuple[str, str, str, str, str], list[tuple[float, str]]] = {}
+    tests: dict[tuple[str, ...], list[tuple[float, str]]] = {}
     for curve, rate in rated:
         if curve.operation == "copy" and curve.memory in ("H D", "D H") and curve.pair:
-            key = curve.tool, curve.name, curve.memory, curve.direction, curve.placement
-            tests.setdefault(key, []).append((rate, curve.pair))
+            tests.setdefault((*_test(curve), curve.memory), []).append((rate, curve.pair))
     for (_, name, *_), pairs in tests.items():
         best = max(rate for rate, _ in pairs)
         odd = [(rate, pair) for rate, pair in pairs if rate < ODD * best]
@@ -133,52 +137,46 @@ def _odd_one(rated: Rated) -> Iterator[Finding]:
 
 def _odd_pair(rated: Rated, links: Links) -> Iterator[Finding]:
     """GPUs that copy slower to and from all others, or a pair that does, where all others are alike."""
-    tests: dict[tuple[str, str, str, str], dict[tuple[str, ...], float]] = {}
+    tests: dict[tuple[str, ...], dict[tuple[str, ...], tuple[float, str]]] = {}
     for curve, rate in rated:
         ends = tuple(curve.pair.split())
         direct = curve.memory == "D D" and "P2P=Disabled" not in curve.name
         if curve.operation == "copy" and direct and len(ends) == 2:
-            key = curve.tool, curve.name, curve.direction, curve.placement
-            tests.setdefault(key, {})[ends] = rate
-    for (_, name, *_), rates in tests.items():
-        if len({kind_of_link for ends in rates if (kind_of_link := links.get((ends[0], ends[-1])))}) > 1:
-            continue
+            tests.setdefault(_test(curve), {})[ends] = rate, _link(curve, links)
+    for (_, name, *_), found in tests.items():
+        rates = {ends: rate for ends, (rate, _) in found.items()}
         best = max(rates.values())
         slow = {ends: rate for ends, rate in rates.items() if rate < ODD_PAIR * best}
         alike = sum(rate > best / ALIKE for rate in rates.values())
-        if not slow or alike + len(slow) < len(rates) or alike < FEWEST_ALIKE:
-            continue
-        shared = set.intersection(*(set(ends) for ends in slow))
         pairs = {tuple(sorted(ends)) for ends in slow}
-        if len(pairs) > 1 and not shared:
-            continue
-        gpu = min(shared, key=lambda gpu: -sum(gpu in ends for ends in slow))
-        whose = gpu if len(pairs) > 1 else " and ".join(sorted(pairs.pop()))
-        seen = f"{name}: {whose} {_span(list(slow.values()))} GB/s, the other pairs {format_rate(best)} GB/s"
-        yield finding("odd-pair", 2, seen, gpu=gpu.removeprefix("GPU"))
-        return
+        shared = set.intersection(*map(set, slow)) if slow else set()
+        one_kind = len({link for _, link in found.values() if link}) <= 1
+        is_odd = one_kind and slow and alike >= FEWEST_ALIKE and alike + len(slow) == len(rates)
+        if is_odd and (shared or len(pairs) == 1):
+            gpu = min(shared, key=lambda gpu: -sum(gpu in ends for ends in slow))
+            whose = gpu if len(pairs) > 1 else " and ".join(sorted(pairs.pop()))
+            seen = f"{name}: {whose} {_span(slow.values())}, the other pairs {format_rate(best)} GB/s"
+            yield finding("odd-pair", 2, seen, gpu=gpu.removeprefix("GPU"))
+            return
 
 
 def _both_ways(rated: Rated) -> Iterator[Finding]:
     """Both ways together that are slower than one way alone, by the same tool in the same way."""
-    long = [
-        (curve, rate)
-        for curve, rate in rated
-        if not 0 <= curve.points[-1].bytes < LONG and "P2P=Disabled" not in curve.name
-    ]
     one_way: dict[tuple[str, str, str, bool], float] = {}
-    for curve, rate in long:
+    both: list[tuple[float, Curve]] = []
+    for curve, rate in rated:
+        if 0 <= curve.points[-1].bytes < LONG or "P2P=Disabled" in curve.name:
+            continue
         if curve.direction == "one" and curve.operation in ("bandwidth", "copy"):
             one_way[_way(curve)] = max(rate, one_way.get(_way(curve), 0.0))
-    both = (
-        (rate / alone, rate, alone, curve)
-        for curve, rate in long
-        if curve.direction == "both" and (alone := one_way.get(_way(curve)))
-    )
-    slower = sorted((row for row in both if row[0] < BOTH_WAYS), key=lambda row: row[0])
-    for _, rate, alone, curve in slower[:1]:
+        elif curve.direction == "both":
+            both.append((rate, curve))
+    shares = [(rate / one_way[_way(curve)], rate, curve) for rate, curve in both if _way(curve) in one_way]
+    share, rate, curve = min(shares, key=itemgetter(0), default=(1.0, 0.0, Curve()))
+    if share < BOTH_WAYS:
         whose = f"{curve.pair}: " if curve.pair else ""
-        seen = f"{whose}both ways together {format_rate(rate)} GB/s, one way alone {format_rate(alone)} GB/s"
+        alone = format_rate(one_way[_way(curve)])
+        seen = f"{whose}both ways together {format_rate(rate)} GB/s, one way alone {alone} GB/s"
         yield finding("both-ways", 2, seen, curve)
 
 
@@ -187,29 +185,24 @@ def _same_test(rated: Rated) -> Iterator[Finding]:
     launches of any path differ by, to blame."""
     tables: dict[tuple[str, ...], list[dict[int, float]]] = {}
     for curve, _ in rated:
-        if len(curve.pair.split()) < 2 and curve.operation in (
-            "bandwidth",
-            "both-ways",
-            "sendrecv",
-            "exchange",
-        ):
+        if len(curve.pair.split()) < 2 and curve.operation in REPEATED:
             key = (curve.tool, curve.name, curve.memory, str(curve.ranks), curve.pair, curve.placement)
             rates = {point.bytes: rate for point in curve.points if (rate := rate_of(point))}
             tables.setdefault(key, []).append(rates)
     for (_, name, *_), group in tables.items():
-        sizes = [size for size in group[0] if all(size in rates for rates in group)]
-        if len(group) > 1 and sizes and max(sizes) >= LONG:
-            at = [rates[max(sizes)] for rates in group]
-            if max(at) > DIFFER * min(at):
-                which = f"table {at.index(max(at)) + 1} has {format_rate(max(at))} GB/s"
-                other = f"table {at.index(min(at)) + 1} {format_rate(min(at))} GB/s"
-                seen = f"{name}, {len(group)} tables: at {format_size(max(sizes))} {which}, {other}"
-                ratio = max(at) / min(at)
-                seen += f", {times(ratio)} times apart"
-                if ratio > LAUNCHES:
-                    yield finding("same-test", 2, f"{seen}: more than launches of one test lie apart")
-                else:
-                    yield finding("same-test", 1, seen)
+        largest = max(set.intersection(*map(set, group)), default=0)
+        if len(group) > 1 and largest >= LONG:
+            at = [rates[largest] for rates in group]
+            ratio = max(at) / min(at)
+            which, other = (f"table {at.index(rate) + 1}" for rate in (max(at), min(at)))
+            seen = (
+                f"{name}, {len(group)} tables: at {format_size(largest)} {which} has {format_rate(max(at))} "
+                f"GB/s, {other} {format_rate(min(at))} GB/s, {times(ratio)} times apart"
+            )
+            if ratio > LAUNCHES:
+                yield finding("same-test", 2, f"{seen}: more than launches of one test lie apart")
+            elif ratio > DIFFER:
+                yield finding("same-test", 1, seen)
 
 
 def _gpu_slower(rated: Rated) -> Iterator[Finding]:
@@ -224,10 +217,8 @@ def _gpu_slower(rated: Rated) -> Iterator[Finding]:
     for (name, _, nic), ways in tests.items():
         if len(ways) == 2 and ways[False] > DIFFER * ways[True]:
             which = f"{name}, {nic.partition(' ')[2]}" if nic.startswith("perftest ") else name
-            on_gpu_words, on_host = format_rate(ways[True]), format_rate(ways[False])
-            yield finding(
-                "gpu-slower", 2, f"{which}: GPU memory {on_gpu_words} GB/s, host memory {on_host} GB/s"
-            )
+            seen = f"GPU memory {format_rate(ways[True])} GB/s, host memory {format_rate(ways[False])} GB/s"
+            yield finding("gpu-slower", 2, f"{which}: {seen}")
 
 
 def _way(curve: Curve) -> tuple[str, str, str, bool]:
@@ -244,19 +235,19 @@ def _one_stalls(curves: Sequence[Curve]) -> Iterator[Finding]:
                 key = (curve.tool, curve.name, curve.memory, point.bytes)
                 groups.setdefault(key, []).append((average, peak, curve))
     for rows in groups.values():
-        fast, slow = max(rows, key=lambda row: row[0]), min(rows, key=lambda row: row[0])
-        alike = max(row[1] for row in rows) < ALIKE * min(row[1] for row in rows)
-        if alike and fast[0] > PEAK * slow[0]:
-            names = [row[2].pair or f"table {rows.index(row) + 1}" for row in (fast, slow)]
+        fast, slow = max(rows, key=itemgetter(0)), min(rows, key=itemgetter(0))
+        if fast[0] <= PEAK * slow[0]:
+            continue
+        name, slower = (row[2].pair or f"table {rows.index(row) + 1}" for row in (fast, slow))
+        if max(row[1] for row in rows) < ALIKE * min(row[1] for row in rows):
             seen = (
-                f"{names[0]} has {bits(fast[0])} on average and {names[1]} {bits(slow[0])}, though their "
+                f"{name} has {bits(fast[0])} on average and {slower} {bits(slow[0])}, though their "
                 f"peaks are alike ({bits(fast[1])} and {bits(slow[1])})"
             )
-            yield finding("one-stalls", 2, seen, slow[2], slow=names[1])
-        elif fast[1] > PEAK * slow[1] and fast[0] > PEAK * slow[0] and slow[1] < ALIKE * slow[0]:
-            names = [row[2].pair or f"table {rows.index(row) + 1}" for row in (fast, slow)]
-            seen = f"{names[0]} has {bits(fast[0])} and {names[1]} {bits(slow[0])}, at its peak no more"
-            yield finding("one-slower", 1, seen, slow[2], slow=names[1])
+            yield finding("one-stalls", 2, seen, slow[2], slow=slower)
+        elif fast[1] > PEAK * slow[1] and slow[1] < ALIKE * slow[0]:
+            seen = f"{name} has {bits(fast[0])} and {slower} {bits(slow[0])}, at its peak no more"
+            yield finding("one-slower", 1, seen, slow[2], slow=slower)
 
 
 def _near_sizes(curves: Sequence[Curve]) -> Iterator[Finding]:
