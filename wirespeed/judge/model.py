@@ -148,11 +148,9 @@ class Change:
         """
         if not self.seen:
             return max(bounded_exp(math.log(self.range) + 1.28 * self.error), 1 + least) - 1
-        # Rounded down, which is on the safe side, so that many figures share an answer.
-        freedom = math.floor(10 * self.freedom) / 10 if self.freedom < 20 else math.floor(self.freedom)
-        freedom = max(freedom, 1.0)
-        beyond = math.log1p(least) + student_point(2 * (1 - POWER), freedom) * self.error if least else 0.0
-        return bounded_exp(max(found_at(level, freedom) * self.error, beyond)) - 1
+        found = found_at(level, self.freedom) * self.error
+        beyond = math.log1p(least) + student_point(2 * (1 - POWER), self.freedom) * self.error
+        return bounded_exp(max(found, beyond) if least else found) - 1
 
 
 @dataclass(frozen=True)
@@ -218,9 +216,7 @@ def group_change(
     if len(both) < 2:
         return GroupChange(next((figure for figure in figures if figure), None), figures)
     centres = [_centre(*pair) for pair in both]
-    common_of = [common([pair[at] for pair in both], centres) for at in (0, 1)]
-    olds, news = ([*effects.values()] for effects in common_of)
-    moments = [_moments([pair[at] for pair in both], common_of[at]) for at in (0, 1)]
+    olds, news = (_timed([pair[at] for pair in both], centres) for at in (0, 1))
     seen_in_both = [seen for pair, seen in zip(sides, histories, strict=True) if all(pair)]
     earlier = [*common(seen_in_both, centres).values()]
     within = [variance for pair in both for side in pair if (variance := _within([*side.values()]))]
@@ -229,10 +225,9 @@ def group_change(
     of_group = max(bound.group for bound in bounds if bound) if all(bounds) else None
     prior = Prior(usual.group, spread, of_group, earlier)
     least = max(own or 0.0, prior.variance)
-    turns = _by_turns((moments[0], olds), (moments[1], news))
-    whole = _tested(olds, news, (least, least), prior, turns)
-    odd = *odd_launches(olds, 0, usual.group), *odd_launches(news, 1, usual.group)
-    return GroupChange(whole if any(figures) else None, figures, odd)
+    whole = _tested(olds, news, (least, least), prior, LEAST_RANGE) if any(figures) else None
+    odd = [odd_launches([log for _, log in side], at, usual.group) for at, side in enumerate((olds, news))]
+    return GroupChange(whole, figures, (*odd[0], *odd[1]))
 
 
 def odd_launches(logs: Sequence[float], side: int, usual: float) -> list[OddLaunch]:
@@ -263,24 +258,24 @@ def common(sides: Sequence[Side], centres: Sequence[float]) -> dict[LaunchId, fl
     return {name: middle(sorted(found)) for name, found in distances.items() if 2 * len(found) >= fullest}
 
 
-def _moments(sides: Sequence[Side], launches: Iterable[LaunchId]) -> list[str]:
-    """When each launch measured the first of these figures that it has."""
-    return [next(side[name].at for side in sides if name in side) for name in launches]
+_Timed = list[tuple[str, float]]
+"""Of each launch, when it measured the first of some figures, and the logarithm of its time."""
 
 
-def _by_turns(
-    old: tuple[Sequence[str], Sequence[float]], new: tuple[Sequence[str], Sequence[float]]
-) -> list[tuple[float, float]]:
+def _timed(sides: Sequence[Side], centres: Sequence[float]) -> _Timed:
+    """`sides`: launches of several figures; the time is what they have in common."""
+    found = common(sides, centres).items()
+    return [(next(side[name].at for side in sides if name in side), log) for name, log in found]
+
+
+def _by_turns(old: _Timed, new: _Timed) -> list[tuple[float, float]]:
     """Of each new launch between two old ones: the logarithm that the old side has at its place, and its own.
 
     None where moments are not known, or more than two of a side come in a row: those are not by turns.
     """
-    if not all([*old[0], *new[0]]):
+    if not all(at for at, _ in (*old, *new)):
         return []
-    order = sorted(
-        [(at, False, log) for at, log in zip(*old, strict=True)]
-        + [(at, True, log) for at, log in zip(*new, strict=True)]
-    )
+    order = sorted((at, is_new, log) for is_new, side in enumerate((old, new)) for at, log in side)
     places = [place for place, (_, is_new, _) in enumerate(order) if not is_new]
     pairs = []
     for before, after in pairwise(places):
@@ -340,71 +335,58 @@ def change(old: Sequence[LaunchMedian], new: Sequence[LaunchMedian], prior: Prio
     if len(old) == len(new) == 1 and None in (old[0].variance, new[0].variance):
         return None
     within = [max(_within(side) or 0.0, prior.variance) for side in (old, new)]
-    turns = _by_turns(*(([launch.at for launch in side], _logs(side)) for side in (old, new)))
-    return _tested(_logs(old), _logs(new), (within[0], within[1]), prior, turns, LEAST_RANGE_OF_A_SIZE)
+    olds, news = ([(launch.at, math.log(launch.median)) for launch in side] for side in (old, new))
+    return _tested(olds, news, within, prior, LEAST_RANGE_OF_A_SIZE)
 
 
-def _tested(
-    old: Sequence[float],
-    new: Sequence[float],
-    within: tuple[float, float],
-    prior: Prior,
-    turns: Sequence[tuple[float, float]],
-    least_range: float = LEAST_RANGE,
-) -> Change:
-    """From logarithms of seconds; `within`: the variance of one of them that is known, at least.
-
-    `turns`: of each new launch between two old ones, the old side's logarithm there and its own.
+def _tested(old: _Timed, new: _Timed, within: Sequence[float], prior: Prior, least_range: float) -> Change:
+    """`within`: of both sides, the variance of one launch that is known, at least.
 
     The ratio is the median of those of all pairs of an old and a new launch (Hodges and Lehmann 1963,
     doi:10.1214/aoms/1177704172); Student's t tells how sure it is.
     """
+    olds, news = ([log for _, log in side] for side in (old, new))
     counts = len(old), len(new)
-    difference = middle(sorted(later - earlier for earlier, later in product(old, new)))
+    difference = middle(sorted(later - earlier for earlier, later in product(olds, news)))
     floors = [max(variance, MIN_SPREAD**2) for variance in within]
-    least = max(floors)
-    launches = 1 / counts[0] + 1 / counts[1]
+    least, launches = max(floors), 1 / counts[0] + 1 / counts[1]
     seen = [
         (max(_variance(side), floor), len(side) - 1)
-        for side, floor in zip((old, new), floors, strict=True)
+        for side, floor in zip((olds, news), floors, strict=True)
         if len(side) > 1
     ]
 
-    def told(source: str, variance: float, error: float, freedom: float) -> Change:
-        error *= _PAIRS if min(counts) > 2 else 1.0
+    def told(source: str, variance: float, freedom: float, error: float = 0.0) -> Change:
+        error = (error or variance * launches) * (_PAIRS if min(counts) > 2 else 1.0)
         deviations = math.sqrt(error), freedom, counts, math.sqrt(variance), prior.usual
         return Change(difference, *deviations, least_range, source)
 
-    if prior.given is None and _together(turns):
+    if prior.given is None and _together(turns := _by_turns(old, new)):
         differences = [new_one - old_one for old_one, new_one in turns]
         means = [(a + b) / 2 for at, a in enumerate(differences) for b in differences[at:]]
         variance = max(_variance(differences), least)
-        paired = told(PAIRED, variance, _SHARED * variance / len(turns), len(turns) - 1)
+        paired = told(PAIRED, variance, len(turns) - 1, _SHARED * variance / len(turns))
         return replace(paired, log_ratio=middle(sorted(means)))
     degrees = sum(count for _, count in seen)
     pooled = sum(variance * count for variance, count in seen) / max(degrees, 1)
     if prior.given is not None and pooled <= (given := prior.given**2 + least):
-        return told(GIVEN, given, given * launches, KNOWN)
-    if not seen and prior.learnt is not None:
-        learnt = max(prior.learnt**2, least)
-        return told(LEARNT, learnt, learnt * launches, FEWEST_LEARNT - 1)
-    if not seen and len(prior.earlier) >= FEWEST_EARLIER:
-        freedom = len(prior.earlier) - 1
-        return replace(told(EARLIER, least, least * launches, freedom), earlier=len(prior.earlier))
+        return told(GIVEN, given, KNOWN)
     if not seen:
-        variance = prior.usual**2 + least
-        return told(STATED, variance, variance * launches, KNOWN)
+        if prior.learnt is not None:
+            return told(LEARNT, max(prior.learnt**2, least), FEWEST_LEARNT - 1)
+        if (count := len(prior.earlier)) >= FEWEST_EARLIER:
+            return replace(told(EARLIER, least, count - 1), earlier=count)
+        return told(STATED, prior.usual**2 + least, KNOWN)
     if len(seen) == 1:
         # Held against the spread of the other side, of whose tail few launches tell little.
-        variance = max(pooled, least)
-        return told(SEEN, variance, variance * launches, max(degrees / 2, 1.0))
+        return told(SEEN, max(pooled, least), max(degrees / 2, 1.0))
     if counts[0] == counts[1]:
-        return told(SEEN, pooled, pooled * launches, degrees)
+        return told(SEEN, pooled, degrees)
     # The pooled variance is too sure where the side with fewer launches differs more.
     parts = [(variance / (freedom + 1), freedom) for variance, freedom in seen]
     error = sum(part for part, _ in parts)
     welch = error**2 / sum(part**2 / freedom for part, freedom in parts)
-    return told(SEEN, pooled, max(error, pooled * launches), welch if min(counts) > 2 else 1.0)
+    return told(SEEN, pooled, welch if min(counts) > 2 else 1.0, max(error, pooled * launches))
 
 
 def _logs(side: Iterable[LaunchMedian]) -> list[float]:
