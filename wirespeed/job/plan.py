@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from wirespeed.statistics.stopping import Stopping
 
 if TYPE_CHECKING:
-    from wirespeed.job.step_spec import StepSpec
+    from _typeshed import DataclassInstance
 
 ALLOCATORS = ("driver", "pool", "vmm", "openmp", "openmp:map", "openacc", "openacc:map")
 CONTEXTS = ("primary", "own")
@@ -95,7 +95,7 @@ class Plan:
         return {name: value for name, value in dataclasses.asdict(self).items() if name not in _UNRECORDED}
 
 
-def encode(order: Plan | StepSpec) -> str:
+def encode(order: DataclassInstance) -> str:
     """Packs what a process of this package is to do into one word that survives every launcher's quoting:
     deflated JSON.
     """

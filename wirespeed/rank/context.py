@@ -16,11 +16,8 @@ from wirespeed.rank.world import World
 if TYPE_CHECKING:
     from wirespeed.host.interface import BuffersHandle, DeviceHandle, TransportHandle
     from wirespeed.rank.path_time import PathTime
-    from wirespeed.rank.program import Program
 
 Tell = Callable[[Message], None]
-OpenProgram = Callable[["RankContext", "Wanted"], "Program"]
-"""Program, or what tests put in its place (rank/faults)."""
 Result = TypeVar("Result")
 
 
@@ -71,10 +68,8 @@ class RankContext:
     tell: Tell
     open_transport: Callable[[str, str], TransportHandle]
     """Opens a transport by name, with these options; collective."""
-    open_program: OpenProgram
-    """Collective, as the next one."""
-    open_fresh: OpenProgram
-    """Opens programs that move bytes from new memory."""
+    fresh: bool = False
+    """Do programs move bytes from new memory?"""
     offset: int = 0
     """Every transfer starts so many bytes into its buffer."""
     ranges: Ranges = field(default_factory=Ranges)

@@ -15,6 +15,7 @@ from wirespeed.paths import TransferPath
 from wirespeed.rank.check.guards import GUARD
 from wirespeed.rank.check.payload_check import PayloadCheck, PayloadMismatch
 from wirespeed.rank.context import RankContext, Unusable, Wanted
+from wirespeed.rank.faults.words import open_program
 from wirespeed.rank.program import Program, native_transfers, shifted
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ class SoakRun:
             with memory(number) as (context, buffers, need):
                 for phase in self._phases:
                     wanted = Wanted(self._transport, buffers, self._size, phase)
-                    timed = context.open_program(context, wanted)
+                    timed = open_program(context, wanted)
                     with closing(timed), self._opened(timed, need // PLACES) as soak:
                         self._chunks(soak, self._timed_iteration(timed))
                         self._core.check(self._core.lib.ws_soak_settle(soak))

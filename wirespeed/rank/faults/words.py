@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from wirespeed.host.core import Core
 from wirespeed.job.plan import Plan
 from wirespeed.job.soaking import FAULT
 from wirespeed.paths import TransferPath
 from wirespeed.patterns import Pattern
-from wirespeed.rank.context import OpenProgram
+from wirespeed.rank.context import RankContext, Wanted
 from wirespeed.rank.program import Program
 from wirespeed.rank.ranges import Ranges
 
@@ -29,18 +27,20 @@ class TestWords:
         self.share_gpus = self._words.get("share") == "yes"
         """Ranks that share a GPU are measured: slow, but right, as for the kernels of `gpu`."""
 
-    def programs(self, *, fresh: bool = False) -> OpenProgram:
-        """Opens programs as they are, or with a fault. `fresh`: those of messages from new memory."""
+    def program(self, context: RankContext, wanted: Wanted) -> Program:
+        """Collective. A program as it is, or with a fault."""
+        fresh = context.fresh
         fault, late = self._words.get("fault", ""), float(self._words.get("late", "0"))
         planted = fault.removeprefix(FAULT) if fault.startswith(FAULT) and not fresh else ""
         if fault.startswith(FAULT) or fault.startswith(FRESH) != fresh:
             fault = ""
         if not (fault or planted or late):
-            return Program
+            return Program(context, wanted)
         from wirespeed.rank.faults.program import FaultyProgram
 
         of_soak = (planted, int(self._words.get("soak-every", "10000"))) if planted else ()
-        return partial(FaultyProgram, fault=fault.removeprefix(FRESH), late_s=late, planted=of_soak)
+        named = fault.removeprefix(FRESH)
+        return FaultyProgram(context, wanted, fault=named, late_s=late, planted=of_soak)
 
     def transport(self, path: TransferPath, pattern: Pattern) -> tuple[str, str]:
         """The transport that carries the path, with its options: the path's, the user's, and those tried."""
@@ -63,3 +63,8 @@ class TestWords:
         from wirespeed.rank.faults.clock import RangesAhead
 
         return RangesAhead(opened, rank, kept, float(self._words["clock"]))
+
+
+def open_program(context: RankContext, wanted: Wanted) -> Program:
+    """Collective. Raises Unusable on every rank where one cannot compile it."""
+    return TestWords(context.plan).program(context, wanted)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from wirespeed.patterns.collectives.operation import as_operation
 from wirespeed.rank.context import RankContext, Unusable, Wanted
+from wirespeed.rank.faults.words import open_program
 
 SECONDS = 0.02
 """Time for each, after a first iteration."""
@@ -26,7 +27,7 @@ def fastest(context: RankContext, wanted: Wanted) -> str:
     for name in as_operation(context.pattern).candidates(wanted.size):
         variant = by_algorithm(context, name)
         try:
-            with closing(context.open_program(variant, wanted)) as program:
+            with closing(open_program(variant, wanted)) as program:
                 first = context.comm.maximum(program.run())
                 count = max(1, min(int(SECONDS / max(first, 1e-9)), MAX_ITERATIONS))
                 seconds[name] = context.comm.maximum(min(program.sample(count, 2).seconds))

@@ -14,6 +14,7 @@ from wirespeed.rank.check.checks import check_of
 from wirespeed.rank.check.payload_check import PayloadMismatch
 from wirespeed.rank.check.soak_run import PLACES, apart
 from wirespeed.rank.context import RankContext, Unusable, Wanted
+from wirespeed.rank.faults.words import open_program
 from wirespeed.rank.path.buffers import Buffers
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class FreshRun:
     ) -> None:
         """`alive`: as of FreshMemory."""
         self._context, self._path, self._transport = context, path, transport
-        self.memory = FreshMemory(replace(context, open_program=context.open_fresh), path, transport, alive)
+        self.memory = FreshMemory(replace(context, fresh=True), path, transport, alive)
 
     def run(self, size: int, messages: int) -> None:
         """Moves the bytes twice from each new memory, so often; rank 0 tells the times.
@@ -108,6 +109,6 @@ class FreshRun:
     def _moved(self, context: RankContext, held: BuffersHandle, size: int) -> tuple[float, float]:
         """Seconds of the slowest rank: of the first iteration, and of the next one."""
         check = check_of(context, self._path, held, size, lambda: None)
-        with closing(context.open_program(context, Wanted(self._transport, held, size))) as program:
+        with closing(open_program(context, Wanted(self._transport, held, size))) as program:
             first, second = (context.comm.maximum(check.checked_iteration(program)) for _ in range(2))
         return first, second

@@ -60,7 +60,7 @@ class PathRunner:
         self._ranges = ranges = ranges or Ranges()
         self._device, self._apart = device, apart
         self._control = comm.control(core)
-        self._test = test = TestWords(plan)
+        self._test = TestWords(plan)
         self._context = RankContext(
             core=core,
             comm=comm,
@@ -69,9 +69,7 @@ class PathRunner:
             pattern=find_pattern(plan.pattern).at(Shape(comm.size, dict(plan.options))),
             tell=tell,
             open_transport=self._opened,
-            open_program=test.programs(),
-            open_fresh=test.programs(fresh=True),
-            offset=test.offset,
+            offset=self._test.offset,
             ranges=ranges,
         )
         self._observers: Observers | None = None

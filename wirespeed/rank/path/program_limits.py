@@ -12,6 +12,7 @@ from wirespeed.patterns import Step, Transfer
 from wirespeed.programs import ProgramPattern, as_program
 from wirespeed.rank.check.payload_check import Check
 from wirespeed.rank.context import RankContext, Wanted
+from wirespeed.rank.faults.words import open_program
 from wirespeed.rank.observe.clock_agreement import ClockAgreement
 from wirespeed.rank.observe.cpu_wait import CpuWait
 from wirespeed.rank.path.teams import TeamSamples
@@ -94,7 +95,7 @@ class Computation:
         """Collective, as are all methods. `wanted`: the program. `check`: it knows how the field begins."""
         divisor = as_program(context.pattern).facts.steps_per_iteration
         alone = work_alone(context, wanted.size)
-        self._program = context.open_program(context, replace(wanted, steps=alone))
+        self._program = open_program(context, replace(wanted, steps=alone))
         self._baseline = _Baseline(context, self._program, divisor, "its computation")
         self._check = check
 
@@ -133,7 +134,7 @@ def limits(
     copying = context.open_transport("copy", "")
     try:
         steps = [Step(sends=(transfer,) * count, receives=(_landed(transfer),) * count)]
-        opened = context.open_program(context, Wanted(copying, buffers, size, in_place=False, steps=steps))
+        opened = open_program(context, Wanted(copying, buffers, size, in_place=False, steps=steps))
         with closing(opened) as program:
             baseline = _Baseline(context, program, count, "the driver's copy")
             while baseline.wants_more():

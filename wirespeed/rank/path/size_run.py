@@ -27,6 +27,7 @@ from wirespeed.rank.check.field_check import Alive
 from wirespeed.rank.check.field_memory import FieldMemory
 from wirespeed.rank.check.field_views import FieldViews
 from wirespeed.rank.context import RankContext, Wanted
+from wirespeed.rank.faults.words import open_program
 from wirespeed.rank.observe.clock_agreement import gravest
 from wirespeed.rank.path.buffers import SMALL
 from wirespeed.rank.path.program_limits import Computation, limits
@@ -209,7 +210,7 @@ class SizeRun:
     def _program(self, phase: int) -> closing[Program]:
         steps = work_alone(self._context, self._size) if self._path.work_alone else None
         wanted = replace(self._wanted, phase=phase, steps=steps)
-        return closing(self._context.open_program(self._context, wanted))
+        return closing(open_program(self._context, wanted))
 
     def _sampled(self, team: TeamSamples) -> Turns[PhaseSamples]:
         with self._program(self._phase) as program:
