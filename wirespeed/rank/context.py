@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from wirespeed.host.core import Core, NativeError
+from wirespeed.host.handles import BuffersHandle, DeviceHandle, TransportHandle
 from wirespeed.job.messages import Message, PathFailure
 from wirespeed.job.plan import Plan
 from wirespeed.patterns import Pattern, Shape, Step
@@ -14,7 +15,6 @@ from wirespeed.rank.ranges import Ranges
 from wirespeed.rank.world import World
 
 if TYPE_CHECKING:
-    from wirespeed.host.interface import BuffersHandle, DeviceHandle, TransportHandle
     from wirespeed.rank.path_time import PathTime
 
 Tell = Callable[[Message], None]

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from wirespeed.host.handles import ProgramHandle, SoakHandle
 from wirespeed.job.records import Start
 from wirespeed.patterns import Place, Step, Sums, Transfer, Work, rma
 from wirespeed.patterns.collectives.operation import as_operation
 from wirespeed.rank.context import RankContext, Wanted
 from wirespeed.rank.work_list import WorkList, packed_collective
-
-if TYPE_CHECKING:
-    from wirespeed.host.interface import ProgramHandle, SoakHandle
 
 IN_PLACE, BARRIER_PER_SAMPLE, ALONE = 1, 2, 4
 """Flags of ws_program_open (native/wirespeed.h)."""

@@ -8,14 +8,11 @@ from __future__ import annotations
 import json
 import time
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING
 
 from wirespeed.host.core import Core
+from wirespeed.host.handles import Library
 from wirespeed.host.process import clock_name
 from wirespeed.job.messages import Row
-
-if TYPE_CHECKING:
-    from wirespeed.host.interface import Library
 
 OUTER = ("start", "connect", "introduce", "path", "size", "counting")
 """Kinds of ranges that are few, and kept whatever the room."""

@@ -9,12 +9,10 @@ from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Collection, Sequence
 from socket import socket
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from wirespeed.host.core import Core
-
-if TYPE_CHECKING:
-    from wirespeed.host.interface import ControlHandle
+from wirespeed.host.handles import ControlHandle
 
 Value = TypeVar("Value")
 """Anything that can be written as JSON, or that pickle knows, of one type on all ranks."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from wirespeed.host.handles import BuffersHandle
 from wirespeed.paths import TransferPath
 from wirespeed.programs import as_program
 from wirespeed.rank.check.collective_check import CollectiveCheck
@@ -13,9 +13,6 @@ from wirespeed.rank.check.field_memory import FieldMemory
 from wirespeed.rank.check.load_check import LoadCheck
 from wirespeed.rank.check.payload_check import Check, PayloadCheck
 from wirespeed.rank.context import RankContext
-
-if TYPE_CHECKING:
-    from wirespeed.host.interface import BuffersHandle
 
 _CHECKS: dict[str, Callable[..., Check]] = {
     "bytes": lambda context, path, *_: PayloadCheck(

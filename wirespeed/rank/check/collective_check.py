@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from wirespeed.host.handles import BuffersHandle
 from wirespeed.job.records import Checked
 from wirespeed.patterns import Place, Work
 from wirespeed.patterns.collectives.operation import (
@@ -18,9 +17,6 @@ from wirespeed.rank.check.field_memory import FieldMemory
 from wirespeed.rank.check.payload_check import Check, PayloadMismatch, WrongData, after_batch
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.program import Program
-
-if TYPE_CHECKING:
-    from wirespeed.host.interface import BuffersHandle
 
 _NONE = (1 << 64) - 1
 _FOUND = Scratch(0)

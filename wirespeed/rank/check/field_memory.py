@@ -5,16 +5,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from wirespeed.host.handles import BuffersHandle
 from wirespeed.patterns import Place, Work
 from wirespeed.programs import Scratch, Values
 from wirespeed.rank.check.guards import GuardedBuffer, Guards, Span
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.work_list import packed
-
-if TYPE_CHECKING:
-    from wirespeed.host.interface import BuffersHandle
 
 
 class FieldMemory:

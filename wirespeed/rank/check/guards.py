@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from wirespeed.host.core import Core
-
-if TYPE_CHECKING:
-    from wirespeed.host.interface import DeviceHandle
+from wirespeed.host.handles import DeviceHandle
 
 GUARD = 4096
 """Bytes. Buffers have at least as many before and behind them (guard_bytes, native/devices/device.hpp)."""

@@ -6,18 +6,16 @@ from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from wirespeed.host.core import Core
+from wirespeed.host.handles import BuffersHandle, DeviceHandle
 from wirespeed.job.records import Checked
 from wirespeed.patterns import Step, Sums, Transfer
 from wirespeed.patterns.block_list import Blocks
 from wirespeed.rank.check.guards import GuardedBuffer, Guards, Span
 from wirespeed.rank.program import Program
 from wirespeed.rank.world import World
-
-if TYPE_CHECKING:
-    from wirespeed.host.interface import BuffersHandle, DeviceHandle
 
 _MASK = (1 << 64) - 1
 POISON = 0x80

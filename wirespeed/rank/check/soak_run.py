@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
+from wirespeed.host.handles import BuffersHandle, SoakHandle, TransportHandle
 from wirespeed.job.messages import Progress
 from wirespeed.job.records import Facts, Soak
 from wirespeed.job.soaking import WRONG_KINDS
@@ -17,9 +17,6 @@ from wirespeed.rank.check.payload_check import PayloadCheck, PayloadMismatch
 from wirespeed.rank.context import RankContext, Unusable, Wanted
 from wirespeed.rank.faults.words import open_program
 from wirespeed.rank.program import Program, native_transfers, shifted
-
-if TYPE_CHECKING:
-    from wirespeed.host.interface import BuffersHandle, SoakHandle, TransportHandle
 
 CHUNK_SECONDS = 1.0
 """Uninterrupted iterations; between two chunks the counters are read."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from wirespeed.host.handles import ProgramHandle, SoakHandle
 from wirespeed.patterns import Step
 from wirespeed.patterns.collectives.operation import as_operation
 from wirespeed.programs import as_program
@@ -22,9 +23,6 @@ from wirespeed.rank.faults.steps import (
     with_fault,
 )
 from wirespeed.rank.program import Batch, Program
-
-if TYPE_CHECKING:
-    from wirespeed.host.interface import ProgramHandle, SoakHandle
 
 _ANY_PLACE = (1 << 64) - 1
 

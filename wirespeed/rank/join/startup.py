@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host import devices, mps
 from wirespeed.host.cgroup import cpu_quota
 from wirespeed.host.core import Core, NativeError
+from wirespeed.host.handles import DeviceHandle
 from wirespeed.host.process import allowed_cpus, host_name, own_cpus, span
 from wirespeed.host.processor import cpu_model
 from wirespeed.host.profilers import RANK
@@ -19,9 +19,6 @@ from wirespeed.job.plan import Plan
 from wirespeed.job.step_spec import StepSpec
 from wirespeed.rank.join.apart import Apart
 from wirespeed.rank.world import World
-
-if TYPE_CHECKING:
-    from wirespeed.host.interface import DeviceHandle
 
 _RELOAD = ("LD_LIBRARY_PATH", "LD_PRELOAD")
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wirespeed.evidence.counters import CounterOwner, CounterSource, Reading, find_counter_sources, reason
 from wirespeed.host.core import Core
 from wirespeed.host.devices import by_board
+from wirespeed.host.handles import DeviceHandle
 from wirespeed.host.process import host_name
 from wirespeed.rank.observe.expected_traffic import Location
 from wirespeed.rank.world import World
-
-if TYPE_CHECKING:
-    from wirespeed.host.interface import DeviceHandle
 
 MAX_RANKS = 1024
 """With more ranks, rank 0 would have to hold too much about the others."""

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wirespeed.evidence.health import HealthReading, HealthSource, changes, find_health_sources, read
 from wirespeed.host.core import Core
 from wirespeed.host.devices import by_board
+from wirespeed.host.handles import DeviceHandle
 from wirespeed.host.process import host_name
 from wirespeed.job.records import Health
 from wirespeed.rank.world import World
-
-if TYPE_CHECKING:
-    from wirespeed.host.interface import DeviceHandle
 
 
 class HostHealth:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
+from wirespeed.host.handles import BuffersHandle, TransportHandle
 from wirespeed.patterns import Step, Transfer
 from wirespeed.patterns.block_list import Blocks
 from wirespeed.rank.check.soak_run import PLACES, apart
 from wirespeed.rank.context import RankContext
-
-if TYPE_CHECKING:
-    from wirespeed.host.interface import BuffersHandle, TransportHandle
 
 
 @dataclass(frozen=True)

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
 
 from wirespeed.host.core import Core
+from wirespeed.host.handles import BuffersHandle, DeviceHandle, TransportHandle
 from wirespeed.host.memory import room_for_buffers
 from wirespeed.rank.context import RankContext, Unusable
 from wirespeed.rank.path.allocations import Allocations
 from wirespeed.rank.world import World
 from wirespeed.units import format_size
-
-if TYPE_CHECKING:
-    from wirespeed.host.interface import BuffersHandle, DeviceHandle, TransportHandle
 
 SMALL = (1 << 20, 1 << 26)
 """Buffers are allocated in these steps, then for the largest size, so that small sizes do not wait long."""

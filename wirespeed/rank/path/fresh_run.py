@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from statistics import median
-from typing import TYPE_CHECKING
 
+from wirespeed.host.handles import BuffersHandle, TransportHandle
 from wirespeed.job.records import Fresh
 from wirespeed.paths import TransferPath
 from wirespeed.rank.check.checks import check_of
@@ -16,9 +16,6 @@ from wirespeed.rank.check.soak_run import PLACES, apart
 from wirespeed.rank.context import RankContext, Unusable, Wanted
 from wirespeed.rank.faults.words import open_program
 from wirespeed.rank.path.buffers import Buffers
-
-if TYPE_CHECKING:
-    from wirespeed.host.interface import BuffersHandle, TransportHandle
 
 OFFSETS = (0, 128, (4 << 10) + 8)
 """Bytes at which a message begins in its allocation, by turns: a cache that knows pages alone errs there."""

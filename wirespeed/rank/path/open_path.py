@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from wirespeed.evidence.nics import nccl_log
 from wirespeed.host.caches import cache_bytes
 from wirespeed.host.core import Core
+from wirespeed.host.handles import BuffersHandle, DeviceHandle, TransportHandle
 from wirespeed.job.messages import FILLING, Accepted, Facts, Measured, Progress
 from wirespeed.job.records import Wires
 from wirespeed.job.step_spec import stuck_after
@@ -38,7 +39,6 @@ from wirespeed.statistics.stopping import FILLED, MOMENT_S
 from wirespeed.units import format_size
 
 if TYPE_CHECKING:
-    from wirespeed.host.interface import BuffersHandle, DeviceHandle, TransportHandle
     from wirespeed.rank.observe.wire_counting import WireCounting
 
 TRIAL_SIZES = (1, 32 << 10, 4 << 20)

@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from wirespeed.host import devices
 from wirespeed.host.core import Core, NativeError
 from wirespeed.host.devices import GPU_KINDS
+from wirespeed.host.handles import DeviceHandle, TransportHandle
 from wirespeed.host.libraries import loaded_file
 from wirespeed.host.process import host_name
 from wirespeed.job.messages import RankRanges
@@ -34,9 +34,6 @@ from wirespeed.rank.path.open_path import Observers, OpenPath
 from wirespeed.rank.path_time import PathTime
 from wirespeed.rank.ranges import MAX_RANGES, MIN_RANGES, Ranges
 from wirespeed.rank.world import World
-
-if TYPE_CHECKING:
-    from wirespeed.host.interface import DeviceHandle, TransportHandle
 
 KNOWS_ITS_BUFFERS = "must know its buffers in advance, so that it takes no list in several allocations"
 

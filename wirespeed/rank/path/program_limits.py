@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from wirespeed.host.handles import BuffersHandle
 from wirespeed.job.records import BatchClock, Interval, ProgramTimes, interval
 from wirespeed.patterns import Step, Transfer
 from wirespeed.programs import ProgramPattern, as_program
@@ -19,9 +19,6 @@ from wirespeed.rank.path.teams import TeamSamples
 from wirespeed.rank.program import Program, work_alone
 from wirespeed.statistics.samples import Samples
 from wirespeed.statistics.stopping import StoppingRule
-
-if TYPE_CHECKING:
-    from wirespeed.host.interface import BuffersHandle
 
 BATCHES, SECONDS = 16, 0.15
 """Batches and seconds of each of the two, at most; --max-time limits it, too."""
