@@ -17,6 +17,7 @@ from hypothesis import settings
 from support import leftovers, mpis, session_lock
 from support.builds import builds_folder
 from support.checks import Check
+from support.command import Measure
 from support.examples import PROFILES
 from support.fake_run import FakeRun
 from support.golden import Golden
@@ -238,6 +239,12 @@ def quiet_machine() -> None:
 def mpi(request: pytest.FixtureRequest) -> mpis.InstalledMpi:
     """Each MPI in turn, of which all but the first are slow; skipped where it is not installed."""
     return mpis.installed(request.param)
+
+
+@pytest.fixture
+def measure(tmp_path: Path) -> Measure:
+    """Runs wirespeed with its results in r.jsonl of the test's folder."""
+    return Measure(tmp_path / "r.jsonl")
 
 
 @pytest.fixture

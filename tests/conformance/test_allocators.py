@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from support import tools
-from support.command import Done, wirespeed
+from support.command import Done, Measure, wirespeed
 from support.mpis import InstalledMpi
 from support.selection import slow_case
 from support.shim import aware, particular
@@ -44,13 +44,10 @@ IN_SHORT = ("pingpong", "ring", "copy", "jacobi")
     "pattern",
     [name if name in IN_SHORT else slow_case(name) for name in PATTERNS],
 )
-def test_every_pattern_on_a_pool(pattern: str, tmp_path: Path) -> None:
+def test_every_pattern_on_a_pool(pattern: str, measure: Measure) -> None:
     """Protects patterns and programs from memory whose owner they would take for the driver."""
     paths = () if pattern == "copy" else ("--paths", "staged")
-    done = wirespeed(
-        *(pattern, "--device", "emulated", "--allocator", "pool", *PATTERNS[pattern], *paths, *FAST),
-        out=tmp_path / "r.jsonl",
-    )
+    done = measure(pattern, "--device emulated --allocator pool", *PATTERNS[pattern], *paths, *FAST)
     right(done)
     for step in done.of("step"):
         assert step["allocator"] == "pool"
@@ -68,14 +65,12 @@ def test_every_pattern_on_a_pool(pattern: str, tmp_path: Path) -> None:
         ("halo", "openacc:map", "staged,gpu"),
     ],
 )
-def test_the_real_libgomp(pattern: str, allocator: str, paths: str, builds: Path, tmp_path: Path) -> None:
+def test_the_real_libgomp(pattern: str, allocator: str, paths: str, builds: Path, measure: Measure) -> None:
     """Protects memory of OpenMP and OpenACC on the paths that open it in other processes, and by MPI."""
     if why := tools.why_no_gcc_offloading():
         pytest.skip(why)
-    done = wirespeed(
-        *(pattern, "--device", "cuda", "--allocator", allocator, *PATTERNS[pattern], *FAST),
-        *("--paths", paths),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        *(pattern, f"--device cuda --allocator {allocator}", *PATTERNS[pattern], *FAST, f"--paths {paths}"),
         environment=fake_driver(builds, "cuda"),
     )
     right(done)
@@ -86,19 +81,18 @@ def test_the_real_libgomp(pattern: str, allocator: str, paths: str, builds: Path
 
 
 @pytest.mark.parametrize("allocator", ["openmp", "openacc"])
-def test_memory_older_than_any_context(allocator: str, builds: Path, tmp_path: Path) -> None:
+def test_memory_older_than_any_context(allocator: str, builds: Path, measure: Measure) -> None:
     """Protects the trap itself: its memory is of a context that libgomp made, not of the primary one."""
     if why := tools.why_no_gcc_offloading():
         pytest.skip(why)
-    done = wirespeed(
-        *("pingpong", "--device", "cuda", "--allocator", allocator, "--context", "own", *SMALL, *FAST),
-        *("--paths", "staged,ipc-write"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        *(f"pingpong --device cuda --allocator {allocator} --context own", *SMALL, *FAST),
+        "--paths staged,ipc-write",
         environment=fake_driver(builds, "cuda"),
     )
     right(done)
     assert [one["context"] for step in done.of("step") for one in step["pointers"]] == ["own"] * 4
-    shown = wirespeed("show", tmp_path / "r.jsonl").out
+    shown = wirespeed("show", measure.out).out
     assert "in a context of its own" in shown and "GPU memory by" in shown
 
 
@@ -125,12 +119,11 @@ def test_an_mpi_that_does_not_take_it(mpi: InstalledMpi, builds: Path, tmp_path:
 
 
 @pytest.mark.parametrize("allocator", ["pool", slow_case("vmm")])
-def test_paths_that_cannot_take_it_say_so(allocator: str, tmp_path: Path) -> None:
+def test_paths_that_cannot_take_it_say_so(allocator: str, measure: Measure) -> None:
     """Protects a table from silence: legacy IPC handles do not exist for such memory."""
-    done = wirespeed(
-        *("pingpong", "--device", "emulated", "--allocator", allocator, *SMALL, *FAST),
-        *("--paths", "staged,ipc-write,ipc-read,ipc-kernel,gpu,shmem"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        *(f"pingpong --device emulated --allocator {allocator}", *SMALL, *FAST),
+        "--paths staged,ipc-write,ipc-read,ipc-kernel,gpu,shmem",
     ).ok()
     assert {entry["path"] for entry in done.entries} == {"staged"}
     why = {failure["path"]: (failure["what"], failure["text"]) for failure in done.failures}
@@ -141,23 +134,19 @@ def test_paths_that_cannot_take_it_say_so(allocator: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
-def test_the_ring_counts_its_copies(mpi: InstalledMpi, builds: Path, tmp_path: Path) -> None:
+def test_the_ring_counts_its_copies(mpi: InstalledMpi, builds: Path, measure: Measure) -> None:
     """Protects the count by which device pointers are chosen: of 100 steps 200 copies, or none."""
-    done = wirespeed(
-        *("ring", "--device", "emulated", "--allocator", "pool", "--ranks", "2", "--steps", "100"),
-        *("--mpi", aware(builds, mpi), "--paths", "staged,aware", "--sizes", "4K", *FAST),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        *("ring --device emulated --allocator pool --ranks 2 --steps 100 --mpi", aware(builds, mpi)),
+        *("--paths staged,aware --sizes 4K", *FAST),
         environment={**mpi.variables, "WIRESPEED_NO_EVIDENCE": ""},
     )
     right(done)
     assert "of the rank with most: staged 200, aware none" in " ".join(done.out.split())
 
 
-def test_an_allocator_that_is_not_there(tmp_path: Path) -> None:
+def test_an_allocator_that_is_not_there(measure: Measure) -> None:
     """Protects from host memory under a GPU's name: no runtime has an emulated GPU."""
-    done = wirespeed(
-        *("pingpong", "--device", "emulated", "--allocator", "openacc", "--paths", "staged", *SMALL),
-        out=tmp_path / "r.jsonl",
-    )
+    done = measure("pingpong --device emulated --allocator openacc --paths staged", *SMALL)
     assert done.code == 3, done.err + done.out
     assert "--allocator openacc: " in done.err + done.out

@@ -5,10 +5,8 @@ A sleep never ends early, and all rounds lie within the time that their size too
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from support.command import Record, wirespeed
+from support.command import Measure, Record
 
 SIZE, STEPS = 1 << 20, 6
 RATE = 5e7
@@ -17,21 +15,20 @@ STEP_S = {"ipc-write": SIZE / RATE, "ipc-read": SIZE / RATE, "staged": SIZE / RA
 """What the copies of one step take: from GPU to GPU, or to the host and then from the host."""
 
 
-def ring(tmp_path: Path, *limits: str) -> dict[str, Record]:
+def ring(measure: Measure, *limits: str) -> dict[str, Record]:
     """The entries of a ring of two ranks, by path, whose emulated GPUs copy at the rates above."""
-    done = wirespeed(
-        *("ring", "--ranks", "2", "--steps", str(STEPS), "--device", "emulated", "--paths", ",".join(STEP_S)),
-        *("--sizes", str(SIZE), "--warmup", "0", *limits),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        *(f"ring --ranks 2 --steps {STEPS} --device emulated --paths", ",".join(STEP_S)),
+        *(f"--sizes {SIZE} --warmup 0", *limits),
         environment={"WIRESPEED_EMULATED": f"count=2,peer={RATE},d2h={RATE},h2d={2 * RATE}"},
     ).ok()
     assert len(done.entries) == len(STEP_S)
     return {entry["path"]: entry for entry in done.entries}
 
 
-def test_a_round_takes_all_its_steps(tmp_path: Path) -> None:
+def test_a_round_takes_all_its_steps(measure: Measure) -> None:
     """Protects a ring's figure from samples that begin too late, end too early or leave steps out."""
-    for path, entry in ring(tmp_path, "--max-time", "1").items():
+    for path, entry in ring(measure, "--max-time", "1").items():
         assert entry["seconds"]["min"] >= STEPS * STEP_S[path]
         assert entry["iterations_per_sample"] == 1 and entry["samples"] >= 3
         assert entry["samples"] * entry["seconds"]["mean"] <= entry["elapsed_s"]
@@ -41,10 +38,10 @@ def test_a_round_takes_all_its_steps(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_sample_of_several_rounds_is_the_time_of_one(tmp_path: Path) -> None:
+def test_a_sample_of_several_rounds_is_the_time_of_one(measure: Measure) -> None:
     """Protects figures of a fixed count: a sample is divided by its rounds, and none of these is left out."""
     loops = 6
-    for path, entry in ring(tmp_path, "--loops", str(loops)).items():
+    for path, entry in ring(measure, "--loops", str(loops)).items():
         assert (entry["iterations"], entry["samples"]) == (loops, 1)
         assert entry["seconds"]["median"] >= STEPS * STEP_S[path]
         assert loops * entry["seconds"]["median"] <= entry["elapsed_s"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from conformance.test_patterns import played
-from support.command import wirespeed
+from support.command import Measure, wirespeed
 from support.mpis import InstalledMpi
 from support.selection import slow_case
 from support.shim import fake_nvshmem
@@ -186,10 +186,10 @@ def test_counts_beyond_mpi_s_are_cut(tmp_path: Path) -> None:
     assert "MPI_Allgather takes at most 100 elements for each rank, not 512" in done.failures[0]["text"]
 
 
-def test_an_mpi_that_crashes_in_a_reduction_of_device_pointers(tmp_path: Path) -> None:
+def test_an_mpi_that_crashes_in_a_reduction_of_device_pointers(measure: Measure) -> None:
     """Protects all other entries: the crash is one line, and ours has its figures."""
     words = ("--ranks", "2", "--device", "emulated", "--paths", "aware,staged", "--algorithm", "library,ring")
-    done = wirespeed("allreduce", *words, "--sizes", "4K", "--loops", "2", out=tmp_path / "r.jsonl").ok()
+    done = measure("allreduce", *words, "--sizes 4K --loops 2").ok()
     assert [entry["path"] for entry in done.entries] == ["staged:ring"]
     assert {failure["path"] for failure in done.failures} == {"aware", "aware:ring"}
     assert "on a device pointer" in done.failures[0]["text"]

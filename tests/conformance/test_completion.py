@@ -11,7 +11,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 import pytest
-from support.command import Done, wirespeed
+from support.command import Done, Measure, wirespeed
 from support.selection import slow_case
 
 from wirespeed.errors import ExitCode
@@ -75,14 +75,13 @@ def test_every_sample_of_many(program: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_last_launch_has_ended_when_a_batch_has(tmp_path: Path) -> None:
+def test_the_last_launch_has_ended_when_a_batch_has(measure: Measure) -> None:
     """Protects work beside a persistent kernel: stamps of its transfers come a launch before its end."""
     # Of four launches one is more than a busy host may see late.
     work = 0.1
-    done = wirespeed(
-        *("jacobi", "--ranks", "2", "--device", "emulated", "--paths", "gpu", "--no-evidence"),
-        *("--size", SIZES["jacobi"], "--steps", "2", "--warmup", "1", "--loops", "1"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        *("jacobi --ranks 2 --device emulated --paths gpu --no-evidence --size", SIZES["jacobi"]),
+        "--steps 2 --warmup 1 --loops 1",
         environment={"WIRESPEED_EMULATED": f"count=2,work={work}"},
     ).ok()
     (clock,) = (entry["clock"] for entry in done.entries)
@@ -91,24 +90,22 @@ def test_the_last_launch_has_ended_when_a_batch_has(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_collective_of_several_steps_does_not_time_the_meeting(tmp_path: Path) -> None:
+def test_a_collective_of_several_steps_does_not_time_the_meeting(measure: Measure) -> None:
     """Protects operations that are chains of programs: the ranks meet before the clock starts."""
-    done = wirespeed(
-        *("allreduce", "--ranks", "2", "--paths", "host-shared,host", "--algorithm", "ring", "--sizes", "1M"),
-        *("--loops", "1", "--warmup", "0", "--test", f"late={LATE_S}", "--no-evidence"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        "allreduce --ranks 2 --paths host-shared,host --algorithm ring --sizes 1M --loops 1 --warmup 0",
+        f"--test late={LATE_S} --no-evidence",
     ).ok()
     assert {entry["path"].split(":")[0] for entry in done.entries} == {"host-shared", "host"}
     for entry in done.entries:
         assert 0 < entry["seconds"]["median"] < LATE_S, entry["path"]
 
 
-def test_a_ring_of_chains_does_not_time_the_meeting(tmp_path: Path) -> None:
+def test_a_ring_of_chains_does_not_time_the_meeting(measure: Measure) -> None:
     """Protects rings by way of pipelined staging, whose links are programs of their own."""
-    done = wirespeed(
-        *("ring", "--ranks", "2", "--device", "emulated", "--paths", "staged-pipelined", "--sizes", "64K"),
-        *("--steps", "2", "--loops", "1", "--warmup", "0", "--test", f"late={LATE_S}", "--no-evidence"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        "ring --ranks 2 --device emulated --paths staged-pipelined --sizes 64K --steps 2 --loops 1 --warmup",
+        f"0 --test late={LATE_S} --no-evidence",
     ).ok()
     assert 0 < done.entries[0]["seconds"]["median"] < LATE_S
 
@@ -148,12 +145,10 @@ def test_a_false_clock_gives_no_figure(fault: str, rule: str, paths: Collection[
 
 
 @pytest.mark.slow
-def test_a_field_in_the_cache_is_sound(tmp_path: Path) -> None:
+def test_a_field_in_the_cache_is_sound(measure: Measure) -> None:
     """Protects figures that are fast, and true: no byte that memory must move."""
-    done = wirespeed(
-        *("jacobi", "--ranks", "2", "--device", "emulated", "--paths", "gpu", "--no-evidence"),
-        *("--size", "256x256", "--steps", "8"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        "jacobi --ranks 2 --device emulated --paths gpu --no-evidence --size 256x256 --steps 8"
     ).ok()
     assert not any(entry["impossible"] for entry in done.entries)
 

@@ -11,25 +11,25 @@ from pathlib import Path
 
 import pytest
 from support import mpis
-from support.command import Done, wirespeed
+from support.command import Done, Measure, wirespeed
 
 pytestmark = pytest.mark.slow
 
 SIZE, RATE = 8 << 20, 2.5e8
 
 
-def measured(tmp_path: Path, declared: str, *command: str) -> Done:
-    return wirespeed(
-        *(*command, "--device", "emulated", "--sizes", str(SIZE), "--warmup", "0"),
-        out=tmp_path / "r.jsonl",
+def measured(measure: Measure, declared: str, *command: str) -> Done:
+    return measure(
+        *command,
+        f"--device emulated --sizes {SIZE} --warmup 0",
         environment={"WIRESPEED_EMULATED": declared if "count" in declared else f"count=2,{declared}"},
     ).ok()
 
 
-def test_messages_between_devices(tmp_path: Path) -> None:
+def test_messages_between_devices(measure: Measure) -> None:
     """Protects the way from samples to GB/s of paths whose copies are all there is to it."""
     words = ("pingpong", "--paths", "ipc-write,ipc-read", "--max-time", "1")
-    entries = measured(tmp_path, f"peer={RATE}", *words).entries
+    entries = measured(measure, f"peer={RATE}", *words).entries
     assert [entry["path"] for entry in entries] == ["ipc-write", "ipc-read"]
     for entry in entries:
         found = entry["bytes_per_second"]
@@ -39,11 +39,11 @@ def test_messages_between_devices(tmp_path: Path) -> None:
         assert 2 * entry["iterations"] * entry["seconds"]["mean"] <= entry["elapsed_s"]
 
 
-def test_copies_of_one_rank_and_of_two(tmp_path: Path) -> None:
+def test_copies_of_one_rank_and_of_two(measure: Measure) -> None:
     """Protects each way by itself, and that each rank alone and both together are told apart."""
     rates = {"h2d-pinned": RATE, "d2h-pinned": RATE / 2, "d2d": 2 * RATE}
     declared = f"h2d={RATE},d2h={RATE / 2},d2d={2 * RATE}"
-    done = measured(tmp_path, declared, "copy", "--messages", "--paths", ",".join(rates), "--loops", "6")
+    done = measured(measure, declared, "copy", "--messages", "--paths", ",".join(rates), "--loops", "6")
     copies = [entry for entry in done.entries if entry["pattern"] == "copy"]
     assert {entry["path"] for entry in copies} == set(rates)
     for entry in copies:
@@ -64,10 +64,10 @@ def test_copies_of_one_rank_and_of_two(tmp_path: Path) -> None:
     }
 
 
-def test_a_slow_gpu_beside_good_ones(tmp_path: Path) -> None:
+def test_a_slow_gpu_beside_good_ones(measure: Measure) -> None:
     """Protects the name of the one GPU that is slow: each process has its line, and this one a sentence."""
     words = ("copy", "--ranks", "3", "--paths", "h2d-pinned", "--max-time", "0.5", "--oversubscribe")
-    done = measured(tmp_path, f"count=3,slow=1,h2d={RATE}", *words)
+    done = measured(measure, f"count=3,slow=1,h2d={RATE}", *words)
     (entry, *_) = done.entries
     alone = [member for member in entry["teams"] if member["name"].endswith("alone")]
     rates = [SIZE / member["seconds"]["min"] for member in alone]
@@ -82,11 +82,11 @@ def test_a_slow_gpu_beside_good_ones(tmp_path: Path) -> None:
     assert done.out.count("copies more slowly") <= 1
 
 
-def test_copies_both_ways(tmp_path: Path) -> None:
+def test_copies_both_ways(measure: Measure) -> None:
     """Protects that both directions run at once, the slower one decides, and all bytes are checked."""
     words = ("copy", "--both-ways", "--paths", "h2d-pinned", "--ranks", "1", "--max-time", "1")
     slower, faster = RATE / 4, RATE / 2
-    done = measured(tmp_path, f"h2d={faster},d2h={slower}", *words)
+    done = measured(measure, f"h2d={faster},d2h={slower}", *words)
     (entry,) = [one for one in done.entries if one["pattern"] == "copy"]
     assert [(one["name"], one["amount"]) for one in entry["derived"]] == [("each way", entry["bytes"])]
     assert entry["bandwidth_bytes"] == 2 * entry["bytes"]
@@ -111,12 +111,10 @@ def test_messages_follow_copies_where_they_are_asked_for(tmp_path: Path) -> None
     assert "what pinned memory is worth to messages between two ranks:\npingpong on" in done.out
 
 
-def test_host_memory_of_one_numa_node(tmp_path: Path) -> None:
+def test_host_memory_of_one_numa_node(measure: Measure, tmp_path: Path) -> None:
     """Protects --node: memory is bound to a node that there is; one that there is not is one line."""
-    done = wirespeed(
-        *("copy", "--paths", "h2d-pinned,h2h", "--device", "emulated", "--sizes", "64K"),
-        *("--node", "0", "--ranks", "1", "--max-time", "0.01"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        "copy --paths h2d-pinned,h2h --device emulated --sizes 64K --node 0 --ranks 1 --max-time 0.01"
     )
     copies = [entry for entry in done.entries if entry["pattern"] == "copy"]
     assert done.code == 0 and [entry["details"]["numa_node"] for entry in copies] == [0, 0]
@@ -128,27 +126,20 @@ def test_host_memory_of_one_numa_node(tmp_path: Path) -> None:
     assert (done.code, done.records) == (2, []) and "--node 777" in done.err, done.err
 
 
-def test_another_pattern_at_the_same_time(tmp_path: Path) -> None:
+def test_another_pattern_at_the_same_time(measure: Measure) -> None:
     """Protects --with: alone, then while it runs; both in the file, the ratio in the table, nobody left."""
-    done = wirespeed(
-        *("pingpong", "--paths", "host", "--sizes", "8", "--max-time", "0.05", "--with", "stream:host:64K"),
-        out=tmp_path / "r.jsonl",
-    ).ok()
+    done = measure("pingpong --paths host --sizes 8 --max-time 0.05 --with stream:host:64K").ok()
     runs = [record for record in done.records if record["kind"] == "run"]
     assert [run["plan"]["background"] for run in runs] == [None, "stream:host:64K"]
     assert len(done.entries) == 2
     words = "while stream:host:64K is running: how many times longer it takes than alone"
     assert words in done.out
-    assert words in wirespeed("show", tmp_path / "r.jsonl").out
+    assert words in wirespeed("show", measure.out).out
 
 
-def test_several_plans_are_one_document(tmp_path: Path) -> None:
+def test_several_plans_are_one_document(measure: Measure) -> None:
     """Protects programs that read --format json: lists of groups and of ranks give one object."""
-    done = wirespeed(
-        *("groups", "--ranks", "2,4", "--group", "1,2", "--paths", "host", "--sizes", "1K", "--loops", "2"),
-        *("--format", "json"),
-        out=tmp_path / "r.jsonl",
-    ).ok()
+    done = measure("groups --ranks 2,4 --group 1,2 --paths host --sizes 1K --loops 2 --format json").ok()
     records = json.loads(done.out)["records"]
     plans = [record["plan"] for record in records if record["kind"] == "run"]
     # Two ranks in groups of two are one group: that combination is left out.
@@ -156,13 +147,9 @@ def test_several_plans_are_one_document(tmp_path: Path) -> None:
     assert len(done.entries) == 3
 
 
-def test_a_failure_costs_no_other_plan(tmp_path: Path) -> None:
+def test_a_failure_costs_no_other_plan(measure: Measure) -> None:
     """Protects the second of two plans: the first one's path fails, and everything else is measured."""
-    done = wirespeed(
-        *("groups", "--ranks", "2,4", "--group", "1", "--paths", "host", "--sizes", "1K", "--loops", "2"),
-        *("--test", "fault=drop-byte"),
-        out=tmp_path / "r.jsonl",
-    )
+    done = measure("groups --ranks 2,4 --group 1 --paths host --sizes 1K --loops 2 --test fault=drop-byte")
     assert done.code == 1
     runs = [record["run"] for record in done.records if record["kind"] == "run"]
     failed = [record["run"] for record in done.records if record["kind"] == "failure"]
@@ -186,9 +173,9 @@ def test_what_a_launchers_world_cannot_do(words: tuple[str, ...], text: str, tmp
     assert done.code != 0 and text in done.err
 
 
-def test_published_figures_are_of_ping_pongs(tmp_path: Path) -> None:
+def test_published_figures_are_of_ping_pongs(measure: Measure) -> None:
     for words in (("--against", "summit"), ("--format", "tutorial")):
-        done = wirespeed("groups", *words, out=tmp_path / "r.jsonl")
+        done = measure("groups", *words)
         assert done.code == 2 and "ping-pongs" in done.err
 
 
@@ -203,7 +190,7 @@ def test_published_figures_are_of_ping_pongs(tmp_path: Path) -> None:
         ("custom:host", "it takes a file"),
     ],
 )
-def test_what_cannot_run_beside(word: str, text: str, tmp_path: Path) -> None:
-    done = wirespeed("pingpong", "--with", word, out=tmp_path / "r.jsonl")
+def test_what_cannot_run_beside(word: str, text: str, measure: Measure) -> None:
+    done = measure("pingpong --with", word)
     assert done.code == 2 and text in done.err
-    assert not (tmp_path / "r.jsonl").exists()
+    assert not measure.out.exists()

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from support.command import is_checked, wirespeed
+from support.command import Measure, is_checked
 
 from wirespeed.patterns import Shape, find_pattern
 
@@ -24,11 +22,11 @@ def test_every_send_has_its_receive() -> None:
 
 
 @pytest.mark.slow
-def test_every_byte_arrives_both_ways(tmp_path: Path) -> None:
+def test_every_byte_arrives_both_ways(measure: Measure) -> None:
     """Protects paths from waiting for each other when both send first, and the name of what is measured."""
     sizes = ",".join(map(str, SIZES))
     words = ("--paths", ",".join(PATHS), "--device", "emulated", "--sizes", sizes, "--max-time", "0.02")
-    done = wirespeed("exchange", *words, out=tmp_path / "r.jsonl").ok()
+    done = measure("exchange", *words).ok()
     assert {(entry["path"], entry["bytes"]) for entry in done.entries} == {
         (path, size) for path in PATHS for size in SIZES
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.command import wirespeed
+from support.command import Measure, wirespeed
 from support.selection import slow_case
 
 QUICK = ("--sizes", "8,64K", "--loops", "20", "--no-evidence")
@@ -19,11 +19,11 @@ QUICK = ("--sizes", "8,64K", "--loops", "20", "--no-evidence")
         ("emulated", "staged", "blocks"),
     ],
 )
-def test_each_size_has_its_record(device: str, paths: str, pattern: str, tmp_path: Path) -> None:
+def test_each_size_has_its_record(device: str, paths: str, pattern: str, measure: Measure) -> None:
     """Protects from stale handles: libraries keep what they know of memory that has been freed since."""
     sizes = QUICK if pattern == "pingpong" else ("--block", "4K,64K", "--count", "9", *QUICK[2:])
     words = (pattern, "--device", device, "--paths", paths, *sizes, "--fresh", "6")
-    done = wirespeed(*words, out=tmp_path / "r.jsonl").ok()
+    done = measure(*words).ok()
     found = {(one["path"], one["bytes"]): one for one in done.of("fresh")}
     assert found.keys() == {(entry["path"], entry["bytes"]) for entry in done.entries}
     assert len(found) == 2 * len(paths.split(","))
@@ -32,10 +32,10 @@ def test_each_size_has_its_record(device: str, paths: str, pattern: str, tmp_pat
     assert "new memory, " in said and "6 messages of each size, all right" in said
 
 
-def test_a_wrong_byte_from_new_memory(tmp_path: Path) -> None:
+def test_a_wrong_byte_from_new_memory(measure: Measure) -> None:
     """Protects the figures, which were right, and names the message and its place."""
     words = ("pingpong", "--device", "cpu", "--paths", "host", *QUICK, "--fresh", "6")
-    done = wirespeed(*words, "--test", "fault=fresh-drop-byte", out=tmp_path / "r.jsonl")
+    done = measure(*words, "--test fault=fresh-drop-byte")
     assert [entry["bytes"] for entry in done.entries] == [8, 65536] and not done.of("fresh")
     assert done.code == 1 and {failure["what"] for failure in done.failures} == {"mismatch"}
     assert "in message 1 of 6 from new memory, 0 B into it" in done.failures[0]["text"]
@@ -49,10 +49,12 @@ def test_a_wrong_byte_from_new_memory(tmp_path: Path) -> None:
         slow_case(("exchange", "--device", "cpu", "--sizes", "8,64K"), ["host", "host-tcp", "host-shared"]),
     ],
 )
-def test_soaks_in_new_memory(words: tuple[str, ...], paths: list[str], tmp_path: Path) -> None:
+def test_soaks_in_new_memory(
+    words: tuple[str, ...], paths: list[str], measure: Measure, tmp_path: Path
+) -> None:
     """Protects soaks whose buffers are freed and allocated again, and that a planted fault is found there."""
     command = (*words, "--paths", ",".join(paths), "--soak", "0.3", "--fresh", "4")
-    done = wirespeed(*command, out=tmp_path / "r.jsonl")
+    done = measure(*command)
     assert done.code == 0, done.err + str(done.failures)
     last = {(one["path"], one["bytes"]): one for one in done.of("soak")}
     assert len(last) == 2 * len(paths)
@@ -67,14 +69,12 @@ def test_soaks_in_new_memory(words: tuple[str, ...], paths: list[str], tmp_path:
     assert planted.code == 1 and wrong.keys() == last.keys() and all(wrong.values())
 
 
-def test_a_list_in_several_allocations(tmp_path: Path) -> None:
+def test_a_list_in_several_allocations(measure: Measure) -> None:
     """Protects lists whose blocks lie in as many allocations as there are blocks, on each path that can."""
     paths = ["host", "host-datatype", "host-packed", "host-tcp"]
     words = ("blocks", "--device", "cpu", "--block", "13,4097", "--count", "9", "--loops", "2")
     more = ("--warmup", "0", "--allocations", "9", "--fresh", "3", "--no-evidence")
-    done = wirespeed(
-        *words, *more, "--paths", ",".join([*paths, "host-shared"]), out=tmp_path / "r.jsonl"
-    ).ok()
+    done = measure(*words, *more, "--paths", ",".join([*paths, "host-shared"])).ok()
     places = {(entry["path"], entry["bytes"]) for entry in done.entries}
     assert places == {(path, size) for path in paths for size in (13, 4097)}
     assert {(one["path"], one["bytes"]) for one in done.of("fresh")} == places
@@ -85,10 +85,10 @@ def test_a_list_in_several_allocations(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fault", ["drop-byte", "stray-byte"])
-def test_a_wrong_byte_in_one_of_several_allocations(fault: str, tmp_path: Path) -> None:
+def test_a_wrong_byte_in_one_of_several_allocations(fault: str, measure: Measure) -> None:
     """Protects the blocks, and what lies between them in each allocation."""
     words = ("blocks", "--device", "cpu", "--paths", "host", "--block", "4K", "--count", "9", "--loops", "2")
-    done = wirespeed(*words, "--allocations", "3", "--test", f"fault={fault}", out=tmp_path / "r.jsonl")
+    done = measure(*words, "--allocations 3 --test", f"fault={fault}")
     assert done.code == 1 and [failure["what"] for failure in done.failures] == ["mismatch"]
     said = done.failures[0]["text"]
     assert ("of block" if fault == "drop-byte" else "outside of all 9 blocks") in said
@@ -102,6 +102,6 @@ def test_a_wrong_byte_in_one_of_several_allocations(fault: str, tmp_path: Path) 
         (("offload", "--allocations", "2"), "no such option '--allocations'"),
     ],
 )
-def test_lists_that_cannot_lie_so(words: tuple[str, ...], why: str, tmp_path: Path) -> None:
-    done = wirespeed(*words, "--device", "cpu", out=tmp_path / "r.jsonl")
+def test_lists_that_cannot_lie_so(words: tuple[str, ...], why: str, measure: Measure) -> None:
+    done = measure(*words, "--device cpu")
     assert done.code == 2 and why in " ".join(done.err.split())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from conformance.test_libraries import SUBJECTS, Subject
 from ranks.test_without_mpi import ended, started
-from support.command import wirespeed
+from support.command import Measure
 
 pytestmark = pytest.mark.slow
 
@@ -42,14 +42,15 @@ def test_without_mpi(stand_in: Subject, tmp_path: Path, monkeypatch: pytest.Monk
     ids=["nothing-built", "not-this-one", "no-start"],
 )
 def test_where_there_is_none(
-    stand_in: Subject, environment: dict[str, str], words: tuple[str, ...], why: str, tmp_path: Path
+    stand_in: Subject,
+    environment: dict[str, str],
+    words: tuple[str, ...],
+    why: str,
+    measure: Measure,
+    tmp_path: Path,
 ) -> None:
     """Protects the one line that says why."""
     data = stand_in.environment if environment else {"XDG_DATA_HOME": str(tmp_path)}
-    done = wirespeed(
-        *("pingpong", "--paths", "gasnet", "--sizes", "8", *FAST, *words),
-        out=tmp_path / "r.jsonl",
-        environment={**data, **environment},
-    )
+    done = measure("pingpong --paths gasnet --sizes 8", *FAST, *words, environment={**data, **environment})
     (failure,) = done.failures
     assert why in failure["text"] and "\n" not in failure["text"], failure

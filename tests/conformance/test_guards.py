@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from support.command import Done, wirespeed
+from support.command import Done, Measure
 from support.selection import slow_case
 
 from wirespeed.errors import ExitCode
@@ -27,14 +25,12 @@ from wirespeed.errors import ExitCode
     ],
 )
 def test_a_byte_beyond_a_message_is_found(
-    pattern: str, paths: str, device: str, away: int, tmp_path: Path
+    pattern: str, paths: str, device: str, away: int, measure: Measure
 ) -> None:
     """Protects what lies beside a buffer: no path may write there, and a figure of one that does is none."""
-    done = wirespeed(
-        *(pattern, "--paths", paths, "--device", device, "--max-time", "0.01", "--no-evidence"),
-        *(() if pattern == "blocks" else ("--sizes", "8,64K")),
-        *("--test", f"fault=beyond{away}"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        *(pattern, f"--paths {paths} --device {device} --max-time 0.01 --no-evidence"),
+        *(*(() if pattern == "blocks" else ("--sizes", "8,64K")), "--test", f"fault=beyond{away}"),
     )
     assert done.code == ExitCode.FAILED_ENTRY, done.err + done.out
     assert not done.entries
@@ -44,13 +40,9 @@ def test_a_byte_beyond_a_message_is_found(
 
 
 @pytest.mark.parametrize("program", [slow_case("jacobi"), slow_case("lbm")])
-def test_a_byte_beyond_a_field_is_found(program: str, tmp_path: Path) -> None:
+def test_a_byte_beyond_a_field_is_found(program: str, measure: Measure) -> None:
     """Protects programs: what their halos and kernels may not touch lies around all that they use."""
-    done = wirespeed(
-        *(program, "--paths", "host", "--device", "cpu", "--no-evidence", "--max-time", "0.01"),
-        *("--test", "fault=beyond3"),
-        out=tmp_path / "r.jsonl",
-    )
+    done = measure(program, "--paths host --device cpu --no-evidence --max-time 0.01 --test fault=beyond3")
     assert done.code == ExitCode.FAILED_ENTRY, done.err + done.out
     assert "something was written 3 bytes behind the buffer of this rank" in _failures(done), done.out
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from support.builds import once
-from support.command import Done, disturbed, is_checked, wirespeed
+from support.command import Done, Measure, disturbed, is_checked, wirespeed
 from support.mpis import InstalledMpi, installed
 from support.selection import slow_case
 from support.shim import fake_gasnet, fake_nvshmem
@@ -268,11 +268,8 @@ def test_mpi_afterwards_in_the_same_process(subject: Subject, tmp_path: Path) ->
         ("mpich", "the ranks run under another MPI"),
     ],
 )
-def test_where_there_is_no_openshmem(name: str, why: str, tmp_path: Path) -> None:
+def test_where_there_is_no_openshmem(name: str, why: str, measure: Measure) -> None:
     """Protects the one line that says why, without loading another MPI's library into the process."""
-    done = wirespeed(
-        *("pingpong", "--paths", "oshmem", "--sizes", "8", *FAST, "--mpi", installed(name).mpiexec),
-        out=tmp_path / "r.jsonl",
-    )
+    done = measure("pingpong --paths oshmem --sizes 8", *FAST, "--mpi", installed(name).mpiexec)
     (failure,) = done.failures
     assert failure["what"] == "unavailable" and why in failure["text"], failure

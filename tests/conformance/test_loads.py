@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.command import Done, wirespeed
+from support.command import Done, Measure, wirespeed
 from support.mpis import InstalledMpi
 from support.selection import slow_case
 from support.stand_ins import fake_driver
@@ -99,10 +99,10 @@ def test_a_wrong_link_that_timed_loads_come_to_is_found_out(mpi: InstalledMpi, t
     ],
 )
 def test_what_cannot_be_combined_is_one_line(
-    mpi: InstalledMpi, words: tuple[str, ...], text: str, tmp_path: Path
+    mpi: InstalledMpi, words: tuple[str, ...], text: str, measure: Measure
 ) -> None:
     """Protects the answer to a path that lacks the operation: what it lacks, and which paths have it."""
-    done = wirespeed("rma", "--device", "emulated", "--mpi", mpi.mpiexec, *words, out=tmp_path / "r.jsonl")
+    done = measure("rma --device emulated", *words, mpi=mpi)
     assert done.code == 3 and not done.entries
     said = " ".join((done.out + done.err).split())
     assert text in said or any(text in f"{one['path']}: {one['text']}" for one in done.failures), said
@@ -110,12 +110,11 @@ def test_what_cannot_be_combined_is_one_line(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
-def test_loads_over_a_vendors_driver(mpi: InstalledMpi, builds: Path, tmp_path: Path) -> None:
+def test_loads_over_a_vendors_driver(mpi: InstalledMpi, builds: Path, measure: Measure) -> None:
     """Protects AMD's GPUs, of which no test has one: memory opened and kernels launched by HIP's calls."""
-    done = wirespeed(
-        *("rma", "--operation", "load", "--device", "hip", "--mpi", mpi.mpiexec, "--sizes", "64K"),
-        *("--max-time", "0.02"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        "rma --operation load --device hip --sizes 64K --max-time 0.02",
+        mpi=mpi,
         environment=fake_driver(builds, "hip"),
     )
     if done.failures and "rtc not found" in done.failures[0]["text"]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from conformance.test_collectives import exact, told_by
-from support.command import Done, wirespeed
+from support.command import Done, Measure, wirespeed
 from support.mpis import InstalledMpi
 from support.selection import slow_case
 from support.stand_ins import fake_driver, fake_nccl, old_nccl
@@ -71,23 +71,19 @@ def test_every_operation(mpi: InstalledMpi, variant: str, libraries: dict[str, s
 
 
 @pytest.mark.parametrize("variant", ["registered", "symmetric", "graph"])
-def test_a_wrong_element_is_found(variant: str, libraries: dict[str, str], tmp_path: Path) -> None:
+def test_a_wrong_element_is_found(variant: str, libraries: dict[str, str], measure: Measure) -> None:
     """Protects the check in memory that NCCL hands out, and of what a graph does."""
     words = ("--ranks", "2", "--device", "cuda", "--paths", f"nccl:{variant}", "--sizes", "4K")
-    done = wirespeed(
-        *("allreduce", *words, "--loops", "2", "--test", "fault=drop-element"),
-        out=tmp_path / "r.jsonl",
-        environment=libraries,
-    )
+    done = measure("allreduce", *words, "--loops 2 --test fault=drop-element", environment=libraries)
     lacks_compiler(done.failures)
     assert done.code == 1 and not done.entries
     assert "not the exact result" in done.failures[0]["text"]
 
 
-def test_messages_in_registered_buffers(libraries: dict[str, str], tmp_path: Path) -> None:
+def test_messages_in_registered_buffers(libraries: dict[str, str], measure: Measure) -> None:
     """Protects other patterns than collective operations: their buffers can be registered, too."""
     words = ("--device", "cuda", "--paths", "nccl:registered,nccl-stream:graph")
-    done = wirespeed("pingpong", *words, *FAST, out=tmp_path / "r.jsonl", environment=libraries)
+    done = measure("pingpong", *words, *FAST, environment=libraries)
     lacks_compiler(done.failures)
     assert done.code == 0, done.err
     assert len(done.entries) == 4 and all(entry["checked"]["bytes"] > 0 for entry in done.entries)

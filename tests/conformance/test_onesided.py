@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from support.command import is_checked, wirespeed
+from support.command import Measure, is_checked
 from support.mpis import InstalledMpi, installed
 from support.selection import slow_case
 from support.shim import aware
@@ -19,16 +19,13 @@ HOST = ("rma-host", "rma-host-get")
 BOTH = ",".join(HOST)
 
 
-def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_every_byte_arrives(mpi: InstalledMpi, measure: Measure) -> None:
     """Protects puts and gets of every size; nothing at all is a notice and no more.
 
     Windows grow after 1 MiB; 64 MiB, whose bytes take their time, go through one MPI of each ABI.
     """
     sizes = SIZES | ({"64M": 1 << 26} if mpi.name in ("openmpi", "impi") else {"3M": 3 << 20})
-    done = wirespeed(
-        *("pingpong", "--paths", BOTH, "--mpi", mpi.mpiexec, "--sizes", ",".join(sizes), *FAST),
-        out=tmp_path / "r.jsonl",
-    ).ok()
+    done = measure(f"pingpong --paths {BOTH} --sizes", ",".join(sizes), *FAST, mpi=mpi).ok()
     expected = [(path, size) for path in HOST for size in sizes.values()]
     assert [(entry["path"], entry["bytes"]) for entry in done.entries] == expected
     for entry in done.entries:
@@ -36,12 +33,10 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
         assert entry["details"]["ready_notice"] == (entry["path"] == "rma-host-get")
 
 
-def test_operations_without_an_answer(mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_operations_without_an_answer(mpi: InstalledMpi, measure: Measure) -> None:
     """Protects put, get and fetch-and-add: every byte, the word before, and the sum of all additions."""
-    done = wirespeed(
-        *("rma", "--operation", "put,get,fetch-add", "--mpi", mpi.mpiexec, "--sizes", "1,8,4097,1M", *FAST),
-        *("--paths", "rma-host"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        "rma --operation put,get,fetch-add --sizes 1,8,4097,1M", *FAST, "--paths rma-host", mpi=mpi
     )
     assert done.code == 0, f"{done.err}\n{done.failures}"
     sizes = [1, 8, 4097, 1 << 20]
@@ -54,74 +49,63 @@ def test_operations_without_an_answer(mpi: InstalledMpi, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
-def test_a_put_that_did_not_arrive_is_found_out(mpi: InstalledMpi, tmp_path: Path) -> None:
-    done = wirespeed(
-        *("rma", "--mpi", mpi.mpiexec, "--sizes", "8", *FAST, "--test", "fault=drop-iteration"),
-        *("--paths", "rma-host"),
-        out=tmp_path / "r.jsonl",
-    )
+def test_a_put_that_did_not_arrive_is_found_out(mpi: InstalledMpi, measure: Measure) -> None:
+    done = measure("rma --sizes 8", *FAST, "--test fault=drop-iteration --paths rma-host", mpi=mpi)
     assert done.code == 1 and not done.entries
     assert "wrong data" in done.failures[0]["text"]
 
 
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 @pytest.mark.parametrize("addend", [0, 2])
-def test_additions_that_do_not_add_up_are_found_out(mpi: InstalledMpi, addend: int, tmp_path: Path) -> None:
+def test_additions_that_do_not_add_up_are_found_out(mpi: InstalledMpi, addend: int, measure: Measure) -> None:
     """Protects the sum of all additions: where it is not their number, there is no figure."""
-    done = wirespeed(
-        *("rma", "--operation", "fetch-add", "--mpi", mpi.mpiexec, *FAST, "--test", f"addend={addend}"),
-        *("--paths", "rma-host"),
-        out=tmp_path / "r.jsonl",
-    )
+    done = measure("rma --operation fetch-add", *FAST, f"--test addend={addend} --paths rma-host", mpi=mpi)
     assert done.code == 1 and not done.entries
     assert "wrong sum: " in done.failures[0]["text"]
 
 
 @pytest.mark.parametrize("mpi", [slow_case("openmpi"), "mpich"], indirect=True)
-def test_messages_beyond_the_int(mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_messages_beyond_the_int(mpi: InstalledMpi, measure: Measure) -> None:
     """Protects messages that take several calls, with the most bytes of a call lowered to 1000.
 
     Sent, put and got: test_paths.py has the other two MPIs.
     """
-    done = wirespeed(
-        *("pingpong", "--paths", f"host,{BOTH}", "--mpi", mpi.mpiexec, *FAST),
-        *("--sizes", "999,1000,1001,2000,4097,1M", "--test", "largest-count=1000"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        *(f"pingpong --paths host,{BOTH}", *FAST),
+        "--sizes 999,1000,1001,2000,4097,1M --test largest-count=1000",
+        mpi=mpi,
     ).ok()
     assert [entry["path"] for entry in done.entries] == ["host"] * 6 + [HOST[0]] * 6 + [HOST[1]] * 6
 
 
 @pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
-def test_operations_of_several_calls(mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_operations_of_several_calls(mpi: InstalledMpi, measure: Measure) -> None:
     """Protects every byte of puts and gets that no message accompanies, where they take several calls."""
-    done = wirespeed(
-        *("rma", "--operation", "put,get", "--paths", "rma-host", "--mpi", mpi.mpiexec, *FAST),
-        *("--sizes", "0,999,1000,1001,4097", "--test", "largest-count=1000"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        *("rma --operation put,get --paths rma-host", *FAST),
+        "--sizes 0,999,1000,1001,4097 --test largest-count=1000",
+        mpi=mpi,
     )
     assert done.code == 0 and len(done.entries) == 10, done.err
 
 
 @pytest.mark.parametrize("mpi", [slow_case("openmpi")], indirect=True)
-def test_operations_beyond_a_gibibyte(mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_operations_beyond_a_gibibyte(mpi: InstalledMpi, measure: Measure) -> None:
     """Protects them where no option lowers the most bytes of a call; four buffers take 4.1 GiB."""
     if os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") < 6 << 30:
         pytest.skip("less than 6 GiB of memory are free")
-    done = wirespeed(
-        *("rma", "--operation", "put", "--paths", "rma-host", "--mpi", mpi.mpiexec, "--loops", "1"),
-        *("--sizes", "1025M", "--warmup", "0", "--no-evidence"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        "rma --operation put --paths rma-host --loops 1 --sizes 1025M --warmup 0 --no-evidence", mpi=mpi
     )
     assert done.code == 0 and done.entries[0]["bytes"] == 1025 << 20, done.err
 
 
 @pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
-def test_device_pointers(mpi: InstalledMpi, builds: Path, tmp_path: Path) -> None:
+def test_device_pointers(mpi: InstalledMpi, builds: Path, measure: Measure) -> None:
     """Protects windows over device memory, by an MPI that stands for a GPU-aware one."""
-    done = wirespeed(
-        *("pingpong", "--paths", "rma,rma-get", "--device", "emulated", "--mpi", aware(builds, mpi), *FAST),
-        *("--sizes", "0,1,4097,1M"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        *("pingpong --paths rma,rma-get --device emulated --mpi", aware(builds, mpi), *FAST),
+        "--sizes 0,1,4097,1M",
         environment=mpi.variables,
     ).ok()
     expected = [(path, size) for path in ("rma", "rma-get") for size in (0, 1, 4097, 1 << 20)]

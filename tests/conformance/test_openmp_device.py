@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from support import tools
-from support.command import Done, wirespeed
+from support.command import Done, Measure, wirespeed
 from support.stand_ins import driver
 
 pytestmark = pytest.mark.slow
@@ -39,10 +39,10 @@ def right(done: Done, *paths: str) -> None:
     assert all(entry["checked"]["iterations"] > 0 for entry in done.entries)
 
 
-def test_the_real_libgomp(libgomp: dict[str, str], tmp_path: Path) -> None:
+def test_the_real_libgomp(libgomp: dict[str, str], measure: Measure) -> None:
     """Protects what runs on GPUs: staging through the host by omp_target_memcpy."""
     words = ("pingpong", "--device", "openmp", "--paths", "staged,staged-pinned", *FAST)
-    done = wirespeed(*words, out=tmp_path / "r.jsonl", environment=libgomp)
+    done = measure(*words, environment=libgomp)
     right(done, "staged")
     (why,) = {failure["text"] for failure in done.failures if failure["path"] == "staged-pinned"}
     assert why == "libgomp.so.1 hands out no pinned memory; measure 'staged'"
@@ -51,27 +51,27 @@ def test_the_real_libgomp(libgomp: dict[str, str], tmp_path: Path) -> None:
 
 
 @pytest.mark.slow(after=1)
-def test_devices_that_are_the_cpu(llvm: dict[str, str], tmp_path: Path) -> None:
+def test_devices_that_are_the_cpu(llvm: dict[str, str], measure: Measure) -> None:
     """Protects from calling the CPU a GPU: these figures say so, and no MPI is called GPU-aware."""
     paths = ("staged", "staged-pinned", "aware")
     words = ("pingpong", "--device", "openmp", "--paths", ",".join((*paths, "nccl,gpu")), *FAST)
-    done = wirespeed(*words, out=tmp_path / "r.jsonl", environment=llvm)
+    done = measure(*words, environment=llvm)
     right(done, *paths)
     assert NO_GPU in done.out and "GPU-aware MPI" not in done.out
     assert "nccl, gpu: not available: --device openmp only allocates and copies" in " ".join(done.out.split())
 
 
-def test_copies_inside_a_rank(llvm: dict[str, str], tmp_path: Path) -> None:
+def test_copies_inside_a_rank(llvm: dict[str, str], measure: Measure) -> None:
     paths = ("d2h-pageable", "h2d-pinned", "d2d")
     words = ("copy", "--device", "openmp", "--ranks", "1", "--paths", ",".join(paths), *FAST)
-    right(wirespeed(*words, out=tmp_path / "r.jsonl", environment=llvm), *paths)
+    right(measure(*words, environment=llvm), *paths)
 
 
 @pytest.mark.parametrize("pattern", ["ring", "jacobi", "allreduce"])
-def test_what_needs_kernels_says_so(pattern: str, llvm: dict[str, str], tmp_path: Path) -> None:
+def test_what_needs_kernels_says_so(pattern: str, llvm: dict[str, str], measure: Measure) -> None:
     """Protects from a crash or a wrong sum: OpenMP's interface starts no kernels of ours."""
     words = (pattern, "--device", "openmp", "--ranks", "2", "--paths", "staged")
-    done = wirespeed(*words, out=tmp_path / "r.jsonl", environment=llvm)
+    done = measure(*words, environment=llvm)
     assert done.code == 3 and not done.entries, done.err + done.out
     said = " ".join((done.err + done.out).split())
     assert f"{pattern} computes on the GPU, and --device openmp only allocates and copies" in said

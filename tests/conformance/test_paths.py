@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from support.command import wirespeed
+from support.command import Measure, wirespeed
 from support.mpis import InstalledMpi
 from support.selection import slow_case
 from support.shim import aware
@@ -18,17 +18,15 @@ FAST = ("--max-time", "0.02")
 EMULATED = ("--device", "emulated")
 
 
-def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_every_byte_arrives(mpi: InstalledMpi, measure: Measure) -> None:
     """Protects the payload check and each path's transport, on memory that faults when the CPU touches it.
 
     Buffers grow after 1 MiB; 64 MiB, whose bytes take their time, go through one MPI.
     """
     paths = ("host", "host-pinned", "staged", "staged-pinned")
     sizes = SIZES | ({"64M": 1 << 26} if mpi.name == "openmpi" else {"3M": 3 << 20})
-    done = wirespeed(
-        *("pingpong", "--paths", ",".join(paths), *EMULATED, "--mpi", mpi.mpiexec),
-        *("--sizes", ",".join(sizes), *FAST),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        "pingpong --paths", ",".join(paths), *EMULATED, "--sizes", ",".join(sizes), *FAST, mpi=mpi
     ).ok()
     expected = [(path, size) for path in paths for size in sizes.values()]
     assert sorted((entry["path"], entry["bytes"]) for entry in done.entries) == sorted(expected)
@@ -54,26 +52,24 @@ def test_every_byte_arrives_without_mpi(mpi: InstalledMpi, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(("mpi", "offset"), [("openmpi", "1"), slow_case("impi", "3")], indirect=["mpi"])
-def test_unaligned_buffers(mpi: InstalledMpi, offset: str, tmp_path: Path) -> None:
+def test_unaligned_buffers(mpi: InstalledMpi, offset: str, measure: Measure) -> None:
     """Protects content and check where words do not lie on word boundaries, in host and in GPU memory."""
-    done = wirespeed(
-        *("pingpong", "--paths", "host,staged", *EMULATED, "--mpi", mpi.mpiexec, *FAST),
-        *("--sizes", "1,7,8,4097,1M", "--test", f"offset={offset}"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        *("pingpong --paths host,staged", *EMULATED, *FAST, f"--sizes 1,7,8,4097,1M --test offset={offset}"),
+        mpi=mpi,
     ).ok()
     assert [entry["path"] for entry in done.entries] == ["host"] * 5 + ["staged"] * 5
 
 
 @pytest.mark.parametrize("mpi", [slow_case("impi"), "debian"], indirect=True)
-def test_messages_beyond_the_int(mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_messages_beyond_the_int(mpi: InstalledMpi, measure: Measure) -> None:
     """Protects the derived datatypes of large messages, with the int's range lowered to 1000 bytes.
 
     test_onesided.py has MPICH, of the other ABI.
     """
-    done = wirespeed(
-        *("pingpong", "--paths", "host", "--mpi", mpi.mpiexec, *FAST),
-        *("--sizes", "999,1000,1001,2000,4097,1M", "--test", "largest-count=1000"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        *("pingpong --paths host", *FAST, "--sizes 999,1000,1001,2000,4097,1M --test largest-count=1000"),
+        mpi=mpi,
     ).ok()
     sent_as = {entry["bytes"]: entry["details"].get("sent_as") for entry in done.entries}
     derived = "a derived datatype"
@@ -83,7 +79,7 @@ def test_messages_beyond_the_int(mpi: InstalledMpi, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
-def test_a_real_message_beyond_two_gib(mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_a_real_message_beyond_two_gib(mpi: InstalledMpi, measure: Measure) -> None:
     """Protects messages of more than 2^31 bytes as they are."""
     available = next(
         int(line.split()[1])
@@ -92,29 +88,14 @@ def test_a_real_message_beyond_two_gib(mpi: InstalledMpi, tmp_path: Path) -> Non
     )
     if available < 14 << 20:
         pytest.skip("less than 14 GiB of memory available")
-    done = wirespeed(
-        "pingpong",
-        "--paths",
-        "host",
-        "--mpi",
-        mpi.mpiexec,
-        "--loops",
-        "1",
-        "--warmup",
-        "0",
-        "--sizes",
-        str((1 << 31) + 5),
-        out=tmp_path / "r.jsonl",
-    ).ok()
+    done = measure("pingpong --paths host --loops 1 --warmup 0 --sizes", str((1 << 31) + 5), mpi=mpi).ok()
     assert [entry["bytes"] for entry in done.entries] == [(1 << 31) + 5]
 
 
-def test_an_mpi_that_takes_device_pointers(mpi: InstalledMpi, builds: Path, tmp_path: Path) -> None:
+def test_an_mpi_that_takes_device_pointers(mpi: InstalledMpi, builds: Path, measure: Measure) -> None:
     """Protects the aware path's way to success, by an MPI that stands for a GPU-aware one."""
-    done = wirespeed(
-        *("pingpong", "--paths", "aware", *EMULATED, "--mpi", aware(builds, mpi), *FAST),
-        *("--sizes", "1,4097,1M"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        *("pingpong --paths aware", *EMULATED, "--mpi", aware(builds, mpi), *FAST, "--sizes 1,4097,1M"),
         environment=mpi.variables,
     ).ok()
     assert [entry["bytes"] for entry in done.entries] == [1, 4097, 1 << 20]
@@ -130,14 +111,13 @@ def test_an_mpi_that_takes_device_pointers(mpi: InstalledMpi, builds: Path, tmp_
     ],
     indirect=["mpi"],
 )
-def test_mixed_buffers(pattern: str, mpi: InstalledMpi, builds: Path, tmp_path: Path) -> None:
+def test_mixed_buffers(pattern: str, mpi: InstalledMpi, builds: Path, measure: Measure) -> None:
     """Protects messages between device and host buffers: each leg the same way, into the other buffer."""
     paths = ("aware-d2h", "aware-h2d")
     loops = ("--loops", "3") if pattern == "pingpong" else ()
-    done = wirespeed(
+    done = measure(
         *(pattern, "--paths", ",".join(paths), *EMULATED, "--mpi", aware(builds, mpi), *FAST),
-        *("--sizes", "1,4097,1M", *loops),
-        out=tmp_path / "r.jsonl",
+        *("--sizes 1,4097,1M", *loops),
         environment=mpi.variables,
     ).ok()
     moved = [(entry["path"], entry["bytes"]) for entry in done.entries]
@@ -164,15 +144,13 @@ def test_mixed_buffers_are_checked_and_refused(mpi: InstalledMpi, builds: Path, 
     assert failure["text"] == "it needs two buffers, and ring works in one"
 
 
-def test_an_mpi_that_does_not(mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_an_mpi_that_does_not(mpi: InstalledMpi, measure: Measure) -> None:
     """Protects the rest of the run from an MPI that dies of a device pointer, and names where it died.
 
     By `rma` it dies of a window over device memory, or hangs there: one line each, on every MPI.
     """
-    done = wirespeed(
-        *("pingpong", "--paths", "host,aware,rma,staged", *EMULATED, "--mpi", mpi.mpiexec, *FAST),
-        *("--sizes", "8,64K", "--timeout", "2"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        "pingpong --paths host,aware,rma,staged", *EMULATED, *FAST, "--sizes 8,64K --timeout 2", mpi=mpi
     )
     assert {entry["path"] for entry in done.entries} == {"host", "staged"}, done.failures
     # Risky paths come last, so that all others share their processes.
@@ -193,14 +171,13 @@ def test_an_mpi_that_does_not(mpi: InstalledMpi, tmp_path: Path) -> None:
 @pytest.mark.parametrize("fault", ["batch-stale", slow_case("batch-lost"), slow_case("batch-damaged")])
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_a_fault_of_timed_batches_is_found(
-    mpi: InstalledMpi, fault: str, builds: Path, tmp_path: Path
+    mpi: InstalledMpi, fault: str, builds: Path, measure: Measure
 ) -> None:
     """Protects figures from faults that show only when iterations run freely: single ones are right."""
     paths = ("host", "staged", "aware", "ipc-write", "gpu")
-    done = wirespeed(
-        *("pingpong", "--paths", ",".join(paths), *EMULATED, "--mpi", aware(builds, mpi), *FAST),
-        *("--sizes", "1,4097", "--test", f"fault={fault}", "--no-evidence"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        *("pingpong --paths", ",".join(paths), *EMULATED, "--mpi", aware(builds, mpi), *FAST),
+        *("--sizes 1,4097 --test", f"fault={fault}", "--no-evidence"),
     )
     assert done.code == 1 and not done.entries, done.out + done.err
     assert sorted((failure["path"], failure["bytes"]) for failure in done.failures) == sorted(
@@ -212,12 +189,11 @@ def test_a_fault_of_timed_batches_is_found(
 
 @pytest.mark.parametrize("fault", ["drop-byte", "drop-iteration", "repeat-iteration"])
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
-def test_a_lie_is_found_out(mpi: InstalledMpi, fault: str, builds: Path, tmp_path: Path) -> None:
+def test_a_lie_is_found_out(mpi: InstalledMpi, fault: str, builds: Path, measure: Measure) -> None:
     """Protects the check itself: a transport that drops or repeats is caught on every path and size."""
-    done = wirespeed(
-        *("pingpong", "--paths", "host,staged,aware", *EMULATED, "--mpi", aware(builds, mpi), *FAST),
-        *("--sizes", "1,7,4097,64K", "--test", f"fault={fault}"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        *("pingpong --paths host,staged,aware", *EMULATED, "--mpi", aware(builds, mpi), *FAST),
+        *("--sizes 1,7,4097,64K --test", f"fault={fault}"),
     )
     assert done.code != 0
     assert not done.entries
@@ -233,12 +209,10 @@ def test_a_lie_is_found_out(mpi: InstalledMpi, fault: str, builds: Path, tmp_pat
     assert "wrong data" in failure["text"]
 
 
-def test_the_declared_bandwidth_is_measured(tmp_path: Path) -> None:
+def test_the_declared_bandwidth_is_measured(measure: Measure) -> None:
     """Protects the arithmetic from samples to GB/s, against a truth declared: staging by sleeping copies."""
-    done = wirespeed(
-        *("pingpong", "--paths", "staged", "--device", "emulated", "--sizes", "2M"),
-        *("--max-time", "1", "--warmup", "0"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        "pingpong --paths staged --device emulated --sizes 2M --max-time 1 --warmup 0",
         environment={"WIRESPEED_EMULATED": "count=2,h2d=5e7,d2h=5e7"},
     ).ok()
     (entry,) = done.entries
@@ -248,12 +222,11 @@ def test_the_declared_bandwidth_is_measured(tmp_path: Path) -> None:
     assert entry["bytes_per_second"]["median"] == pytest.approx(entry["bytes"] / entry["seconds"]["median"])
 
 
-def test_a_test_option_of_one_path(tmp_path: Path) -> None:
+def test_a_test_option_of_one_path(measure: Measure) -> None:
     """Protects a study of one path from changing the others of its run."""
-    done = wirespeed(
-        *("pingpong", "--device", "emulated", "--paths", "staged,staged-pipelined", "--sizes", "8"),
-        *("--max-time", "0.01", "--test", "chunk@staged-pipelined=x"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        "pingpong --device emulated --paths staged,staged-pipelined --sizes 8 --max-time 0.01 --test",
+        "chunk@staged-pipelined=x",
     )
     assert [entry["path"] for entry in done.entries] == ["staged"]
     assert {one["path"] for one in done.of("failure")} == {"staged-pipelined"}

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from support import mpis
-from support.command import captured, wirespeed
+from support.command import Measure, captured
 from support.mpis import InstalledMpi
 from support.selection import slow_case
 from support.shim import fake_nvshmem
@@ -175,14 +175,13 @@ def test_a_lie_is_found_out_in_every_pattern(mpi: InstalledMpi, fault: str, tmp_
     indirect=["mpi"],
 )
 def test_many_more_ranks_than_cores(
-    mpi: InstalledMpi, ranks: int, command: tuple[str, ...], tmp_path: Path
+    mpi: InstalledMpi, ranks: int, command: tuple[str, ...], measure: Measure
 ) -> None:
     """Protects oversubscribed nodes: many more ranks than cores come to an end; each team has its figure."""
-    done = wirespeed(
+    done = measure(
         *command,
-        *("--ranks", str(ranks), "--mpi", str(mpi.mpiexec), "--paths", "host", "--sizes", "1K"),
-        *("--loops", "2", "--warmup", "0", "--timeout", "120", "--oversubscribe"),
-        out=tmp_path / "r.jsonl",
+        f"--ranks {ranks} --paths host --sizes 1K --loops 2 --warmup 0 --timeout 120 --oversubscribe",
+        mpi=mpi,
     ).ok()
     (entry,) = done.entries
     assert len(entry["teams"]) == {"groups": ranks // 8, "pairs": 2 * ranks // 2}[command[0]]
@@ -191,12 +190,10 @@ def test_many_more_ranks_than_cores(
 
 
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
-def test_the_slowest_of_two_groups_leaves_room_for_chance(mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_the_slowest_of_two_groups_leaves_room_for_chance(mpi: InstalledMpi, measure: Measure) -> None:
     """Protects from a slowest group that only looks slower: the figure's interval holds for both."""
-    done = wirespeed(
-        *("groups", "--group", "2", "--ranks", "4", "--mpi", str(mpi.mpiexec), "--paths", "host"),
-        *("--device", "cpu", "--sizes", "1K", "--oversubscribe"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        "groups --group 2 --ranks 4 --paths host --device cpu --sizes 1K --oversubscribe", mpi=mpi
     ).ok()
     (entry,) = done.entries
     own = max((team["seconds"] for team in entry["teams"]), key=lambda times: times["median"])

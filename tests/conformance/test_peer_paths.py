@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from support import mpis
-from support.command import Done, Record, is_checked, wirespeed
+from support.command import Done, Measure, Record, is_checked, wirespeed
 from support.mpis import InstalledMpi
 from support.selection import slow_case
 
@@ -218,9 +218,9 @@ def test_two_ranks_on_one_device(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_no_gpu(path: str, tmp_path: Path) -> None:
+def test_no_gpu(path: str, measure: Measure) -> None:
     """Protects whoever has no GPU from more than one line."""
-    done = wirespeed("pingpong", "--device", "cpu", "--paths", path, out=tmp_path / "r.jsonl")
+    done = measure(f"pingpong --device cpu --paths {path}")
     assert done.code == 3
     assert done.err.strip() == f"wirespeed: {path}: no GPU: device cpu was asked for"
 

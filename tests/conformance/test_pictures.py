@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.command import wirespeed
+from support.command import Measure, wirespeed
 from support.selection import slow_case
 
 pytestmark = pytest.mark.slow
@@ -41,16 +41,13 @@ def test_every_division_draws_the_same(
     assert len(set(pictures)) == 1
 
 
-def test_several_runs_draw_once(tmp_path: Path) -> None:
+def test_several_runs_draw_once(measure: Measure, tmp_path: Path) -> None:
     """Protects the picture from being replaced by that of fewer ranks, and paths from drawing again."""
     file, small = (
         tmp_path / "field.png",
         ("jacobi", "--size", "48x24", "--steps", "8", "--device", "emulated", *SHORT),
     )
-    done = wirespeed(
-        *(*small, "--ranks", "1,2", "--paths", "staged,ipc-write", "--picture", str(file)),
-        out=tmp_path / "r.jsonl",
-    )
+    done = measure(*small, "--ranks 1,2 --paths staged,ipc-write --picture", str(file))
     assert done.code == 0 and done.err.count("picture: ") == 1, done.err
     drawn = file.read_bytes()
     done = wirespeed(
@@ -100,8 +97,8 @@ def test_constants_beside_theory(case: str, name: str, within: float, tmp_path: 
     assert found[0]["measured"] == pytest.approx(found[1]["measured"], rel=1e-9)
 
 
-def test_layers_have_no_constant(tmp_path: Path) -> None:
+def test_layers_have_no_constant(measure: Measure) -> None:
     """Protects from a number that no theory stands beside."""
     words = ("lbm", "--case", "rayleigh-taylor", "--size", "48x24", "--steps", "2", "--ranks", "1", *SHORT)
-    done = wirespeed(*words, out=tmp_path / "r.jsonl")
+    done = measure(*words)
     assert done.code == 0 and done.entries[0]["program"]["constant"] is None and "physics:" not in done.out

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from support import tools
-from support.command import Done, wirespeed
+from support.command import Done, Measure, wirespeed
 from support.mpis import InstalledMpi, installed
 from support.selection import slow_case
 
@@ -94,16 +94,15 @@ def test_streams_that_cannot_wait(tmp_path: Path) -> None:
     assert [entry["details"]["by"] for entry in done.entries] == ["host"] * 3
 
 
-def test_little_shared_memory(tmp_path: Path) -> None:
+def test_little_shared_memory(measure: Measure) -> None:
     """Protects containers, which have 64 MiB of it by default: the slots are made smaller."""
     if why := tools.why_no_mount():
         pytest.skip(why)
     small = 'mount -t tmpfs -o size=24m shm /dev/shm && exec "$@"'
     mpi = installed("openmpi")
-    done = wirespeed(
-        *("pingpong", "--paths", "staged-pipelined", "--device", "emulated", "--mpi", mpi.mpiexec),
-        *(*FAST, "--sizes", "8,1M,32M"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        *("pingpong --paths staged-pipelined --device emulated", *FAST, "--sizes 8,1M,32M"),
+        mpi=mpi,
         before=("unshare", "--mount", "sh", "-c", small, "sh"),
     ).ok()
     (step,) = done.of("step")

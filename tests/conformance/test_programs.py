@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from support.command import disturbed, ranks_of, whole_lines, wirespeed
+from support.command import Measure, disturbed, ranks_of, whole_lines, wirespeed
 from support.jacobi_reference import noise, relaxed
 from support.mpis import InstalledMpi
 from support.selection import slow_case
@@ -20,22 +20,9 @@ SMALL = ("jacobi", "--size", "96x40", "--steps", "8", "--max-time", "0.05")
 
 
 @pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
-def test_one_rank_and_two(mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_one_rank_and_two(mpi: InstalledMpi, measure: Measure) -> None:
     """Protects efficiency: one rank computes alone, once, and two are compared with it in the same file."""
-    done = wirespeed(
-        *(
-            *SMALL,
-            "--ranks",
-            "1,2",
-            "--device",
-            "emulated",
-            "--paths",
-            "staged,ipc-write",
-            "--mpi",
-            mpi.mpiexec,
-        ),
-        out=tmp_path / "r.jsonl",
-    ).ok()
+    done = measure(*SMALL, "--ranks 1,2 --device emulated --paths staged,ipc-write", mpi=mpi).ok()
     assert [(entry["path"], entry["bytes"]) for entry in done.entries] == [
         ("compute", 96 * 40 * 4),
         ("staged", 96 * 40 * 4),
@@ -55,7 +42,7 @@ def test_one_rank_and_two(mpi: InstalledMpi, tmp_path: Path) -> None:
         rates = {one["name"]: one["median"] for one in entry["derived"]}
         sites = program["grid"][0] * program["grid"][1] / entry["seconds"]["median"]
         assert rates == pytest.approx({"site updates": sites, "operations": 8 * sites})
-    shown = wirespeed("show", tmp_path / "r.jsonl").out
+    shown = wirespeed("show", measure.out).out
     assert "compu-" in shown and "compute" in shown
     assert all(step["path"] != "compute" or len(step["ranks"]) == 1 for step in done.of("step"))
 
@@ -71,15 +58,14 @@ def test_one_rank_and_two(mpi: InstalledMpi, tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
 def test_a_fault_of_timed_batches_is_found(
-    mpi: InstalledMpi, program: str, fault: str, builds: Path, tmp_path: Path
+    mpi: InstalledMpi, program: str, fault: str, builds: Path, measure: Measure
 ) -> None:
     """Protects figures from a lost step, or a late halo, of which checks of single iterations see nothing."""
     paths = ("gpu", "ipc-write", "staged", "aware")
-    done = wirespeed(
-        *(program, "--size", "64x64", "--steps", "8", "--max-time", "0.02", "--ranks", "2", "--no-evidence"),
-        *("--device", "emulated", "--paths", ",".join(paths), "--mpi", aware(builds, mpi)),
-        *("--test", f"fault={fault}"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        program,
+        "--size 64x64 --steps 8 --max-time 0.02 --ranks 2 --no-evidence --device emulated --paths",
+        *(",".join(paths), "--mpi", aware(builds, mpi), "--test", f"fault={fault}"),
     )
     assert done.code == 1 and not done.entries, done.out + done.err
     assert sorted(failure["path"] for failure in done.failures) == sorted(paths), done.failures
@@ -98,9 +84,9 @@ def test_overlap_and_its_absence_are_two_runs_of_one_file(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_cpus_have_smaller_defaults(tmp_path: Path) -> None:
+def test_cpus_have_smaller_defaults(measure: Measure) -> None:
     """Protects a first try without a GPU from minutes of waiting; what was measured is on record."""
-    done = wirespeed("jacobi", "--ranks", "1", out=tmp_path / "r.jsonl").ok()
+    done = measure("jacobi --ranks 1").ok()
     (entry,) = done.entries
     assert (entry["path"], entry["program"]["grid"]) == ("compute-host", [1024, 1024])
     options = dict(done.of("run")[0]["plan"]["options"])
@@ -128,11 +114,11 @@ def test_what_cannot_be_is_one_line(words: tuple[str, ...], says: str, tmp_path:
 
 
 @pytest.mark.parametrize(("path", "device"), [("host", "cpu"), slow_case("staged,ipc-write,gpu", "emulated")])
-def test_until_the_norm_is_small(path: str, device: str, tmp_path: Path) -> None:
+def test_until_the_norm_is_small(path: str, device: str, measure: Measure, tmp_path: Path) -> None:
     """Protects "while not converged": each path ends after the same steps, with numpy's norm."""
     words = ("jacobi", "--size", "32x16", "--columns", "1", "--ranks", "2", "--paths", path)
     quick = ("--device", device, "--max-time", "0.02", "--no-evidence", "--steps", "400", "--until", "1e-3")
-    done = wirespeed(*words, *quick, out=tmp_path / "r.jsonl").ok()
+    done = measure(*words, *quick).ok()
     found = [entry["program"]["converged"] for entry in done.entries]
     _, norms = relaxed(noise(32, 32, 0, "f4", coarse=1), 400, periodic=True)
     roots = [math.sqrt(total / (32 * 32)) for total in norms]

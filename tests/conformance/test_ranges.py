@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from support import leftovers
 from support.builds import compiler, once
-from support.command import Done, disturbed, ranks_of, wirespeed
+from support.command import Done, Measure, disturbed, ranks_of, wirespeed
 from support.mpis import InstalledMpi
 from support.selection import slow_case
 
@@ -79,16 +79,17 @@ def by_rank(folder: Path) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("way", ["nvtx", "roctx"])
-def test_a_profiler_hears_what_the_timeline_shows(way: str, listener: Path, tmp_path: Path) -> None:
+def test_a_profiler_hears_what_the_timeline_shows(
+    way: str, listener: Path, measure: Measure, tmp_path: Path
+) -> None:
     """Protects names, nesting and ranks of the ranges that profilers show."""
     if way == "nvtx":
         attached = {"NVTX_INJECTION64_PATH": str(listener / "listener.so")}
     else:
         attached = {"ROCP_TOOL_LIBRARIES": "x", "LD_LIBRARY_PATH": str(listener)}
     timeline = tmp_path / "t.json"
-    wirespeed(
-        *("pingpong", "--paths", "host", *SHORT, "--timeline", timeline),
-        out=tmp_path / "r.jsonl",
+    measure(
+        *("pingpong --paths host", *SHORT, f"--timeline {timeline}"),
         environment={**attached, "HEARD": str(tmp_path / "heard")},
     ).ok()
     heard = by_rank(tmp_path)
@@ -103,23 +104,23 @@ def test_a_profiler_hears_what_the_timeline_shows(way: str, listener: Path, tmp_
         assert ["start", *names] == in_timeline(timeline, rank)
 
 
-def test_a_library_is_opened_only_if_a_profiler_is_attached(listener: Path, tmp_path: Path) -> None:
+def test_a_library_is_opened_only_if_a_profiler_is_attached(
+    listener: Path, measure: Measure, tmp_path: Path
+) -> None:
     """Protects ranks from a library that costs time in every range and that nobody asked for."""
-    done = wirespeed(
-        *("pingpong", "--paths", "host", *SHORT),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        "pingpong --paths host",
+        *SHORT,
         environment={"LD_LIBRARY_PATH": str(listener), "HEARD": str(tmp_path / "heard")},
     )
     assert done.code == 0 and not by_rank(tmp_path), done.err
 
 
-def test_ranges_of_programs_are_blocks_of_steps(tmp_path: Path) -> None:
+def test_ranges_of_programs_are_blocks_of_steps(measure: Measure, tmp_path: Path) -> None:
     """Protects a program's ranges: whole blocks of steps, at most one for each batch."""
     timeline = tmp_path / "t.json"
-    done = wirespeed(
-        *("jacobi", "--size", "48x24", "--steps", "8", "--ranks", "2", "--paths", "host", *SHORT[2:]),
-        *("--timeline", timeline),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        "jacobi --size 48x24 --steps 8 --ranks 2 --paths host", *SHORT[2:], f"--timeline {timeline}"
     ).ok()
     blocks = [one for one in json.loads(timeline.read_text())["traceEvents"] if one.get("cat") == "batch"]
     each = done.entries[0]["program"]["steps_per_iteration"]
@@ -129,13 +130,12 @@ def test_ranges_of_programs_are_blocks_of_steps(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ahead", ["5", "-3.25"])
-def test_a_clock_that_is_not_rank_0_s_is_brought_onto_it(ahead: str, tmp_path: Path) -> None:
+def test_a_clock_that_is_not_rank_0_s_is_brought_onto_it(
+    ahead: str, measure: Measure, tmp_path: Path
+) -> None:
     """Protects the timeline of several hosts: rank 1 reads a clock that is seconds off."""
     timeline = tmp_path / "t.json"
-    wirespeed(
-        *("pingpong", "--paths", "host", *SHORT, "--timeline", timeline, "--test", f"clock={ahead}"),
-        out=tmp_path / "r.jsonl",
-    ).ok()
+    measure("pingpong --paths host", *SHORT, f"--timeline {timeline} --test clock={ahead}").ok()
     trace = json.loads(timeline.read_text())
     own, other = trace["otherData"]["clocks"]
     assert own["uncertainty (s)"] == 0 and 0 < other["uncertainty (s)"] < 1
@@ -149,12 +149,13 @@ def test_a_clock_that_is_not_rank_0_s_is_brought_onto_it(ahead: str, tmp_path: P
 
 
 @pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
-def test_inside_a_launcher_rank_0_writes_the_timeline(mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_inside_a_launcher_rank_0_writes_the_timeline(
+    mpi: InstalledMpi, measure: Measure, tmp_path: Path
+) -> None:
     """Protects the ranges of all paths of one job, and from a rank that was not given the option."""
     timeline = tmp_path / "t.json"
-    done = wirespeed(
-        *("pingpong", "--paths", "host,rma-host", *SHORT, "--timeline", timeline, "--timing"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        *("pingpong --paths host,rma-host", *SHORT, f"--timeline {timeline} --timing"),
         before=tuple(mpi.command(2)),
         environment=mpi.variables,
     )

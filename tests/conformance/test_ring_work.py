@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from support.command import wirespeed
+from support.command import Measure
 from support.selection import slow_case
 
 pytestmark = pytest.mark.slow(after=1)
@@ -16,16 +14,14 @@ SIZES = "8,24,4096,40000"
 
 @pytest.mark.parametrize("ranks", [slow_case(2), 3])
 @pytest.mark.parametrize(("protocol", "offset"), [("LL", 3), ("stores", 0), ("stores", 8), ("pull", 0)])
-def test_every_sum_is_right(protocol: str, offset: int, ranks: int, tmp_path: Path) -> None:
+def test_every_sum_is_right(protocol: str, offset: int, ranks: int, measure: Measure) -> None:
     """Protects what is put off until a message is sent on, early invitations, and shares of blocks.
 
     Two ranks need no invitations; three do. Places off 16 bytes leave no shares: one block does it all.
     """
-    done = wirespeed(
-        *("ring", "--ranks", str(ranks), "--device", "emulated", "--paths", "gpu", "--sizes", SIZES),
-        *("--max-time", "0.01", "--test", f"protocol={protocol}", "--test", f"offset={offset}"),
-        *("--test", "blocks=3", "--test", "threads=16"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        f"ring --ranks {ranks} --device emulated --paths gpu --sizes {SIZES} --max-time 0.01 --test",
+        f"protocol={protocol} --test offset={offset} --test blocks=3 --test threads=16",
         environment={"WIRESPEED_EMULATED": f"count={ranks},blocks=3,threads=16"},
     ).ok()
     assert [entry["bytes"] for entry in done.entries] == [8, 24, 4096, 40000]
@@ -41,12 +37,11 @@ def test_every_sum_is_right(protocol: str, offset: int, ranks: int, tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_a_long_sum_off_16_bytes_is_done_by_a_single_block(tmp_path: Path) -> None:
+def test_a_long_sum_off_16_bytes_is_done_by_a_single_block(measure: Measure) -> None:
     """Protects sums of more than a block moves at most where others could help it: here none can."""
-    done = wirespeed(
-        *("ring", "--ranks", "2", "--device", "emulated", "--paths", "gpu", "--sizes", str((16 << 20) + 8)),
-        *("--loops", "1", "--warmup", "0"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        *("ring --ranks 2 --device emulated --paths gpu --sizes", str((16 << 20) + 8)),
+        "--loops 1 --warmup 0",
         environment={"WIRESPEED_EMULATED": "count=2,blocks=4,threads=64,seed=1"},
     ).ok()
     (entry,) = done.entries

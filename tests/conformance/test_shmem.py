@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.builds import compiler
-from support.command import wirespeed
+from support.command import Measure
 from support.mpis import InstalledMpi
 from support.shim import fake_nvshmem
 
@@ -25,15 +25,13 @@ def shmem(builds: Path) -> dict[str, str]:
     return {"PYTHONPATH": str(fake_nvshmem(builds)), "WIRESPEED_EMULATED": "count=3"}
 
 
-def test_one_sided_operations(mpi: InstalledMpi, shmem: dict[str, str], tmp_path: Path) -> None:
+def test_one_sided_operations(mpi: InstalledMpi, shmem: dict[str, str], measure: Measure) -> None:
     """Protects puts and gets without a signal: complete before the next, and every byte where it belongs.
 
     The stand-in moves nothing before the quiet. NVSHMEM's host library has no fetch-and-add: one line.
     """
     words = ("--paths", "shmem", "--device", "emulated", "--mpi", mpi.mpiexec, *FAST, "--sizes", "1,4097,64K")
-    done = wirespeed(
-        "rma", *words, "--operation", "put,get,fetch-add", out=tmp_path / "r.jsonl", environment=shmem
-    )
+    done = measure("rma", *words, "--operation put,get,fetch-add", environment=shmem)
     assert done.code == 0, "what a list names is measured where it can be"
     assert [entry["bytes"] for entry in done.entries] == [1, 4097, 1 << 16] * 2
     assert {entry["details"]["call"].partition(",")[0] for entry in done.entries} == {
@@ -47,41 +45,41 @@ def test_one_sided_operations(mpi: InstalledMpi, shmem: dict[str, str], tmp_path
 
 @pytest.mark.parametrize("operation", ["put", "get"])
 def test_a_fault_in_a_one_sided_operation_is_found(
-    shmem: dict[str, str], operation: str, tmp_path: Path
+    shmem: dict[str, str], operation: str, measure: Measure
 ) -> None:
     """Protects the check of what no message accompanies."""
     words = ("--paths", "shmem", "--device", "emulated", *FAST, "--sizes", "4097", "--operation", operation)
-    done = wirespeed("rma", *words, "--test", "fault=drop-byte", out=tmp_path / "r.jsonl", environment=shmem)
+    done = measure("rma", *words, "--test fault=drop-byte", environment=shmem)
     assert done.code == 1 and not done.entries
     assert "wrong data" in done.failures[0]["text"]
 
 
-def refusal(tmp_path: Path, environment: dict[str, str], *arguments: str) -> str:
+def refusal(measure: Measure, environment: dict[str, str], *arguments: str) -> str:
     """The one line for a path that the machine lacks something for."""
-    done = wirespeed(*arguments, *FAST, "--sizes", "8", out=tmp_path / "r.jsonl", environment=environment)
+    done = measure(*arguments, *FAST, "--sizes 8", environment=environment)
     (failure,) = done.failures
     assert (failure["path"], failure["what"]) == ("shmem", "unavailable"), failure
     return str(failure["text"])
 
 
-def test_without_the_library(tmp_path: Path) -> None:
+def test_without_the_library(measure: Measure, tmp_path: Path) -> None:
     """Protects the line that says what to install."""
     folder = tmp_path / "packages/nvidia/nvshmem/lib"
     folder.mkdir(parents=True)
     (folder / "libnvshmem_host.so.3").write_text("no library")
-    text = refusal(tmp_path, {"PYTHONPATH": str(tmp_path / "packages")}, *COMMAND)
+    text = refusal(measure, {"PYTHONPATH": str(tmp_path / "packages")}, *COMMAND)
     # What `wirespeed paths` says on a machine without, ranks say in the same words.
     file, remedy = _LOADED["nvshmem"]["cuda"]
     assert text.endswith(f"{file} not found ({remedy})")
 
 
-def test_a_gpu_shared_by_two_ranks(shmem: dict[str, str], tmp_path: Path) -> None:
+def test_a_gpu_shared_by_two_ranks(shmem: dict[str, str], measure: Measure) -> None:
     """Protects from streams of one GPU that wait for each other for ever."""
-    text = refusal(tmp_path, shmem | {"WIRESPEED_EMULATED": "count=1"}, *COMMAND)
+    text = refusal(measure, shmem | {"WIRESPEED_EMULATED": "count=1"}, *COMMAND)
     assert "ranks 0 and 1 share a GPU, and NVSHMEM needs one for each rank" in text
 
 
-def test_a_real_library_without_a_gpu(tmp_path: Path) -> None:
+def test_a_real_library_without_a_gpu(measure: Measure, tmp_path: Path) -> None:
     """Protects the process from a library that ends it where there is no GPU: it is not even asked."""
     folder = tmp_path / "packages/nvidia/nvshmem/lib"
     folder.mkdir(parents=True)
@@ -89,5 +87,5 @@ def test_a_real_library_without_a_gpu(tmp_path: Path) -> None:
     source.write_text('#include <cstdlib>\nextern "C" int nvshmemx_get_uniqueid(void*) { std::abort(); }\n')
     library = folder / "libnvshmem_host.so.3"
     subprocess.run([compiler(), "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
-    text = refusal(tmp_path, {"PYTHONPATH": str(tmp_path / "packages")}, *COMMAND)
+    text = refusal(measure, {"PYTHONPATH": str(tmp_path / "packages")}, *COMMAND)
     assert "NVSHMEM needs an NVIDIA GPU" in text

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from support import mpis
-from support.command import wirespeed
+from support.command import Measure, wirespeed
 from support.selection import slow_case
 from support.shim import aware, early
 from support.stand_ins import fake_nccl
@@ -132,14 +132,13 @@ def test_one_in_ten_thousand_is_found(kind: str, tmp_path: Path, builds: Path) -
         slow_case("pairs", "host-shared", "cpu"),
     ],
 )
-def test_right_messages_are_right(pattern: str, paths: str, device: str, tmp_path: Path) -> None:
+def test_right_messages_are_right(pattern: str, paths: str, device: str, measure: Measure) -> None:
     """Protects users from false alarms: the work beside `gpu`'s kernel once changed what it still sent."""
     ranks = ("--ranks", "3", "--oversubscribe") if pattern in ("halo", "pairs", "broadcast") else ()
     # Operations are told who does them: the paths' names in the table say so, too.
     asked, sizes = paths.replace(":direct", ""), "8,64K" if "direct" in paths else "1,64K"
-    done = wirespeed(
-        *(pattern, *ranks, "--paths", asked, "--device", device, "--sizes", sizes, "--soak", "0.5", *QUIET),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        pattern, *ranks, f"--paths {asked} --device {device} --sizes {sizes} --soak 0.5", *QUIET
     ).ok()
     soaks = [record for record in done.records if record["kind"] == "soak"]
     assert {soak["path"] for soak in soaks} == set(paths.split(","))
@@ -148,12 +147,11 @@ def test_right_messages_are_right(pattern: str, paths: str, device: str, tmp_pat
 
 
 @pytest.mark.parametrize("size", ["1M", "64M"])
-def test_a_send_that_ends_too_early_is_found(size: str, tmp_path: Path, builds: Path) -> None:
+def test_a_send_that_ends_too_early_is_found(size: str, measure: Measure, builds: Path) -> None:
     """Protects the refilling of what was sent: an MPI whose wait is back early sends what comes next."""
     mpi = mpis.installed("openmpi")
-    done = wirespeed(
-        *("pingpong", *HOST, "--mpi", early(builds, mpi), "--sizes", size, "--soak", "1", *QUIET),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        *("pingpong", *HOST, "--mpi", early(builds, mpi), f"--sizes {size} --soak 1", *QUIET),
         environment=mpi.variables,
     )
     assert done.code == ExitCode.FAILED_ENTRY, done.err + done.out
@@ -165,13 +163,12 @@ def test_a_send_that_ends_too_early_is_found(size: str, tmp_path: Path, builds: 
     ("path", "device"), [("host", "cpu"), *(slow_case(path, "emulated") for path in ("gpu", "nccl-stream"))]
 )
 def test_a_message_that_nobody_checked_is_no_success(
-    path: str, device: str, tmp_path: Path, builds: Path
+    path: str, device: str, measure: Measure, builds: Path
 ) -> None:
     """Protects "every message": a rank that has not checked just what came to it has no soak."""
-    done = wirespeed(
-        *("pingpong", "--paths", path, "--device", device, "--sizes", "8", "--soak", "0.5", *QUIET),
-        *("--test", "fault=soak-unseen", "--test", "soak-every=40"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        *(f"pingpong --paths {path} --device {device} --sizes 8 --soak 0.5", *QUIET),
+        "--test fault=soak-unseen --test soak-every=40",
         environment=fake_nccl(builds, "nccl") if path == "nccl-stream" else {},
     )
     assert done.code == ExitCode.FAILED_ENTRY, done.err + done.out
@@ -183,12 +180,11 @@ def test_a_message_that_nobody_checked_is_no_success(
 @pytest.mark.parametrize(
     ("path", "device"), [("host", "cpu"), *(slow_case(path, "emulated") for path in ("gpu", "ipc-write"))]
 )
-def test_a_byte_behind_a_message_is_found(path: str, device: str, tmp_path: Path) -> None:
+def test_a_byte_behind_a_message_is_found(path: str, device: str, measure: Measure) -> None:
     """Protects what lies beside a buffer: one message in many is longer than it should be."""
-    done = wirespeed(
-        *("pingpong", "--paths", path, "--device", device, "--sizes", "8,13,64K", "--soak", "0.5", *QUIET),
-        *("--test", "fault=soak-beyond", "--test", "soak-every=40"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        *(f"pingpong --paths {path} --device {device} --sizes 8,13,64K --soak 0.5", *QUIET),
+        "--test fault=soak-beyond --test soak-every=40",
     )
     assert done.code == ExitCode.FAILED_ENTRY, done.err + done.out
     failures = [record for record in done.records if record["kind"] == "failure"]
@@ -217,9 +213,9 @@ def test_ctrl_c_keeps_what_was_found(tmp_path: Path) -> None:
     assert "ended after" in text
 
 
-def test_sums_have_no_soak(tmp_path: Path) -> None:
+def test_sums_have_no_soak(measure: Measure) -> None:
     """Protects the meaning of a soak: what changes on its way cannot be compared with what was sent."""
-    done = wirespeed("ring", "--soak", "1", out=tmp_path / "r.jsonl")
+    done = measure("ring --soak 1")
     assert done.code == ExitCode.USAGE
     assert "--soak checks messages that arrive as they were sent" in done.err
 

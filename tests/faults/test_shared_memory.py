@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from support.command import disturbed, wirespeed
+from support.command import Measure, disturbed
 from support.mpis import InstalledMpi
 from support.strikes import after, strike
 from support.tools import why_no_mount
@@ -20,14 +20,14 @@ def with_room(mib: int) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("launcher", ["own", "foreign"])
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
-def test_a_crash_for_want_of_room(mpi: InstalledMpi, launcher: str, tmp_path: Path) -> None:
+def test_a_crash_for_want_of_room(mpi: InstalledMpi, launcher: str, measure: Measure) -> None:
     """Protects from a bare SIGBUS in PMPI_Init_thread: MPICH touches pages that there is no room for."""
     if why := why_no_mount():
         pytest.skip(why)
     words = ("pingpong", "--paths", "host", "--sizes", "8", "--loops", "20")
     inside = tuple(mpi.command(2)) if launcher == "foreign" else ()
     chosen = () if inside else ("--mpi", mpi.prefix)
-    done = wirespeed(*words, *chosen, out=tmp_path / "r.jsonl", before=(*with_room(2), *inside))
+    done = measure(*words, *chosen, before=(*with_room(2), *inside))
     assert done.code != 0
     said = " ".join((done.out + done.err).split())
     assert "SIGBUS" in said

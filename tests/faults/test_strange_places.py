@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.command import PATIENCE, WIRESPEED, wirespeed
+from support.command import PATIENCE, WIRESPEED, Measure
 from support.fake_run import one_line
 
 from wirespeed.cli.common import measuring
@@ -51,16 +51,12 @@ def test_what_a_launcher_may_leave_on_a_host_of_any_name_is_listed(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a host another name")
 @pytest.mark.parametrize("name", ["fffe", "611b5d303b6207"])
-def test_a_host_of_any_name_measures(name: str, tmp_path: Path) -> None:
+def test_a_host_of_any_name_measures(name: str, measure: Measure) -> None:
     """Protects every record that names the host; Open MPI itself may die of such a name."""
-    done = wirespeed(
-        *("pingpong", *QUICK),
-        before=(sys.executable, "-c", NAME, name),
-        out=tmp_path / "r.jsonl",
-    )
+    done = measure("pingpong", *QUICK, before=(sys.executable, "-c", NAME, name))
     if done.code == 77:
         pytest.skip("no name may be given to a host here")
-    assert "unexpected" not in done.err and (tmp_path / "r.jsonl").exists()
+    assert "unexpected" not in done.err and measure.out.exists()
     shown = process.printable_name(bytes.fromhex(name))
     assert done.of("run")[0]["environment"]["host"] == shown
     if "the launcher could not start" not in done.out:

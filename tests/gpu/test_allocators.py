@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from gpu.conftest import DEVICE, sharing
 from support import tools
-from support.command import Done, wirespeed
+from support.command import Done, Measure, wirespeed
 from support.selection import slow_case
 
 from wirespeed.paths import find_path
@@ -102,15 +102,15 @@ def test_the_trap(allocator: str, prefix: Path, paths: list[str], tmp_path: Path
     assert finding == bool(failed or [one for one in proofs if one["verdict"] == "staged"])
 
 
-def test_the_ring_counts_its_copies(prefix: Path, tmp_path: Path) -> None:
+def test_the_ring_counts_its_copies(prefix: Path, measure: Measure) -> None:
     """Protects 1002 against 2: with device pointers no step copies between a GPU and its host."""
     if why := tools.why_no_gcc_offloading():
         pytest.skip(why)
-    done = wirespeed(
-        *("ring", "--device", DEVICE, "--allocator", "openmp", "--ranks", "2", "--steps", "1000"),
-        *("--paths", "staged,aware", "--sizes", "1M", "--max-time", "0.05", "--mpi", prefix),
+    done = measure(
+        f"ring --device {DEVICE} --allocator openmp --ranks 2 --steps 1000 --paths staged,aware --sizes 1M",
+        "--max-time 0.05 --mpi",
+        prefix,
         *sharing(),
-        out=tmp_path / "r.jsonl",
         environment={"WIRESPEED_NO_EVIDENCE": ""},
     ).ok()
     said = " ".join(done.out.split())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from gpu.conftest import DEVICE, sharing
-from support.command import Done, wirespeed
+from support.command import Done, Measure, wirespeed
 from support.selection import slow_case
 
 from wirespeed.paths.copy import PATHS as COPIES
@@ -163,7 +163,7 @@ def test_the_doctor_sees_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_survey(prefix: Path, tmp_path: Path) -> None:
+def test_a_survey(prefix: Path, measure: Measure) -> None:
     """Protects `wirespeed survey` on a machine with few GPUs."""
-    done = wirespeed("survey", "--device", DEVICE, "--mpi", prefix, out=tmp_path / "r.jsonl")
+    done = measure(f"survey --device {DEVICE} --mpi", prefix)
     assert done.code == 0 and done.entries, done.err + done.out

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from gpu.conftest import DEVICE, Ranks, by_pattern_and_path
-from support.command import wirespeed
+from support.command import Measure
 from support.selection import slow_case
 
 from wirespeed.job.path_selection import unsuited
@@ -45,12 +45,11 @@ def any_pattern(shared: bool) -> tuple[str, ...]:
 
 @pytest.mark.nvidia
 @pytest.mark.parametrize("offset", ["0", slow_case("3")])
-def test_every_byte_arrives(offset: str, prefix: Path, tmp_path: Path) -> None:
+def test_every_byte_arrives(offset: str, prefix: Path, measure: Measure) -> None:
     """Protects each path as users run it, also where messages do not lie on words."""
-    done = wirespeed(
-        *("pingpong", "--device", DEVICE, "--paths", ",".join(PAIR), *FAST, "--mpi", prefix),
-        *("--sizes", ",".join(SIZES), "--test", f"offset={offset}"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        *(f"pingpong --device {DEVICE} --paths", ",".join(PAIR), *FAST, "--mpi", prefix, "--sizes"),
+        *(",".join(SIZES), f"--test offset={offset}"),
     )
     lacking = {failure["path"] for failure in done.failures if failure["what"] == "unavailable"}
     broken = [failure for failure in done.failures if failure["what"] != "unavailable"]
@@ -149,11 +148,10 @@ def test_collective_operations_in_the_kernel(options: tuple[str, ...], count: in
 
 
 @pytest.mark.slow
-def test_counts_beyond_the_sign(prefix: Path, tmp_path: Path) -> None:
+def test_counts_beyond_the_sign(prefix: Path, measure: Measure) -> None:
     """Protects a transport that has moved more than 2^31 messages by another protocol."""
-    done = wirespeed(
-        *("pingpong", "--device", DEVICE, "--paths", "gpu", "--sizes", "8,64K,16M", *FAST, "--mpi", prefix),
-        *("--test", f"transfers-before={(1 << 31) + 100}"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        *(f"pingpong --device {DEVICE} --paths gpu --sizes 8,64K,16M", *FAST, "--mpi", prefix),
+        f"--test transfers-before={(1 << 31) + 100}",
     ).ok()
     assert len(done.entries) == 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.command import Done, wirespeed
+from support.command import Done, Measure, wirespeed
 from support.selection import slow_case
 
 from wirespeed.host.core import core
@@ -22,13 +22,12 @@ def devices_of(done: Done) -> list[str]:
     return [rank["device"]["id"] for rank in done.of("step")[0]["ranks"]]
 
 
-def test_four_ranks_on_two_gpus(prefix: Path, tmp_path: Path) -> None:
+def test_four_ranks_on_two_gpus(prefix: Path, measure: Measure) -> None:
     """Protects every path that ranks on one GPU can use, and the line of each that they cannot."""
     one, two = uuids()
-    done = wirespeed(
-        *("ring", "--device", "cuda", "--ranks-per-gpu", "2", "--sizes", "8,64K", *FAST, "--mpi", prefix),
-        *("--paths", "staged,staged-pipelined,aware,ipc-write,nccl,gpu"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        *("ring --device cuda --ranks-per-gpu 2 --sizes 8,64K", *FAST, "--mpi", prefix),
+        "--paths staged,staged-pipelined,aware,ipc-write,nccl,gpu",
     ).ok()
     assert devices_of(done) == [one, one, two, two]
     lacking = {failure["path"]: failure for failure in done.failures}
@@ -43,25 +42,24 @@ def test_four_ranks_on_two_gpus(prefix: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("digits", [16, slow_case(40)])
-def test_gpus_by_uuid_and_prefix(digits: int, prefix: Path, tmp_path: Path) -> None:
+def test_gpus_by_uuid_and_prefix(digits: int, prefix: Path, measure: Measure) -> None:
     """Protects that --device takes the UUIDs that nvidia-smi prints, whole and shortened, in any order."""
     one, two = uuids()
     assert one[:16] != two[:16], "two GPUs whose UUIDs begin alike: the test needs more digits"
-    done = wirespeed(
-        *("pingpong", "--device", f"cuda:{two[:digits]},cuda:{one[:digits]}", "--mpi", prefix),
-        *("--paths", "ipc-write,gpu", "--sizes", "8", *FAST),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        *(f"pingpong --device cuda:{two[:digits]},cuda:{one[:digits]} --mpi", prefix),
+        *("--paths ipc-write,gpu --sizes 8", *FAST),
     )
     assert done.code == 0 and not done.failures, done.err + done.out
     assert devices_of(done) == [two, one]
 
 
-def test_uuids_in_cuda_visible_devices(prefix: Path, tmp_path: Path) -> None:
+def test_uuids_in_cuda_visible_devices(prefix: Path, measure: Measure, tmp_path: Path) -> None:
     """Protects the order of CUDA_VISIBLE_DEVICES, and the entry that ends it."""
     one, two = uuids()
     command = ("pingpong", "--paths", "ipc-write", "--sizes", "8", *FAST, "--mpi", prefix)
     turned = {"CUDA_VISIBLE_DEVICES": f"{two[:16]},{one}"}
-    done = wirespeed(*command, out=tmp_path / "r.jsonl", environment=turned)
+    done = measure(*command, environment=turned)
     assert done.code == 0 and devices_of(done) == [two, one], done.err + done.out
     ended = {"CUDA_VISIBLE_DEVICES": f"{two},99,{one}"}
     done = wirespeed(*command, out=tmp_path / "s.jsonl", environment=ended)

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from support.command import wirespeed
+from support.command import Measure, wirespeed
 from support.hosts import Hosts
 from support.mpis import InstalledMpi
 from support.selection import slow_case
@@ -19,15 +19,14 @@ MODES = ("aware", "aware-nogdr", "staged", "host")
 
 @pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
 def test_one_byte_in_each_mode_on_one_host_and_on_two(
-    two: Hosts, mpi: InstalledMpi, builds: Path, tmp_path: Path
+    two: Hosts, mpi: InstalledMpi, builds: Path, measure: Measure
 ) -> None:
     """Protects the price of GPUDirect as the slides have it: three modes, 1 B, one node and two nodes."""
     prefix = aware(builds, mpi, needs="libuct_cuda.so.0")
     before = two["n1"].sent_bytes()
-    done = wirespeed(
-        *("pingpong", "--hosts", two.names, "--one-host-too", "--mpi", prefix, "--device", "emulated"),
-        *("--paths", ",".join(MODES), "--sizes", "1,64K", "--max-time", "0.02", "--no-evidence"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        *(f"pingpong --hosts {two.names} --one-host-too --mpi", prefix, "--device emulated --paths"),
+        *(",".join(MODES), "--sizes 1,64K --max-time 0.02 --no-evidence"),
         before=two["n1"].enter(),
         environment={**mpi.variables, **two.environment},
     ).ok()
@@ -51,7 +50,7 @@ def test_one_byte_in_each_mode_on_one_host_and_on_two(
             if (entry["path"], entry["bytes"]) == (path, 1)
         ]
         assert len(times) == len(found) == 2
-    assert "on one host and on 2 hosts" in wirespeed("show", tmp_path / "r.jsonl").out
+    assert "on one host and on 2 hosts" in wirespeed("show", measure.out).out
 
 
 def test_it_wants_several_hosts(tmp_path: Path) -> None:

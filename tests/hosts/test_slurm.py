@@ -16,6 +16,7 @@ from support.command import (
     PATIENCE,
     WIRESPEED,
     Done,
+    Measure,
     captured,
     disturbed,
     ranks_of,
@@ -75,28 +76,25 @@ def is_sane(done: Done, launcher: str = "srun") -> None:
 
 @pytest.mark.parametrize("name", mpis.NAMES)
 def test_the_front_end_starts_srun(
-    name: str, nodes: Hosts, configuration: dict[str, str], tmp_path: Path
+    name: str, nodes: Hosts, configuration: dict[str, str], measure: Measure
 ) -> None:
     """Protects `wirespeed pingpong` in an allocation: srun, with the start-up that this MPI understands."""
     mpi = installed(name, nodes, configuration)
-    done = wirespeed(
-        *("pingpong", "--mpi", mpi.mpiexec, *FAST),
-        out=tmp_path / "r.jsonl",
-        before=nodes["n1"].enter(*ALLOCATION),
-        environment=configuration,
+    done = measure(
+        "pingpong", *FAST, mpi=mpi, before=nodes["n1"].enter(*ALLOCATION), environment=configuration
     )
     is_sane(done)
 
 
 @pytest.mark.parametrize(("name", "kind"), [("openmpi", "pmix"), ("mpich", "pmi2")])
 def test_srun_starts_the_ranks(
-    name: str, kind: str, nodes: Hosts, configuration: dict[str, str], tmp_path: Path
+    name: str, kind: str, nodes: Hosts, configuration: dict[str, str], measure: Measure
 ) -> None:
     """Protects `srun -n 2 wirespeed pingpong`: the library follows the kind of start-up."""
     mpi = installed(name, nodes, configuration)
-    done = wirespeed(
-        *("pingpong", *FAST),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        "pingpong",
+        *FAST,
         before=nodes["n1"].enter(*ALLOCATION, "srun", f"--mpi={kind}"),
         environment=configuration,
     )
@@ -104,12 +102,13 @@ def test_srun_starts_the_ranks(
     assert (done.of("step")[0]["mpi"]["vendor"] == "openmpi") == (mpi.abi == "openmpi")
 
 
-def test_a_step_of_one_task_is_a_shell(nodes: Hosts, configuration: dict[str, str], tmp_path: Path) -> None:
+def test_a_step_of_one_task_is_a_shell(nodes: Hosts, configuration: dict[str, str], measure: Measure) -> None:
     """Protects a shell of `srun --pty`: it is no rank, and its own srun does not wait for its end."""
     mpi = installed("mpich", nodes, configuration)
-    done = wirespeed(
-        *("pingpong", "--mpi", mpi.mpiexec, *FAST),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        "pingpong",
+        *FAST,
+        mpi=mpi,
         before=nodes["n1"].enter(*ALLOCATION, "srun", "--nodes=1", "--ntasks=1"),
         environment=configuration,
     )
@@ -119,12 +118,12 @@ def test_a_step_of_one_task_is_a_shell(nodes: Hosts, configuration: dict[str, st
     is_sane(done)
 
 
-def test_mpiexec_inside_an_allocation(nodes: Hosts, configuration: dict[str, str], tmp_path: Path) -> None:
+def test_mpiexec_inside_an_allocation(nodes: Hosts, configuration: dict[str, str], measure: Measure) -> None:
     """Protects ranks of an mpiexec that srun has helped to start: they are the mpiexec's."""
     mpi = installed("mpich", nodes, configuration)
-    done = wirespeed(
-        *("pingpong", *FAST),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        "pingpong",
+        *FAST,
         before=nodes["n1"].enter(*ALLOCATION, mpi.mpiexec, "-n", "2"),
         environment=configuration,
     )
@@ -136,15 +135,16 @@ def test_mpiexec_inside_an_allocation(nodes: Hosts, configuration: dict[str, str
     [("openmpi", "pmi2", "pmix"), ("mpich", "none", "pmi2"), ("mpich", "pmix", "pmi2")],
 )
 def test_the_wrong_kind_of_srun(
-    name: str, kind: str, right: str, nodes: Hosts, configuration: dict[str, str], tmp_path: Path
+    name: str, kind: str, right: str, nodes: Hosts, configuration: dict[str, str], measure: Measure
 ) -> None:
     """Protects from two worlds of one rank each: one line says which srun would have been right."""
     mpi = installed(name, nodes, configuration)
     if kind == "pmix" and not slurm.speaks_pmix(nodes, configuration):
         pytest.skip("Slurm's pmix plugin finds no libpmix.so (apt install libpmix-dev)")
-    done = wirespeed(
-        *("pingpong", "--mpi", mpi.mpiexec, *FAST),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        "pingpong",
+        *FAST,
+        mpi=mpi,
         before=nodes["n1"].enter(*ALLOCATION, "srun", f"--mpi={kind}"),
         environment=configuration,
     )

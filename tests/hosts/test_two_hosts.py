@@ -19,6 +19,7 @@ from support.command import (
     PATIENCE,
     WIRESPEED,
     Done,
+    Measure,
     Record,
     captured,
     disturbed,
@@ -72,30 +73,20 @@ def is_sane(done: Done, sent: int) -> None:
     assert sent > payload
 
 
-def test_the_front_end_starts_a_rank_on_each(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_the_front_end_starts_a_rank_on_each(pair: Hosts, mpi: InstalledMpi, measure: Measure) -> None:
     """Protects --hosts: nothing but the remote shell carries the environment to the other host."""
     before = pair["n1"].sent_bytes()
-    done = wirespeed(
-        *("pingpong", "--hosts", pair.names, "--mpi", mpi.mpiexec, *FAST),
-        out=tmp_path / "r.jsonl",
-        before=pair["n1"].enter(),
-        environment=pair.environment,
-    )
+    done = measure("pingpong", *FAST, mpi=mpi, hosts=pair)
     is_sane(done, pair["n1"].sent_bytes() - before)
 
 
 @pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
-def test_lists_of_blocks_go_to_the_other_host(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_lists_of_blocks_go_to_the_other_host(pair: Hosts, mpi: InstalledMpi, measure: Measure) -> None:
     """Protects lists between hosts: one message each where a path has a way, else one for each block."""
     paths = "host,host-datatype,host-packed,host-tcp,ucx-host,ucx-host-iov"
     words = ("--block", "13,4097", "--count", "9", "--loops", "2", "--warmup", "0", "--paths", paths)
     before = pair["n1"].sent_bytes()
-    done = wirespeed(
-        *("blocks", "--hosts", pair.names, "--mpi", mpi.mpiexec, *words),
-        out=tmp_path / "r.jsonl",
-        before=pair["n1"].enter(),
-        environment=pair.environment,
-    ).ok()
+    done = measure("blocks", *words, mpi=mpi, hosts=pair).ok()
     assert [(entry["path"], entry["bytes"]) for entry in done.entries] == [
         (path, size) for path in paths.split(",") for size in (13, 4097)
     ]
@@ -182,13 +173,11 @@ def test_hosts_with_ipv6_alone(pair: Hosts, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich", "impi"], indirect=True)
-def test_launchers_between_hosts_with_ipv6_alone(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_launchers_between_hosts_with_ipv6_alone(pair: Hosts, mpi: InstalledMpi, measure: Measure) -> None:
     """Protects figures by Open MPI's launcher, and the reason why Hydra starts nobody there."""
     words = ("pingpong", "--hosts", pair.names, "--mpi", mpi.mpiexec, "--paths", "host,host-tcp", *FAST)
     with ipv6_alone(pair):
-        done = wirespeed(
-            *words, out=tmp_path / "r.jsonl", before=pair["n1"].enter(), environment=pair.environment
-        )
+        done = measure(*words, before=pair["n1"].enter(), environment=pair.environment)
     if mpi.name == "openmpi":
         assert done.code == 0 and len(done.entries) == 4, done.err
         return
@@ -198,14 +187,16 @@ def test_launchers_between_hosts_with_ipv6_alone(pair: Hosts, mpi: InstalledMpi,
 
 
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
-def test_a_host_without_ipv4_loopback(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_a_host_without_ipv4_loopback(
+    pair: Hosts, mpi: InstalledMpi, measure: Measure, tmp_path: Path
+) -> None:
     """Protects ranks of one host that has ::1 alone, joined by MPICH or by sockets, and Open MPI's line."""
     words = ("pingpong", "--device", "cpu", "--paths", "host-tcp", *FAST)
     host = pair["n1"]
     with ipv6_alone(pair) as addresses:
         host.run("ip", "address", "del", "127.0.0.1/8", "dev", "lo")
         try:
-            done = wirespeed(*(*words, "--mpi", mpi.mpiexec), out=tmp_path / "r.jsonl", before=host.enter())
+            done = measure(*words, mpi=mpi, before=host.enter())
             apart = tmp_path / "sockets"
             apart.mkdir()
             joined = joined_by_sockets(pair, "pingpong", apart, f"[{addresses[0]}]", ("n1", "n1"))
@@ -245,12 +236,12 @@ def joined_by_sockets(
 
 # Debian's Open MPI 4, and MPICH's Hydra, which is also Intel's; Open MPI 5's is stopped further below.
 @pytest.mark.parametrize("mpi", ["mpich", "debian"], indirect=True)
-def test_inside_a_launcher(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_inside_a_launcher(pair: Hosts, mpi: InstalledMpi, measure: Measure) -> None:
     """Protects `mpiexec --host n1,n2 wirespeed pingpong`."""
     before = pair["n1"].sent_bytes()
-    done = wirespeed(
-        *("pingpong", *FAST),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        "pingpong",
+        *FAST,
         before=pair["n1"].enter(*across(mpi)),
         environment={**mpi.variables, **pair.environment},
     )
@@ -259,15 +250,11 @@ def test_inside_a_launcher(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_ranks_of_several_hosts_leave_a_barrier_of_mpi(
-    pair: Hosts, mpi: InstalledMpi, tmp_path: Path
+    pair: Hosts, mpi: InstalledMpi, measure: Measure
 ) -> None:
     """Protects ranks that share no clock from agreeing on a moment; those of a host are compared."""
-    done = wirespeed(
-        *("halo", "--hosts", pair.names, "--ranks", "4", "--oversubscribe", "--mpi", mpi.mpiexec),
-        *("--paths", "host", "--sizes", "8", "--max-time", "0.1"),
-        out=tmp_path / "r.jsonl",
-        before=pair["n1"].enter(),
-        environment=pair.environment,
+    done = measure(
+        "halo --ranks 4 --oversubscribe --paths host --sizes 8 --max-time 0.1", mpi=mpi, hosts=pair
     ).ok()
     (entry,) = done.entries
     assert entry["start"]["by"] == "MPI_Barrier" and entry["start"]["samples"] >= entry["samples"]
@@ -275,15 +262,13 @@ def test_ranks_of_several_hosts_leave_a_barrier_of_mpi(
 
 
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
-def test_chunks_between_hosts(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_chunks_between_hosts(pair: Hosts, mpi: InstalledMpi, measure: Measure) -> None:
     """Protects staging in chunks where ranks share no memory: MPI carries them, and both are told apart."""
     before = pair["n1"].sent_bytes()
-    done = wirespeed(
-        *("pingpong", "--hosts", pair.names, "--mpi", mpi.mpiexec, "--device", "emulated"),
-        *("--paths", "staged-pipelined", "--sizes", "0,8,65537,4M", "--max-time", "0.02"),
-        out=tmp_path / "r.jsonl",
-        before=pair["n1"].enter(),
-        environment=pair.environment,
+    done = measure(
+        "pingpong --device emulated --paths staged-pipelined --sizes 0,8,65537,4M --max-time 0.02",
+        mpi=mpi,
+        hosts=pair,
     ).ok()
     (step,) = done.of("step")
     assert [rank["host"] for rank in step["ranks"]] == ["n1", "n2"]
@@ -314,15 +299,11 @@ def test_chunks_to_near_and_far_peers_in_one_step(pair: Hosts, mpi: InstalledMpi
 
 
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
-def test_paths_within_a_host(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_paths_within_a_host(pair: Hosts, mpi: InstalledMpi, measure: Measure) -> None:
     """Protects the rest of a run from paths that need one host: each of them is one line, and none hangs."""
     within = ["ipc-write", "ipc-read", "ipc-kernel", "gpu"]
-    done = wirespeed(
-        *("pingpong", "--hosts", pair.names, "--mpi", mpi.mpiexec, "--device", "emulated"),
-        *("--paths", ",".join(["staged", *within]), *FAST),
-        out=tmp_path / "r.jsonl",
-        before=pair["n1"].enter(),
-        environment=pair.environment,
+    done = measure(
+        "pingpong --device emulated --paths", ",".join(["staged", *within]), *FAST, mpi=mpi, hosts=pair
     ).ok()
     assert [(entry["path"], entry["bytes"]) for entry in done.entries] == [("staged", 8), ("staged", 65536)]
     assert sorted(failure["path"] for failure in done.failures) == sorted(within)

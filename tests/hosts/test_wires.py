@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from support import tools
-from support.command import wirespeed
+from support.command import Measure
 from support.hosts import Hosts
 from support.mpis import InstalledMpi
 
@@ -27,12 +25,12 @@ def shaped(two: Hosts) -> Hosts:
 
 
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
-def test_a_shaped_link(shaped: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_a_shaped_link(shaped: Hosts, mpi: InstalledMpi, measure: Measure) -> None:
     """Protects the percent of limit across hosts, and the count of bytes that it stands on."""
-    done = wirespeed(
-        *("stream", "--window", "4", "--hosts", shaped.names, "--mpi", mpi.mpiexec, "--paths", "host"),
-        *("--sizes", "8M", "--max-time", "0.5", "--warmup", "0", "--link", "eth0=1Gbit/s", "--explain"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        f"stream --window 4 --hosts {shaped.names} --paths host --sizes 8M --max-time 0.5 --warmup 0 --link",
+        "eth0=1Gbit/s --explain",
+        mpi=mpi,
         before=shaped["n1"].enter(),
         environment=shaped.environment | {"WIRESPEED_NO_EVIDENCE": ""},
     ).ok()

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support.command import Done, disturbed, wirespeed
+from support.command import Done, Measure, disturbed
 from support.strikes import after, strike
 
 BOUNDED = {"WIRESPEED_BUDGET": ""}
@@ -40,19 +40,19 @@ def left_out(done: Done) -> dict[str, set[int]]:
     return found
 
 
-def test_a_shell_that_becomes_the_command(tmp_path: Path) -> None:
+def test_a_shell_that_becomes_the_command(measure: Measure) -> None:
     """Protects make run, which installs first, and then executes the command in its place."""
     words = ("pingpong", "--paths", "host", "--device", "cpu", "--sizes", "8", "--within", "8s")
     shell = ("sh", "-c", 'sleep 9; exec "$@"', "sh")
-    done = wirespeed(*words, out=tmp_path / "r.jsonl", before=shell, environment=BOUNDED)
+    done = measure(*words, before=shell, environment=BOUNDED)
     assert done.code == 0 and [entry["bytes"] for entry in done.entries] == [8], done.err
 
 
-def test_a_slow_path(tmp_path: Path) -> None:
+def test_a_slow_path(measure: Measure) -> None:
     """Protects a time that was given: each batch takes 0.2 s, and all would take minutes."""
     timer = Timer()
     words = ("--paths", "host,staged", "--device", "emulated", "--sizes", "8:64M", "--test", "late=0.2")
-    done = wirespeed("pingpong", *words, "--within", "8s", out=tmp_path / "r.jsonl", environment=BOUNDED)
+    done = measure("pingpong", *words, "--within 8s", environment=BOUNDED)
     timer.held(done, 8)
     assert not done.failures
     lacking = left_out(done)
@@ -65,11 +65,11 @@ def test_a_slow_path(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("quiet_machine")
-def test_no_time_for_a_figure(tmp_path: Path) -> None:
+def test_no_time_for_a_figure(measure: Measure) -> None:
     """Protects a script from a success without any figure; each batch takes longer than there is."""
     words = ("--paths", "host", "--device", "cpu", "--sizes", "8,64", "--test", "late=20")
     # So short that what is silent until then does not yet hang.
-    done = wirespeed("pingpong", *words, "--within", "4s", out=tmp_path / "r.jsonl", environment=BOUNDED)
+    done = measure("pingpong", *words, "--within 4s", environment=BOUNDED)
     assert (done.code, done.entries, left_out(done)) == (3, [], {"host": {8, 64}})
     assert "all of host; there is no figure: write a longer time, or 0 for no bound." in done.out
 
@@ -100,11 +100,11 @@ def test_a_path_that_hangs(tmp_path: Path) -> None:
     assert "is stopped (SIGSTOP)" in failure["text"] and "--within 12s was over" in failure["text"]
 
 
-def test_a_list_shares_the_time(tmp_path: Path) -> None:
+def test_a_list_shares_the_time(measure: Measure) -> None:
     """Protects from a bound for each value of a list."""
     timer = Timer()
     words = ("--ranks", "2,4", "--group", "1,2", "--device", "cpu", "--paths", "host", "--within", "12s")
-    done = wirespeed("groups", *words, out=tmp_path / "r.jsonl", environment=BOUNDED)
+    done = measure("groups", *words, environment=BOUNDED)
     timer.held(done, 12)
     assert not done.failures
     runs = len(done.of("run"))
@@ -112,8 +112,8 @@ def test_a_list_shares_the_time(tmp_path: Path) -> None:
     assert runs == 3 or re.search(r"left out for --within 12s: (ranks|group)", done.err)
 
 
-def test_less_than_a_start(tmp_path: Path) -> None:
-    done = wirespeed("pingpong", "--within", "1", out=tmp_path / "r.jsonl")
+def test_less_than_a_start(measure: Measure) -> None:
+    done = measure("pingpong --within 1")
     (line,) = done.err.splitlines()
     assert done.code == 2
     assert re.fullmatch(r"wirespeed: --within 1s: .* take \d+\.\d s; write \d+s or more, or 0 .*", line), line

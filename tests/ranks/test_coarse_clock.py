@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.builds import program
-from support.command import Done, wirespeed
+from support.command import Done, Measure
 
 SOURCE = Path(__file__).parents[1] / "support" / "coarse_clock.cpp"
 FAST = ("--max-time", "0.05", "--no-evidence")
@@ -24,11 +24,11 @@ FAST = ("--max-time", "0.05", "--no-evidence")
     ids=["pairs", "pairs of GPUs", "rma"],
 )
 def test_ranks_without_a_part_have_no_samples(
-    words: tuple[str, ...], step: int, builds: Path, tmp_path: Path
+    words: tuple[str, ...], step: int, builds: Path, measure: Measure
 ) -> None:
     """Protects figures from a rank that has nothing to do, and for which the clock stands still."""
     library = program(builds, "coarse_clock.so", "-shared", "-fPIC", SOURCE)
     environment = {"LD_PRELOAD": str(library), "CLOCK_STEP": str(step), "WIRESPEED_EMULATED": "count=3"}
-    done: Done = wirespeed(*words, *FAST, out=tmp_path / "r.jsonl", environment=environment)
+    done: Done = measure(*words, *FAST, environment=environment)
     assert (done.code, done.failures) == (0, []), done.err
     assert done.entries and all(entry["seconds"]["median"] > 0 for entry in done.entries)

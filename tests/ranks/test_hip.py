@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.command import wirespeed
+from support.command import Measure
 from support.selection import slow_case
 from support.stand_ins import fake_driver, fake_hiprtc
 
@@ -18,11 +18,11 @@ def environment(builds: Path, tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_a_compiler_that_aborts(environment: dict[str, str], tmp_path: Path) -> None:
+def test_a_compiler_that_aborts(environment: dict[str, str], measure: Measure) -> None:
     """Protects ranks on AMD GPUs newer than their hipRTC, which ends the process instead of an error."""
     environment["FAKE_HIPRTC_ABORTS"] = "1"
     command = ("pingpong", "--device", "hip", "--paths", "host,ipc-kernel", *FAST)
-    done = wirespeed(*command, out=tmp_path / "r.jsonl", environment=environment)
+    done = measure(*command, environment=environment)
     assert {entry["path"] for entry in done.entries} == {"host"}
     (failure,) = done.failures
     assert failure["path"] == "ipc-kernel" and failure["what"] == "unavailable" and not failure["stacks"]
@@ -32,11 +32,13 @@ def test_a_compiler_that_aborts(environment: dict[str, str], tmp_path: Path) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("refused", ["", slow_case("hipStreamWriteValue32=1"), "hipStreamWaitValue32=801"])
-def test_streams_that_take_no_host_memory(refused: str, environment: dict[str, str], tmp_path: Path) -> None:
+def test_streams_that_take_no_host_memory(
+    refused: str, environment: dict[str, str], measure: Measure
+) -> None:
     """Protects runtimes whose streams take words of HIP's signal memory alone: CPUs signal."""
     environment["FAKE_GPU_FAIL"] = refused
     command = ("pingpong", "--device", "hip", "--paths", "ipc-write,staged-pipelined", *FAST)
-    done = wirespeed(*command, out=tmp_path / "r.jsonl", environment=environment)
+    done = measure(*command, environment=environment)
     assert done.code == 0 and not done.failures, done.out
     assert {entry["path"] for entry in done.entries} == {"ipc-write", "staged-pipelined"}
     for entry in done.entries:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.command import captured, wirespeed
+from support.command import Measure, captured, wirespeed
 from support.mpis import InstalledMpi
 
 SCRIPT = Path(__file__).parents[1] / "support" / "refusing_ranks.py"
@@ -17,31 +17,26 @@ NO_LIBRARY = {"WIRESPEED_LIBRARY_NVSHMEM": "/nowhere/libnvshmem_host.so.3"}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
-def test_what_ranks_find_lacking_is_no_failure(mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_what_ranks_find_lacking_is_no_failure(mpi: InstalledMpi, measure: Measure) -> None:
     """Protects exit code 0 and the single line of a machine without an optional library."""
-    done = wirespeed(
-        *("pingpong", "--paths", "host,shmem", "--device", "emulated", "--mpi", mpi.mpiexec),
-        *("--sizes", "8", "--max-time", "0.02"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        "pingpong --paths host,shmem --device emulated --sizes 8 --max-time 0.02",
+        mpi=mpi,
         environment=NO_LIBRARY,
     ).ok()
     assert [entry["path"] for entry in done.entries] == ["host"]
     (failure,) = done.failures
     assert (failure["path"], failure["what"]) == ("shmem", "unavailable")
     assert done.records[-1]["failures"] == 0
-    for text in (done.out, wirespeed("show", tmp_path / "r.jsonl").out):
+    for text in (done.out, wirespeed("show", measure.out).out):
         words = " ".join(text.split())
         assert words.count(f"shmem: not available: {failure['text']}") == words.count("libnvshmem") == 1
 
 
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
-def test_nothing_but_lacking_paths(mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_nothing_but_lacking_paths(mpi: InstalledMpi, measure: Measure) -> None:
     """Protects exit code 3: nothing asked for can be measured here."""
-    done = wirespeed(
-        *("pingpong", "--paths", "shmem", "--device", "emulated", "--mpi", mpi.mpiexec, "--sizes", "8"),
-        out=tmp_path / "r.jsonl",
-        environment=NO_LIBRARY,
-    )
+    done = measure("pingpong --paths shmem --device emulated --sizes 8", mpi=mpi, environment=NO_LIBRARY)
     assert done.code == 3 and not done.entries
     assert [failure["what"] for failure in done.failures] == ["unavailable"]
 
@@ -51,12 +46,10 @@ NO_WINDOWS = {"OMPI_MCA_btl": "self,tcp", "OMPI_MCA_osc": "^ucx,pt2pt"}
 
 
 @pytest.mark.parametrize("mpi", ["debian"], indirect=True)
-def test_an_mpi_without_windows(mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_an_mpi_without_windows(mpi: InstalledMpi, measure: Measure) -> None:
     """Protects one-sided paths on Open MPI 4, which may have no component that opens a window."""
     words = ("pingpong", "--paths", "host,rma-host", "--device", "cpu", "--mpi", mpi.mpiexec)
-    done = wirespeed(
-        *(*words, "--sizes", "8", "--max-time", "0.02"), out=tmp_path / "r.jsonl", environment=NO_WINDOWS
-    ).ok()
+    done = measure(*words, "--sizes 8 --max-time 0.02", environment=NO_WINDOWS).ok()
     assert [entry["path"] for entry in done.entries] == ["host"]
     (failure,) = done.failures
     assert (failure["path"], failure["what"]) == ("rma-host", "unavailable")

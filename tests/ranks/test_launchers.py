@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from support import mpis
-from support.command import captured, wirespeed
+from support.command import Measure, captured
 
 from wirespeed import launchers
 from wirespeed.errors import WirespeedError
@@ -109,7 +109,7 @@ def test_ranks_with_threads_of_their_own(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.slow(after=len(mpis.NAMES))
 @pytest.mark.parametrize("mpi", mpis.NAMES, indirect=True)
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
-def test_taskset_holds(mpi: mpis.InstalledMpi, tmp_path: Path) -> None:
+def test_taskset_holds(mpi: mpis.InstalledMpi, measure: Measure) -> None:
     """Protects CPUs that the caller took away: Open MPI binds ranks to any core of the machine."""
     cpu = max(os.sched_getaffinity(0))
     before = os.sched_getaffinity(0)
@@ -127,7 +127,7 @@ def test_taskset_holds(mpi: mpis.InstalledMpi, tmp_path: Path) -> None:
             "--loops",
             "20",
         )
-        done = wirespeed("pingpong", *words, out=tmp_path / "r.jsonl")
+        done = measure("pingpong", *words)
     finally:
         os.sched_setaffinity(0, before)
     assert done.code == 0, done.err
@@ -192,7 +192,7 @@ def test_a_batch_script_is_no_rank() -> None:
     ],
 )
 def test_a_batch_system_is_preferred(
-    launcher: str, name: str, variables: dict[str, str], tmp_path: Path
+    launcher: str, name: str, variables: dict[str, str], measure: Measure, tmp_path: Path
 ) -> None:
     """Protects runs inside an allocation: its own launcher starts the ranks, with these words."""
     mpi = mpis.installed(name)
@@ -200,9 +200,10 @@ def test_a_batch_system_is_preferred(
     options = "--map-by :OVERSUBSCRIBE" if name == "openmpi" else ""
     tool.write_text(STAND_IN.format(log=log, mpiexec=mpi.mpiexec, options=options))
     tool.chmod(0o755)
-    done = wirespeed(
-        *("pingpong", "--mpi", mpi.mpiexec, *FAST),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        "pingpong",
+        *FAST,
+        mpi=mpi,
         environment={**mpi.variables, **variables, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
     ).ok()
     assert done.of("step")[0]["launcher"] == launcher

@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from support.command import Record, disturbed, wirespeed
+from support.command import Measure, Record, disturbed, wirespeed
 from support.mpis import InstalledMpi
 from support.strikes import ALONE, after, strike
 
@@ -21,13 +21,9 @@ def turns(entries: list[Record]) -> list[tuple[int, str]]:
 
 
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
-def test_paths_take_turns_and_each_launch_has_new_ranks(mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_paths_take_turns_and_each_launch_has_new_ranks(mpi: InstalledMpi, measure: Measure) -> None:
     """Protects figures from a drift that would hit one path alone, and the word launch: new processes."""
-    done = wirespeed(
-        *("pingpong", "--mpi", mpi.mpiexec, "--device", "emulated", "--paths", "host,staged", *FAST),
-        *("--launches", "3"),
-        out=tmp_path / "r.jsonl",
-    ).ok()
+    done = measure("pingpong --device emulated --paths host,staged", *FAST, "--launches 3", mpi=mpi).ok()
     assert turns(done.entries) == [(launch, path) for launch in (1, 2, 3) for path in ("host", "staged")]
     assert len({rank["pid"] for step in done.of("step") for rank in step["ranks"]}) == 6
     assert [step["launch"] for step in done.of("step")] == [1, 1, 2, 2, 3, 3]
@@ -36,12 +32,9 @@ def test_paths_take_turns_and_each_launch_has_new_ranks(mpi: InstalledMpi, tmp_p
 
 
 @pytest.mark.parametrize(("device", "path"), [("cpu", "staged"), ("emulated", "aware")])
-def test_a_path_that_cannot_be_measured_is_tried_once(device: str, path: str, tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_measured_is_tried_once(device: str, path: str, measure: Measure) -> None:
     """Protects from the same line twice, and from crashing a library with device pointers in each launch."""
-    done = wirespeed(
-        *("pingpong", "--device", device, "--paths", f"host,{path}", *FAST, "--launches", "2"),
-        out=tmp_path / "r.jsonl",
-    ).ok()
+    done = measure(f"pingpong --device {device} --paths host,{path}", *FAST, "--launches 2").ok()
     assert {(failure["path"], failure["what"], failure["launch"]) for failure in done.failures} == {
         (path, "unavailable", 1)
     }
@@ -89,12 +82,9 @@ def test_more_launches_are_added(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_beside_another_pattern_too(tmp_path: Path) -> None:
+def test_beside_another_pattern_too(measure: Measure) -> None:
     """Protects --with: alone and beside the other pattern, launch by launch."""
-    done = wirespeed(
-        *("pingpong", "--paths", "host", *FAST, "--launches", "2", "--with", "stream:host:64K"),
-        out=tmp_path / "r.jsonl",
-    ).ok()
+    done = measure("pingpong --paths host", *FAST, "--launches 2 --with stream:host:64K").ok()
     assert [entry["launch"] for entry in done.entries] == [1, 1, 2, 2] * 2
     assert done.out.count("2 launches, 20") == 2
 

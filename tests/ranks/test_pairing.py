@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from support.command import wirespeed
+from support.command import Measure
 from support.mpis import InstalledMpi
 
 
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
-def test_a_pair_among_idle_ranks_has_a_figure_of_its_own(mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_a_pair_among_idle_ranks_has_a_figure_of_its_own(mpi: InstalledMpi, measure: Measure) -> None:
     """Protects the fleet: who was measured is known even of one pair alone, and whether it had CPUs."""
-    done = wirespeed(
-        *("pairing", "--ranks", "3", "--rank-pairs", "2-0", "--paths", "host", "--sizes", "8"),
-        *("--mpi", mpi.mpiexec, "--max-time", "0.02", "--device", "cpu"),
-        out=tmp_path / "r.jsonl",
+    done = measure(
+        "pairing --ranks 3 --rank-pairs 2-0 --paths host --sizes 8 --max-time 0.02 --device cpu", mpi=mpi
     ).ok()
     (entry,) = done.entries
     (team,) = entry["teams"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.command import Done, wirespeed
+from support.command import Done, Measure
 from support.mpis import InstalledMpi
 from support.stand_ins import fake_driver
 
@@ -26,9 +26,9 @@ def said(done: Done) -> list[str]:
     return [line for line in done.err.splitlines() if "[path " not in line]
 
 
-def test_readme_s_line(one_gpu: dict[str, str], tmp_path: Path) -> None:
+def test_readme_s_line(one_gpu: dict[str, str], measure: Measure) -> None:
     """Protects `lbm --ranks 1,2` on one GPU from figures that are impossible, all of them."""
-    done = wirespeed("lbm", "--ranks", "1,2", *SMALL, out=tmp_path / "r.jsonl", environment=one_gpu).ok()
+    done = measure("lbm --ranks 1,2", *SMALL, environment=one_gpu).ok()
     assert [run["plan"]["ranks"] for run in done.of("run")] == [1]
     assert done.entries and not done.failures
     left_out, results = said(done)
@@ -38,34 +38,34 @@ def test_readme_s_line(one_gpu: dict[str, str], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [("--ranks", "2"), ("--ranks-per-gpu", "2"), ("--between", "0,0")])
-def test_a_shared_gpu_is_refused(words: tuple[str, ...], one_gpu: dict[str, str], tmp_path: Path) -> None:
+def test_a_shared_gpu_is_refused(words: tuple[str, ...], one_gpu: dict[str, str], measure: Measure) -> None:
     """Protects from a run of minutes without one true figure."""
-    done = wirespeed("jacobi", *words, *SMALL, out=tmp_path / "r.jsonl", environment=one_gpu)
+    done = measure("jacobi", *words, *SMALL, environment=one_gpu)
     (line,) = said(done)
     assert done.code == 3 and line.startswith(f"wirespeed: jacobi --ranks 2: {WANTED}"), line
-    assert not (tmp_path / "r.jsonl").exists()
+    assert not measure.out.exists()
 
 
-def test_without_ranks_each_gpu_has_one(one_gpu: dict[str, str], tmp_path: Path) -> None:
+def test_without_ranks_each_gpu_has_one(one_gpu: dict[str, str], measure: Measure) -> None:
     """Protects `wirespeed jacobi` from a default that is refused."""
-    done = wirespeed("jacobi", *SMALL, out=tmp_path / "r.jsonl", environment=one_gpu).ok()
+    done = measure("jacobi", *SMALL, environment=one_gpu).ok()
     assert [run["plan"]["ranks"] for run in done.of("run")] == [1]
 
 
-def test_inside_a_launcher(mpi: InstalledMpi, one_gpu: dict[str, str], tmp_path: Path) -> None:
+def test_inside_a_launcher(mpi: InstalledMpi, one_gpu: dict[str, str], measure: Measure) -> None:
     """Protects a job whose ranks somebody else has placed: only they know where they are."""
     before = tuple(map(str, mpi.command(2)))
     environment = {**mpi.environment(), **one_gpu}
-    done = wirespeed("lbm", *SMALL, out=tmp_path / "r.jsonl", before=before, environment=environment)
+    done = measure("lbm", *SMALL, before=before, environment=environment)
     lines = [line for line in said(done) if line.startswith("wirespeed: ")]
     assert lines == [f"wirespeed: lbm: {WANTED}; ranks 0 and 1 share one"], done.err
-    assert done.code != 0 and not (tmp_path / "r.jsonl").exists()
+    assert done.code != 0 and not measure.out.exists()
 
 
-def test_fields_in_host_memory_share_no_gpu(one_gpu: dict[str, str], tmp_path: Path) -> None:
+def test_fields_in_host_memory_share_no_gpu(one_gpu: dict[str, str], measure: Measure) -> None:
     """Protects paths whose field the CPUs compute, beside those that are left out."""
     words = ("lbm", "--ranks", "2", "--paths", "host,staged", *SMALL)
-    done = wirespeed(*words, out=tmp_path / "r.jsonl", environment=one_gpu)
+    done = measure(*words, environment=one_gpu)
     assert {entry["path"] for entry in done.entries} == {"host"}
     (failure,) = done.failures
     assert (failure["path"], failure["what"]) == ("staged", "unavailable") and WANTED in failure["text"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.command import Done, wirespeed
+from support.command import Done, Measure, wirespeed
 from support.mpis import InstalledMpi
 from support.selection import slow_case
 from support.stand_ins import fake_driver
@@ -30,11 +30,11 @@ def devices_of(done: Done) -> list[str]:
         (("--device", "emulated:1", "--between", "0,0"), ["1", "1"]),
     ],
 )
-def test_each_rank_s_gpu(words: tuple[str, ...], ranks: list[str], tmp_path: Path) -> None:
+def test_each_rank_s_gpu(words: tuple[str, ...], ranks: list[str], measure: Measure) -> None:
     """Protects which GPU each rank drives, and how many ranks are started without --ranks."""
     kind = () if "--device" in words else ("--device", "emulated")
     command = ("ring", *kind, *words, "--paths", "ipc-write", "--sizes", "8", *FAST)
-    done = wirespeed(*command, out=tmp_path / "r.jsonl", environment={"WIRESPEED_EMULATED": "count=2"}).ok()
+    done = measure(*command, environment={"WIRESPEED_EMULATED": "count=2"}).ok()
     assert devices_of(done) == [f"EMULATED-{rank}" for rank in ranks]
     assert ("ranks 0-1 share emulated GPU" in done.out) == (ranks[0] == ranks[1])
 
@@ -42,20 +42,20 @@ def test_each_rank_s_gpu(words: tuple[str, ...], ranks: list[str], tmp_path: Pat
 @pytest.mark.parametrize(
     ("words", "ranks"), [(("--ranks", "5"), "01234"), (("--ranks", "5", "--ranks-per-gpu", "2"), "00112")]
 )
-def test_each_rank_has_an_emulated_gpu(words: tuple[str, ...], ranks: str, tmp_path: Path) -> None:
+def test_each_rank_has_an_emulated_gpu(words: tuple[str, ...], ranks: str, measure: Measure) -> None:
     """Protects trying several GPUs on a laptop: nothing has to be declared."""
     command = ("ring", "--device", "emulated", *words, "--paths", "ipc-write", "--sizes", "8", *FAST)
-    done = wirespeed(*command, "--oversubscribe", out=tmp_path / "r.jsonl").ok()
+    done = measure(*command, "--oversubscribe").ok()
     assert devices_of(done) == [f"EMULATED-{rank}" for rank in ranks]
 
 
-def test_under_a_launcher(mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_under_a_launcher(mpi: InstalledMpi, measure: Measure) -> None:
     """Protects the places of ranks that somebody else's launcher started, and the line of one too many."""
     words = ("ring", "--device", "emulated", "--ranks-per-gpu", "2", "--paths", "host", *FAST, "--sizes", "8")
     environment = {**mpi.environment(), "WIRESPEED_EMULATED": "count=2"}
     oversubscribed = ("--map-by", ":OVERSUBSCRIBE") if mpi.name == "openmpi" else ()
     before = (str(mpi.mpiexec), *oversubscribed, "-n", "4")
-    done = wirespeed(*words, out=tmp_path / "r.jsonl", before=before, environment=environment).ok()
+    done = measure(*words, before=before, environment=environment).ok()
     assert devices_of(done) == [f"EMULATED-{rank}" for rank in (0, 0, 1, 1)]
 
 
@@ -90,15 +90,13 @@ class TestSlices:
     """A fake CUDA driver in MIG mode, which shows a process one slice."""
 
     @pytest.mark.parametrize("named", [True, slow_case(False)])
-    def test_each_rank_has_its_own(self, named: bool, builds: Path, tmp_path: Path) -> None:
+    def test_each_rank_has_its_own(self, named: bool, builds: Path, measure: Measure) -> None:
         """Protects the second slice, by --device or CUDA_VISIBLE_DEVICES; no IPC is one line, no crash."""
         device = ",".join(f"cuda:{name}" for name in SLICES) if named else "cuda"
         visible = {"FAKE_GPU_SLICES": "1", "CUDA_VISIBLE_DEVICES": ",".join(SLICES)}
         environment = {**fake_driver(builds, "cuda"), **visible}
         words = ("--paths", "staged,ipc-write,gpu", "--sizes", "8", *FAST)
-        done = wirespeed(
-            "pingpong", "--device", device, *words, out=tmp_path / "r.jsonl", environment=environment
-        ).ok()
+        done = measure(f"pingpong --device {device}", *words, environment=environment).ok()
         assert devices_of(done) == SLICES
         assert {entry["path"] for entry in done.entries} == {"staged"}
         assert "ranks 0-1 use slices of one GPU (0000:a0:00.0)" in done.out
@@ -109,12 +107,12 @@ class TestSlices:
             assert "MIG slices have no peer access, and no IPC" in failure["text"]
             assert "cuIpcOpenMemHandle" in failure["text"]
 
-    def test_a_slice_that_is_not_there(self, builds: Path, tmp_path: Path) -> None:
+    def test_a_slice_that_is_not_there(self, builds: Path, measure: Measure) -> None:
         """Protects from a stack trace of the rank that finds no device."""
         environment = {**fake_driver(builds, "cuda"), "FAKE_GPU_SLICES": "1"}
         environment["CUDA_VISIBLE_DEVICES"] = SLICES[0]
         words = ("--device", f"cuda:{SLICES[0]},cuda:MIG-none", "--paths", "staged", "--sizes", "8", *FAST)
-        done = wirespeed("pingpong", *words, out=tmp_path / "r.jsonl", environment=environment)
+        done = measure("pingpong", *words, environment=environment)
         (failure,) = done.failures
         assert failure["text"].endswith("the driver shows no such device; 'nvidia-smi -L' lists them")
 
@@ -127,21 +125,21 @@ class TestSlices:
     ],
 )
 def test_a_variable_that_hides_gpus_is_told(
-    listed: str, shown: str, words: str, builds: Path, tmp_path: Path
+    listed: str, shown: str, words: str, builds: Path, measure: Measure
 ) -> None:
     """Protects from looking for a fault of the driver where an entry of a list is wrong."""
     environment = {**fake_driver(builds, "cuda"), "FAKE_GPU_DEVICES": shown, "CUDA_VISIBLE_DEVICES": listed}
     placed = ("--device", "cuda", "--between", "0,0")
     command = ("pingpong", *placed, "--paths", "staged", "--sizes", "8", *FAST)
-    done = wirespeed(*command, out=tmp_path / "r.jsonl", environment=environment)
+    done = measure(*command, environment=environment)
     assert done.code == (0 if shown == "1" else 3) and words in " ".join(done.err.split())
 
 
-def test_ranks_on_one_cuda_gpu_are_told_of_mps(builds: Path, tmp_path: Path) -> None:
+def test_ranks_on_one_cuda_gpu_are_told_of_mps(builds: Path, measure: Measure, tmp_path: Path) -> None:
     """Protects that figures of a shared GPU come with what sharing costs, as cited, and with the remedy."""
     environment = {**fake_driver(builds, "cuda"), "CUDA_MPS_PIPE_DIRECTORY": str(tmp_path / "none")}
     words = ("--device", "cuda:GPU-1011", "--between", "0,0", "--paths", "ipc-write", "--sizes", "8", *FAST)
-    done = wirespeed("pingpong", *words, out=tmp_path / "r.jsonl", environment=environment).ok()
+    done = measure("pingpong", *words, environment=environment).ok()
     assert [rank["mps"] for rank in done.of("step")[0]["ranks"]] == ["none", "none"]
     told = " ".join(done.out.split())
     assert "ranks 0-1 share GPU 1 Fake GPU: MPS is not running, so they take turns: on an H200" in told

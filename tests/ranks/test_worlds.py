@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from support import mpis
-from support.command import WIRESPEED, Done, captured, wirespeed
+from support.command import WIRESPEED, Done, Measure, captured, wirespeed
 from support.mpis import InstalledMpi
 from support.selection import slow_case
 
@@ -29,9 +29,9 @@ FAST = ("--sizes", "8,64K", "--max-time", "0.02")
 
 @pytest.mark.slow(after=len(mpis.NAMES))
 @pytest.mark.parametrize("mpi", mpis.NAMES, indirect=True)
-def test_the_front_end_starts_the_ranks(mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_the_front_end_starts_the_ranks(mpi: InstalledMpi, measure: Measure) -> None:
     """Protects the plain way: outside any launcher, one job step per path."""
-    done = wirespeed("pingpong", "--mpi", mpi.mpiexec, *FAST, out=tmp_path / "r.jsonl").ok()
+    done = measure("pingpong", *FAST, mpi=mpi).ok()
     (step,) = done.of("step")
     assert step["mpi"]["library"] == str(mpi.library)
     assert [rank["rank"] for rank in step["ranks"]] == [0, 1]
@@ -65,15 +65,11 @@ def test_a_rank_with_options_of_its_own_is_named(
     assert done.returncode == ExitCode.USAGE and line.startswith("wirespeed: rank 1: "), line
 
 
-def test_no_home_is_needed(mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_no_home_is_needed(mpi: InstalledMpi, measure: Measure, tmp_path: Path) -> None:
     """Protects epilogs and system services: Open MPI 5 starts nothing without HOME."""
     bounds = tmp_path / "site.toml"
     bounds.write_text('[[require]]\npath = "host"\n[require.sizes]\n8 = "at most 1 s"\n')
-    done = wirespeed(
-        *("check", "--require", bounds, "--measure", "--mpi", mpi.mpiexec),
-        out=tmp_path / "r.jsonl",
-        before=("env", "-u", "HOME"),
-    )
+    done = measure(f"check --require {bounds} --measure", mpi=mpi, before=("env", "-u", "HOME"))
     # 8: it cannot tell, on a busy machine.
     assert done.code in (0, 8) and done.entries, done.err
     assert [entry["bytes"] for entry in done.entries] == [8]
@@ -81,7 +77,7 @@ def test_no_home_is_needed(mpi: InstalledMpi, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("failures", "code"), [(1, 0), (2, 1)])
 def test_a_launcher_that_fails_in_passing_is_started_once_more(
-    failures: int, code: int, tmp_path: Path
+    failures: int, code: int, measure: Measure, tmp_path: Path
 ) -> None:
     """Protects from two launchers of a user that remove each other's folder: Open MPI 5 ends with 213."""
     mpi = mpis.installed("mpich")
@@ -99,19 +95,17 @@ def test_a_launcher_that_fails_in_passing_is_started_once_more(
         """
     )
     wrapper.chmod(0o755)
-    done = wirespeed("pingpong", "--mpi", prefix, "--paths", "host", *FAST, out=tmp_path / "r.jsonl")
+    done = measure("pingpong --mpi", prefix, "--paths host", *FAST)
     assert done.code == code, done.err + done.out
     assert (tmp_path / "starts").read_text().count("\n") == 2
     assert "starting them once more" in done.err
     assert len(done.entries) == (2 if code == 0 else 0)
 
 
-def test_inside_a_launcher_the_processes_are_the_ranks(mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_inside_a_launcher_the_processes_are_the_ranks(mpi: InstalledMpi, measure: Measure) -> None:
     """Protects `mpiexec -n 2 wirespeed pingpong`: one table, one file, the launcher's own library."""
     before = tuple(mpi.command(2))
-    done = wirespeed(
-        "pingpong", *FAST, out=tmp_path / "r.jsonl", before=before, environment=mpi.variables
-    ).ok()
+    done = measure("pingpong", *FAST, before=before, environment=mpi.variables).ok()
     assert [entry["bytes"] for entry in done.entries] == [8, 65536]
     # Words below the table may name the size again.
     assert len([line for line in done.out.splitlines() if line.split()[:2] == ["64", "KiB"]]) == 1
@@ -130,14 +124,13 @@ def test_a_ping_pong_of_three(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("around", "inside"), [("openmpi", "mpich"), ("mpich", "openmpi"), ("mpich", "mpich")]
 )
-def test_one_rank_starts_a_run_of_its_own(around: str, inside: str, tmp_path: Path) -> None:
+def test_one_rank_starts_a_run_of_its_own(around: str, inside: str, measure: Measure) -> None:
     """Protects a shell that a launcher has started: it is no rank, and its ranks are not the launcher's."""
     outer, inner = mpis.installed(around), mpis.installed(inside)
-    done = wirespeed(
-        *("pingpong", "--mpi", inner.mpiexec, "--paths", "host", *FAST),
+    done = measure(
+        *("pingpong --mpi", inner.mpiexec, "--paths host", *FAST),
         before=tuple(outer.command(1)),
         environment=outer.variables,
-        out=tmp_path / "r.jsonl",
     ).ok()
     assert done.err.count("says one rank") == 1 and done.err.count("wirespeed starts ranks of its own") == 1
     (step,) = done.of("step")
@@ -251,18 +244,11 @@ def test_local_ranks_are_in_the_order_of_ranks() -> None:
     assert launchers.local_rank({**one_host, "OMPI_COMM_WORLD_SIZE": "8"}) == 2
 
 
-def test_the_device_is_named_by_between(tmp_path: Path) -> None:
+def test_the_device_is_named_by_between(measure: Measure) -> None:
     """Protects --between: which GPU each rank drives."""
-    done = wirespeed(
-        "pingpong",
-        "--device",
-        "emulated",
-        "--paths",
-        "staged",
-        "--between",
-        "2,1",
+    done = measure(
+        "pingpong --device emulated --paths staged --between 2,1",
         *FAST,
-        out=tmp_path / "r.jsonl",
         environment={"WIRESPEED_EMULATED": "count=4"},
     ).ok()
     (step,) = done.of("step")
@@ -321,9 +307,9 @@ def test_rank_0_s_words_are_all_ranks_words(mpi: InstalledMpi, tmp_path: Path) -
     assert {entry.bytes for entry in load(tmp_path / "r.jsonl").entries} == {8, 64}
 
 
-def test_a_batch_system_that_is_not_there(tmp_path: Path) -> None:
+def test_a_batch_system_that_is_not_there(measure: Measure) -> None:
     """Protects --launcher: one line instead of a missing program."""
-    done = wirespeed("pingpong", *FAST, "--launcher", "flux", out=tmp_path / "r.jsonl")
+    done = measure("pingpong", *FAST, "--launcher flux")
     assert done.code == 3 and "there is no flux on PATH" in done.err
     assert not done.records
 

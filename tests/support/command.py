@@ -10,7 +10,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from support.hosts import Hosts
+    from support.mpis import InstalledMpi
 
 WIRESPEED = Path(sys.prefix, "bin", "wirespeed")
 PATIENCE = 500.0
@@ -97,6 +101,31 @@ def wirespeed(
         check=False,
     )
     return Done(done.returncode, done.stdout, done.stderr, read(out) if out else [])
+
+
+@dataclass
+class Measure:
+    """Runs wirespeed with its results in the file `out`."""
+
+    out: Path
+
+    def __call__(
+        self,
+        *words: str | Path,
+        mpi: InstalledMpi | None = None,
+        hosts: Hosts | None = None,
+        before: tuple[str, ...] = (),
+        environment: dict[str, str] | None = None,
+    ) -> Done:
+        """`words`: each str is one word or several. `mpi`: by this MPI; `hosts`: with ranks on each of them."""
+        command = [word for one in words for word in (one.split() if isinstance(one, str) else [str(one)])]
+        variables = environment or {}
+        if mpi:
+            command += ["--mpi", str(mpi.mpiexec)]
+        if hosts:
+            command += ["--hosts", hosts.names]
+            before, variables = hosts["n1"].enter(), hosts.environment | variables
+        return wirespeed(*command, out=self.out, before=before, environment=variables)
 
 
 def disturbed(
