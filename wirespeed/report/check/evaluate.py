@@ -10,7 +10,6 @@ from itertools import chain
 
 from wirespeed.judge.bounds import WIDE
 from wirespeed.judge.spreads import group_of
-from wirespeed.limits import Ceiling
 from wirespeed.patterns import find_pattern
 from wirespeed.report.cannot_tell import CANNOT_TELL
 from wirespeed.report.check import health
@@ -90,12 +89,12 @@ class RuleOutcome:
 
 def rules(findings: Sequence[BoundOutcome]) -> list[RuleOutcome]:
     """Findings by the [[require]] that they belong to; its impossible figures are an outcome of their own."""
-    return [*map(RuleOutcome, grouped((_rule(finding), finding) for finding in findings).values())]
-
-
-def _rule(finding: BoundOutcome) -> tuple[int, str, bool]:
-    asked = finding.requirement
-    return asked.rule, asked.bound.kind if asked.bytes is None else "", finding.what == IMPOSSIBLE
+    found: dict[tuple[int, str, bool], list[BoundOutcome]] = {}
+    for finding in findings:
+        asked = finding.requirement
+        kind = asked.bound.kind if asked.bytes is None else ""
+        found.setdefault((asked.rule, kind, finding.what == IMPOSSIBLE), []).append(finding)
+    return [*map(RuleOutcome, found.values())]
 
 
 def check(requirements: Sequence[Requirement], runs: Sequence[Run]) -> list[BoundOutcome]:
@@ -178,7 +177,11 @@ def _judge_last(asked: Requirement, runs: Sequence[Run]) -> BoundOutcome:
     """The last run under some conditions; the last launches, where the bound needs several."""
     run, path = runs[-1], asked.path
     if asked.bytes is None:
-        return _judge_health(asked, run) if path in run.paths else _missing(asked, [run])
+        if path not in run.paths:
+            return _missing(asked, [run])
+        holds, text = health.judge(asked.bound.kind, int(asked.bound.value), run, path)
+        what = CANNOT_TELL if holds is None else KEPT if holds else FAILED
+        return BoundOutcome(asked, what, f"{asked.bound.text}: {text}{_bracketed(conditions(run))}")
     figure = path, asked.bytes
     entry = run.figures.get(figure)
     if entry is None:
@@ -273,12 +276,6 @@ def _missing(asked: Requirement, runs: Sequence[Run]) -> BoundOutcome:
     return BoundOutcome(asked, MISSING, f"no figure{_why(asked, runs)}")
 
 
-def _judge_health(asked: Requirement, run: Run) -> BoundOutcome:
-    holds, text = health.judge(asked.bound.kind, int(asked.bound.value), run, asked.path)
-    what = CANNOT_TELL if holds is None else KEPT if holds else FAILED
-    return BoundOutcome(asked, what, f"{asked.bound.text}: {text}{_bracketed(conditions(run))}")
-
-
 def _judge_soak(asked: Requirement, run: Run) -> BoundOutcome:
     """Every size of the path has had its messages, and none was wrong."""
     found, suffix = soaks.of_path(run, asked.path), _bracketed(conditions(run))
@@ -342,7 +339,10 @@ def _judge(asked: Requirement, run: Run, entry: Entry) -> BoundOutcome:
     text = f"{compared.figure}, {bound.text} wanted{waited}{within}{wide}{suffix}"
     if not slow_is_bad:
         return BoundOutcome(asked, what, text, 1 / ratio, where=where)
-    over = _over_usual(asked, entry)
+    over: _Shares | None = None
+    if asked.usual is not None and not entry.contended and not entry.uncertain:
+        usual = asked.usual if bound.kind == "time" else entry.amount / asked.usual
+        over = seconds / usual, low / usual
     start = ratio / over[0] if over and asked.spread is not None else ratio
     smallest = None
     if what == KEPT and (over or asked.spread is None):
@@ -363,10 +363,15 @@ def _compared(bound: Bound, run: Run, entry: Entry) -> _Comparison | str:
         limit = run.ceiling(entry.path)
         if limit is None:
             return "the limit of this path is not known here, so no share of it can be checked"
-        if why_not := _unjudged(limit, entry):
-            return f"{figure}: {why_not}"
+        if shares.share(entry, limit) is None:
+            whose = shares.PROCESSORS[limit.wire]
+            return f"{figure}: the {whose}'s caches can hold such messages, so memory is no limit"
+        if limit.wire == "memory" and not limit.stated and not limit.low:
+            return f"{figure}: the rate of memory was measured once, without an interval"
         wholes = (limit.low or limit.rate, limit.high or limit.rate)
-        figure += f", {figures.percent(entry.rate / limit.rate)} of {_between(limit)}"
+        ends = f" ({format_rate(limit.low)} to {format_rate(limit.high)})" if limit.low else ""
+        part = figures.percent(entry.rate / limit.rate)
+        figure += f", {part} of {format_rate(limit.rate)} GB/s{ends}"
         if shares.exceeds(entry, limit):
             return f"{figure}: a share above 100 % is impossible"
     easy, hard = (entry.amount / (bound.value * whole) for whole in (wholes if bound.least else wholes[::-1]))
@@ -391,13 +396,6 @@ def _of_baseline(bound: Bound, run: Run, entry: Entry) -> _Comparison | str:
     )
 
 
-def _over_usual(asked: Requirement, entry: Entry) -> _Shares | None:
-    if asked.usual is None or entry.contended or entry.uncertain:
-        return None
-    usual = asked.usual if asked.bound.kind == "time" else entry.amount / asked.usual
-    return entry.seconds / usual, entry.low / usual
-
-
 def _found_at(asked: Requirement, room: float, below: float, half: float) -> float:
     """The slowdown with which the whole interval is beyond the bound in nine cases of ten, twice if need be.
 
@@ -408,21 +406,6 @@ def _found_at(asked: Requirement, room: float, below: float, half: float) -> flo
     surely = NORMAL_90 if asked.launches == 1 else NORMAL_95
     deviation = max(asked.spread or 0.0, math.log(half) / NORMAL_975)
     return max(0.0, bounded_exp(math.log(room * below) + surely * deviation) - 1)
-
-
-def _unjudged(limit: Ceiling, entry: Entry) -> str:
-    """Why a share of this limit says nothing about the figure, if so."""
-    if shares.share(entry, limit) is None:
-        return f"the {shares.PROCESSORS[limit.wire]}'s caches can hold such messages, so memory is no limit"
-    if limit.wire == "memory" and not limit.stated and not limit.low:
-        return "the rate of memory was measured once, without an interval"
-    return ""
-
-
-def _between(limit: Ceiling) -> str:
-    """'450 GB/s', or '10.2 GB/s (9.80 to 10.4)' of a measured one."""
-    ends = f" ({format_rate(limit.low)} to {format_rate(limit.high)})" if limit.low else ""
-    return f"{format_rate(limit.rate)} GB/s{ends}"
 
 
 def interval(entry: Entry, *, in_time: bool) -> str:

@@ -72,7 +72,9 @@ def learn(runs: Sequence[Run], names: Sequence[str], spread: float | None = None
     `spread`: the standard deviation between launches, if it is known.
     """
     measured = [run for run in runs if run.figures and not run.slowed]
-    varied = _varied(measured)
+    # Options of which these runs have several values: each bound must say whose it is.
+    seen = grouped(((pattern(r), name), repr(value)) for r in measured for name, value in r.options.items())
+    varied = {key for key, values in seen.items() if len(set(values)) > 1}
     curves = grouped(
         ((pattern(run, entry), run.head.plan.ranks, _options(run, varied), entry.path), (run, launch_entry))
         for run, entry in labels.figures(measured)
@@ -318,12 +320,6 @@ def _makes_no_bound(entry: Entry) -> str:
 def _rounded(value: float, rounding: str) -> str:
     """DIGITS significant digits, to the side that asks for less; no exponent."""
     return f"{Context(DIGITS, rounding).create_decimal_from_float(value):f}"
-
-
-def _varied(runs: Sequence[Run]) -> set[tuple[str, str]]:
-    """(pattern, option) of which these runs have several values: each bound must say whose it is."""
-    seen = grouped(((pattern(run), name), repr(value)) for run in runs for name, value in run.options.items())
-    return {key for key, values in seen.items() if len(set(values)) > 1}
 
 
 def _options(run: Run, varied: Collection[tuple[str, str]]) -> str:

@@ -11,7 +11,6 @@ from wirespeed.report.compare.matching import HOW
 from wirespeed.report.facts.machine import cpu_line, device_title, devices_lines, memory_of, mpi_title
 from wirespeed.report.grouping import grouped
 from wirespeed.results.model import StepRecord
-from wirespeed.results.parts import Rank
 from wirespeed.results.runs import Run
 
 OF_ONE_JOB = re.compile(
@@ -116,13 +115,8 @@ def _memory_of(step: StepRecord, path: str) -> Iterator[tuple[Fact, str]]:
         if isinstance(value, (str, int)):
             yield ("asked", f"chosen: {name}", path), str(value)
     for rank in step.ranks:
-        yield ("rank", f"rank {rank.rank}", path), _placement(rank)
-
-
-def _placement(rank: Rank) -> str:
-    """Host, processors and which GPU."""
-    device = f", {device_title(rank.device)} ({rank.device.id})" if rank.device else ""
-    return f"on {rank.host}, CPUs {rank.cpus}{device}"
+        device = f", {device_title(rank.device)} ({rank.device.id})" if rank.device else ""
+        yield ("rank", f"rank {rank.rank}", path), f"on {rank.host}, CPUs {rank.cpus}{device}"
 
 
 def _words(value: Any) -> str:

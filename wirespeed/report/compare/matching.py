@@ -113,7 +113,7 @@ def _lacking(keys: Iterable[Key], other: Sequence[Run]) -> Iterator[tuple[Key, R
     """Those of one side's figures that the other one's runs were to measure, and why there are none."""
     for key in keys:
         asking = [run for run in other if _asked(run, key)]
-        if any(_cut_short(run) for run in asking):
+        if any(run.interrupted or any(f.what == INTERRUPTED for f in run.failures) for run in asking):
             yield key, NOT_ENDED
         elif any(key.path in run.head.plan.paths for run in asking):
             yield key, NOT_MEASURED
@@ -123,10 +123,6 @@ def _asked(run: Run, key: Key) -> bool:
     plan = run.head.plan
     fits = not plan.paths or any(word == "all" or fnmatchcase(key.path, word) for word in plan.paths)
     return plan.pattern == key.pattern and key.bytes in plan.sizes and fits and _what(run) == key.what
-
-
-def _cut_short(run: Run) -> bool:
-    return run.interrupted or any(failure.what == INTERRUPTED for failure in run.failures)
 
 
 def _without(keys: Iterable[Key], impossible: Iterable[LeftOut]) -> list[Key]:

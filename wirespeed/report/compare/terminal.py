@@ -61,19 +61,16 @@ def print_comparison(console: Console, comparison: Comparison, *, everything: bo
 def _single_sizes(found: Verdicts, *, everything: bool) -> list[Verdict]:
     """Those of which something else is said than of their group; `everything`: all of them."""
     groups = {(group.key, size): group for group in found.groups for size in group.sizes}
-    return [
-        figure
-        for figure in found.figures
-        if everything or not _as_its_group(figure, groups.get((figure.key.series, figure.key.bytes)))
-    ]
 
+    def as_its_group(figure: Verdict) -> bool:
+        group = groups.get((figure.key.series, figure.key.bytes))
+        if not (group and group.change and figure.change) or figure.what != group.what:
+            return False
+        return abs(figure.change.log_ratio - group.change.log_ratio) < APART
 
-def _as_its_group(figure: Verdict, group: Verdict | None) -> bool:
-    if figure.what in UNNAMED:
-        return True
-    if not (group and group.change and figure.change) or figure.what != group.what:
-        return False
-    return abs(figure.change.log_ratio - group.change.log_ratio) < APART
+    if everything:
+        return found.figures
+    return [figure for figure in found.figures if figure.what not in UNNAMED and not as_its_group(figure)]
 
 
 def _odd(found: Verdicts) -> list[str]:
@@ -216,7 +213,11 @@ def legend(comparison: Comparison) -> list[str]:
     said = {group.what for group in groups}
     said |= {figure.what for figure in comparison.verdicts.figures} - {*UNNAMED}
     told += [text for what, text in KEYS.items() if what in {_SAME_KEY.get(one, one) for one in said}]
-    smallest = [(group.smallest, _place(group)) for group in groups if group.smallest is not None]
+    smallest = [
+        (group.smallest, f"{group.key.path} at {size_range(group.sizes)}")
+        for group in groups
+        if group.smallest is not None
+    ]
     if smallest:
         told.append(slowdowns("a range of sizes", smallest))
     if comparison.least:
@@ -247,10 +248,6 @@ def legend(comparison: Comparison) -> list[str]:
             "range is then how far two launches lie apart"
         )
     return told
-
-
-def _place(group: Verdict) -> str:
-    return f"{group.key.path} at {size_range(group.sizes)}"
 
 
 def _ends(counts: Sequence[int]) -> str:

@@ -11,7 +11,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from wirespeed.doctor.facts.model import Gpu, GpuPair, MachineFacts, Net, Nic, NumaNode
+from wirespeed.doctor.facts.model import Gpu, MachineFacts, Net, Nic, NumaNode
 from wirespeed.doctor.facts.pci import named
 from wirespeed.doctor.shell import visible
 from wirespeed.host.process import span
@@ -75,7 +75,10 @@ def _lines(facts: MachineFacts, node: int | None, *, strays: bool) -> list[Line]
     lines = [_gpu(facts, gpu) for gpu in facts.gpus if (here(gpu) if gpu.kind != "emulated" else strays)]
     lines += [_nic(nic) for nic in facts.nics if here(nic)]
     rdma = {nic.pci for nic in facts.nics if nic.pci}
-    lines += [_net(net) for net in facts.nets if here(net) and net.pci not in rdma]
+    for net in facts.nets:
+        if here(net) and net.pci not in rdma:
+            rate = f"{net.rate:g} Gb/s" if net.rate else "Ethernet"
+            lines.append((net.name, "blue", (rate, net.state, net.driver, net.pci)))
     return lines
 
 
@@ -107,16 +110,14 @@ def _nic(nic: Nic) -> Line:
     return nic.name, "magenta", (*parts, slot, nic.model, nic.pci)
 
 
-def _net(net: Net) -> Line:
-    rate = f"{net.rate:g} Gb/s" if net.rate else "Ethernet"
-    return net.name, "blue", (rate, net.state, net.driver, net.pci)
-
-
 def _links(console: Console, facts: MachineFacts) -> None:
     """A line where all pairs are alike, a matrix where they are not and it fits."""
     if not facts.pairs:
         return
-    words = {(pair.first, pair.second): _word(pair) for pair in facts.pairs}
+    words = {}
+    for pair in facts.pairs:
+        way = f"NV{pair.nvlinks}" if pair.nvlinks else pair.level or "?"
+        words[pair.first, pair.second] = way if pair.peer in ("", "ok") else f"{way}!"
     kinds = set(words.values())
     if len(kinds) == 1:
         pair = facts.pairs[0]
@@ -135,8 +136,3 @@ def _links(console: Console, facts: MachineFacts) -> None:
     columns += [Column(str(gpu.index), partial(cell, gpu), gap=2) for gpu in gpus]
     console.print("Between GPUs (NV: NVLinks; else the way over PCIe; ! no peer access):")
     console.print(table(columns, gpus, ruled=False))
-
-
-def _word(pair: GpuPair) -> str:
-    way = f"NV{pair.nvlinks}" if pair.nvlinks else pair.level or "?"
-    return way if pair.peer in ("", "ok") else f"{way}!"

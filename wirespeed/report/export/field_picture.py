@@ -74,7 +74,8 @@ class FieldPicture:
                 cmap="inferno" if facts.what == "temperature" else "viridis",
             )
             axes.set_title(f"{program}: {facts.what} after {facts.steps} steps", fontsize=9)
-            axes.set_xlabel("x (points)" if facts.cell == 1 else f"x (points; {_cell(facts.cell)})")
+            cell = f"; a cell is the mean of up to {facts.cell} x {facts.cell}" if facts.cell > 1 else ""
+            axes.set_xlabel(f"x (points{cell})")
             axes.set_ylabel("y (points)")
             # Outside the field, and as long.
             place = (0, -0.6 / up, 1, 0.12 / up) if wide else (1 + 0.1 / across, 0, 0.12 / across, 1)
@@ -94,7 +95,3 @@ class FieldPicture:
             finally:
                 pyplot.close(figure)
         write_whole(file, drawn.getvalue())
-
-
-def _cell(points: int) -> str:
-    return f"a cell is the mean of up to {points} x {points}"

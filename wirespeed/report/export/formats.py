@@ -16,6 +16,7 @@ from wirespeed.report.export.tutorial import tutorial
 from wirespeed.report.facts.doctor_findings import findings
 from wirespeed.report.facts.summary import answer
 from wirespeed.results import curves
+from wirespeed.results.export import to_csv
 from wirespeed.results.findings import RecordedFinding
 from wirespeed.results.launches import Combined
 from wirespeed.results.runs import Entry, Run
@@ -69,12 +70,6 @@ def _json(runs: Sequence[Run], recorded: Sequence[RecordedFinding]) -> str:
     return f'{{"summary": {told},\n"records": [\n{lines}\n]}}\n'
 
 
-def _csv(runs: Sequence[Run]) -> str:
-    from wirespeed.results.export import to_csv
-
-    return to_csv(runs)
-
-
 def _text(text_of: Callable[[Sequence[Run]], str]) -> Writer:
     return _with_findings(lambda runs, _: text_of(runs))
 
@@ -92,7 +87,7 @@ FORMATS: dict[str, Writer] = {
     "table": _table,
     "json": _with_findings(_json),
     "ticket": _with_findings(to_ticket),
-    "csv": _text(_csv),
+    "csv": _text(to_csv),
     "tutorial": _text(tutorial),
     "osu": _text(to_osu),
     "nccl-tests": _text(to_nccl_tests),

@@ -101,7 +101,8 @@ def _span(run: Run, names: set[str], sizes: list[int]) -> Span:
     path, *others = sorted((path for path in run.paths if path in names), key=behind)
     entries = tuple(run.entries[path, size] for size in sizes)
     failed = {failure.path for failure in run.failures} & {entry.path for entry in run.entries.values()}
-    alike = [name for name in run.paths if name in failed and _domain(run, name) == entries[0].memory_domain]
+    domains = {entry.path: entry.memory_domain for entry in run.entries.values()}
+    alike = [name for name in run.paths if name in failed and domains[name] == entries[0].memory_domain]
     lacking = {name: tuple(size for size in sizes if (name, size) not in run.entries) for name in alike}
     fastest = grouped(
         (entry.path, size) for size in sizes for entry in run.fastest(size, entries[0].memory_domain)
@@ -120,7 +121,3 @@ def _span(run: Run, names: set[str], sizes: list[int]) -> Span:
         tuple((name, without) for name, without in lacking.items() if without),
         tuple((name, tuple(doubted[name])) for name in run.paths if name in doubted),
     )
-
-
-def _domain(run: Run, path: str) -> str:
-    return next(entry.memory_domain for entry in run.entries.values() if entry.path == path)

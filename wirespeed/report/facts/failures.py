@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from wirespeed.report.facts import figures
 from wirespeed.report.facts.statement import BAD, NOTE, WARNING
-from wirespeed.report.grouping import size_ranges, together
+from wirespeed.report.grouping import size_range, size_ranges, together
 from wirespeed.results.model import LeftOut
 from wirespeed.results.runs import IMPOSSIBLE, Failure, Run
 from wirespeed.units import format_size, time_word
@@ -38,16 +38,11 @@ def failure_lines(run: Run, *, replaced: bool = False) -> list[tuple[str, str, s
             kinds.setdefault((failure.path, failure.what, told), []).append(failure)
     lines = []
     for (path, _, _), alike in kinds.items():
-        where = _where(run, alike, whole=_leaves_nothing(run, alike[0]))
-        lines.append(((_words(alike), _level(run, alike[0]), where), path))
+        first, differ = alike[0], len({failure.text for failure in alike}) > 1
+        # The first one's words; at which size it was, where the others' differ.
+        size = f" (at {format_size(first.bytes)})" if differ and first.bytes else ""
+        lines.append(((figures.failure_text(first) + size, _level(run, first), _where(run, alike)), path))
     return [(f"{paths}{where}", text, level) for paths, (text, level, where) in together(lines)]
-
-
-def _words(alike: list[Failure]) -> str:
-    """The first one's words; at which size it was, where the others' differ."""
-    text = figures.failure_text(alike[0])
-    differ = len({failure.text for failure in alike}) > 1
-    return f"{text} (at {format_size(alike[0].bytes or 0)})" if differ and alike[0].bytes else text
 
 
 def _leaves_nothing(run: Run, failure: Failure) -> bool:
@@ -55,20 +50,15 @@ def _leaves_nothing(run: Run, failure: Failure) -> bool:
     return failure.bytes is None or (failure.what == "unavailable" and failure.path not in run.paths)
 
 
-def _where(run: Run, failures: list[Failure], *, whole: bool) -> str:
+def _where(run: Run, failures: list[Failure]) -> str:
     """' at 8 B, launch 2 of 3': sizes, unless the whole path failed, and launches, unless all did."""
-    sizes, several = "" if whole else _sizes(failures), run.head.plan.launches
-    launches = sorted({failure.launch for failure in failures})
+    found = sorted({failure.bytes for failure in failures if failure.bytes is not None})
+    many = f"{len(found)} sizes, {size_range(found)}" if len(found) > MAX_SIZES else ""
+    sizes = "" if _leaves_nothing(run, failures[0]) else f" at {many or ', '.join(map(format_size, found))}"
+    several, launches = run.head.plan.launches, sorted({failure.launch for failure in failures})
     if several < 2 or len(launches) == several or failures[0].what == "unavailable":
         return sizes
     return f"{sizes}, launch {', '.join(map(str, launches))} of {several}"
-
-
-def _sizes(failures: list[Failure]) -> str:
-    sizes = sorted({failure.bytes for failure in failures if failure.bytes is not None})
-    if len(sizes) > MAX_SIZES:
-        return f" at {len(sizes)} sizes, {format_size(sizes[0])} to {format_size(sizes[-1])}"
-    return f" at {', '.join(map(format_size, sizes))}"
 
 
 def _level(run: Run, failure: Failure) -> str:

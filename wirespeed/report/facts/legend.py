@@ -271,9 +271,12 @@ def _apart(run: Run) -> list[str]:
 def _fewer(run: Run) -> list[str]:
     entries = run.entries.values()
     fewer = grouped((entry.launches, _place(entry)) for entry in entries if entry.launches < run.launches)
-    lines = [
-        f"{figures.launches(count) or '1 launch'} only: {_some(places)}" for count, places in fewer.items()
-    ]
+    lines = []
+    for count, places in fewer.items():
+        more = [f"and {len(places) - MAX_NAMED} more"] * (len(places) > MAX_NAMED)
+        lines.append(
+            f"{figures.launches(count) or '1 launch'} only: {', '.join([*places[:MAX_NAMED], *more])}"
+        )
     if any(markers.mark(entry) == markers.NO_INTERVAL for entry in entries):
         lines.append(f"{markers.NO_INTERVAL} fewer than {FEWEST_BATCHES} launches: no interval")
     return lines
@@ -287,11 +290,6 @@ def _range(entry: Entry) -> float:
 
 def _place(entry: Entry) -> str:
     return f"{entry.path} at {format_size(entry.bytes)}"
-
-
-def _some(places: list[str]) -> str:
-    more = [f"and {len(places) - MAX_NAMED} more"] if len(places) > MAX_NAMED else []
-    return ", ".join([*places[:MAX_NAMED], *more])
 
 
 def speeds(entries: Sequence[Entry]) -> list[str]:

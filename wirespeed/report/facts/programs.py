@@ -57,11 +57,13 @@ def parts(run: Run, entry: Entry) -> Parts:
         # The driver copies the halo and what aligns rows, too.
         copied = copy.median / entry.seconds * entry.bytes / (facts.copied_bytes or entry.bytes)
     sure = alone is not None and not (entry.uncertain or alone.uncertain)
+    ranks = run.head.plan.ranks
+    share = ranks if run.options.get("scaling") == "strong" else 1
     return Parts(
         compute=compute.median if compute else None,
-        visible=_visible(entry, compute) if compute and run.head.plan.ranks > 1 else None,
+        visible=_visible(entry, compute) if compute and ranks > 1 else None,
         of_copy=copied,
-        efficiency=_efficiency(run, entry, alone) if alone and sure else None,
+        efficiency=alone.seconds / (share * entry.seconds) if alone and sure else None,
         step=entry.seconds,
         mark=doubts(mark),
         efficiency_mark=doubts(mark, sign(run, alone)) if alone else "",
@@ -74,11 +76,6 @@ def _visible(entry: Entry, compute: Interval) -> Added:
         return Added(entry.seconds - compute.median)
     step = entry.seconds, entry.low, entry.high
     return Added(*difference_interval(step, (compute.median, low, high)))
-
-
-def _efficiency(run: Run, entry: Entry, alone: Entry) -> float:
-    share = run.head.plan.ranks if run.options.get("scaling") == "strong" else 1
-    return alone.seconds / (share * entry.seconds)
 
 
 def lines(run: Run) -> Iterator[tuple[str, str]]:

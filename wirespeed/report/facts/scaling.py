@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from wirespeed.report.facts.markers import sign
@@ -67,21 +67,20 @@ class Scaling:
 def scalings(sets: Sequence[ReportRun]) -> list[Scaling]:
     """Programs that were measured with two numbers of ranks or more, of all files together."""
     runs = [measured.run for measured in sets if measured.run.traits.kind.program and measured.run.entries]
-    known = grouped((_key(run, domain), run) for run in runs for domain in _domains(run))
-    return [found for (key, alike) in known.items() for found in _scaling(key, alike)]
-
-
-def _key(run: Run, domain: str) -> tuple[str, ...]:
-    return (run.head.plan.pattern, domain, *(str(run.options.get(name)) for name in SAME_PROGRAM))
+    known = grouped(
+        ((run.head.plan.pattern, domain, *(str(run.options.get(name)) for name in SAME_PROGRAM)), run)
+        for run in runs
+        for domain in _domains(run)
+    )
+    return [found for (name, domain, *_), alike in known.items() for found in _scaling(name, domain, alike)]
 
 
 def _domains(run: Run) -> list[str]:
     return [*dict.fromkeys(entry.memory_domain for entry in run.entries.values())]
 
 
-def _scaling(key: tuple[str, ...], runs: Sequence[Run]) -> Iterator[Scaling]:
+def _scaling(name: str, domain: str, runs: Sequence[Run]) -> Iterator[Scaling]:
     """None where all had the same number of ranks."""
-    domain = key[1]
     ordered = sorted(runs, key=lambda run: run.head.started)
     overlaps, hosts = {run.options.get("overlap") for run in runs}, {host_of(run) for run in runs}
     found: dict[tuple[str, str], dict[int, ScalingPoint]] = {}
@@ -100,25 +99,18 @@ def _scaling(key: tuple[str, ...], runs: Sequence[Run]) -> Iterator[Scaling]:
                 label = text(", ".join([entry.path, *more]))
                 found.setdefault((entry.path, label), {})[ranks] = point
     points = [point for of in found.values() for point in of.values()]
-    base = next(iter(alone.values()), None) or _fewest(points)
+    base = next(iter(alone.values()), None) or min(
+        points, key=lambda point: (point.ranks, point.entry.seconds), default=None
+    )
     if base is None or not any(point.ranks != base.ranks for point in points):
         return
-    curves = (
-        ScalingCurve(path, label, tuple(of[ranks] for ranks in sorted(of)))
-        for (path, label), of in found.items()
-    )
     strong = runs[0].options.get("scaling") == "strong"
     size = f"{runs[0].options.get('size')} {'in all' if strong else 'a rank'}"
     memory = f", {domain} data" if any(len(_domains(run)) > 1 for run in runs) else ""
-    title = f"{key[0]}, {'strong' if strong else 'weak'} scaling: {size}{memory}"
+    title = f"{name}, {'strong' if strong else 'weak'} scaling: {size}{memory}"
     one = (base,) if base.ranks == 1 else ()
-    yield Scaling(
-        text(title),
-        strong,
-        tuple(ScalingCurve(curve.path, curve.label, (*one, *curve.points)) for curve in curves),
-        base,
+    curves = (
+        ScalingCurve(path, label, (*one, *(of[ranks] for ranks in sorted(of))))
+        for (path, label), of in found.items()
     )
-
-
-def _fewest(points: Iterable[ScalingPoint]) -> ScalingPoint | None:
-    return min(points, key=lambda point: (point.ranks, point.entry.seconds), default=None)
+    yield Scaling(text(title), strong, tuple(curves), base)

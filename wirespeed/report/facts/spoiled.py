@@ -45,7 +45,18 @@ def contended(run: Run) -> list[str]:
     """A line for each cause, with the figures that it is in; none where every rank had its CPU."""
     found = [entry for entry in run.entries.values() if entry.contended or copies.waited_alone(entry)]
     causes = grouped(((_cause(entry), entry.cores.shared if entry.cores else None), entry) for entry in found)
-    return [_contended_line(run, cause, shared, entries) for (cause, shared), entries in causes.items()]
+    lines = []
+    for (cause, shared), entries in causes.items():
+        waits = [
+            waited for entry in entries for waited in (entry.waited, copies.alone_waited(entry)) if waited
+        ]
+        waited = (
+            f"waited for a CPU up to {figures.percent(round(max(waits), 2))} of the time" if waits else ""
+        )
+        what, helps = CAUSES[cause]
+        why = ", and one ".join(filter(None, [shared, waited])) if shared else f"a rank {waited}"
+        lines.append(f"{what}: {_where(run, entries)}; {why}; {helps}")
+    return lines
 
 
 def remedy(entries: list[Entry]) -> str:
@@ -58,14 +69,6 @@ def _cause(entry: Entry) -> str | None:
     if entry.cores and entry.cores.shared and by != "quota":
         return "shared"
     return by if by in CAUSES else None
-
-
-def _contended_line(run: Run, cause: str | None, shared: str | None, entries: list[Entry]) -> str:
-    waits = [waited for entry in entries for waited in (entry.waited, copies.alone_waited(entry)) if waited]
-    waited = f"waited for a CPU up to {figures.percent(round(max(waits), 2))} of the time" if waits else ""
-    what, helps = CAUSES[cause]
-    why = ", and one ".join(filter(None, [shared, waited])) if shared else f"a rank {waited}"
-    return f"{what}: {_where(run, entries)}; {why}; {helps}"
 
 
 def _where(run: Run, entries: list[Entry]) -> str:
@@ -87,21 +90,18 @@ def skewed(run: Run) -> list[Entry]:
 
 def late_starts(run: Run) -> list[str]:
     """A line for each path with such figures, by the one that it is most of."""
-    paths = grouped((entry.path, entry) for entry in skewed(run))
-    return [_late_line(run, entries) for entries in paths.values()]
-
-
-def _late_line(run: Run, entries: list[Entry]) -> str:
-    worst = max(entries, key=lambda entry: entry.skew)
-    assert worst.start and worst.start.skew_s
-    sizes = [entry.bytes for entry in run.of_path(worst.path)]
-    where = size_ranges({entry.bytes for entry in entries}, sizes)
-    several = f" of {worst.iterations_per_sample} iterations" if worst.iterations_per_sample > 1 else ""
-    return (
-        f"ranks start apart: {worst.path} at {where}; at {format_size(worst.bytes)} the last one starts "
-        f"{format_seconds(worst.start.skew_s)} late in each sample{several} (by {worst.start.by}), and "
-        f"the figure is {format_seconds(worst.seconds)}"
-    )
+    lines = []
+    for path, entries in grouped((entry.path, entry) for entry in skewed(run)).items():
+        worst = max(entries, key=lambda entry: entry.skew)
+        assert worst.start and worst.start.skew_s
+        where = size_ranges({entry.bytes for entry in entries}, [entry.bytes for entry in run.of_path(path)])
+        several = f" of {worst.iterations_per_sample} iterations" if worst.iterations_per_sample > 1 else ""
+        lines.append(
+            f"ranks start apart: {path} at {where}; at {format_size(worst.bytes)} the last one starts "
+            f"{format_seconds(worst.start.skew_s)} late in each sample{several} (by {worst.start.by}), and "
+            f"the figure is {format_seconds(worst.seconds)}"
+        )
+    return lines
 
 
 def sharing(run: Run) -> list[str]:
@@ -117,15 +117,14 @@ def _shared(ranks: Sequence[Rank]) -> Iterator[str]:
     devices = grouped(((rank.host, rank.device.id), rank) for rank in ranks if rank.device and rank.device.id)
     several = [each for each in devices.values() if len(each) > 1]
     for mps, groups in grouped((each[0].mps, each) for each in several).items():
+        named = [
+            f"ranks {span(rank.rank for rank in alike)} share {device_title(device)}"
+            for alike in groups[:3]
+            if (device := alike[0].device)
+        ]
         more = f", ... {len(groups)} GPUs in all" if len(groups) > 3 else ""
-        who = ", ".join(map(_group, groups[:3])) + more
+        who = ", ".join(named) + more
         yield f"{who}: {_MPS[mps]}" if isinstance(mps, str) and mps in _MPS else who
-
-
-def _group(ranks: Sequence[Rank]) -> str:
-    device = ranks[0].device
-    assert device
-    return f"ranks {span(rank.rank for rank in ranks)} share {device_title(device)}"
 
 
 def _slices(ranks: Sequence[Rank]) -> Iterator[str]:

@@ -59,55 +59,35 @@ class Shown:
     @property
     def answer(self) -> str:
         """'3 nodes and 1 switch are slow, in a fleet of 5000 nodes'."""
-        count = len(self._silent_nodes)
-        silent = f"{counted(count, 'node')} fell silent" if count else ""
-        words = self._slow or self._unsure or self._sound
-        return f"{silent}; {words[0].lower()}{words[1:]}" if silent else words
-
-    @property
-    def _slow(self) -> str:
-        kinds = Counter(finding.kind for finding in self.verdict.findings)
-        if not kinds:
-            return ""
-        verb = "is" if kinds.total() == 1 else "are"
-        return f"{_listed(kinds)} {verb} slow, in a fleet of {counted(self.nodes, 'node')}"
+        if found := self.verdict.findings:
+            verb = "is" if len(found) == 1 else "are"
+            words = f"{_kinds(found)} {verb} slow, in a fleet of {counted(self.nodes, 'node')}"
+        else:
+            words = self._unsure if self.cannot_tell else self._sound
+        silent = f"{counted(len(self._silent), 'node')} fell silent; " if self._silent else ""
+        return f"{silent}{words[0].lower()}{words[1:]}" if silent else words
 
     @property
     def _unsure(self) -> str:
-        if not self.cannot_tell:
-            return ""
-        kinds = Counter(suspect.kind for suspect in self.verdict.suspects)
         others = f"; {self._sound[0].lower()}{self._sound[1:]}" if self.verdict.tested else ""
-        if kinds:
-            verb = "was" if kinds.total() == 1 else "were"
-            return f"Cannot tell whether {_listed(kinds)} {verb} slow by chance{others}"
+        if suspects := self.verdict.suspects:
+            verb = "was" if len(suspects) == 1 else "were"
+            return f"Cannot tell whether {_kinds(suspects)} {verb} slow by chance{others}"
         if not others:
             return "Cannot tell: nothing could be judged"
-        count = len({*self._untold, *self._few, *self._waited} & {*self.verdict.distances, *self.unjudged})
+        named = {*self.verdict.untold, *self.verdict.few_times, *self.unjudged} - self._silent
+        count = len(named & {*self.verdict.distances, *self.unjudged})
         what = f"{count} of {counted(self.nodes, 'node')}" if count else "some of it"
         return f"Cannot tell about {what}{others}"
 
     @property
-    def _untold(self) -> dict[str, str]:
-        return {name: why for name, why in self.verdict.untold.items() if name not in self._silent_nodes}
-
-    @property
-    def _few(self) -> list[str]:
-        return sorted({*self.verdict.few_times} - self._silent_nodes)
-
-    @property
-    def _waited(self) -> list[str]:
-        return sorted({*self.unjudged} - self._silent_nodes)
-
-    @property
-    def _silent_nodes(self) -> set[str]:
+    def _silent(self) -> set[str]:
         return {silence.node for silence in self.silent}
 
     @property
     def _sound(self) -> str:
-        kinds = list(self.verdict.tested) or ["node"]
-        words = " or ".join(filter(None, [", ".join(kinds[:-1]), kinds[-1]]))
-        return f"No {words} stands out, in a fleet of {counted(self.nodes, 'node')}"
+        kinds = _joined(list(self.verdict.tested) or ["node"], "or")
+        return f"No {kinds} stands out, in a fleet of {counted(self.nodes, 'node')}"
 
     @property
     def judged(self) -> str:
@@ -132,22 +112,26 @@ class Shown:
     @property
     def cannot_tell(self) -> list[str]:
         """Lines about what could not be judged, why, and what would tell."""
-        suspects = self.verdict.suspects
-        lines = [_suspicion(suspect) for suspect in suspects[:MAX_NAMED]]
+        suspects, lines = self.verdict.suspects, []
+        for suspect in suspects[:MAX_NAMED]:
+            worst = suspect.worst
+            often = {1: "once", 2: "twice"}.get(worst.measured, f"{worst.measured} times")
+            slow = f"{often} slow, {factor(worst.ratio)} x ({worst.figure})"
+            lines.append(f"{suspect.kind} {suspect.name}: {slow}")
         if of_fleet := self.verdict.of_fleet:
             apart = f"{len(of_fleet)} of {counted(self.nodes, 'node')} lie apart ({_names(of_fleet)})"
             why = "more than a third are the fleet, not nodes: placements that change, or groups that differ"
             lines.append(f"{apart}: {why}")
         if nodes := sorted({node for suspect in suspects for node in suspect.nodes}, key=natural):
             lines.append(f"measure again: wirespeed fleet run --hosts {compress(nodes)} and some others")
-        reasons = grouped((why, name) for name, why in self._untold.items())
-        lines += [f"{_names(names)}: {why}" for why, names in reasons.items()]
-        if self._few:
-            apart = f"launches, partners, or {MINUTES_APART} minutes apart"
-            few = f"fewer than {FEWEST_TIMES} independent times ({apart})"
-            lines.append(f"{_names(self._few)}: {few}; measure again")
-        if self._waited:
-            lines.append(f"{_names(self._waited)}: ranks waited for CPUs; pairs count with --contended")
+        untold = ((why, name) for name, why in self.verdict.untold.items() if name not in self._silent)
+        lines += [f"{_names(names)}: {why}" for why, names in grouped(untold).items()]
+        apart = f"launches, partners, or {MINUTES_APART} minutes apart"
+        few = f"fewer than {FEWEST_TIMES} independent times ({apart}); measure again"
+        waited = "ranks waited for CPUs; pairs count with --contended"
+        for of, why in ((self.verdict.few_times, few), (self.unjudged, waited)):
+            if told := {*of} - self._silent:
+                lines.append(f"{_names(told)}: {why}")
         for file, at in list(self.ahead.items())[:MAX_NAMED]:
             lines.append(f"{file}: dated ahead ({at:%Y-%m-%d %H:%M} UTC) and left out; correct that clock")
         for file in self.unfinished[:MAX_NAMED]:
@@ -162,7 +146,7 @@ class Shown:
     @property
     def excluded(self) -> list[NodeName]:
         """Nodes for a scheduler to leave out."""
-        nodes = {*exclude(self.verdict.findings), *self._silent_nodes}
+        nodes = {*exclude(self.verdict.findings), *self._silent}
         return [name for name in map(node_name, sorted(nodes)) if name]
 
     def code(self, strict: bool) -> ExitCode:
@@ -185,9 +169,14 @@ class Shown:
         return [f"silent: {silence.node}, since {silence.part}: {silence.why}" for silence in self.silent]
 
 
-def _listed(kinds: Counter[str]) -> str:
-    words = [counted(count, kind) for kind, count in kinds.items()]
-    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+def _kinds(found: Sequence[Outlier]) -> str:
+    """'3 nodes and 1 switch'."""
+    kinds = Counter(finding.kind for finding in found)
+    return _joined([counted(count, kind) for kind, count in kinds.items()], "and")
+
+
+def _joined(words: list[str], conjunction: str) -> str:
+    return f" {conjunction} ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def _names(names: Collection[str]) -> str:
@@ -195,12 +184,6 @@ def _names(names: Collection[str]) -> str:
     shown = sorted(names, key=natural)[:MAX_LISTED]
     more = len(names) - len(shown)
     return f"{compress(shown)}{f' and {more} more' if more else ''}"
-
-
-def _suspicion(finding: Outlier) -> str:
-    worst = finding.worst
-    often = {1: "once", 2: "twice"}.get(worst.measured, f"{worst.measured} times")
-    return f"{finding.kind} {finding.name}: {often} slow, {factor(worst.ratio)} x ({worst.figure})"
 
 
 def counted(count: int, kind: str) -> str:

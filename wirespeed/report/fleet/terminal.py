@@ -12,7 +12,7 @@ from wirespeed.fleet.estimates import KindTime
 from wirespeed.fleet.judge import Outlier, OutlierEvidence
 from wirespeed.fleet.names import compress
 from wirespeed.report.compare.terminal import factor
-from wirespeed.report.console.columns import Column, Table, table
+from wirespeed.report.console.columns import Column, table
 from wirespeed.report.console.console import say
 from wirespeed.report.facts.figures import percent
 from wirespeed.report.fleet.shown import Shown, counted, with_partners
@@ -46,7 +46,10 @@ def print_fleet(console: Console, shown: Shown, *, everything: bool = False) -> 
         say(console, Text("Cannot tell", "bold"))
         for line in shown.cannot_tell:
             say(console, line)
-    _print_exclude(console, shown.excluded)
+    if shown.excluded:
+        console.print()
+        excluded = f"sbatch --exclude={compress(shown.excluded)}"
+        say(console, Text.assemble(("leave out: ", "bold"), excluded))
     if shown.drift:
         _print_drift(console, shown, everything=everything)
     console.print()
@@ -61,34 +64,20 @@ def _print_findings(console: Console, findings: Sequence[Outlier], usual: str, *
         for finding in findings[:most]
         for number, evidence in enumerate(finding.evidence[: None if everything else MAX_FIGURES])
     ]
-    console.print(_table(rows, usual).fit(console.width), crop=False)
+    columns: list[Column[Row]] = [
+        Column("", lambda row: Text(row[0].kind if row[2] else "", "dim"), left=True),
+        Column("", lambda row: Text(row[0].name if row[2] else "", "bold red"), left=True),
+        Column("time x", lambda row: Text(factor(row[1].ratio), "red"), gap=3),
+        Column("95 %", lambda row: f"{factor(row[1].low)} to {factor(row[1].high)}", "dim", gap=3, drop=2),
+        Column("figure", lambda row: row[1].figure, gap=3, left=True),
+        Column(usual, lambda row: format_seconds(row[1].usual_s), gap=3, drop=3),
+        Column("measured", lambda row: str(row[1].measured), gap=3, drop=4),
+        Column("how", lambda row: with_partners(row[0], row[1]), gap=3, left=True, drop=1),
+    ]
+    console.print(table(columns, rows).fit(console.width), crop=False)
     hidden = sum(len(finding.evidence) for finding in findings) - len(rows)
     if hidden:
         say(console, f"{hidden} more lines with --all", "dim")
-
-
-def _table(rows: Sequence[Row], usual: str) -> Table[Row]:
-    return table(
-        [
-            Column("", lambda row: Text(row[0].kind if row[2] else "", "dim"), left=True),
-            Column("", lambda row: Text(row[0].name if row[2] else "", "bold red"), left=True),
-            Column("time x", lambda row: Text(factor(row[1].ratio), "red"), gap=3),
-            Column(
-                "95 %", lambda row: f"{factor(row[1].low)} to {factor(row[1].high)}", "dim", gap=3, drop=2
-            ),
-            Column("figure", lambda row: row[1].figure, gap=3, left=True),
-            Column(usual, lambda row: format_seconds(row[1].usual_s), gap=3, drop=3),
-            Column("measured", lambda row: str(row[1].measured), gap=3, drop=4),
-            Column("how", lambda row: with_partners(row[0], row[1]), gap=3, left=True, drop=1),
-        ],
-        rows,
-    )
-
-
-def _print_exclude(console: Console, nodes: Sequence[str]) -> None:
-    if nodes:
-        console.print()
-        say(console, Text.assemble(("leave out: ", "bold"), f"sbatch --exclude={compress(nodes)}"))
 
 
 def _print_drift(console: Console, shown: Shown, *, everything: bool) -> None:

@@ -59,7 +59,13 @@ def print_against(console: Console, run: Run, system: PublishedCurves) -> None:
         say(console, f"There is no path and size in common; {system.name} has {have}, {ends}.")
         return
     console.print()
-    for part_table in fold(paths, lambda part, _: _table(run, system, part), console.width):
+
+    def build(part: Sequence[str], _: int) -> Table[int]:
+        sizes = sorted({size for path in part for size in common_sizes(run, system, path)})
+        further = (column for path in part for column in _path_columns(run, system, path))
+        return table([Column("size", format_size), *further], sizes)
+
+    for part_table in fold(paths, build, console.width):
         console.print(part_table, crop=False)
         console.print()
     say(
@@ -74,13 +80,6 @@ def common_sizes(run: Run, system: PublishedCurves, path: str) -> list[int]:
     """Sizes of the path that both measured."""
     curve = system.curves.get(path, {})
     return [entry.bytes for entry in run.of_path(path) if entry.bytes in curve]
-
-
-def _table(run: Run, system: PublishedCurves, paths: Sequence[str]) -> Table[int]:
-    columns: list[Column[int]] = [Column("size", format_size)]
-    for path in paths:
-        columns += _path_columns(run, system, path)
-    return table(columns, sorted({size for path in paths for size in common_sizes(run, system, path)}))
 
 
 def _path_columns(run: Run, system: PublishedCurves, path: str) -> list[Column[int]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,7 +16,7 @@ from wirespeed.report.facts.labels import host, pattern
 from wirespeed.report.facts.markers import MEANINGS, sign
 from wirespeed.results.runs import Run
 from wirespeed.systems.limits import Limit, between_two, of_figure, out_of_group, out_of_node, staged, to_host
-from wirespeed.systems.model import Switch, System
+from wirespeed.systems.model import System
 from wirespeed.systems.reference import curves_of, load_curves, of_machines, peaks
 from wirespeed.units import format_rate, format_size
 
@@ -81,55 +82,50 @@ OFF_A_CHART = "c"
 
 def reached_elsewhere(systems: Mapping[str, System]) -> list[Reached]:
     """Published figures of these machines, and their limits; of a range the middle."""
-    rows = [row for key, system in systems.items() for row in _peaks_of_curves(key, system)]
-    for key, (figure, source) in ((key, (one.figure, one.source)) for key, one in of_machines()):
-        if key not in systems:
-            continue
-        system, within = systems[key], figure.ranks <= systems[key].node.gpus
-        limit = of_figure(system, figure.operation, figure.path, figure.group, figure.ranks)
-        rate, equation = (limit.rate, limit.equation) if limit and not limit.least else (None, "")
-        if rate is None and source.limit:
-            rate, equation = source.limit * 1e9, f"{source.limit:g} GB/s by the same source"
-        what = (figure.operation, figure.path, figure.group, figure.ranks, figure.bytes)
-        mark = OFF_A_CHART * source.chart
-        middle = sum(figure.rates) / 2
-        rows.append(Reached(system.name, *what, middle, rate, equation, source.address, mark, within))
+    rows = []
+    for key, system in systems.items():
+        if curves := curves_of(key):
+            for path, size, point in peaks(curves):
+                limit = _limit(system, "pingpong", path, 0, 2)
+                what = ("pingpong", path, 0, 2, size, point.rate)
+                rows.append(Reached(system.name, *what, *limit, curves.source))
+    for key, one in of_machines():
+        if key in systems:
+            system, figure, source = systems[key], one.figure, one.source
+            series = (figure.operation, figure.path, figure.group, figure.ranks)
+            limit = _limit(system, *series)
+            if limit[0] is None and source.limit:
+                limit = source.limit * 1e9, f"{source.limit:g} GB/s by the same source"
+            what = (*series, figure.bytes, sum(figure.rates) / 2)
+            mark, within = OFF_A_CHART * source.chart, figure.ranks <= system.node.gpus
+            rows.append(Reached(system.name, *what, *limit, source.address, mark, within))
     return rows
 
 
-def _peaks_of_curves(key: str, system: System) -> Iterator[Reached]:
-    if curves := curves_of(key):
-        for path, size, point in peaks(curves):
-            limit = of_figure(system, "pingpong", path, 0, 2)
-            rate, equation = (limit.rate, limit.equation) if limit and not limit.least else (None, "")
-            what = ("pingpong", path, 0, 2, size, point.rate)
-            yield Reached(system.name, *what, rate, equation, curves.source)
+def _limit(system: System, operation: str, path: str, group: int, ranks: int) -> tuple[float | None, str]:
+    """Bytes per second and equation, where one is known."""
+    limit = of_figure(system, operation, path, group, ranks)
+    return (limit.rate, limit.equation) if limit and not limit.least else (None, "")
 
 
 def reached_here(runs: Sequence[Run], file: str) -> list[Reached]:
     """The fastest size of each path of each run in a result file, and the limit of its wires."""
     rows = []
-    measured = [(run, path) for run in runs for path in run.paths]
-    for run, path in measured:
+    for run, path in [(measured, path) for measured in runs for path in measured.paths]:
         best = max((e for e in run.of_path(path) if e.amount), key=lambda e: e.rate, default=None)
         if best is None:
             continue
         limit, count = run.ceiling(path), len(run.step(path).ranks)
         hosts = len({rank.host for rank in run.step(path).ranks})
-        group = int(run.options.get("group") or 0)
         words = [word for word in run.given_options if not word.startswith("group ")]
         name = " ".join([pattern(run) or best.pattern, *words, *filter(None, [run.slowed])])
         name += f" on {hosts} hosts" if hosts > 1 else ""
-        what = (name, path, group, count, best.bytes, best.rate)
+        what = (name, path, int(run.options.get("group") or 0), count, best.bytes, best.rate)
         rate, equation = (limit.rate, limit.equation) if limit and limit.applies(best.bytes) else (None, "")
-        rows.append(Reached(_where(run), *what, rate, equation, file, sign(run, best)))
+        gpus = Counter(device.name for device in run.head.environment.devices)
+        where = ", ".join(f"{number} x {gpu}" for gpu, number in gpus.items()) or host(run) or "?"
+        rows.append(Reached(where, *what, rate, equation, file, sign(run, best)))
     return rows
-
-
-def _where(run: Run) -> str:
-    """'2 x NVIDIA H200', or the host's name where there are no GPUs."""
-    names = [device.name for device in run.head.environment.devices]
-    return ", ".join(f"{names.count(name)} x {name}" for name in dict.fromkeys(names)) or host(run) or "?"
 
 
 def print_systems(
@@ -256,7 +252,9 @@ def print_system(console: Console, key: str, system: System) -> None:
         fact("near", system.affinity.text, system.affinity.source)
     for switch in system.switches:
         when = "set" if switch.active else "may set"
-        fact(when, f"{_setting(switch)}: {switch.why}", switch.source)
+        variable = switch.option or f"{switch.variable}={switch.value}"
+        setting = f"module load {switch.module}" if switch.module else variable
+        fact(when, f"{setting}: {switch.why}", switch.source)
     for breakage in system.breakages:
         remedy = f"; remedy: {breakage.remedy}" if breakage.remedy else ""
         fact("breaks", f"{breakage.what}{remedy}", breakage.source)
@@ -265,9 +263,3 @@ def print_system(console: Console, key: str, system: System) -> None:
     print_equations(console, {"limits": system}, sources=sources)
     console.print()
     sources.print_list(console)
-
-
-def _setting(switch: Switch) -> str:
-    if switch.module:
-        return f"module load {switch.module}"
-    return switch.option or f"{switch.variable}={switch.value}"
