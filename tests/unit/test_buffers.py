@@ -24,7 +24,11 @@ def buffers(total: int, *, packs: bool, ranks: int = 2) -> Any:
     comm = SimpleNamespace(rank=0, maximum=lambda mine: mine)
     shape = Shape(ranks, {"total": total}, memory=LIMIT)
     context = SimpleNamespace(
-        core=SimpleNamespace(lib=None), comm=comm, pattern=find_pattern("blocks").at(shape), shape=shape
+        core=SimpleNamespace(lib=None),
+        comm=comm,
+        pattern=find_pattern("blocks").at(shape),
+        shape=shape,
+        offset=0,
     )
     return Buffers(context, None, "pageable", packs=packs)  # type: ignore[arg-type]
 
