@@ -55,7 +55,7 @@ def test_front_end_and_ranks_agree(kind: str, largest: int) -> None:
         comm=comm,
         offset=0,
         shape=Shape(2, memory=room),
-        pattern=SimpleNamespace(extent=lambda rank, shape, size: size, size_rule=lambda _: SizeRule()),
+        pattern=SimpleNamespace(extent=lambda rank, size: size, size_rule=SizeRule()),
     )
     buffers = Buffers(context, cast("Any", None), "device")
     sizes = parse_sizes("8:64G")
