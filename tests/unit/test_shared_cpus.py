@@ -25,7 +25,7 @@ from wirespeed.report.check.evaluate import FAILED, KEPT, check
 from wirespeed.report.check.learn import learn
 from wirespeed.report.check.requirements import Requirement, parse_bound
 from wirespeed.report.compare.matching import FigurePair, Key, LaunchFigures, Matched
-from wirespeed.report.compare.verdicts import typical, verdicts
+from wirespeed.report.compare.verdicts import median_s, verdicts
 from wirespeed.results.recorder import Recorder, StepJob
 from wirespeed.results.runs import Entry
 
@@ -224,4 +224,4 @@ class TestFigures:
         assert what(slow) == UNSURE
         assert what([*slow, *fast]) == NOT_WORSE
         # The time beside the verdict is of the launches that it is told from.
-        assert typical([*slow, *fast]) == pytest.approx(1e-6) and typical(slow) == pytest.approx(4e-3)
+        assert median_s([*slow, *fast]) == pytest.approx(1e-6) and median_s(slow) == pytest.approx(4e-3)

@@ -147,7 +147,7 @@ def merged(attempts: Sequence[Attempt]) -> Attempt:
     for size, entry in attempts[-1].entries.items():
         same = [attempt.entries[size] for attempt in attempts if size in attempt.entries]
         whole.entries[size] = entry.with_time(
-            samples.middle(sorted(repeated.seconds for repeated in same)),
+            samples.median(repeated.seconds for repeated in same),
             min(repeated.low for repeated in same),
             max(repeated.high for repeated in same),
             None if any(repeated.precision is None for repeated in same) else entry.precision,

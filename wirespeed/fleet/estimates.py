@@ -11,7 +11,7 @@ import numpy as np
 
 from wirespeed.fleet.topology import Topology
 from wirespeed.fleet.window import HistoryWindow
-from wirespeed.statistics.mixed import BELIEF, USUAL, Mixed, Term, fit, typical
+from wirespeed.statistics.mixed import BELIEF, USUAL, Mixed, Term, fit
 from wirespeed.statistics.outliers import (
     FEWEST_ALIKE,
     FEWEST_TIMES,
@@ -104,7 +104,7 @@ class Estimates:
             points = student_point(2 * level, self.spread.freedom) + NORMAL_90
             return bounded_exp(self.spread.deviation * points)
         often = [int(count) for count in self.times[self.usable] if count >= FEWEST_TIMES]
-        count = int(typical(often)) if often else FEWEST_TIMES
+        count = int(np.median(often)) if often else FEWEST_TIMES
         return bounded_exp(smallest_named(count, level, self.spread, self.tail))
 
 
@@ -226,12 +226,12 @@ def _judged(
     for groups in (switches, of_name):
         for group in range(0 if groups is None else int(groups.max()) + 1):
             if (those := (groups == group) & known).any():
-                effects[those] -= typical(effects[those])
+                effects[those] -= np.median(effects[those])
     shift = np.where(known, before - effects, 0.0)
-    often = known & (told.times >= min(FEWEST_TIMES, int(typical(told.times[known]))))
+    often = known & (told.times >= min(FEWEST_TIMES, int(np.median(told.times[known]))))
     # Noise is judged by itself: here count the differences between subjects, as far as they are not its.
     spread = spread_of(effects[often]).without(
-        0.45 * told.deviation**2 * 3 / max(3.0, typical(told.times[often]))
+        0.45 * told.deviation**2 * 3 / max(3.0, float(np.median(told.times[often])))
     )
     rows = known[places]
     over_usual = (values - shift[places] - spread.centre)[rows]
@@ -354,7 +354,7 @@ def _switches(
     switches = next(found for found in topology.levels if found[0].level == level)
     present = sorted(set(places.tolist()) - {-1})
     own = model.effects[f"switch {level}"]
-    nodes_in_common = [typical(model.effects["node"][places == place]) for place in present]
+    nodes_in_common = [np.median(model.effects["node"][places == place]) for place in present]
     effects = own[present] + (np.array(nodes_in_common) if level == 0 else 0.0)
     names = [switches[place].name for place in present]
     times = np.array([int((places == place).sum()) for place in present])

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from wirespeed.fleet.judge import Outlier, exclude
 from wirespeed.fleet.names import compress, natural
 from wirespeed.fleet.window import FACTS, NodeFacts
-from wirespeed.statistics.samples import middle
+from wirespeed.statistics.samples import median
 from wirespeed.statistics.student import student_tail
 
 FEWEST_NODES = 3
@@ -77,9 +77,9 @@ def _values(facts: NodeFacts, name: str) -> dict[str, str]:
 
 def _apart(usual: list[float], other: list[float]) -> tuple[float, float]:
     """P value and logarithm of the ratio of the medians."""
-    both = [[value - middle(sorted(side)) for value in side] for side in (usual, other)]
+    both = [[value - median(side) for value in side] for side in (usual, other)]
     freedom = len(usual) + len(other) - 2
     variance = sum(value**2 for side in both for value in side) / freedom
-    log = middle(sorted(other)) - middle(sorted(usual))
+    log = median(other) - median(usual)
     error = MEDIAN_ERROR * math.sqrt(variance * (1 / len(usual) + 1 / len(other)))
     return (student_tail(abs(log) / error, freedom) if error else float(not log)), log

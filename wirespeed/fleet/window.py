@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wirespeed.fleet.observations import Observation
-from wirespeed.statistics.samples import middle
+from wirespeed.statistics.samples import median
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -87,7 +87,7 @@ def window_of(found: Iterable[Observation]) -> HistoryWindow:
     return HistoryWindow(
         *(figures, ones, others, parts, launches),
         np.array([days[key] for key in keys], dtype=np.float64),
-        np.array([middle(sorted(times[key])) for key in keys], dtype=np.float64),
+        np.array([median(times[key]) for key in keys], dtype=np.float64),
         kinds,
     )
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from wirespeed.judge.model import FEWEST_LEARNT, MIN_SPREAD, LaunchId, Side, common, deviation, odd_launches
 from wirespeed.judge.spreads import REACH, Spread
-from wirespeed.statistics.samples import middle
+from wirespeed.statistics.samples import median
 from wirespeed.statistics.student import BOUND_ALARMS, KNOWN, bounded_exp, student_point
 
 ENOUGH_LAUNCHES = 10
@@ -56,7 +56,7 @@ def group_limit(sides: Sequence[Side], usual: Spread) -> Limit | None:
     """Of the median over a group's figures, in units of their usual times; None of too few of them."""
     if len(sides) < FEWEST_SIZES:
         return None
-    centres = [middle(sorted(math.log(launch.median) for launch in side.values())) for side in sides]
+    centres = [median(math.log(launch.median) for launch in side.values()) for side in sides]
     effects = common(sides, centres)
     limit = _limit(effects, usual.group, math.log1p(LEAST_OF_A_GROUP))
     if limit and limit.spread <= QUIET and usual.group <= QUIET_PATHS:
@@ -78,7 +78,7 @@ def known_limits(sides: Sequence[Side], spread: float) -> list[Limit]:
         within = [variance for launch in side.values() if (variance := launch.variance) is not None]
         own = math.fsum(within) / len(within) if within else 0.0
         known = math.sqrt((spread**2 + own) * (1 + 1 / len(logs)))
-        usual = middle(sorted(logs))
+        usual = median(logs)
         limits.append(Limit(bounded_exp(usual), bounded_exp(max(usual + z * known, *logs)), known))
     return limits
 
@@ -89,7 +89,7 @@ def _limit(logs: dict[LaunchId, float], stated: float, least: float) -> Limit | 
     names, values = [*logs], [*logs.values()]
     odd = {names[launch.number - 1]: launch.ratio for launch in odd_launches(values, 0, 0.0)}
     kept = [log for name, log in logs.items() if name not in odd]
-    usual, spread = middle(sorted(kept)), max(deviation(kept), MIN_SPREAD)
+    usual, spread = median(kept), max(deviation(kept), MIN_SPREAD)
     # Both of two launches are beyond so many standard deviations in about 1 of 1,000 pairs, of normal noise
     # whose median and deviation so many launches tell: 5 of five, 2.8 of ten, 1.8 of twenty.
     reach = 1 + 16 / (len(logs) - 1)

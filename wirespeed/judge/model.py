@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, product
 
 from wirespeed.judge.spreads import LEAST_RANGE, LEAST_RANGE_OF_A_SIZE, REACH, Spread
-from wirespeed.statistics.samples import middle
+from wirespeed.statistics.samples import median
 from wirespeed.statistics.student import (
     KNOWN,
     NORMAL_975,
@@ -221,7 +221,7 @@ def group_change(
     earlier = [*common(seen_in_both, centres).values()]
     within = [variance for pair in both for side in pair if (variance := _within([*side.values()]))]
     # Errors within a launch are each figure's own, so that their median over the sizes has less of them.
-    own = middle(sorted(within)) / len(both) if within else None
+    own = median(within) / len(both) if within else None
     of_group = max(bound.group for bound in bounds if bound) if all(bounds) else None
     prior = Prior(usual.group, spread, of_group, earlier)
     least = max(own or 0.0, prior.variance)
@@ -237,9 +237,9 @@ def odd_launches(logs: Sequence[float], side: int, usual: float) -> list[OddLaun
     """
     if len(logs) < _FEWEST_FOR_ODD:
         return []
-    at = max(range(len(logs)), key=lambda one: abs(logs[one] - middle(sorted(logs))))
+    at = max(range(len(logs)), key=lambda one: abs(logs[one] - median(logs)))
     others = sorted([*logs[:at], *logs[at + 1 :]])
-    away = logs[at] - middle(others)
+    away = logs[at] - median(others)
     if abs(away) <= max(math.log(LEAST_RANGE), REACH * usual, 2 * (others[-1] - others[0])):
         return []
     return [OddLaunch(side, at + 1, bounded_exp(away))]
@@ -255,7 +255,7 @@ def common(sides: Sequence[Side], centres: Sequence[float]) -> dict[LaunchId, fl
         for name, launch in side.items():
             distances.setdefault(name, []).append(math.log(launch.median) - centre)
     fullest = max(map(len, distances.values()), default=0)
-    return {name: middle(sorted(found)) for name, found in distances.items() if 2 * len(found) >= fullest}
+    return {name: median(found) for name, found in distances.items() if 2 * len(found) >= fullest}
 
 
 _Timed = list[tuple[str, float]]
@@ -304,7 +304,7 @@ def _together(pairs: Sequence[tuple[float, float]]) -> bool:
 
 def _centre(old: Side, new: Side) -> float:
     """Both sides count alike, however many launches they have."""
-    return (middle(sorted(_logs(old.values()))) + middle(sorted(_logs(new.values())))) / 2
+    return (median(_logs(old.values())) + median(_logs(new.values()))) / 2
 
 
 @dataclass(frozen=True)
@@ -347,7 +347,7 @@ def _tested(old: _Timed, new: _Timed, within: Sequence[float], prior: Prior, lea
     """
     olds, news = ([log for _, log in side] for side in (old, new))
     counts = len(old), len(new)
-    difference = middle(sorted(later - earlier for earlier, later in product(olds, news)))
+    difference = median(later - earlier for earlier, later in product(olds, news))
     floors = [max(variance, MIN_SPREAD**2) for variance in within]
     least, launches = max(floors), 1 / counts[0] + 1 / counts[1]
     seen = [
@@ -366,7 +366,7 @@ def _tested(old: _Timed, new: _Timed, within: Sequence[float], prior: Prior, lea
         means = [(a + b) / 2 for at, a in enumerate(differences) for b in differences[at:]]
         variance = max(_variance(differences), least)
         paired = told(PAIRED, variance, len(turns) - 1, _SHARED * variance / len(turns))
-        return replace(paired, log_ratio=middle(sorted(means)))
+        return replace(paired, log_ratio=median(means))
     degrees = sum(count for _, count in seen)
     pooled = sum(variance * count for variance, count in seen) / max(degrees, 1)
     if prior.given is not None and pooled <= (given := prior.given**2 + least):

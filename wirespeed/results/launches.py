@@ -25,7 +25,7 @@ from wirespeed.results.parts import (
     rates,
 )
 from wirespeed.results.start import Start
-from wirespeed.statistics.samples import CONFIDENCE, median_interval, middle
+from wirespeed.statistics.samples import CONFIDENCE, median, median_interval
 
 Number = TypeVar("Number", int, float)
 Value = TypeVar("Value")
@@ -61,7 +61,7 @@ def combined(entries: Sequence[Entry]) -> Entry:
     each = tuple(sorted(entries, key=lambda entry: entry.launch))
     last = each[-1]
     medians = [entry.seconds for entry in each]
-    seconds = middle(sorted(medians))
+    seconds = median(medians)
     ends = _interval(each, seconds)
     low, high = ends or (None, None)
     elapsed = [entry.elapsed_s for entry in each if entry.elapsed_s is not None]
@@ -203,7 +203,7 @@ def _baseline(each: Sequence[Entry]) -> Baseline | UnsetType:
     if not found:
         return UNSET
     medians = [baseline.seconds for baseline in found]
-    seconds = middle(sorted(medians))
+    seconds = median(medians)
     low, high = _interval(found, seconds) or (None, None)
     if low is not None and low <= SHORTEST:
         low = high = None
@@ -221,6 +221,6 @@ def _teams(each: Sequence[Entry]) -> list[TeamFigure]:
             for team_figure in entry.teams
             if team_figure.name == team.name
         )
-        times = Interval(median=middle(seconds), min=seconds[0])
+        times = Interval(median=median(seconds), min=seconds[0])
         found.append(structs.replace(team, times=times))
     return found

@@ -9,9 +9,9 @@ number of times. For users: docs/fleet.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -165,8 +165,3 @@ def _solve(
 def _bulk(values: Floats) -> float:
     """Standard deviation of the bulk: the median absolute deviation, as for normal noise."""
     return float(np.median(np.abs(values - np.median(values)))) / NORMAL_75
-
-
-def typical(values: NDArray[Any] | Sequence[float]) -> float:
-    """The median."""
-    return float(np.median(values))

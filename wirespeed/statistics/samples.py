@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TypedDict
 
@@ -108,7 +108,7 @@ class Samples:
         self.batches += 1
         self._sum += total
         self._min, self._max = min(self._min, ascending[0]), max(self._max, ascending[-1])
-        self.latest = middle(ascending)
+        self.latest = median(ascending)
         self._medians.append(self.latest)
         if len(self._medians) > KEPT_BATCHES:
             threes = range(0, len(self._medians) - 2, 3)
@@ -215,8 +215,9 @@ def _share(interval: tuple[float, float] | None, median: float) -> float | None:
     return min((interval[1] - interval[0]) / 2 / median, WIDEST)
 
 
-def middle(ascending: Sequence[float]) -> float:
-    """The median of sorted values."""
+def median(values: Iterable[float]) -> float:
+    """Of one value or more."""
+    ascending = sorted(values)
     half = len(ascending) // 2
     return ascending[half] if len(ascending) % 2 else (ascending[half - 1] + ascending[half]) / 2
 
@@ -317,7 +318,7 @@ def _grouped(medians: Sequence[float]) -> Sequence[float]:
     skipped = len(medians) % size % 2
     starts = [skipped + size * i for i in range(len(medians) // size)]
     ends = [*starts[1:], len(medians)]
-    return [middle(sorted(medians[a:b])) for a, b in zip(starts, ends, strict=True)]
+    return [median(medians[a:b]) for a, b in zip(starts, ends, strict=True)]
 
 
 def _common(values: Sequence[float]) -> float:

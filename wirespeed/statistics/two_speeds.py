@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from itertools import groupby
 
-from wirespeed.statistics.samples import COARSE, median_interval, middle
+from wirespeed.statistics.samples import COARSE, median, median_interval
 
 MOMENTS = 3
 """Each speed was there at so many separate moments, with the other one between them."""
@@ -53,7 +53,7 @@ def _speeds(medians: Sequence[float], apart: float) -> tuple[tuple[float, float]
     fast, slow = ends
     of_either = [median >= slow for median in medians if not fast < median < slow]
     sides = [median for median in medians if median <= fast], [median for median in medians if median >= slow]
-    centres = [middle(sorted(side)) for side in sides]
+    centres = [median(side) for side in sides]
     way = math.log(centres[1] / centres[0])
     for side, centre in zip(sides, centres, strict=True):
         interval = median_interval(side, centre)

@@ -13,7 +13,7 @@ from wirespeed.programs import ProgramPattern
 from wirespeed.rank.check.field_memory import FieldMemory
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.program import Program
-from wirespeed.statistics.samples import middle
+from wirespeed.statistics.samples import median
 
 MAX_CELLS = 1000
 """Cells of a picture, in x and in y; a rank whose block ends in mid cell adds one."""
@@ -92,14 +92,14 @@ class FieldViews:
                 done += batch
                 norm = math.sqrt(self._memory.number(found.total) / found.points)
             times.append(self._comm.maximum(time.monotonic() - began))
-        median, low, high = middle(sorted(times)), min(times), max(times)
+        low = min(times)
         return Converged(
             until=found.until,
             norm=norm,
             steps=done * pattern.facts.steps_per_iteration,
             reached=norm <= found.until,
             runs=len(times),
-            seconds=Interval(median=median, low=low, high=high, min=low),
+            seconds=Interval(median=median(times), low=low, high=max(times), min=low),
         )
 
     def picture(self, path: str) -> None:

@@ -11,7 +11,7 @@ from itertools import count
 
 from wirespeed.host.caches import cache_bytes
 from wirespeed.host.memory import free_memory
-from wirespeed.statistics.samples import middle
+from wirespeed.statistics.samples import median
 
 SWEEP, MIN_BUFFER = 32 << 20, 128 << 20
 CACHES = 1.25
@@ -69,4 +69,4 @@ def _at_best(measure: Callable[[], _Rates], carried: float) -> _Rates:
 def _rates(work: Callable[[], object]) -> _Rates:
     """Of the C library's own loops: memchr and memset; the better of each two, against interruptions."""
     rates = sorted(SWEEP / min(timeit.repeat(work, number=1, repeat=SWEEPS)) for _ in range(REPEATS))
-    return middle(rates), rates[0], rates[-1]
+    return median(rates), rates[0], rates[-1]

@@ -20,7 +20,7 @@ from wirespeed.report.facts.labels import conditions, host, pattern
 from wirespeed.report.grouping import grouped
 from wirespeed.results.model import Failure
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
-from wirespeed.statistics.samples import middle
+from wirespeed.statistics.samples import median
 from wirespeed.statistics.student import NORMAL_90, NORMAL_95, NORMAL_975, bounded_exp
 from wirespeed.units import format_rate, format_size
 
@@ -142,7 +142,7 @@ def _median(shares: Sequence[_Shares | None]) -> _Shares | None:
     if not known or 2 * len(known) < len(shares):
         return None
     times, lows = zip(*known, strict=True)
-    return middle(sorted(times)), middle(sorted(lows))
+    return median(times), median(lows)
 
 
 def _judge_median(asked: Requirement, where: str, shares: _Shares | None) -> BoundOutcome:

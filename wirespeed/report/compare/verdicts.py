@@ -32,7 +32,7 @@ from wirespeed.report.compare.matching import FigurePair, Key, Matched, entries
 from wirespeed.report.grouping import grouped, size_range, size_ranges
 from wirespeed.results.launches import by_launch, launch
 from wirespeed.results.runs import Entry, Failure, Run
-from wirespeed.statistics.samples import middle
+from wirespeed.statistics.samples import median
 from wirespeed.statistics.student import COMPARED_ALARMS, convincing
 
 LOST, FAILING, GAINED = "lost", "failing", "gained"
@@ -243,7 +243,7 @@ def _of_figure(pair: FigurePair, what: str, change: Change | None, reason: Reaso
     elif new.failures and (what == LOST or not old.failures):
         failure = new.failures[-1]
         what = LOST if what == LOST else FAILING
-    old_s, new_s = (typical(side.entries) if side.entries else None for side in (old, new))
+    old_s, new_s = (median_s(side.entries) if side.entries else None for side in (old, new))
     doubts = dict.fromkeys(_doubt(entry) for entry in (*old.entries, *new.entries) if not entry.sure)
     return Verdict(
         *(pair.key, (pair.key.bytes,), what, change, reason),
@@ -255,9 +255,9 @@ def _of_figure(pair: FigurePair, what: str, change: Change | None, reason: Reaso
     )
 
 
-def typical(entries: Sequence[Entry]) -> float:
+def median_s(entries: Sequence[Entry]) -> float:
     """Seconds: the median of the medians of the launches that a change is told from, else of all."""
-    return middle(sorted(entry.seconds for entry in _sure(entries) or entries))
+    return median(entry.seconds for entry in _sure(entries) or entries)
 
 
 def _sure(entries: Sequence[Entry]) -> list[Entry]:

@@ -25,7 +25,7 @@ from wirespeed.report.compare.verdicts import (
 from wirespeed.report.grouping import grouped, size_range
 from wirespeed.results.model import Health
 from wirespeed.results.runs import Entry, Run
-from wirespeed.statistics.samples import middle
+from wirespeed.statistics.samples import median
 from wirespeed.statistics.student import LOOK_ALARMS
 
 FIRST = 5
@@ -109,7 +109,7 @@ class Drift:
         found = {}
         for path, keys in grouped((key.series, key) for key in history).items():
             sides = [history[key] for key in keys if history[key]]
-            centres = [middle(sorted(math.log(seen.median) for seen in side.values())) for side in sides]
+            centres = [median(math.log(seen.median) for seen in side.values()) for side in sides]
             late = [effect for effect in common(sides, centres).values() if effect > math.log(LATE)]
             if len(late) >= LATE_REPETITIONS:
                 found[path] = len(late), math.exp(max(late))

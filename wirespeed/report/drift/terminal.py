@@ -17,7 +17,7 @@ from wirespeed.report.compare.verdicts import (
     GAINED,
     UNNAMED,
     Verdicts,
-    typical,
+    median_s,
     unsure,
 )
 from wirespeed.report.console.columns import Column, Table, table
@@ -136,7 +136,7 @@ def _table(drift: Drift, console: Console) -> Table[Key]:
 
     def first(key: Key) -> str | None:
         early = [entry for entry in drift.history(key)[: drift.first] if entry]
-        return format_seconds(typical(early)) if early else None
+        return format_seconds(median_s(early)) if early else None
 
     def rate(key: Key) -> str:
         return format_rate(latest[key].rate) if latest[key].amount else ""

@@ -19,7 +19,7 @@ from wirespeed.report.facts.markers import NO_INTERVAL, sign
 from wirespeed.report.facts.wire_verdicts import FROM_DEVICE, TO_DEVICE
 from wirespeed.results.launches import launch
 from wirespeed.results.runs import Entry, Run, remembered
-from wirespeed.statistics.samples import median_interval, middle, ratio_interval
+from wirespeed.statistics.samples import median, median_interval, ratio_interval
 from wirespeed.units import format_seconds
 
 
@@ -68,7 +68,7 @@ def share_of_baseline(run: Run, entry: Entry) -> ShareOfBaseline | None:
         # Both are slow in a slow launch: their ratio differs less than either.
         timed = (launch for launch in entry.each if launch.has_time)
         ratios = [launch.baseline.seconds / launch.seconds for launch in timed if launch.baseline]
-        share = middle(sorted(ratios))
+        share = median(ratios)
         low, high = median_interval(ratios, share) or (None, None)
         return ShareOfBaseline(base.name, share, low, high, mark)
     if entry.precision is None or base.times.low is None or base.times.high is None:

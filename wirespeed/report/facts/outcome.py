@@ -11,7 +11,7 @@ from wirespeed.report.facts.wire_verdicts import of_path
 from wirespeed.report.grouping import grouped
 from wirespeed.results.parts import Checked
 from wirespeed.results.runs import Entry, Run, remembered
-from wirespeed.statistics.samples import middle
+from wirespeed.statistics.samples import median
 from wirespeed.units import format_rate, format_seconds, format_size
 
 UNRECORDED = "bytes not recorded"
@@ -190,8 +190,8 @@ def fresh(run: Run) -> Iterator[tuple[str, str]]:
         sizes = sorted(grouped((one.bytes, one) for one in records).items())
         words = []
         for size, launches in sizes:
-            cold = middle(sorted(one.seconds for one in launches))
-            warm = middle(sorted(one.known_s for one in launches))
+            cold = median(one.seconds for one in launches)
+            warm = median(one.known_s for one in launches)
             words.append(f"{format_size(size)} {format_seconds(cold)}, then {format_seconds(warm)}")
         number = max(sum(one.messages for one in launches) for _, launches in sizes)
         yield f"new memory, {path}", f"{'; '.join(words)}; {number:,} messages of each size, all right"

@@ -10,7 +10,7 @@ from wirespeed.report.grouping import grouped
 from wirespeed.results.by_rank import ALONE, of_ranks
 from wirespeed.results.parts import TeamFigure
 from wirespeed.results.runs import Entry, Run
-from wirespeed.statistics.samples import middle
+from wirespeed.statistics.samples import median
 from wirespeed.units import format_rate, format_seconds, format_size
 
 NAMED = 3
@@ -72,7 +72,7 @@ def behind(entry: Entry) -> float:
 
 def median_of(teams: Collection[TeamFigure]) -> float:
     """Seconds of the median team."""
-    return middle(sorted(team.seconds for team in teams))
+    return median(team.seconds for team in teams)
 
 
 def _figure(entry: Entry, team: TeamFigure) -> str:
@@ -123,7 +123,7 @@ def _slow(entries: list[Entry]) -> Iterator[tuple[int, str]]:
             others = [other for number, other in alone.items() if number != rank]
             if entry.contended_team(team) or not others:
                 continue
-            median = middle(sorted(other.seconds for other in others))
-            if min(team.seconds, team.low) > (1 + FAR_ALONE) * median:
-                rates = (format_rate(entry.amount / seconds) for seconds in (team.seconds, median))
+            usual = median(other.seconds for other in others)
+            if min(team.seconds, team.low) > (1 + FAR_ALONE) * usual:
+                rates = (format_rate(entry.amount / seconds) for seconds in (team.seconds, usual))
                 yield rank, "{} {} GB/s (the others: {})".format(entry.path, *rates)
