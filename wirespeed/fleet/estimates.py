@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wirespeed.fleet.topology import Topology
 from wirespeed.fleet.window import HistoryWindow
+from wirespeed.statistics.arrays import Floats, Places
 from wirespeed.statistics.mixed import BELIEF, USUAL, Mixed, Term, fit
 from wirespeed.statistics.outliers import (
     FEWEST_ALIKE,
@@ -24,12 +24,6 @@ from wirespeed.statistics.outliers import (
     spread_of,
 )
 from wirespeed.statistics.student import NORMAL_90, bounded_exp, student_point, student_tail
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Places = NDArray[np.int64]
 
 NODE, GPU, LINK, SWITCH = "node", "GPU", "link", "switch"
 Subject = tuple[str, str]

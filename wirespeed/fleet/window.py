@@ -7,17 +7,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from wirespeed.fleet.observations import Observation
+from wirespeed.statistics.arrays import Floats, Names
 from wirespeed.statistics.samples import median
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Names = NDArray[np.object_]
 
 FACTS = ("driver", "MPI", "kernel")
 """Possible changes when a node became slower, the likeliest cause first."""
@@ -40,9 +36,9 @@ class HistoryWindow:
     parts: Names
     launches: Names
     """Names of the launches; what one launch measured may have an effect in common."""
-    moments: NDArray[np.float64]
+    moments: Floats
     """Days since 1970."""
-    logs: NDArray[np.float64]
+    logs: Floats
     """Natural logarithms of seconds."""
     kinds: Mapping[str, str] = field(default_factory=dict)
     """The hardware of each node, where it is known."""

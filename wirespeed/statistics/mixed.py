@@ -11,15 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Places = NDArray[np.int64]
+from wirespeed.statistics.arrays import Floats, Places
 
 TAIL = 4.0
 """Degrees of freedom of effects and noise."""

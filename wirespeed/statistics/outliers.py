@@ -10,18 +10,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from wirespeed.statistics.arrays import Floats, Places
 from wirespeed.statistics.mixed import BELIEF, NORMAL, NORMAL_75, TAIL, USUAL
 from wirespeed.statistics.student import NORMAL_90, student_tail
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Places = NDArray[np.int64]
 
 FEWEST_TIMES = 3
 """Independent times that name a subject."""

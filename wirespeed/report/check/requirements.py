@@ -118,8 +118,11 @@ class _Reader:
         try:
             yield
         except WirespeedError as error:
-            line = self._line(number, key)
-            raise WirespeedError(f"{self._name}{f', line {line}' if line else ''}: {error}") from None
+            raise self._error(number, key, str(error)) from None
+
+    def _error(self, number: int, key: str, why: str) -> WirespeedError:
+        line = self._line(number, key)
+        return WirespeedError(f"{self._name}{f', line {line}' if line else ''}: {why}")
 
     def _line(self, number: int, key: str) -> int:
         """The key's line; of a size inside braces that of all sizes, else the entry's; 0: not known."""
@@ -127,44 +130,39 @@ class _Reader:
         return next((self._lines[place] for place in places if place in self._lines), 0)
 
     def requirements(self, data: dict[str, Any]) -> Iterator[Requirement]:
+        entries, launches = data.get("require", []), data.get(LAUNCHES, 1)
         for key in (name for name in data if name not in ("require", *TOP)):
-            with self._at(TOP_LEVEL, key):
-                raise WirespeedError(f"there is no '{key}'; there are: {', '.join(TOP)}, [[require]]")
-        with self._at(TOP_LEVEL, LAUNCHES):
-            launches = data.get(LAUNCHES, 1)
-            if type(launches) is not int or launches not in (1, 2):
-                raise WirespeedError(f"{LAUNCHES} = {launches!r}: write 2 or 1: how many must break a bound")
-        entries = data.get("require", [])
-        with self._at(-1, "require"):
-            if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-                raise WirespeedError("write [[require]], with two brackets: there may be several")
+            raise self._error(
+                TOP_LEVEL, key, f"there is no '{key}'; there are: {', '.join(TOP)}, [[require]]"
+            )
+        if type(launches) is not int or launches not in (1, 2):
+            how = f"{LAUNCHES} = {launches!r}: write 2 or 1: how many must break a bound"
+            raise self._error(TOP_LEVEL, LAUNCHES, how)
+        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+            raise self._error(
+                TOP_LEVEL, "require", "write [[require]], with two brackets: there may be several"
+            )
         found = [asked for number, entry in enumerate(entries) for asked in self._of_entry(number, entry)]
         for asked in found:
             yield replace(asked, launches=launches)
 
     def _of_entry(self, number: int, entry: dict[str, Any]) -> Iterator[Requirement]:
         for key in (name for name in entry if name not in KEYS):
-            with self._at(number, key):
-                raise WirespeedError(f"there is no '{key}'; there are: {', '.join(KEYS)}")
+            raise self._error(number, key, f"there is no '{key}'; there are: {', '.join(KEYS)}")
         with self._at(number, "pattern"):
             pattern = find_pattern(str(entry.get("pattern", "pingpong")))
         with self._at(number, "path"):
             path = _path(entry.get("path"))
-        ranks, sizes = entry.get("ranks"), entry.get("sizes")
-        with self._at(number, "ranks"):
-            if ranks is not None and (type(ranks) is not int or ranks < 1):
-                raise WirespeedError(f"ranks = {ranks!r}: write a whole number from 1 on")
-        oversubscribe = entry.get("oversubscribe", False)
-        with self._at(number, "oversubscribe"):
-            if type(oversubscribe) is not bool:
-                raise WirespeedError("oversubscribe: write true or false")
+        ranks, oversubscribe = entry.get("ranks"), entry.get("oversubscribe", False)
+        if ranks is not None and (type(ranks) is not int or ranks < 1):
+            raise self._error(number, "ranks", f"ranks = {ranks!r}: write a whole number from 1 on")
+        if type(oversubscribe) is not bool:
+            raise self._error(number, "oversubscribe", "oversubscribe: write true or false")
         with self._at(number, "options"):
             options = _options(pattern, entry.get("options", {}))
-        with self._at(number, "sizes"):
-            if sizes is None and SOAK in entry:
-                sizes = {}
-            elif not isinstance(sizes, dict) or not sizes:
-                raise WirespeedError(f"sizes: write a table of bounds, as in 1G = {EXAMPLE[:21]}")
+        sizes = entry.get("sizes", {} if SOAK in entry else None)
+        if not isinstance(sizes, dict) or ("sizes" in entry and not sizes):
+            raise self._error(number, "sizes", f"sizes: write a table of bounds, as in 1G = {EXAMPLE[:21]}")
         for key in (name for name in (*health.KEYS, SOAK) if name in entry):
             with self._at(number, key):
                 bound = _of_path(key, entry[key])
