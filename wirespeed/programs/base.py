@@ -22,8 +22,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from wirespeed.patterns.base import (
     COMPUTES,
@@ -150,7 +149,6 @@ class ProgramFacts:
     bytes_per_site: int
     """Read from and written to memory in a step at least."""
     flops_per_site: int
-    options: dict[str, Any] = field(default_factory=dict)
 
 
 def options(

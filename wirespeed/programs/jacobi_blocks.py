@@ -110,15 +110,12 @@ class Launches:
         return found
 
 
-def blocks_of(part: int, edges: int, inner: int) -> int:
-    """Blocks of threads for the tiles of a part: as many as tiles, but no more than a norm has room for."""
-    tiles = {ALL: edges + inner, ALL_WAIT: edges + inner, INNER: inner, EDGES: edges}[part]
-    return max(1, min(tiles, MAX_BLOCKS))
-
-
 @cache
 def _blocks(block: JacobiBlock, cut: frozenset[int], part: int) -> int:
+    """Blocks of threads for the tiles of a part: as many as tiles, but no more than a norm has room for."""
     strips = len(cut & {WEST, EAST}) * -(-block.ny // STRIP)
     across = -(-block.nx // TILE)
     edges = strips + across * len(cut & {SOUTH, NORTH})
-    return blocks_of(part, edges, across * -(-block.ny // TILE_ROWS))
+    inner = across * -(-block.ny // TILE_ROWS)
+    tiles = {ALL: edges + inner, ALL_WAIT: edges + inner, INNER: inner, EDGES: edges}[part]
+    return max(1, min(tiles, MAX_BLOCKS))

@@ -52,7 +52,8 @@ class Program:
         self.steps = [shifted(step, context.offset) for step in steps]
         self.apart: int | None = None
         """Bytes between two places of a block in a soak, where lists lie in several allocations."""
-        if context.allocations and any(map(has_lists, self.steps)):
+        moved = (transfer for step in self.steps for transfer in (*step.sends, *step.receives))
+        if context.allocations and any(transfer.blocks for transfer in moved):
             self.apart = context.allocations.between(self.steps)
             self.buffers, self.steps = context.allocations.placed(self.steps, size)
         self.traffic: Sequence[Step] = self.steps
@@ -179,11 +180,6 @@ def native_transfers(steps: Sequence[Step]) -> list[tuple[int, ...]]:
                     place = part.peer, part.back, part.offset, part.bytes, part.remote_offset
                     flat.append((number, receives, *place, of_list))
     return flat
-
-
-def has_lists(step: Step) -> bool:
-    """True of a step some of whose transfers are lists of blocks."""
-    return any(transfer.blocks for transfer in (*step.sends, *step.receives))
 
 
 def _of_a_load(step: Step) -> Step:

@@ -151,7 +151,9 @@ class PathRunner:
         path = find_path(name)
         # Some transports join the ranks once more, and that takes its time.
         self._watchdog.stage(name, 0, self._plan.timeout or startup_limit(self._plan))
-        context = self._context = with_algorithm(self._context, path)
+        if self._context.pattern.kind.of_all_ranks:
+            self._context = by_algorithm(self._context, path.algorithm or LIBRARY)
+        context = self._context
         plan, options = self._plan, context.shape.options
         why = unsuited(path, context.pattern, plan.allocator, plan.device, options)
         if context.pattern.kind.of_all_ranks:
@@ -240,13 +242,6 @@ class PathRunner:
                 name.encode(), options.encode(), self._control, self._device, self._watchdog.page
             )
         )
-
-
-def with_algorithm(context: RankContext, path: TransferPath) -> RankContext:
-    """The context in which a collective operation is done by the path's algorithm, else by its library."""
-    if not context.pattern.kind.of_all_ranks:
-        return context
-    return by_algorithm(context, path.algorithm or LIBRARY)
 
 
 def without_effect(path: TransferPath) -> str | None:

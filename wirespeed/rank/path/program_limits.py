@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from wirespeed.host.handles import BuffersHandle
 from wirespeed.job.records import BatchClock, Interval, ProgramTimes, interval
-from wirespeed.patterns import Step, Transfer
+from wirespeed.patterns import Step
 from wirespeed.programs import ProgramPattern, as_program
 from wirespeed.rank.check.payload_check import Check
 from wirespeed.rank.context import RankContext, Wanted
@@ -130,7 +130,8 @@ def limits(
     count = max(1, min(COPIED // transfer.bytes, MAX_COPIES))
     copying = context.open_transport("copy", "")
     try:
-        steps = [Step(sends=(transfer,) * count, receives=(_landed(transfer),) * count)]
+        landed = replace(transfer, offset=transfer.remote_offset, remote_offset=transfer.offset)
+        steps = [Step(sends=(transfer,) * count, receives=(landed,) * count)]
         opened = open_program(context, Wanted(copying, buffers, size, in_place=False, steps=steps))
         with closing(opened) as program:
             baseline = _Baseline(context, program, count, "the driver's copy")
@@ -152,8 +153,3 @@ def limits(
         copied_bytes=transfer.bytes,
     )
     return found, clock
-
-
-def _landed(transfer: Transfer) -> Transfer:
-    """A copy as its receiver, the same rank, sees it."""
-    return replace(transfer, offset=transfer.remote_offset, remote_offset=transfer.offset)

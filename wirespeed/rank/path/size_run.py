@@ -254,7 +254,8 @@ class SizeRun:
         """On rank 0. `compared`: bytes, by the rank that compared most."""
         assert self._slowest
         sampled, summary = self._slowest
-        meaning = self._context.pattern.figure(self._size)
+        meaning, ranks = self._context.pattern.figure(self._size), self._context.comm.size
+        by = self._context.shape.options.get("by")
         summary = of_the_slowest(summary, self._rivals)
         times = summary["seconds"]
         both = (sampled, self._beside) if self._beside else (sampled,)
@@ -299,12 +300,14 @@ class SizeRun:
             iterations=summary["samples"] * sampled.iterations_per_sample,
             stopped=sampled.stopped,
             checked=checked,
-            details=sampled.details | self._algorithm(),
+            # Whose steps a collective operation of ours took.
+            details=sampled.details | ({"algorithm": str(by)} if self._path.algorithm else {}),
             # What spoils the baseline spoils the figure's share of it.
             cores=max(both, key=lambda phase: phase.cores["waited"] or 0.0).cores,
             clock=gravest(*(phase.clock for phase in both), *self._other_clocks),
             start=sampled.start,
-            teams=self._teams if self._several_teams() else [],
+            # One team of all ranks has the entry's own figure.
+            teams=self._teams if len(self._teams) > 1 or self._teams[0]["ranks"] < ranks else [],
             elapsed_s=time.monotonic() - self._began,
         )
         if self._program_times:
@@ -314,15 +317,6 @@ class SizeRun:
         if prepare_s:
             figure["prepare_s"] = prepare_s
         return figure
-
-    def _several_teams(self) -> bool:
-        """Not where one team of all ranks has the entry's own figure."""
-        return len(self._teams) > 1 or self._teams[0]["ranks"] < self._context.comm.size
-
-    def _algorithm(self) -> dict[str, str]:
-        """Whose steps a collective operation of ours took."""
-        by = self._context.shape.options.get("by")
-        return {"algorithm": str(by)} if self._path.algorithm else {}
 
 
 def _median(found: TeamFigure | Summary) -> float:
