@@ -12,8 +12,8 @@ from support.simulated_fleet import simulate
 
 from wirespeed.fleet.judge import judge
 from wirespeed.fleet.state import SilentNode
-from wirespeed.report.fleet.page import render
 from wirespeed.report.fleet.shown import Shown
+from wirespeed.report.fleet.styles import to_page
 
 pytestmark = pytest.mark.slow(after=1)
 
@@ -37,7 +37,7 @@ def test_a_small_fleet_shows_each_node_and_its_silent_one(
     day = datetime(2026, 3, 1)
     silent = SilentNode("n0024", "round 2 of 8", "rank 24 on n0024 does not answer", "2026-03-01T00:00:00Z")
     file = tmp_path / "fleet.html"
-    file.write_text(render(Shown("results", day, day, verdict, fleet.topology, 0.02, 0.01, silent=[silent])))
+    file.write_text(to_page(Shown("results", day, day, verdict, fleet.topology, 0.02, 0.01, silent=[silent])))
     page = Opened(browser, file, width, scheme)
     assert "silent: n0024, since round 2 of 8" in page.tab.locator("main > .lines").first.inner_text()
     page.open_all()
@@ -61,7 +61,7 @@ def test_every_node_of_a_large_fleet_is_there_and_the_slow_ones_stand_out(
     verdict = judge(fleet.window, fleet.topology)
     days = (datetime(2026, 3, 1), datetime(2026, 3, 8))
     file = tmp_path / "fleet.html"
-    file.write_text(render(Shown("results", *days, verdict, fleet.topology, 0.02, 0.01)))
+    file.write_text(to_page(Shown("results", *days, verdict, fleet.topology, 0.02, 0.01)))
     page = Opened(browser, file, width, scheme)
     slow = {one.kind: one.name for one in verdict.findings}
     switches = page.tab.locator("#nodes summary").all_inner_texts()

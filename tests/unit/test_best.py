@@ -9,7 +9,7 @@ from support import report_files as made
 from support.records import entry, make_run
 
 from wirespeed.report.export.markdown import markdown
-from wirespeed.report.facts.best import spans
+from wirespeed.report.facts.outcome import spans
 from wirespeed.report.page import read_sources, render
 from wirespeed.results.runs import Run
 

@@ -15,7 +15,7 @@ from wirespeed.cli.main import main
 from wirespeed.limits import Used, ceiling
 from wirespeed.report.export.markdown import markdown
 from wirespeed.report.page import read_sources
-from wirespeed.report.page.machines import machine_names
+from wirespeed.report.page.notes import machine_names
 from wirespeed.results.runs import Run, collect
 
 RESULTS = Path(__file__).parents[2] / "results"

@@ -30,7 +30,7 @@ from wirespeed.report.facts import figures
 from wirespeed.report.facts.failures import failure_lines
 from wirespeed.report.facts.statement import NOTE, WARNING
 from wirespeed.report.terminal import run_summary
-from wirespeed.report.views import path_columns
+from wirespeed.report.views import size_table
 from wirespeed.results.runs import Run, collect, joined
 from wirespeed.statistics import samples
 from wirespeed.units import format_rate
@@ -80,7 +80,7 @@ class TestCompact:
         for size, cells in zip(SIZES, table.values(), strict=True):
             for path in paths:
                 made = run.entries[path, size]
-                rate = size > path_columns.SPLIT
+                rate = size > size_table.SPLIT
                 assert (format_rate(made.rate) if rate else figures.microseconds(made.seconds)) in cells
 
     def test_without_colours_or_letters(self) -> None:
@@ -89,7 +89,9 @@ class TestCompact:
         run_summary.print_run(screen, run_of(SEVEN))
         assert "\x1b[32m" not in text_of(screen) and "\x1b[33m" not in text_of(screen)
         file = io.TextIOWrapper(io.BytesIO(), "ascii", "replace")
-        Console(file=file, width=120).print(*path_columns.lay_out(120, run_of(SEVEN), run_of(SEVEN).sizes))
+        Console(file=file, width=120).print(
+            *size_table.lay_out(120, run_of(SEVEN), run_of(SEVEN).sizes).tables
+        )
         file.seek(0)
         assert "one way, us ---" in file.read()
 

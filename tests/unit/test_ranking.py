@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.records import entry, make_run, step
 
-from wirespeed.report.facts.best import by_domain
-from wirespeed.report.facts.outcome import greatest_rate, quickest
+from wirespeed.report.facts.outcome import by_domain, greatest_rate, quickest
 from wirespeed.report.facts.trust import headline, trust
 from wirespeed.results.model import FAR
 from wirespeed.results.runs import Entry, Run

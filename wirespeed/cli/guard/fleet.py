@@ -153,9 +153,9 @@ def _answer(
         folder, begin, end, verdict, switches, how.least, how.fdr, changes, *found, *doubts, software
     )
     if page is not None:
-        from wirespeed.report.fleet.page import render
+        from wirespeed.report.fleet.styles import to_page
 
-        print_or_write(render(shown), page)
+        print_or_write(to_page(shown), page)
         note(f"page: {page}")
     print_as(style, shown, everything=everything)
     code = shown.code(how.strict)

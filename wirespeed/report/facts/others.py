@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from wirespeed.limits.rates import device_links
 from wirespeed.limits.wires import GPU_LINKS, PORTS, WIRE_KINDS
 from wirespeed.report.facts.markers import SPOILED, sign
-from wirespeed.results.parts import Wire
 from wirespeed.results.runs import Entry, Run
 from wirespeed.systems.reference import Reference, usual
 
@@ -17,20 +16,21 @@ COPIES = {
     ("device", "device"): "local-copy",
 }
 """(memory, into) of a copy inside a rank -> operation."""
+PATTERNS = ("pingpong", "allreduce", "copy")
 INFINIBAND = {100: "EDR", 200: "HDR", 400: "NDR", 800: "XDR"}
 """Gb/s of a port -> generation."""
 
 
 def references(run: Run) -> list[tuple[str, Reference]]:
     """(path, reference) of the best figures that others' are known for; none of a run slowed on purpose."""
-    known = PATTERNS.get(run.head.plan.pattern)
-    if known is None or run.slowed or run.options.get("both_ways"):
+    if run.head.plan.pattern not in PATTERNS or run.slowed or run.options.get("both_ways"):
         return []
     best: dict[str, tuple[str, Reference]] = {}
-    for path, reference in known(run):
-        before = best.get(reference.operation)
-        if before is None or reference.rate > before[1].rate:
-            best[reference.operation] = path, reference
+    for path in run.paths:
+        for reference in filter(None, _of_path(run, path)):
+            before = best.get(reference.operation)
+            if before is None or reference.rate > before[1].rate:
+                best[reference.operation] = path, reference
     return list(best.values())
 
 
@@ -52,78 +52,48 @@ def sources(run: Run) -> list[str]:
     return list(dict.fromkeys(f"{one.counted}: {one.address}, {one.date}" for one in found))
 
 
-def _largest(run: Run, path: str) -> Entry | None:
-    """The figure of the largest size, if nothing spoiled it."""
+def _of_path(run: Run, path: str) -> Iterator[Reference | None]:
+    """Of the figure of the largest size, if nothing spoiled it."""
     entries = [entry for entry in run.of_path(path) if entry.amount]
-    largest = entries[-1] if entries else None
-    return largest if largest and largest.sure and sign(run, largest) not in SPOILED else None
+    if not entries or not entries[-1].sure or sign(run, entries[-1]) in SPOILED:
+        return
+    largest, step, pattern = entries[-1], run.step(path), run.head.plan.pattern
+    hosts, gpu = {rank.host for rank in step.ranks}, _gpu(run, path)
+    if pattern == "copy":
+        operation = COPIES.get((step.memory, step.into or step.memory))
+        devices = {rank.device.id for rank in step.ranks if rank.device}
+        if operation and len(devices) == len(step.ranks):
+            yield _usual(largest, gpu, "PCIe", operation)
+    elif pattern == "allreduce":
+        if len(hosts) == 1 and (wire := _wire(run, largest)):
+            yield _usual(largest, gpu, wire, "allreduce-node", len(step.ranks))
+    elif len(hosts) > 1:
+        if port := _port(run, path):
+            yield _usual(largest, None, port, "network-bandwidth")
+            short = (entry for entry in run.of_path(path) if entry.bytes == 8 and entry.sure)
+            yield from (_usual(entry, None, port, "network-latency") for entry in short)
+    elif largest.memory_domain == "CPU":
+        cpu = run.head.environment.cpu
+        yield _usual(largest, cpu.model if cpu else None, None, "pingpong")
+    elif step.memory == "device" and (step.into or "device") == "device" and (wire := _wire(run, largest)):
+        yield _usual(largest, gpu, wire, "device-device")
 
 
-def _pingpong(run: Run) -> Iterator[tuple[str, Reference]]:
-    for path in run.paths:
-        entry, step = _largest(run, path), run.step(path)
-        hosts = {rank.host for rank in step.ranks}
-        if entry is None:
-            continue
-        if len(hosts) > 1:
-            yield from _between_hosts(run, path, entry)
-        elif entry.memory_domain == "CPU":
-            cpu = run.head.environment.cpu
-            yield from _judged(path, entry, cpu.model if cpu else None, None, "pingpong")
-        elif step.memory == "device" and (step.into or "device") == "device" and (wire := _wire(run, entry)):
-            yield from _judged(path, entry, _gpu(run, path), wire, "device-device")
+def _usual(
+    entry: Entry, machine: str | None, wire: str | None, operation: str, ranks: int | None = None
+) -> Reference | None:
+    return usual(machine, wire, operation, entry.bytes, entry.rate, ranks=ranks, run=entry.run)
 
 
-def _between_hosts(run: Run, path: str, largest: Entry) -> Iterator[tuple[str, Reference]]:
+def _port(run: Run, path: str) -> str | None:
+    """'HDR', '100GbE': of the ports that carried the bytes; None where they differ, or no rate is known."""
     used = [evidence for (of, _), evidence in run.evidence.items() if of == path]
     busy = {wire.name for evidence in used for wire in evidence.wires if wire.kind in PORTS}
-    ports = {_network(wire) for wire in run.wires_of(path) if wire.name in busy}
-    if len(ports) != 1 or None in ports:
-        return
-    (port,) = ports
-    yield from _judged(path, largest, None, port, "network-bandwidth")
-    for entry in run.of_path(path):
-        if entry.bytes == 8 and entry.sure:
-            yield from _judged(path, entry, None, port, "network-latency")
-
-
-def _network(wire: Wire) -> str | None:
-    """'HDR', '100GbE'; None where the rate is not known."""
-    if not wire.rate:
+    ports = {(w.kind, round((w.rate or 0) * 8 / 1e9)) for w in run.wires_of(path) if w.name in busy}
+    if len(ports) != 1:
         return None
-    gigabits = round(wire.rate * 8 / 1e9)
-    return INFINIBAND.get(gigabits) if wire.kind == "infiniband" else f"{gigabits}GbE"
-
-
-def _allreduce(run: Run) -> Iterator[tuple[str, Reference]]:
-    for path in run.paths:
-        entry, step = _largest(run, path), run.step(path)
-        if entry and len({rank.host for rank in step.ranks}) == 1 and (wire := _wire(run, entry)):
-            yield from _judged(path, entry, _gpu(run, path), wire, "allreduce-node", len(step.ranks))
-
-
-def _copy(run: Run) -> Iterator[tuple[str, Reference]]:
-    for path in run.paths:
-        entry, step = _largest(run, path), run.step(path)
-        operation = COPIES.get((step.memory, step.into or step.memory))
-        devices = [rank.device.id for rank in step.ranks if rank.device]
-        if entry and operation and len(set(devices)) == len(step.ranks):
-            yield from _judged(path, entry, _gpu(run, path), "PCIe", operation)
-
-
-PATTERNS: dict[str, Callable[[Run], Iterator[tuple[str, Reference]]]] = {
-    "pingpong": _pingpong,
-    "allreduce": _allreduce,
-    "copy": _copy,
-}
-
-
-def _judged(
-    path: str, entry: Entry, machine: str | None, wire: str | None, operation: str, ranks: int | None = None
-) -> Iterator[tuple[str, Reference]]:
-    found = usual(machine, wire, operation, entry.bytes, entry.rate, ranks=ranks, run=entry.run)
-    if found:
-        yield path, found
+    ((kind, gigabits),) = ports
+    return INFINIBAND.get(gigabits) if kind == "infiniband" else f"{gigabits}GbE" if gigabits else None
 
 
 def _gpu(run: Run, path: str) -> str | None:

@@ -11,7 +11,6 @@ from wirespeed.report.facts import (
     failures,
     health,
     markers,
-    nics,
     others,
     outcome,
     programs,
@@ -21,8 +20,8 @@ from wirespeed.report.facts import (
     trust,
     wire_verdicts,
 )
-from wirespeed.report.facts.best import by_domain
 from wirespeed.report.facts.legend import Layout, legend, speeds
+from wirespeed.report.facts.outcome import by_domain
 from wirespeed.report.facts.shares import unlimited
 from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING, ReportSection, Statement
 from wirespeed.report.facts.transport_choices import choices, library_start, pointers, sent_as
@@ -72,11 +71,11 @@ def _of_figures(run: Run, layout: Layout) -> Iterator[Kind]:
         level = {True: GOOD, False: WARNING, None: NOTE}[aware.good]
         yield ReportSection.FASTEST, level, [("GPU-aware MPI", aware.words)]
     yield ReportSection.WORTH, NOTE, (*awareness.against_staged(run), *contrasts.most(run))
-    wires: Iterable[Line] = (*sent_as(run), *nics.lines(run))
+    wires: Iterable[Line] = (*sent_as(run), *wire_verdicts.nic_lines(run))
     yield ReportSection.WIRES, NOTE, wires
     suspicions = wire_verdicts.suspicions(run)
     yield ReportSection.WIRES, BAD, (("", line, BAD if largest else WARNING) for line, largest in suspicions)
-    yield ReportSection.WIRES, WARNING, nics.doubts(run)
+    yield ReportSection.WIRES, WARNING, wire_verdicts.nic_doubts(run)
     yield ReportSection.WIRES, BAD, (*wire_verdicts.misnamed(run), *wire_verdicts.beyond(run))
     yield ReportSection.WIRES, NOTE, _checked(outcome.payload(run))
     yield ReportSection.PROGRAM, NOTE, programs.lines(run)

@@ -11,21 +11,13 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from wirespeed.report.facts import awareness, best, markers, outcome, trust
+from wirespeed.report.facts import awareness, markers, outcome, trust
 from wirespeed.report.facts.doctor_findings import findings
 from wirespeed.report.facts.machine import title
 from wirespeed.report.facts.statement import BAD, WARNING, ReportSection, Statement
 from wirespeed.report.facts.statements import statements
 from wirespeed.results.findings import RecordedFinding
 from wirespeed.results.runs import Run
-
-
-class TrustSummary(Struct, frozen=True):
-    """Whether the figures can be relied on; `reasons`: against it, each with what to do."""
-
-    good: bool
-    words: str
-    reasons: Sequence[str]
 
 
 class BestSummary(Struct, frozen=True):
@@ -97,7 +89,7 @@ class Summary(Struct, frozen=True, kw_only=True):
     command: str
     title: str
     figures: int
-    trust: TrustSummary | None
+    trust: trust.Trust | None
     """null: a run without figures."""
     best: Sequence[BestSummary]
     fastest: Sequence[RangeSummary]
@@ -136,7 +128,6 @@ def answer(runs: Iterable[Run], recorded: Iterable[RecordedFinding] = ()) -> Ans
 
 def summary(run: Run) -> Summary:
     """The answer of one run."""
-    told = trust.trust(run) if run.entries else None
     aware = awareness.answer(run)
     return Summary(
         run=run.name,
@@ -146,9 +137,9 @@ def summary(run: Run) -> Summary:
         command=shlex.join(run.head.command),
         title=title(run),
         figures=len(run.entries),
-        trust=TrustSummary(told.good, told.words, told.reasons) if told else None,
+        trust=trust.trust(run) if run.entries else None,
         best=[_best(run, figure) for figure in trust.bests(run)],
-        fastest=[_range(data, span) for data, spans in best.by_domain(run) for span in spans],
+        fastest=[_range(data, span) for data, spans in outcome.by_domain(run) for span in spans],
         gpu_aware=aware and AwareSummary(aware.good, aware.words),
         wires=[WiresSummary(path, words) for path in run.paths if (words := outcome.wires_words(run, path))],
         findings=[FoundSummary(each.level, each.subject, each.text) for each in alarms(run)],
@@ -186,6 +177,6 @@ def _best(run: Run, figure: trust.Best) -> BestSummary:
     )
 
 
-def _range(data: str, span: best.Span) -> RangeSummary:
+def _range(data: str, span: outcome.Span) -> RangeSummary:
     ends = span.first.bytes, span.last.bytes
     return RangeSummary(data, *ends, span.path, span.mark, span.equals, f"{span.shown} for {span.words}")

@@ -70,7 +70,8 @@ def is_trial(run: Run) -> bool:
 
 def _copies(run: Run) -> Iterator[SurveyRow]:
     for path in run.paths:
-        entry = max((run.figures[key] for key in run.figures if key[0] == path), key=lambda one: one.bytes)
+        own = (entry for (name, _), entry in run.figures.items() if name == path)
+        entry = max(own, key=lambda entry: entry.bytes)
         if path == "h2h":
             ranks = run.head.plan.ranks
             what = f"CPU memory, {ranks} CPUs" if ranks > 1 else "CPU memory, one CPU"
@@ -89,30 +90,24 @@ def _by_gpus(run: Run, entry: Entry, what: str) -> SurveyRow:
         return _judged_row(row, run, entry, entry.rate)
     median, mark = median_of(alone), sign_alone(entry)
     slow = [] if mark else [team for team in alone if team.seconds / median > 1 + FAR]
-    names = ", ".join(
-        f"GPU {_index(run, entry, team.first)} {format_rate(entry.amount / team.seconds)}"
-        for team in slow[:3]
-    )
+    names = []
+    for team in slow[:3]:
+        device = run.step(entry.path).ranks[team.first].device
+        index = team.first if device is None or device.index is None else device.index
+        names.append(f"GPU {index} {format_rate(entry.amount / team.seconds)}")
     together = slowest_rank(entry, TOGETHER)
     at_once = f"{format_rate(entry.amount / together.seconds)} each" if together else ""
     rate = entry.amount / median
-    verdict = f"but {names}" if slow else ""
+    verdict = f"but {', '.join(names)}" if names else ""
     row = SurveyRow(what, f"{format_rate(rate)} GB/s", mark, at_once, verdict=verdict)
     return _judged_row(row, run, entry, rate)
-
-
-def _index(run: Run, entry: Entry, rank: int) -> int:
-    device = run.step(entry.path).ranks[rank].device
-    return rank if device is None or device.index is None else device.index
 
 
 def _messages(run: Run, domain: str) -> Iterator[SurveyRow]:
     """A row for each size, of the fastest path."""
     who = "GPU to GPU" if domain == "GPU" else "MPI, CPU to CPU"
     for size in run.sizes:
-        own = [
-            entry for entry in run.entries.values() if (entry.bytes, entry.memory_domain) == (size, domain)
-        ]
+        own = [e for e in run.entries.values() if (e.bytes, e.memory_domain) == (size, domain)]
         if not own:
             continue
         entry = (run.fastest(size, domain) or sorted(own, key=lambda one: one.seconds))[0]

@@ -16,8 +16,7 @@ from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING, ReportSec
 from wirespeed.report.facts.statements import statements
 from wirespeed.report.facts.summary import alarms
 from wirespeed.report.facts.trust import headline, trust
-from wirespeed.report.page.machines import MachineRuns, machines
-from wirespeed.report.page.notes import Sentence
+from wirespeed.report.page.notes import MachineRuns, Sentence, machines
 from wirespeed.report.sources import ReportRun, Source, all_findings
 from wirespeed.report.views import view_of
 from wirespeed.results.coerce import text

@@ -14,9 +14,9 @@ from rich.text import Text
 from wirespeed.report.console.columns import Column, Table, table
 from wirespeed.report.console.console import AsciiStream, Trial, say, sparkline
 from wirespeed.report.facts import outcome, soaks
-from wirespeed.report.facts.best import by_domain
 from wirespeed.report.facts.legend import brief
 from wirespeed.report.facts.machine import memory_lines, placement, title
+from wirespeed.report.facts.outcome import by_domain
 from wirespeed.report.facts.statement import BAD, GOOD, NOTE, WARNING, ReportSection, Statement
 from wirespeed.report.facts.statements import statements
 from wirespeed.report.grouping import grouped

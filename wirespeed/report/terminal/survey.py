@@ -86,7 +86,7 @@ def _print_rows(console: Console, shown: Sequence[SurveyRow]) -> None:
     """A table whose last column goes on below where a terminal is narrow."""
     columns: list[Column[SurveyRow]] = [
         Column("", lambda row: Text(row.what, "bold"), left=True),
-        Column("figure", lambda row: Text.assemble((row.mark, "yellow"), (row.figure, _style(row))), gap=2),
+        Column("figure", _figure, gap=2),
         Column("all at once", lambda row: row.at_once, gap=2),
         Column("of limit", _of_limit, gap=2, left=True),
     ]
@@ -103,8 +103,9 @@ def _print_rows(console: Console, shown: Sequence[SurveyRow]) -> None:
     console.print()
 
 
-def _style(row: SurveyRow) -> str:
-    return "bold red" if row.figure == IMPOSSIBLE else ""
+def _figure(row: SurveyRow) -> Text:
+    style = "bold red" if row.figure == IMPOSSIBLE else ""
+    return Text.assemble((row.mark, "yellow"), (row.figure, style))
 
 
 def _of_limit(row: SurveyRow) -> Text:
