@@ -171,26 +171,3 @@ def test_what_a_launchers_world_cannot_do(words: tuple[str, ...], text: str, tmp
     mpi = mpis.installed("mpich")
     done = wirespeed("groups", *words, before=tuple(mpi.command(2)), environment=mpi.variables, cwd=tmp_path)
     assert done.code != 0 and text in done.err
-
-
-def test_published_figures_are_of_ping_pongs(measure: Measure) -> None:
-    for words in (("--against", "summit"), ("--format", "tutorial")):
-        done = measure("groups", *words)
-        assert done.code == 2 and "ping-pongs" in done.err
-
-
-@pytest.mark.parametrize(
-    ("word", "text"),
-    [
-        ("stream", "write PATTERN:PATH"),
-        ("flood:host", "there is no pattern called 'flood'"),
-        ("stream:hots", "there is no path called 'hots'"),
-        ("stream:host:big", "size"),
-        ("copy:host", "copies inside each of them"),
-        ("custom:host", "it takes a file"),
-    ],
-)
-def test_what_cannot_run_beside(word: str, text: str, measure: Measure) -> None:
-    done = measure("pingpong --with", word)
-    assert done.code == 2 and text in done.err
-    assert not measure.out.exists()

@@ -92,16 +92,3 @@ def test_a_wrong_byte_in_one_of_several_allocations(fault: str, measure: Measure
     assert done.code == 1 and [failure["what"] for failure in done.failures] == ["mismatch"]
     said = done.failures[0]["text"]
     assert ("of block" if fault == "drop-byte" else "outside of all 9 blocks") in said
-
-
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        (("blocks", "--allocations", "9", "--count", "8"), "a list of 8 blocks of 4 KiB lies in 8 at most"),
-        (("blocks", "--allocations", "2", "--ranks", "3"), "leave out --ranks"),
-        (("offload", "--allocations", "2"), "no such option '--allocations'"),
-    ],
-)
-def test_lists_that_cannot_lie_so(words: tuple[str, ...], why: str, measure: Measure) -> None:
-    done = measure(*words, "--device cpu")
-    assert done.code == 2 and why in " ".join(done.err.split())

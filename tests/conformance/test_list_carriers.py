@@ -61,28 +61,6 @@ def test_planted_faults_are_found(pattern: str, mpi: InstalledMpi, tmp_path: Pat
         assert all(re.search(said, failure["text"]) for failure in done.failures), done.failures
 
 
-def test_what_a_list_needs_is_said_in_one_line(tmp_path: Path) -> None:
-    """Protects users without a GPU, or with fewer multiprocessors, from figures of something else."""
-    without = "offload: no GPU was found, and it copies between a GPU and its host; for tests there is"
-    cases = {
-        (3, f"{without} --device emulated"): ("offload", "--device", "cpu"),
-        (2, "--multiprocessors 3: a GPU here has 2; write 2 or less"): (
-            *("offload", "--device", "emulated", "--multiprocessors", "3"),
-        ),
-        (2, "--multiprocessors 2: 3 lists go at once; write 3 or more"): (
-            *("blocks", "--device", "emulated", "--ranks", "4", "--multiprocessors", "2"),
-        ),
-        (2, "--list says which blocks there are: leave out --kv"): (
-            *("blocks", "--list", tmp_path / "list", "--kv", "llama-3.1-8b"),
-        ),
-    }
-    (tmp_path / "list").write_text("0 0\n")
-    for (code, line), words in cases.items():
-        done = wirespeed(*words, out=tmp_path / "r")
-        assert (done.code, done.err.strip()) == (code, f"wirespeed: {line}")
-        assert not done.records
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_a_list_that_changed_is_measured_again(mpi: InstalledMpi, tmp_path: Path) -> None:

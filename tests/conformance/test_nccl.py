@@ -268,13 +268,6 @@ def test_several_ranks_on_one_gpu_from_2_31_on(measure: Measure) -> None:
     assert done.failures[0]["what"] == "unavailable"
 
 
-def test_on_the_host_alone(measure: Measure) -> None:
-    """Protects machines without GPUs: one line, as for any path that needs one."""
-    done = measure("nccl", "8", device="cpu")
-    assert done.code == 3
-    assert "no GPU" in done.err
-
-
 def test_versions_that_differ(measure: Measure) -> None:
     """Protects ranks of several hosts from two versions of NCCL, which would hang or crash."""
     done = measure("nccl", "8", environment={"FAKE_NCCL_VERSION_OF_RANK_1": "21805"})

@@ -57,22 +57,6 @@ def test_several_runs_draw_once(measure: Measure, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "code", "says"),
-    [
-        ("nowhere/field.png", 4, "there is no folder"),
-        ("field.txt", 2, "ends in .pdf, .png, .svg"),
-        ("folder.png", 4, "it is a folder"),
-    ],
-)
-def test_a_file_that_cannot_be_is_one_line(name: str, code: int, says: str, tmp_path: Path) -> None:
-    """Protects users from measuring for nothing."""
-    (tmp_path / "folder.png").mkdir()
-    done = wirespeed("lbm", "--ranks", "1", "--picture", str(tmp_path / name), cwd=tmp_path)
-    assert done.code == code and done.err.count("\n") == 1 and says in done.err, done.err
-    assert not list(tmp_path.glob("*.jsonl"))
-
-
-@pytest.mark.parametrize(
     ("case", "name", "within"),
     [
         ("shear-wave", "viscosity", 0.01),

@@ -93,26 +93,6 @@ def test_cpus_have_smaller_defaults(measure: Measure) -> None:
     assert (options["size"], options["steps"]) == ("1024x1024", 200)
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (("--size", "12"), "--size '12': write width and height in points, as in 4096x2048"),
-        (
-            ("--size", "10x10", "--scaling", "strong", "--ranks", "3"),
-            "write a width or height that is a multiple",
-        ),
-        (("--columns", "3", "--ranks", "2"), "2 ranks do not fill rows of 3"),
-        (("--paths", "compute"), "a program with --ranks 1 measures it by itself"),
-        (("--overlap", "maybe"), "there is no such choice; there are: yes, no"),
-    ],
-)
-def test_what_cannot_be_is_one_line(words: tuple[str, ...], says: str, tmp_path: Path) -> None:
-    """Protects users from stack traces, and from another program than they asked for."""
-    done = wirespeed("jacobi", *words, cwd=tmp_path)
-    assert done.code == 2
-    assert done.err.count("\n") == 1 and says in done.err, done.err
-
-
 @pytest.mark.parametrize(("path", "device"), [("host", "cpu"), slow_case("staged,ipc-write,gpu", "emulated")])
 def test_until_the_norm_is_small(path: str, device: str, measure: Measure, tmp_path: Path) -> None:
     """Protects "while not converged": each path ends after the same steps, with numpy's norm."""

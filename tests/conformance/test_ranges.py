@@ -229,17 +229,6 @@ def test_each_launch_has_its_profiles(profilers: dict[str, str], tmp_path: Path)
     assert names == {f"rank0-{path}.nsys-rep" for path in ("host", "host-2", "rma-host", "rma-host-2")}
 
 
-@pytest.mark.parametrize("name", ["nsys", "rocprof", "ncu", "vtune"])
-def test_a_profiler_that_is_not_there_is_one_line(name: str, tmp_path: Path) -> None:
-    """Protects users from a run without the profile that they wanted."""
-    done = wirespeed(
-        *("pingpong", "--paths", "host", "--profile", name), cwd=tmp_path, environment={"PATH": str(tmp_path)}
-    )
-    assert done.code == 3 and done.err.count("\n") == 1, done.err
-    assert f"--profile {name}: there is no {name}" in done.err and "on PATH; install" in done.err
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_inside_a_launcher_the_profiler_goes_before_the_command(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects from ranks that would start a job each."""

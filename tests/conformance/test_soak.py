@@ -213,13 +213,6 @@ def test_ctrl_c_keeps_what_was_found(tmp_path: Path) -> None:
     assert "ended after" in text
 
 
-def test_sums_have_no_soak(measure: Measure) -> None:
-    """Protects the meaning of a soak: what changes on its way cannot be compared with what was sent."""
-    done = measure("ring --soak 1")
-    assert done.code == ExitCode.USAGE
-    assert "--soak checks messages that arrive as they were sent" in done.err
-
-
 @pytest.mark.parametrize("fault", ["", "soak-lost"])
 def test_a_watch_soaks_too(fault: str, tmp_path: Path) -> None:
     """Protects an operator's watch: each repetition has its figures, and its soak, which can fail it."""

@@ -170,26 +170,3 @@ def test_resume_goes_on(tmp_path: Path) -> None:
     assert [entry["bytes"] for entry in second.entries] == [8, 64, 1024]
     third = wirespeed("pingpong", "--sizes", "8", "--max-time", "0.02", out=out)
     assert third.code == 4 and "--resume" in third.err
-
-
-# What the command line alone refuses is in tests/unit/test_cli.py; here is some of it as users meet it.
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("--sizes", "8:4"), "range"),
-        (("--mpi", "/nowhere"), "no such MPI"),
-        (("--launcher", "catapult"), "there are: auto, mpiexec, srun"),
-        (("--precision", "0"), "--precision"),
-        (
-            ("--device", "emulated", "--between", "0,9", "--paths", "staged"),
-            "there is no device 9; there are 2",
-        ),
-        (("--out", "/proc/nowhere/r.jsonl"), "/proc/nowhere"),
-        (("--out", "/dev/full"), "/dev/full"),
-    ],
-)
-def test_bad_input_is_one_line(arguments: tuple[str, ...], words: str, tmp_path: Path) -> None:
-    """Protects users from stack traces: what is wrong, what is allowed, what to do."""
-    done = wirespeed("pingpong", "--max-time", "0.02", *arguments, cwd=tmp_path)
-    assert done.code != 0
-    assert words in done.err + done.out, done.err + done.out

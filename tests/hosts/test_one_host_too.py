@@ -51,9 +51,3 @@ def test_one_byte_in_each_mode_on_one_host_and_on_two(
         ]
         assert len(times) == len(found) == 2
     assert "on one host and on 2 hosts" in wirespeed("show", measure.out).out
-
-
-def test_it_wants_several_hosts(tmp_path: Path) -> None:
-    """Protects from a table with one half."""
-    done = wirespeed("pingpong", "--one-host-too", cwd=tmp_path)
-    assert done.code == 2 and "--one-host-too: it compares one host with several; add --hosts a,b" in done.err

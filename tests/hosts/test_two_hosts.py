@@ -449,9 +449,11 @@ def test_an_address_that_both_hosts_have(mpi: InstalledMpi, pair: Hosts, tmp_pat
     asked = partial(wirespeed, before=pair["n1"].enter(), environment=pair.environment)
     try:
         done = asked("pingpong", *words, out=tmp_path / "r.jsonl")
-        assert done.failures[0]["call"] == "MPI_Comm_dup", done.err + done.out
-        assert "WARNING: Open MPI accepted a TCP connection" in done.failures[0]["text"]
-        assert "172.17.0.1 is on n2 and n1 (docker0)" in done.failures[0]["text"]
+        call, text = (done.failures[0][name] for name in ("call", "text"))
+        # On a busy machine the launcher has ended the rank before anybody asked where it waits.
+        assert call == "MPI_Comm_dup" or (call is None and "is gone while starting" in text), done.err
+        assert "WARNING: Open MPI accepted a TCP connection" in text
+        assert "172.17.0.1 is on n2 and n1 (docker0)" in text
         tried = asked("doctor", "--after-hang", tmp_path / "r.jsonl", "--try", "--mpi", mpi.prefix)
         found = " ".join(tried.out.split())
         assert "Open MPI over eth0 alone, whose address no other host has" in found

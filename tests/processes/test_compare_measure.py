@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.checks import write
-from support.records import entry
 
 import wirespeed
 from wirespeed.cli.main import main
@@ -31,27 +29,3 @@ def test_two_environments_by_turns(
         assert variables == {name}
         moments += [(entry.at, number) for entry in results.entries]
     assert [number for _, number in sorted(moments)][:4] == [1, 2, 2, 1]
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "why"),
-    [
-        (["--mpi", "/nowhere"], ExitCode.USAGE, "/nowhere: --mpi /nowhere: there is no such MPI"),
-        (["--out", "old.jsonl"], ExitCode.CANNOT_WRITE, "now: old.jsonl exists: name another file"),
-    ],
-)
-def test_why_nothing_is_measured(
-    words: list[str],
-    code: ExitCode,
-    why: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """Protects the old file, and a user from a comparison with nothing."""
-    monkeypatch.chdir(tmp_path)
-    old = write(Path("old.jsonl"), entry("host", 8, 1e-6), plan={"device": "cpu"})
-    before = old.read_bytes()
-    assert main(["compare", "--measure", str(old), *words]) == code
-    assert capsys.readouterr().err.splitlines()[-1].startswith(f"wirespeed: {why}")
-    assert old.read_bytes() == before

@@ -94,12 +94,6 @@ def test_at_most_so_many_pairs_at_once() -> None:
     assert sizes == [2, 2, 1]
 
 
-@pytest.mark.parametrize("text", ["0-0", "0", "0-1,1-2", "0-1,", "a-b", "0-1//2-3", "-1-2"])
-def test_what_is_no_list_of_pairs_is_refused_in_one_line(text: str, capsys: Captured) -> None:
-    assert main(["pairing", "--rank-pairs", text]) == ExitCode.USAGE
-    assert capsys.readouterr().err.startswith("wirespeed: --rank-pairs")
-
-
 def test_a_rank_that_there_is_not_is_refused() -> None:
     assert find_pattern("pairing").at(Shape(4, {"rank_pairs": "0-4"})).refuse() == (
         "--rank-pairs: rank 4 takes 5 ranks or more, not 4"
@@ -347,10 +341,3 @@ def test_another_fleet_is_not_mixed_into_a_folder(fleet: FakeFleet, tmp_path: Pa
     count = len(fleet.launches)
     assert ran(tmp_path / "f", "--resume", "--rounds", "9") == ExitCode.OK, "more rounds are welcome"
     assert len(fleet.launches) == count + 1
-
-
-def test_inside_a_launcher_it_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
-    monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "0")
-    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")
-    assert main(["fleet", "run", "--hosts", "a,b"]) == ExitCode.USAGE
-    assert "not inside a launcher's job" in capsys.readouterr().err

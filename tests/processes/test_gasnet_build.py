@@ -88,12 +88,6 @@ def test_a_home_that_is_none(home: str, monkeypatch: pytest.MonkeyPatch) -> None
     assert gasnet.built() == {}
 
 
-def test_half_of_the_options() -> None:
-    """Protects from a list of paths where something was to be built."""
-    done = wirespeed("paths", "--build", "gasnet")
-    assert done.code == ExitCode.USAGE and "PREFIX is where GASNet is installed; give both" in done.err
-
-
 @pytest.mark.parametrize("conduits", [(), ("smp",)])
 def test_listed_once_a_conduit_is_built(conduits: tuple[str, ...], tmp_path: Path) -> None:
     """Protects the list of paths, and that ranks without MPI do not take this path by default."""

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
-from support.command import wirespeed
 from support.records import as_read, end, entry, head
 
 from wirespeed.errors import WirespeedError
@@ -203,19 +202,6 @@ def test_what_runs_at_the_same_time_is_not_profiled() -> None:
     plan = Plan(profile="nsys", timeline="t.json", timing=True, background="stream:host:1M")
     found = background_plan(parse("stream:host:1M"), plan, Path("b.jsonl"))
     assert (found.profile, found.timeline, found.timing) == (None, None, False)
-
-
-def test_a_file_that_cannot_be_written_is_said_before_anything_is_measured(tmp_path: Path) -> None:
-    """Protects users from measuring for nothing, and result files from being overwritten."""
-    result = tmp_path / "r.jsonl"
-    result.write_text('{"kind":"run","schema":2}\n')
-    before = result.read_bytes()
-    for name, says in (("nowhere/t.json", "there is no folder"), ("r.jsonl", "is a result file")):
-        done = wirespeed("pingpong", "--paths", "host", "--timeline", tmp_path / name, cwd=tmp_path)
-        assert done.code == 4 and done.err.count("\n") == 1 and says in done.err, done.err
-    done = wirespeed("pingpong", "--timeline", "n.jsonl", "--out", "n.jsonl", cwd=tmp_path)
-    assert done.code == 2 and "another file than that of --out" in done.err
-    assert result.read_bytes() == before and [file.name for file in tmp_path.iterdir()] == ["r.jsonl"]
 
 
 def test_an_archive_for_vampir(tmp_path: Path) -> None:

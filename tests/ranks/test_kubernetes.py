@@ -117,19 +117,3 @@ def test_two_pods(tmp_path: Path) -> None:
     found = [record for record in read(log).records if isinstance(record, Entry)]
     assert sorted((one.path, one.bytes) for one in found) == [("host-tcp", 8), ("host-tcp", 65536)]
     assert "{" not in other
-
-
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        (
-            ("--batch", "kubernetes"),
-            "--batch kubernetes: name an image that has wirespeed, with --image NAME",
-        ),
-        ((*IMAGE, "--account", "a"), "--account: Kubernetes has none; --queue names a queue of Kueue"),
-    ],
-)
-def test_what_it_needs(words: tuple[str, ...], text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Protects from a manifest that could start nothing."""
-    assert main(["script", "pingpong", "--gpus-per-node", "2", *words]) == ExitCode.USAGE
-    assert text in capsys.readouterr().err

@@ -102,8 +102,3 @@ def test_inside_a_launcher_it_is_refused(mpi: InstalledMpi, command: str, tmp_pa
     (line,) = [line for line in done.err.splitlines() if line.startswith("wirespeed: ")]
     assert "--launches 3 starts new processes" in line and "leave it out" in line
     assert not out.exists()
-
-
-def test_a_script_refuses_it() -> None:
-    done = wirespeed("script", "pingpong", "--batch", "slurm", "--gpus-per-node", "4", "--launches", "3")
-    assert done.code == 2 and "--launches: " in done.err and "submit the script again" in done.err

@@ -307,13 +307,6 @@ def test_rank_0_s_words_are_all_ranks_words(mpi: InstalledMpi, tmp_path: Path) -
     assert {entry.bytes for entry in load(tmp_path / "r.jsonl").entries} == {8, 64}
 
 
-def test_a_batch_system_that_is_not_there(measure: Measure) -> None:
-    """Protects --launcher: one line instead of a missing program."""
-    done = measure("pingpong", *FAST, "--launcher flux")
-    assert done.code == 3 and "there is no flux on PATH" in done.err
-    assert not done.records
-
-
 def test_a_copy_that_runs_during_another_pattern_is_that_of_all_ranks(tmp_path: Path) -> None:
     """Protects --with copy: each rank alone first would leave the others idle for as long as it takes."""
     mpi = mpis.installed("mpich")

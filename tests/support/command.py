@@ -117,7 +117,7 @@ class Measure:
         before: tuple[str, ...] = (),
         environment: dict[str, str] | None = None,
     ) -> Done:
-        """`words`: each str is one word or several. `mpi`: by this MPI; `hosts`: with ranks on each."""
+        """`words`: each str is one word or several. `mpi`: by this MPI; `hosts`: ranks on each of them."""
         command = [word for one in words for word in (one.split() if isinstance(one, str) else [str(one)])]
         variables = environment or {}
         if mpi:

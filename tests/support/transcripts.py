@@ -9,19 +9,25 @@ that have the text.
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import random
 import re
 import shlex
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import pytest
 from support import fleet_files
 from support.records import end, entry, failure, head, step
 
+from wirespeed.cli.main import main
 from wirespeed.units import parse_size, parse_sizes
 
 Record = dict[str, Any]
@@ -155,6 +161,23 @@ def seconds(text: str, size: int, number: int, dice: random.Random) -> tuple[flo
     return time, float(found["share"] or 0.4) / 100
 
 
+def told(words: list[str], variables: dict[str, str]) -> str:
+    """What the command prints, wirespeed in this process, and its exit code."""
+    if words[0] == "cat":
+        return Path(words[1]).read_text()
+    if words[0] == "text":
+        return PageText(Path(words[1]).read_text(), words[2]).text
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        redirect_stdout(io.StringIO()) as out,
+        redirect_stderr(io.StringIO()) as err,
+    ):
+        for name, value in variables.items():
+            patch.setenv(name, value)
+        code = main(words[1:])
+    return f"{out.getvalue()}{err.getvalue()}exit code {code:d}"
+
+
 class PageText(HTMLParser):
     """The visible text of each element of a page that has this id or class, a line for each block."""
 
@@ -202,3 +225,20 @@ def merged(record: Record, more: Record) -> Record:
             inside = inside.setdefault(one, {})
         inside[last] = value
     return record
+
+
+def played(file: Path, folder: Path) -> str:
+    """The transcript as it is now. A case has a folder of its own, and leaves its files alone there."""
+    intro, found = cases(file.read_text())
+    texts = [intro]
+    for number, case in enumerate(found):
+        (own := folder / str(number)).mkdir()
+        os.chdir(own)
+        texts.append(case.run(told))
+        left = {one.name for one in own.iterdir()}
+        assert left == {name.split("/")[0] for name in case.files}, texts[-1]
+    return "\n".join(texts)
+
+
+if __name__ == "__main__":
+    print(played(Path(sys.argv[1]), Path.cwd()), end="")
