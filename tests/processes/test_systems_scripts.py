@@ -6,7 +6,6 @@ import argparse
 import os
 import re
 import shlex
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -78,38 +77,38 @@ def fakes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def written(*words: str, capsys: pytest.CaptureFixture[str]) -> str:
-    """The script that the command prints."""
-    assert main(["script", *words]) == ExitCode.OK
-    return capsys.readouterr().out
+@dataclass
+class Jobs:
+    """Writes scripts, and runs them in the folder with made-up programs."""
 
+    folder: Path
+    fakes: Path
+    capsys: pytest.CaptureFixture[str]
 
-def ran(script: str, fakes: Path, folder: Path, **variables: str) -> Ran:
-    file = folder / "job.sh"
-    file.write_text(script)
-    checked = captured(["bash", "-n", str(file)])
-    assert (checked.returncode, checked.stderr) == (0, "")
-    calls = folder / "calls"
-    environment = {"PATH": f"{fakes}:{os.environ['PATH']}", "CALLS": str(calls), "HOME": str(folder)}
-    done = subprocess.run(
+    def written(self, words: str) -> str:
+        """The script that the command prints."""
+        assert main(["script", *words.split()]) == ExitCode.OK
+        return self.capsys.readouterr().out
+
+    def ran(self, script: str, **variables: str) -> Ran:
+        (self.folder / "job.sh").write_text(script)
+        environment = {"PATH": f"{self.fakes}:{os.environ['PATH']}", "CALLS": str(self.folder / "calls")}
+        environment |= {"HOME": str(self.folder), "HOSTS": "n1,n2", "COBALT_NODEFILE": "nodes", **variables}
+        checked = captured(["bash", "-n", "job.sh"], cwd=self.folder)
+        assert (checked.returncode, checked.stderr) == (0, "")
         # Not as a login shell: what its profile does to PATH is not ours to test.
-        ["bash", str(file)],
-        env={**environment, "HOSTS": "n1,n2", "COBALT_NODEFILE": "nodes", **variables},
-        cwd=folder,
-        capture_output=True,
-        check=False,
-    )
+        done = captured(["bash", "job.sh"], env=environment, cwd=self.folder)
+        calls, *others = (self.lines(name) for name in ("calls", "calls.launches", "calls.modules"))
+        return Ran(done.returncode, [line.split() for line in calls], *others)
 
-    def lines(name: str) -> list[str]:
-        found = folder / name
+    def lines(self, name: str) -> list[str]:
+        found = self.folder / name
         return found.read_text().splitlines() if found.exists() else []
 
-    return Ran(
-        done.returncode,
-        [line.split() for line in lines("calls")],
-        lines("calls.launches"),
-        lines("calls.modules"),
-    )
+
+@pytest.fixture
+def jobs(tmp_path: Path, fakes: Path, capsys: pytest.CaptureFixture[str]) -> Jobs:
+    return Jobs(tmp_path, fakes, capsys)
 
 
 def parsed(script: str, batch: str) -> list[tuple[str, str | None]]:
@@ -142,215 +141,167 @@ JOBS = [
 ]
 
 
-class TestEverySystem:
-    @pytest.mark.parametrize("job", JOBS, ids=[job.split()[0] for job in JOBS])
-    @pytest.mark.parametrize("name", names())
-    def test_its_script(
-        self,
-        name: str,
-        job: str,
-        fakes: Path,
-        fake: FakeRun,
-        tmp_path: Path,
-        capsys: pytest.CaptureFixture[str],
-    ) -> None:
-        """A job that waits a day in a queue must not end at once: shell, directives, commands are right."""
-        system = load(name)
-        if name == "summit":
-            job = job.replace("--group 4", "--group 6")
-        script = written(*job.split(), "--system", name, capsys=capsys)
-        if system.batch.system != "none":
-            options = dict(parsed(script, system.batch.system))
-            assert ("ABC123" in options.values()) == ("--account" in job)
-            assert ("debug" in options.values()) == ("debug" in job or system.batch.queue == "debug")
-        did = ran(script, fakes, tmp_path)
-        assert did.code == 0
-        pattern = job.split()[0]
-        nodes = int(re.findall(r"--nodes (\d+)", job)[0]) if "--nodes" in job else 1
-        paths = [call[call.index("--paths") + 1] for call in did.calls]
-        # But for the path all calls are alike: one is read by the command itself.
-        alike = {
-            " ".join(call).replace(f"--paths {path} ", "")
-            for call, path in zip(did.calls, paths, strict=True)
-        }
-        assert len(alike) == 1
-        assert main(did.calls[-1]) == ExitCode.OK
-        plan = fake.plan
-        paths = [name for path in paths for name in path.split(",")]
-        assert (plan.pattern, plan.paths[-1]) == (pattern, paths[-1])
-        assert plan.out is not None and plan.out.endswith(".jsonl")
-        assert (plan.out == "own.jsonl") == ("own.jsonl" in job)
-        if plan.between:
-            assert set(plan.between) <= set(range(system.node.gpus))
-            assert len(plan.between) == (2 if pattern == "pingpong" else system.node.gpus)
-        if system.batch.system == "none":
-            assert plan.ranks == (2 if pattern == "pingpong" else nodes * system.node.gpus)
-            assert plan.hosts == ("n1", "n2")
-        if "--paths" in job:
-            assert paths == job.split("--paths ")[1].split()[0].split(",")
-        assert len(paths) == len(set(paths)) >= 2
-        self.check_switches(system, script, did)
-
-    def check_switches(self, system: System, script: str, did: Ran) -> None:
-        """Each active switch is set, those that are not stand as comments; each with its source."""
-        shell = "\n".join(line for line in script.splitlines() if not line.startswith("#"))
-        for switch in system.switches:
-            setting = switch.module or switch.option or f"{switch.variable}="
-            assert (setting in shell) == switch.active
-            assert switch.option or (setting in script and switch.source in script)
-            assert not switch.option or all(switch.option in launch for launch in did.launches)
-            if switch.ranks_only:
-                assert f"export {switch.variable}" not in script
-        wanted = [switch.module for switch in system.switches if switch.module and switch.active]
-        assert did.modules == [f"module load {module}" for module in wanted]
-        for breakage in system.breakages:
-            assert breakage.what in script
+@pytest.mark.parametrize("job", JOBS, ids=[job.split()[0] for job in JOBS])
+@pytest.mark.parametrize("name", names())
+def test_the_script_of_every_system(name: str, job: str, jobs: Jobs, fake: FakeRun) -> None:
+    """A job that waits a day in a queue must not end at once: shell, directives, commands are right."""
+    system = load(name)
+    if name == "summit":
+        job = job.replace("--group 4", "--group 6")
+    script = jobs.written(f"{job} --system {name}")
+    if system.batch.system != "none":
+        options = dict(parsed(script, system.batch.system))
+        assert ("ABC123" in options.values()) == ("--account" in job)
+        assert ("debug" in options.values()) == ("debug" in job or system.batch.queue == "debug")
+    did = jobs.ran(script)
+    assert did.code == 0
+    paths = [call[call.index("--paths") + 1] for call in did.calls]
+    # But for the path all calls are alike: one is read by the command itself.
+    pairs = zip(did.calls, paths, strict=True)
+    assert len({" ".join(call).replace(f"--paths {path} ", "") for call, path in pairs}) == 1
+    assert main(did.calls[-1]) == ExitCode.OK
+    plan, pattern = fake.plan, job.split()[0]
+    paths = [name for path in paths for name in path.split(",")]
+    assert (plan.pattern, plan.paths[-1]) == (pattern, paths[-1])
+    assert plan.out is not None and plan.out.endswith(".jsonl")
+    assert (plan.out == "own.jsonl") == ("own.jsonl" in job)
+    if plan.between:
+        assert set(plan.between) <= set(range(system.node.gpus))
+        assert len(plan.between) == (2 if pattern == "pingpong" else system.node.gpus)
+    if system.batch.system == "none":
+        assert plan.ranks == (2 if pattern == "pingpong" else 2 * system.node.gpus)
+        assert plan.hosts == ("n1", "n2")
+    if "--paths" in job:
+        assert paths == job.split("--paths ")[1].split()[0].split(",")
+    assert len(paths) == len(set(paths)) >= 2
+    check_switches(system, script, did)
 
 
-class TestEveryBatchSystem:
-    @pytest.mark.parametrize("batch", ["slurm", "lsf", "pbs", "flux"])
-    def test_a_machine_that_is_not_known(
-        self, batch: str, fakes: Path, fake: FakeRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        words = f"groups --batch {batch} --gpus-per-node 4 --nodes 3 --group 4 --paths host,nccl"
-        script = written(*words.split(), "--queue", "q", "--account", "a", "--time", "90", capsys=capsys)
-        options = parsed(script, batch)
-        assert {"q", "a"} <= {value for _, value in options}
-        clock = {"slurm": "01:30:00", "lsf": "1:30", "pbs": "walltime=01:30:00", "flux": "90m"}[batch]
-        assert clock in [value for _, value in options]
-        did = ran(script, fakes, tmp_path)
-        assert did.code == 0 and len(did.launches) == 2
-        assert [main(call) for call in did.calls] == [0, 0]
-        assert [plan.paths for plan in fake.plans] == [("host",), ("nccl",)]
-        assert re.search(r"(-n|--ntasks=|--nrs|--nodes=)\s*(12|3)\b", did.launches[0])
-
-    @pytest.mark.parametrize("batch", ["slurm", "lsf", "pbs", "flux"])
-    def test_a_path_that_fails_costs_its_own_figures(
-        self, batch: str, fakes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        """Each path is a job step: after one that crashed the others go on, and the job ends as failed."""
-        words = f"pingpong --batch {batch} --gpus-per-node 2 --paths host,staged,aware"
-        did = ran(written(*words.split(), capsys=capsys), fakes, tmp_path, HOST_FAILS="139")
-        assert did.code == 139
-        assert [call[call.index("--paths") + 1] for call in did.calls] == ["host", "staged", "aware"]
-        assert all("--resume" in call for call in did.calls)
-
-    @pytest.mark.parametrize(
-        ("host", "others", "code"),
-        [("3", "0", 0), ("0", "3", 0), ("3", "3", 3), ("3", "1", 1), ("1", "3", 1)],
-    )
-    @pytest.mark.parametrize("batch", ["slurm", "lsf", "pbs", "flux"])
-    def test_a_path_that_is_not_available_is_no_failure(
-        self,
-        batch: str,
-        host: str,
-        others: str,
-        code: int,
-        fakes: Path,
-        tmp_path: Path,
-        capsys: pytest.CaptureFixture[str],
-    ) -> None:
-        """Protects complete jobs from being listed as FAILED; code 3 is left for a job without a figure."""
-        words = f"pingpong --batch {batch} --gpus-per-node 2 --paths host,staged,aware"
-        script = written(*words.split(), capsys=capsys)
-        did = ran(script, fakes, tmp_path, HOST_FAILS=host, OTHERS_FAIL=others)
-        assert did.code == code and len(did.calls) == 3
-
-    def test_open_mpi_s_mpiexec_is_told_in_its_own_words(
-        self, fakes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        script = written("groups", "--batch", "pbs", "--gpus-per-node", "4", "--paths", "host", capsys=capsys)
-        assert "--ppn 4" in ran(script, fakes, tmp_path).launches[0]
-        own = tmp_path / "openmpi"
-        own.mkdir()
-        text = FAKE["srun jsrun mpiexec mpirun flux"].replace(
-            "&& exit 0", "&& echo 'mpiexec (Open MPI) 5.0.11' && exit 0"
-        )
-        (own / "mpiexec").write_text(text)
-        (own / "mpiexec").chmod(0o755)
-        did = ran(script, fakes, tmp_path, PATH=f"{own}:{fakes}:{os.environ['PATH']}")
-        assert "--map-by ppr:4:node" in did.launches[-1]
-
-    def test_without_wirespeed_the_job_says_so(
-        self, fakes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        script = written("pingpong", "--batch", "slurm", "--gpus-per-node", "2", capsys=capsys)
-        (tmp_path / "bin").mkdir()
-        (tmp_path / "bin" / "bash").symlink_to("/bin/bash")
-        assert ran(script, fakes, tmp_path, PATH=str(tmp_path / "bin")).code == 3
+def check_switches(system: System, script: str, did: Ran) -> None:
+    """Each active switch is set, those that are not stand as comments; each with its source."""
+    shell = "\n".join(line for line in script.splitlines() if not line.startswith("#"))
+    for switch in system.switches:
+        setting = switch.module or switch.option or f"{switch.variable}="
+        assert (setting in shell) == switch.active
+        assert switch.option or (setting in script and switch.source in script)
+        assert not switch.option or all(switch.option in launch for launch in did.launches)
+        if switch.ranks_only:
+            assert f"export {switch.variable}" not in script
+    wanted = [switch.module for switch in system.switches if switch.module and switch.active]
+    assert did.modules == [f"module load {module}" for module in wanted]
+    for breakage in system.breakages:
+        assert breakage.what in script
 
 
-class TestAlone:
-    """survey and doctor start their own ranks: a job of one node that calls them once."""
-
-    @pytest.mark.parametrize("name", ["survey", "doctor"])
-    @pytest.mark.parametrize("where", ["--batch slurm", "--batch pbs", "--batch flux", "--system summit"])
-    def test_it_is_called_once(
-        self, name: str, where: str, fakes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        script = written(name, *where.split(), "--device", "cpu", capsys=capsys)
-        done = ran(script, fakes, tmp_path, OTHERS_FAIL="6")
-        (call,) = done.calls
-        assert done.code == 6 and call[:4] == [name, "--device", "cpu", "--out"] and not done.launches
+every_batch_system = pytest.mark.parametrize("batch", ["slurm", "lsf", "pbs", "flux"])
 
 
-class TestContainers:
-    @pytest.mark.parametrize("job", ["survey", "pingpong --nodes 2 --paths host,aware"])
-    def test_apptainer_runs_the_command(
-        self, job: str, fakes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        """Protects a job whose wirespeed is in an image: each call goes through the container."""
-        words = f"{job} --batch slurm --gpus-per-node 2 --container apptainer --image w.sif"
-        done = ran(written(*words.split(), capsys=capsys), fakes, tmp_path)
-        opened = (tmp_path / "calls.containers").read_text().splitlines()
-        assert len(opened) == len(done.calls) == (1 if job == "survey" else 2)
-        assert all(line.startswith(f"exec --nv --bind {tmp_path} w.sif wirespeed ") for line in opened)
-
-    @pytest.mark.parametrize("job", ["survey", "pingpong --nodes 2 --paths host"])
-    def test_enroot_is_srun_s_own(
-        self, job: str, fakes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        words = f"{job} --batch slurm --gpus-per-node 2 --container enroot --image reg/w:1"
-        done = ran(written(*words.split(), capsys=capsys), fakes, tmp_path, SLURM_CPUS_ON_NODE="8")
-        (launch,) = done.launches
-        assert f"--container-image=reg/w:1 --container-mounts={tmp_path}:{tmp_path}" in launch
-        assert len(done.calls) == 1
+@every_batch_system
+def test_a_machine_that_is_not_known(batch: str, jobs: Jobs, fake: FakeRun) -> None:
+    words = f"groups --batch {batch} --gpus-per-node 4 --nodes 3 --group 4 --paths host,nccl"
+    script = jobs.written(f"{words} --queue q --account a --time 90")
+    clock = {"slurm": "01:30:00", "lsf": "1:30", "pbs": "walltime=01:30:00", "flux": "90m"}[batch]
+    assert {"q", "a", clock} <= {value for _, value in parsed(script, batch)}
+    did = jobs.ran(script)
+    assert did.code == 0 and len(did.launches) == 2
+    assert [main(call) for call in did.calls] == [0, 0]
+    assert [plan.paths for plan in fake.plans] == [("host",), ("nccl",)]
+    assert re.search(r"(-n|--ntasks=|--nrs|--nodes=)\s*(12|3)\b", did.launches[0])
 
 
-def test_a_job_without_gpus_asks_for_none(
-    fakes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@every_batch_system
+@pytest.mark.parametrize(
+    ("host", "others", "code"),
+    [("139", "0", 139), ("3", "0", 0), ("0", "3", 0), ("3", "3", 3), ("3", "1", 1), ("1", "3", 1)],
+)
+def test_a_path_that_fails_costs_its_own_figures(
+    batch: str, host: str, others: str, code: int, jobs: Jobs
 ) -> None:
+    """Each path is a job step: after one that crashed the others go on, and the job ends as failed.
+
+    A path that is not available is no failure: code 3 is left for a job without a figure.
+    """
+    script = jobs.written(f"pingpong --batch {batch} --gpus-per-node 2 --paths host,staged,aware")
+    did = jobs.ran(script, HOST_FAILS=host, OTHERS_FAIL=others)
+    assert did.code == code
+    assert [call[call.index("--paths") + 1] for call in did.calls] == ["host", "staged", "aware"]
+    assert all("--resume" in call for call in did.calls)
+
+
+def test_open_mpi_s_mpiexec_is_told_in_its_own_words(jobs: Jobs) -> None:
+    script = jobs.written("groups --batch pbs --gpus-per-node 4 --paths host")
+    assert "--ppn 4" in jobs.ran(script).launches[0]
+    (jobs.folder / "openmpi").mkdir()
+    text = FAKE["srun jsrun mpiexec mpirun flux"]
+    mpiexec = jobs.folder / "openmpi/mpiexec"
+    mpiexec.write_text(text.replace("&& exit 0", "&& echo 'mpiexec (Open MPI) 5.0.11' && exit 0"))
+    mpiexec.chmod(0o755)
+    did = jobs.ran(script, PATH=f"{mpiexec.parent}:{jobs.fakes}:{os.environ['PATH']}")
+    assert "--map-by ppr:4:node" in did.launches[-1]
+
+
+def test_without_wirespeed_the_job_says_so(jobs: Jobs) -> None:
+    script = jobs.written("pingpong --batch slurm --gpus-per-node 2")
+    (jobs.folder / "bin").mkdir()
+    (jobs.folder / "bin/bash").symlink_to("/bin/bash")
+    (jobs.folder / "job.sh").write_text(script)
+    done = captured(["/bin/bash", "job.sh"], env={"PATH": str(jobs.folder / "bin")}, cwd=jobs.folder)
+    assert done.returncode == 3
+
+
+@pytest.mark.parametrize("name", ["survey", "doctor"])
+@pytest.mark.parametrize("where", ["--batch slurm", "--batch pbs", "--batch flux", "--system summit"])
+def test_what_starts_its_own_ranks_is_called_once(name: str, where: str, jobs: Jobs) -> None:
+    done = jobs.ran(jobs.written(f"{name} {where} --device cpu"), OTHERS_FAIL="6")
+    (call,) = done.calls
+    assert done.code == 6 and call[:4] == [name, "--device", "cpu", "--out"] and not done.launches
+
+
+@pytest.mark.parametrize(("job", "calls"), [("survey", 1), ("pingpong --nodes 2 --paths host,aware", 2)])
+def test_apptainer_runs_the_command(job: str, calls: int, jobs: Jobs) -> None:
+    """Protects a job whose wirespeed is in an image: each call goes through the container."""
+    words = f"{job} --batch slurm --gpus-per-node 2 --container apptainer --image w.sif"
+    done, opened = jobs.ran(jobs.written(words)), jobs.lines("calls.containers")
+    assert len(opened) == len(done.calls) == calls
+    assert all(line.startswith(f"exec --nv --bind {jobs.folder} w.sif wirespeed ") for line in opened)
+
+
+@pytest.mark.parametrize("job", ["survey", "pingpong --nodes 2 --paths host"])
+def test_enroot_is_srun_s_own(job: str, jobs: Jobs) -> None:
+    words = f"{job} --batch slurm --gpus-per-node 2 --container enroot --image reg/w:1"
+    done = jobs.ran(jobs.written(words), SLURM_CPUS_ON_NODE="8")
+    (launch,) = done.launches
+    folder = jobs.folder
+    assert f"--container-image=reg/w:1 --container-mounts={folder}:{folder}" in launch
+    assert len(done.calls) == 1
+
+
+def test_a_job_without_gpus_asks_for_none(jobs: Jobs) -> None:
     """Protects clusters of CPUs: --gpus-per-node is not demanded, and its lack is said."""
     assert main(["script", "pingpong", "--batch", "slurm", "--nodes", "2"]) == ExitCode.OK
-    printed = capsys.readouterr()
+    printed = jobs.capsys.readouterr()
     assert "--gpus-per-node" not in printed.out and "asks for no GPU" in one_line(printed.err)
-    assert [call[:3] for call in ran(printed.out, fakes, tmp_path).calls] == [["pingpong", "--paths", "host"]]
+    assert [call[:3] for call in jobs.ran(printed.out).calls] == [["pingpong", "--paths", "host"]]
 
 
-class TestRefusals:
-    @pytest.mark.parametrize(
-        "words",
-        [
-            *(("--setup", line) for line in ("if true", "cat << EOF", "echo 'abc", "a\nb")),
-            ("--queue", "q\n#SBATCH --mem=0"),
-        ],
-    )
-    def test_one_line(self, words: Sequence[str], capsys: pytest.CaptureFixture[str]) -> None:
-        """What bash or a batch system would take otherwise is told before the job waits in a queue."""
-        assert main(["script", "groups", "--system", "summit", *words]) == ExitCode.USAGE
-        one_line(capsys.readouterr().err)
-
-    def test_into_a_file(self, tmp_path: Path) -> None:
-        file = tmp_path / "job.sh"
-        assert main(["script", "ring", "--system", "summit", "-o", str(file)]) == 0
-        assert file.read_text().startswith("#!/bin/bash\n#BSUB")
-
-
-def test_a_newcomer_s_script(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(("--setup", line) for line in ("if true", "cat << EOF", "echo 'abc", "a\nb")),
+        ("--queue", "q\n#SBATCH --mem=0"),
+    ],
+)
+def test_what_bash_or_a_batch_system_would_refuse(
+    words: Sequence[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Protects from a job that has waited in a queue for nothing."""
+    assert main(["script", "groups", "--system", "summit", *words]) == ExitCode.USAGE
+    one_line(capsys.readouterr().err)
+
+
+def test_a_newcomer_s_script(jobs: Jobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that is one new file has its script with no other edit."""
     text = (systems.FOLDER / "delta.toml").read_text().replace('name = "Delta"', 'name = "Gamma"')
     (tmp_path / "gamma.toml").write_text(text)
     monkeypatch.setattr(systems, "FOLDER", tmp_path)
-    assert "# Gamma (NCSA" in written("groups", "--system", "gamma", capsys=capsys)
+    assert "# Gamma (NCSA" in jobs.written("groups --system gamma")
