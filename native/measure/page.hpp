@@ -26,7 +26,8 @@ struct PageLayout {
     std::uint64_t bytes;                   ///< message size being measured
     std::atomic<std::uint64_t> iteration;  ///< iterations begun since the start
     std::atomic<std::uint64_t> call;       ///< CallId in the low half, peer + 1 in the high half
-    std::atomic<std::uint64_t> stages;     ///< stages begun: progress outside iterations
+    std::atomic<std::uint64_t>
+        stages;  ///< stages begun, and parts of long iterations: other progress
     /// Seconds without progress after which the rank is stuck. Read before `stages`: who sees a new
     /// one sees the progress that came with it.
     std::atomic<double> timeout;
@@ -66,6 +67,8 @@ class Page {
         layout_->iteration.store(layout_->iteration.load(std::memory_order_relaxed) + 1,
                                  std::memory_order_relaxed);
     }
+    /// Counts as progress within an iteration.
+    void advance() noexcept { layout_->stages.fetch_add(1, std::memory_order_relaxed); }
     /// Says what comes next; counts as progress.
     void stage(std::string_view path, std::uint64_t bytes, double timeout) noexcept;
     /// The rank begins its part of a batch; false: it has none, and waits for those that have one.

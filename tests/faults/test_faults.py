@@ -102,6 +102,18 @@ def test_after_a_hang_the_next_size_is_tried(tmp_path: Path) -> None:
     assert "host: one column, 2 launches (the ranks were started anew after a fault)" in said
 
 
+def test_an_iteration_may_last_longer_than_a_hang(tmp_path: Path) -> None:
+    """Protects a ring of a thousand steps: an iteration that goes on is no hang, however long it takes."""
+    done = wirespeed(
+        *("ring", "--device", "emulated", "--paths", "staged", "--sizes", "8", "--steps", "100"),
+        *("--loops", "1", "--warmup", "0", "--timeout", "2", "--no-evidence"),
+        environment={"WIRESPEED_EMULATED": "work=0.04"},
+        out=tmp_path / "r.jsonl",
+    ).ok()
+    (entry,) = done.entries
+    assert entry["seconds"]["median"] > 2 and not done.failures
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("mpi", ["openmpi", slow_case("mpich")], indirect=True)
 def test_a_stopped_launcher(mpi: InstalledMpi, tmp_path: Path) -> None:
