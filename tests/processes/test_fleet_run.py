@@ -16,7 +16,7 @@ from support.fake_fleet import FakeFleet
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.fleet.allocation import allocated_hosts, named_hosts
-from wirespeed.fleet.rounds import pairs_of
+from wirespeed.fleet.parts import pairs_of
 from wirespeed.frontend import session
 from wirespeed.frontend.machine import Machine
 from wirespeed.job.plan import Plan

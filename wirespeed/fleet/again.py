@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from wirespeed.fleet.estimates import LINK, SWITCH
 from wirespeed.fleet.judge import Outlier
 from wirespeed.fleet.observations import BETWEEN
-from wirespeed.fleet.parts import COPIES, LINKS, FleetPart, FleetPlan
-from wirespeed.fleet.rounds import Pairs
+from wirespeed.fleet.parts import COPIES, LINKS, FleetPart, FleetPlan, NodePairs
 
 SUSPICIOUS = 0.1
 """The false discovery rate at which something is measured again."""
@@ -32,7 +31,7 @@ class Suspected:
     between: set[str] = field(default_factory=set)
     """Nodes that are slow with others."""
     pairs: set[tuple[str, str]] = field(default_factory=set)
-    """Pairs of nodes."""
+    """NodePairs of nodes."""
 
     @property
     def count(self) -> int:
@@ -84,16 +83,16 @@ def _with_controls(nodes: set[str], answering: Sequence[str], chance: random.Ran
     return tuple(host for host in answering if host in nodes or host in controls)
 
 
-def _rounds(what: Suspected, answering: Sequence[str], chance: random.Random) -> list[Pairs]:
+def _rounds(what: Suspected, answering: Sequence[str], chance: random.Random) -> list[NodePairs]:
     """Disjoint pairs: suspected pairs and nodes, each TIMES_AGAIN times, and controls."""
     here = {*answering}
     left = {pair: TIMES_AGAIN for pair in sorted(what.pairs) if here.issuperset(pair)}
     nodes = dict.fromkeys(sorted(what.between & here), TIMES_AGAIN)
     suspects = {*nodes, *(node for pair in left for node in pair)}
     sound = [host for host in answering if host not in suspects]
-    rounds: list[Pairs] = []
+    rounds: list[NodePairs] = []
     while (any(left.values()) or any(nodes.values())) and len(rounds) < MAX_LAUNCHES:
-        pairs: Pairs = []
+        pairs: NodePairs = []
         free = chance.sample(sound, len(sound))
         for pair in sorted(left, key=lambda pair: -left[pair]):
             if left[pair] and not any({*pair} & {*known} for known in pairs):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import random
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from wirespeed.fleet.rounds import pairs_of
 from wirespeed.job.plan import Plan
 from wirespeed.patterns.pairs import Pairs, meets
 from wirespeed.statistics.stopping import Stopping
@@ -14,6 +14,9 @@ FEW_NODES, ROUNDS, ROUNDS_OF_FEW = 16, 8, 12
 """Among few nodes, more rounds tell what differs."""
 SMALLEST_COPY = 4096
 """Bytes; a shorter copy takes as long as its call."""
+
+
+NodePairs = list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -157,3 +160,27 @@ def _within(nodes: int, each: int) -> Iterator[list[tuple[int, int]]]:
             (value, other) for value in range(each) if (other := meets(value, number, each) or 0) > value
         ]
         yield [(node * each + value, node * each + other) for node in range(nodes) for value, other in inside]
+
+
+def pairs_of(round_: int, hosts: Sequence[str], seed: int, silent: Collection[str] = ()) -> NodePairs:
+    """The disjoint pairs of a round, counted from 0.
+
+    A round robin over a random order of the hosts, its rounds in a random order: no host meets another twice
+    before meeting all others, and of an odd number another one waits each time. Then comes another random
+    order. It follows from hosts, seed and round alone, so a run that is gone on with makes the same pairs; a
+    silent host's partners wait.
+    """
+    count = len(hosts)
+    if count < 2:
+        return []
+    cycle, place = divmod(round_, count - 1 + count % 2)
+    chance = random.Random(f"{seed} {cycle}")
+    order = chance.sample(list(hosts), count)
+    rounds = count - 1 + count % 2
+    number = chance.sample(range(rounds), rounds)[place]
+    found = []
+    for rank, name in enumerate(order):
+        other = meets(rank, number, count)
+        if other is not None and rank < other and not {name, order[other]} & set(silent):
+            found.append((name, order[other]))
+    return found
