@@ -1,8 +1,8 @@
 """Patterns: who sends how many bytes to whom, in which order.
 
 Each module in this package has one `PATTERN` (a package: `PATTERNS`), but for those that patterns share:
-`answers`, `base`, `block_list`, `kv_models` and `rules`. A new one is found by being there. A pattern is
-a pure function of one rank's view: it names no transport, no device and no library.
+`answers`, `base`, `block_list`, `kv_models`, `rules` and `steps`. A new one is found by being there. A
+pattern is a pure function of one rank's view: it names no transport, no device and no library.
 """
 
 from __future__ import annotations
@@ -13,19 +13,9 @@ from collections.abc import Sequence
 from functools import cache
 
 from wirespeed.errors import WirespeedError
-from wirespeed.patterns.base import (
-    Derived,
-    Figure,
-    Option,
-    Pattern,
-    Place,
-    Shape,
-    Step,
-    Sums,
-    Team,
-    Transfer,
-    Work,
-)
+from wirespeed.patterns.base import Pattern, Shape
+from wirespeed.patterns.rules import Option
+from wirespeed.patterns.steps import Derived, Figure, Place, Step, Sums, Team, Transfer, Work
 
 __all__ = ["Derived", "Figure", "Option", "Pattern", "Place", "Shape", "Step", "Sums", "Team", "Transfer"]
 __all__ += ["Work", "all_patterns", "find_pattern"]

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from wirespeed.errors import WirespeedError
 from wirespeed.patterns import block_list, kv_models
-from wirespeed.patterns.base import Derived, Figure, Kind, Option, Pattern, Step, Transfer
+from wirespeed.patterns.base import Pattern
 from wirespeed.patterns.block_list import GAP, LAYOUTS, MAX_BLOCKS, SPREAD, Blocks
-from wirespeed.patterns.rules import RankRule, SizeRule, Timing
+from wirespeed.patterns.rules import Kind, Option, RankRule, SizeRule, Timing
+from wirespeed.patterns.steps import Derived, Figure, Step, Transfer
 from wirespeed.units import counted, format_size, size_word
 
 TOTAL = 16 << 20

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from wirespeed.patterns.base import Derived, Figure, Kind, Option, Pattern, Step, Team, Transfer
-from wirespeed.patterns.rules import RankRule, Shown, SizeRule, Timing
+from wirespeed.patterns.base import Pattern
+from wirespeed.patterns.rules import Kind, Option, RankRule, Shown, SizeRule, Timing
+from wirespeed.patterns.steps import Derived, Figure, Step, Team, Transfer
 
 NODE = "NUMA node that host memory comes from. Default: any, then each one where there are several."
 

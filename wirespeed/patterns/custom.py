@@ -12,8 +12,9 @@ from typing import Any
 from wirespeed import inputs
 from wirespeed.errors import WirespeedError
 from wirespeed.patterns.answers import unanswered
-from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Step, Transfer
-from wirespeed.patterns.rules import RankRule, SizeRule, Timing
+from wirespeed.patterns.base import Pattern
+from wirespeed.patterns.rules import Option, RankRule, SizeRule, Timing
+from wirespeed.patterns.steps import Derived, Figure, Step, Transfer
 from wirespeed.units import format_size, parse_size
 
 COLUMNS = ("step", "from", "to", "bytes")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from wirespeed.patterns.base import Figure, Pattern, Step, Transfer
+from wirespeed.patterns.base import Pattern
+from wirespeed.patterns.steps import Figure, Step, Transfer
 
 
 class Exchange(Pattern):

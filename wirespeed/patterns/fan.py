@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wirespeed.patterns.base import Figure, Step, Team, Transfer
+from wirespeed.patterns.steps import Figure, Step, Team, Transfer
 
 WAYS = ("out", "in", "both")
 

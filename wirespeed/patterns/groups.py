@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Step, Team, Transfer
-from wirespeed.patterns.rules import RankRule, Shown, SizeRule, Timing
+from wirespeed.patterns.base import Pattern
+from wirespeed.patterns.rules import Option, RankRule, Shown, SizeRule, Timing
+from wirespeed.patterns.steps import Derived, Figure, Step, Team, Transfer
 
 WORD = 32
 """Bytes of what --count counts."""

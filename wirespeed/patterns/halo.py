@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Step, Transfer
-from wirespeed.patterns.rules import RankRule, Timing
+from wirespeed.patterns.base import Pattern
+from wirespeed.patterns.rules import Option, RankRule, Timing
+from wirespeed.patterns.steps import Derived, Figure, Step, Transfer
 
 WEST, EAST, NORTH, SOUTH = range(4)
 _OPPOSITE = (EAST, WEST, SOUTH, NORTH)

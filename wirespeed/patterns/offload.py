@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wirespeed.patterns.base import Kind, Step, Transfer
 from wirespeed.patterns.blocks import CONTIGUOUS, BlockLists
-from wirespeed.patterns.rules import RankRule
+from wirespeed.patterns.rules import Kind, RankRule
+from wirespeed.patterns.steps import Step, Transfer
 
 
 class Offload(BlockLists):

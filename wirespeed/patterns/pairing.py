@@ -7,9 +7,10 @@ from functools import lru_cache
 from itertools import chain
 
 from wirespeed.errors import WirespeedError
-from wirespeed.patterns.base import Figure, Option, Pattern
+from wirespeed.patterns.base import Pattern
 from wirespeed.patterns.pairs import Pairs
-from wirespeed.patterns.rules import Timing
+from wirespeed.patterns.rules import Option, Timing
+from wirespeed.patterns.steps import Figure
 
 Partners = dict[int, int]
 """Partner of each rank of a phase."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from wirespeed.patterns.base import Figure, Option, Pattern, Step, Team, Transfer
+from wirespeed.patterns.base import Pattern
 from wirespeed.patterns.fan import WAYS, Fan
-from wirespeed.patterns.rules import RankRule, Shown, SizeRule, Timing
+from wirespeed.patterns.rules import Option, RankRule, Shown, SizeRule, Timing
+from wirespeed.patterns.steps import Figure, Step, Team, Transfer
 
 
 class Pairs(Pattern):

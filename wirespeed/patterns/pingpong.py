@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from wirespeed.patterns.base import Figure, Pattern, Step, Transfer
+from wirespeed.patterns.base import Pattern
 from wirespeed.patterns.rules import Shown
+from wirespeed.patterns.steps import Figure, Step, Transfer
 
 
 class PingPong(Pattern):

@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-from wirespeed.patterns.base import (
-    Checking,
-    Derived,
-    Figure,
-    Kind,
-    Option,
-    Pattern,
-    Place,
-    Step,
-    Sums,
-    Transfer,
-    Work,
-)
-from wirespeed.patterns.rules import RankRule, Shown, SizeRule, Timing
+from wirespeed.patterns.base import Pattern
+from wirespeed.patterns.rules import Checking, Kind, Option, RankRule, Shown, SizeRule, Timing
+from wirespeed.patterns.steps import Derived, Figure, Place, Step, Sums, Transfer, Work
 
 MAX_STEPS = 128
 """Default limit per iteration: a rank of a large ring need not know all of them."""

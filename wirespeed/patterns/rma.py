@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from wirespeed.patterns.base import Checking, Figure, Kind, Option, Pattern, Step, Sums, Team, Transfer
-from wirespeed.patterns.rules import SizeRule, Timing
+from wirespeed.patterns.base import Pattern
+from wirespeed.patterns.rules import Checking, Kind, Option, SizeRule, Timing
+from wirespeed.patterns.steps import Figure, Step, Sums, Team, Transfer
 
 PUT, GET, FETCH_ADD, LOAD = "put", "get", "fetch-add", "load"
 WORD = 8

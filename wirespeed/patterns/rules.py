@@ -1,11 +1,51 @@
-"""Parts of a pattern: which sizes and numbers of ranks it takes, how it is sampled, and how it is shown."""
+"""Parts of a pattern: its options, sizes, ranks and paths, and how it is sampled, checked and shown."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
-from wirespeed.units import parse_sizes
+from wirespeed.patterns.steps import Sums
+from wirespeed.units import parse_sizes, size_word
+
+
+@dataclass(frozen=True)
+class Option:
+    """A pattern's own option on the command line: a whole number, a choice, or a flag."""
+
+    name: str
+    help: str
+    default: int | str | bool | None
+    least: int = 1
+    most: int = 10_000_000
+    choices: tuple[str, ...] = ()
+    metavar: str = "N"
+    many: bool = False
+    """The option takes a list; each of its values is measured."""
+    for_transport: bool = False
+    """The transport reads the option, not the pattern."""
+    in_one_table: bool = False
+    """True if all values of a list are measured in one run."""
+    each_node: bool = False
+    """If it is not given, the pattern is measured again for each NUMA node, where there are several."""
+    by_machine: tuple[Any, Any] = (None, None)
+    """Its default on GPUs, and on CPUs, where that is not the same."""
+    content: Callable[[str], str] | None = None
+    """Digest of the file that it names, so that one that has changed is another value."""
+
+    @property
+    def usual(self) -> Any:
+        """Its default, that on GPUs where machines differ."""
+        return self.by_machine[0] if self.default is None else self.default
+
+    @property
+    def key(self) -> str:
+        return self.name.replace("-", "_")
+
+    def word(self, value: Any) -> str:
+        """A value as the command line takes it."""
+        return size_word(value) if self.metavar == "SIZE" else str(value)
 
 
 @dataclass(frozen=True)
@@ -110,3 +150,40 @@ class Shown:
     """An operation of all ranks that moves data: nccl-tests has a table of it."""
     followed_by: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """(pattern, paths) measured after it, into the same file, with --messages."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a pattern does, which decides which paths may do it."""
+
+    in_place: bool = False
+    """Each rank sends from and receives into the same buffer."""
+    intra_rank: bool = False
+    """Ranks move bytes between their own buffers, not between each other."""
+    needs_device: str = ""
+    """Why it measures nothing without a GPU, and what helps; '': it does."""
+    one_sided: bool = False
+    """It needs operations on a peer's memory that no message accompanies (`TransferPath.operations`)."""
+    scattered: bool = False
+    """It sends lists of blocks, which paths may move in ways of their own (`TransferPath.lists`)."""
+    of_all_ranks: bool = False
+    """An operation of all ranks: libraries have calls for it, or algorithms do it in steps."""
+    program: bool = False
+    """A program: the figure is the time of a step of its field (wirespeed/programs)."""
+
+
+@dataclass(frozen=True)
+class Checking:
+    """How it is checked that the bytes have arrived."""
+
+    of: str = "bytes"
+    """Name of the check (wirespeed/rank/check/checks.py)."""
+    sums: Callable[[int, int, int], Sums] | None = None
+    """Doubles that (rank, size, iterations) must make of the numbers they add to; None: bytes stay."""
+    links: Callable[[int], int] | None = None
+    """Links of the chain of a size that loads follow, where an iteration is one load.
+
+    A transfer names the chain then, and the transport itself checks where the loads lead.
+    """
+    no_soak: str = ""
+    """Why there is no soak of it; '': there is one, unless `Pattern.lacks_soak` knows better."""

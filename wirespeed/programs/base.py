@@ -24,19 +24,9 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from wirespeed.patterns.base import (
-    COMPUTES,
-    Checking,
-    Derived,
-    Figure,
-    Kind,
-    Option,
-    Pattern,
-    Place,
-    Transfer,
-    Work,
-)
-from wirespeed.patterns.rules import RankRule, Shown, SizeRule, Timing
+from wirespeed.patterns.base import COMPUTES, Pattern
+from wirespeed.patterns.rules import Checking, Kind, Option, RankRule, Shown, SizeRule, Timing
+from wirespeed.patterns.steps import Derived, Figure, Place, Transfer, Work
 from wirespeed.programs.conserved import Conservation
 from wirespeed.programs.plane import Plane, divisions, parse_grid, smallest_halo
 

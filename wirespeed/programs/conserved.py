@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wirespeed.patterns.base import Place, Work
+from wirespeed.patterns.steps import Place, Work
 
 _PIECE, _THREADS, _MAX_BLOCKS = 256, 256, 1024
 ROUNDING = 2.0**-53

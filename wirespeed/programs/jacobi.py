@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wirespeed.patterns.base import Option, Place, Step, Transfer, Work
+from wirespeed.patterns.rules import Option
+from wirespeed.patterns.steps import Place, Step, Transfer, Work
 from wirespeed.programs.base import (
     MAX_RANKS_OF_A_NORM,
     NORM_STEPS_LATER,

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 
-from wirespeed.patterns.base import Place, Work
+from wirespeed.patterns.steps import Place, Work
 from wirespeed.programs.base import to_lines
 from wirespeed.programs.plane import EAST, NORTH, SOUTH, WEST, Plane
 

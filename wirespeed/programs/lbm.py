@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from wirespeed.patterns.base import Option, Place, Step, Transfer, Work
+from wirespeed.patterns.rules import Option
+from wirespeed.patterns.steps import Place, Step, Transfer, Work
 from wirespeed.programs.base import (
     Constant,
     FieldComparison,

@@ -8,8 +8,8 @@ from typing import Any
 
 from wirespeed.host.core import Core
 from wirespeed.patterns import Place, Work
-from wirespeed.patterns.base import Collective
 from wirespeed.patterns.collectives.rank_view import REDUCTIONS, TYPES
+from wirespeed.patterns.steps import Collective
 
 OPERATIONS = ("allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "reduce", "barrier")
 """In the order of the core's numbers."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from wirespeed.patterns.base import Step, Transfer, Work
 from wirespeed.patterns.collectives.rank_view import RankView
 from wirespeed.patterns.collectives.ring import put_in_place
+from wirespeed.patterns.steps import Step, Transfer, Work
 
 
 def _others(view: RankView) -> list[int]:

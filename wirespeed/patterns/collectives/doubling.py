@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from wirespeed.patterns.base import Step, Transfer
 from wirespeed.patterns.collectives.rank_view import RankView
+from wirespeed.patterns.steps import Step, Transfer
 
 
 def _distances(ranks: int) -> list[int]:

@@ -6,20 +6,11 @@ from dataclasses import dataclass, fields
 from math import gcd
 from types import ModuleType
 
-from wirespeed.patterns.base import (
-    COMPUTES,
-    Checking,
-    Collective,
-    Derived,
-    Figure,
-    Kind,
-    Option,
-    Pattern,
-    Step,
-)
+from wirespeed.patterns.base import COMPUTES, Pattern
 from wirespeed.patterns.collectives import direct, doubling, one_shot, ring
 from wirespeed.patterns.collectives.rank_view import REDUCING, REDUCTIONS, TYPES, WHOLE, RankView, extent
-from wirespeed.patterns.rules import RankRule, Shown, SizeRule, Timing
+from wirespeed.patterns.rules import Checking, Kind, Option, RankRule, Shown, SizeRule, Timing
+from wirespeed.patterns.steps import Collective, Derived, Figure, Step
 
 ALGORITHMS: dict[str, ModuleType] = {
     "ring": ring,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from wirespeed.patterns.base import Place, Step, Work
+from wirespeed.patterns.steps import Place, Step, Work
 
 TYPES = {"fp32": 4, "fp16": 2, "bf16": 2, "fp64": 8, "int32": 4}
 """Bytes of an element, in the order of the core's numbers."""

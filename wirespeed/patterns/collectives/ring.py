@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from wirespeed.patterns.base import Step, Transfer, Work
 from wirespeed.patterns.collectives.rank_view import RankView
+from wirespeed.patterns.steps import Step, Transfer, Work
 
 
 def _reduced_parts(view: RankView) -> list[Step]:
