@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
 import re
@@ -16,6 +17,8 @@ MIN_WIDTH, PIPE_WIDTH = 20, 100
 SIGNS = {"±": "+-", "≈": "=", "─": "-", "—": "-", "│": "|", "µ": "u", "…": "...", "→": "->"}
 SIGNS |= zip("▁▂▃▄▅▆▇█", "_.:-=+*#", strict=True)
 MORE = " ..."
+PLAIN: dict[str, Any] = {"highlight": False, "markup": False, "emoji": False}
+"""Texts are printed as they are."""
 
 
 def make_console(stream: IO[str] | None = None) -> Console:
@@ -28,19 +31,16 @@ def make_console(stream: IO[str] | None = None) -> Console:
     others = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
     if ascii_locale(stream):
         stream = cast("IO[str]", AsciiStream(stream))
-    return plain_console(stream, width, others)
-
-
-def plain_console(stream: IO[str], width: int | None, environment: Mapping[str, str]) -> Console:
-    """A console that prints texts as they are."""
-    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False, _environ=environment)
+    return Console(file=stream, width=width, **PLAIN, _environ=others)
 
 
 class Trial(Console):
     """A console that counts the lines that it would print, and can have them printed on another one."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(self, width: int, *, ascii_only: bool = False) -> None:
+        # Signs that are printed as several letters of ASCII take the room of those.
+        text = AsciiStream(io.StringIO()) if ascii_only else io.StringIO()
+        super().__init__(file=cast("IO[str]", text), width=width, **PLAIN, _environ={})
         self.lines = 0
         self._printed: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
 

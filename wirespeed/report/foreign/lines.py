@@ -373,7 +373,7 @@ def _cut(console: Console, blocks: Sequence[str], most: int, name: str) -> list[
 
 
 def _height(console: Console, lines: Iterable[str]) -> int:
-    height, trial = 0, Trial(width=console.width)
+    height, trial = 0, Trial(console.width)
     for line in lines:
         if len(line) <= console.width:
             height += 1

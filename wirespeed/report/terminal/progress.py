@@ -15,7 +15,6 @@ from rich.live import Live
 from rich.text import Text
 
 from wirespeed.job.messages import Note, Progress
-from wirespeed.job.plan import Plan
 from wirespeed.report.console.columns import Column, Table, table
 from wirespeed.report.console.console import make_console
 from wirespeed.report.console.status_line import Clock, Teller
@@ -55,9 +54,9 @@ class RunPlace:
         spent = 0.0 if self._start is None else self._clock() - self._start
         parts = [f"{duration(spent)} so far"]
         if step := self.step:
-            several, place = step.launches > 1, f"{step.done + 1} of {step.total}"
+            place = f"{step.done + 1} of {step.total}"
             launch = f"launch {step.launch} of {step.launches}, step {place}"
-            parts.insert(0, launch if several else f"path {place}")
+            parts.insert(0, launch if step.launches > 1 else f"path {place}")
         if self.bound:
             parts.append(f"--within {time_word(self.bound)}")
         return ", ".join(parts)
@@ -85,54 +84,48 @@ class ProgressLines:
         match event:
             case Head():
                 self._place.bound = event.plan.budget
-                self.plan(event.plan)
             case Entry():
                 self._has_figure = True
-                self.entry(event)
-            case Failure():
-                self.failure(event)
-            case Soak():
-                self.soak(event)
             case Note():
                 self.note(printable(event.text))
             case StepStart():
                 self._place.step = event
                 self._under_way = f"{event.path}: ranks start"
-                self.step(event.path, event.launch)
             case Progress():
                 self._under_way = _under_way(event)
-                self.progress(event)
-                if event.seconds and not self._has_figure:
-                    # Sizes take turns, so that the first ones are done when all nearly are.
-                    self._has_figure = True
-                    if text := self._now():
-                        self.note(text)
+        self.tell(event)
+        if isinstance(event, Progress) and event.seconds and not self._has_figure:
+            # Sizes take turns, so that the first ones are done when all nearly are.
+            self._has_figure = True
+            if text := self._now():
+                self.note(text)
 
-    def entry(self, entry: Entry) -> None:
-        """'host  64 KiB  8.52 us  7.69 GB/s  ±0.4 %  120 samples  [path 1 of 3, ..., --within 1m]'."""
-        self._width = max(self._width, len(entry.path))
-        if entry.impossible:
-            where = f"{entry.path:<{self._width}}  {format_size(entry.bytes):>8}"
-            self.note(f"{where}  {IMPOSSIBLE}: {entry.why_impossible}  [{self._place}]")
-            return
-        over = {"max-time": "  (--max-time over)", INTERRUPTED: f"  ({INTERRUPTED})"}.get(entry.stopped, "")
-        over += "  (ranks waited for CPUs)" if entry.contended else ""
-        self.note(
-            f"{entry.path:<{self._width}}  {_figure(entry, 8)}  {figures.spread(entry.precision):>7}  "
-            f"{counted(entry.samples, 'sample')}{over}  [{self._place}]"
-        )
+    def tell(self, event: Event) -> None:
+        """'host  64 KiB  8.52 us  7.69 GB/s  ±0.4 %  120 samples  [path 1 of 3, ..., --within 1m]'.
 
-    def soak(self, soak: Soak) -> None:
-        """'host  64 KiB  1,200,000 messages checked, wrong: none  [path 1 of 3, ...]'."""
-        self.note(f"{_soaked(soak, 8, self._width)}  [{self._place}]")
-
-    def failure(self, failure: Failure) -> None:
-        """'aware at 64 KiB: hung: ...'; what is not available with the next event of another kind."""
-        head, text = figures.failure_head(failure), figures.failure_text(failure)
-        if failure.what == UNAVAILABLE:
-            self._lacks.setdefault(text, []).append(head)
-        else:
-            self.note(f"{head}: {text}")
+        Or 'host  64 KiB  1,200,000 messages checked, wrong: none  [...]', or 'aware at 64 KiB: hung: ...'.
+        What is not available is told with the next event of another kind.
+        """
+        match event:
+            case Entry():
+                self._width = max(self._width, len(event.path))
+                words = f"{format_size(event.bytes):>8}  {IMPOSSIBLE}: {event.why_impossible}"
+                if not event.impossible:
+                    over = {"max-time": "  (--max-time over)", INTERRUPTED: f"  ({INTERRUPTED})"}
+                    words = f"{_figure(event, 8)}  {figures.spread(event.precision):>7}  "
+                    words += counted(event.samples, "sample") + over.get(event.stopped, "")
+                    words += "  (ranks waited for CPUs)" if event.contended else ""
+                self.note(f"{event.path:<{self._width}}  {words}  [{self._place}]")
+            case Soak():
+                checked = f"{event.messages:,} messages checked, wrong: {soaks.wrong_words(event)}"
+                where = f"{event.path:<{self._width}}  {format_size(event.bytes):>8}"
+                self.note(f"{where}  {event.elapsed_s:4.0f} s  {checked}  [{self._place}]")
+            case Failure():
+                head, text = figures.failure_head(event), figures.failure_text(event)
+                if event.what == UNAVAILABLE:
+                    self._lacks.setdefault(text, []).append(head)
+                else:
+                    self.note(f"{head}: {text}")
 
     def _tell_lacks(self) -> None:
         for text, heads in self._lacks.items():
@@ -151,15 +144,6 @@ class ProgressLines:
 
     def _now(self) -> str:
         return f"{self._under_way}  [{self._place}]" if self._under_way else ""
-
-    def plan(self, plan: Plan) -> None:
-        """The run begins, with what its plan has become on this machine."""
-
-    def step(self, path: str, launch: int) -> None:
-        """A path begins, or goes on in new processes."""
-
-    def progress(self, event: Progress) -> None:
-        """A path goes on."""
 
     def close(self) -> None:
         """Takes away what was only for the time of the run."""
@@ -184,11 +168,6 @@ def _under_way(event: Progress) -> str:
 def _figure(entry: Entry, width: int) -> str:
     rate = f"{format_rate(entry.rate):>6} GB/s" if entry.amount else " " * 11
     return f"{format_size(entry.bytes):>{width}}  {figures.time_of(entry, entry.seconds):>8}  {rate}"
-
-
-def _soaked(soak: Soak, width: int, name: int) -> str:
-    found = f"{soak.messages:,} messages checked, wrong: {soaks.wrong_words(soak)}"
-    return f"{soak.path:<{name}}  {format_size(soak.bytes):>{width}}  {soak.elapsed_s:4.0f} s  {found}"
 
 
 def make_progress(paths: tuple[str, ...], stream: IO[str] | None = None) -> ProgressLines:
@@ -256,27 +235,49 @@ class LiveProgress(ProgressLines):
         """The view itself says what is under way."""
         return ""
 
-    def plan(self, plan: Plan) -> None:
-        """Learns how many sizes a path has."""
-        self._sizes = max(1, len(plan.sizes))
-        for row in self._rows.values():
-            row.of = self._sizes
-
     def _row(self, path: str) -> _PathProgress:
         return self._rows.setdefault(path, _PathProgress(path, self._sizes))
 
-    def step(self, path: str, launch: int) -> None:
+    def tell(self, event: Event) -> None:
+        """Shows it in the path's row."""
+        match event:
+            case Head():
+                self._sizes = max(1, len(event.plan.sizes))
+                for row in self._rows.values():
+                    row.of = self._sizes
+            case StepStart():
+                self._begin(self._row(event.path), event.launch)
+            case Progress():
+                self._go_on(self._row(event.path), event)
+            case Entry():
+                row = self._row(event.path)
+                row.sizes.add(event.bytes)
+                row.now = ""
+                row.latest = Text(IMPOSSIBLE, "red") if event.impossible else Text(_figure(event, 7))
+            case Soak():
+                row, wrong = self._row(event.path), event.wrong.total
+                row.latest = Text(f"{event.messages:,} messages, {wrong:,} wrong", "red" if wrong else "")
+                if event.complete:
+                    row.sizes.add(event.bytes)
+                    row.now = ""
+            case Failure():
+                row, style = self._row(event.path), "yellow" if event.what == UNAVAILABLE else "red"
+                row.now, row.latest = "", Text(figures.WHAT.get(event.what, event.what), style)
+                if event.bytes is not None:
+                    row.sizes.add(event.bytes)
+                # Under another MPI it begins anew.
+                row.over = event.whole_path and not figures.other_mpi(event)
+
+    def _begin(self, begun: _PathProgress, launch: int) -> None:
         """Marks the path as the active one; another launch of it begins at its first size."""
         for row in self._rows.values():
-            row.active = False
-        row = self._row(path)
-        if row.launch != launch:
-            row.launch, row.sizes, row.over, row.of = launch, set(), False, self._sizes
-        row.active, row.before, row.latest = True, len(row.sizes), Text("starting", style="dim")
+            row.active = row is begun
+        if begun.launch != launch:
+            begun.launch, begun.sizes, begun.over, begun.of = launch, set(), False, self._sizes
+        begun.before, begun.latest = len(begun.sizes), Text("starting", style="dim")
 
-    def progress(self, event: Progress) -> None:
+    def _go_on(self, row: _PathProgress, event: Progress) -> None:
         """Shows the size that is being measured, its samples, and how precise they are."""
-        row = self._row(event.path)
         row.active = True
         # With --resume there are fewer sizes; in new processes, after a hang, those that are left.
         row.of = max(1, row.before + event.of)
@@ -286,35 +287,9 @@ class LiveProgress(ProgressLines):
         if event.samples:
             row.now += f", {format_seconds(event.seconds)}" if event.seconds else ""
             row.now += f", {event.samples} samples"
-        if event.doing:
-            row.now = event.doing
+        row.now = event.doing or row.now
         if event.precision is not None:
             row.now += f" {figures.spread(event.precision)}"
-
-    def entry(self, entry: Entry) -> None:
-        """Shows the path's latest figures."""
-        row = self._row(entry.path)
-        row.sizes.add(entry.bytes)
-        row.now = ""
-        row.latest = Text(IMPOSSIBLE, "red") if entry.impossible else Text(_figure(entry, 7))
-
-    def soak(self, soak: Soak) -> None:
-        """Shows what has been checked so far."""
-        row = self._row(soak.path)
-        wrong = soak.wrong.total
-        row.latest = Text(f"{soak.messages:,} messages, {wrong:,} wrong", "red" if wrong else "")
-        if soak.complete:
-            row.sizes.add(soak.bytes)
-            row.now = ""
-
-    def failure(self, failure: Failure) -> None:
-        """Shows what happened in place of the figures."""
-        row, style = self._row(failure.path), "yellow" if failure.what == UNAVAILABLE else "red"
-        row.now, row.latest = "", Text(figures.WHAT.get(failure.what, failure.what), style)
-        if failure.bytes is not None:
-            row.sizes.add(failure.bytes)
-        # Under another MPI it begins anew.
-        row.over = failure.whole_path and not figures.other_mpi(failure)
 
     def note(self, text: str) -> None:
         """A line above the view."""

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import IO, cast
 
 from rich.console import Console
 from rich.text import Text
 
 from wirespeed.report.console.columns import Column, Table, table
-from wirespeed.report.console.console import AsciiStream, Trial, say, sparkline
+from wirespeed.report.console.console import Trial, say, sparkline
 from wirespeed.report.facts import outcome, soaks
 from wirespeed.report.facts.legend import brief
 from wirespeed.report.facts.machine import memory_lines, placement, title
@@ -58,24 +56,25 @@ def shown_sizes(run: Run, apart: int = 4, *, changes: bool = True) -> list[int]:
 class Detail:
     """The amount of a run that is printed."""
 
-    explain: bool = False
-    """Also legends, equations and choices."""
-    sizes: Callable[[Run], list[int]] = shown_sizes
     notes: int | None = None
     """Lines of each note on a terminal; neither warnings nor what a program reads is ever cut."""
     paths: bool = True
     """A line for each path, else for each kind of wires."""
+    apart: int = 4
+    """Of sizes that are shown; 0: all are. With `changes` also each where something changes."""
+    changes: bool = True
+    explain: bool = False
+    """Also legends, equations and choices."""
+
+    def sizes(self, run: Run) -> list[int]:
+        return shown_sizes(run, self.apart, changes=self.changes) if self.apart else run.sizes
 
 
 FEWER = (
     Detail(),
-    Detail(notes=1),
-    Detail(notes=1, paths=False),
-    *(Detail(sizes=partial(shown_sizes, apart=apart), notes=1, paths=False) for apart in (16, 64)),
-    *(
-        Detail(sizes=partial(shown_sizes, apart=apart, changes=False), notes=1, paths=False)
-        for apart in (64, 256)
-    ),
+    Detail(1),
+    *(Detail(1, paths=False, apart=apart) for apart in (4, 16, 64)),
+    *(Detail(1, paths=False, apart=apart, changes=False) for apart in (64, 256)),
 )
 """The first that fits a screen is printed, else the last."""
 
@@ -86,36 +85,14 @@ def print_run(console: Console, run: Run, *, explain: bool = False, all_sizes: b
     `explain`: also legends, equations and choices. `all_sizes`: a row for each size, also of a long sweep.
     """
     if explain or all_sizes or not run.traits.shown.by_size:
-        sizes = all_sizes_of if all_sizes else shown_sizes
-        _print(console, run, Detail(explain=explain, sizes=sizes))
-    else:
-        fewer = FEWER if console.is_terminal else [replace(detail, notes=None) for detail in FEWER]
-        for detail in fewer:
-            trial = _tried(console, run, detail)
-            if trial.lines <= SCREEN:
-                break
-        trial.replay(console)
-
-
-def all_sizes_of(run: Run) -> list[int]:
-    """Every size."""
-    return run.sizes
-
-
-def _tried(console: Console, run: Run, detail: Detail) -> Trial:
-    """The run as it would be printed on a console of this width."""
-    # Signs that are printed as several letters of ASCII take the room of those.
-    text = AsciiStream(io.StringIO()) if console.options.ascii_only else io.StringIO()
-    trial = Trial(
-        file=cast("IO[str]", text),
-        width=console.width,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        _environ={},
-    )
-    _print(trial, run, detail)
-    return trial
+        _print(console, run, Detail(apart=0 if all_sizes else 4, explain=explain))
+        return
+    for detail in FEWER:
+        trial = Trial(console.width, ascii_only=console.options.ascii_only)
+        _print(trial, run, detail if console.is_terminal else replace(detail, notes=None))
+        if trial.lines <= SCREEN:
+            break
+    trial.replay(console)
 
 
 def _print(console: Console, run: Run, detail: Detail) -> None:
@@ -123,7 +100,12 @@ def _print(console: Console, run: Run, detail: Detail) -> None:
     for line in [*placement(run), *memory_lines(run)]:
         say(console, line, "dim")
     console.print()
-    layout = _print_tables(console, run, detail) if run.figures else TableLayout([])
+    layout = TableLayout([])
+    if run.figures:
+        layout = _layout(run, console.width, tuple(detail.sizes(run)))
+        for shown in layout.tables:
+            console.print(shown, crop=False)
+            console.print()
     said = grouped((statement.part, statement) for statement in statements(run, layout))
     for part in ReportSection:
         lines = said.get(part, [])
@@ -137,14 +119,6 @@ def _print(console: Console, run: Run, detail: Detail) -> None:
             ReportSection.REPLACED,
         ):
             _print_part(console, run, part, lines, detail)
-
-
-def _print_tables(console: Console, run: Run, detail: Detail) -> TableLayout:
-    layout = _layout(run, console.width, tuple(detail.sizes(run)))
-    for part in layout.tables:
-        console.print(part, crop=False)
-        console.print()
-    return layout
 
 
 @remembered
