@@ -47,13 +47,8 @@ def _compile(name: str, mpi: mpis.InstalledMpi, folder: Path) -> None:
     library = mpi.library
     command = [
         "gcc-12",
-        "-std=c11",
-        "-O2",
-        "-Wall",
-        "-Werror",
+        *["-std=c11", "-O2", "-Wall", "-Werror", "-foffload=nvptx-none", "-no-pie"],
         FLAGS[name],
-        "-foffload=nvptx-none",
-        "-no-pie",
     ]
     command += ["-I", str(mpi.prefix / "include"), str(EXAMPLES / f"ring_{name}.c"), str(library)]
     command += [f"-Wl,-rpath,{library.parent}", "-o", str(folder / f"ring_{name}")]

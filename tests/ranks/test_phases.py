@@ -5,25 +5,24 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from support.command import wirespeed
+from support.command import Measure
 
 
-def test_phases_take_turns(tmp_path: Path) -> None:
+def test_phases_take_turns(measure: Measure, tmp_path: Path) -> None:
     """Protects a matrix of pairs from waiting, phase after phase, for the next moment of one figure."""
     timeline = tmp_path / "t.json"
-    options = ("--ranks", "4", "--oversubscribe", "--sizes", "8", "--max-time", "0.02", "--device", "cpu")
-    done = wirespeed("pairs", "--paths", "host", *options, "--timeline", timeline, out=tmp_path / "p.jsonl")
+    words = "pairs --paths host --ranks 4 --oversubscribe --sizes 8 --max-time 0.02 --device cpu --timeline"
+    done = measure(words, timeline)
     (entry,) = done.entries
     assert sorted(team["name"] for team in entry["teams"]) == ["0-1", "0-2", "0-3", "1-2", "1-3", "2-3"]
     names = [name for name in ranges(timeline) if name in ("warm-up", "batch")]
     assert names[:3] == ["warm-up"] * 3 and names.count("warm-up") == 3 and names.count("batch") >= 3
 
 
-def test_the_first_size_does_not_wait_for_the_set_up_of_all(tmp_path: Path) -> None:
+def test_the_first_size_does_not_wait_for_the_set_up_of_all(measure: Measure, tmp_path: Path) -> None:
     """Protects the first row of a run: sizes that take turns begin a few at a time."""
     timeline = tmp_path / "t.json"
-    options = ("--sizes", "1:4K", "--max-time", "0.02", "--device", "cpu", "--timeline", timeline)
-    done = wirespeed("pingpong", "--paths", "host", *options, out=tmp_path / "p.jsonl")
+    done = measure("pingpong --paths host --sizes 1:4K --max-time 0.02 --device cpu --timeline", timeline)
     assert len(done.entries) == 13
     names = [name for name in ranges(timeline) if name in ("warm-up", "batch")]
     assert names.count("warm-up") == 13

@@ -22,31 +22,24 @@ def devices_of(done: Done) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("words", "ranks"),
+    ("words", "gpus", "ranks"),
     [
-        (("--ranks-per-gpu", "2"), ["0", "0", "1", "1"]),
-        (("--device", "emulated:EMULATED-1,emulated:0", "--ranks-per-gpu", "2"), ["1", "1", "0", "0"]),
-        (("--device", "emulated:EMULATED-1,EMULATED-0", "--between", "0,1,0,1"), ["1", "0", "1", "0"]),
-        (("--device", "emulated:1", "--between", "0,0"), ["1", "1"]),
+        ("emulated --ranks-per-gpu 2", "count=2", "0011"),
+        ("emulated:EMULATED-1,emulated:0 --ranks-per-gpu 2", "count=2", "1100"),
+        ("emulated:EMULATED-1,EMULATED-0 --between 0,1,0,1", "count=2", "1010"),
+        ("emulated --between 1,0", "count=2", "10"),
+        ("emulated:1 --between 0,0", "count=2", "11"),
+        # On a laptop nothing has to be declared.
+        ("emulated --ranks 5 --oversubscribe", "", "01234"),
+        ("emulated --ranks 5 --ranks-per-gpu 2 --oversubscribe", "", "00112"),
     ],
 )
-def test_each_rank_s_gpu(words: tuple[str, ...], ranks: list[str], measure: Measure) -> None:
+def test_each_rank_s_gpu(words: str, gpus: str, ranks: str, measure: Measure) -> None:
     """Protects which GPU each rank drives, and how many ranks are started without --ranks."""
-    kind = () if "--device" in words else ("--device", "emulated")
-    command = ("ring", *kind, *words, "--paths", "ipc-write", "--sizes", "8", *FAST)
-    done = measure(*command, environment={"WIRESPEED_EMULATED": "count=2"}).ok()
+    environment = {"WIRESPEED_EMULATED": gpus} if gpus else {}
+    done = measure("ring --device", words, "--paths ipc-write --sizes 8", *FAST, environment=environment).ok()
     assert devices_of(done) == [f"EMULATED-{rank}" for rank in ranks]
     assert ("ranks 0-1 share emulated GPU" in done.out) == (ranks[0] == ranks[1])
-
-
-@pytest.mark.parametrize(
-    ("words", "ranks"), [(("--ranks", "5"), "01234"), (("--ranks", "5", "--ranks-per-gpu", "2"), "00112")]
-)
-def test_each_rank_has_an_emulated_gpu(words: tuple[str, ...], ranks: str, measure: Measure) -> None:
-    """Protects trying several GPUs on a laptop: nothing has to be declared."""
-    command = ("ring", "--device", "emulated", *words, "--paths", "ipc-write", "--sizes", "8", *FAST)
-    done = measure(*command, "--oversubscribe").ok()
-    assert devices_of(done) == [f"EMULATED-{rank}" for rank in ranks]
 
 
 def test_under_a_launcher(mpi: InstalledMpi, measure: Measure) -> None:

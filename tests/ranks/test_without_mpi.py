@@ -49,6 +49,10 @@ def started(ranks: int, *words: str, out: Path, **variables: str) -> list[subpro
     ]
 
 
+def ran(ranks: int, *words: str, out: Path, **variables: str) -> list[Done]:
+    return ended(started(ranks, *words, out=out, **variables), out)
+
+
 def ended(processes: list[subprocess.Popen[str]], out: Path) -> list[Done]:
     """Each rank's code and words; the file's records are rank 0's."""
     told = [process.communicate(timeout=PATIENCE) for process in processes]
@@ -71,7 +75,7 @@ def ended(processes: list[subprocess.Popen[str]], out: Path) -> list[Done]:
 def test_paths_that_need_no_mpi(ranks: int, words: tuple[str, ...], tmp_path: Path) -> None:
     """Protects users of torchrun: the same figures, evidence, checks and pictures."""
     words = tuple(str(tmp_path / word) if word.endswith(".png") else word for word in words)
-    first, *others = ended(started(ranks, *words, *QUICK, out=tmp_path / "r.jsonl"), tmp_path / "r.jsonl")
+    first, *others = ran(ranks, *words, *QUICK, out=tmp_path / "r.jsonl")
     assert first.code == 0 and not any(one.out for one in others), first.err
     assert {entry["path"] for entry in first.entries} >= {"gpu", "ipc-write"}
     assert all(entry["wrong"] == 0 for entry in first.entries if "wrong" in entry)
@@ -84,7 +88,7 @@ def test_a_collective_operation_has_figures_by_default(tmp_path: Path) -> None:
     """Protects a first try without MPI: the defaults between host buffers have no library's operation."""
     out = tmp_path / "r.jsonl"
     words = ("allreduce", "--sizes", "1K", "--max-time", "0.02", "--device", "cpu")
-    first, *_ = ended(started(2, *words, out=out), out)
+    first, *_ = ran(2, *words, out=out)
     assert first.code == 0, first.err
     assert {entry["path"] for entry in first.entries} == {"host-shared:best", "host-tcp:best"}
     assert not first.failures
@@ -114,7 +118,7 @@ def test_samples_start_at_one_moment(paths: str, tmp_path: Path) -> None:
     out = tmp_path / "r.jsonl"
     words = ("halo", "--sizes", "8,64K", "--paths", paths, "--max-time", "0.02")
     device = "emulated" if "ipc" in paths else "cpu"
-    first, *_ = ended(started(3, *words, "--device", device, out=out), out)
+    first, *_ = ran(3, *words, "--device", device, out=out)
     assert first.code == 0 and len(first.entries) == 2 * len(paths.split(",")), first.err
     for entry in first.entries:
         assert entry["start"]["by"] == "agreed time" and entry["start"]["why"] is None
@@ -124,7 +128,7 @@ def test_samples_start_at_one_moment(paths: str, tmp_path: Path) -> None:
 
 def test_a_path_that_needs_mpi_is_one_line(tmp_path: Path) -> None:
     """Protects from an error of a library that never was loaded."""
-    first, _ = ended(started(2, "pingpong", "--paths", "aware", *QUICK, out=tmp_path / "r"), tmp_path / "r")
+    first, _ = ran(2, "pingpong", "--paths", "aware", *QUICK, out=tmp_path / "r")
     assert first.code == 3 and first.err.count("\n") == 1
     assert "torchrun joins ranks without MPI, which aware needs" in first.err
 
@@ -166,53 +170,41 @@ def test_a_rank_that_comes_alone_says_for_whom_it_waited(tmp_path: Path) -> None
     """Protects from a report of a hang: ranks may come later than a start may usually take."""
     short = "from wirespeed.frontend import in_launcher; in_launcher.startup_limit = lambda plan: 3.0"
     run = "import sys; sys.argv[0] = 'wirespeed'; from wirespeed.cli.main import main; sys.exit(main())"
-    environment = {
-        **os.environ,
-        "RANK": "0",
-        "WORLD_SIZE": "2",
-        "LOCAL_WORLD_SIZE": "2",
-        "MASTER_ADDR": "127.0.0.1",
-        "WIRESPEED_RENDEZVOUS_TIMEOUT": "4",
-    }
-    done = captured(
-        [sys.executable, "-I", "-c", f"{short}; {run}", "pingpong", "--out", str(tmp_path / "r.jsonl")],
-        env=environment,
-        timeout=PATIENCE,
-    )
+    place = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1"}
+    environment = {**os.environ, **place, "WIRESPEED_RENDEZVOUS_TIMEOUT": "4"}
+    command = [sys.executable, "-I", "-c", f"{short}; {run}", "pingpong", "--out", str(tmp_path / "r.jsonl")]
+    done = captured(command, env=environment, timeout=PATIENCE)
     assert done.returncode == 5 and "rank 1 of 2 did not come to 127.0.0.1" in done.stderr
     assert done.stderr.count("\n") == 1
 
 
-def test_a_rank_that_may_not_join_says_why(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("variables", "code", "says"),
+    [
+        ({"RANK": "1", "WIRESPEED_SECRET_FILE": "/nowhere"}, 5, "rank 1: WIRESPEED_SECRET_FILE=/nowhere: "),
+        # What is in another user's, or a site's, variables is no order to a terminal.
+        (
+            {"RANK": "1", "WIRESPEED_SECRET_FILE": "/n\x1b]0;x\x07\nwirespeed: well"},
+            5,
+            "rank 1: WIRESPEED_SE",
+        ),
+        ({"RANK": "1", "WORLD_SIZE": "3"}, 2, "rank 1 of 3: pingpong takes exactly two ranks, not 3: start"),
+        *(
+            ({"MASTER_PORT": word}, 5, f"MASTER_PORT={word[:60]}: write a number from 1 to 65534\n")
+            for word in ("9" * 5000, "x", "0", "65536")
+        ),
+    ],
+    ids=["secret", "terminal", "ranks", "long", "word", "zero", "large"],
+)
+def test_what_is_wrong_on_one_rank_is_its_one_line(
+    variables: dict[str, str], code: int, says: str, tmp_path: Path
+) -> None:
     """Protects users from rank 0's guess alone: it cannot know what another rank lacks."""
-    environment = {
-        **os.environ,
-        "RANK": "1",
-        "WORLD_SIZE": "2",
-        "LOCAL_WORLD_SIZE": "2",
-        "MASTER_ADDR": "127.0.0.1",
-        "WIRESPEED_SECRET_FILE": str(tmp_path / "nowhere"),
-    }
-    done = captured(
-        [sys.executable, "-I", "-m", "wirespeed", "pingpong", "--out", str(tmp_path / "r.jsonl")],
-        env=environment,
-        timeout=PATIENCE,
-    )
-    assert done.returncode == 5 and done.stderr.startswith("wirespeed: rank 1: WIRESPEED_SECRET_FILE=")
-
-
-def test_a_rank_with_another_number_of_ranks_says_so(tmp_path: Path) -> None:
-    """Protects from silence: all other mistakes in the command are those of rank 0, which speaks of them."""
-    environment = {**os.environ, "RANK": "1", "WORLD_SIZE": "3", "MASTER_ADDR": "127.0.0.1"}
-    done = captured(
-        [sys.executable, "-I", "-m", "wirespeed", "pingpong", "--out", str(tmp_path / "r.jsonl")],
-        env=environment,
-        timeout=PATIENCE,
-    )
-    assert done.returncode == 2
-    assert (
-        done.stderr == "wirespeed: rank 1 of 3: pingpong takes exactly two ranks, not 3: start it with -n 2\n"
-    )
+    place = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1"}
+    command = [sys.executable, "-I", "-m", "wirespeed", "pingpong", "--out", str(tmp_path / "r.jsonl")]
+    done = captured(command, env={**os.environ, **place, **variables}, timeout=PATIENCE)
+    assert done.returncode == code and done.stderr.startswith(f"wirespeed: {says}"), done.stderr
+    assert done.stderr.count("\n") == 1 and done.stderr[:-1].isprintable()
 
 
 def test_ranks_that_say_different_numbers_name_both(tmp_path: Path) -> None:
@@ -234,42 +226,3 @@ def test_ranks_that_say_different_numbers_name_both(tmp_path: Path) -> None:
     said = [rank.communicate(timeout=PATIENCE)[1] for rank in ranks]
     assert [rank.returncode for rank in ranks] == [5, 5]
     assert all(one.count("\n") == 1 and "rank 1 of 4 connected to rank 0 of 2: " in one for one in said), said
-
-
-def test_no_rank_writes_what_a_terminal_obeys(tmp_path: Path) -> None:
-    """Protects terminals from what is in another user's, or a site's, variables."""
-    environment = {
-        **os.environ,
-        "RANK": "1",
-        "WORLD_SIZE": "2",
-        "LOCAL_WORLD_SIZE": "2",
-        "MASTER_ADDR": "127.0.0.1",
-        "WIRESPEED_SECRET_FILE": "/nowhere\x1b]0;pwned\x07\nwirespeed: all is well",
-    }
-    done = captured(
-        [sys.executable, "-I", "-m", "wirespeed", "pingpong", "--out", str(tmp_path / "r.jsonl")],
-        env=environment,
-        timeout=PATIENCE,
-    )
-    assert done.returncode == 5 and done.stderr.count("\n") == 1 and done.stderr[:-1].isprintable(), (
-        done.stderr
-    )
-
-
-@pytest.mark.parametrize("word", ["9" * 5000, "x", "0", "65536"])
-def test_a_port_that_is_none_is_one_line(word: str, tmp_path: Path) -> None:
-    environment = {
-        **os.environ,
-        "RANK": "0",
-        "WORLD_SIZE": "2",
-        "LOCAL_WORLD_SIZE": "2",
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": word,
-    }
-    done = captured(
-        [sys.executable, "-I", "-m", "wirespeed", "pingpong", "--out", str(tmp_path / "r.jsonl")],
-        env=environment,
-        timeout=PATIENCE,
-    )
-    assert done.returncode == 5
-    assert done.stderr == f"wirespeed: MASTER_PORT={word[:60]}: write a number from 1 to 65534\n"

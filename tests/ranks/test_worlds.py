@@ -244,17 +244,6 @@ def test_local_ranks_are_in_the_order_of_ranks() -> None:
     assert launchers.local_rank({**one_host, "OMPI_COMM_WORLD_SIZE": "8"}) == 2
 
 
-def test_the_device_is_named_by_between(measure: Measure) -> None:
-    """Protects --between: which GPU each rank drives."""
-    done = measure(
-        "pingpong --device emulated --paths staged --between 2,1",
-        *FAST,
-        environment={"WIRESPEED_EMULATED": "count=4"},
-    ).ok()
-    (step,) = done.of("step")
-    assert [rank["device"]["index"] for rank in step["ranks"]] == [2, 1]
-
-
 def test_a_rank_imports_little() -> None:
     """Protects start-up: a rank loads neither numpy nor rich nor click, and the pattern that it measures."""
     import sys
