@@ -65,7 +65,7 @@ def step(
         for rank in range(ranks)
     ]
     mpi = {"vendor": "openmpi", "version": "5.0.11", "string": "", "library": "/lib/libmpi.so"}
-    more = {"run": run, "transport": transport, "memory": MEMORY.get(path, "device"), "mpi": mpi}
+    more: Record = {"run": run, "transport": transport, "memory": MEMORY.get(path, "device"), "mpi": mpi}
     more |= {"launcher": "mpiexec", "ranks": places, "startup_s": 0.5, "without": without}
     return records.step(path, variables, **more)
 

@@ -118,6 +118,11 @@ def invented(log: Log, text: bytes) -> list[float]:
     ]
 
 
+def test_no_figure_of_a_whole_text_is_invented() -> None:
+    """Holds tests/golden/foreign, which is written by what it is held against."""
+    assert [text[:60] for text in TEXTS if invented(read(text.splitlines(keepends=True)), text)] == []
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_damaged_texts(seed: int) -> None:
     random_ = random.Random(seed)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.fake_run import FakeRun
+from support.foreign import INPUTS
 from support.golden import GOLDEN, Golden
 from support.transcripts import cases, told
 
@@ -27,6 +28,7 @@ def test_transcript(
     for number, case in enumerate(found):
         (folder := tmp_path / str(number)).mkdir()
         (folder / "results").symlink_to(GOLDEN.parents[1] / "results")
+        (folder / "inputs").symlink_to(INPUTS)
         monkeypatch.chdir(folder)
         texts.append(case.run(told))
     golden.compare(file, "\n".join(texts))
