@@ -29,7 +29,7 @@ RESULTS = Path(__file__).parents[2] / "results"
 SOUND = sorted([*RESULTS.glob("*/*nccl-tests*.txt"), *INPUTS.glob("healthy/*"), *INPUTS.glob("real/*")])
 SOUND.remove(INPUTS / "real" / "ucx_perftest-tag_bw.txt")  # of a busy machine
 SOUND_KINDS = re.compile(
-    r".*-(healthy|ok)\b|11[bcd]|14e|20|26d|31c|08[ef]|09e|22d|5[0389]\w-(?!osu_bw-HD|ib_write_bw-cuda)"
+    r".*-(healthy|ok)\b|11[bcd]|14e|20|26d|31c|08[ef]|09e|22d|5[0389]\w-(?!osu_bw-HD|ib_write_bw-(?:cuda|R-slow))"
 )
 """Names of outputs in kinds/ that are not to be blamed."""
 

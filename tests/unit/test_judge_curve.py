@@ -23,12 +23,12 @@ KIB, MIB = 1 << 10, 1 << 20
 
 def timed(*rows: tuple[int, float], **traits: Any) -> Curve:
     """Of (bytes, microseconds)."""
-    return Curve(tuple(Point(size, micro / 1e6) for size, micro in rows), **traits)
+    return Curve(points=tuple(Point(size, micro / 1e6) for size, micro in rows), **traits)
 
 
 def rated(*rows: tuple[int, float], **traits: Any) -> Curve:
     """Of (bytes, GB/s)."""
-    return Curve(tuple(Point(size, None, rate * 1e9) for size, rate in rows), **traits)
+    return Curve(points=tuple(Point(size, None, rate * 1e9) for size, rate in rows), **traits)
 
 
 def of_figures(figures: Sequence[tuple[int, float]], **traits: str) -> list[Finding]:
@@ -56,13 +56,14 @@ def both_and_one(both: float, one: float, tool: str = "OSU MPI", size: int = 4 *
 def stretches(*rates: float) -> Curve:
     """Of GB/s since the line before."""
     points = [Point(MIB, None, rate * 1e9, average=rate * 1e9, overall=5e9) for rate in rates]
-    return Curve(tuple(points), tool="ucx_perftest", operation="bandwidth", memory="D D")
+    return Curve(points=tuple(points), tool="ucx_perftest", operation="bandwidth", memory="D D")
 
 
 def nic(name: str, peak: float, average: float) -> Curve:
     """Gb/s."""
     point = Point(8192, None, average / 8 * 1e9, peak / 8 * 1e9, average / 8 * 1e9, repetitions=30000)
-    return Curve((point,), "perftest", "bandwidth", "RDMA_Write BW Test", memory="D D", pair=name)
+    traits = {"operation": "bandwidth", "name": "RDMA_Write BW Test", "memory": "D D", "pair": name}
+    return Curve("perftest", points=(point,), **traits)
 
 
 def start(first: float) -> Curve:
@@ -103,7 +104,7 @@ BLAMED: dict[str, list[Finding]] = {
     "less time than a cache line takes": of_curve(timed((8, 0.01), (16, 0.01), operation="pingpong")),
     "less time than a launch takes": of_curve(BELOW),
     "the time of all iterations is not that of one": of_curve(
-        Curve((Point(8, 3.2, repetitions=262144),), operation="pingpong")
+        Curve(points=(Point(8, 3.2, repetitions=262144),), operation="pingpong")
     ),
     "both ways are slower than one": find(both_and_one(9.0, 12.0)),
     "both ways are told, where another tool may count them otherwise": find(both_and_one(24.0, 12.0, "IMB")),
@@ -244,7 +245,7 @@ points = st.builds(
 )
 curves = st.builds(
     Curve,
-    st.lists(points, max_size=12).map(tuple),
+    points=st.lists(points, max_size=12).map(tuple),
     tool=st.sampled_from(["", "nccl-tests", "OSU MPI", "perftest", "p2p", "ucx_perftest"]),
     operation=st.sampled_from(["", "pingpong", "bandwidth", "copy", "local-copy", "all-reduce", "both-ways"]),
     name=st.sampled_from(["", "P2P=Enabled", "P2P=Disabled"]),

@@ -153,7 +153,7 @@ def _odd_pair(rated: Rated, links: Links) -> Iterator[Finding]:
         one_kind = len({link for _, link in found.values() if link}) <= 1
         is_odd = one_kind and slow and alike >= FEWEST_ALIKE and alike + len(slow) == len(rates)
         if is_odd and (shared or len(pairs) == 1):
-            gpu = min(shared, key=lambda gpu: -sum(gpu in ends for ends in slow))
+            gpu = min(sorted(shared), key=lambda gpu: -sum(gpu in ends for ends in slow))
             whose = gpu if len(pairs) > 1 else " and ".join(sorted(pairs.pop()))
             seen = f"{name}: {whose} {_span(slow.values())}, the other pairs {format_rate(best)} GB/s"
             yield finding("odd-pair", 2, seen, gpu=gpu.removeprefix("GPU"))
