@@ -1,12 +1,13 @@
 """The programs of docs/sources.md beside ours: by turns, by the same launcher, on the same processors.
 
     .venv/bin/python bench/sources.py FOLDER --mpi mpich [--turns 3] [--steps 1000] [--only tester,ring]
-        [--hosts true]
+        [--hosts true] [--ranks 2] [--behind 'chrt -r 1']
 
 FOLDER has `ping_pong`, `Alltoall` and `omp_mpich`, built by g++ -O2 -fopenmp against that MPI in
 .venv/mpi; `--steps` are those that omp_mpich was built with, and every size of ping_pong is measured here.
 Printed: what a program reports, the median of the turns [smallest, largest], the same of ours, and the
 ratio of the medians. `--hosts true` puts half of the ranks on another host (a network namespace; root).
+`--ranks` is the most to start; `--behind` are words before each rank's program, for a busy machine.
 """
 
 from __future__ import annotations
@@ -40,8 +41,11 @@ COUNTS = (2048, 262144)
 class Job:
     """How both are started."""
 
-    def __init__(self, mpi: InstalledMpi, programs: Path, folder: Path, there: Hosts | None) -> None:
+    def __init__(
+        self, mpi: InstalledMpi, programs: Path, folder: Path, there: Hosts | None, behind: str
+    ) -> None:
         self.mpi, self.programs, self.there = mpi, programs, there
+        self.behind = behind.split()
         self.result = folder / "result.jsonl"
         self.environment = {
             **mpi.environment(),
@@ -64,7 +68,7 @@ class Job:
     def said(self, ranks: int, *words: str, ends: bool = True) -> str:
         """What it printed. `ends` is False for a program that leaves without MPI_Finalize."""
         shell = ("sh", "-c", 'ulimit -s unlimited; exec "$@"', "sh")  # omp_mpich has its buffers on the stack
-        command = [*self.launcher(ranks), *shell, *words]
+        command = [*self.launcher(ranks), *shell, *self.behind, *words]
         if self.there:
             command = list(self.there["n1"].enter(*command))
         done = subprocess.run(
@@ -102,9 +106,9 @@ def tutorial(job: Job) -> Iterator[tuple[str, Callable[[], Times], Callable[[], 
     yield "tutorial: time one way, us", theirs, ours
 
 
-def tester(job: Job) -> Iterator[tuple[str, Callable[[], Times], Callable[[], Times]]]:
+def tester(job: Job, most: int) -> Iterator[tuple[str, Callable[[], Times], Callable[[], Times]]]:
     """Time of a round: the median, from the tester's line for each round."""
-    for ranks, group in TESTER:
+    for ranks, group in (shape for shape in TESTER if shape[0] <= most):
 
         def theirs(ranks: int = ranks, group: int = group) -> Times:
             found = {}
@@ -126,9 +130,9 @@ def tester(job: Job) -> Iterator[tuple[str, Callable[[], Times], Callable[[], Ti
         yield f"tester, p = {ranks}, g = {group}: median round, us", theirs, ours
 
 
-def ring(job: Job, steps: int) -> Iterator[tuple[str, Callable[[], Times], Callable[[], Times]]]:
+def ring(job: Job, steps: int, most: int) -> Iterator[tuple[str, Callable[[], Times], Callable[[], Times]]]:
     """Time of a step: the slowest rank's total time / steps."""
-    for ranks in (2, 4):
+    for ranks in (count for count in (2, 4) if count <= most):
 
         def theirs(ranks: int = ranks) -> Times:
             said = job.theirs(ranks, "omp_mpich", ends=False)
@@ -160,15 +164,21 @@ def place(wanted: bool, folder: Path) -> Iterator[Hosts | None]:
 
 
 def main() -> None:
-    line = parser(__doc__, mpi="openmpi", turns=3, steps=1000, only="tutorial,tester,ring", hosts="")
+    line = parser(
+        __doc__, mpi="openmpi", turns=3, steps=1000, only="tutorial,tester,ring", hosts="", ranks=8, behind=""
+    )
     line.add_argument("programs", type=Path)
     given = line.parse_args()
     mpi = mpis.find(given.mpi)
     if isinstance(mpi, str):
         sys.exit(mpi)
     with tempfile.TemporaryDirectory() as made, place(bool(given.hosts), Path(made)) as there:
-        job = Job(mpi, given.programs.resolve(), Path(made), there)
-        sets = {"tutorial": tutorial(job), "tester": tester(job), "ring": ring(job, given.steps)}
+        job = Job(mpi, given.programs.resolve(), Path(made), there, given.behind)
+        sets = {
+            "tutorial": tutorial(job),
+            "tester": tester(job, given.ranks),
+            "ring": ring(job, given.steps, given.ranks),
+        }
         for name in given.only.split(","):
             for title, theirs, ours in sets[name]:
                 mine, others = in_turn(given.turns, ours, theirs)
