@@ -13,7 +13,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "sources.md"
 
 
 def rows() -> list[list[str]]:
-    found = re.findall(r"^\| (.*) \| (.*) \| (.*) \|$", PAGE.read_text(), re.MULTILINE)
+    tables, _, _ = PAGE.read_text().partition("## Side by side")
+    found = re.findall(r"^\| (.*) \| (.*) \| (.*) \|$", tables, re.MULTILINE)
     return [list(cells) for cells in found if cells[0] != "there"]
 
 
