@@ -7,7 +7,7 @@ import json
 import math
 import random
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,15 +16,15 @@ import pytest
 from msgspec import structs
 from rich.console import Console
 from support.fake_run import FakeRun, one_line
+from support.golden import Golden
 from support.records import console, entry, failure, make_run, text_of
 
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode
 from wirespeed.job.plan import Plan
-from wirespeed.report.cannot_tell import NO_REFERENCE, NOT_MEASURED, TOO_EARLY, WAITED
 from wirespeed.report.compare.verdicts import Verdicts
 from wirespeed.report.drift import detection
-from wirespeed.report.drift.detection import Drift, drifted, word
+from wirespeed.report.drift.detection import Drift
 from wirespeed.report.drift.terminal import Watching, line, print_summary
 from wirespeed.results.model import Entry, Event
 from wirespeed.results.reading import read
@@ -47,38 +47,96 @@ def watched(*slower: float, first: int = 5) -> Drift:
     return drift
 
 
+def figures(slower: float = 1.0, *sizes: int, **more: Any) -> list[dict[str, Any]]:
+    return [entry("host", size, slower * (1e-6 + size * 1e-10), 0.002, **more) for size in sizes or SIZES]
+
+
+BUSY = {"cores": {"waited": 0.5, "rank": 0, "preempted": 9, "shared": None}}
+"""Ranks that waited for CPUs."""
+
+
+def goes_on(drift: Drift, *runs: Run) -> Drift:
+    for run in runs:
+        drift.add(run)
+    return drift
+
+
+def with_nccl(*records: dict[str, Any]) -> list[Run]:
+    return [repetition(seed=seed, more=records) for seed in range(5)]
+
+
+def without_a_figure() -> Run:
+    run = make_run(failure("host", 8, "crash", "signal 11"), *figures(1.0, *SIZES[1:]))
+    run.head = structs.replace(run.head, plan=replace(run.head.plan, sizes=SIZES))
+    return run
+
+
+def chance(seed: int, share: float, slower: float) -> list[float]:
+    dice = random.Random(seed)
+    return [slower if dice.random() < share else 1.0 for _ in range(45)]
+
+
+NOISY = (1.0, 1.5, 0.7, 1.2, 0.8, 1.8, 1.2, 2.0)
+NCCL = [entry("nccl", size, 1e-6, 0.002) for size in SIZES]
+CASES: dict[str, Callable[[], Drift]] = {
+    "too early to say anything": lambda: watched(*[1.0] * 5),
+    "one more": lambda: watched(*[1.0] * 6),
+    "a quiet machine, for a night": lambda: watched(*[1.0] * 105),
+    "5 % slower, three times": lambda: watched(*[1.0] * 8, *[1.05] * 3),
+    "slow for a while": lambda: watched(*[1.0] * 5, *[1.2] * 3, *[1.0] * 4),
+    "one in four takes twice the time: medians of five never show it": lambda: watched(*chance(5, 0.25, 2.0)),
+    "a late repetition alone is an accident": lambda: watched(*(1.0 + (at == 20) for at in range(45))),
+    "and so are two": lambda: watched(*(1.0 + (at in (20, 30)) for at in range(45))),
+    "three of ten are late, by chance none of the first": lambda: watched(*[1.0] * 5, *chance(3, 0.3, 1.05)),
+    "the same, and then all of three": lambda: goes_on(
+        watched(*[1.0] * 5, *chance(3, 0.3, 1.05)), *(repetition(1.15, seed) for seed in range(3))
+    ),
+    "a path is not measured any more": lambda: goes_on(
+        watched(*[1.0] * 8), *[make_run(entry("nccl", 8, 1e-6, 0.002))] * 3
+    ),
+    "a path came late": lambda: goes_on(watched(*[1.0] * 5), *with_nccl(*NCCL)),
+    "it came late and went again": lambda: goes_on(watched(*[1.0] * 5), *with_nccl(*NCCL), *with_nccl()),
+    "it came late and fails": lambda: goes_on(
+        watched(*[1.0] * 5), *with_nccl(NCCL[0])[:3], *with_nccl(failure("nccl", 8, "crash", "signal 11"))[:3]
+    ),
+    "other processes hid two: too few to miss a change": lambda: goes_on(
+        watched(*[1.0] * 8), *[make_run(*figures(**BUSY))] * 2, *with_nccl()
+    ),
+    "they hid nine, before the latest, calm ones": lambda: goes_on(
+        watched(*[1.0] * 8), *[make_run(*figures(**BUSY))] * 9, *with_nccl()
+    ),
+    "they doubled all figures, after the first": lambda: goes_on(
+        watched(*[1.0] * 5), *[make_run(*figures(2.0, **BUSY))] * 5
+    ),
+    "they doubled all figures, from the first": lambda: goes_on(
+        Drift(5), *[make_run(*figures(2.0, **BUSY))] * 10
+    ),
+    "a noisy size of a steady path": lambda: goes_on(
+        Drift(5),
+        *(
+            repetition(seed=seed, more=[entry("host", 8, factor * 1e-6, 0.002)])
+            for seed, factor in enumerate(NOISY)
+        ),
+    ),
+    "as fast as before": lambda: goes_on(watched(*[1.0] * 5), repetition(1.0, 7)),
+    "it may be faster: half the time is not as before": lambda: goes_on(
+        watched(1.0, 1.08, 0.95, 1.05, 0.97), repetition(0.6, 7)
+    ),
+    "a figure is gone": lambda: goes_on(watched(*[1.0] * 5), *[without_a_figure()] * 3),
+}
+
+
 class TestDrift:
-    def test_nothing_is_said_before_it_is_known_what_is_usual(self) -> None:
-        assert watched(*[1.0] * 5).verdicts.figures == []
-        assert len(watched(*[1.0] * 6).verdicts.figures) == len(SIZES)
-
-    def test_a_quiet_machine_stays_quiet(self) -> None:
-        """Protects from alarms at night: 100 looks at five figures, launches that differ by 0.5 %."""
-        drift = watched(*[1.0] * 105)
-        assert drift.ever == set()
-
-    def test_five_percent_are_seen_within_three_repetitions(self) -> None:
-        drift = watched(*[1.0] * 8, *[1.05] * 3)
-        assert {(one.what, one.key.bytes) for one in drifted(drift.verdicts)} == {
-            ("worse", size) for size in SIZES
-        }
-        assert {key.bytes for key in drift.ever} == {0, *SIZES}, "0: the path as a whole"
-
-    def test_late_now_and_then(self) -> None:
-        """One repetition in four takes twice the time: medians of five never show it."""
-        dice = random.Random(5)
-        drift = watched(*(2.0 if dice.random() < 0.25 else 1.0 for _ in range(45)))
-        ((path, (count, most)),) = drift.late.items()
-        assert path.path == "host" and 3 <= count <= 18 and most == pytest.approx(2, rel=0.05)
-        assert drift.harmed and "late now and then: host" in line(drift, drift.verdicts)
-        screen = console(100)
-        print_summary(screen, drift)
-        assert f"pingpong host is late now and then: in {count} of 40" in text_of(screen)
-
-    @pytest.mark.parametrize("late", [[], [20], [20, 30]])
-    def test_a_late_repetition_alone_is_an_accident(self, late: list[int]) -> None:
-        drift = watched(*(2.0 if at in late else 1.0 for at in range(45)))
-        assert not drift.late and not drift.harmed
+    def test_what_is_said(self, golden: Golden) -> None:
+        """Protects from alarms by noise and from "as before" where nobody knows: line, summary, exit code."""
+        said = {}
+        for case, make in CASES.items():
+            drift, screen = make(), console(100)
+            print_summary(screen, drift)
+            at_the_end = line(drift, drift.verdicts).partition(" ")[2]
+            ends = f"{at_the_end}\nharmed: {drift.harmed}, unjudged: {bool(drift.unjudged)}"
+            said[case] = f"{text_of(screen)}{ends}"
+        golden("drift/watches", said)
 
     @pytest.mark.parametrize("phi", [0.5, 0.95])
     def test_noise_that_lasts_is_no_drift(self, phi: float) -> None:
@@ -106,135 +164,6 @@ class TestDrift:
         for many in (6, 55, 505):
             assert Drift(runs=[run] * many).verdicts.figures == []
         assert levels == [0.0, *[0.01 / 2] * 2, *[pytest.approx(0.01 / 100 / 2)] * 2]
-
-    def test_first_repetitions_that_agree_by_chance(self) -> None:
-        """Protects from alarms where three of ten repetitions are late, and none of the first five was."""
-        dice = random.Random(3)
-        drift = watched(*[1.0] * 5, *(1.05 if dice.random() < 0.3 else 1.0 for _ in range(45)))
-        assert drift.ever == set()
-        for seed in range(3):
-            found = drift.add(repetition(1.15, seed))
-        assert "worse" in {path.what for path in found.groups}
-
-    def test_a_path_that_is_not_measured_any_more(self) -> None:
-        """Protects from exit code 0 when a path is gone without a word."""
-        drift = watched(*[1.0] * 8)
-        assert not drift.unjudged
-        for _ in range(3):
-            drift.add(make_run(entry("nccl", 8, 1e-6, 0.002)))
-        assert [(one.what, one.reason) for one in drift.unjudged] == [
-            ("pingpong host at 8 B to 16 MiB", NOT_MEASURED),
-            ("pingpong nccl at 8 B", NO_REFERENCE),
-        ]
-
-    def test_a_path_that_came_late(self) -> None:
-        """Protects from "as before" of a path that has no first repetitions, and of one that went again."""
-        drift = watched(*[1.0] * 5)
-        for seed in range(5):
-            late = (entry("nccl", size, 1e-6, 0.002) for size in SIZES)
-            drift.add(repetition(seed=seed, more=late))
-        here = [("pingpong nccl at 8 B to 16 MiB", NO_REFERENCE)]
-        assert [(one.what, one.reason) for one in drift.unjudged] == here
-        for seed in range(6):
-            drift.add(repetition(seed=seed))
-        gone = [("pingpong nccl at 8 B to 16 MiB", NOT_MEASURED)]
-        assert [(one.what, one.reason) for one in drift.unjudged] == gone
-        screen = console(100)
-        print_summary(screen, drift)
-        assert "cannot tell at 8 B to 16 MiB" in " ".join(text_of(screen).split())
-
-    def test_a_late_path_that_fails(self) -> None:
-        """Protects the reason: it is a failure, and not that nothing is known."""
-        drift = watched(*[1.0] * 5)
-        for late in entry("nccl", 8, 1e-6, 0.002), failure("nccl", 8, "crash", "signal 11"):
-            for seed in range(3):
-                drift.add(repetition(seed=seed, more=[late]))
-        assert [one.reason.why for one in drift.unjudged] == ["it gives no figure any more (signal 11)"]
-
-    def test_what_could_not_be_told_for_long_is_remembered(self) -> None:
-        """Protects the hours in which other processes hid everything, before the latest, calm repetitions."""
-        cores = {"waited": 0.5, "rank": 0, "preempted": 9, "shared": None}
-        busy = make_run(*(entry("host", size, 1e-6 + size * 1e-10, 0.002, cores=cores) for size in SIZES))
-        drift = watched(*[1.0] * 8)
-        for _ in range(2):
-            drift.add(busy)
-        for seed in range(5):
-            drift.add(repetition(seed=seed))
-        assert not drift.unjudged, "two are too few to miss a _change_of"
-        for _ in range(9):
-            drift.add(busy)
-        for seed in range(5):
-            drift.add(repetition(seed=seed))
-        assert [(one.what, one.reason) for one in drift.unjudged] == [
-            ("pingpong host at 8 B to 16 MiB for a while", WAITED)
-        ]
-
-    def test_what_was_slow_for_a_while_is_remembered(self) -> None:
-        drift = watched(*[1.0] * 5, *[1.2] * 3, *[1.0] * 4)
-        assert drifted(drift.verdicts) == [] and drift.ever
-
-    @pytest.mark.parametrize("from_the_start", [False, True])
-    def test_what_ranks_without_cpus_measured_is_not_as_before(self, from_the_start: bool) -> None:
-        """Protects from "as before" where other processes doubled every figure."""
-        cores = {"waited": 0.5, "rank": 0, "preempted": 9, "shared": None}
-        drift = watched(*[1.0] * (0 if from_the_start else 5))
-        while len(drift.runs) < 10:
-            slow = (entry("host", size, 2 * (1e-6 + size * 1e-10), 0.002, cores=cores) for size in SIZES)
-            found = drift.add(make_run(*slow))
-        assert not drift.harmed and {one.what for one in found.figures} == {"unsure"}
-        assert [one.reason for one in drift.unjudged] == [WAITED]
-        assert "as in the first" not in line(drift, found) and "cannot tell" in line(drift, found)
-        screen = console(100)
-        print_summary(screen, drift)
-        text = " ".join(text_of(screen).split())
-        assert "as before" not in text and "host at 8 B to 16 MiB: ranks waited for CPUs" in text
-
-    def test_nothing_is_told_before_there_is_anything_to_compare(self) -> None:
-        assert [one.reason for one in watched(*[1.0] * 5).unjudged] == [TOO_EARLY]
-        assert watched(*[1.0] * 10).unjudged == []
-
-    def test_a_noisy_size_is_no_alarm(self) -> None:
-        """Protects from exit code 8 for one size of a steady path, and from "as before" of 1.5 times."""
-        drift = Drift(5)
-        for seed, factor in enumerate((1.0, 1.5, 0.7, 1.2, 0.8, 1.8, 1.2, 2.0)):
-            found = drift.add(repetition(seed=seed, more=[entry("host", 8, factor * 1e-6, 0.002)]))
-        assert not drift.unjudged and line(drift, found).endswith("5 figures, as in the first 5")
-        noisy = next(figure for figure in found.figures if figure.key.bytes == 8)
-        assert word(noisy) == "cannot tell" and noisy.style == "dim"
-        screen = console(100)
-        print_summary(screen, drift)
-        assert "host as before; would show " in " ".join(text_of(screen).split())
-
-    @pytest.mark.parametrize(
-        ("latest", "what", "in_line", "in_summary"),
-        [
-            (1.0, "not_worse", "as in the first 5", "as before"),
-            (0.6, "not_worse", "not slower than in", "not slower"),
-        ],
-    )
-    def test_what_may_be_faster_is_not_as_before(
-        self, latest: float, what: str, in_line: str, in_summary: str
-    ) -> None:
-        """Protects from "as before" of half the time, where one repetition only excludes a slowdown."""
-        drift = watched(*([1.0] * 5 if latest == 1 else [1.0, 1.08, 0.95, 1.05, 0.97]))
-        found = drift.add(repetition(latest, 7))
-        assert {path.what for path in found.groups} == {what} and f"5 figures, {in_line}" in line(
-            drift, found
-        )
-        screen = console(100)
-        print_summary(screen, drift)
-        assert f"host {in_summary}; would miss even 10 times as slow" in " ".join(text_of(screen).split())
-
-    def test_a_figure_that_is_gone(self) -> None:
-        drift = watched(*[1.0] * 5)
-        for _ in range(3):
-            run = make_run(failure("host", 8, "crash", "signal 11"), *(
-                entry("host", size, 1e-6 + size * 1e-10, 0.002) for size in SIZES[1:]
-            ))  # fmt: skip
-            run.head = structs.replace(run.head, plan=replace(run.head.plan, sizes=SIZES))
-            drift.add(run)
-        assert [(one.what, one.key.bytes) for one in drifted(drift.verdicts)] == [("lost", 8)]
-        assert "host 8 B no figure" in line(drift, drift.verdicts)
 
 
 class TestPrinting:

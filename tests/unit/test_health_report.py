@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 from rich.console import Console
 from support.fake_run import FakeRun
+from support.golden import Golden
 from support.records import as_read, console, entry, head, make_run, text_of
 
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode
 from wirespeed.job.plan import Plan
 from wirespeed.report.drift.detection import Drift
-from wirespeed.report.drift.terminal import Watching, line, print_summary, summaries
+from wirespeed.report.drift.terminal import Watching, line, print_summary
 from wirespeed.results.runs import Run
 
 Record = dict[str, Any]
@@ -84,6 +85,17 @@ def watched(*sick: bool, first: int = 2) -> Drift:
     return drift
 
 
+def of(*runs: Run) -> Drift:
+    drift = Drift(5)
+    for run in runs:
+        drift.add(run)
+    return drift
+
+
+def slower(by: float) -> Run:
+    return make_run(entry("host", 8, 1e-6 * by, 0.002))
+
+
 def summed(drift: Drift) -> str:
     screen = console(100)
     print_summary(screen, drift)
@@ -98,42 +110,19 @@ class TestWatch:
         print_summary(screen, watched(False, True, False, True))
         assert re.search(r"\[31m *6\x1b", shown.getvalue())
 
-    def test_summary(self) -> None:
-        text = summed(watched(False, True, False, True))
-        assert "4 repetitions in 2:05" in text
-        assert "new NVLink replay errors: 6 in 2 of 4 repetitions: 6 on GPU 0 link 3" in text
-        assert "held back by its power cap in 2 of 4 repetitions, for 0.50 s in all" in text
-        rows = [row.split() for row in text.splitlines()]
-        assert any(row[:2] + row[-4:] == ["aware", "as", "6", "2", "of", "4"] for row in rows)
-        assert any(row[:2] + row[-4:] == ["staged", "as", "0", "0", "of", "4"] for row in rows)
-
-    def test_nothing_counted_is_a_dash(self) -> None:
-        drift = Drift(5)
-        drift.add(measured(health("aware", counted=[], watched=[], lacks=["PCIe replays: Not Supported"])))
-        (aware, staged) = summaries(drift)
-        assert (aware.errors, aware.throttled, staged.errors) == (None, None, None)
-        text = summed(drift)
-        assert "not known before repetition 6" in text and "not counted here: PCIe replays" in text
-        assert "nothing on these hosts tells of new errors and throttling" in text
-        assert "repetitions\n" not in text and "errors\n" not in text, "no columns of dashes"
-
-    def test_nothing_read(self) -> None:
-        drift = Drift(5)
-        drift.add(measured())
-        assert "not read (--no-evidence)" in summed(drift)
-
-    def test_drift_in_the_summary(self) -> None:
-        """Protects what was slow for a while from being forgotten at the end."""
-        drift = Drift(5)
-        for seed, slower in enumerate([1.0] * 5 + [1.5] * 3):
-            drift.add(make_run(entry("host", 8, 1e-6 * slower * (1 + seed / 1e3), 0.002)))
-        assert "x 1.5" in summed(drift) and "at 8 B" in summed(drift)
-        for seed in range(3):
-            drift.add(make_run(entry("host", 8, 1e-6 * (1 + seed / 1e3), 0.002)))
-        assert "worse for a while at 8 B" in summed(drift)
-
-    def test_nothing_measured(self) -> None:
-        assert summed(Drift(5)) == ""
+    def test_summaries(self, golden: Golden) -> None:
+        """Protects what was counted, and what was slow for a while, from being forgotten at the end."""
+        lacks = health("aware", counted=[], watched=[], lacks=["PCIe replays: Not Supported"])
+        slow = [slower(1.0)] * 5 + [slower(1.5)] * 3
+        cases = {
+            "new errors and throttling": watched(False, True, False, True),
+            "nothing counts them": of(measured(lacks)),
+            "nothing was read": of(measured()),
+            "slow at the end": of(*slow),
+            "slow for a while": of(*slow, *[slower(1.0)] * 3),
+            "nothing measured": of(),
+        }
+        golden("drift/health", {case: summed(drift) for case, drift in cases.items()})
 
     def test_a_line_and_a_table_name_the_sick(self) -> None:
         drift = watched(False, False, True)

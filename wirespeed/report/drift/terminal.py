@@ -234,7 +234,7 @@ def summaries(drift: Drift) -> list[PathSummary]:
 
 
 def _drift(drift: Drift, path: str) -> tuple[str, bool]:
-    """The path's most harmful _change_of in words, and whether it is harmful."""
+    """The path's most harmful change in words, and whether it is harmful."""
     if len(drift.runs) <= drift.first:
         return f"not known before repetition {drift.first + 1}", False
     found = drift.verdicts
