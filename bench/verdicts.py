@@ -331,7 +331,11 @@ def _learnt(dice: Generator, noise: Noise, paths: int, sizes: int, launches: int
     places = groups([1 << size for size in range(sizes)])
     medians = [
         [
-            group_limit([sides[path * sizes + at] for at in group], stated(*spreads[path * sizes + group[0]]))
+            group_limit(
+                [sides[path * sizes + at] for at in group],
+                stated(*spreads[path * sizes + group[0]]),
+                paths * len(places),
+            )
             for group in places
         ]
         for path in range(paths)

@@ -89,6 +89,17 @@ def test_the_next_pair_of_launches_with_other_noise() -> None:
     assert broken <= 20
 
 
+@pytest.mark.parametrize(("of", "share"), [(3, 0.01 / 3), (27, 0.001)])
+def test_the_next_pair_with_normal_noise(of: int, share: float) -> None:
+    """Protects the share of false alarms of all bounds together, and from bounds that allow for less."""
+    dice, broken, pairs = random.Random(3), 0, 6000
+    for _ in range(pairs):
+        limit = group_limit(group([dice.gauss(0, 0.05) for _ in range(10)])[:3], LOUD, of)
+        assert limit
+        broken += math.exp(min(dice.gauss(0, 0.05), dice.gauss(0, 0.05))) > limit.highest
+    assert share / 3 <= broken / pairs <= 1.3 * share
+
+
 def test_a_known_spread() -> None:
     """One launch, 2 %: with one figure 1 of 100 launches lies above 2.33 deviations of it and of the mean."""
     (limit,) = known_limits([side([0.0])], 0.02)

@@ -20,6 +20,9 @@ ENOUGH_LAUNCHES = 10
 """So many tell it by themselves."""
 FEWEST_SIZES = 3
 """Fewer sizes have no median of their own."""
+ONE_ALARMS = 0.001
+"""Share of pairs of a healthy machine's launches that break one bound, if hardly any alarm is wanted. Few
+groups have BOUND_ALARMS together, which is more for each."""
 LEAST_OF_A_GROUP, LEAST_OF_A_FIGURE = 0.05, 0.10
 """Slowdowns that no limit is below: a reboot costs 1 to 2 %."""
 QUIET, QUIET_PATHS, QUIETEST_LIMIT = 0.03, 0.03, 0.08
@@ -49,16 +52,19 @@ def figure_limit(side: Side, usual: Spread) -> Limit | None:
     if bounded_exp(REACH * usual.group) <= WIDE:
         stated = min(stated, math.log(WIDE) / REACH)
     logs = {name: math.log(launch.median) for name, launch in side.items()}
-    return _limit(logs, stated, math.log1p(LEAST_OF_A_FIGURE))
+    return _limit(logs, stated, math.log1p(LEAST_OF_A_FIGURE), ONE_ALARMS)
 
 
-def group_limit(sides: Sequence[Side], usual: Spread) -> Limit | None:
-    """Of the median over a group's figures, in units of their usual times; None of too few of them."""
+def group_limit(sides: Sequence[Side], usual: Spread, of: int = 1) -> Limit | None:
+    """Of the median over a group's figures, in units of their usual times; None of too few of them.
+
+    `of`: groups that are learnt together, any of which raises a false alarm.
+    """
     if len(sides) < FEWEST_SIZES:
         return None
     centres = [median(math.log(launch.median) for launch in side.values()) for side in sides]
     effects = common(sides, centres)
-    limit = _limit(effects, usual.group, math.log1p(LEAST_OF_A_GROUP))
+    limit = _limit(effects, usual.group, math.log1p(LEAST_OF_A_GROUP), max(ONE_ALARMS, BOUND_ALARMS / of))
     if limit and limit.spread <= QUIET and usual.group <= QUIET_PATHS:
         seen = max(bounded_exp(log) for name, log in effects.items() if name not in dict(limit.odd))
         most = max(limit.usual * (1 + QUIETEST_LIMIT), seen)
@@ -83,15 +89,16 @@ def known_limits(sides: Sequence[Side], spread: float) -> list[Limit]:
     return limits
 
 
-def _limit(logs: dict[LaunchId, float], stated: float, least: float) -> Limit | None:
+def _limit(logs: dict[LaunchId, float], stated: float, least: float, alarms: float) -> Limit | None:
+    """`alarms`: the share of pairs of launches of a healthy machine that may both be above it."""
     if len(logs) < FEWEST_LEARNT:
         return None
     names, values = [*logs], [*logs.values()]
     odd = {names[launch.number - 1]: launch.ratio for launch in odd_launches(values, 0, 0.0)}
     kept = [log for name, log in logs.items() if name not in odd]
     usual, spread = median(kept), max(deviation(kept), MIN_SPREAD)
-    # Both of two launches are beyond so many standard deviations in about 1 of 1,000 pairs, of normal noise
-    # whose median and deviation so many launches tell: 5 of five, 2.8 of ten, 1.8 of twenty.
-    reach = 1 + 16 / (len(logs) - 1)
+    # Of normal noise, to 4 %: both of two launches have the same errors of the median and the deviation
+    # before them, so that these count twice.
+    reach = student_point(2 * math.sqrt(alarms), (len(logs) - 1) / 2) * math.sqrt(1 + math.pi / len(logs))
     away = max(least, reach * spread, REACH * stated if len(logs) < ENOUGH_LAUNCHES else 0.0)
     return Limit(bounded_exp(usual), bounded_exp(max(usual + away, *kept)), spread, tuple(odd.items()))

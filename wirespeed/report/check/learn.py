@@ -87,7 +87,8 @@ def learn(runs: Sequence[Run], names: Sequence[str], spread: float | None = None
     odd: list[OddPlace] = []
     if spread is None:
         numbers: dict[LaunchId, int] = {one[1:]: number for number, one in enumerate(order, 1)}
-        odd = [place for curve, path in paths.items() for place in path.learn(curve[3], numbers)]
+        of = sum(len(groups([*path.figures])) for path in paths.values())
+        odd = [place for curve, path in paths.items() for place in path.learn(curve[3], numbers, of)]
     else:
         known = [figure for path in paths.values() for figure in path.figures.values() if figure.side()]
         limits = known_limits([figure.side() for figure in known], spread)
@@ -171,8 +172,11 @@ class _Path:
     figures: dict[int, _Figure]
     groups: dict[str, Limit] = field(default_factory=dict)
 
-    def learn(self, name: str, numbers: Mapping[LaunchId, int]) -> Iterator[OddPlace]:
-        """Sets the limits, from what launches and such paths differ by. `numbers`: of launches, in time."""
+    def learn(self, name: str, numbers: Mapping[LaunchId, int], of: int) -> Iterator[OddPlace]:
+        """Sets the limits, from what launches and such paths differ by.
+
+        `numbers`: of launches, in time; `of`: groups that are learnt together.
+        """
         sizes = [*self.figures]
         mover = mover_of(name, self.figures[sizes[0]].found[-1][1].memory)
         for places in groups(sizes):
@@ -182,7 +186,7 @@ class _Path:
                 figure.limit = figure_limit(figure.side(), usual)
                 figure.share = figure_limit(figure.side(_beside_baseline), Spread(0.0, 0.0))
                 yield from _odd_places(figure.limit, name, (size,), numbers)
-            if whole := group_limit([figure.side() for figure in group.values() if figure.limit], usual):
+            if whole := group_limit([figure.side() for figure in group.values() if figure.limit], usual, of):
                 self.groups[group_of(min(group))] = whole
                 yield from _odd_places(whole, name, tuple(group), numbers, of_group=True)
 
