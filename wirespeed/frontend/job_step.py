@@ -176,10 +176,8 @@ class JobStep:
             quiet = now - self._last_sign
             starved = self._starved(states, quiet, now)
             halted = any(state.stopped or state.gone for state in states)
-            if self._bound and self._bound.left < 0:
-                if self._seen.finished:
-                    self._hurried = now > self._bound.end
-                elif self._seen.roster and quiet * (1 - starved) > (SHORT_QUIET if halted else HUNG_S):
+            if self._bound and self._bound.left < 0 and not self._seen.finished:
+                if self._seen.roster and quiet * (1 - starved) > (SHORT_QUIET if halted else HUNG_S):
                     self._wake(states)
                     self._diagnose(states, quiet)
                     self.outcome.text += f"; {self._bound} was over"

@@ -93,6 +93,17 @@ def count(least: int = 0, most: int = 10_000_000) -> Word:
     return Word("N", parse)
 
 
+def matching(pattern: str, allowed: str) -> Callable[[str], str]:
+    """Reads a word of ASCII as it is, if it looks so; `allowed`: what a wrong one is told."""
+
+    def parse(word: str) -> str:
+        if not re.fullmatch(pattern, word, re.ASCII):
+            raise ValueError(allowed)
+        return word
+
+    return parse
+
+
 def several(one: Word, metavar: str | None = None) -> Word:
     """A tuple of words with commas between them."""
 
@@ -197,13 +208,6 @@ class File(Word):
         return [CompletionItem(incomplete, type="file")]
 
 
-def _host(word: str) -> str:
-    """As a launcher takes it."""
-    if not re.fullmatch(r"[A-Za-z0-9_\[][\w.:%\[\]-]*", word, re.ASCII):
-        raise ValueError("write names of hosts with commas, as in n1,n2")
-    return word
-
-
 def _launcher(word: str) -> str:
     from wirespeed.launchers import all_launchers
 
@@ -266,35 +270,9 @@ def _size(word: str) -> int:
 
 
 TEST_KEYS = (
-    *(
-        "addend",
-        "apart",
-        "blocks",
-        "by",
-        "call",
-        "chunk",
-        "clock",
-        "conduit",
-        "copy",
-        "enqueue",
-        "fault",
-        "instead",
-        "late",
-    ),
-    *(
-        "iterations",
-        "largest-count",
-        "offset",
-        "protocol",
-        "share",
-        "shared",
-        "signal",
-        "slots",
-        "soak-every",
-        "start",
-        "streams",
-    ),
-    *("threads", "transfers-before", "wrong-link"),
+    *("addend", "apart", "blocks", "by", "call", "chunk", "clock", "conduit", "copy", "enqueue", "fault"),
+    *("instead", "late", "iterations", "largest-count", "offset", "protocol", "share", "shared", "signal"),
+    *("slots", "soak-every", "start", "streams", "threads", "transfers-before", "wrong-link"),
 )
 
 
@@ -315,6 +293,7 @@ CONTEXT = choice(*CONTEXTS)
 DEVICE = Word("KIND[:GPU,...]", _device)
 FILE = File("FILE", _file)
 GRID = Word("WxH", _grid)
+_host = matching(r"[A-Za-z0-9_\[][\w.:%\[\]-]*", "write names of hosts with commas, as in n1,n2")
 HOSTS = several(Word("NAME", _host))
 KV = Word("MODEL", _kv, _models)
 KNOWN_LINKS = several(Word("LINK", _known_link))

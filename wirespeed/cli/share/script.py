@@ -64,13 +64,6 @@ def _pattern(word: str) -> Pattern | str:
     return word if word in ALONE else find_pattern(word)
 
 
-def _plain(word: str) -> str:
-    """It goes into the script's head as it is."""
-    if not re.fullmatch(r"[\w.:/@+,-]+", word, re.ASCII):
-        raise ValueError("letters, digits and .:/@+,_- only")
-    return word
-
-
 def _line(word: str) -> str:
     if not word.isprintable():
         raise ValueError("write one line of shell")
@@ -98,7 +91,8 @@ class Wanted:
     image: str | None
 
 
-PLAIN = types.Word("NAME", _plain)
+PLAIN = types.Word("NAME", types.matching(r"[\w.:/@+,-]+", "letters, digits and .:/@+,_- only"))
+"""It goes into the script's head as it is."""
 
 
 @click.command(help=__doc__, context_settings={"ignore_unknown_options": True})

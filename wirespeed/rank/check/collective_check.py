@@ -28,7 +28,7 @@ class CollectiveCheck(Check):
     """Lets programs combine whole numbers, which is exact, and compares every element."""
 
     def __init__(self, context: RankContext, memory: str, buffers: BuffersHandle) -> None:
-        self._pattern, self._comm, self._shape = as_operation(context.pattern), context.comm, context.shape
+        self._pattern, self._comm = as_operation(context.pattern), context.comm
         self._memory = FieldMemory(context, memory, buffers)
         self._alone = self._pattern.content
         self._of_batches = self._pattern.batch_content
