@@ -106,7 +106,7 @@ def answer(run: Run) -> Answer | None:
         replaced = reason(refused).split(", so ")[0] if refused and figures.other_mpi(refused) else ""
         brief = "yes" if not stages else "stages" if known.counted else "not sure"
         return Answer(known.good, "; ".join(filter(None, (word, how, replaced))), brief, known.mpi)
-    if refused and run.head.environment.devices:
+    if refused and run.head.environment.devices and not figures.other_mpi(refused):
         return Answer(False, f"no; {reason(refused).split(';')[0]}", "no", reason(refused))
     return None
 
