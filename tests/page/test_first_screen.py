@@ -138,15 +138,6 @@ def test_published_curves_have_a_stroke_of_their_own(browser: Any, pages: dict[s
     page.check()
 
 
-def test_bars_use_the_width(browser: Any, everything: Path) -> None:
-    page = Opened(browser, everything)
-    page.open_all()
-    main = page.tab.locator("main").bounding_box()
-    for bars in page.tab.locator(".bars").all():
-        assert bars.bounding_box()["width"] > 0.95 * main["width"]
-    page.check()
-
-
 def test_a_chart_fills_its_section_once_that_is_opened(browser: Any, everything: Path) -> None:
     """A folded chart has no width when it is drawn first."""
     page = Opened(browser, everything)

@@ -13,8 +13,8 @@ from support.records import entry, make_run, shown
 from wirespeed.report.export.markdown import markdown
 from wirespeed.report.facts.shares import percent, share
 from wirespeed.report.page import read_sources
+from wirespeed.report.page.notes import sections
 from wirespeed.report.sources import measured
-from wirespeed.report.views import bars
 from wirespeed.results.export import to_csv
 from wirespeed.results.reading import read
 from wirespeed.results.runs import collect, resumed
@@ -52,12 +52,13 @@ def test_csv_has_a_line_for_each_process() -> None:
     assert "rank" not in to_csv([make_run(entry("host", 8, 1e-6))]).splitlines()[0].split(",")
 
 
-def test_the_page_has_a_bar_for_each_process() -> None:
+def test_the_page_has_a_row_for_each_process() -> None:
     """Protects the page's reader, who sees which GPU is slow, and on which kind of copy."""
     sources, _ = read_sources([str(FOUR)])
-    groups = {group.title: group.bars for group in bars(measured(sources)[:1])}
-    of_ranks = groups["h2d-pinned, 256 MiB: each rank"]
-    assert [bar.label for bar in of_ranks[::2]] == [f"rank {rank}, GPU {rank}" for rank in range(4)]
-    assert [bar.paler for bar in of_ranks] == [False, True] * 4
-    assert of_ranks[0].note == "55.0 GB/s alone" and of_ranks[1].note == "39.1 GB/s with all"
-    assert "d2d, 256 MiB: each rank" in groups
+    section = next(each for each in sections(measured(sources), ["copy"]) if each.pattern == "copy")
+    (_, tables), *_ = section.tables
+    (heads, *rows), *_ = (rows for rows in tables if rows[0][0] == "GB/s of each rank, 256 MiB")
+    assert [row[:2] for row in rows] == [[str(rank), f"GPU {rank}"] for rank in range(4)]
+    alone = heads.index("h2d-pinned alone")
+    assert heads[alone + 1] == "h2d-pinned with all" and rows[0][alone : alone + 2] == ["55.0", "39.1"]
+    assert any(head.startswith("d2d") for rows in tables for head in rows[0])

@@ -117,14 +117,12 @@ class TestMadeFiles:
         ]
         assert [len(one["cells"]) for one in data["matrices"]] == [28, 28]
         assert {wire["kind"] for wire in data["wires"][0]["wires"]} == {"nvlink", "pcie"}
-        # On one scale: the limit of groups of four, 1800 GB/s, is its end, that of groups of two half of it.
-        assert re.findall(r"left:([\d.]+)%", page) == ["100.0", "50.0", "50.0"]
         for part in (
             "n1, n2",
             "UCX without CUDA",
             "pip install libucx-cu13",
             "direct over NVLink",
-            "42.3 GB/s with",
+            ">42.3<",
         ):
             assert part in page
 

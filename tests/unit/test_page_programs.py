@@ -1,4 +1,4 @@
-"""Programs on the page: bars of a step and its parts, and no curve of a single size."""
+"""Programs: a step and its parts."""
 
 from __future__ import annotations
 

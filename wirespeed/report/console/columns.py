@@ -143,11 +143,23 @@ class Table(Generic[Row]):
             line.append(" " * gap).append_text(placed)
         return _ended(line)
 
+    def texts(self) -> Iterator[list[list[str]]]:
+        """For pages: heads and rows of each section, whose title stands above its first column."""
+        heads = [" ".join(filter(None, (column.group, _one_line(column.head)))) for column in self.columns]
+        for title, rows in self.sections:
+            cells = ([column.text(row).plain.strip() for column in self.columns] for row in rows)
+            yield [[title or heads[0], *heads[1:]], *cells]
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
         shown = replace(self, ascii_only=True).fit(options.max_width) if options.ascii_only else self
         for line in shown.lines():
             line.no_wrap, line.overflow = True, "ignore"
             yield line
+
+
+def _one_line(head: str) -> str:
+    """'aware-nogdr', 'computation': of names that are broken at their hyphen, or hyphenated."""
+    return " ".join(head.replace("-\n", "").split()).replace("- ", "-")
 
 
 def _ended(line: Text) -> Text:

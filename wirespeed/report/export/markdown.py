@@ -64,16 +64,8 @@ def _rows(left: Sequence[bool], rows: Iterable[Sequence[str]]) -> str:
 
 
 def tables(shown: Table[Row]) -> Iterator[str]:
-    """A table for each section, whose title stands above its first column."""
-    heads = [" ".join(filter(None, (column.group, _one_line(column.head)))) for column in shown.columns]
-    for title, rows in shown.sections:
-        cells = ([column.text(row).plain for column in shown.columns] for row in rows)
-        yield _rows([column.left for column in shown.columns], [[title or heads[0], *heads[1:]], *cells])
-
-
-def _one_line(head: str) -> str:
-    """'aware-nogdr', 'computation': of names that are broken at their hyphen, or hyphenated."""
-    return " ".join(head.replace("-\n", "").split()).replace("- ", "-")
+    """A table for each section."""
+    return (_rows([column.left for column in shown.columns], rows) for rows in shown.texts())
 
 
 def _findings(sources: Sequence[Source]) -> Iterator[str]:

@@ -25,11 +25,13 @@ from wirespeed.report.facts.statement import BAD, NOTE, WARNING, ReportSection, 
 from wirespeed.report.facts.statements import WHOLE, statements
 from wirespeed.report.grouping import grouped
 from wirespeed.report.sources import ReportRun
-from wirespeed.report.views import bars
-from wirespeed.report.views.base import Bars
+from wirespeed.report.views import view_of
 from wirespeed.results.coerce import text
 from wirespeed.results.parts import Cpu, Environment
 from wirespeed.results.runs import Run
+
+WIDTH = 120
+"""Letters of a terminal that has the same tables."""
 
 
 class Sentence(NamedTuple):
@@ -104,7 +106,10 @@ class Section:
     notes: list[Notes]
     bests: list[tuple[ReportRun, list[tuple[str, list[Span]]]]]
     """(run, (domain, spans)) where paths compete, most figures first."""
-    bars: list[Bars]
+    tables: list[tuple[str, list[list[list[str]]]]]
+    """(run, heads and rows of each table) where curves do not tell all."""
+    legend: str
+    """What their columns are."""
 
     @property
     def count(self) -> str:
@@ -131,7 +136,14 @@ def _section(sets: Sequence[ReportRun], notes: list[Notes]) -> Section:
     main = max(sets, key=weight)
     answer = notes[0].sentences[0].text if notes else ""
     bests = [(measured, domains) for measured in sets if (domains := by_domain(measured.run))]
-    return Section(main.pattern, answer.rstrip("."), notes, bests, bars(sets))
+    found = []
+    for measured in sets:
+        title = f"{measured.letter}: {measured.label}" if len(sets) > 1 else ""
+        shown = view_of(measured.run).tables(WIDTH, measured.run) if measured.run.figures else ()
+        found.append((title, [rows for table in shown for rows in table.texts()]))
+    tables, view = [(title, rows) for title, rows in found if rows], view_of(main.run)
+    legend = view.caption or view.legend
+    return Section(main.pattern, answer.rstrip("."), notes, bests, tables, legend)
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,13 @@ from typing import Any, NamedTuple
 from rich.text import Text
 
 from wirespeed.report.console.columns import Cell, Column, Table, fold, table
-from wirespeed.report.facts.cells import rate_cell
 from wirespeed.report.facts.copies import MUCH_KEPT, kept, slowest_rank
 from wirespeed.report.facts.figures import UNCERTAIN
 from wirespeed.report.facts.machine import device_word
 from wirespeed.report.facts.markers import FAR_OFF, doubts, share_style, sign, sign_alone, sign_of_team
 from wirespeed.report.facts.shares import exceeds, percent, share
 from wirespeed.report.grouping import grouped
-from wirespeed.report.sources import ReportRun
-from wirespeed.report.views.base import Bar, Bars, View, doubt, impossible, largest
+from wirespeed.report.views.base import View
 from wirespeed.report.views.size_table import TableLayout
 from wirespeed.results.by_rank import ALONE, TOGETHER, RankFigures, of_ranks
 from wirespeed.results.coerce import text
@@ -153,57 +151,11 @@ class CopiesView(View):
         "kept: what is left of a rank's rate when all copy; of limit: the slowest rank with all"
     )
 
+    def tables(self, width: int, run: Run) -> Sequence[Table[Any]]:
+        several = any(len(entry.teams) > 1 for entry in run.figures.values())
+        return [_table(run), *_tables_of_ranks(run, width)] if several else ()
+
     def layout(self, width: int, run: Run, sizes: Sequence[int]) -> TableLayout:
-        if any(len(entry.teams) > 1 for entry in run.figures.values()):
-            tables: list[Table[Any]] = [_table(run), *_tables_of_ranks(run, width)]
+        if tables := self.tables(width, run):
             return TableLayout(tables, compact=True, wide=(FAR_OFF,))
         return super().layout(width, run, sizes)
-
-    def bars(self, sets: Sequence[ReportRun]) -> list[Bars]:
-        found = []
-        for copy in sets:
-            named = f": {copy.label}" if len(sets) > 1 else ""
-            # Copies on the GPU are tens of times as fast: on one scale with them nobody would see the others.
-            for title, on_device in (("Copies", False), ("Copies on the GPU", True)):
-                paths = [path for path in copy.run.paths if _on_device(copy.run, path) is on_device]
-                found.append(Bars(f"{title}, slowest rank{named}", [*_copies(copy.run, paths)]))
-            found += _bars_of_ranks(copy.run)
-        return found
-
-
-def _on_device(run: Run, path: str) -> bool:
-    step = run.step(path)
-    return step.memory == "device" and step.into in ("", "device")
-
-
-def _copies(run: Run, paths: Sequence[str]) -> Iterator[Bar]:
-    for label, entry in largest(run, paths):
-        alone, together = (slowest_rank(entry, how) for how in (ALONE, TOGETHER))
-        if entry.impossible:
-            yield impossible(label, entry)
-        elif alone is None or together is None:
-            note = f"{''.join(rate_cell(run, entry))} GB/s{doubt(entry)}"
-            yield Bar(label, text(entry.path), entry.rate, note)
-        else:
-            yield _bar(label, entry, ALONE, alone, sign_alone(entry))
-            yield _bar("", entry, TOGETHER, together, sign(run, entry))
-
-
-def _bar(label: str, entry: Entry, how: str, team: TeamFigure, mark: str) -> Bar:
-    """A rank alone, or paler with all."""
-    rate = entry.amount / team.seconds
-    note = f"{mark}{format_rate(rate)} GB/s {how}{doubt(team)}"
-    return Bar(label, text(entry.path), rate, note, paler=how == TOGETHER)
-
-
-def _bars_of_ranks(run: Run) -> Iterator[Bars]:
-    """A group for each path at its largest size."""
-    places = _places(run)
-    for entry, figures in _last(run):
-        found = []
-        for rank in _shown(list(figures), [figures]):
-            where = f", {device_word(places[rank])}" if rank in places else ""
-            for how, team in figures[rank].items():
-                label = text(f"rank {rank}{where}") if how == ALONE else ""
-                found.append(_bar(label, entry, how, team, sign_of_team(entry, team)))
-        yield Bars(text(f"{entry.path}, {format_size(entry.bytes)}: each rank"), found)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rich.text import Text
 
-from wirespeed.report.cannot_tell import CANNOT_TELL
 from wirespeed.report.console.columns import Cell, Column, Table, table
 from wirespeed.report.facts import figures, programs
 from wirespeed.report.facts.markers import mark, share_style, sign, winners
 from wirespeed.report.facts.shares import percent
-from wirespeed.report.sources import ReportRun
-from wirespeed.report.views.base import Bar, Bars, View, doubt, impossible, last
+from wirespeed.report.views.base import View
 from wirespeed.report.views.size_table import TableLayout
-from wirespeed.results.coerce import text
 from wirespeed.results.runs import IMPOSSIBLE, Entry, Run
 from wirespeed.units import format_rate, format_seconds
 
@@ -98,13 +95,16 @@ def _time(seconds: float | None) -> Cell:
 
 
 class ProgramView(View):
-    """A row for each path, with what its step consists of; bars instead of curves."""
+    """A row for each path, with what its step consists of, instead of curves."""
 
     curves = False
     caption = _LEGEND
 
+    def tables(self, width: int, run: Run) -> Sequence[Table[Any]]:
+        return [_table(run).fit(width)]
+
     def layout(self, width: int, run: Run, sizes: Sequence[int]) -> TableLayout:
-        return TableLayout([_table(run).fit(width)], spread=True)
+        return TableLayout(self.tables(width, run), spread=True)
 
     def tiles(self, run: Run, entries: Sequence[Entry]) -> list[tuple[str, str, str]]:
         best = min(entries, key=lambda entry: entry.seconds)
@@ -114,71 +114,3 @@ class ProgramView(View):
             ("Shortest step", format_seconds(best.seconds), best.path),
             ("Efficiency", word, f"{best.path}, {run.head.plan.ranks} ranks against one"),
         ]
-
-    def bars(self, sets: Sequence[ReportRun]) -> list[Bars]:
-        measured = [shown for shown in sets if shown.run.figures]
-        found = [_steps(shown, measured) for shown in measured]
-        efficiencies = [bar for shown in measured for bar in _efficiencies(shown, measured)]
-        return [*found, Bars("Efficiency against one rank", efficiencies, "The dashed line is one rank's.")]
-
-
-def _asked(measured: ReportRun, others: Sequence[ReportRun]) -> str:
-    """'2 ranks, overlap no': what a program was asked for, where not all were asked for the same."""
-    ranks = measured.run.head.plan.ranks
-    common = set.intersection(*(set(each.run.pattern_words) for each in others))
-    own = (word for word in measured.run.pattern_words if word not in common)
-    return ", ".join((f"{ranks} rank{'s' if ranks > 1 else ''}", *own))
-
-
-def _steps(measured: ReportRun, others: Sequence[ReportRun]) -> Bars:
-    """Each path's step in seconds, and the computation alone below it."""
-    out = []
-    for path in measured.run.paths:
-        entry = last(measured.run, path)
-        if entry.impossible:
-            out.append(impossible(text(path), entry))
-            continue
-        parts, word = programs.parts(measured.run, entry), text(entry.path)
-        copied = parts.of_copy * entry.seconds if parts.of_copy else None
-        note = f"{parts.mark}{format_seconds(entry.seconds)}{doubt(entry)}{_communication(parts)}"
-        out.append(Bar(word, word, entry.seconds, note, copied))
-        if parts.compute and measured.run.head.plan.ranks > 1:
-            note = f"{format_seconds(parts.compute)} computation alone"
-            out.append(Bar("", word, parts.compute, note, copied, paler=True))
-    title = f"Time of a step, {_asked(measured, others)}"
-    # The labels of several files name them.
-    if len(others) > 1 and not measured.label.startswith(f"{measured.run.head.plan.ranks} rank"):
-        title += f": {measured.label}"
-    return Bars(title, _by_step(out), "The dashed line is the time of a copy of the same array.")
-
-
-def _communication(parts: programs.Parts) -> str:
-    """', of which 12.1 us ±0.60 us is communication'."""
-    if parts.visible is None or parts.visible_words is None:
-        return ""
-    words = " ".join(filter(None, parts.visible_words))
-    if words == CANNOT_TELL:
-        return ", and how much of it is communication cannot be told"
-    if parts.visible.certain and parts.visible.value > 0:
-        return f", of which {words} is communication"
-    return ", its communication is hidden"
-
-
-def _by_step(found: list[Bar]) -> list[Bar]:
-    """The shortest step first, impossible ones last; what lies below a bar stays there."""
-    pairs: list[list[Bar]] = []
-    for bar in found:
-        if bar.label:
-            pairs.append([bar])
-        else:
-            pairs[-1].append(bar)
-    return [bar for pair in sorted(pairs, key=lambda pair: pair[0].value or math.inf) for bar in pair]
-
-
-def _efficiencies(measured: ReportRun, others: Sequence[ReportRun]) -> Iterator[Bar]:
-    for path in measured.run.paths if measured.run.head.plan.ranks > 1 else ():
-        for entry in measured.run.of_path(path)[-1:]:
-            parts, word = programs.parts(measured.run, entry), text(entry.path)
-            if (part := parts.efficiency) is not None:
-                note = f"{parts.efficiency_mark}{percent(part)}"
-                yield Bar(f"{word}, {_asked(measured, others)}", word, part, note, 1.0)
