@@ -7,19 +7,12 @@ from pathlib import Path
 
 import click
 import pytest
-from support.fake_run import FakeRun, one_line
+from support.fake_run import FakeRun
 
 from wirespeed.cli.commands import cli
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode
 from wirespeed.patterns import all_patterns
-
-
-@pytest.mark.parametrize("mistyped", ["--tes", "--resum", "--test-"])
-def test_a_near_miss_is_an_option_of_the_help(mistyped: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["pingpong", mistyped]) == ExitCode.USAGE
-    line = one_line(capsys.readouterr().err)
-    assert "'--test'" not in line and ("'--resume'" in line) == (mistyped == "--resum")
 
 
 @pytest.mark.parametrize("command", ["survey", *all_patterns()])

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -128,20 +127,6 @@ class TestSurvey:
         printed = capsys.readouterr()
         assert json.loads(printed.out)
         assert "Next:" in printed.err
-
-
-class TestPaths:
-    def test_list(self, fake: FakeRun, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main(["paths"]) == 0
-        text = capsys.readouterr().out
-        assert re.search(r"^host +available ", text, re.MULTILINE)
-        assert re.search(r"^aware +not available ", text, re.MULTILINE)
-
-    def test_json(self, fake: FakeRun, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main(["paths", "--format", "json"]) == 0
-        rows = {row["path"]: row for row in json.loads(capsys.readouterr().out)}
-        assert rows["host"]["available"] is True and rows["host"]["lacks"] is None
-        assert rows["aware"]["available"] is False and rows["aware"]["lacks"] == "no GPU"
 
 
 class TestShow:

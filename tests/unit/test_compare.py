@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -36,14 +35,3 @@ def test_the_interleaved_runs(
     named = [place for place in groups if place[2] not in ("not_worse", "unsure")]
     assert named == ([("gpu", 8, "better")] if pattern == "stream" else [])
     assert data["order"] == "", "they took turns"
-
-
-@pytest.mark.parametrize(("command", "page"), [("compare", "comparing"), ("watch", "checking")])
-def test_every_option_is_documented(command: str, page: str, capsys: Captured) -> None:
-    """Those of measuring commands are in docs/commands.md."""
-    docs = ROOT / "docs"
-    text = (docs / f"{page}.md").read_text() + (docs / "commands.md").read_text()
-    assert main([command, "--help"]) == 0
-    options = re.findall(r"^  (--[a-z-]+)", capsys.readouterr().out, re.MULTILINE)
-    assert len(options) > 4
-    assert [name for name in options if f"`{name}" not in text and f" {name}" not in text] == []

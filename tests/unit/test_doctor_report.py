@@ -213,29 +213,6 @@ class TestCommand:
         assert after.records[:-1] == before.records and len(after.doctors) == 1
         assert not after.warnings
 
-    @pytest.mark.parametrize(
-        ("words", "code", "says"),
-        [
-            ("--fix --json", ExitCode.USAGE, "choose one"),
-            ("--try --look-only", ExitCode.USAGE, "choose one"),
-            ("--device abacus", ExitCode.USAGE, "there are: auto, cpu"),
-            ("--out ''", ExitCode.USAGE, "no name of a file"),
-            ("nowhere.jsonl", ExitCode.CANNOT_WRITE, "cannot read nowhere.jsonl"),
-            ("--after-hang nowhere.jsonl", ExitCode.CANNOT_WRITE, "cannot read nowhere.jsonl"),
-        ],
-    )
-    def test_one_line_for_what_is_wrong(
-        self,
-        words: str,
-        code: int,
-        says: str,
-        asked: list[examine.Request],
-        capsys: pytest.CaptureFixture[str],
-    ) -> None:
-        assert main(["doctor", *("" if word == "''" else word for word in words.split())]) == code
-        assert says in one_line(capsys.readouterr().err)
-        assert not asked
-
     def test_a_file_that_is_none_of_ours(
         self, asked: list[examine.Request], capsys: pytest.CaptureFixture[str], tmp_path: Path
     ) -> None:
@@ -243,14 +220,6 @@ class TestCommand:
         assert main(["doctor", "--out", "notes.txt"]) == ExitCode.CANNOT_WRITE
         assert "notes.txt is not a result file" in capsys.readouterr().err
         assert (tmp_path / "notes.txt").read_text() == "dear diary\n"
-
-    def test_a_file_in_which_nothing_hung(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        source = Path(__file__).parents[2] / "results" / "h200-x2-mpich.jsonl"
-        words = ("doctor", "--after-hang", str(source), "--device", "cpu", "--look-only")
-        assert main(words) == ExitCode.USAGE
-        assert "nothing hung in that file" in one_line(capsys.readouterr().err)
 
     def test_not_inside_a_launcher(
         self,
@@ -266,12 +235,6 @@ class TestCommand:
 
 class TestDocuments:
     PAGE = (Path(__file__).parents[2] / "docs" / "doctor.md").read_text()
-
-    def test_every_option(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main(["doctor", "--help"]) == 0
-        options = re.findall(r"^  (--[a-z-]+)", capsys.readouterr().out, re.MULTILINE)
-        assert len(options) > 8
-        assert [name for name in options if f"`{name}" not in self.PAGE and name != "--help"] == []
 
     def test_every_finding(self) -> None:
         """Protects the answer to 'what does it look for?': a new finding comes with its row."""

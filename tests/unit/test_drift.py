@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 from rich.console import Console
-from support.fake_run import FakeRun, one_line
+from support.fake_run import FakeRun
 from support.golden import Golden
 from support.records import console, entry, failure, make_run, text_of
 
@@ -251,20 +251,3 @@ class TestCommand:
         assert main(["watch", "--count", "3", "--out", "w.jsonl"]) == ExitCode.OK
         assert fake.plan.sizes == (8, 1 << 16, 1 << 24) and fake.plan.pattern == "pingpong"
         assert len(slept) == 2 and all(55 < seconds <= 60 for seconds in slept)
-
-    @pytest.mark.parametrize(
-        ("words", "code", "says"),
-        [
-            ("--count 0", ExitCode.USAGE, "--count '0': write a whole number from 1"),
-            ("--first 0", ExitCode.USAGE, "--first '0'"),
-            ("--resume --out f", ExitCode.USAGE, "watch begins anew"),
-            ("--out exists", ExitCode.CANNOT_WRITE, "exists exists"),
-        ],
-    )
-    def test_one_line(
-        self, words: str, code: int, says: str, fake: FakeRun, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        Path("exists").write_text("mine")
-        assert main(["watch", *words.split()]) == code
-        assert says in one_line(capsys.readouterr().err) and not fake.plans
-        assert Path("exists").read_text() == "mine"

@@ -114,10 +114,3 @@ def test_nothing_is_started_or_written(
         Path("site.toml").write_text(SITE.format(more="oversubscribe = true"))
     main([*words, "--device", "cpu", *filter(None, [allowed])])
     assert fake.plans and all(plan.oversubscribe for plan in fake.plans)
-
-
-def test_the_key_in_site_toml_is_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "site.toml"
-    file.write_text(SITE.format(more='oversubscribe = "yes"'))
-    assert main(["check", "--require", str(file), "--measure"]) == ExitCode.USAGE
-    assert "site.toml, line 5: oversubscribe: write true or false" in capsys.readouterr().err

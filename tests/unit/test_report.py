@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 from support.records import as_read, console, end, entry, head, make_run, text_of
 
-from wirespeed.errors import WirespeedError
 from wirespeed.job.messages import Progress
 from wirespeed.job.plan import Plan
-from wirespeed.paths import Switch, TransferPath, all_paths
+from wirespeed.paths import all_paths
 from wirespeed.report.export import tutorial
 from wirespeed.report.export.formats import FORMATS
 from wirespeed.report.systems import published_curves
@@ -49,14 +48,6 @@ class TestReference:
         for curve in summit.curves.values():
             for size, point in curve.items():
                 assert point.rate == pytest.approx(size / point.seconds, rel=0.6e-9 / point.seconds)
-
-    def test_every_system_can_be_read(self) -> None:
-        for name in published_curves.known_systems():
-            assert published_curves.load_system(name).curves
-
-    def test_unknown_systems_are_answered_with_the_known_ones(self) -> None:
-        with pytest.raises(WirespeedError, match=r"there are: .*summit"):
-            published_curves.load_system("frontier")
 
     @pytest.mark.parametrize("width", range(60, 130, 7))
     def test_ours_theirs_and_the_ratio(self, width: int) -> None:
@@ -128,30 +119,6 @@ class TestPaths:
             assert re.search(
                 rf"^{path.name} +{'not ' if path.needs_device else ''}available", text, re.MULTILINE
             )
-
-    def test_groups_and_switches(self) -> None:
-        """Protects the list of sixteen paths from being a heap: alike ones stand under one title."""
-        switched = Switch({"A": "1"}, without="aware")
-        paths = (
-            TransferPath("gpu", "kernels", "gpu", "device", order=90),
-            TransferPath("aware-nogdr", "as aware", "mpi", "device", order=5, switch=switched),
-            TransferPath("staged-pipelined", "pieces", "staged", "device", order=22),
-            TransferPath("rma-host", "puts", "rma", "pageable", default=False, order=80),
-            TransferPath("nccl", "NCCL", "nccl", "device", order=40),
-        )
-        screen = console(100)
-        print_paths(screen, [PathState(path, None) for path in paths])
-        listed, _, planned = text_of(screen).partition("AMD GPUs: ")
-        assert "not yet run on one" in " ".join(planned.split()) and "by Level Zero planned" in planned
-        lines = [line.rstrip() for line in listed.splitlines()]
-        assert [line.split("  ")[0] for line in lines if line] == [
-            *("Between host buffers", "rma-host"),
-            *("GPU to GPU, through host memory", "staged-pipelined"),
-            *("GPU to GPU, by libraries", "aware-nogdr", "nccl"),
-            *("GPU to GPU, by wirespeed's own copies and kernels", "gpu"),
-        ]
-        assert "as aware; aware with A=1" in text_of(screen)
-        assert "puts; only when named" in text_of(screen)
 
 
 def test_json_is_every_record() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.fake_run import FakeRun, one_line
+from support.fake_run import FakeRun
 
 from wirespeed.cli.main import main
-from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.errors import WirespeedError
 from wirespeed.frontend.order import chosen_paths, completed
 from wirespeed.job import path_selection
 from wirespeed.job.path_selection import select, suited, unsuited
@@ -59,24 +59,6 @@ class TestSelect:
     def test_a_name_stands_whatever_is_here(self) -> None:
         """Protects who asks for a path by its name: it gets a line that says why it cannot be measured."""
         assert self.names("aware,host", gpus=False) == ["aware", "host"]
-
-    @pytest.mark.parametrize(
-        ("word", "says"),
-        [
-            ("awre", "there is no path called 'awre'; did you mean aware? 'wirespeed paths' lists them"),
-            ("aware_nogdr", "did you mean aware-nogdr"),
-            ("HOST", "did you mean host"),
-            ("rma-h", "did you mean rma-host"),
-            ("al", "did you mean all?"),
-            ("zebra", "there is no path called 'zebra'; 'wirespeed paths' lists them"),
-            ("rmb*", "no path's name matches 'rmb*'; 'wirespeed paths' lists them"),
-        ],
-    )
-    def test_misspelt_words(self, word: str, says: str) -> None:
-        """Protects typists: the name meant is in the answer."""
-        with pytest.raises(WirespeedError) as raised:
-            select([word])
-        assert says in str(raised.value)
 
 
 def test_real_paths_are_selected() -> None:
@@ -163,28 +145,6 @@ class TestCommand:
         """Protects the machine's say in what a pattern means: it is not known when words are read."""
         assert main(["pingpong", "--paths", "all,host*,host,all", "--sizes", "8", "--out", "f"]) == 0
         assert fake.plan.paths == ("all", "host*", "host")
-
-    @pytest.mark.parametrize(
-        ("word", "why"),
-        [
-            ("rma:gpu-load", "it has no one-sided put; name one of ucx-host-put, "),
-            ("stream:gpu-load", "it loads single words; 'wirespeed rma --operation load' measures that"),
-            ("rma:host", "rma takes paths with one-sided operations alone; name one of ucx-host-put, "),
-        ],
-    )
-    def test_a_background_that_a_path_cannot_carry(
-        self, word: str, why: str, fake: FakeRun, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        """Protects the reason, which the job in the background could tell nobody."""
-        assert main(["pingpong", "--with", word, "--out", "f"]) == ExitCode.USAGE
-        assert one_line(capsys.readouterr().err).startswith(f"wirespeed: --with: {word}: {why}")
-
-    def test_misspelt(self, fake: FakeRun, capsys: pytest.CaptureFixture[str]) -> None:
-        """Protects the one line and the code of a usage error."""
-        assert main(["pingpong", "--paths", "host,stagd"]) == ExitCode.USAGE
-        assert one_line(capsys.readouterr().err).startswith(
-            "wirespeed: --paths: there is no path called 'stagd'; did you mean staged"
-        )
 
 
 def test_a_counterpart_is_a_path_and_a_switch_is_named() -> None:

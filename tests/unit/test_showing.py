@@ -11,11 +11,9 @@ from pathlib import Path
 
 import pytest
 from support import report_files as made
-from support.fake_run import one_line
 
 from wirespeed.cli.common.showing import PLOTS, TEXTS
 from wirespeed.cli.main import main
-from wirespeed.errors import ExitCode
 from wirespeed.results.runs import Run, remembered
 
 Captured = pytest.CaptureFixture[str]
@@ -67,24 +65,6 @@ def test_a_file_of_each_form(folder: Path, ending: str, capsys: Captured) -> Non
     assert capsys.readouterr().out == f"out{ending}\n"
     text = Path(f"out{ending}").read_text()
     assert ending == ".csv" or ("n0" in text and "n2" in text)
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ([], "--last is the newest here"),
-        (["--last", "wirespeed-a.jsonl"], "leave out the others"),
-        (["wirespeed-a.jsonl", "-o", "a.doc"], ".html"),
-        (["wirespeed-a.jsonl", "-o", "a.csv", "--json"], "leave one of them out"),
-        (["wirespeed-a.jsonl", "--paths", "host"], "-o FILE.pdf"),
-        ([".", "--share", "b.jsonl"], "name one"),
-    ],
-)
-def test_what_cannot_be_shown_is_one_line(
-    folder: Path, words: list[str], said: str, capsys: Captured
-) -> None:
-    assert main(["show", *words]) == ExitCode.USAGE
-    assert said in one_line(capsys.readouterr().err)
 
 
 def test_a_list_of_files(folder: Path, capsys: Captured) -> None:

@@ -117,13 +117,3 @@ class TestPage:
         script = capsys.readouterr().out
         system = load("ours", tmp_path)
         assert all(switch.why[1:] in script for switch in system.switches)
-
-    @pytest.mark.parametrize("command", ["script", "systems"])
-    def test_every_option_is_documented(self, command: str, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main([command, "--help"]) == 0
-        options = re.findall(r"^  (?:-\w, )?(--[a-z-]+)", capsys.readouterr().out, re.MULTILINE)
-        assert len(options) > 4
-        text = PAGE.read_text()
-        assert [
-            name for name in options if name not in ("--help", "--debug") and f"`{name}" not in text
-        ] == []
