@@ -21,6 +21,7 @@ from wirespeed.job.message_lines import members
 from wirespeed.job.messages import Message
 from wirespeed.job.path_selection import unsuited
 from wirespeed.job.plan import Plan
+from wirespeed.job.soaking import lacks_soak
 from wirespeed.job.step_spec import ExpectedJob
 from wirespeed.paths import find_path
 from wirespeed.patterns import Pattern, Shape, all_patterns
@@ -79,7 +80,7 @@ def chosen(only: str = "", *, collective: bool = False, soaked: bool = False) ->
         return [
             pattern
             for pattern in patterns.values()
-            if not pattern.kind.of_all_ranks and not pattern.at(Shape(2)).lacks_soak
+            if not pattern.kind.of_all_ranks and not lacks_soak(pattern)
         ]
     return [pattern for pattern in patterns.values() if isinstance(pattern, CollectivePattern) == collective]
 

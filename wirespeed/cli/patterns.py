@@ -32,7 +32,7 @@ from wirespeed.cli.common.streams import one_of_ranks
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host.process import host_name
 from wirespeed.job.plan import Plan
-from wirespeed.job.soaking import PLAIN
+from wirespeed.job.soaking import PLAIN, lacks_soak
 from wirespeed.patterns import Option, Pattern, Shape, find_pattern
 
 RANKS = "Ranks, or several counts as in 2,4,8. Default: {}."
@@ -78,7 +78,7 @@ def command_of(pattern: Pattern) -> click.Command:
     options = together(*own, measured, soaking, fresh, launches, background, dry_run, shown, where)
     text = f"{pattern.summary}\n\n{inspect.cleandoc(pattern.help)}"
     made = click.command(pattern.name, help=text)(options(command))
-    hidden = ("sizes",) * (sizes.fixed is not None) + ("soak",) * bool(pattern.lacks_soak)
+    hidden = ("sizes",) * (sizes.fixed is not None) + ("soak",) * bool(lacks_soak(pattern))
     hidden += () if _has_messages(pattern) else ("fresh",)
     return unlisted(made, *hidden)
 

@@ -25,7 +25,6 @@ from wirespeed.job.plan import Plan
 from wirespeed.launchers import LaunchedRank
 from wirespeed.paths import TransferPath, all_paths
 from wirespeed.patterns import Option, Shape, find_pattern
-from wirespeed.programs import A_GPU_EACH
 from wirespeed.results.environment import numa_nodes
 from wirespeed.results.store import shared_gpus_before
 from wirespeed.units import format_size
@@ -180,6 +179,8 @@ def _refuse_shared_gpus(plan: Plan, found: Machine) -> None:
     if not find_pattern(plan.pattern).kind.program or found.kind not in devices.GPU_KINDS:
         return
     if (own := len(set(places))) < plan.ranks:
+        from wirespeed.programs import A_GPU_EACH
+
         raise WirespeedError(
             f"{plan.pattern} --ranks {plan.ranks}: {A_GPU_EACH}, and here the ranks would share {own}; take "
             f"--ranks {own}; {plan.ranks} GPUs would also show what the transfers between them cost",

@@ -10,14 +10,7 @@ from typing import Any
 from wirespeed.errors import WirespeedError
 from wirespeed.paths import TransferPath, all_paths, find_path
 from wirespeed.patterns import Pattern, Shape
-from wirespeed.patterns.collectives.operation import (
-    ALGORITHMS,
-    BEST,
-    LIBRARY,
-    VARIANTS,
-    as_operation,
-)
-from wirespeed.patterns.collectives.operation import ALL as EVERY_ALGORITHM
+from wirespeed.patterns.rules import BEST, EVERY, LIBRARY, VARIANTS
 
 ALL = "all"
 
@@ -98,7 +91,9 @@ def by_algorithms(paths: Iterable[TransferPath], pattern: Pattern, shape: Shape)
     Raises WirespeedError where a library's way is asked for that none of the paths has.
     """
     names = str(shape.options.get("algorithm") or f"{LIBRARY},{BEST}").split(",")
-    if EVERY_ALGORITHM in names:
+    if EVERY in names:
+        from wirespeed.patterns.collectives.operation import as_operation
+
         names = [LIBRARY, *VARIANTS, *as_operation(pattern).algorithms(shape.ranks)]
     names = list(dict.fromkeys(names))
     found = []
@@ -179,6 +174,8 @@ def check(word: str) -> None:
     names = [path.name for path in all_paths()]
     base, colon, algorithm = word.partition(":")
     if colon and base in names:
+        from wirespeed.patterns.collectives.operation import ALGORITHMS
+
         known = (*ALGORITHMS, BEST, *find_path(base).traits.variants)
         if algorithm not in known:
             raise WirespeedError(f"there is no algorithm called '{algorithm}'; there are: {', '.join(known)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from wirespeed.errors import WirespeedError
 from wirespeed.job.plan import Plan
 from wirespeed.patterns import Pattern
+from wirespeed.patterns.rules import COMPUTES
 
 WRONG_KINDS = ("damaged", "late", "stale", "lost")
 """In the order of the core's numbers (WsSoakKind, native/kernels/soak_types.h)."""
@@ -16,11 +17,20 @@ PLAIN = "direct"
 """The algorithm of collective operations whose every message goes straight from its owner to its receiver."""
 
 
+def lacks_soak(pattern: Pattern) -> str:
+    """Why it has no soak: it 'computes with what arrives'; '': it has one."""
+    if pattern.checking.sums:
+        return COMPUTES
+    if pattern.kind.intra_rank:
+        return "sends no messages between ranks"
+    return "moves bytes without the receiver" if pattern.kind.one_sided else pattern.checking.no_soak
+
+
 def refuse(plan: Plan, pattern: Pattern) -> None:
     """Raises WirespeedError where the plan asks for a soak of what has none."""
     if plan.soak is None:
         return
-    if why := pattern.lacks_soak:
+    if why := lacks_soak(pattern):
         raise WirespeedError(
             f"--soak checks messages that arrive as they were sent, and {pattern.name} {why}; take another "
             "pattern, such as pingpong, exchange, stream or halo"

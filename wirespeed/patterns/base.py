@@ -22,9 +22,6 @@ class Shape:
     """Limit of bytes for each of a rank's two buffers; None: no limit."""
 
 
-COMPUTES = "computes with what arrives"
-
-
 Self = TypeVar("Self", bound="Pattern")
 
 
@@ -88,15 +85,6 @@ class Pattern(ABC):
             return None if self.ranks > 1 or self.kind.intra_rank else f"{self.name} takes two ranks or more"
         wanted = "two" if exact == 2 else exact
         return f"{self.name} takes exactly {wanted} ranks, not {self.ranks}: start it with -n {exact}"
-
-    @property
-    def lacks_soak(self) -> str:
-        """Why it has no soak: it 'computes with what arrives'; '': it has one."""
-        if self.checking.sums:
-            return COMPUTES
-        if self.kind.intra_rank:
-            return "sends no messages between ranks"
-        return "moves bytes without the receiver" if self.kind.one_sided else self.checking.no_soak
 
     @abstractmethod
     def steps(self, rank: int, size: int, phase: int = 0) -> list[Step]:

@@ -9,6 +9,11 @@ from typing import Any
 from wirespeed.patterns.steps import Sums
 from wirespeed.units import parse_sizes, size_word
 
+LIBRARY, BEST, EVERY = "library", "best", "all"
+"""Who does an operation of all ranks: the path's library, the fastest of our algorithms, or each of all."""
+VARIANTS = ("registered", "symmetric", "graph")
+"""Other ways in which the libraries of some paths do it (`Transport.variants`)."""
+
 
 @dataclass(frozen=True)
 class Option:
@@ -172,6 +177,9 @@ class Kind:
     """A program: the figure is the time of a step of its field (wirespeed/programs)."""
 
 
+COMPUTES = "computes with what arrives"
+
+
 @dataclass(frozen=True)
 class Checking:
     """How it is checked that the bytes have arrived."""
@@ -186,4 +194,4 @@ class Checking:
     A transfer names the chain then, and the transport itself checks where the loads lead.
     """
     no_soak: str = ""
-    """Why there is no soak of it; '': there is one, unless `Pattern.lacks_soak` knows better."""
+    """Why a soak could not check it, where its kind does not say so already (wirespeed/job/soaking.py)."""

@@ -24,8 +24,8 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from wirespeed.patterns.base import COMPUTES, Pattern
-from wirespeed.patterns.rules import Checking, Kind, Option, RankRule, Shown, SizeRule, Timing
+from wirespeed.patterns.base import Pattern
+from wirespeed.patterns.rules import COMPUTES, Checking, Kind, Option, RankRule, Shown, SizeRule, Timing
 from wirespeed.patterns.steps import Derived, Figure, Place, Transfer, Work
 from wirespeed.programs.conserved import Conservation
 from wirespeed.programs.plane import Plane, divisions, parse_grid, smallest_halo

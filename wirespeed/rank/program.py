@@ -8,8 +8,7 @@ from typing import Any
 
 from wirespeed.host.handles import ProgramHandle, SoakHandle
 from wirespeed.job.records import Start
-from wirespeed.patterns import Place, Step, Sums, Transfer, Work, rma
-from wirespeed.patterns.collectives.operation import as_operation
+from wirespeed.patterns import Place, Step, Sums, Transfer, Work
 from wirespeed.rank.context import RankContext, Wanted
 from wirespeed.rank.work_list import WorkList, packed_collective
 
@@ -62,6 +61,8 @@ class Program:
         Of loads, the word that is loaded, not the chain.
         """
         if any(step.collective for step in steps):
+            from wirespeed.patterns.collectives.operation import as_operation
+
             self.traffic = as_operation(pattern).least_traffic(rank, size)
         if pattern.checking.links:
             self.traffic = [_of_a_load(step) for step in self.steps]
@@ -184,6 +185,7 @@ def native_transfers(steps: Sequence[Step]) -> list[tuple[int, ...]]:
 
 def _of_a_load(step: Step) -> Step:
     """What one load moves, where the step names the whole chain."""
+    from wirespeed.patterns import rma
 
     def word(transfers: tuple[Transfer, ...]) -> tuple[Transfer, ...]:
         return tuple(replace(transfer, bytes=rma.WORD) for transfer in transfers)

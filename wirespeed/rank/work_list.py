@@ -8,7 +8,6 @@ from typing import Any
 
 from wirespeed.host.core import Core
 from wirespeed.patterns import Place, Work
-from wirespeed.patterns.collectives.rank_view import REDUCTIONS, TYPES
 from wirespeed.patterns.steps import Collective
 
 OPERATIONS = ("allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "reduce", "barrier")
@@ -28,6 +27,8 @@ def packed(core: Core, arguments: Iterable[int | float | Place]) -> Any:
 
 def packed_collective(collective: Collective) -> tuple[int, ...]:
     """The members of ws_collective."""
+    from wirespeed.patterns.collectives.rank_view import REDUCTIONS, TYPES
+
     return (
         OPERATIONS.index(collective.operation),
         list(TYPES).index(collective.type),

@@ -13,7 +13,7 @@ from msgspec import structs, to_builtins
 from wirespeed.errors import WirespeedError
 from wirespeed.limits import FAN, Ceiling, Used, ceiling, field_ceiling
 from wirespeed.patterns import Pattern, find_pattern
-from wirespeed.patterns.collectives.operation import VARIANTS
+from wirespeed.patterns.rules import VARIANTS
 from wirespeed.results.contradictions import contradictions
 from wirespeed.results.fresh import Fresh
 from wirespeed.results.judgement import IMPOSSIBLE, Judged

@@ -6,10 +6,23 @@ from dataclasses import dataclass, fields
 from math import gcd
 from types import ModuleType
 
-from wirespeed.patterns.base import COMPUTES, Pattern
+from wirespeed.patterns.base import Pattern
 from wirespeed.patterns.collectives import direct, doubling, one_shot, ring
 from wirespeed.patterns.collectives.rank_view import REDUCING, REDUCTIONS, TYPES, WHOLE, RankView, extent
-from wirespeed.patterns.rules import Checking, Kind, Option, RankRule, Shown, SizeRule, Timing
+from wirespeed.patterns.rules import (
+    BEST,
+    COMPUTES,
+    EVERY,
+    LIBRARY,
+    VARIANTS,
+    Checking,
+    Kind,
+    Option,
+    RankRule,
+    Shown,
+    SizeRule,
+    Timing,
+)
 from wirespeed.patterns.steps import Collective, Derived, Figure, Step
 
 ALGORITHMS: dict[str, ModuleType] = {
@@ -18,9 +31,6 @@ ALGORITHMS: dict[str, ModuleType] = {
     "direct": direct,
     "one-shot": one_shot,
 }
-LIBRARY, BEST, ALL = "library", "best", "all"
-VARIANTS = ("registered", "symmetric", "graph")
-"""Other ways in which the libraries of some paths do an operation (`TransferPath.variants`)."""
 MAX_LANDING = 256 << 20
 """Bytes of memory beyond the least that an algorithm may take to be considered by `best`."""
 POWERS_OF_TWO = ("allgather", "reducescatter")
@@ -89,7 +99,7 @@ class CollectivePattern(Pattern):
         )
 
     def _options(self) -> list[Option]:
-        choices = (LIBRARY, *VARIANTS, BEST, *self.algorithms(2), ALL)
+        choices = (LIBRARY, *VARIANTS, BEST, *self.algorithms(2), EVERY)
         text = (
             f"Who does it: the path's library ({', '.join(VARIANTS)}: its other ways), "
             "or ours over its messages; several as in library,ring."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from wirespeed.job.records import Checked
@@ -11,7 +11,7 @@ from wirespeed.patterns import Place, Step, Work
 from wirespeed.programs import FieldComparison, ProgramPattern, Scratch
 from wirespeed.programs.conserved import total
 from wirespeed.rank.check.field_memory import FieldMemory
-from wirespeed.rank.check.payload_check import Check, PayloadMismatch, WrongData, after_batch
+from wirespeed.rank.check.payload_check import Alive, Check, PayloadMismatch, WrongData, after_batch
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.program import Program
 from wirespeed.rank.world import World
@@ -21,8 +21,6 @@ NORM_TOLERANCE = 1e-6
 SEEDS = 64
 """Initial fields that take turns."""
 _NONE = (1 << 64) - 1
-Alive = Callable[[], None]
-"""Is called now and then, as a sign that this rank makes progress."""
 
 
 class FieldCheck(Check):

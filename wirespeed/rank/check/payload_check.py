@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -20,6 +20,8 @@ from wirespeed.rank.world import World
 _MASK = (1 << 64) - 1
 POISON = 0x80
 """Flips one bit of the content's tag: a poisoned buffer differs from the content in every byte."""
+Alive = Callable[[], None]
+"""Is called now and then, as a sign that this rank makes progress."""
 
 
 @dataclass(frozen=True)

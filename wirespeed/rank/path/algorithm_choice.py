@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import closing
 from dataclasses import replace
 
-from wirespeed.patterns.collectives.operation import as_operation
 from wirespeed.rank.context import RankContext, Unusable, Wanted
 from wirespeed.rank.faults.words import open_program
 
@@ -22,6 +21,8 @@ def by_algorithm(context: RankContext, name: str) -> RankContext:
 
 def fastest(context: RankContext, wanted: Wanted) -> str:
     """Collective. The algorithm of the least time, the slowest rank's. Raises Unusable where none works."""
+    from wirespeed.patterns.collectives.operation import as_operation
+
     seconds: dict[str, float] = {}
     failure: Unusable | None = None
     for name in as_operation(context.pattern).candidates(wanted.size):

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from typing import TYPE_CHECKING
 
 from wirespeed.host.core import Core
 from wirespeed.host.handles import BuffersHandle, DeviceHandle, TransportHandle
 from wirespeed.host.memory import room_for_buffers
 from wirespeed.rank.context import RankContext, Unusable
-from wirespeed.rank.path.allocations import Allocations
 from wirespeed.rank.world import World
 from wirespeed.units import format_size
+
+if TYPE_CHECKING:
+    from wirespeed.rank.path.allocations import Allocations
 
 SMALL = (1 << 20, 1 << 26)
 """Buffers are allocated in these steps, then for the largest size, so that small sizes do not wait long."""
@@ -26,8 +29,12 @@ class Buffers:
     ) -> None:
         """`packs`: the transport has memory beside them in which it packs lists of blocks."""
         count = int(context.shape.options.get("allocations") or 1)
-        self.allocations = Allocations(context, transport, memory, count) if count > 1 else None
+        self.allocations: Allocations | None = None
         """Those that lists lie in; None: in these buffers."""
+        if count > 1:
+            from wirespeed.rank.path.allocations import Allocations
+
+            self.allocations = Allocations(context, transport, memory, count)
         self._packs = packs
         self._context, self._transport, self._memory = context, transport, memory
         self._lib = context.core.lib

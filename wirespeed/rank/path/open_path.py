@@ -19,9 +19,8 @@ from wirespeed.job.messages import FILLING, Accepted, Facts, Measured, Progress
 from wirespeed.job.records import Wires
 from wirespeed.job.step_spec import stuck_after
 from wirespeed.paths import TransferPath
-from wirespeed.patterns.collectives.operation import BEST, LIBRARY
+from wirespeed.patterns.rules import BEST, LIBRARY
 from wirespeed.rank.check.payload_check import PayloadMismatch
-from wirespeed.rank.check.soak_run import PLACES, SoakRun, apart
 from wirespeed.rank.context import RankContext, Unusable, Wanted
 from wirespeed.rank.observe.counted_sizes import sizes_to_count, worth_counting
 from wirespeed.rank.observe.host_counters import HostCounters
@@ -30,7 +29,6 @@ from wirespeed.rank.observe.memory_bandwidth import MOVED
 from wirespeed.rank.observe.watchdog import Watchdog
 from wirespeed.rank.path.algorithm_choice import by_algorithm, fastest
 from wirespeed.rank.path.buffers import SMALL, Buffers
-from wirespeed.rank.path.fresh_run import FreshMemory, FreshRun
 from wirespeed.rank.path.sampler import Turns
 from wirespeed.rank.path.size_run import SizeResult, SizeRun
 from wirespeed.rank.path_time import telling
@@ -284,6 +282,8 @@ class OpenPath:
 
     def _fresh(self, sizes: Sequence[int], messages: int) -> None:
         """Size after size that has a figure, from buffers of each message's own."""
+        from wirespeed.rank.path.fresh_run import FreshRun
+
         self._buffers.close()
         for size in sizes:
             if self._ending or size not in self._measured:
@@ -297,6 +297,9 @@ class OpenPath:
 
     def _soak(self, sizes: Sequence[int]) -> None:
         """Size after size; what fails costs its own size."""
+        from wirespeed.rank.check.soak_run import PLACES, SoakRun, apart
+        from wirespeed.rank.path.fresh_run import FreshMemory
+
         times = self._context.plan.fresh
         fresh = FreshMemory(self._context, self._path, self._transport, self._patient, "part")
         for item in self._items(sizes, lambda need: PLACES * apart(need)):

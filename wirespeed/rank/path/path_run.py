@@ -19,8 +19,7 @@ from wirespeed.job.plan import Plan
 from wirespeed.job.step_spec import startup_limit
 from wirespeed.paths import TransferPath, find_path
 from wirespeed.patterns import Shape, find_pattern
-from wirespeed.patterns.collectives.operation import LIBRARY, as_operation
-from wirespeed.programs import A_GPU_EACH, as_program
+from wirespeed.patterns.rules import LIBRARY
 from wirespeed.rank.context import RankContext, Tell, Unusable
 from wirespeed.rank.faults.words import TestWords
 from wirespeed.rank.join.apart import TOGETHER, Apart
@@ -157,6 +156,8 @@ class PathRunner:
         plan, options = self._plan, context.shape.options
         why = unsuited(path, context.pattern, plan.allocator, plan.device, options)
         if context.pattern.kind.of_all_ranks:
+            from wirespeed.patterns.collectives.operation import as_operation
+
             why = why or as_operation(context.pattern).lacks
         if path.one_host and not path.intra_rank and "shm" in self._apart.all_:
             why = why or f"{path.name} needs memory that all ranks share"
@@ -208,8 +209,11 @@ class PathRunner:
         places = self._comm.everyone(f"{os.uname().nodename} {identity['id']}")
         for rank, place in enumerate(places):
             if (other := first.setdefault(place, rank)) != rank:
-                shared = f"{A_GPU_EACH}; ranks {other} and {rank} share one"
-                return shared if program else devices.too_few(len(places), len(set(places)))
+                if not program:
+                    return devices.too_few(len(places), len(set(places)))
+                from wirespeed.programs import A_GPU_EACH
+
+                return f"{A_GPU_EACH}; ranks {other} and {rank} share one"
         return None
 
     def _load_kernels(self, path: TransferPath) -> None:
@@ -224,6 +228,8 @@ class PathRunner:
                 lambda: self._core.check(load(context.device, b"ws_payload_fill")), lambda _: None
             )
         if path.needs_device and context.pattern.kind.program:
+            from wirespeed.programs import as_program
+
             for work in as_program(context.pattern).start(context.comm.rank, 0)[:1]:
                 load(context.device, work.kernel.encode())
 

@@ -12,18 +12,20 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from wirespeed.job.records import BatchClock, Cores, Start
 from wirespeed.rank.check.payload_check import Check
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.observe.clock_agreement import ClockAgreement
 from wirespeed.rank.observe.cpu_wait import CpuWait
-from wirespeed.rank.path.program_limits import Computation
 from wirespeed.rank.path.teams import TeamSamples
 from wirespeed.rank.program import Program
 from wirespeed.statistics.samples import Samples
 from wirespeed.statistics.stopping import StoppingRule, until_next_moment
+
+if TYPE_CHECKING:
+    from wirespeed.rank.path.program_limits import Computation
 
 WARM_UP_ITERATIONS, WARM_UP_SECONDS = 5, 0.05
 LONG_ITERATION_SECONDS = 0.05

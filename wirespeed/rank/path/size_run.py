@@ -21,16 +21,12 @@ from wirespeed.job.records import (
     rate,
 )
 from wirespeed.paths import TransferPath
-from wirespeed.programs import ProgramPattern, as_program
 from wirespeed.rank.check.checks import check_of
-from wirespeed.rank.check.field_check import Alive
-from wirespeed.rank.check.field_memory import FieldMemory
-from wirespeed.rank.check.field_views import FieldViews
+from wirespeed.rank.check.payload_check import Alive
 from wirespeed.rank.context import RankContext, Wanted
 from wirespeed.rank.faults.words import open_program
 from wirespeed.rank.observe.clock_agreement import gravest
 from wirespeed.rank.path.buffers import SMALL
-from wirespeed.rank.path.program_limits import Computation, limits
 from wirespeed.rank.path.sampler import LONG_ITERATION_SECONDS, PhaseSamples, Sampler, Turns
 from wirespeed.rank.path.teams import TeamSamples
 from wirespeed.rank.program import Program, work_alone
@@ -38,7 +34,9 @@ from wirespeed.statistics.samples import Summary
 from wirespeed.statistics.slowest import of_the_slowest
 
 if TYPE_CHECKING:
+    from wirespeed.rank.check.field_views import FieldViews
     from wirespeed.rank.observe.wire_counting import WireCounting
+    from wirespeed.rank.path.program_limits import Computation
 
 PHASES_AT_ONCE = 8
 """Phases of a pattern that take turns: they fill the time between two moments of one."""
@@ -120,6 +118,8 @@ class SizeRun:
             phases = range(self._reported, self._reported + 1)
         with ExitStack() as open_now:
             if context.pattern.kind.program:
+                from wirespeed.rank.path.program_limits import Computation
+
                 self._computation = open_now.enter_context(
                     closing(Computation(context, self._wanted, self._payload))
                 )
@@ -135,18 +135,7 @@ class SizeRun:
                 with context.ranges("computation"):
                     compute, clock = self._computation.facts(), self._computation.clock()
         if context.pattern.kind.program:
-            pattern = as_program(context.pattern)
-            with context.ranges("limits"):
-                found, of_copies = limits(context, pattern, self._wanted.buffers, self._size)
-            found |= compute
-            self._other_clocks = clock, of_copies
-            if pattern.sampling(context.comm.rank):
-                with self._views(pattern) as views, context.ranges("constant"):
-                    found["constant"] = views.constant()
-            if pattern.convergence(context.comm.rank):
-                with self._views(pattern) as views, context.ranges("converged"):
-                    found["converged"] = views.converged()
-            self._program_times = found
+            self._compare_program(compute, clock)
         assert self._slowest
         sampled, summary = self._slowest
         prepare_s = context.comm.maximum(float(sampled.details.pop("prepare_s", 0.0)))
@@ -156,6 +145,25 @@ class SizeRun:
         words = (f"{name}: {word}" for name, word in sampled.details.items() if isinstance(word, str))
         divisor = context.pattern.figure(self._size).divisor
         return SizeResult(" ".join(words), divisor * _median(summary))
+
+    def _compare_program(self, compute: ProgramTimes, clock: BatchClock | None) -> None:
+        """What a program's record says beside its time. `compute`: its computation alone, with that clock."""
+        from wirespeed.programs import as_program
+        from wirespeed.rank.path.program_limits import limits
+
+        context = self._context
+        pattern, rank = as_program(context.pattern), context.comm.rank
+        with context.ranges("limits"):
+            found, of_copies = limits(context, pattern, self._wanted.buffers, self._size)
+        found |= compute
+        self._other_clocks = clock, of_copies
+        if pattern.sampling(rank):
+            with self._views() as views, context.ranges("constant"):
+                found["constant"] = views.constant()
+        if pattern.convergence(rank):
+            with self._views() as views, context.ranges("converged"):
+                found["converged"] = views.converged()
+        self._program_times = found
 
     @property
     def _interleaved(self) -> bool:
@@ -192,12 +200,16 @@ class SizeRun:
 
     def draw(self) -> None:
         """Rank 0 tells a picture of the program's field."""
-        with self._views(as_program(self._context.pattern), past=1) as views:
+        with self._views(past=1) as views:
             views.picture(self._path.name)
 
     @contextmanager
-    def _views(self, pattern: ProgramPattern, past: int = 0) -> Iterator[FieldViews]:
+    def _views(self, past: int = 0) -> Iterator[FieldViews]:
         """`past`: 1 if this size has its figure already."""
+        from wirespeed.programs import as_program
+        from wirespeed.rank.check.field_memory import FieldMemory
+        from wirespeed.rank.check.field_views import FieldViews
+
         position = self._position._replace(place=self._position.place + past)
 
         def doing(text: str) -> None:
@@ -205,7 +217,7 @@ class SizeRun:
 
         memory = FieldMemory(self._context, self._path.memory, self._wanted.buffers)
         with self._program(0) as program:
-            yield FieldViews(self._context, pattern, memory, program, doing)
+            yield FieldViews(self._context, as_program(self._context.pattern), memory, program, doing)
 
     def _program(self, phase: int) -> closing[Program]:
         steps = work_alone(self._context, self._size) if self._path.work_alone else None
